@@ -1,0 +1,1 @@
+"""placement-ac: OCM Placements become MultiKueue worker clusters."""

@@ -1,0 +1,1 @@
+"""The embedded hub: a Kubernetes API server in this process, in memory."""

@@ -1,0 +1,1 @@
+"""Stand-ins for OCM's scheduler and Kueue's MultiKueue on the embedded hub."""
