@@ -1,0 +1,109 @@
+"""
+Who we are to an API server: kubeconfig, in-cluster account or exec plugin, by the `kubernetes` package.
+
+Gives aiohttp sessions that authenticate every request; a token that was renewed
+(on disk, or by the plugin) is picked up without a restart. Never logs a header.
+"""
+
+import asyncio
+import os
+import ssl
+import time
+from pathlib import Path
+
+import aiohttp
+from kubernetes import client as kubernetes_client
+from kubernetes import config as kubernetes_config
+
+from placement_ac.errors import LoginFailed
+
+TOKEN_SECONDS = 30.0
+"""How long a header is used before the `kubernetes` package is asked again (it re-reads files each minute)."""
+IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
+
+
+class Login:
+    """The address of one API server and the way in.
+
+    `kubeconfig` and `context` as kubectl has them; with neither, $KUBECONFIG and ~/.kube/config
+    count unless this runs in a Pod. Raises LoginFailed.
+    """
+
+    def __init__(self, kubeconfig: Path | None = None, context: str | None = None) -> None:
+        self._configuration = _load(kubeconfig, context)
+        self.server: str = self._configuration.host.rstrip("/")
+        self.ssl = _ssl_context(self._configuration)
+        self._headers: dict[str, str] = {}
+        self._valid_until = 0.0
+        self._renewing = asyncio.Lock()
+
+    def session(self, **options: object) -> aiohttp.ClientSession:
+        """Return a new session; who asked for it closes it. Options go to aiohttp.ClientSession."""
+        connector = aiohttp.TCPConnector(ssl=self.ssl, limit=0, keepalive_timeout=60)
+        return aiohttp.ClientSession(
+            connector=connector,
+            middlewares=(self._authenticate,),
+            proxy=getattr(self._configuration, "proxy", None),
+            trust_env=False,
+            **options,  # type: ignore[arg-type]  # whatever aiohttp takes
+        )
+
+    async def _authenticate(
+        self, request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        request.headers.update(await self._current_headers())
+        answer = await send(request)
+        if answer.status == 401:
+            self._valid_until = 0.0
+        return answer
+
+    async def _current_headers(self) -> dict[str, str]:
+        if time.monotonic() < self._valid_until:
+            return self._headers
+        async with self._renewing:
+            if time.monotonic() >= self._valid_until:
+                # An exec plugin is a process and a token file is a disk: neither may block the loop.
+                self._headers = await asyncio.to_thread(_authorization, self._configuration)
+                self._valid_until = time.monotonic() + TOKEN_SECONDS
+        return self._headers
+
+
+def _load(kubeconfig: Path | None, context: str | None) -> kubernetes_client.Configuration:
+    configuration = kubernetes_client.Configuration()
+    try:
+        if kubeconfig is None and context is None and IN_CLUSTER in os.environ:
+            kubernetes_config.load_incluster_config(client_configuration=configuration)
+        else:
+            kubernetes_config.load_kube_config(
+                config_file=str(kubeconfig) if kubeconfig else None,
+                context=context,
+                client_configuration=configuration,
+            )
+    except (kubernetes_config.ConfigException, OSError, ValueError) as error:
+        where = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
+        message = f"cannot log in with {where}: {type(error).__name__}: {_first_line(error)}"
+        raise LoginFailed(message) from None
+    return configuration
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [""])[0][:300]
+
+
+def _ssl_context(configuration: kubernetes_client.Configuration) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert or None)
+    if not configuration.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if configuration.cert_file:
+        context.load_cert_chain(configuration.cert_file, configuration.key_file)
+    return context
+
+
+def _authorization(configuration: kubernetes_client.Configuration) -> dict[str, str]:
+    token = configuration.get_api_key_with_prefix("authorization")
+    if token:
+        return {"Authorization": token}
+    if configuration.username and configuration.password:
+        return {"Authorization": configuration.get_basic_auth_token()}
+    return {}

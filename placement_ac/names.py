@@ -1,0 +1,131 @@
+"""
+Groups, kinds, labels, reasons, limits and derived names: constants with their source.
+
+No function here does more than put names together.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+KUEUE: Final = "kueue.x-k8s.io"
+OCM_CLUSTER: Final = "cluster.open-cluster-management.io"
+INVENTORY: Final = "multicluster.x-k8s.io"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of API object; `versions` are those we can speak, the newest first."""
+
+    group: str
+    kind: str
+    plural: str
+    namespaced: bool
+    versions: tuple[str, ...]
+
+    def at(self, version: str) -> "Resource":
+        return Resource(self, version)
+
+    def __str__(self) -> str:
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A kind in the version that the hub serves."""
+
+    of: Kind
+    version: str
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.of.group}/{self.version}" if self.of.group else self.version
+
+    def path(self, namespace: str | None = None, name: str | None = None, subresource: str = "") -> str:
+        """The URL path: `/apis/GROUP/VERSION[/namespaces/NS]/PLURAL[/NAME[/SUBRESOURCE]]`."""
+        root = f"/apis/{self.api_version}" if self.of.group else f"/api/{self.version}"
+        where = f"/namespaces/{namespace}" if namespace and self.of.namespaced else ""
+        what = f"/{name}" if name else ""
+        return f"{root}{where}/{self.of.plural}{what}{'/' + subresource if subresource else ''}"
+
+
+KUEUE_VERSIONS: Final = ("v1beta2", "v1beta1", "v1alpha1")
+ADMISSION_CHECK: Final = Kind(KUEUE, "AdmissionCheck", "admissionchecks", False, KUEUE_VERSIONS)
+MULTIKUEUE_CONFIG: Final = Kind(KUEUE, "MultiKueueConfig", "multikueueconfigs", False, KUEUE_VERSIONS)
+MULTIKUEUE_CLUSTER: Final = Kind(KUEUE, "MultiKueueCluster", "multikueueclusters", False, KUEUE_VERSIONS)
+PLACEMENT: Final = Kind(OCM_CLUSTER, "Placement", "placements", True, ("v1beta1",))
+PLACEMENT_DECISION: Final = Kind(OCM_CLUSTER, "PlacementDecision", "placementdecisions", True, ("v1beta1",))
+PLACEMENT_SCORE: Final = Kind(OCM_CLUSTER, "AddOnPlacementScore", "addonplacementscores", True, ("v1alpha1",))
+CLUSTER_PROFILE: Final = Kind(INVENTORY, "ClusterProfile", "clusterprofiles", True, ("v1alpha1",))
+SECRET: Final = Kind("", "Secret", "secrets", True, ("v1",))
+
+REQUIRED_KINDS: Final = (
+    ADMISSION_CHECK,
+    MULTIKUEUE_CONFIG,
+    MULTIKUEUE_CLUSTER,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    SECRET,
+)
+OPTIONAL_KINDS: Final = (CLUSTER_PROFILE, PLACEMENT_SCORE)
+"""Kinds that a hub may do without: their absence means "there are none of them"."""
+WATCHED_KINDS: Final = REQUIRED_KINDS + OPTIONAL_KINDS
+
+OUR_CONTROLLER: Final = "open-cluster-management.io/placement"
+"""`AdmissionCheck.spec.controllerName` of the checks that this controller answers."""
+MULTIKUEUE_CONTROLLER: Final = "kueue.x-k8s.io/multikueue"
+"""`AdmissionCheck.spec.controllerName` of Kueue's own MultiKueue checks."""
+FIELD_MANAGER: Final = "placement-ac"
+
+LABEL_MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+MANAGED_BY: Final = "placement-ac"
+LABEL_PLACEMENT: Final = "cluster.open-cluster-management.io/placement"
+"""OCM's own label from a PlacementDecision to its Placement; our objects carry it too."""
+LABEL_CLUSTER: Final = "open-cluster-management.io/cluster-name"
+"""OCM's own label from an object to its managed cluster; our MultiKueueClusters carry it."""
+LABEL_GROUP_INDEX: Final = "cluster.open-cluster-management.io/decision-group-index"
+ANNOTATION_ADOPT: Final = "placement-ac.open-cluster-management.io/adopt"
+"""Set to "true" by the owner of an object in our way: hands the object over to us."""
+
+CONSUMER: Final = "kueue-admin"
+"""`ClusterProfile.status.credentials[].consumer` of the Secret that is meant for Kueue."""
+KUBECONFIG_KEY: Final = "kubeconfig"
+"""The key that Kueue reads in a MultiKueueCluster's Secret."""
+
+CLUSTERS_MAX: Final = 20
+"""Kueue: at most 20 clusters in a MultiKueueConfig (10 before 0.16), where the served schema says nothing."""
+CLUSTER_NAME_MAX: Final = 256
+"""Kueue: at most this many characters in an entry of `MultiKueueConfig.spec.clusters`."""
+OBJECT_NAME_MAX: Final = 253
+"""Kubernetes: a DNS-1123 subdomain."""
+LABEL_VALUE_MAX: Final = 63
+CONDITION_MESSAGE_MAX: Final = 32768
+"""Kubernetes: `maxLength` of a condition's message."""
+SETTLE_SECONDS: Final = 2.0
+"""How long a removal waits for OCM's decisions and the Placement's status to agree (OCM: about 0.1 s)."""
+
+CONDITION_ACTIVE: Final = "Active"
+"""The one condition of an AdmissionCheck that Kueue reads."""
+GENERATED: Final = "MultiKueueConfig and MultiKueueCluster generated"
+
+ACTIVE: Final = "Active"
+SOME_CLUSTERS_UNUSABLE: Final = "SomeClustersUnusable"
+BAD_PARAMETERS: Final = "BadParameters"
+PLACEMENT_NOT_FOUND: Final = "PlacementNotFound"
+NO_DECISION: Final = "NoDecision"
+NO_CLUSTER_SELECTED: Final = "NoClusterSelected"
+NO_CLUSTER_USABLE: Final = "NoClusterUsable"
+NAME_TAKEN: Final = "NameTaken"
+APPLY_FAILED: Final = "ApplyFailed"
+
+REASONS: Final = {
+    ACTIVE: "all selected clusters are in",
+    SOME_CLUSTERS_UNUSABLE: "some clusters are left out: no credentials, or beyond the cap",
+    BAD_PARAMETERS: "the check's parameters are missing, or do not name an OCM Placement",
+    PLACEMENT_NOT_FOUND: "there is no such Placement in the watched namespace",
+    NO_DECISION: "OCM has not decided yet",
+    NO_CLUSTER_SELECTED: "OCM has decided: no cluster matches",
+    NO_CLUSTER_USABLE: "clusters are selected, but none has usable credentials",
+    NAME_TAKEN: "a MultiKueueConfig or MultiKueueCluster of that name is someone else's",
+    APPLY_FAILED: "the API server refused a write",
+}
+"""Every reason of the condition `Active`, with the sentence that the docs give it."""
