@@ -18,7 +18,7 @@ from kubernetes import config as kubernetes_config
 from placement_ac.errors import LoginFailed
 
 TOKEN_SECONDS = 30.0
-"""How long a header is used before the `kubernetes` package is asked again (it re-reads files each minute)."""
+"""How long a header is used before the `kubernetes` package is asked again (which re-reads files)."""
 IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
 
 
@@ -74,7 +74,7 @@ def _load(kubeconfig: Path | None, context: str | None) -> kubernetes_client.Con
         if kubeconfig is None and context is None and IN_CLUSTER in os.environ:
             kubernetes_config.load_incluster_config(client_configuration=configuration)
         else:
-            kubernetes_config.load_kube_config(
+            kubernetes_config.load_kube_config(  # type: ignore[no-untyped-call]  # the package has no types here
                 config_file=str(kubeconfig) if kubeconfig else None,
                 context=context,
                 client_configuration=configuration,
@@ -105,5 +105,5 @@ def _authorization(configuration: kubernetes_client.Configuration) -> dict[str, 
     if token:
         return {"Authorization": token}
     if configuration.username and configuration.password:
-        return {"Authorization": configuration.get_basic_auth_token()}
+        return {"Authorization": aiohttp.encode_basic_auth(configuration.username, configuration.password)}
     return {}
