@@ -1,0 +1,246 @@
+"""
+Keep what a hub holds of some kinds, and reconcile keys of it: the ground that every stand-in stands on.
+
+Speaks to the hub through its public API only: LIST, then WATCH from there. An error is never the end:
+it is waited out and the kind is listed again, and what vanished in the gap is reported like a deletion.
+Everything here runs in one event loop, so the dicts need no lock.
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from itertools import count
+from typing import ClassVar
+
+import aiohttp
+import orjson
+import structlog
+
+from placement_ac.errors import ApiError, Gone, NotFound, Unavailable
+from placement_ac.kube import Client, Object, error_of
+from placement_ac.login import Login
+from placement_ac.names import Kind, Resource
+
+Name = tuple[str, str]
+"""(namespace, name); the namespace of a cluster-scoped object is ""."""
+Key = tuple[str, ...]
+"""What a stand-in reconciles; the words in it are the stand-in's own."""
+OnChange = Callable[[Kind, str, str], None]
+
+FIRST_WAIT_SECONDS = 0.05
+LONGEST_WAIT_SECONDS = 2.0
+WATCH_SECONDS = 300
+"""The server is asked to end a watch after this time; it is continued at once."""
+
+log = structlog.get_logger(__name__)
+
+
+def waits() -> Iterator[float]:
+    """Yield the seconds to wait after the first, second, third … failure in a row."""
+    return (min(FIRST_WAIT_SECONDS * 2 ** min(n, 16), LONGEST_WAIT_SECONDS) for n in count())
+
+
+class Informer:
+    """List and watch `kinds`, each in the newest version that the hub serves.
+
+    `objects[kind][(namespace, name)]` is the object as last seen. `on_change(kind, namespace, name)` is
+    called after each change of `objects`, from the event loop; it must neither block nor raise.
+    A kind that is not served yet is asked for until it is; one of `optional` does not hold up `synced()`.
+    """
+
+    def __init__(
+        self,
+        login: Login,
+        client: Client,
+        kinds: Iterable[Kind],
+        on_change: OnChange,
+        *,
+        optional: Iterable[Kind] = (),
+    ) -> None:
+        self._login = login
+        self._client = client
+        self._optional = frozenset(optional)
+        self._kinds = (*kinds, *self._optional)
+        self._on_change = on_change
+        self._listed = {kind: asyncio.Event() for kind in self._kinds}
+        self.resources: dict[Kind, Resource] = {}
+        self.objects: dict[Kind, dict[Name, Object]] = {kind: {} for kind in self._kinds}
+
+    async def synced(self) -> None:
+        """Return when every kind has been listed once (an optional one: or was found not to be served)."""
+        for listed in self._listed.values():
+            await listed.wait()
+
+    async def run(self) -> None:
+        """Follow the hub until cancelled."""
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=WATCH_SECONDS + 30)
+        async with self._login.session(timeout=timeout) as session, asyncio.TaskGroup() as tasks:
+            for kind in self._kinds:
+                tasks.create_task(self._follow(kind, session))
+
+    async def _follow(self, kind: Kind, session: aiohttp.ClientSession) -> None:
+        failures = waits()
+        while True:
+            try:
+                resource = await self._served(kind)
+                version = await self._list(resource)
+                failures = waits()
+                while True:
+                    version = await self._watch(resource, version, session)
+            except Gone:
+                continue
+            except ApiError as error:
+                if isinstance(error, NotFound):
+                    self._replace(kind, {})
+                log.debug("listing again", kind=str(kind), error=error.message)
+                await asyncio.sleep(next(failures))
+
+    async def _served(self, kind: Kind) -> Resource:
+        """Return the resource, once it is served."""
+        for wait in waits():
+            found = await self._client.discover([kind])
+            if kind in found:
+                self.resources[kind] = found[kind]
+                break
+            if kind in self._optional:
+                self._listed[kind].set()
+            await asyncio.sleep(wait)
+        return self.resources[kind]
+
+    async def _list(self, resource: Resource) -> str:
+        listing = await self._client.list(resource)
+        self._replace(resource.of, {name_of(item): item for item in listing.items})
+        self._listed[resource.of].set()
+        return listing.resource_version
+
+    def _replace(self, kind: Kind, now: dict[Name, Object]) -> None:
+        before = self.objects[kind]
+        self.objects[kind] = now
+        for namespace, name in before.keys() | now.keys():
+            if before.get((namespace, name)) != now.get((namespace, name)):
+                self._on_change(kind, namespace, name)
+
+    async def _watch(self, resource: Resource, version: str, session: aiohttp.ClientSession) -> str:
+        """Take in one watch and return the version to go on from. Raises ApiError."""
+        query = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": version,
+            "timeoutSeconds": str(WATCH_SECONDS),
+        }
+        try:
+            async with session.get(self._login.server + resource.path(), params=query) as answer:
+                if answer.status >= 400:
+                    raise error_of(answer.status, _json(await answer.read()), f"WATCH {resource.path()}")
+                async for line in _lines(answer.content):
+                    version = self._take(resource.of, _json(line)) or version
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise Unavailable(f"WATCH {resource.path()}: {type(error).__name__}: {error}") from None
+        return version
+
+    def _take(self, kind: Kind, event: object) -> str:
+        """Put one watch event into `objects` and return its resource version. Raises ApiError."""
+        if not isinstance(event, dict) or not isinstance(event.get("object"), dict):
+            raise Unavailable(f"watch of {kind}: the line is no event")
+        change, item = event.get("type"), event["object"]
+        if change == "ERROR":
+            raise error_of(int(item.get("code") or 500), item, f"watch of {kind}")
+        if change != "BOOKMARK":
+            key = name_of(item)
+            if change == "DELETED":
+                self.objects[kind].pop(key, None)
+            else:
+                self.objects[kind][key] = item
+            self._on_change(kind, *key)
+        return str(item["metadata"].get("resourceVersion", ""))
+
+
+def name_of(item: Object) -> Name:
+    """Return (namespace, name) of an object."""
+    return item["metadata"].get("namespace", ""), item["metadata"]["name"]
+
+
+def _json(text: bytes) -> object:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+
+
+async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """Yield whole lines of any length (aiohttp's own readline stops at 64 KiB); the torn last one is left."""
+    rest = b""
+    async for chunk in content.iter_any():
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            if line.strip():
+                yield line
+
+
+class StandIn(ABC):
+    """A small controller: events name keys, and each key is reconciled from what the informer holds.
+
+    One key at a time; a key that is asked for many times while it waits is reconciled once. When
+    `reconcile` raises an ApiError, its key comes again after a capped, growing wait.
+    """
+
+    name: ClassVar[str]
+    """Also the field manager of everything that it writes."""
+    kinds: ClassVar[tuple[Kind, ...]]
+    optional: ClassVar[tuple[Kind, ...]] = ()
+    """Kinds that the hub may do without."""
+
+    def __init__(self, login: Login) -> None:
+        self.client = Client(login, field_manager=self.name)
+        self.informer = Informer(login, self.client, self.kinds, self._changed, optional=self.optional)
+        self._waiting: dict[Key, None] = {}
+        self._work = asyncio.Event()
+        self._failures: defaultdict[Key, Iterator[float]] = defaultdict(waits)
+
+    @abstractmethod
+    def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
+        """Return the keys that a change of this object touches; the informer has the new state already."""
+
+    @abstractmethod
+    async def reconcile(self, key: Key) -> None:
+        """Make the hub right for `key`, from scratch; write on difference only. May raise ApiError."""
+
+    async def run(self) -> None:
+        """Follow and answer until cancelled; nothing is reconciled before every kind was listed once."""
+        async with self.client, asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.informer.run())
+            await self.informer.synced()
+            while True:
+                await self._work.wait()
+                await self._next()
+
+    def ask_for(self, key: Key, *, after: float = 0.0) -> None:
+        """Have `key` reconciled, `after` seconds from now."""
+        if after > 0:
+            asyncio.get_running_loop().call_later(after, self.ask_for, key)
+            return
+        self._waiting[key] = None
+        self._work.set()
+
+    def objects(self, kind: Kind) -> dict[Name, Object]:
+        """Return the objects of `kind` by (namespace, name)."""
+        return self.informer.objects[kind]
+
+    def _changed(self, kind: Kind, namespace: str, name: str) -> None:
+        for key in self.keys_for(kind, namespace, name):
+            self.ask_for(key)
+
+    async def _next(self) -> None:
+        key = next(iter(self._waiting))
+        del self._waiting[key]
+        if not self._waiting:
+            self._work.clear()
+        try:
+            await self.reconcile(key)
+        except ApiError as error:
+            wait = next(self._failures[key])
+            log.debug("trying again", stand_in=self.name, key=key, error=error.message, wait=wait)
+            self.ask_for(key, after=wait)
+        else:
+            self._failures.pop(key, None)
