@@ -1,0 +1,134 @@
+"""
+Read fields of API objects in the shape JSON gives them.
+
+Pure. A field that is absent, null or of another type than asked for reads as
+empty, so that no malformed object can make the scheduler raise. The scheduler
+judges what it reads; this module does not.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+
+Obj: TypeAlias = Mapping[str, Any]
+Key: TypeAlias = tuple[str, str]
+"""(namespace, name); the namespace of a cluster-scoped object is empty."""
+
+GROUP = "cluster.open-cluster-management.io"
+PLACEMENT_LABEL = f"{GROUP}/placement"
+EMPTY: Obj = {}
+
+
+def at(obj: object, *path: str) -> object:
+    """Return what stands at `path`, None if the path ends before."""
+    for step in path:
+        if not isinstance(obj, Mapping):
+            return None
+        obj = obj.get(step)
+    return obj
+
+
+def section(obj: object, *path: str) -> Obj:
+    found = at(obj, *path)
+    return found if isinstance(found, Mapping) else EMPTY
+
+
+def listed(obj: object, *path: str) -> list[Obj]:
+    """Return the objects of the list at `path`; what is no object is passed over."""
+    found = at(obj, *path)
+    return [item for item in found if isinstance(item, Mapping)] if isinstance(found, list) else []
+
+
+def words(obj: object, *path: str) -> list[str]:
+    """Return the strings of the list at `path`."""
+    found = at(obj, *path)
+    return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
+
+
+def text(obj: object, *path: str) -> str:
+    found = at(obj, *path)
+    return found if isinstance(found, str) else ""
+
+
+def integer(obj: object, *path: str) -> int | None:
+    found = at(obj, *path)
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def instant(obj: object, *path: str) -> datetime | None:
+    """Return the RFC 3339 time at `path`, None if there is none or it cannot be read."""
+    try:
+        found = datetime.fromisoformat(text(obj, *path))
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def name_of(obj: Obj) -> str:
+    return text(obj, "metadata", "name")
+
+
+def namespace_of(obj: Obj) -> str:
+    return text(obj, "metadata", "namespace")
+
+
+def key_of(obj: Obj) -> Key:
+    return namespace_of(obj), name_of(obj)
+
+
+def labels_of(obj: Obj) -> dict[str, str]:
+    return {key: value for key, value in section(obj, "metadata", "labels").items() if isinstance(value, str)}
+
+
+def claims_of(cluster: Obj) -> dict[str, str]:
+    """Return the ClusterClaims of a ManagedCluster; of a name given twice the last counts."""
+    return {text(claim, "name"): text(claim, "value") for claim in listed(cluster, "status", "clusterClaims")}
+
+
+def is_terminating(obj: Obj) -> bool:
+    return at(obj, "metadata", "deletionTimestamp") is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """What one hub holds, as far as scheduling looks at it."""
+
+    clusters: Mapping[Key, Obj] = field(default_factory=dict)
+    cluster_sets: Mapping[Key, Obj] = field(default_factory=dict)
+    bindings: Mapping[Key, Obj] = field(default_factory=dict)
+    scores: Mapping[Key, Obj] = field(default_factory=dict)
+    decisions: Mapping[Key, Obj] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, objects: Iterable[Obj]) -> "Fleet":
+        """Sort `objects` by kind; other kinds are passed over, of two with one key the later counts."""
+        kinds: dict[str, dict[Key, Obj]] = {kind: {} for kind in KINDS}
+        for obj in objects:
+            kinds.get(text(obj, "kind"), {})[key_of(obj)] = obj
+        return cls(*kinds.values())
+
+
+KINDS = (
+    "ManagedCluster",
+    "ManagedClusterSet",
+    "ManagedClusterSetBinding",
+    "AddOnPlacementScore",
+    "PlacementDecision",
+)
+"""The kinds a Fleet holds, in the order of its fields."""
+
+
+def own_decisions(placement: Obj, fleet: Fleet) -> list[Obj]:
+    """Return the PlacementDecisions that carry the label of `placement` in its namespace."""
+    namespace, name = key_of(placement)
+    return [
+        decision
+        for (where, _), decision in fleet.decisions.items()
+        if where == namespace and at(decision, "metadata", "labels", PLACEMENT_LABEL) == name
+    ]
+
+
+def decided_names(decisions: Iterable[Obj]) -> set[str]:
+    """Return the names of the clusters that `decisions` hold."""
+    return {text(entry, "clusterName") for one in decisions for entry in listed(one, "status", "decisions")}
