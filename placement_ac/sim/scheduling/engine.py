@@ -20,7 +20,6 @@ from placement_ac.sim.scheduling.objects import (
     at,
     integer,
     is_terminating,
-    labels_of,
     listed,
     name_of,
     own_decisions,
@@ -74,14 +73,18 @@ def schedule(placement: Obj, fleet: Fleet, now: datetime, *, write_scores: bool 
         pool = pool_for(placement, fleet)
     except BrokenSetError as error:
         return Outcome(hold=str(error))
+    outcome = _decide(placement, fleet, pool, now, write_scores)
+    return _limited(placement, own_decisions(placement, fleet), outcome, now) if write_scores else outcome
+
+
+def _decide(placement: Obj, fleet: Fleet, pool: Pool, now: datetime, write_scores: bool) -> Outcome:
     sieve = _Sieve(dict(pool.members))
     ranking = _rank(placement, sieve, fleet, now)
     number = integer(placement, "spec", "numberOfClusters")
     chosen = ranking.ranked if number is None else ranking.ranked[: max(number, 0)]
     grouping = grouped(placement, _ordered(placement, chosen, pool, write_scores))
     made = list(decisions_for(placement, grouping.groups, _entries(chosen, ranking, write_scores)))
-    until = tolerated_until(placement, fleet, now)
-    outcome = Outcome(
+    return Outcome(
         clusters=_verdicts(fleet, pool, sieve, ranking, chosen, grouping),
         ranked=ranking.ranked,
         prioritizers=ranking.scored,
@@ -93,13 +96,10 @@ def schedule(placement: Obj, fleet: Fleet, now: datetime, *, write_scores: bool 
             "conditions": _conditions(placement, pool, ranking, grouping, chosen, now),
         },
         warnings=tuple(
-            f"AddOnPlacementScores {one.name} expired: {name}"
-            for one in ranking.scored
-            for name in one.expired
+            f"{one.name}: the score of {name} has expired" for one in ranking.scored for name in one.expired
         ),
-        again_at=until,
+        again_at=tolerated_until(placement, fleet, now),
     )
-    return _limited(placement, own_decisions(placement, fleet), outcome, now) if write_scores else outcome
 
 
 def _hold(placement: Obj) -> str:
@@ -161,12 +161,9 @@ def _verdicts(
     fleet: Fleet, pool: Pool, sieve: _Sieve, ranking: _Ranking, chosen: Sequence[str], grouping: Grouping
 ) -> dict[str, Verdict]:
     groups = {name: index for index, group in enumerate(grouping.groups) for name in group.clusters}
-    verdicts = {
-        name: Verdict(Step.TERMINATING, "is being deleted")
-        if is_terminating(cluster)
-        else _outside(cluster, pool)
-        for (_, name), cluster in fleet.clusters.items()
-    }
+    outside = Verdict(Step.CLUSTER_SET, f"in none of the sets [{', '.join(pool.eligible)}]")
+    verdicts = {name: outside for _, name in fleet.clusters}
+    verdicts |= dict.fromkeys(pool.terminating, Verdict(Step.TERMINATING, "is being deleted"))
     verdicts |= sieve.dropped
     picked = frozenset(chosen)
     for rank, name in enumerate(ranking.ranked, start=1):
@@ -177,13 +174,6 @@ def _verdicts(
             why = f"rank {rank}, and {len(chosen)} are wanted"
             verdicts[name] = Verdict(Step.NUMBER, why, ranking.score[name], scores)
     return verdicts
-
-
-def _outside(cluster: Obj, pool: Pool) -> Verdict:
-    """Say that a cluster is in no set of the pool."""
-    label = labels_of(cluster).get(f"{GROUP}/clusterset")
-    own = f"; its own is {label}" if label else ""
-    return Verdict(Step.CLUSTER_SET, f"in none of the sets [{', '.join(pool.eligible)}]{own}")
 
 
 def _limited(placement: Obj, existing: list[Obj], outcome: Outcome, now: datetime) -> Outcome:

@@ -5,6 +5,7 @@ Pure. OCM goes by the binding and the existence of its set, not by the
 binding's `Bound` condition; a cluster that is being deleted is no member.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from placement_ac.sim.scheduling.objects import (
@@ -32,12 +33,14 @@ class Pool:
 
     `bound`: names of the existing sets bound in its namespace. `eligible`:
     those of them that `spec.clusterSets` names (all if it names none).
-    `members`: ManagedClusters by name, sorted by name.
+    `members`: ManagedClusters by name, sorted by name. `terminating`: names of
+    the clusters that would be members, were they not being deleted.
     """
 
     bound: tuple[str, ...]
     eligible: tuple[str, ...]
-    members: dict[str, Obj]
+    members: Mapping[str, Obj]
+    terminating: frozenset[str] = frozenset()
 
 
 def pool_for(placement: Obj, fleet: Fleet) -> Pool:
@@ -46,12 +49,10 @@ def pool_for(placement: Obj, fleet: Fleet) -> Pool:
     asked = words(placement, "spec", "clusterSets")
     eligible = tuple(name for name in bound if not asked or name in asked)
     selectors = [member_selector(fleet.cluster_sets["", name]) for name in eligible]
-    members = {
-        name: cluster
-        for (_, name), cluster in sorted(fleet.clusters.items())
-        if not is_terminating(cluster) and _is_member(cluster, selectors)
-    }
-    return Pool(bound, eligible, members)
+    members = {name: one for (_, name), one in fleet.clusters.items() if _is_member(one, selectors)}
+    leaving = frozenset(name for name, one in members.items() if is_terminating(one))
+    staying = {name: members[name] for name in sorted(members.keys() - leaving)}
+    return Pool(bound, eligible, staying, leaving)
 
 
 def bound_sets(namespace: str, fleet: Fleet) -> tuple[str, ...]:
