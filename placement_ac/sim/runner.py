@@ -15,6 +15,9 @@ from typing import Self
 from placement_ac.login import Login
 from placement_ac.sim.informer import StandIn
 
+OCM_ACCESS_PROVIDER = "open-cluster-management"
+"""The access provider that OCM writes into ClusterProfiles, by name."""
+
 Maker = Callable[[Login], StandIn]
 """Makes a stand-in that goes in with a Login; a stand-in's class is one."""
 
@@ -28,7 +31,8 @@ def _ocm(login: Login) -> StandIn:
 def _kueue(login: Login) -> StandIn:
     from placement_ac.sim.kueue import MultiKueue  # noqa: PLC0415  # like its neighbour: only when asked for
 
-    return MultiKueue(login)
+    # As the samples' fleet needs it: the ClusterProfile of one of its clusters offers this access provider.
+    return MultiKueue(login, cluster_profiles=True, access_providers=(OCM_ACCESS_PROVIDER,))
 
 
 KNOWN: dict[str, Maker] = {"ocm": _ocm, "kueue": _kueue}
