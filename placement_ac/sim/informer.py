@@ -17,7 +17,7 @@ import aiohttp
 import orjson
 import structlog
 
-from placement_ac.errors import ApiError, Gone, NotFound, Unavailable
+from placement_ac.errors import ApiError, NotFound, Unavailable
 from placement_ac.kube import Client, Object, error_of
 from placement_ac.login import Login
 from placement_ac.names import Kind, Resource
@@ -85,11 +85,12 @@ class Informer:
             try:
                 resource = await self._served(kind)
                 version = await self._list(resource)
-                failures = waits()
                 while True:
-                    version = await self._watch(resource, version, session)
-            except Gone:
-                continue
+                    before, version = version, await self._watch(resource, version, session)
+                    if version == before:  # a watch that told nothing may end as fast as it was opened
+                        await asyncio.sleep(next(failures))
+                    else:
+                        failures = waits()
             except ApiError as error:
                 if isinstance(error, NotFound):
                     self._replace(kind, {})

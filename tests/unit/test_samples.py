@@ -42,6 +42,8 @@ def closed(schema: Schema, *, top: bool = False) -> Schema:
     result = dict(schema)
     if schema.get("x-kubernetes-int-or-string"):
         result["type"] = ["integer", "string"]
+    if "pattern" in schema:
+        result["pattern"] = schema["pattern"].replace("^(?i)", "(?i)^")  # Go has flags anywhere, Python first
     if "properties" in schema:
         result["properties"] = {name: closed(one) for name, one in schema["properties"].items()}
         if top:
