@@ -153,10 +153,13 @@ class Client:
 
     async def delete(
         self, resource: Resource, name: str, namespace: str | None = None, *, uid: str | None = None
-    ) -> None:
-        """Delete that very object: with `uid`, another one of the same name stays (Conflict)."""
+    ) -> Object:
+        """Delete that very object: with `uid`, another one of the same name stays (Conflict).
+
+        Returns a Status when it has gone, or the object when a finalizer still holds it.
+        """
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}} if uid else None
-        await self.request("DELETE", resource.path(namespace, name), body)
+        return await self.request("DELETE", resource.path(namespace, name), body)
 
     async def request(
         self,

@@ -72,7 +72,9 @@ def _load(kubeconfig: Path | None, context: str | None) -> kubernetes_client.Con
     configuration = kubernetes_client.Configuration()
     try:
         if kubeconfig is None and context is None and IN_CLUSTER in os.environ:
-            kubernetes_config.load_incluster_config(client_configuration=configuration)
+            kubernetes_config.load_incluster_config(  # type: ignore[no-untyped-call]  # the package has no types
+                client_configuration=configuration
+            )
         else:
             kubernetes_config.load_kube_config(  # type: ignore[no-untyped-call]  # the package has no types here
                 config_file=str(kubeconfig) if kubeconfig else None,

@@ -1,0 +1,135 @@
+"""
+Turn actions into writes, phase by phase, and tell the world what came of them.
+
+Decides nothing. The writes of one phase go out side by side; the next phase
+begins when all of them are done. Raises ApiError; what was done stays done.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
+
+import structlog
+
+from placement_ac.diff import Action, Apply, Delete, Phase, SetCondition
+from placement_ac.errors import ApiError, NotFound, Refused
+from placement_ac.kube import Client, Object
+from placement_ac.names import Kind, Resource
+
+log = structlog.get_logger(__name__)
+
+Seen = Callable[[Kind, Object, bool], None]
+"""Called with what a write gave back: the object as it is now, and whether it has gone."""
+
+
+class Actor:
+    """Writes to one hub, in the versions that it serves."""
+
+    def __init__(self, client: Client, resources: Mapping[Kind, Resource], seen: Seen) -> None:
+        self._client = client
+        self._resources = resources
+        self._seen = seen
+
+    async def act(self, phases: Iterable[Phase]) -> None:
+        """Do all of it, or raise the first error of the phase in which one came up."""
+        for phase in phases:
+            results = await asyncio.gather(*map(self._one, phase), return_exceptions=True)
+            _raise_first(results)
+
+    async def _one(self, action: Action) -> None:
+        await self._write(action)
+        log.info(_DONE[type(action)], kind=action.kind.kind, name=action.name, **_details(action))
+
+    def _write(self, action: Action) -> Awaitable[None]:
+        if isinstance(action, Apply):
+            return self._apply(action)
+        if isinstance(action, Delete):
+            return self._delete(action)
+        return self._set_condition(action)
+
+    async def _apply(self, action: Apply) -> None:
+        resource = self._resources[action.kind]
+        observed = action.observed
+        try:
+            # Without force while nobody was seen to have made it: then a stranger's object is a conflict.
+            after = await self._client.apply(resource, action.body, force=observed is not None)
+        except Refused as refused:
+            if observed is None or refused.status != 422:
+                raise
+            after = await self._mend(resource, action, observed.spec)
+        else:
+            if after.get("spec") != action.body["spec"]:
+                after = await self._mend(resource, action, after.get("spec") or {})
+        self._seen(action.kind, after, False)
+
+    async def _mend(self, resource: Resource, action: Apply, spec: Mapping[str, Any]) -> Object:
+        """Take out of a spec of ours what others put in: an apply cannot, as it is theirs."""
+        patch = {
+            "metadata": {
+                "uid": action.body["metadata"].get("uid"),
+                "labels": action.body["metadata"]["labels"],
+            },
+            "spec": merge_patch(spec, action.body["spec"]),
+        }
+        if patch["metadata"]["uid"] is None:
+            del patch["metadata"]["uid"]
+        return await self._client.merge(resource, action.name, patch)
+
+    async def _delete(self, action: Delete) -> None:
+        resource = self._resources[action.kind]
+        try:
+            after = await self._client.delete(resource, action.name, uid=action.uid)
+        except NotFound:
+            after = {}
+        if after.get("kind") == action.kind.kind:
+            self._seen(action.kind, after, False)
+        else:
+            self._seen(action.kind, {"metadata": {"name": action.name, "uid": action.uid}}, True)
+
+    async def _set_condition(self, action: SetCondition) -> None:
+        body = {
+            "metadata": {"name": action.check, "uid": action.uid},
+            "status": {"conditions": [action.condition]},
+        }
+        resource = self._resources[action.kind]
+        try:
+            after = await self._client.apply(resource, body, subresource="status", force=True)
+        except NotFound:
+            log.debug("already gone", kind=action.kind.kind, name=action.name)
+        else:
+            self._seen(action.kind, after, False)
+
+
+_DONE: Mapping[type[Action], str] = {
+    Apply: "applied",
+    Delete: "deleted",
+    SetCondition: "condition set",
+}
+
+
+def _details(action: Action) -> dict[str, str]:
+    if isinstance(action, SetCondition):
+        return {key: action.condition[key] for key in ("status", "reason", "message")}
+    return {}
+
+
+def _raise_first(results: Iterable[object]) -> None:
+    for result in results:
+        if isinstance(result, ApiError):
+            raise result
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+
+
+def merge_patch(current: Mapping[str, Any], wanted: Mapping[str, Any]) -> Object:
+    """Return the JSON merge patch (RFC 7386) that makes `wanted` of `current`."""
+    patch: Object = {key: None for key in current if key not in wanted}
+    for key, value in wanted.items():
+        before = current.get(key)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            if inner := merge_patch(before, value):
+                patch[key] = inner
+        elif before != value:
+            patch[key] = value
+    return patch

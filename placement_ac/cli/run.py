@@ -1,0 +1,57 @@
+"""`placement-ac run`: the controller."""
+
+import asyncio
+import signal
+from typing import Any
+
+import click
+
+from placement_ac import logs
+from placement_ac.errors import LoginFailed
+from placement_ac.operator import Operator
+from placement_ac.settings import PREFIX, BadSettings, Settings, load
+
+
+def _options(command: click.Command) -> click.Command:
+    """Give a command one option for each setting, its help and default told by the setting itself."""
+    for name, field in reversed(Settings.model_fields.items()):
+        default = field.default
+        shown = ",".join(default) if isinstance(default, tuple) else default
+        told = f" [default: {shown}]" if shown is not None else ""
+        command.params.insert(
+            0,
+            click.Option(
+                [f"--{name.replace('_', '-')}"],
+                help=f"{field.description}{told}",
+                metavar="TEXT",
+            ),
+        )
+    return command
+
+
+@_options
+@click.command("run", epilog=f"Each option may be given as {PREFIX}<NAME> in the environment as well.")
+def command(**flags: Any) -> None:
+    """Run the controller."""
+    try:
+        settings = load(flags)
+    except BadSettings as error:
+        raise click.UsageError(str(error)) from None
+    logs.configure(settings.log_format, settings.log_level)
+    try:
+        asyncio.run(_run(settings))
+    except LoginFailed as error:
+        raise click.ClickException(str(error)) from None
+
+
+async def _run(settings: Settings) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def listen() -> None:
+        """Take the signals; kopf sets handlers of its own whenever it starts, which are slower to stop."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop.set)
+
+    listen()
+    await Operator(settings, on_started=listen).run(stop)

@@ -1,0 +1,214 @@
+"""
+Compare what a plan wants with what is there: the writes that make the difference, in their order.
+
+Pure. Nothing is compared but what we own, so that what others add stays, and
+a second look after our own writes finds nothing left to do.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from placement_ac.model import Check, KueueObject
+from placement_ac.names import (
+    ADMISSION_CHECK,
+    CONDITION_ACTIVE,
+    LABEL_CLUSTER,
+    LABEL_MANAGED_BY,
+    LABEL_PLACEMENT,
+    MANAGED_BY,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    Kind,
+)
+from placement_ac.snapshot import HubFacts, Plan, Snapshot, Source, Verdict, WantedCluster, WantedConfig
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """Server-side apply an object of ours; `observed` is the one that is there, if any."""
+
+    kind: Kind
+    body: Body
+    observed: KueueObject | None
+
+    @property
+    def name(self) -> str:
+        return str(self.body["metadata"]["name"])
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Delete that very object of ours."""
+
+    kind: Kind
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetCondition:
+    """Apply the condition `Active` on a check of ours."""
+
+    check: str
+    uid: str
+    condition: Body
+
+    kind: Kind = ADMISSION_CHECK
+
+    @property
+    def name(self) -> str:
+        return self.check
+
+
+Action = Apply | Delete | SetCondition
+Phase = tuple[Action, ...]
+"""Writes that do not depend on each other."""
+
+OLD_SHAPE: Final = ("v1beta1", "v1alpha1")
+"""Kueue: here MultiKueueCluster has `spec.kubeConfig`, from v1beta2 on `spec.clusterSource`."""
+
+
+def diff(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
+    """Return the phases still to be done, none of them empty.
+
+    A MultiKueueCluster is there before the config lists it and goes after the config has let go of
+    it. Bad news is told before things are taken away, good news after they have been done.
+    """
+    applies = tuple(_clusters(seen, wanted))
+    deletes = tuple(_superfluous(seen, wanted))
+    told = tuple(_conditions(seen.checks, wanted.verdicts, seen))
+    bad = tuple(action for action in told if action.condition["status"] != "True")
+    good = tuple(action for action in told if action.condition["status"] == "True")
+    phases: tuple[Phase, ...] = (bad, applies, tuple(_config(seen, wanted.config)), deletes, good)
+    return tuple(phase for phase in phases if phase)
+
+
+def conditions(seen: Snapshot, verdicts: Mapping[str, Verdict]) -> Phase:
+    """Return the conditions alone: what is told when the objects could not be written."""
+    return tuple(_conditions(seen.checks, verdicts, seen))
+
+
+# -- objects
+
+
+def _clusters(seen: Snapshot, wanted: Plan) -> Iterable[Apply]:
+    for cluster in wanted.clusters:
+        observed = seen.clusters.get(cluster.name)
+        spec = _source_spec(cluster, observed, seen.hub)
+        labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_CLUSTER: cluster.cluster}
+        if not seen.hub.shared and (cluster.source or (observed and observed.placement)):
+            labels[LABEL_PLACEMENT] = seen.name
+        if not _same(observed, labels, cluster.owners, spec):
+            body = _body(cluster.name, labels, cluster.owners, spec, observed, seen.hub)
+            yield Apply(MULTIKUEUE_CLUSTER, body, observed)
+
+
+def _config(seen: Snapshot, wanted: WantedConfig | None) -> Iterable[Action]:
+    observed = seen.config
+    if wanted is None:
+        if observed and observed.ours and observed.placement == seen.name and not observed.meta.deleting:
+            yield Delete(MULTIKUEUE_CONFIG, observed.meta.name, observed.meta.uid)
+        return
+    labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_PLACEMENT: seen.name}
+    spec = {"clusters": list(wanted.clusters)}
+    if not _same(observed, labels, wanted.owners, spec):
+        yield Apply(
+            MULTIKUEUE_CONFIG, _body(wanted.name, labels, wanted.owners, spec, observed, seen.hub), observed
+        )
+
+
+def _superfluous(seen: Snapshot, wanted: Plan) -> Iterable[Delete]:
+    keep = {cluster.name for cluster in wanted.clusters}
+    for name, obj in seen.clusters.items():
+        mine = obj.ours and (obj.placement == seen.name or (not obj.placement and not seen.others.get(name)))
+        if mine and name not in keep and not obj.meta.deleting:
+            yield Delete(MULTIKUEUE_CLUSTER, name, obj.meta.uid)
+
+
+def _source_spec(cluster: WantedCluster, observed: KueueObject | None, hub: HubFacts) -> Body:
+    if cluster.source is None:
+        return dict(observed.spec) if observed else {}
+    return source_spec(cluster.source, hub.cluster_version)
+
+
+def source_spec(source: Source, version: str) -> Body:
+    """Return the `spec` of a MultiKueueCluster in that version of Kueue's API."""
+    if source.kind == "ClusterProfile":
+        return {"clusterSource": {"clusterProfileRef": {"name": source.name}}}
+    kubeconfig = {"kubeConfig": {"location": source.name, "locationType": "Secret"}}
+    return kubeconfig if version in OLD_SHAPE else {"clusterSource": kubeconfig}
+
+
+def _same(
+    observed: KueueObject | None, labels: Mapping[str, str], owners: Mapping[str, str], spec: Body
+) -> bool:
+    """Whether `observed` carries all that is wanted, and nothing that we put there and want no more."""
+    if observed is None:
+        return False
+    if observed.meta.deleting:
+        return True  # it cannot be kept; when it is gone it is made anew
+    return (
+        labels.items() <= observed.meta.labels.items()
+        and owners.keys() <= observed.owners.keys()
+        and observed.owned.labels <= labels.keys()
+        and observed.owned.owner_uids <= owners.keys()
+        and dict(observed.spec) == spec
+    )
+
+
+def _body(
+    name: str,
+    labels: Mapping[str, str],
+    owners: Mapping[str, str],
+    spec: Body,
+    observed: KueueObject | None,
+    hub: HubFacts,
+) -> Body:
+    metadata: Body = {"name": name, "labels": dict(labels)}
+    if owners:
+        metadata["ownerReferences"] = [
+            {"apiVersion": hub.check_version, "kind": ADMISSION_CHECK.kind, "name": owner, "uid": uid}
+            for uid, owner in sorted(owners.items(), key=lambda item: item[1])
+        ]
+    if observed:
+        metadata["uid"] = observed.meta.uid
+    return {"metadata": metadata, "spec": spec}
+
+
+# -- conditions
+
+
+def _conditions(
+    checks: Iterable[Check], verdicts: Mapping[str, Verdict], seen: Snapshot
+) -> Iterable[SetCondition]:
+    for check in checks:
+        verdict = verdicts.get(check.meta.name)
+        if verdict and not _says(check, verdict):
+            yield SetCondition(check.meta.name, check.meta.uid, _condition(check, verdict, seen))
+
+
+def _says(check: Check, verdict: Verdict) -> bool:
+    active = check.active
+    return active is not None and (
+        active.status == verdict.status
+        and active.reason == verdict.reason
+        and active.message == verdict.message
+        and active.observed_generation == check.meta.generation
+    )
+
+
+def _condition(check: Check, verdict: Verdict, seen: Snapshot) -> Body:
+    active = check.active
+    turned = active is None or active.status != verdict.status or not active.last_transition_time
+    when = seen.now.strftime("%Y-%m-%dT%H:%M:%SZ") if turned or not active else active.last_transition_time
+    return {
+        "type": CONDITION_ACTIVE,
+        "status": verdict.status,
+        "reason": verdict.reason,
+        "message": verdict.message,
+        "observedGeneration": check.meta.generation,
+        "lastTransitionTime": when,
+    }

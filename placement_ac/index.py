@@ -1,0 +1,70 @@
+"""
+A many-to-many index kept beside a table: which objects answer to a key.
+
+Pure: plain dicts and sets.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Generic, TypeVar
+
+Id = tuple[str, str]
+"""(namespace, name); the namespace of a cluster-scoped object is ""."""
+T = TypeVar("T")
+
+
+class Index(Generic[T]):
+    """key → the ids of the objects for which `keys_of` gives that key."""
+
+    def __init__(self, keys_of: Callable[[T], Iterable[str]]) -> None:
+        self._keys_of = keys_of
+        self._ids: dict[str, set[Id]] = {}
+
+    def add(self, id_: Id, thing: T) -> None:
+        for key in self._keys_of(thing):
+            self._ids.setdefault(key, set()).add(id_)
+
+    def drop(self, id_: Id, thing: T) -> None:
+        for key in self._keys_of(thing):
+            ids = self._ids.get(key, set())
+            ids.discard(id_)
+            if not ids:
+                self._ids.pop(key, None)
+
+    def ids(self, key: str) -> Iterable[Id]:
+        return self._ids.get(key, ())
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._ids
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ids)
+
+
+class Table(Generic[T]):
+    """The objects of one kind by id, and the indexes on them."""
+
+    def __init__(self, **indexes: Callable[[Any], Iterable[str]]) -> None:
+        self.things: dict[Id, T] = {}
+        self._indexes = {name: Index[T](keys_of) for name, keys_of in indexes.items()}
+
+    def put(self, id_: Id, thing: T) -> T | None:
+        """Store and return what was there before."""
+        before = self.drop(id_)
+        self.things[id_] = thing
+        for index in self._indexes.values():
+            index.add(id_, thing)
+        return before
+
+    def drop(self, id_: Id) -> T | None:
+        before = self.things.pop(id_, None)
+        if before is not None:
+            for index in self._indexes.values():
+                index.drop(id_, before)
+        return before
+
+    def by(self, index: str, key: str) -> list[T]:
+        """Return the objects that answer to `key`, ordered by id."""
+        return [self.things[id_] for id_ in sorted(self._indexes[index].ids(key))]
+
+    def keys(self, index: str) -> Index[T]:
+        return self._indexes[index]

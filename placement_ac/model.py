@@ -1,0 +1,445 @@
+"""
+What the controller reads of each API object: small frozen shapes, only the fields used.
+
+No I/O, no clock. A shape that does not fit is told in `problem` (field and
+finding); it never raises, so that one bad object cannot stop the others.
+"""
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic.alias_generators import to_camel
+
+from placement_ac.names import (
+    CONDITION_ACTIVE,
+    CONSUMER,
+    FIELD_MANAGER,
+    KUBECONFIG_KEY,
+    LABEL_CLUSTER,
+    LABEL_GROUP_INDEX,
+    LABEL_MANAGED_BY,
+    LABEL_PLACEMENT,
+    MANAGED_BY,
+    MULTIKUEUE_CONFIG,
+    MULTIKUEUE_CONTROLLER,
+    OUR_CONTROLLER,
+    PLACEMENT,
+    Kind,
+)
+
+Raw = Mapping[str, Any]
+T = TypeVar("T")
+W = TypeVar("W", bound="Wire")
+
+
+def _none_is_empty(value: object) -> object:
+    return () if value is None else value
+
+
+Many = Annotated[tuple[T, ...], BeforeValidator(_none_is_empty)]
+"""A list on the wire; `null` and absence mean empty, as Go writes them."""
+
+
+class Wire(BaseModel):
+    """The base of all wire shapes: frozen, camelCase on the wire, unknown fields ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
+
+
+class Condition(Wire):
+    """An entry of `status.conditions`."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    observed_generation: int | None = None
+    last_transition_time: str = ""
+
+
+class Parameters(Wire):
+    """`AdmissionCheck.spec.parameters`."""
+
+    api_group: str = ""
+    kind: str = ""
+    name: str = ""
+
+
+class _CheckSpec(Wire):
+    controller_name: str = ""
+    parameters: Parameters | None = None
+
+
+class _Conditions(Wire):
+    conditions: Many[Condition] = ()
+
+
+class Decided(Wire):
+    """An entry of `PlacementDecision.status.decisions`; `score` 0 is left out by OCM."""
+
+    cluster_name: str = ""
+    score: int = 0
+
+
+class _DecisionStatus(Wire):
+    decisions: Many[Decided] = ()
+
+
+class Group(Wire):
+    """An entry of `Placement.status.decisionGroups`."""
+
+    decisions: Many[str] = ()
+    cluster_count: int = 0
+
+
+class _PlacementStatus(_Conditions):
+    number_of_selected_clusters: int | None = None
+    decision_groups: Many[Group] = ()
+
+
+class _AddOn(Wire):
+    resource_name: str = ""
+    score_name: str = ""
+
+
+class _Coordinate(Wire):
+    add_on: _AddOn | None = None
+
+
+class _Prioritizer(Wire):
+    score_coordinate: _Coordinate | None = None
+    weight: int = 1
+
+
+class _Policy(Wire):
+    configurations: Many[_Prioritizer] = ()
+
+
+class _PlacementSpec(Wire):
+    prioritizer_policy: _Policy | None = None
+
+
+class _AccessRef(Wire):
+    kind: str = ""
+    name: str = ""
+    namespace: str = ""
+
+
+class _Credential(Wire):
+    consumer: str = ""
+    access_ref: _AccessRef = _AccessRef()
+
+
+class _Provider(Wire):
+    name: str = ""
+
+
+class _ProfileStatus(Wire):
+    credentials: Many[_Credential] = ()
+    access_providers: Many[_Provider] = ()
+    credential_providers: Many[_Provider] = ()
+
+
+class _Score(Wire):
+    name: str
+    value: int = 0
+
+
+class _ScoreStatus(Wire):
+    scores: Many[_Score] = ()
+    valid_until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """The part of `metadata` that every shape carries."""
+
+    name: str
+    namespace: str
+    uid: str
+    resource_version: str
+    generation: int
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    deleting: bool
+
+    @property
+    def id(self) -> tuple[str, str]:
+        return self.namespace, self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """An AdmissionCheck, ours or not."""
+
+    meta: Meta
+    controller: str
+    parameters: Parameters | None
+    active: Condition | None
+    problem: str
+
+    @property
+    def ours(self) -> bool:
+        return self.controller == OUR_CONTROLLER
+
+    @property
+    def multikueue(self) -> bool:
+        return self.controller == MULTIKUEUE_CONTROLLER
+
+    def names(self, kind: Kind) -> str:
+        """Return the name in `parameters` if they name an object of `kind`, else ""."""
+        p = self.parameters
+        return p.name if p and (p.api_group, p.kind) == (kind.group, kind.kind) else ""
+
+    @property
+    def placement(self) -> str:
+        """The Placement that this check of ours names; "" when its parameters are unusable."""
+        return self.names(PLACEMENT) if self.ours else ""
+
+    @property
+    def config(self) -> str:
+        """The MultiKueueConfig that this check of Kueue's names; "" when it names none."""
+        return self.names(MULTIKUEUE_CONFIG) if self.multikueue else ""
+
+
+@dataclass(frozen=True, slots=True)
+class AddOnPrioritizer:
+    """A prioritizer of a Placement that counts an AddOnPlacementScore: `weight` times `score_name`."""
+
+    resource_name: str
+    score_name: str
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """An OCM Placement. `selected` is None as long as its status says nothing at all."""
+
+    meta: Meta
+    prioritizers: tuple[AddOnPrioritizer, ...]
+    selected: int | None
+    groups: tuple[Group, ...]
+    conditions: tuple[Condition, ...]
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """An OCM PlacementDecision; `decided` is None as long as it has no status."""
+
+    meta: Meta
+    placement: str
+    group: int
+    decided: tuple[Decided, ...] | None
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class SecretRef:
+    """Where a ClusterProfile says that the Secret for Kueue lies."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A ClusterProfile of `cluster`: its Secret for Kueue, and its access providers."""
+
+    meta: Meta
+    cluster: str
+    secrets: tuple[SecretRef, ...]
+    providers: tuple[str, ...]
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A Secret, without what is in it: `problem` says why Kueue could not use it ("": it could)."""
+
+    meta: Meta
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """An AddOnPlacementScore: scores in [-100, 100] of the cluster whose namespace it is in."""
+
+    meta: Meta
+    values: Mapping[str, int]
+    valid_until: datetime | None
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """What our field manager applied on an object (`managedFields`): we may take only this away again."""
+
+    labels: frozenset[str] = frozenset()
+    owner_uids: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class KueueObject:
+    """A MultiKueueConfig or MultiKueueCluster, ours or not, with its `spec` as it is."""
+
+    meta: Meta
+    owners: Mapping[str, str]
+    """The AdmissionChecks that own it: uid → name."""
+    spec: Raw
+    owned: Owned
+
+    @property
+    def ours(self) -> bool:
+        return self.meta.labels.get(LABEL_MANAGED_BY) == MANAGED_BY
+
+    @property
+    def placement(self) -> str:
+        return self.meta.labels.get(LABEL_PLACEMENT, "")
+
+    @property
+    def cluster(self) -> str:
+        return self.meta.labels.get(LABEL_CLUSTER, "")
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The names in a MultiKueueConfig's `spec.clusters`."""
+        clusters = self.spec.get("clusters")
+        return tuple(str(name) for name in clusters) if isinstance(clusters, list) else ()
+
+
+def meta_of(raw: Raw) -> Meta:
+    """Read `metadata`; what the API server filled in may be missing, what is there is of its shape."""
+    m = raw.get("metadata") or {}
+    return Meta(
+        name=m.get("name", ""),
+        namespace=m.get("namespace") or "",
+        uid=m.get("uid") or "",
+        resource_version=str(m.get("resourceVersion") or ""),
+        generation=m.get("generation") or 0,
+        labels=m.get("labels") or {},
+        annotations=m.get("annotations") or {},
+        deleting=bool(m.get("deletionTimestamp")),
+    )
+
+
+def check(raw: Raw) -> Check:
+    spec, problem = _read(_CheckSpec, raw, "spec")
+    status, _ = _read(_Conditions, raw, "status")
+    active = next((c for c in status.conditions if c.type == CONDITION_ACTIVE), None) if status else None
+    # A broken `parameters` must not hide whose check it is.
+    controller = spec.controller_name if spec else str((raw.get("spec") or {}).get("controllerName", ""))
+    return Check(meta_of(raw), controller, spec.parameters if spec else None, active, problem)
+
+
+def placement(raw: Raw) -> Placement:
+    spec, bad_spec = _read(_PlacementSpec, raw, "spec")
+    status, bad_status = _read(_PlacementStatus, raw, "status")
+    selected = (status.number_of_selected_clusters or 0) if status and raw.get("status") else None
+    return Placement(
+        meta=meta_of(raw),
+        prioritizers=_add_ons(spec.prioritizer_policy) if spec and spec.prioritizer_policy else (),
+        selected=selected,
+        groups=status.decision_groups if status else (),
+        conditions=status.conditions if status else (),
+        problem=bad_spec or bad_status,
+    )
+
+
+def _add_ons(policy: _Policy) -> tuple[AddOnPrioritizer, ...]:
+    return tuple(
+        AddOnPrioritizer(add_on.resource_name, add_on.score_name, entry.weight)
+        for entry in policy.configurations
+        if entry.weight and entry.score_coordinate and (add_on := entry.score_coordinate.add_on)
+    )
+
+
+def decision(raw: Raw) -> Decision:
+    meta = meta_of(raw)
+    status, problem = _read(_DecisionStatus, raw, "status")
+    index = meta.labels.get(LABEL_GROUP_INDEX, "0")
+    return Decision(
+        meta=meta,
+        placement=meta.labels.get(LABEL_PLACEMENT, ""),
+        group=int(index) if index.isdecimal() else 0,
+        decided=status.decisions if status and raw.get("status") else None,
+        problem=problem,
+    )
+
+
+def profile(raw: Raw) -> Profile:
+    meta = meta_of(raw)
+    status, problem = _read(_ProfileStatus, raw, "status")
+    refs = [c.access_ref for c in status.credentials if c.consumer == CONSUMER] if status else []
+    providers = (*status.access_providers, *status.credential_providers) if status else ()
+    return Profile(
+        meta=meta,
+        cluster=meta.labels.get(LABEL_CLUSTER) or meta.name,
+        secrets=tuple(SecretRef(ref.kind, ref.namespace or meta.namespace, ref.name) for ref in refs),
+        providers=tuple(dict.fromkeys(provider.name for provider in providers if provider.name)),
+        problem=problem,
+    )
+
+
+def secret(raw: Raw) -> Secret:
+    return Secret(meta_of(raw), _kubeconfig_problem(raw.get("data")))
+
+
+def _kubeconfig_problem(data: object) -> str:
+    encoded = data.get(KUBECONFIG_KEY) if isinstance(data, Mapping) else None
+    if not encoded:
+        return f"has no key {KUBECONFIG_KEY!r}"
+    try:
+        base64.b64decode(encoded, validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError, TypeError):
+        return f"its key {KUBECONFIG_KEY!r} is not UTF-8 text"
+    return ""
+
+
+def scores(raw: Raw) -> Scores:
+    status, problem = _read(_ScoreStatus, raw, "status")
+    values = {entry.name: entry.value for entry in status.scores} if status else {}
+    return Scores(meta_of(raw), values, status.valid_until if status else None, problem)
+
+
+def kueue_object(raw: Raw) -> KueueObject:
+    owners = (raw.get("metadata") or {}).get("ownerReferences") or ()
+    return KueueObject(
+        meta=meta_of(raw),
+        owners={o["uid"]: o["name"] for o in owners if o.get("kind") == "AdmissionCheck"},
+        spec=raw.get("spec") or {},
+        owned=_owned(raw),
+    )
+
+
+def _owned(raw: Raw) -> Owned:
+    entries = (raw.get("metadata") or {}).get("managedFields") or ()
+    for entry in entries:
+        if entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply":
+            fields = (entry.get("fieldsV1") or {}).get("f:metadata") or {}
+            labels = (key[2:] for key in fields.get("f:labels") or {} if key.startswith("f:"))
+            uids = (_uid_of(key) for key in fields.get("f:ownerReferences") or {} if key.startswith("k:"))
+            return Owned(frozenset(labels), frozenset(uids))
+    return Owned()
+
+
+def _uid_of(key: str) -> str:
+    """Return the uid in a `k:{"uid":"…"}` key of fieldsV1."""
+    return str(json.loads(key[2:]).get("uid", ""))
+
+
+def _read(shape: type[W], raw: Raw, field: str) -> tuple[W | None, str]:
+    """Return the shape of `raw[field]`, or None and what is wrong with it."""
+    try:
+        return shape.model_validate(raw.get(field) or {}), ""
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in (field, *first["loc"]))
+        return None, f"{where}: {first['msg']}"

@@ -1,0 +1,235 @@
+"""
+Starts and stops everything: login, discovery, sync, watch, queue; and starts again what ended.
+
+One `Session` lives as long as the hub serves the same kinds and kopf goes on.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+import structlog
+
+from placement_ac.act import Actor
+from placement_ac.errors import ApiError
+from placement_ac.kube import Client, Object
+from placement_ac.login import Login
+from placement_ac.names import (
+    ADMISSION_CHECK,
+    CLUSTERS_MAX,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    REQUIRED_KINDS,
+    SECRET,
+    WATCHED_KINDS,
+    Kind,
+    Resource,
+)
+from placement_ac.reconcile import Reconciler
+from placement_ac.settings import Settings
+from placement_ac.snapshot import HubFacts, Key
+from placement_ac.sync import Sync
+from placement_ac.watch import Watch
+from placement_ac.workqueue import Workqueue
+from placement_ac.world import World
+
+log = structlog.get_logger(__name__)
+
+DISCOVERY_SECONDS: Final = 2.0
+"""How often a hub is asked again while kinds are missing that we cannot do without."""
+REDISCOVERY_SECONDS: Final = 30.0
+"""How often a hub is asked whether it serves other kinds or versions than before."""
+RESTART_SECONDS: Final = (0.5, 1.0, 2.0, 5.0)
+"""Pauses before a session begins anew; the last one is repeated."""
+HEALTHY_SECONDS: Final = 60.0
+"""A session that lived this long makes the next pause short again."""
+
+Resources = Mapping[Kind, Resource]
+
+
+class Operator:
+    """The controller for one hub. `on_started` is called whenever the watch has been started (anew)."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        login: Login | None = None,
+        *,
+        on_started: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._settings = settings
+        self._on_started = on_started
+        self._login = login or Login(settings.kubeconfig, settings.context)
+        self.ready = asyncio.Event()
+        """Set while everything has been listed."""
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until `stop` is set."""
+        failures = 0
+        async with Client(self._login) as client:
+            while resources := await self._wait_for_kinds(client, stop):
+                began = time.monotonic()
+                try:
+                    await self._session(client, resources, stop)
+                except ApiError as error:
+                    log.warning("the session could not go on; beginning anew", error=error.message)
+                except Exception as error:  # kopf ends in many ways, and each means: begin anew
+                    log.warning(
+                        "the watch ended; beginning anew", error=f"{type(error).__name__}: {error}"[:500]
+                    )
+                self.ready.clear()
+                failures = 0 if time.monotonic() - began > HEALTHY_SECONDS else failures + 1
+                await _pause(stop, RESTART_SECONDS[min(failures, len(RESTART_SECONDS)) - 1])
+
+    async def _wait_for_kinds(self, client: Client, stop: asyncio.Event) -> Resources | None:
+        """Return what the hub serves once nothing indispensable is missing; None when stopped."""
+        told: object = None
+        while not stop.is_set():
+            finding: object
+            try:
+                resources = await client.discover(WATCHED_KINDS)
+                missing = [str(kind) for kind in REQUIRED_KINDS if kind not in resources]
+                if not missing:
+                    return resources
+                finding = missing
+                if finding != told:
+                    log.warning("waiting for CRDs that are not installed", kinds=missing)
+            except ApiError as error:
+                finding = type(error)
+                if finding != told:
+                    log.warning("the API server does not answer; waiting", error=error.message)
+            told = finding
+            await _pause(stop, DISCOVERY_SECONDS)
+        return None
+
+    async def _session(self, client: Client, resources: Resources, stop: asyncio.Event) -> None:
+        session = Session(
+            self._settings, self._login, client, resources, await self._facts(client, resources)
+        )
+        await session.run(stop, self.ready, self._on_started)
+
+    async def _facts(self, client: Client, resources: Resources) -> HubFacts:
+        schema = await client.schema(resources[MULTIKUEUE_CONFIG])
+        facts = HubFacts(
+            check_version=resources[ADMISSION_CHECK].api_version,
+            cluster_version=resources[MULTIKUEUE_CLUSTER].version,
+            clusters_max=clusters_max(schema),
+            namespace=self._settings.placement_namespace,
+            naming=self._settings.cluster_names,
+        )
+        log.info(
+            "found the hub",
+            server=self._login.server,
+            clusters_max=facts.clusters_max,
+            versions={kind.kind: resource.api_version for kind, resource in resources.items()},
+        )
+        return facts
+
+
+class Session:
+    """One life of the watch, and the world that it fills."""
+
+    def __init__(
+        self, settings: Settings, login: Login, client: Client, resources: Resources, facts: HubFacts
+    ) -> None:
+        self._client = client
+        self._resources = resources
+        self._world = World(facts, kueue_namespace=settings.kueue_namespace, ways=settings.credentials)
+        self._queue: Workqueue[Key] = Workqueue(self._work)
+        self._reconciler = Reconciler(
+            self._world,
+            Actor(client, resources, self._wrote),
+            clock=lambda: datetime.now(UTC),
+            ticks=time.monotonic,
+            later=self._queue.add_after,
+        )
+        namespaces = {
+            PLACEMENT: settings.placement_namespace,
+            PLACEMENT_DECISION: settings.placement_namespace,
+            SECRET: settings.kueue_namespace,
+        }
+        self._sync = Sync(client, resources, self._world, namespaces=namespaces, touched=self._touched)
+        self._watch = Watch(
+            login,
+            resources,
+            self._world,
+            namespaces=namespaces,
+            touched=self._touched,
+            gap=self._sync.request,
+        )
+        self._ready: asyncio.Event | None = None
+
+    async def run(self, stop: asyncio.Event, ready: asyncio.Event, on_started: Callable[[], None]) -> None:
+        """Go on until `stop` is set, kopf ends, or the hub serves something else."""
+        self._ready = ready
+        ended, started = asyncio.Event(), asyncio.Event()
+        # Created before kopf: what is created after it, kopf takes for its own and cancels.
+        helpers = [
+            asyncio.create_task(_guard(work, ended))
+            for work in (
+                self._sync.run(),
+                self._rediscover(ended),
+                _after(stop, ended.set),
+                _after(started, on_started),
+            )
+        ]
+        try:
+            await self._watch.run(ended, started)
+        finally:
+            for task in helpers:
+                task.cancel()
+            await asyncio.gather(*helpers, return_exceptions=True)
+            await self._queue.close()
+
+    async def _work(self, key: Key) -> None:
+        await self._reconciler.reconcile(key)
+
+    def _touched(self, keys: Iterable[Key]) -> None:
+        if self._world.complete:
+            if self._ready is not None:
+                self._ready.set()
+            self._queue.add(*keys)
+
+    def _wrote(self, kind: Kind, obj: Object, gone: bool) -> None:
+        """Our own write is known at once; its echo then changes nothing."""
+        self._touched((self._world.remove if gone else self._world.put)(kind, obj))
+
+    async def _rediscover(self, ended: asyncio.Event) -> None:
+        while not ended.is_set():
+            await asyncio.sleep(REDISCOVERY_SECONDS)
+            with contextlib.suppress(ApiError):  # the watch deals with outages
+                if await self._client.discover(WATCHED_KINDS) != self._resources:
+                    log.info("the hub serves other kinds or versions than before; beginning anew")
+                    ended.set()
+
+
+async def _guard(work: Coroutine[object, object, None], ended: asyncio.Event) -> None:
+    """End the session when one of its helpers fails: half a session is worse than a new one."""
+    try:
+        await work
+    except Exception:
+        log.exception("a part of the session failed")
+        ended.set()
+
+
+async def _after(event: asyncio.Event, then: Callable[[], None]) -> None:
+    await event.wait()
+    then()
+
+
+async def _pause(stop: asyncio.Event, seconds: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(stop.wait(), seconds)
+
+
+def clusters_max(schema: Object | None) -> int:
+    """Return how many clusters a MultiKueueConfig may list by its published schema (Kueue: 10, later 20)."""
+    node: object = schema
+    for step in ("properties", "spec", "properties", "clusters", "maxItems"):
+        node = node.get(step) if isinstance(node, dict) else None
+    return node if isinstance(node, int) else CLUSTERS_MAX

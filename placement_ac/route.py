@@ -1,0 +1,117 @@
+"""
+Name the keys that a change of one object touches.
+
+Pure: a change is an object as it was and as it is; each of them is routed by
+itself, so that what it no longer names is looked at as well.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, Protocol
+
+from placement_ac.credentials import clusters_of_secret
+from placement_ac.model import Check, Decision, KueueObject, Placement, Profile, Scores, Secret
+from placement_ac.names import (
+    ADMISSION_CHECK,
+    CLUSTER_PROFILE,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    PLACEMENT_SCORE,
+    SECRET,
+    Kind,
+)
+from placement_ac.snapshot import Key
+
+Thing = Check | Placement | Decision | Profile | Secret | Scores | KueueObject
+
+
+class Lookup(Protocol):
+    """What routing must know of the rest of the world."""
+
+    def placements_of_cluster(self, cluster: str) -> Iterable[str]:
+        """Placements that select or list the cluster."""
+
+    def clusters_of_secret_ref(self, name: str) -> Iterable[str]:
+        """Clusters whose ClusterProfile names that Secret of Kueue's namespace."""
+
+    def placements_of_shared(self) -> Iterable[str]:
+        """Placements to ask about a MultiKueueCluster that serves all of them."""
+
+
+def route(kind: Kind, things: Iterable[Thing | None], lookup: Lookup) -> set[Key]:
+    """Return the keys that any of `things` (one object, before and after) touches."""
+    rule = _ROUTES[kind]
+    return {key for thing in things if thing is not None for key in rule(thing, lookup)}
+
+
+def splits(name: str) -> Iterator[tuple[str, str]]:
+    """Yield every (placement, cluster) that `<placement>-<cluster>` may have been made of."""
+    at = name.find("-", 1)
+    while 0 < at < len(name) - 1:
+        yield name[:at], name[at + 1 :]
+        at = name.find("-", at + 1)
+
+
+def _placement(name: str) -> Key:
+    return Key("placement", name)
+
+
+def _of_check(check: Check, _: Lookup) -> Iterator[Key]:
+    if check.ours:
+        yield _placement(check.placement) if check.placement else Key("check", check.meta.name)
+    if check.config:
+        yield _placement(check.config)
+
+
+def _of_placement(placement: Placement, _: Lookup) -> Iterator[Key]:
+    yield _placement(placement.meta.name)
+
+
+def _of_decision(decision: Decision, _: Lookup) -> Iterator[Key]:
+    if decision.placement:
+        yield _placement(decision.placement)
+
+
+def _of_cluster(cluster: str, lookup: Lookup) -> Iterator[Key]:
+    return map(_placement, lookup.placements_of_cluster(cluster))
+
+
+def _of_profile(profile: Profile, lookup: Lookup) -> Iterator[Key]:
+    return _of_cluster(profile.cluster, lookup)
+
+
+def _of_secret(secret: Secret, lookup: Lookup) -> Iterator[Key]:
+    for cluster in (*clusters_of_secret(secret.meta.name), *lookup.clusters_of_secret_ref(secret.meta.name)):
+        yield from _of_cluster(cluster, lookup)
+
+
+def _of_scores(scores: Scores, lookup: Lookup) -> Iterator[Key]:
+    return _of_cluster(scores.meta.namespace, lookup)
+
+
+def _of_config(config: KueueObject, _: Lookup) -> Iterator[Key]:
+    yield _placement(config.meta.name)
+    if config.placement:
+        yield _placement(config.placement)
+
+
+def _of_multikueue_cluster(obj: KueueObject, lookup: Lookup) -> Iterator[Key]:
+    if obj.placement:
+        yield _placement(obj.placement)
+    elif obj.ours:
+        yield from map(_placement, lookup.placements_of_shared())
+    yield from (_placement(placement) for placement, _ in splits(obj.meta.name))
+    yield from _of_cluster(obj.meta.name, lookup)
+
+
+_ROUTES: Final[Mapping[Kind, Callable[[Any, Lookup], Iterator[Key]]]] = {
+    ADMISSION_CHECK: _of_check,
+    PLACEMENT: _of_placement,
+    PLACEMENT_DECISION: _of_decision,
+    CLUSTER_PROFILE: _of_profile,
+    SECRET: _of_secret,
+    PLACEMENT_SCORE: _of_scores,
+    MULTIKUEUE_CONFIG: _of_config,
+    MULTIKUEUE_CLUSTER: _of_multikueue_cluster,
+}

@@ -1,0 +1,175 @@
+"""
+Sort a Placement's clusters into usable, left out and beyond the cap.
+
+Pure. A removal that OCM has not settled yet, or that comes from credentials
+that have only just vanished, waits `SETTLE_SECONDS`; an addition does not.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from placement_ac.model import AddOnPrioritizer, Decision, KueueObject, Placement
+from placement_ac.names import CLUSTER_NAME_MAX, LABEL_VALUE_MAX, OBJECT_NAME_MAX, SETTLE_SECONDS
+from placement_ac.rank import rank
+from placement_ac.snapshot import Snapshot, Source, Unusable
+
+_DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Usable:
+    """A cluster that is listed: its MultiKueueCluster, and the way in (None: the one that it has)."""
+
+    cluster: str
+    name: str
+    source: Source | None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a Placement's decisions come to."""
+
+    decided: bool
+    """False: OCM has not said anything that could be acted on."""
+    usable: tuple[Usable, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Cluster (or where it should stand) → why it is not in."""
+    beyond: tuple[str, ...] = ()
+    """Usable, but after the last seat."""
+    pending: tuple[str, ...] = ()
+    """Listed clusters that would go without OCM having settled it, whether they still wait or no more."""
+    recheck_after: float | None = None
+    """Seconds until the first of `pending` has waited long enough; None: none waits for time."""
+
+
+def select(seen: Snapshot) -> Selection:
+    """Return what the decisions in `seen` come to, in the Placement's order."""
+    listed = _listed_now(seen)
+    usable: list[Usable] = []
+    left_out = _entries_without_name(seen)
+    pending: list[str] = []
+    for entry in rank(seen.decisions, _prioritizers(seen), seen.scores, seen.now):
+        found = _usable(seen, entry.cluster)
+        if isinstance(found, Usable):
+            usable.append(found)
+            continue
+        if entry.cluster in listed:
+            pending.append(entry.cluster)
+        if entry.cluster in listed and _waits(seen, entry.cluster):
+            usable.append(_as_it_is(listed[entry.cluster]))
+        else:
+            left_out[entry.cluster] = found.why
+    missing = [] if agree(seen.placement, seen.decisions) else _missing(listed, usable, left_out)
+    staying = [_as_it_is(listed[cluster]) for cluster in missing if _waits(seen, cluster)]
+    pending += missing
+    seated, beyond = _seats(usable + staying, set(listed) if staying else set(), seen.hub.clusters_max)
+    return Selection(
+        decided=bool(staying) or is_decided(seen.placement, seen.decisions),
+        usable=seated,
+        left_out=left_out,
+        beyond=beyond,
+        pending=tuple(pending),
+        recheck_after=_recheck(seen, pending),
+    )
+
+
+def is_decided(placement: Placement | None, decisions: tuple[Decision, ...]) -> bool:
+    """Whether OCM has said what this Placement selects: by decisions with a status, or "none" in words."""
+    if decisions:
+        return any(decision.decided is not None for decision in decisions)
+    return placement is not None and placement.selected == 0 and bool(placement.conditions)
+
+
+def agree(placement: Placement | None, decisions: tuple[Decision, ...]) -> bool:
+    """Whether the decisions are whole: each has a status, and they are what the Placement's status counts."""
+    if placement is None or any(decision.decided is None for decision in decisions):
+        return False
+    if placement.selected is None:
+        return True  # nobody keeps that status: there is nothing to disagree with
+    sizes = {decision.meta.name: len(decision.decided or ()) for decision in decisions}
+    if sum(sizes.values()) != placement.selected:
+        return False
+    named = {name for group in placement.groups for name in group.decisions}
+    return not named or (
+        named == set(sizes)
+        and all(
+            sum(sizes[name] for name in group.decisions) == group.cluster_count for group in placement.groups
+        )
+    )
+
+
+def _prioritizers(seen: Snapshot) -> tuple[AddOnPrioritizer, ...]:
+    return seen.placement.prioritizers if seen.placement else ()
+
+
+def _listed_now(seen: Snapshot) -> dict[str, KueueObject]:
+    """Return the clusters that our config lists now, each with its MultiKueueCluster, in its order."""
+    if seen.config is None or not seen.config.ours:
+        return {}
+    objects = (seen.clusters.get(name) for name in seen.config.listed)
+    return {obj.cluster: obj for obj in objects if obj and obj.ours and obj.cluster}
+
+
+def _as_it_is(obj: KueueObject) -> Usable:
+    return Usable(obj.cluster, obj.meta.name, None)
+
+
+def _missing(
+    listed: Mapping[str, KueueObject], usable: list[Usable], left_out: Mapping[str, str]
+) -> list[str]:
+    known = {entry.cluster for entry in usable} | set(left_out)
+    return [cluster for cluster in listed if cluster not in known]
+
+
+def _waits(seen: Snapshot, cluster: str) -> bool:
+    """Whether a cluster that would go stays for now; a decision that cannot be read takes nothing away."""
+    unreadable = any(decision.problem for decision in seen.decisions)
+    return unreadable or seen.pending_for.get(cluster, 0.0) < SETTLE_SECONDS
+
+
+def _recheck(seen: Snapshot, pending: list[str]) -> float | None:
+    left = [SETTLE_SECONDS - seen.pending_for.get(cluster, 0.0) for cluster in pending]
+    return min((seconds for seconds in left if seconds > 0), default=None)
+
+
+def _seats(usable: list[Usable], first: set[str], most: int) -> tuple[tuple[Usable, ...], tuple[str, ...]]:
+    """Give the seats away in order, but to those in `first` before all others."""
+    if len(usable) <= most:
+        return tuple(usable), ()
+    by_right = sorted(usable, key=lambda entry: entry.cluster not in first)
+    seated = {entry.cluster for entry in by_right[:most]}
+    return (
+        tuple(entry for entry in usable if entry.cluster in seated),
+        tuple(entry.cluster for entry in usable if entry.cluster not in seated),
+    )
+
+
+def _usable(seen: Snapshot, cluster: str) -> Usable | Unusable:
+    name = seen.hub.cluster_object(seen.name, cluster)
+    if problem := _name_problem(cluster, name):
+        return Unusable(problem)
+    found = seen.credentials.get(cluster, Unusable("no credentials"))
+    return Usable(cluster, name, found) if isinstance(found, Source) else found
+
+
+def _name_problem(cluster: str, name: str) -> str:
+    if len(cluster) > LABEL_VALUE_MAX or not _DNS_LABEL.fullmatch(cluster):
+        return "not the name of a managed cluster"
+    if len(name) > min(OBJECT_NAME_MAX, CLUSTER_NAME_MAX):
+        return f"its MultiKueueCluster's name would be longer than {OBJECT_NAME_MAX} characters"
+    return ""
+
+
+def _entries_without_name(seen: Snapshot) -> dict[str, str]:
+    return {
+        f"PlacementDecision {decision.meta.namespace}/{decision.meta.name}": why
+        for decision in seen.decisions
+        if (why := decision.problem or _unnamed(decision))
+    }
+
+
+def _unnamed(decision: Decision) -> str:
+    count = sum(not entry.cluster_name for entry in decision.decided or ())
+    return f"{count} of its entries {'has' if count == 1 else 'have'} no clusterName" if count else ""

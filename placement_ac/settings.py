@@ -1,0 +1,89 @@
+"""
+Every setting: validated, frozen, with its default. The only reader of the environment.
+
+A setting comes from the command line, else from `PLACEMENT_AC_<NAME>`, else from its default.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+
+from placement_ac.credentials import WAYS, Way
+from placement_ac.errors import PlacementAcError
+from placement_ac.snapshot import PER_PLACEMENT, SHARED
+
+PREFIX: Final = "PLACEMENT_AC_"
+_NAMESPACE: Final = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
+
+
+class BadSettings(PlacementAcError):
+    """A setting is unknown or has an impossible value; the message names it and says what is possible."""
+
+
+def _split(value: object) -> object:
+    return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+
+
+class Settings(BaseModel):
+    """What an admin may choose."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kubeconfig: Path | None = Field(None, description="The kubeconfig file; inside a Pod its account counts.")
+    context: str | None = Field(None, description="The context in the kubeconfig.")
+    placement_namespace: str = Field(
+        "kueue-system", pattern=_NAMESPACE, description="Where the Placements are that checks name."
+    )
+    kueue_namespace: str = Field(
+        "kueue-system",
+        pattern=_NAMESPACE,
+        description="Where Kueue runs and reads Secrets and ClusterProfiles.",
+    )
+    cluster_names: Literal["{placement}-{cluster}", "{cluster}"] = Field(
+        PER_PLACEMENT,
+        description=f"Names of MultiKueueClusters; {SHARED} lets one serve all Placements.",
+    )
+    credentials: Annotated[tuple[Way, ...], BeforeValidator(_split)] = Field(
+        WAYS, min_length=1, description="Where credentials are looked for, in this order, comma-separated."
+    )
+    log_format: Literal["text", "json"] = Field("text", description="Log lines for people or programs.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="The least that is told."
+    )
+
+    @field_validator("credentials")
+    @classmethod
+    def _each_once(cls, ways: tuple[Way, ...]) -> tuple[Way, ...]:
+        if len(set(ways)) != len(ways):
+            raise ValueError("each way may stand there once")
+        return ways
+
+
+def load(flags: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Settings:
+    """Return the settings; `flags` that are None were not given. Raises BadSettings."""
+    given = _from_environment(os.environ if environment is None else environment)
+    given |= {name: value for name, value in flags.items() if value is not None}
+    try:
+        return Settings.model_validate(given)
+    except ValidationError as error:
+        raise BadSettings("; ".join(map(_explain, error.errors(include_url=False)))) from None
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    given = {}
+    for variable, value in environment.items():
+        if variable.startswith(PREFIX):
+            name = variable.removeprefix(PREFIX).lower()
+            if name not in Settings.model_fields:
+                known = ", ".join(PREFIX + field.upper() for field in Settings.model_fields)
+                raise BadSettings(f"{variable}: there is no such setting; known are {known}")
+            given[name] = value
+    return given
+
+
+def _explain(error: Any) -> str:
+    name = str(error["loc"][0]).replace("_", "-") if error["loc"] else "settings"
+    return f"{name}: {error['input']!r} is not possible: {error['msg'].removeprefix('Value error, ')}"

@@ -1,0 +1,100 @@
+"""
+List every watched kind, at the start and after every gap in its watch.
+
+A watch does not say when its first list is complete, nor what vanished in a
+gap; a list of our own, begun after the watch's, says both.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+import structlog
+
+from placement_ac.errors import ApiError
+from placement_ac.kube import Client
+from placement_ac.names import WATCHED_KINDS, Kind, Resource
+from placement_ac.snapshot import Key
+from placement_ac.world import World
+
+log = structlog.get_logger(__name__)
+
+RELIST_SECONDS: Final = 600.0
+"""How often everything is listed again although no gap was seen."""
+RETRY_SECONDS: Final = (0.2, 0.5, 1.0)
+"""Pauses after a list that failed; the last one is repeated."""
+STALLED_SECONDS: Final = 30.0
+"""After this long without a complete world, the log says what it waits for."""
+
+
+class Sync:
+    """Lists kinds on request, each by a task of its own, and tells `touched` the keys to look at."""
+
+    def __init__(
+        self,
+        client: Client,
+        resources: Mapping[Kind, Resource],
+        world: World,
+        *,
+        namespaces: Mapping[Kind, str],
+        touched: Callable[[Iterable[Key]], None],
+    ) -> None:
+        self._client = client
+        self._resources = resources
+        self._world = world
+        self._namespaces = namespaces
+        self._touched = touched
+        self._due = {kind: asyncio.Event() for kind in resources}
+
+    def request(self, kind: Kind) -> None:
+        """List `kind` soon: its watch has just begun anew."""
+        self._due[kind].set()
+
+    async def run(self) -> None:
+        """List what is requested, and everything now and then; ends only when cancelled."""
+        for kind in WATCHED_KINDS:
+            if kind not in self._resources:
+                log.info("not served by this hub; going on without", kind=str(kind))
+                self._world.replace(kind, (), "")
+        async with asyncio.TaskGroup() as tasks:
+            for kind in self._resources:
+                tasks.create_task(self._keep(kind))
+            tasks.create_task(self._tell_when_stalled())
+
+    async def _keep(self, kind: Kind) -> None:
+        due = self._due[kind]
+        while True:
+            try:
+                await asyncio.wait_for(due.wait(), RELIST_SECONDS)
+            except TimeoutError:
+                log.debug("time to list again", kind=str(kind))
+            due.clear()
+            await self._list(kind)
+
+    async def _list(self, kind: Kind) -> None:
+        tries = 0
+        while True:
+            try:
+                listing = await self._client.list(self._resources[kind], self._namespaces.get(kind))
+            except ApiError as error:
+                pause = error.retry_after or RETRY_SECONDS[min(tries, len(RETRY_SECONDS) - 1)]
+                level = log.debug if tries else log.warning
+                level("cannot list; trying again", kind=str(kind), error=error.message)
+                tries += 1
+                await asyncio.sleep(pause)
+            else:
+                break
+        before = self._world.complete
+        touched = self._world.replace(kind, listing.items, listing.resource_version)
+        if self._world.complete:
+            # The first complete world, and every slow relist, is a reason to look at everything.
+            self._touched(touched if before else self._world.keys())
+            if not before:
+                log.info("everything has been listed", keys=len(self._world.keys()))
+
+    async def _tell_when_stalled(self) -> None:
+        while True:
+            await asyncio.sleep(STALLED_SECONDS)
+            if not self._world.complete:
+                missing = [str(kind) for kind in WATCHED_KINDS if not self._world.listed(kind)]
+                log.warning("still waiting for the first list", kinds=missing)

@@ -1,0 +1,113 @@
+"""
+Keys to be worked on: one worker per key, duplicates merged, failures tried again with backoff.
+
+Knows nothing of what the work is. A key that comes while it is worked on is
+worked on once more; a key that failed waits longer each time, up to a cap.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Final, Generic, TypeVar
+
+import structlog
+
+K = TypeVar("K", bound=Hashable)
+log = structlog.get_logger(__name__)
+
+FIRST_BACKOFF_SECONDS: Final = 0.1
+MOST_BACKOFF_SECONDS: Final = 30.0
+JITTER: Final = 0.2
+"""Each wait is made longer or shorter by up to this share, so that failures do not march in step."""
+
+
+class Retry(Exception):  # it asks for something, it is not an error
+    """Raised by the work: try this key again, after `after` seconds at the earliest (None: backoff)."""
+
+    def __init__(self, after: float | None = None) -> None:
+        super().__init__(after)
+        self.after = after
+
+
+class Workqueue(Generic[K]):
+    """Runs `work(key)` for the keys added; at most `parallel` at once."""
+
+    def __init__(self, work: Callable[[K], Awaitable[None]], *, parallel: int = 32) -> None:
+        self._work = work
+        self._slots = asyncio.Semaphore(parallel)
+        self._tasks: dict[K, asyncio.Task[None]] = {}
+        self._again: set[K] = set()
+        self._failures: dict[K, int] = {}
+        self._not_before: dict[K, float] = {}
+        self._timers: dict[K, tuple[float, asyncio.TimerHandle]] = {}
+        self._closed = False
+
+    def add(self, *keys: K) -> None:
+        """Work on `keys` at once: something has changed. Only a wait that the work asked for is kept."""
+        now = asyncio.get_running_loop().time()
+        for key in keys:
+            if self._not_before.get(key, now) <= now:
+                self._start(key)
+
+    def add_after(self, key: K, seconds: float) -> None:
+        """Work on `key` in `seconds`; an earlier appointment stands."""
+        loop = asyncio.get_running_loop()
+        due = loop.time() + seconds
+        known = self._timers.get(key)
+        if self._closed or (known and known[0] <= due):
+            return
+        if known:
+            known[1].cancel()
+        self._timers[key] = (due, loop.call_at(due, self._ring, key))
+
+    async def close(self) -> None:
+        """Take nothing more; let what is under way end with what it is writing."""
+        self._closed = True
+        for _, timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self._again.clear()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    def _ring(self, key: K) -> None:
+        self._timers.pop(key, None)
+        self._not_before.pop(key, None)
+        self._start(key)
+
+    def _start(self, key: K) -> None:
+        if self._closed:
+            return
+        if key in self._tasks:
+            self._again.add(key)
+            return
+        task = asyncio.get_running_loop().create_task(self._run(key))
+        self._tasks[key] = task
+        task.add_done_callback(lambda _: self._done(key))
+
+    async def _run(self, key: K) -> None:
+        async with self._slots:
+            self._again.discard(key)
+            try:
+                await self._work(key)
+            except Retry as retry:
+                self._fail(key, retry.after)
+            except Exception:  # whatever it is, it must not lose the key
+                log.exception("work failed unexpectedly", key=str(key))
+                self._fail(key, None)
+            else:
+                self._failures.pop(key, None)
+                self._not_before.pop(key, None)
+
+    def _done(self, key: K) -> None:
+        del self._tasks[key]
+        if key in self._again:
+            self._again.discard(key)
+            self.add(key)
+
+    def _fail(self, key: K, after: float | None) -> None:
+        tries = self._failures[key] = self._failures.get(key, 0) + 1
+        pause = min(MOST_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** min(tries - 1, 16))
+        pause *= 1 + random.uniform(-JITTER, JITTER)  # noqa: S311  # no secret depends on it
+        if after:
+            self._not_before[key] = asyncio.get_running_loop().time() + after
+        self.add_after(key, max(pause, after or 0.0))

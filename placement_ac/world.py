@@ -1,0 +1,347 @@
+"""
+What has been seen of the hub: plain tables, and the lookups between them.
+
+Told by whoever watches and lists, asked by whoever decides. No I/O, no clock.
+`put`, `remove` and `replace` return the keys that the change touches.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from cachetools import LRUCache
+
+from placement_ac import model, route
+from placement_ac.credentials import WAYS, Found, Way, find
+from placement_ac.index import Id, Table
+from placement_ac.names import (
+    ADMISSION_CHECK,
+    CLUSTER_PROFILE,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    PLACEMENT_SCORE,
+    SECRET,
+    WATCHED_KINDS,
+    Kind,
+)
+from placement_ac.snapshot import HubFacts, Key, Pair, Snapshot
+
+_PARSERS: Final[Mapping[Kind, Callable[[model.Raw], Any]]] = {
+    ADMISSION_CHECK: model.check,
+    PLACEMENT: model.placement,
+    PLACEMENT_DECISION: model.decision,
+    CLUSTER_PROFILE: model.profile,
+    SECRET: model.secret,
+    PLACEMENT_SCORE: model.scores,
+    MULTIKUEUE_CONFIG: model.kueue_object,
+    MULTIKUEUE_CLUSTER: model.kueue_object,
+}
+
+
+def _one(value: str) -> tuple[str, ...]:
+    return (value,) if value else ()
+
+
+def _shared(obj: model.KueueObject) -> tuple[str, ...]:
+    return ("shared",) if obj.ours and not obj.placement else ()
+
+
+GONE_REMEMBERED: Final = 10_000
+"""Objects of which it is remembered that they have gone: a list that is under way may still hold them."""
+
+
+class World:
+    """The hub as seen so far. Not thread-safe: one event loop owns it."""
+
+    def __init__(
+        self,
+        hub: HubFacts | None = None,
+        *,
+        kueue_namespace: str = "kueue-system",
+        ways: Sequence[Way] = WAYS,
+    ) -> None:
+        self.hub = hub or HubFacts()
+        self._kueue_namespace = kueue_namespace
+        self._ways = tuple(ways)
+        self._listed: dict[Kind, str] = {}
+        self._gone: LRUCache[str, bool] = LRUCache(GONE_REMEMBERED)
+        self._checks: Table[model.Check] = Table(
+            placement=lambda c: _one(c.placement),
+            config=lambda c: _one(c.config),
+            uid=lambda c: _one(c.meta.uid),
+        )
+        self._placements: Table[model.Placement] = Table()
+        self._decisions: Table[model.Decision] = Table(
+            placement=lambda d: _one(d.placement),
+            cluster=lambda d: {entry.cluster_name for entry in d.decided or ()},
+        )
+        self._profiles: Table[model.Profile] = Table(
+            cluster=lambda p: _one(p.cluster),
+            secret=lambda p: {ref.name for ref in p.secrets},
+        )
+        self._secrets: Table[model.Secret] = Table()
+        self._scores: Table[model.Scores] = Table()
+        self._configs: Table[model.KueueObject] = Table()
+        self._clusters: Table[model.KueueObject] = Table(
+            placement=lambda o: _one(o.placement) if o.ours else (),
+            cluster=lambda o: _one(o.cluster) if o.ours else (),
+            shared=_shared,
+        )
+        self._tables: Mapping[Kind, Table[Any]] = {
+            ADMISSION_CHECK: self._checks,
+            PLACEMENT: self._placements,
+            PLACEMENT_DECISION: self._decisions,
+            CLUSTER_PROFILE: self._profiles,
+            SECRET: self._secrets,
+            PLACEMENT_SCORE: self._scores,
+            MULTIKUEUE_CONFIG: self._configs,
+            MULTIKUEUE_CLUSTER: self._clusters,
+        }
+
+    # -- told
+
+    @property
+    def complete(self) -> bool:
+        """Whether every watched kind has been listed: before that, nothing may be decided."""
+        return self._listed.keys() >= set(WATCHED_KINDS)
+
+    def listed(self, kind: Kind) -> bool:
+        return kind in self._listed
+
+    def put(self, kind: Kind, raw: model.Raw) -> set[Key]:
+        """Take in an object as it is now; an older version than the one known changes nothing."""
+        thing = _PARSERS[kind](raw)
+        table = self._tables[kind]
+        before = table.things.get(thing.meta.id)
+        if not self._watched(kind, thing.meta) or thing.meta.uid in self._gone:
+            return set()
+        if before and not _newer(thing.meta, before.meta):
+            return set()
+        touched = route.route(kind, (before,), self)
+        table.put(thing.meta.id, thing)
+        return touched | route.route(kind, (thing,), self)
+
+    def remove(self, kind: Kind, raw: model.Raw) -> set[Key]:
+        """Take in that an object is gone; one of that name which is newer stays."""
+        meta = model.meta_of(raw)
+        table = self._tables[kind]
+        before = table.things.get(meta.id)
+        if meta.uid:
+            self._gone[meta.uid] = True
+        if before is None or before.meta.uid != meta.uid:
+            return set()
+        touched = route.route(kind, (before,), self)
+        table.drop(meta.id)
+        return touched
+
+    def replace(self, kind: Kind, items: Iterable[model.Raw], resource_version: str) -> set[Key]:
+        """Take in a complete list of a kind: what is not in it has gone, unless it is newer than the list."""
+        touched: set[Key] = set()
+        present: set[Id] = set()
+        if _later(self._listed.get(kind, ""), resource_version):
+            touched |= self._forget(kind)
+        for raw in items:
+            touched |= self.put(kind, raw)
+            present.add(model.meta_of(raw).id)
+        for id_, thing in list(self._tables[kind].things.items()):
+            if id_ not in present and not _later(thing.meta.resource_version, resource_version):
+                touched |= route.route(kind, (thing,), self)
+                self._tables[kind].drop(id_)
+        self._listed[kind] = resource_version
+        return touched
+
+    def _forget(self, kind: Kind) -> set[Key]:
+        """Drop a kind: the hub was restored, its versions begin anew and compare with nothing known."""
+        table = self._tables[kind]
+        touched = route.route(kind, table.things.values(), self)
+        for id_ in list(table.things):
+            table.drop(id_)
+        return touched
+
+    def _watched(self, kind: Kind, meta: model.Meta) -> bool:
+        wanted = {
+            PLACEMENT: self.hub.namespace,
+            PLACEMENT_DECISION: self.hub.namespace,
+            SECRET: self._kueue_namespace,
+        }.get(kind)
+        return wanted is None or meta.namespace == wanted
+
+    # -- asked by route
+
+    def placements_of_cluster(self, cluster: str) -> set[str]:
+        selected = {decision.placement for decision in self._decisions.by("cluster", cluster)}
+        listed = {obj.placement for obj in self._clusters.by("cluster", cluster)}
+        return (selected | listed) - {""}
+
+    def clusters_of_secret_ref(self, name: str) -> set[str]:
+        return {profile.cluster for profile in self._profiles.by("secret", name)}
+
+    def placements_of_shared(self) -> Iterable[str]:
+        return [config.placement for config in self._configs.things.values() if config.ours]
+
+    # -- asked by reconcile
+
+    def keys(self) -> set[Key]:
+        """Return every key there is: what is looked at when everything has been listed."""
+        return {
+            key
+            for kind, table in self._tables.items()
+            if kind in (ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
+            for key in route.route(kind, table.things.values(), self)
+            if key.kind == "check" or self._is_ours(key.name)
+        }
+
+    def _is_ours(self, name: str) -> bool:
+        config = self._configs.things.get(("", name))
+        return (
+            name in self._checks.keys("placement")
+            or name in self._clusters.keys("placement")
+            or (config is not None and config.ours)
+        )
+
+    def snapshot(self, key: Key, now: datetime, pending_for: Mapping[str, float]) -> Snapshot:
+        """Return all that `key` depends on."""
+        if key.kind == "check":
+            check = self._checks.things.get(("", key.name))
+            bad = (check,) if check and check.ours and not check.placement else ()
+            return Snapshot(name="", now=now, hub=self.hub, checks=bad)
+        return self._snapshot(key.name, now, pending_for)
+
+    def _snapshot(self, name: str, now: datetime, pending_for: Mapping[str, float]) -> Snapshot:
+        placement = self._placements.things.get((self.hub.namespace, name))
+        decisions = tuple(self._decisions.by("placement", name))
+        config = self._configs.things.get(("", name))
+        selected = self._selected(name)
+        clusters = self._objects(name, selected, config)
+        return Snapshot(
+            name=name,
+            now=now,
+            hub=self.hub,
+            checks=tuple(self._checks.by("placement", name)),
+            users=tuple(self._checks.by("config", name)),
+            holders=self._holders((config, *clusters.values()), name),
+            placement=placement,
+            decisions=decisions,
+            scores=self._scores_of(selected, placement),
+            credentials={cluster: self._way_into(cluster) for cluster in selected},
+            config=config,
+            clusters=clusters,
+            rivals=self._rivals(name, selected),
+            others=self._others(name, clusters),
+            pending_for=pending_for,
+        )
+
+    def _selected(self, placement: str) -> list[str]:
+        return list(
+            dict.fromkeys(
+                entry.cluster_name
+                for decision in self._decisions.by("placement", placement)
+                for entry in decision.decided or ()
+                if entry.cluster_name
+            )
+        )
+
+    def _objects(
+        self, name: str, selected: Iterable[str], config: model.KueueObject | None
+    ) -> dict[str, model.KueueObject]:
+        wanted = {self.hub.cluster_object(name, cluster) for cluster in selected}
+        listed = set(config.listed) if config and config.ours else set()
+        found = {n: obj for n in wanted | listed if (obj := self._clusters.things.get(("", n)))}
+        mine = (*self._clusters.by("placement", name), *self._unneeded())
+        return found | {obj.meta.name: obj for obj in mine}
+
+    def _unneeded(self) -> Iterable[model.KueueObject]:
+        """Shared MultiKueueClusters that no Placement selects: whoever looks first removes them."""
+        return (obj for obj in self._clusters.by("shared", "shared") if not self._users_of(obj.cluster))
+
+    def _users_of(self, cluster: str) -> set[str]:
+        """Placements that a check of ours names and whose decisions hold the cluster."""
+        return {
+            decision.placement
+            for decision in self._decisions.by("cluster", cluster)
+            if decision.placement in self._checks.keys("placement")
+        }
+
+    def _holders(self, objects: Iterable[model.KueueObject | None], name: str) -> tuple[model.Check, ...]:
+        uids = {uid for obj in objects if obj and obj.ours and obj.placement == name for uid in obj.owners}
+        owners = (check for uid in sorted(uids) for check in self._checks.by("uid", uid))
+        return tuple(check for check in owners if check.ours and not check.placement)
+
+    def _scores_of(
+        self, clusters: Iterable[str], placement: model.Placement | None
+    ) -> dict[tuple[str, str], model.Scores]:
+        resources = {p.resource_name for p in placement.prioritizers} if placement else set()
+        ids = ((cluster, resource) for cluster in clusters for resource in resources)
+        return {id_: scores for id_ in ids if (scores := self._scores.things.get(id_))}
+
+    def _way_into(self, cluster: str) -> Any:
+        profiles = sorted(
+            self._profiles.by("cluster", cluster), key=lambda p: p.meta.namespace != self._kueue_namespace
+        )
+        found = Found(
+            cluster=cluster,
+            kueue_namespace=self._kueue_namespace,
+            profiles=profiles,
+            secrets=_InNamespace(self._secrets, self._kueue_namespace),
+            profiles_supported=self.hub.cluster_version not in ("v1beta1", "v1alpha1"),
+        )
+        return find(found, self._ways)
+
+    def _rivals(self, name: str, selected: Iterable[str]) -> dict[str, Pair]:
+        """Other pairs that make the name of one of ours; of two new ones the first in the alphabet wins."""
+        if self.hub.shared:
+            return {}
+        rivals = {}
+        for cluster in selected:
+            wanted = self.hub.cluster_object(name, cluster)
+            for placement, other in route.splits(wanted):
+                if placement < name and placement in self._users_of(other):
+                    rivals[wanted] = Pair(placement, other)
+        return rivals
+
+    def _others(self, name: str, clusters: Mapping[str, model.KueueObject]) -> dict[str, dict[str, str]]:
+        if not self.hub.shared:
+            return {}
+        found = {}
+        for object_name in {*clusters, *(self.hub.cluster_object(name, c) for c in self._selected(name))}:
+            placements = self._users_of(object_name) - {name}
+            checks = [
+                check
+                for placement in sorted(placements)
+                for index in ("placement", "config")
+                for check in self._checks.by(index, placement)
+            ]
+            if checks:
+                found[object_name] = {check.meta.uid: check.meta.name for check in checks}
+        return found
+
+
+class _InNamespace(Mapping[str, model.Secret]):
+    """The Secrets of one namespace by name, without copying the table."""
+
+    def __init__(self, table: Table[model.Secret], namespace: str) -> None:
+        self._table = table
+        self._namespace = namespace
+
+    def __getitem__(self, name: str) -> model.Secret:
+        return self._table.things[self._namespace, name]
+
+    def __iter__(self) -> Any:
+        return (name for namespace, name in self._table.things if namespace == self._namespace)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def _newer(meta: model.Meta, known: model.Meta) -> bool:
+    """Whether `meta` is not what is known already, nor older (late and repeated events are)."""
+    if meta.resource_version == known.resource_version:
+        return meta.uid != known.uid
+    return not _later(known.resource_version, meta.resource_version)
+
+
+def _later(one: str, other: str) -> bool:
+    """Whether a resourceVersion comes after another (Kubernetes 1.35: comparable as integers)."""
+    return one.isdecimal() and other.isdecimal() and int(one) > int(other)
