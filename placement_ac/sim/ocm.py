@@ -26,7 +26,7 @@ from placement_ac.names import (
 from placement_ac.sim.informer import Key, Name, StandIn, name_of
 from placement_ac.sim.scheduling import Fleet, Outcome, schedule
 from placement_ac.sim.scheduling.conditions import merged
-from placement_ac.sim.scheduling.objects import Obj, listed, own_decisions, section, text
+from placement_ac.sim.scheduling.objects import Memo, Obj, listed, own_decisions, section, text
 from placement_ac.sim.scheduling.reach import Reach
 
 MANAGED_CLUSTER: Final = Kind(OCM_CLUSTER, "ManagedCluster", "managedclusters", False, ("v1",))
@@ -67,6 +67,7 @@ class Scheduler(StandIn):
         self._status_delay = status_delay
         self._clock = clock
         self._reach = Reach()
+        self._memo: Memo = {}
         self._written: dict[tuple[Kind, Name], Object] = {}
         self._alarms: dict[Key, datetime] = {}
 
@@ -195,6 +196,7 @@ class Scheduler(StandIn):
             bindings=self.objects(SET_BINDING),
             scores=self.objects(PLACEMENT_SCORE),
             decisions=self.objects(PLACEMENT_DECISION),
+            memo=self._memo,
         )
 
     def _wake_at(self, key: Key, at: datetime | None, now: datetime) -> None:

@@ -29,6 +29,7 @@ _DECLARED = frozenset(
 )
 _CALLABLE = frozenset(base_functions) | frozenset(FUNCTIONS) | _MACROS | {"has", "dyn", "scores"}
 _KEPT_EXPRESSIONS = 512
+_KEPT_ANSWERS = 20_000
 
 
 class CelError(ValueError):
@@ -37,10 +38,11 @@ class CelError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A compiled expression: its text and the tree celpy runs."""
+    """A compiled expression: its text, the tree celpy runs, and whether it looks beyond the cluster."""
 
     text: str
     tree: lark.Tree[lark.Token]
+    reads_scores: bool
 
     def __str__(self) -> str:
         return self.text
@@ -58,11 +60,24 @@ def compile_expression(text: str) -> Expression:
         if name in ABSENT:
             raise CelError(f"compilation failed: '{name}' is known to OCM, but not to this stand-in: {text}")
         raise CelError(f"compilation failed: undeclared reference to '{name}': {text}")
-    return Expression(text, tree)
+    return Expression(text, tree, any(_called(node) == "scores" for node in tree.iter_subtrees()))
 
 
 def is_true(expression: Expression, cluster: Obj, fleet: Fleet) -> bool:
     """Say whether `expression` gives true for `cluster`; an error or another value counts as false."""
+    if fleet.memo is None or expression.reads_scores:
+        return _evaluate(expression, cluster, fleet)
+    # The cluster is kept with its answer, for the id of a freed one may come again.
+    known, answer = fleet.memo.get((expression.text, id(cluster)), (None, False))
+    if known is not cluster:
+        if len(fleet.memo) >= _KEPT_ANSWERS:
+            fleet.memo.clear()
+        answer = _evaluate(expression, cluster, fleet)
+        fleet.memo[expression.text, id(cluster)] = cluster, answer
+    return answer
+
+
+def _evaluate(expression: Expression, cluster: Obj, fleet: Fleet) -> bool:
     functions = {**FUNCTIONS, "scores": _scores_of(fleet)}
     runner = celpy.Environment().program(expression.tree, functions)
     try:

@@ -16,6 +16,9 @@ Obj: TypeAlias = Mapping[str, Any]
 Key: TypeAlias = tuple[str, str]
 """(namespace, name); the namespace of a cluster-scoped object is empty."""
 
+Memo: TypeAlias = dict[tuple[str, int], tuple[Obj, bool]]
+"""By expression and id of a cluster: that cluster, and what the expression gave for it."""
+
 GROUP = "cluster.open-cluster-management.io"
 PLACEMENT_LABEL = f"{GROUP}/placement"
 EMPTY: Obj = {}
@@ -93,13 +96,18 @@ def is_terminating(obj: Obj) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """What one hub holds, as far as scheduling looks at it."""
+    """What one hub holds, as far as scheduling looks at it.
+
+    `memo`: given by a caller that replaces objects and never changes them, it
+    keeps what CEL said of a cluster (0.5 ms each) from one call to the next.
+    """
 
     clusters: Mapping[Key, Obj] = field(default_factory=dict)
     cluster_sets: Mapping[Key, Obj] = field(default_factory=dict)
     bindings: Mapping[Key, Obj] = field(default_factory=dict)
     scores: Mapping[Key, Obj] = field(default_factory=dict)
     decisions: Mapping[Key, Obj] = field(default_factory=dict)
+    memo: Memo | None = None
 
     @classmethod
     def of(cls, objects: Iterable[Obj]) -> "Fleet":
