@@ -115,7 +115,8 @@ class Fleet:
         kinds: dict[str, dict[Key, Obj]] = {kind: {} for kind in KINDS}
         for obj in objects:
             kinds.get(text(obj, "kind"), {})[key_of(obj)] = obj
-        return cls(*kinds.values())
+        clusters, cluster_sets, bindings, scores, decisions = kinds.values()
+        return cls(clusters, cluster_sets, bindings, scores, decisions)
 
 
 KINDS = (
