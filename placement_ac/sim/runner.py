@@ -49,13 +49,17 @@ class StandIns:
     def __init__(self, hub: Path | Callable[[], Login], which: Iterable[str | Maker]) -> None:
         self._login = _login_of(hub)
         self._makers = [_maker(one) for one in which]
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="stand-ins", daemon=True)
+        self._thread: threading.Thread | None = None
         self._running: Future[None] | None = None
         self._synced: Future[None] = Future()
 
     def start(self, timeout: float = 10.0) -> None:
-        """Start, and return when all have listed what is there, or after `timeout` seconds (they go on)."""
+        """Start, and return when all have listed what is there, or after `timeout` seconds (they go on).
+
+        Once only: make another StandIns to start again.
+        """
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="stand-ins", daemon=True)
         self._thread.start()
         self._running = asyncio.run_coroutine_threadsafe(self._run(), self._loop)
         self.wait_synced(timeout)
@@ -70,7 +74,7 @@ class StandIns:
 
     def stop(self) -> None:
         """Stop them all and wait for it; raises what ended one of them. A second time does nothing."""
-        if self._running is None:
+        if self._running is None or self._thread is None:
             return
         self._running.cancel()
         ended, self._running = self._running, None

@@ -1,4 +1,4 @@
-"""The informer follows a server that answers as scripted, whatever it answers; the stand-in's queue merges."""
+"""The informer follows a server that answers as scripted, whatever it says; the stand-in's queue merges."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -94,7 +94,7 @@ async def serving(script: Script, folder: Path) -> AsyncIterator[Login]:
 
 async def until(reached: Any) -> None:
     async with asyncio.timeout(DEADLINE_SECONDS):
-        while not reached():
+        while not reached():  # noqa: ASYNC110  # what is waited for is plain state, nobody sets an Event
             await asyncio.sleep(0.005)
 
 
