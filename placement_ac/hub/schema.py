@@ -1,0 +1,141 @@
+"""
+Structural schemas: what a field is, which defaults it gets, what is unknown.
+
+Compiled once when a kind is installed. `settle` never changes what it is given:
+it returns the same value when there is nothing to do and new containers along
+the changed path otherwise, because stored objects share their parts.
+"""
+
+from __future__ import annotations
+
+from operator import is_
+from typing import Any
+
+import orjson
+
+UNSET: Any = object()
+IDENTITY = ("apiVersion", "kind", "metadata")
+
+
+class Node:
+    """The schema of one value. `child(key)` and `items` lead on; None means: not described."""
+
+    __slots__ = (
+        "additional", "atomic", "default", "defaulted", "document", "embedded", "has_rules", "items",
+        "list_keys", "list_type", "nullable", "preserve", "properties", "required", "rules", "type",
+        "variants",
+    )  # fmt: skip
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        get = document.get
+        self.document = document
+        self.type: str = get("type", "")
+        self.nullable = bool(get("nullable"))
+        self.preserve = bool(get("x-kubernetes-preserve-unknown-fields"))
+        self.embedded = bool(get("x-kubernetes-embedded-resource"))
+        self.required: tuple[str, ...] = tuple(get("required") or ())
+        self.default: Any = get("default", UNSET)
+        self.properties: dict[str, Node] = {
+            name: Node(child) for name, child in (get("properties") or {}).items()
+        }
+        self.additional = self._additional(get("additionalProperties"))
+        items = get("items")
+        self.items = Node(items) if isinstance(items, dict) else ANYTHING
+        self.list_type: str = get("x-kubernetes-list-type") or "atomic"
+        self.list_keys: tuple[str, ...] = tuple(get("x-kubernetes-list-map-keys") or ())
+        self.atomic = get("x-kubernetes-map-type") == "atomic"
+        self.defaulted = tuple((k, n) for k, n in self.properties.items() if n.default is not UNSET)
+        self.rules: tuple[dict[str, Any], ...] = tuple(get("x-kubernetes-validations") or ())
+        self.variants = {k: get(k) for k in ("allOf", "anyOf", "oneOf", "not") if get(k)}
+        below = [*self.properties.values(), self.additional, self.items]
+        self.has_rules: bool = bool(self.rules) or any(n is not None and n.has_rules for n in below)
+
+    def _additional(self, document: Any) -> Node | None:
+        if isinstance(document, dict):
+            return Node(document)
+        return ANYTHING if document is True else None
+
+    def child(self, key: str) -> Node | None:
+        """The schema of a field, or None when the field is unknown."""
+        return self.properties.get(key) or self.additional or (ANYTHING if self.preserve else None)
+
+    def element(self, item: Any) -> str:
+        """The fieldsV1 key of an item of a granular list: k:{...} of a map list, v:... of a set."""
+        if self.list_type == "set":
+            return "v:" + dumps(item)
+        keys = {key: self._key(item, key) for key in sorted(self.list_keys)}
+        return "k:" + dumps({k: v for k, v in keys.items() if v is not UNSET})
+
+    def _key(self, item: dict[str, Any], key: str) -> Any:
+        if key in item:
+            return item[key]
+        known = self.items.child(key)
+        return known.default if known is not None else UNSET
+
+
+class _Anything(Node):
+    """Undescribed content: maps are merged field by field, lists are replaced as a whole."""
+
+    def __init__(self) -> None:
+        for slot in ("properties", "variants", "document"):
+            setattr(self, slot, {})
+        self.type, self.list_type = "", "atomic"
+        self.nullable = self.preserve = True
+        self.embedded = self.atomic = self.has_rules = False
+        self.required = self.list_keys = self.defaulted = self.rules = ()
+        self.default, self.additional, self.items = UNSET, None, self
+
+
+ANYTHING = _Anything()
+
+
+def dumps(value: Any) -> str:
+    """Compact JSON with sorted keys: how fieldsV1 writes keys and values."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def settle(node: Node, value: Any, *, defaults: bool, unknown: list[str], path: str = "") -> Any:
+    """
+    Drop what the schema does not know, and fill in its defaults.
+
+    The paths of dropped fields are appended to `unknown`. With `defaults=False`
+    only unknown fields and stray nulls go (what an applied configuration needs).
+    """
+    if node is ANYTHING:
+        return value
+    if isinstance(value, dict):
+        return _settle_map(node, value, defaults, unknown, path)
+    if isinstance(value, list) and node.items is not ANYTHING:
+        settled = [
+            settle(node.items, item, defaults=defaults, unknown=unknown, path=f"{path}[{i}]")
+            for i, item in enumerate(value)
+        ]
+        return value if all(map(is_, settled, value)) else settled
+    return value
+
+
+def _settle_map(node: Node, value: dict[str, Any], defaults: bool, unknown: list[str], path: str) -> Any:
+    settled: dict[str, Any] = {}
+    changed = False
+    for key, child_value in value.items():
+        child = node.child(key)
+        here = f"{path}.{key}" if path else key
+        if child is None:
+            if node.embedded and key in IDENTITY:
+                settled[key] = child_value
+            else:
+                changed = True
+                unknown.append(here)
+            continue
+        if child_value is None and not child.nullable:
+            changed = True
+            continue
+        new = settle(child, child_value, defaults=defaults, unknown=unknown, path=here)
+        changed = changed or new is not child_value
+        settled[key] = new
+    if defaults:
+        for key, child in node.defaulted:
+            if key not in settled:
+                settled[key] = settle(child, child.default, defaults=True, unknown=unknown, path=path)
+                changed = True
+    return settled if changed else value
