@@ -6,7 +6,7 @@ Holds no logic of any stand-in. What ends a stand-in by mistake is raised again 
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import CancelledError, Future
 from pathlib import Path
 from types import TracebackType
@@ -49,7 +49,7 @@ class StandIns:
     def __init__(self, hub: Path | Callable[[], Login], which: Iterable[str | Maker]) -> None:
         self._login = _login_of(hub)
         self._makers = [_maker(one) for one in which]
-        self._thread: threading.Thread | None = None
+        self._loop: _LoopThread | None = None
         self._running: Future[None] | None = None
         self._synced: Future[None] = Future()
 
@@ -58,10 +58,8 @@ class StandIns:
 
         Once only: make another StandIns to start again.
         """
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="stand-ins", daemon=True)
-        self._thread.start()
-        self._running = asyncio.run_coroutine_threadsafe(self._run(), self._loop)
+        self._loop = _LoopThread()
+        self._running = self._loop.submit(self._run())
         self.wait_synced(timeout)
 
     def wait_synced(self, timeout: float) -> bool:
@@ -74,18 +72,15 @@ class StandIns:
 
     def stop(self) -> None:
         """Stop them all and wait for it; raises what ended one of them. A second time does nothing."""
-        if self._running is None or self._thread is None:
+        if self._running is None or self._loop is None:
             return
-        self._running.cancel()
         ended, self._running = self._running, None
+        ended.cancel()
         try:
             ended.result()
         except CancelledError:
             pass
         finally:
-            asyncio.run_coroutine_threadsafe(_settle(), self._loop).result()
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
             self._loop.close()
 
     def __enter__(self) -> Self:
@@ -111,10 +106,27 @@ class StandIns:
                 self._synced.cancel()
 
 
-async def _settle() -> None:
-    """Wait for what was cancelled to have closed its connections."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    await asyncio.gather(*others, return_exceptions=True)
+class _LoopThread:
+    """An event loop that runs in a thread of its own until it is closed."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="stand-ins", daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Coroutine[object, object, None]) -> Future[None]:
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def close(self) -> None:
+        """Wait for what was cancelled to have closed its connections, then end the thread."""
+        self.submit(self._settle()).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _settle(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*others, return_exceptions=True)
 
 
 def _login_of(hub: Path | Callable[[], Login]) -> Callable[[], Login]:

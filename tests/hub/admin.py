@@ -1,0 +1,60 @@
+"""An admin with kubectl, for tests: puts objects onto a hub, and waits for what comes of them."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any, Self, TypeVar
+
+from placement_ac.errors import NotFound
+from placement_ac.kube import Client, Object
+from placement_ac.login import Login
+from placement_ac.names import Resource
+from placement_ac.sim import manifests
+
+T = TypeVar("T")
+
+DEADLINE_SECONDS = 10.0
+STEP_SECONDS = 0.01
+
+
+class Admin:
+    """Asks one hub, blocking. Use as a context manager."""
+
+    def __init__(self, login: Login) -> None:
+        self._client = Client(login, field_manager="admin")
+        self._runner = asyncio.Runner()
+
+    def __enter__(self) -> Self:
+        self._runner.run(self._client.__aenter__())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._runner.run(self._client.__aexit__())
+        self._runner.close()
+
+    def apply(self, *objects: Object) -> list[Object]:
+        """Apply objects, their status too."""
+        return self._runner.run(manifests.apply(self._client, objects))
+
+    def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object | None:
+        try:
+            return self._runner.run(self._client.get(resource, name, namespace))
+        except NotFound:
+            return None
+
+    def merge(self, resource: Resource, name: str, patch: Object, **where: Any) -> Object:
+        return self._runner.run(self._client.merge(resource, name, patch, **where))
+
+    def delete(self, resource: Resource, name: str, namespace: str | None = None) -> None:
+        self._runner.run(self._client.delete(resource, name, namespace))
+
+    def until(self, read: Callable[[], T], expected: T) -> None:
+        """Fail unless `read` gives `expected` within the deadline."""
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while read() != expected and time.monotonic() < deadline:
+            self.pause(STEP_SECONDS)
+        assert read() == expected
+
+    def pause(self, seconds: float) -> None:
+        """Give others the time to do what they should not do."""
+        self._runner.run(asyncio.sleep(seconds))
