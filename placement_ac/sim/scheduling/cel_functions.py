@@ -169,11 +169,8 @@ def _numeric(compare: Function) -> Function:
     def compared(one: Any, other: Any) -> Any:
         if isinstance(one, numbers) and isinstance(other, numbers):
             return BoolType(compare(Fraction(one), Fraction(other)))
-        if isinstance(one, CELEvalError):
-            return one
-        if isinstance(other, CELEvalError):
-            return other
-        return BoolType(compare(one, other))
+        wrong = next((side for side in (one, other) if isinstance(side, CELEvalError)), None)
+        return wrong or BoolType(compare(one, other))
 
     return compared
 
