@@ -6,14 +6,12 @@ Pure. A way that is there but unusable is told, and the next one is tried.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from placement_ac.model import Profile, Secret, SecretRef
+from placement_ac.names import WAYS, Way
 from placement_ac.snapshot import Source, Unusable
 
-Way = Literal["profile-secret", "secret", "access-provider"]
-WAYS: Final[tuple[Way, ...]] = ("profile-secret", "secret", "access-provider")
-"""Every way, in the default order."""
 SECRET_NAMES: Final = ("kueue-admin-{}-kubeconfig", "multikueue-{}")
 
 

@@ -103,7 +103,7 @@ def _ssl_context(configuration: kubernetes_client.Configuration) -> ssl.SSLConte
 
 
 def _authorization(configuration: kubernetes_client.Configuration) -> dict[str, str]:
-    token = configuration.get_api_key_with_prefix("authorization")
+    token = configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
     if token:
         return {"Authorization": token}
     if configuration.username and configuration.password:

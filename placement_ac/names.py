@@ -5,7 +5,7 @@ No function here does more than put names together.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 KUEUE: Final = "kueue.x-k8s.io"
 OCM_CLUSTER: Final = "cluster.open-cluster-management.io"
@@ -129,3 +129,12 @@ REASONS: Final = {
     APPLY_FAILED: "the API server refused a write",
 }
 """Every reason of the condition `Active`, with the sentence that the docs give it."""
+
+Way = Literal["profile-secret", "secret", "access-provider"]
+"""A way to find credentials for a cluster, as the setting `credentials` names it."""
+WAYS: Final[tuple[Way, ...]] = ("profile-secret", "secret", "access-provider")
+"""Every way, in the default order."""
+PER_PLACEMENT: Final = "{placement}-{cluster}"
+"""The setting `cluster_names`: a MultiKueueCluster for each Placement and cluster."""
+SHARED: Final = "{cluster}"
+"""The setting `cluster_names`: one MultiKueueCluster per cluster serves all Placements."""

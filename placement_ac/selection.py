@@ -64,7 +64,8 @@ def select(seen: Snapshot) -> Selection:
     missing = [] if agree(seen.placement, seen.decisions) else _missing(listed, usable, left_out)
     staying = [_as_it_is(listed[cluster]) for cluster in missing if _waits(seen, cluster)]
     pending += missing
-    seated, beyond = _seats(usable + staying, set(listed) if staying else set(), seen.hub.clusters_max)
+    ordered = _unless_only_reordered(usable + staying, listed) if staying else usable
+    seated, beyond = _seats(ordered, set(listed) if staying else set(), seen.hub.clusters_max)
     return Selection(
         decided=bool(staying) or is_decided(seen.placement, seen.decisions),
         usable=seated,
@@ -114,6 +115,12 @@ def _listed_now(seen: Snapshot) -> dict[str, KueueObject]:
 
 def _as_it_is(obj: KueueObject) -> Usable:
     return Usable(obj.cluster, obj.meta.name, None)
+
+
+def _unless_only_reordered(usable: list[Usable], listed: Mapping[str, KueueObject]) -> list[Usable]:
+    """Keep the order that Kueue sees while nothing is added: a reorder makes it look at every Workload."""
+    by_cluster = {entry.cluster: entry for entry in usable}
+    return [by_cluster[cluster] for cluster in listed] if by_cluster.keys() == listed.keys() else usable
 
 
 def _missing(

@@ -11,9 +11,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
-from placement_ac.credentials import WAYS, Way
 from placement_ac.errors import PlacementAcError
-from placement_ac.snapshot import PER_PLACEMENT, SHARED
+from placement_ac.names import PER_PLACEMENT, SHARED, WAYS, Way
 
 PREFIX: Final = "PLACEMENT_AC_"
 _NAMESPACE: Final = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"

@@ -7,14 +7,11 @@ No logic beyond reading what is there; no I/O, no clock.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal
+from typing import Literal
 
 from placement_ac.model import Check, Decision, KueueObject, Placement
-from placement_ac.names import CLUSTERS_MAX
+from placement_ac.names import CLUSTERS_MAX, PER_PLACEMENT, SHARED
 from placement_ac.rank import ScoreTable
-
-PER_PLACEMENT: Final = "{placement}-{cluster}"
-SHARED: Final = "{cluster}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from cachetools import LRUCache
 
 from placement_ac import model, route
-from placement_ac.credentials import WAYS, Found, Way, find
+from placement_ac.credentials import Found, find
 from placement_ac.index import Id, Table
 from placement_ac.names import (
     ADMISSION_CHECK,
@@ -24,7 +24,9 @@ from placement_ac.names import (
     PLACEMENT_SCORE,
     SECRET,
     WATCHED_KINDS,
+    WAYS,
     Kind,
+    Way,
 )
 from placement_ac.snapshot import HubFacts, Key, Pair, Snapshot
 

@@ -1,0 +1,37 @@
+# Everything sets itself up: a virtual environment in .venv with all that pyproject.toml names.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: help demo test check unit format clean
+
+help: ## Show what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/installed ## Show the three stories on an embedded hub
+	$(BIN)/placement-ac demo
+
+test: check unit ## Check formatting, lint, types and layers, then run every test
+
+check: $(VENV)/installed ## Check formatting, lint, types and layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: $(VENV)/installed ## Run every test and measure coverage
+	$(BIN)/pytest -n auto --cov --cov-report=term:skip-covered
+
+format: $(VENV)/installed ## Format the code and mend what lint can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## Remove the virtual environment and what the tools left
+	rm -rf $(VENV) .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+$(VENV)/installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo 'placement-ac needs Python 3.11 or newer; name one: make PYTHON=python3.12 …' >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	@touch $@

@@ -1,0 +1,71 @@
+"""`placement-ac hub`: the embedded hub alone, to try things with kubectl or to test against."""
+
+import signal
+import threading
+from pathlib import Path
+
+import click
+
+from placement_ac.hub import Hub
+from placement_ac.sim.runner import KNOWN, StandIns
+
+
+def _address(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, int]:
+    del context, parameter
+    host, colon, port = value.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise click.BadParameter(f"{value!r} is not ADDRESS:PORT, such as 127.0.0.1:8001; port 0 picks one")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def _stand_ins(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in value.split(",") if name.strip())
+    for name in names:
+        if name not in KNOWN:
+            raise click.BadParameter(f"{name!r} is not a stand-in; known are {', '.join(KNOWN)}")
+    return names
+
+
+@click.command("hub")
+@click.option(
+    "--listen",
+    "address",
+    default="127.0.0.1:0",
+    show_default=True,
+    callback=_address,
+    metavar="ADDRESS:PORT",
+    help="Where to listen, for HTTP and HTTPS alike; port 0 picks a free one.",
+)
+@click.option(
+    "--kubeconfig",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("hub.kubeconfig"),
+    show_default=True,
+    help="Where to write the kubeconfig, with a token, as soon as the hub is ready.",
+)
+@click.option(
+    "--with",
+    "stand_ins",
+    default="",
+    callback=_stand_ins,
+    metavar="NAMES",
+    help=f"Stand-ins to run on it, comma-separated: {', '.join(KNOWN)}.",
+)
+def command(address: tuple[str, int], kubeconfig: Path, stand_ins: tuple[str, ...]) -> None:
+    """Start the embedded hub alone, until it is interrupted."""
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        hub = Hub(*address).start()
+    except OSError as error:
+        raise click.ClickException(f"cannot listen on {address[0]}:{address[1]}: {error.strerror}") from None
+    try:
+        hub.write_kubeconfig(kubeconfig)
+        with StandIns(kubeconfig, stand_ins):
+            click.echo(f"The hub listens on {hub.secure_url}")
+            click.echo(f"Use it with: kubectl --kubeconfig {kubeconfig} get ns")
+            stop.wait()
+    finally:
+        hub.stop()
+        kubeconfig.unlink(missing_ok=True)

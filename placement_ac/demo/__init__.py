@@ -1,0 +1,1 @@
+"""The three stories, played on an embedded hub with the real controller."""

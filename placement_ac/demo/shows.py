@@ -1,0 +1,154 @@
+"""
+Ways to show a step: a terminal for people, plain lines, JSON documents for programs.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+import click
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.panel import Panel
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from placement_ac.demo.play import Outcome
+from placement_ac.demo.stories import Step
+from placement_ac.kube import Object
+
+
+class JsonShow:
+    """One JSON document per step, a line each."""
+
+    def begins(self, number: int, step: Step) -> None:
+        """A program waits for what comes out."""
+
+    def ends(self, outcome: Outcome) -> None:
+        click.echo(json.dumps(document(outcome)))
+
+
+def document(outcome: Outcome) -> dict[str, Any]:
+    """Return the JSON document of a step: step, objects, condition, elapsed milliseconds."""
+    return {
+        "step": outcome.number,
+        "story": outcome.step.story,
+        "title": outcome.step.title,
+        "done": list(outcome.step.done),
+        "ok": outcome.right,
+        "elapsedMilliseconds": round(outcome.elapsed, 1),
+        "reactionMilliseconds": None if outcome.reaction is None else round(outcome.reaction, 1),
+        "decision": list(outcome.decided),
+        "objects": list(outcome.objects),
+        "condition": outcome.condition,
+    }
+
+
+class PlainShow:
+    """Lines of text, for a pipe or a log."""
+
+    def begins(self, number: int, step: Step) -> None:
+        click.echo(f"Story {step.story}, step {number}: {step.title}")
+        for line in step.done:
+            click.echo(f"  $ {line}" if line.startswith("kubectl") else f"  # {line}")
+
+    def ends(self, outcome: Outcome) -> None:
+        for line in result_lines(outcome):
+            click.echo(f"  {line}")
+        click.echo(f"  {verdict(outcome)}\n")
+
+
+def result_lines(outcome: Outcome) -> Iterable[str]:
+    """Yield what came out as kubectl would print it."""
+    name = outcome.step.placement
+    config, clusters = _split(outcome.objects)
+    yield f"$ kubectl get multikueueconfig {name} -o jsonpath='{{.spec.clusters}}'"
+    yield json.dumps(config["spec"]["clusters"]) if config else "Error from server (NotFound)"
+    yield "$ kubectl get multikueueclusters"
+    yield from columns([("NAME", "CONNECTED", "CREDENTIALS"), *map(_row, clusters)])
+    yield f"$ kubectl get admissioncheck {name} -o jsonpath='{{.status.conditions}}'"
+    condition = outcome.condition
+    yield " ".join(str(condition.get(key, "")) for key in ("status", "reason", "message")) or "(none)"
+
+
+def verdict(outcome: Outcome) -> str:
+    """Return how it went and how long it took."""
+    took = f"in {outcome.elapsed:.0f} ms"
+    if outcome.reaction is not None:
+        took += f", {outcome.reaction:.0f} ms of them from OCM's decision to the MultiKueueConfig"
+    return f"right, {took}" if outcome.right else f"NOT RIGHT, {took}; wanted {outcome.step.wanted}"
+
+
+def columns(rows: Sequence[Sequence[str]]) -> Iterable[str]:
+    """Yield rows with aligned columns, three spaces apart, as kubectl has them."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        yield "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _split(objects: Sequence[Object]) -> tuple[Object | None, list[Object]]:
+    configs = [obj for obj in objects if obj["kind"] == "MultiKueueConfig"]
+    return (configs[0] if configs else None), [obj for obj in objects if obj["kind"] == "MultiKueueCluster"]
+
+
+def _row(cluster: Object) -> tuple[str, str, str]:
+    conditions = (cluster.get("status") or {}).get("conditions") or ()
+    connected = next((c["status"] for c in conditions if c["type"] == "Active"), "")
+    return cluster["metadata"]["name"], connected, _source(cluster["spec"])
+
+
+def _source(spec: Object) -> str:
+    source = spec.get("clusterSource") or spec
+    if "clusterProfileRef" in source:
+        return f"ClusterProfile {source['clusterProfileRef']['name']}"
+    return f"Secret {source['kubeConfig']['location']}"
+
+
+class LiveShow:
+    """A terminal: what happens now below what has happened. `with` it."""
+
+    def __init__(self, console: Console) -> None:
+        self._live = Live(console=console, refresh_per_second=12)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.update(Text(""))
+        self._live.stop()
+
+    def begins(self, number: int, step: Step) -> None:
+        self._live.update(Group(self._title(number, step), Spinner("dots", text="…"), fit=True))
+
+    def ends(self, outcome: Outcome) -> None:
+        self._live.console.print(self._panel(outcome))
+        self._live.update(Text(""))
+
+    def _title(self, number: int, step: Step) -> Text:
+        return Text(f"Story {step.story}, step {number}: {step.title}", style="bold")
+
+    def _panel(self, outcome: Outcome) -> RenderableType:
+        config, clusters = _split(outcome.objects)
+        done = Text("\n".join(outcome.step.done), style="dim")
+        table = Table(box=None, padding=(0, 3, 0, 0))
+        for head in ("MULTIKUEUECLUSTER", "CONNECTED", "CREDENTIALS"):
+            table.add_column(head)
+        for cluster in clusters:
+            table.add_row(*_row(cluster))
+        listed = ", ".join(config["spec"]["clusters"]) if config else "(none)"
+        condition = outcome.condition
+        told = f"Active={condition.get('status')}  {condition.get('reason')}: {condition.get('message')}"
+        return Panel(
+            Group(
+                done,
+                Text(f"\nMultiKueueConfig {outcome.step.placement}: {listed}", style="bold"),
+                table,
+                Text(f"AdmissionCheck {outcome.step.placement}: {told}"),
+                Text(verdict(outcome), style="green" if outcome.right else "bold red"),
+            ),
+            title=self._title(outcome.number, outcome.step),
+            title_align="left",
+            border_style="green" if outcome.right else "red",
+        )
