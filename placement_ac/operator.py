@@ -168,11 +168,11 @@ class Session:
         """Go on until `stop` is set, kopf ends, or the hub serves something else."""
         self._ready = ready
         ended, started = asyncio.Event(), asyncio.Event()
-        # Created before kopf: what is created after it, kopf takes for its own and cancels.
+        # Created before kopf: what is created after it, kopf takes for its own, waits for and cancels.
         helpers = [
             asyncio.create_task(_guard(work, ended))
             for work in (
-                self._sync.run(),
+                *self._sync.parts(),
                 self._rediscover(ended),
                 _after(stop, ended.set),
                 _after(started, on_started),

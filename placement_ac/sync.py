@@ -6,7 +6,7 @@ gap; a list of our own, begun after the watch's, says both.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Final
 
 import structlog
@@ -50,22 +50,20 @@ class Sync:
         """List `kind` soon: its watch has just begun anew."""
         self._due[kind].set()
 
-    async def run(self) -> None:
-        """List what is requested, and everything now and then; ends only when cancelled."""
+    def parts(self) -> list[Coroutine[object, object, None]]:
+        """Return what is to be run, each as a task of its own; they end only when cancelled."""
         for kind in WATCHED_KINDS:
             if kind not in self._resources:
                 log.info("not served by this hub; going on without", kind=str(kind))
                 self._world.replace(kind, (), "")
-        async with asyncio.TaskGroup() as tasks:
-            for kind in self._resources:
-                tasks.create_task(self._keep(kind))
-            tasks.create_task(self._tell_when_stalled())
+        return [*map(self._keep, self._resources), self._tell_when_stalled()]
 
     async def _keep(self, kind: Kind) -> None:
         due = self._due[kind]
         while True:
             try:
-                await asyncio.wait_for(due.wait(), RELIST_SECONDS)
+                async with asyncio.timeout(RELIST_SECONDS):  # not wait_for: see `Session.run`
+                    await due.wait()
             except TimeoutError:
                 log.debug("time to list again", kind=str(kind))
             due.clear()
