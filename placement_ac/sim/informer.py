@@ -99,15 +99,13 @@ class Informer:
 
     async def _served(self, kind: Kind) -> Resource:
         """Return the resource, once it is served."""
-        for wait in waits():
-            found = await self._client.discover([kind])
-            if kind in found:
-                self.resources[kind] = found[kind]
-                break
+        tries = waits()
+        while kind not in (found := await self._client.discover([kind])):
             if kind in self._optional:
                 self._listed[kind].set()
-            await asyncio.sleep(wait)
-        return self.resources[kind]
+            await asyncio.sleep(next(tries))
+        self.resources[kind] = found[kind]
+        return found[kind]
 
     async def _list(self, resource: Resource) -> str:
         listing = await self._client.list(resource)
@@ -175,8 +173,7 @@ async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
     async for chunk in content.iter_any():
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
-            if line.strip():
-                yield line
+            yield line
 
 
 class StandIn(ABC):

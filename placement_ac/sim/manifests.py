@@ -5,7 +5,6 @@ Finds the samples, which lie in the repository's `samples/` or, installed from a
 Every object is applied by server-side apply; its `status` follows by a merge patch of the status subresource.
 """
 
-import base64
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,8 +65,8 @@ def _is_object(document: object) -> bool:
 async def apply(client: Client, objects: Iterable[Object]) -> list[Object]:
     """Apply `objects`, Namespaces first, and return what the hub made of them, in the order given.
 
-    An object with `generateName` only is created, a new one each time. A Secret's `stringData` goes as
-    `data`, as an API server would store it. Raises BadManifest and ApiError's children.
+    An object with `generateName` only is created, a new one each time.
+    Raises BadManifest and ApiError's children.
     """
     todo = list(objects)
     found = _Kinds(client)
@@ -78,7 +77,7 @@ async def apply(client: Client, objects: Iterable[Object]) -> list[Object]:
 
 
 async def _put(client: Client, resource: Resource, item: Object) -> Object:
-    body = _without_string_data({key: value for key, value in item.items() if key != "status"})
+    body = {key: value for key, value in item.items() if key != "status"}
     if "name" not in item["metadata"]:
         return await client.create(resource, body)
     result = await client.apply(resource, body, force=True)
@@ -92,15 +91,6 @@ async def _put(client: Client, resource: Resource, item: Object) -> Object:
         namespace=metadata.get("namespace"),
         subresource="status",
     )
-
-
-def _without_string_data(item: Object) -> Object:
-    plain = item.get("stringData")
-    if item["kind"] != "Secret" or not isinstance(plain, dict):
-        return item
-    encoded = {key: base64.b64encode(str(value).encode()).decode() for key, value in plain.items()}
-    rest = {key: value for key, value in item.items() if key != "stringData"}
-    return rest | {"data": (item.get("data") or {}) | encoded}
 
 
 @dataclass(slots=True)

@@ -485,3 +485,89 @@ def test_the_time_of_transition_is_that_of_the_status_alone(staged: Staged) -> N
     stage.apply(secret("nosuch", kubeconfig()))
     stage.until(lambda: condition()["reason"], "Active")
     assert condition()["lastTransitionTime"] > "2026-01-01T00:00:00Z"
+
+
+# What may happen to it.
+
+
+def crds(*versions: str) -> list[Object]:
+    """The CRDs of shared/crds; Kueue's with `versions` only, the last of them stored."""
+    found = []
+    for file in sorted((shared_dir() / "crds").glob("*.yaml")):
+        item = yaml.load(file.read_text(), Loader=yaml.CSafeLoader)
+        if item["spec"]["group"] == "kueue.x-k8s.io":
+            kept = [one for one in item["spec"]["versions"] if one["name"] in versions]
+            item["spec"]["versions"] = [one | {"storage": one["name"] == versions[-1]} for one in kept]
+        found.append(item)
+    return found
+
+
+def old(item: Object) -> Object:
+    return item | {"apiVersion": "kueue.x-k8s.io/v1beta1"}
+
+
+def test_a_hub_that_serves_only_v1beta1(tmp_path: Path) -> None:
+    with Hub(crds=crds("v1beta1")) as hub:
+        hub.write_kubeconfig(tmp_path / "kubeconfig")
+        with StandIns(tmp_path / "kubeconfig", [MultiKueue]), Admin(Login(tmp_path / "kubeconfig")) as admin:
+            told_old_way = queue()
+            told_old_way["spec"] |= {"admissionChecks": ["acd"]}
+            del told_old_way["spec"]["admissionChecksStrategy"]
+            by_secret = cluster("w")
+            by_secret["spec"] = by_secret["spec"]["clusterSource"]
+            admin.apply(namespace("kueue-system"), secret("w", kubeconfig()))
+            admin.apply(
+                *map(old, (made("ResourceFlavor", "default"), check(), told_old_way, by_secret, config("w")))
+            )
+
+            def told() -> list[Any]:
+                kinds = ((MULTIKUEUE_CLUSTER, "w"), (ADMISSION_CHECK, "acd"), (CLUSTER_QUEUE, "cqd"))
+                found = [admin.get(kind.at("v1beta1"), name) or {} for kind, name in kinds]
+                return [(item.get("status") or {}).get("conditions", [{}])[0].get("reason") for item in found]
+
+            admin.until(told, ["Active", "Active", "Ready"])
+
+
+def test_crds_that_come_later_are_waited_for(tmp_path: Path) -> None:
+    with Hub(crds=[]) as hub:
+        hub.write_kubeconfig(tmp_path / "kubeconfig")
+        stand_ins = StandIns(tmp_path / "kubeconfig", [MultiKueue])
+        stand_ins.start(timeout=0.2)
+        try:
+            assert not stand_ins.wait_synced(0)
+            with Admin(Login(tmp_path / "kubeconfig")) as admin:
+                admin.apply(namespace("kueue-system"), *crds("v1beta1", "v1beta2"))
+                assert stand_ins.wait_synced(10)
+                admin.apply(secret("w", kubeconfig()), cluster("w"))
+
+                def told() -> Any:
+                    item = admin.get(MULTIKUEUE_CLUSTER.at(V), "w") or {}
+                    return [one["reason"] for one in (item.get("status") or {}).get("conditions", ())]
+
+                admin.until(told, ["Active"])
+        finally:
+            stand_ins.stop()
+
+
+@pytest.mark.parametrize("how", ["close", "garbage", "error-410", "error-500", "outage", "forgotten"])
+def test_what_changed_while_it_could_not_see_is_noticed(tmp_path: Path, how: Any) -> None:
+    with Hub() as hub:
+        hub.write_kubeconfig(tmp_path / "kubeconfig")
+        with StandIns(tmp_path / "kubeconfig", [MultiKueue]), Admin(Login(tmp_path / "kubeconfig")) as admin:
+            admin.apply(namespace("kueue-system"), secret("w", kubeconfig()), cluster("w"), cluster("v"))
+
+            def told() -> Any:
+                item = admin.get(MULTIKUEUE_CLUSTER.at(V), "w") or {}
+                return [one["reason"] for one in (item.get("status") or {}).get("conditions", ())]
+
+            admin.until(told, ["Active"])
+            if how == "outage":
+                with hub.outage():
+                    admin.pause(0.1)
+            elif how == "forgotten":
+                hub.forget_history()
+                hub.drop_watches()
+            else:
+                hub.drop_watches(how)
+            admin.delete(SECRET.at("v1"), "w", "kueue-system")
+            admin.until(told, ["BadKubeConfig"])

@@ -29,7 +29,7 @@ def schemas() -> dict[tuple[str, str], Schema]:
     """The closed schema of each (apiVersion, kind) that is both served and stored."""
     found = {}
     for file in sorted((shared_dir() / "crds").glob("*.yaml")):
-        spec = yaml.safe_load(file.read_text())["spec"]
+        spec = yaml.load(file.read_text(), Loader=yaml.CSafeLoader)["spec"]  # 3 s less than the slow loader
         for version in spec["versions"]:
             if version["served"] and version["storage"]:
                 key = f"{spec['group']}/{version['name']}", spec["names"]["kind"]

@@ -11,10 +11,17 @@ import pytest
 from placement_ac.errors import LoginFailed
 from placement_ac.hub import Hub
 from placement_ac.login import Login
-from placement_ac.names import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, PLACEMENT_SCORE, SECRET
+from placement_ac.names import (
+    ADMISSION_CHECK,
+    MULTIKUEUE_CLUSTER,
+    PLACEMENT_DECISION,
+    PLACEMENT_SCORE,
+    SECRET,
+)
 from placement_ac.sim import manifests
 from placement_ac.sim.kueue import MultiKueue
 from placement_ac.sim.manifests import BadManifest
+from placement_ac.sim.ocm import MANAGED_CLUSTER
 from placement_ac.sim.runner import StandIns
 from tests.hub.admin import Admin
 
@@ -121,6 +128,34 @@ def test_the_three_kinds_of_credentials_let_kueue_in(admin: Admin, kubeconfig: P
     with StandIns(kubeconfig, ["kueue"]) as stand_ins:
         assert stand_ins.wait_synced(0)
         admin.until(conditions, ["The admission check is active", "Connected", "Connected", "Connected"])
+
+
+def test_ocm_decides_on_the_samples_as_the_stories_say(admin: Admin, kubeconfig: Path) -> None:
+    def decided(story: int) -> Any:
+        found = admin.get(
+            PLACEMENT_DECISION.at("v1beta1"), f"placement-demo{story}-decision-1", "kueue-system"
+        )
+        decisions = ((found or {}).get("status") or {}).get("decisions") or ()
+        return [one["clusterName"] for one in decisions]
+
+    def sample(name: str) -> list[Any]:
+        return manifests.load(manifests.samples() / name)
+
+    admin.apply(*fleet())
+    with StandIns(kubeconfig, ["ocm", "kueue"]):
+        admin.apply(*sample("multikueue-setup-demo1.yaml"))
+        admin.until(lambda: decided(1), ["cluster1", "cluster2", "cluster3"])
+        admin.apply(*sample("placement-demo2-1.yaml"), *sample("multikueue-setup-demo2.yaml"))
+        for name in ("cluster2", "cluster3"):
+            label = {"metadata": {"labels": {"accelerator": "nvidia-tesla-t4"}}}
+            admin.merge(MANAGED_CLUSTER.at("v1"), name, label)
+        admin.until(lambda: decided(2), ["cluster2", "cluster3"])
+        admin.apply(*sample("placement-demo2-2.yaml"))
+        admin.until(lambda: decided(2), ["cluster2"])
+        better = {"status": {"scores": [{"name": "gpuClusterAvailable", "value": 90}]}}
+        where = {"namespace": "cluster3", "subresource": "status"}
+        admin.merge(PLACEMENT_SCORE.at("v1alpha1"), "resource-usage-score", better, **where)
+        admin.until(lambda: decided(2), ["cluster3"])
 
 
 def test_an_unknown_stand_in_is_refused_by_name(kubeconfig: Path) -> None:
