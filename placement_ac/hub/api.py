@@ -13,11 +13,12 @@ from urllib.parse import parse_qsl
 import orjson
 import yaml
 
-from placement_ac.hub import discovery, kinds, openapi, patch, reads
+from placement_ac.hub import discovery, kinds, openapi, patch, protobuf, reads
 from placement_ac.hub.access import Access, review
+from placement_ac.hub.ask import Ask
 from placement_ac.hub.errors import ApiError, about, bad_request, not_found
 from placement_ac.hub.reads import METADATA, PLAIN, TABLE, Look
-from placement_ac.hub.writes import Ask, Writes
+from placement_ac.hub.writes import Writes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -319,7 +320,9 @@ def unsupported(accepted: list[str]) -> ApiError:
 
 
 def loads(call: Call) -> Any:
-    """The parsed body; raises 400 when it is neither JSON nor (where that is said) YAML."""
+    """The parsed body; raises 400 when it is neither JSON nor what its type says."""
+    if call.content_type == protobuf.CONTENT_TYPE:
+        return protobuf.decode(call.body)
     try:
         if call.content_type.endswith("yaml") and not call.body.lstrip().startswith(b"{"):
             return yaml.safe_load(call.body)
@@ -330,8 +333,8 @@ def loads(call: Call) -> Any:
 
 def parsed(call: Call) -> dict[str, Any]:
     """The parsed body, which has to be a map; raises 415 for a type that is not JSON or YAML."""
-    if "protobuf" in call.content_type or "cbor" in call.content_type:
-        raise unsupported([JSON, "application/yaml"])
+    if call.content_type.endswith("cbor"):
+        raise unsupported([JSON, "application/yaml", protobuf.CONTENT_TYPE])
     body = loads(call)
     if not isinstance(body, dict) or not isinstance(body.get("metadata", {}), dict | None):
         raise bad_request("the object provided is unrecognized: not a map")

@@ -36,6 +36,9 @@ class Column:
     description: str = ""
 
 
+NAME = Column("Name", "string", ".metadata.name", 0, "name", "Name must be unique within a namespace.")
+
+
 @dataclass(frozen=True, slots=True)
 class Version:
     """One served version of a kind; `warning` is said of a deprecated one."""
@@ -101,7 +104,7 @@ def _version(document: dict[str, Any]) -> Version:
         name=document["name"],
         schema=object_schema(document.get("schema", {}).get("openAPIV3Schema") or {"type": "object"}),
         status="status" in (document.get("subresources") or {}),
-        columns=tuple(_column(column) for column in columns),
+        columns=(NAME, *(_column(column) for column in columns)),
         warning=warning if document.get("deprecated") else "",
         fields=tuple(f["jsonPath"].lstrip(".") for f in document.get("selectableFields") or ()),
     )
@@ -145,7 +148,9 @@ def builtin() -> tuple[Resource, ...]:
 
 def _builtin(entry: dict[str, Any]) -> Resource:
     version, kind = entry["version"], entry["kind"]
-    columns = tuple(Column(*column) for column in entry.get("columns") or [("Age", "date", AGE["jsonPath"])])
+    columns = tuple(Column(*column) for column in entry["columns"])
+    if not any(column.name == "Name" for column in columns):
+        columns = (NAME, *columns)
     schema = object_schema({"properties": entry.get("schema") or {}, "required": entry.get("required") or []})
     status = "status" in entry.get("subresources", ())
     fields = tuple(entry.get("fields") or ())

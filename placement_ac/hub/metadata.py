@@ -40,6 +40,20 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def check_types(given: dict[str, Any]) -> None:
+    """Raises 400 for metadata of the wrong types, such as labels that are no map of texts."""
+    for key in ("labels", "annotations"):
+        pairs = given.get(key) or {}
+        if not isinstance(pairs, dict) or not all(isinstance(value, str) for value in pairs.values()):
+            raise bad_request(f"metadata.{key}: a map of strings is needed")
+    for key in ("finalizers", "ownerReferences", "managedFields"):
+        if not isinstance(given.get(key) or [], list):
+            raise bad_request(f"metadata.{key}: a list is needed")
+    for key in ("name", "generateName", "namespace", "uid", "resourceVersion"):
+        if not isinstance(given.get(key) or "", str):
+            raise bad_request(f"metadata.{key}: a string is needed")
+
+
 def fresh(resource: Resource, given: dict[str, Any], namespace: str) -> dict[str, Any]:
     """The metadata of a new object from what the client gave; raises 400 for a foreign namespace."""
     if given.get("namespace") not in (None, "", namespace):
@@ -86,7 +100,7 @@ def faults(resource: Resource, metadata: dict[str, Any]) -> list[Cause]:
             causes.append(
                 Cause("FieldValueInvalid", f'Invalid value: "{key}": no label name', "metadata.labels")
             )
-        if not isinstance(value, str) or not LABEL_VALUE.fullmatch(value) or len(value) > 63:
+        if not LABEL_VALUE.fullmatch(value) or len(value) > 63:
             causes.append(
                 Cause("FieldValueInvalid", f'Invalid value: "{value}": no label value', "metadata.labels")
             )

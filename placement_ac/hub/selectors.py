@@ -48,12 +48,10 @@ def labels(text: str) -> Test:
     if not text.strip():
         return selects_all
     tests = [_requirement(part.strip()) for part in COMMA.split(text)]
-
-    def matches(obj: Mapping[str, Any]) -> bool:
-        found = obj["metadata"].get("labels") or {}
-        return all(test(found) for test in tests)
-
-    return matches
+    if len(tests) == 1:
+        only = tests[0]
+        return lambda obj: only(obj["metadata"].get("labels") or {})
+    return lambda obj: all(test(obj["metadata"].get("labels") or {}) for test in tests)
 
 
 def _requirement(text: str) -> Test:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from placement_ac.hub.errors import Cause
 from placement_ac.hub.metadata import now
+from placement_ac.hub.schema import Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,10 +95,21 @@ def _crd_faults(obj: Object) -> list[Cause]:
         message = "Invalid value: must have exactly one version marked as storage version"
         causes.append(Cause("FieldValueInvalid", message, "spec.versions"))
     for i, version in enumerate(versions):
-        if not (version.get("schema") or {}).get("openAPIV3Schema"):
-            message = "Required value: schemas are required"
-            causes.append(Cause("FieldValueRequired", message, f"spec.versions[{i}].schema.openAPIV3Schema"))
+        where = f"spec.versions[{i}].schema.openAPIV3Schema"
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if not schema:
+            causes.append(Cause("FieldValueRequired", "Required value: schemas are required", where))
+        elif not _is_schema(schema):
+            causes.append(Cause("FieldValueInvalid", "Invalid value: no structural schema", where))
     return causes
+
+
+def _is_schema(document: Any) -> bool:
+    try:
+        Node(document)
+    except (AttributeError, TypeError):
+        return False
+    return True
 
 
 PREPARE: dict[str, Callable[[Object, Object | None], Object]] = {

@@ -14,17 +14,13 @@ if TYPE_CHECKING:
     from placement_ac.hub.kinds import Column, Version
     from placement_ac.hub.store import Object
 
-NAME = {
-    "name": "Name",
-    "type": "string",
-    "format": "name",
-    "description": "Name must be unique within a namespace.",
-    "priority": 0,
-}
 STEP = re.compile(
     r"""\.?([\w-]+)|\.?\['([^']+)'\]|\[\?\(@\.([\w.-]+)\s*==\s*['"]([^'"]*)['"]\)\]|\[(\*|\d+)\]"""
 )
-UNITS = ((365 * 86400, "y"), (86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
+
+
+# How a column's type is told: an age is text, a count (of built-in kinds' maps and lists) a number.
+SHOWN_AS = {"date": "string", "count": "integer"}
 
 
 def table(version: Version, objects: Iterable[Object], meta: dict[str, Any], include: str) -> dict[str, Any]:
@@ -33,7 +29,7 @@ def table(version: Version, objects: Iterable[Object], meta: dict[str, Any], inc
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
         "metadata": meta,
-        "columnDefinitions": [NAME, *map(_definition, version.columns)],
+        "columnDefinitions": [_definition(column) for column in version.columns],
         "rows": [_row(version, obj, include) for obj in objects],
     }
 
@@ -41,7 +37,7 @@ def table(version: Version, objects: Iterable[Object], meta: dict[str, Any], inc
 def _definition(column: Column) -> dict[str, Any]:
     return {
         "name": column.name,
-        "type": column.type if column.type != "date" else "string",
+        "type": SHOWN_AS.get(column.type, column.type),
         "format": column.format,
         "description": column.description,
         "priority": column.priority,
@@ -65,6 +61,8 @@ def metadata_only(obj: Object) -> dict[str, Any]:
 
 def _cell(column: Column, obj: Object) -> Any:
     found = look_up(column.path, obj)
+    if column.type == "count":
+        return len(found[0]) if found else 0
     if not found:
         return "<unknown>" if column.type == "date" else None
     value = found[0]
@@ -73,7 +71,7 @@ def _cell(column: Column, obj: Object) -> Any:
     if column.type in ("integer", "number", "boolean") and not isinstance(value, (list, dict)):
         return value
     if isinstance(value, dict):
-        return f"{value['kind'].lower()}/{value['name']}" if {"kind", "name"} <= value.keys() else len(value)
+        return f"{value.get('kind', '').lower()}/{value.get('name', '')}"  # an event's object
     return ",".join(str(one) for one in found) if len(found) > 1 else str(value)
 
 

@@ -7,23 +7,12 @@ stored; a refusal (`ApiError`) leaves nothing behind. Nothing is changed in plac
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from placement_ac.hub import fields, managers, metadata, special
 from placement_ac.hub.apply import apply
-from placement_ac.hub.errors import (
-    ApiError,
-    Cause,
-    about,
-    already_exists,
-    bad_request,
-    conflict,
-    forbidden,
-    internal,
-    invalid,
-    not_found,
-)
+from placement_ac.hub.ask import Ask, without
+from placement_ac.hub.errors import Cause, about, already_exists, bad_request, forbidden, invalid, not_found
 from placement_ac.hub.gc import Collector
 from placement_ac.hub.kinds import from_crd
 from placement_ac.hub.managers import Entry
@@ -35,46 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from placement_ac.hub.catalog import Catalog
-    from placement_ac.hub.kinds import Resource, Version
-    from placement_ac.hub.store import Key, Object, Store
+    from placement_ac.hub.store import Object, Store
 
 # Kinds that may be put without saying which version is replaced. Source: AllowUnconditionalUpdate.
 UNCONDITIONAL = {"configmaps", "events", "namespaces", "secrets", "serviceaccounts"}
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """What a write is about, who asks, and how (`query`: the last value of each parameter)."""
-
-    resource: Resource
-    version: Version
-    namespace: str
-    name: str
-    subresource: str
-    query: dict[str, str]
-    user_agent: str
-    warnings: list[str]
-
-    @property
-    def key(self) -> Key:
-        return self.namespace, self.name
-
-    @property
-    def names(self) -> Object:
-        return {"name": self.name, "namespace": self.namespace} if self.namespace else {"name": self.name}
-
-    @property
-    def dry_run(self) -> bool:
-        return self.query.get("dryRun") == "All"
-
-    @property
-    def on_status(self) -> bool:
-        return self.subresource == "status"
-
-    def entry(self, operation: str) -> Entry:
-        manager = self.query.get("fieldManager") or self.user_agent.partition("/")[0] or "unknown"
-        api_version = self.resource.api_version(self.version.name)
-        return Entry(manager, operation, self.subresource, api_version, metadata.now(), {})
 
 
 class Writes:
@@ -87,8 +40,8 @@ class Writes:
     # -- the verbs: each returns the record to answer with
 
     def create(self, ask: Ask, body: Object) -> Record:
-        kind_faults = self._type_faults(ask, body)
-        obj = self._settled(ask, body)
+        kind_faults = ask.type_faults(body)
+        obj = ask.settled(body)
         meta = metadata.fresh(ask.resource, obj.get("metadata") or {}, ask.namespace)
         obj = special.prepare(ask.resource, {**obj, "metadata": meta}, None)
         if ask.version.status and ask.resource.custom:
@@ -101,7 +54,7 @@ class Writes:
     def update(self, ask: Ask, body: Object) -> Record:
         """PUT: the whole object, or with /status its whole status."""
         live = self._live(ask)
-        faults = self._type_faults(ask, body)
+        faults = ask.type_faults(body)
         given = body.get("metadata") or {}
         unsaid = not given.get("resourceVersion")
         if unsaid and (ask.resource.custom or ask.resource.plural not in UNCONDITIONAL):
@@ -117,17 +70,17 @@ class Writes:
         body = change(live.seen_as(ask.version.name))
         if not isinstance(body, dict):
             raise bad_request("the patch does not leave an object")
-        return self._replace(ask, live, body, self._type_faults(ask, body))
+        return self._replace(ask, live, body, ask.type_faults(body))
 
     def apply(self, ask: Ask, config: Object) -> Record:
         """Server-side apply; creates the object (never its status alone) when it is missing."""
-        self._check_apply(ask, config)
+        ask.check_apply(config)
         given = config.get("metadata") or {}
         record = self.store.get(ask.resource, ask.key)
-        self._preconditions(ask, record, given.get("uid"), given.get("resourceVersion"))
+        ask.preconditions(record, given.get("uid"), given.get("resourceVersion"))
         if record is None and ask.subresource:
             raise not_found(ask.resource, ask.name)
-        wanted = self._configuration(ask, config)
+        wanted = ask.configuration(config)
         by = ask.entry("Apply")
         if record is None:
             return self._apply_new(ask, wanted, by)
@@ -141,13 +94,13 @@ class Writes:
             by,
             ask.query.get("force") == "true",
         )
-        return self._commit(ask, record, self._settled(ask, merged), owners, [])
+        return self._commit(ask, record, ask.settled(merged), owners, [])
 
     def delete(self, ask: Ask, options: Object) -> tuple[Record, bool]:
         """Return the record and whether it is gone; it stays, marked, while it has finalizers."""
         record = self._live(ask)
         wanted = options.get("preconditions") or {}
-        self._preconditions(ask, record, wanted.get("uid"), wanted.get("resourceVersion"))
+        ask.preconditions(record, wanted.get("uid"), wanted.get("resourceVersion"))
         if ask.dry_run:
             return record, not _holds(record.obj)
         policy = options.get("propagationPolicy") or ask.query.get("propagationPolicy")
@@ -163,40 +116,6 @@ class Writes:
         if record is None:
             raise not_found(ask.resource, ask.name)
         return record
-
-    def _type_faults(self, ask: Ask, body: Object) -> list[Cause]:
-        """Raises 400 for a foreign apiVersion (and, of a built-in kind, a foreign kind)."""
-        wanted = ask.resource.api_version(ask.version.name)
-        said = body.get("apiVersion") or ("" if ask.resource.custom else wanted)
-        if said != wanted:
-            message = (
-                f"the API version in the data ({said}) does not match the expected API version ({wanted})"
-            )
-            raise bad_request(message)
-        kind = body.get("kind") or ("" if ask.resource.custom else ask.resource.kind)
-        if kind == ask.resource.kind:
-            return []
-        if not ask.resource.custom:
-            raise bad_request(
-                f"{kind} in version {ask.version.name} cannot be handled as a {ask.resource.kind}"
-            )
-        return [Cause("FieldValueInvalid", f'Invalid value: "{kind}": must be {ask.resource.kind}', "kind")]
-
-    def _settled(self, ask: Ask, body: Object) -> Object:
-        """Drop unknown fields and fill in defaults; with fieldValidation=Strict unknown fields are a 400."""
-        unknown: list[str] = []
-        obj: Object = settle(ask.version.schema, body, defaults=True, unknown=unknown)
-        self._unknown(ask, unknown)
-        identity = {"apiVersion": ask.resource.api_version(ask.version.name), "kind": ask.resource.kind}
-        return obj | identity if not ask.resource.custom else obj
-
-    def _unknown(self, ask: Ask, unknown: list[str]) -> None:
-        told = [f'unknown field "{path}"' for path in unknown]
-        mode = ask.query.get("fieldValidation", "Warn")
-        if told and mode == "Strict":
-            raise bad_request(f"strict decoding error: {', '.join(told)}")
-        if mode == "Warn":
-            ask.warnings.extend(told)
 
     def _judge(self, ask: Ask, name: str, obj: Object, live: Object | None, first: list[Cause]) -> None:
         if first:
@@ -236,10 +155,10 @@ class Writes:
     def _replace(self, ask: Ask, record: Record, body: Object, faults: list[Cause]) -> Record:
         given = body.get("metadata")
         given = given if isinstance(given, dict) else {}
-        self._check_names(ask, given)
-        self._preconditions(ask, record, given.get("uid"), given.get("resourceVersion"))
+        ask.check_names(given)
+        ask.preconditions(record, given.get("uid"), given.get("resourceVersion"))
         live = record.seen_as(ask.version.name)
-        obj = self._settled(ask, body)
+        obj = ask.settled(body)
         if ask.on_status:
             obj = live | {"status": obj["status"]} if "status" in obj else without(live, "status")
             obj = {**obj, "metadata": live["metadata"] | _managed(given)}
@@ -357,72 +276,13 @@ class Writes:
         owners = managers.updated(managers.read(obj["metadata"]), by, touched, removed)
         self._put(record, with_managers(without_managers(obj), owners))
 
-    # -- applying
-
-    def _check_apply(self, ask: Ask, config: Object) -> None:
-        if not ask.query.get("fieldManager"):
-            message = "Required value: is required for apply patch"
-            fault = Cause("FieldValueRequired", message, "fieldManager")
-            raise ApiError(
-                422,
-                "Invalid",
-                f'PatchOptions.meta.k8s.io "" is invalid: fieldManager: {message}',
-                causes=[fault],
-            )
-        self._type_faults(ask, config)
-        given = config.get("metadata") or {}
-        if given.get("managedFields"):
-            raise bad_request("metadata.managedFields must be nil")
-        self._check_names(ask, given)
-
-    def _check_names(self, ask: Ask, given: Object) -> None:
-        name, namespace = given.get("name") or ask.name, given.get("namespace") or ask.namespace
-        if name != ask.name:
-            raise bad_request(
-                f"the name of the object ({name}) does not match the name on the URL ({ask.name})"
-            )
-        if namespace != ask.namespace:
-            raise bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request"
-            )
-
-    def _configuration(self, ask: Ask, config: Object) -> Object:
-        """What an apply at this endpoint may say; an unknown field is a 500, as on a real server."""
-        given = {k: v for k, v in (config.get("metadata") or {}).items() if v is not None}
-        for key in (*metadata.SERVERS, "resourceVersion"):
-            given.pop(key, None)
-        wanted = {**config, "metadata": given | {"name": ask.name}}
-        if ask.namespace:
-            wanted["metadata"]["namespace"] = ask.namespace
-        if ask.on_status:
-            wanted = {key: value for key, value in wanted.items() if key in ("apiVersion", "kind", "status")}
-        elif ask.version.status:
-            wanted = without(wanted, "status")
-        unknown: list[str] = []
-        wanted = settle(ask.version.schema, wanted, defaults=False, unknown=unknown)
-        if unknown and ask.query.get("fieldValidation") != "Strict":
-            raise internal(
-                f"failed to create typed patch object: .{unknown[0]}: field not declared in schema"
-            )
-        self._unknown(ask, unknown)
-        return special.prepare(ask.resource, wanted, wanted) if ask.resource.plural == "secrets" else wanted
-
     def _apply_new(self, ask: Ask, wanted: Object, by: Entry) -> Record:
-        obj = self._settled(ask, wanted)
+        obj = ask.settled(wanted)
         meta = metadata.fresh(ask.resource, obj["metadata"], ask.namespace)
         obj = special.prepare(ask.resource, {**obj, "metadata": meta}, None)
         self._judge(ask, ask.name, obj, None, [])
         _, owners = apply(ask.version.schema, {}, wanted, {}, by, force=True)
         return self._insert(ask, obj, owners)
-
-    def _preconditions(self, ask: Ask, record: Record | None, uid: str | None, version: str | None) -> None:
-        """Raises 409 when the object is not the one, or not as, the client expects."""
-        if uid and (record is None or record.uid != uid):
-            there = record.uid if record else ""
-            why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {there}"
-            raise conflict(ask.resource, ask.name, why)
-        if version and (record is None or str(record.rv) != version):
-            raise conflict(ask.resource, ask.name)
 
 
 def _holds(obj: Object) -> bool:
@@ -439,10 +299,6 @@ def _moves_generation(ask: Ask, new: Object, old: Object) -> bool:
 
 def _managed(given: Object) -> Object:
     return {"managedFields": given["managedFields"]} if given.get("managedFields") else {}
-
-
-def without(obj: Object, key: str) -> Object:
-    return {k: v for k, v in obj.items() if k != key}
 
 
 def without_managers(obj: Object) -> Object:
