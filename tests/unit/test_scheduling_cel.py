@@ -133,6 +133,7 @@ def test_a_cluster_without_status_is_judged_too() -> None:
         ("nosuch(1)", "undeclared reference to 'nosuch'"),
         ("[1].exists(x, y == 1)", "undeclared reference to 'y'"),
         ("[1].exists(x, x == 1) && x == 1", "undeclared reference to 'x'"),
+        ("(" * 300 + "true" + ")" * 300, "recursion limit exceeded"),
         ("isURL('https://a')", "'isURL' is known to OCM, but not to this stand-in"),
     ],
 )

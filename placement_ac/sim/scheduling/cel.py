@@ -30,6 +30,7 @@ _DECLARED = frozenset(
 _CALLABLE = frozenset(base_functions) | frozenset(FUNCTIONS) | _MACROS | {"has", "dyn", "scores"}
 _KEPT_EXPRESSIONS = 512
 _KEPT_ANSWERS = 20_000
+_SHOWN = 40
 
 
 class CelError(ValueError):
@@ -56,10 +57,14 @@ def compile_expression(text: str) -> Expression:
     except CELParseError as error:
         where = f" at line {error.line}, column {error.column}" if error.line else ""
         raise CelError(f"compilation failed: syntax error{where}: {text}") from error
-    for name in _undeclared(tree, frozenset()):
-        if name in ABSENT:
-            raise CelError(f"compilation failed: '{name}' is known to OCM, but not to this stand-in: {text}")
-        raise CelError(f"compilation failed: undeclared reference to '{name}': {text}")
+    try:
+        unknown = next(_undeclared(tree, frozenset()), "")
+    except RecursionError as error:
+        raise CelError(f"compilation failed: recursion limit exceeded: {text[:_SHOWN]} …") from error
+    if unknown in ABSENT:
+        raise CelError(f"compilation failed: '{unknown}' is known to OCM, but not to this stand-in: {text}")
+    if unknown:
+        raise CelError(f"compilation failed: undeclared reference to '{unknown}': {text}")
     return Expression(text, tree, any(_called(node) == "scores" for node in tree.iter_subtrees()))
 
 

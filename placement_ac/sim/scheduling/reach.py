@@ -52,7 +52,8 @@ class Reach:
 
     def of_score(self, cluster: str, name: str, fleet: Fleet, placements: Placements) -> set[Key]:
         """Return the Placements that prioritize by the AddOnPlacementScore `name` of `cluster`."""
-        spaces = {space for space, bound in fleet.bindings if bound in sets_of(cluster, fleet)}
+        sets = sets_of(cluster, fleet)
+        spaces = {space for space, bound in fleet.bindings if bound in sets}
         return {key for key, one in placements.items() if key[0] in spaces and _prioritizes(one, name)}
 
     def of_set(
@@ -62,8 +63,9 @@ class Reach:
 
         With a namespace the set need not be bound there (any more).
         """
-        spaces = {space for space, bound in fleet.bindings if bound == name}
-        spaces = spaces if namespace is None else {namespace}
+        spaces = (
+            {space for space, bound in fleet.bindings if bound == name} if namespace is None else {namespace}
+        )
         return {key for key, one in placements.items() if key[0] in spaces and _may_use(one, name)}
 
 
