@@ -282,6 +282,8 @@ class Scores:
 class Owned:
     """What our field manager applied on an object (`managedFields`): we may take only this away again."""
 
+    applied: bool = False
+    """Whether it applied anything at all."""
     labels: frozenset[str] = frozenset()
     owner_uids: frozenset[str] = frozenset()
 
@@ -298,7 +300,8 @@ class KueueObject:
 
     @property
     def ours(self) -> bool:
-        return self.meta.labels.get(LABEL_MANAGED_BY) == MANAGED_BY
+        """Whether we made it or took it over: by its label or, if that was taken off, its managed fields."""
+        return self.meta.labels.get(LABEL_MANAGED_BY) == MANAGED_BY or self.owned.applied
 
     @property
     def placement(self) -> str:
@@ -426,7 +429,7 @@ def _owned(raw: Raw) -> Owned:
             fields = (entry.get("fieldsV1") or {}).get("f:metadata") or {}
             labels = (key[2:] for key in fields.get("f:labels") or {} if key.startswith("f:"))
             uids = (_uid_of(key) for key in fields.get("f:ownerReferences") or {} if key.startswith("k:"))
-            return Owned(frozenset(labels), frozenset(uids))
+            return Owned(True, frozenset(labels), frozenset(uids))
     return Owned()
 
 

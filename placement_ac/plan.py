@@ -76,7 +76,8 @@ def taken(obj: KueueObject | None, placement: str, cluster: str) -> bool:
     if obj is None:
         return False
     if obj.ours:
-        return (obj.placement, obj.cluster) != (placement, cluster)
+        # A label that somebody took off says nothing, and is put back.
+        return obj.placement not in ("", placement) or obj.cluster not in ("", cluster)
     return obj.meta.annotations.get(ANNOTATION_ADOPT) != "true"
 
 

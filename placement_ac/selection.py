@@ -77,18 +77,22 @@ def select(seen: Snapshot) -> Selection:
 
 
 def is_decided(placement: Placement | None, decisions: tuple[Decision, ...]) -> bool:
-    """Whether OCM has said what this Placement selects: by decisions with a status, or "none" in words."""
-    if decisions:
-        return any(decision.decided is not None for decision in decisions)
-    return placement is not None and placement.selected == 0 and bool(placement.conditions)
+    """Whether OCM has said what this Placement selects.
+
+    It says "none" by the Placement's status alone: a new decision that holds no cluster never gets a status.
+    """
+    if any(decision.decided is not None for decision in decisions):
+        return True
+    return placement is not None and placement.selected == 0 and agree(placement, decisions)
 
 
 def agree(placement: Placement | None, decisions: tuple[Decision, ...]) -> bool:
-    """Whether the decisions are whole: each has a status, and they are what the Placement's status counts."""
-    if placement is None or any(decision.decided is None for decision in decisions):
+    """Whether the decisions are whole: they are what the Placement's status counts."""
+    if placement is None or any(decision.problem for decision in decisions):
         return False
     if placement.selected is None:
-        return True  # nobody keeps that status: there is nothing to disagree with
+        # Nobody keeps that status: there is nothing to disagree with, but nothing to fall back on either.
+        return all(decision.decided is not None for decision in decisions)
     sizes = {decision.meta.name: len(decision.decided or ()) for decision in decisions}
     if sum(sizes.values()) != placement.selected:
         return False
