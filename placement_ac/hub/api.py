@@ -107,8 +107,9 @@ class Api:
             self._put(
                 "", "v1", "namespaces", {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
             )
-        for crd in crds:
-            self._put("apiextensions.k8s.io", "v1", "customresourcedefinitions", crd)
+        for crd in crds:  # copied: nobody else holds on to what is stored
+            copy = orjson.loads(orjson.dumps(crd))
+            self._put("apiextensions.k8s.io", "v1", "customresourcedefinitions", copy)
 
     def _put(self, group: str, version: str, plural: str, obj: dict[str, Any]) -> None:
         found = self.catalog.find(group, version, plural)

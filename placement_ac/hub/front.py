@@ -40,16 +40,15 @@ class Front:
         fault = self.faults.take(call.method, call.path)
         if fault is None:
             return await self._serve(request, call)
+        done = self.api.answer(call) if fault.after else None
         if fault.delay:
             await asyncio.sleep(fault.delay)
-        if fault.after:
-            self.api.answer(call)
         if fault.hang_up:
             self._note(call, "", CUT)
             return self._cut(request)
-        if fault.status is None:
-            return web.Response() if fault.after else await self._serve(request, call)
-        return self._plain(call, "", _ordered(fault), fault.headers)
+        if fault.status is not None:
+            return self._plain(call, "", _ordered(fault), fault.headers)
+        return await self._serve(request, call, done)
 
     async def _call(self, request: BaseRequest) -> Call:
         headers = request.headers
@@ -66,12 +65,14 @@ class Front:
             host=headers.get("Host", ""),
         )
 
-    async def _serve(self, request: BaseRequest, call: Call) -> web.StreamResponse:
+    async def _serve(
+        self, request: BaseRequest, call: Call, done: tuple[str, Answer | Watch] | None = None
+    ) -> web.StreamResponse:
         if len(call.body) > LARGEST_BODY:
             return self._plain(
                 call, "", refusal(ApiError(413, "RequestEntityTooLarge", "limit is 3145728 bytes")), {}
             )
-        user, answer = self.api.answer(call)
+        user, answer = done or self.api.answer(call)
         if isinstance(answer, Watch):
             return await self._stream(request, call, user, answer)
         return self._plain(call, user, answer, answer.headers)

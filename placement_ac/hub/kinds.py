@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
+import orjson
 import yaml
 
 from placement_ac.hub.schema import Node
@@ -125,10 +126,21 @@ def _column(document: dict[str, Any]) -> Column:
 
 
 def object_schema(document: dict[str, Any]) -> Node:
-    """Compile the schema of a whole object: apiVersion, kind and metadata are every kind's."""
+    """
+    Compile the schema of a whole object: apiVersion, kind and metadata are every kind's.
+
+    Compiled once per content, however many hubs are started. Raises AttributeError
+    or TypeError for what is no schema.
+    """
+    return _compiled(orjson.dumps(document))
+
+
+@lru_cache(maxsize=512)
+def _compiled(text: bytes) -> Node:
+    document = orjson.loads(text)
     own = {k: v for k, v in (document.get("properties") or {}).items() if k != "metadata"}
-    text = {"type": "string"}
-    properties = {"apiVersion": text, "kind": text} | own | {"metadata": METADATA}
+    string = {"type": "string"}
+    properties = {"apiVersion": string, "kind": string} | own | {"metadata": METADATA}
     return Node(document | {"type": "object", "properties": properties})
 
 

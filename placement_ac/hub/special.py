@@ -10,8 +10,8 @@ import base64
 from typing import TYPE_CHECKING, Any
 
 from placement_ac.hub.errors import Cause
+from placement_ac.hub.kinds import object_schema
 from placement_ac.hub.metadata import now
-from placement_ac.hub.schema import Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,7 +106,7 @@ def _crd_faults(obj: Object) -> list[Cause]:
 
 def _is_schema(document: Any) -> bool:
     try:
-        Node(document)
+        object_schema(document)
     except (AttributeError, TypeError):
         return False
     return True

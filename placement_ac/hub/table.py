@@ -45,9 +45,7 @@ def _definition(column: Column) -> dict[str, Any]:
 
 
 def _row(version: Version, obj: Object, include: str) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "cells": [obj["metadata"]["name"], *(_cell(column, obj) for column in version.columns)]
-    }
+    row: dict[str, Any] = {"cells": [_cell(column, obj) for column in version.columns]}
     if include == "Object":
         row["object"] = obj
     elif include != "None":

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from placement_ac.hub import cel
 from placement_ac.hub.errors import Cause
-from placement_ac.hub.schema import UNSET, Node, dumps
+from placement_ac.hub.schema import ANYTHING, UNSET, Node, dumps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -57,7 +57,7 @@ def validate(
 
 
 def _faults(node: Node, value: Any, old: Any, path: str) -> Iterator[Cause]:
-    if old is not UNSET and (old is value or old == value):
+    if node is ANYTHING or (old is not UNSET and (old is value or old == value)):
         return
     if value is None and node.nullable:
         return

@@ -280,8 +280,8 @@ class Writes:
         obj = ask.settled(wanted)
         meta = metadata.fresh(ask.resource, obj["metadata"], ask.namespace)
         obj = special.prepare(ask.resource, {**obj, "metadata": meta}, None)
-        self._judge(ask, ask.name, obj, None, [])
         _, owners = apply(ask.version.schema, {}, wanted, {}, by, force=True)
+        self._judge(ask, ask.name, obj, None, [])
         return self._insert(ask, obj, owners)
 
 
