@@ -76,6 +76,11 @@ class Resource:
         """The name errors use: admissionchecks.kueue.x-k8s.io, or secrets."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
+    @property
+    def any_version(self) -> Version:
+        """The stored version, or another when that one is not served."""
+        return self.versions.get(self.storage) or next(iter(self.versions.values()))
+
     def api_version(self, version: str) -> str:
         return f"{self.group}/{version}" if self.group else version
 

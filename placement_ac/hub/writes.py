@@ -271,7 +271,7 @@ class Writes:
     def _rewrite(self, record: Record, obj: Object) -> None:
         """The garbage collector's update."""
         by = Entry("kube-controller-manager", "Update", "", obj["apiVersion"], metadata.now(), {})
-        schema = record.resource.versions[record.resource.storage].schema
+        schema = record.resource.any_version.schema
         touched, removed = fields.changes(schema, without_managers(record.obj), without_managers(obj))
         owners = managers.updated(managers.read(obj["metadata"]), by, touched, removed)
         self._put(record, with_managers(without_managers(obj), owners))

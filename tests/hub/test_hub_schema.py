@@ -7,7 +7,7 @@ import pytest
 
 from placement_ac.hub import Hub, cel, kinds, table
 from placement_ac.hub.schema import UNSET
-from tests.hub.hub_client import CONFIGS, CRDS, KUEUE, OCM, TABLE, Client, config, crd, spec_schema
+from tests.hub.hub_client import CONFIGS, CRDS, KUEUE, OCM, TABLE, Client, config, crd, spec_schema, wait_for
 
 THINGS = "/apis/example.com/v1/namespaces/default/things"
 
@@ -205,6 +205,29 @@ def test_a_definition_is_served_at_once_and_goes_with_its_objects(empty: Client)
     assert empty.names("/api/v1/namespaces/default/secrets") == ["owned"]  # its owner's kind cannot be asked
     empty.create(CRDS, crd("Thing", spec_schema()))
     assert empty.names(THINGS) == []
+
+
+def test_a_stored_version_need_not_be_served(empty: Client) -> None:
+    definition = crd("Thing", spec_schema(a=TEXT))
+    served = definition["spec"]["versions"][0]
+    definition["spec"]["versions"] = [served | {"storage": False}, served | {"name": "v2", "served": False}]
+    empty.create(CRDS, definition)
+    owners = [empty.create(THINGS, thing({}, name)) for name in ("one", "two")]
+    references = [
+        {
+            "apiVersion": "example.com/v1",
+            "kind": "Thing",
+            "name": o["metadata"]["name"],
+            "uid": o["metadata"]["uid"],
+        }
+        for o in owners
+    ]
+    owned = thing({"a": "x"}, "owned")
+    owned["metadata"]["ownerReferences"] = references
+    empty.create(THINGS, owned)
+    empty.delete(f"{THINGS}/one")
+    wait_for(lambda: empty.get(f"{THINGS}/owned")["metadata"]["ownerReferences"], references[1:])
+    assert empty.get(f"{THINGS}/owned")["spec"] == {"a": "x"}
 
 
 def test_a_caller_keeps_its_definitions_to_itself() -> None:
