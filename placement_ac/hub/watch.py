@@ -2,7 +2,7 @@
 Watches: from a change in the store to a line on somebody's connection.
 
 A watch is filled by the store, in the hub's thread, and emptied by the task that
-serves its connection. Lines are made once per change and version, for everyone.
+serves its connection. The JSON of an object is made once per version, for everyone.
 """
 
 from __future__ import annotations
