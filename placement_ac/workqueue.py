@@ -50,11 +50,12 @@ class Workqueue(Generic[K]):
                 self._start(key)
 
     def add_after(self, key: K, seconds: float) -> None:
-        """Work on `key` in `seconds`; an earlier appointment stands."""
+        """Work on `key` in `seconds`; an earlier appointment stands unless the work asked to wait longer."""
         loop = asyncio.get_running_loop()
-        due = loop.time() + seconds
+        not_before = self._not_before.get(key, 0.0)
+        due = max(loop.time() + seconds, not_before)
         known = self._timers.get(key)
-        if self._closed or (known and known[0] <= due):
+        if self._closed or (known and not_before <= known[0] <= due):
             return
         if known:
             known[1].cancel()
@@ -86,6 +87,8 @@ class Workqueue(Generic[K]):
 
     async def _run(self, key: K) -> None:
         async with self._slots:
+            if self._closed:
+                return
             self._again.discard(key)
             try:
                 await self._work(key)
