@@ -5,6 +5,7 @@ A setting comes from the command line, else from `PLACEMENT_AC_<NAME>`, else fro
 """
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -15,6 +16,8 @@ from placement_ac.errors import PlacementAcError
 from placement_ac.names import PER_PLACEMENT, SHARED, WAYS, Way
 
 PREFIX: Final = "PLACEMENT_AC_"
+_OF_A_SERVICE: Final = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT|PORT_\d+_.*)")
+"""Kubernetes: the variables that it puts into every Pod for a Service that is called placement-ac…"""
 _NAMESPACE: Final = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 
 
@@ -77,6 +80,8 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
         if variable.startswith(PREFIX):
             name = variable.removeprefix(PREFIX).lower()
             if name not in Settings.model_fields:
+                if _OF_A_SERVICE.fullmatch(name.upper()):
+                    continue
                 known = ", ".join(PREFIX + field.upper() for field in Settings.model_fields)
                 raise BadSettings(f"{variable}: there is no such setting; known are {known}")
             given[name] = value
