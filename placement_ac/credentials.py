@@ -37,7 +37,8 @@ def find(found: Found, ways: Sequence[Way] = WAYS) -> Source | Unusable:
         if isinstance(answer, Source):
             return answer
         problems += [answer.why] if answer else []
-    return Unusable("; ".join(problems) if problems else _nothing_found(found.cluster, ways))
+    told = dict.fromkeys(problems)  # two ways may meet the same trouble
+    return Unusable("; ".join(told) if told else _nothing_found(found, ways))
 
 
 def secret_names(cluster: str) -> tuple[str, ...]:
@@ -59,7 +60,7 @@ def _profile_secret(found: Found) -> Source | Unusable | None:
     problems = []
     for profile in found.profiles:
         if profile.problem:
-            problems.append(f"ClusterProfile {_id(profile)}: {profile.problem}")
+            problems.append(_unreadable(profile))
         for ref in profile.secrets:
             problem = _what_is_wrong(ref, profile, found)
             if not problem:
@@ -96,7 +97,11 @@ def _named_secret(found: Found) -> Source | Unusable | None:
 
 def _access_provider(found: Found) -> Source | Unusable | None:
     for profile in found.profiles:
-        if profile.meta.namespace != found.kueue_namespace or not profile.providers:
+        if profile.meta.namespace != found.kueue_namespace:
+            continue
+        if profile.problem:
+            return Unusable(_unreadable(profile))
+        if not profile.providers:
             continue
         if not found.profiles_supported:
             return Unusable("Kueue on this hub is too old for ClusterProfiles (it needs v1beta2)")
@@ -111,13 +116,18 @@ _FINDERS: Final[Mapping[Way, Callable[[Found], Source | Unusable | None]]] = {
 }
 
 
-def _nothing_found(cluster: str, ways: Sequence[Way]) -> str:
+def _nothing_found(found: Found, ways: Sequence[Way]) -> str:
+    namespace = found.kueue_namespace
     hints = {
         "profile-secret": "no ClusterProfile names a Secret for kueue-admin",
-        "secret": f"no Secret {' or '.join(secret_names(cluster))}",
-        "access-provider": "no ClusterProfile has an access provider",
+        "secret": f"no Secret {' or '.join(secret_names(found.cluster))} in namespace {namespace}",
+        "access-provider": f"no ClusterProfile in namespace {namespace} has an access provider",
     }
     return "no credentials: " + ", ".join(hints[way] for way in ways)
+
+
+def _unreadable(profile: Profile) -> str:
+    return f"ClusterProfile {_id(profile)} cannot be read: {profile.problem}"
 
 
 def _id(profile: Profile) -> str:

@@ -6,14 +6,13 @@ finding); it never raises, so that one bad object cannot stop the others.
 """
 
 import base64
-import binascii
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
 from placement_ac.names import (
@@ -153,7 +152,7 @@ class _Score(Wire):
 
 class _ScoreStatus(Wire):
     scores: Many[_Score] = ()
-    valid_until: datetime | None = None
+    valid_until: AwareDatetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,11 +334,18 @@ def meta_of(raw: Raw) -> Meta:
 
 def check(raw: Raw) -> Check:
     spec, problem = _read(_CheckSpec, raw, "spec")
-    status, _ = _read(_Conditions, raw, "status")
-    active = next((c for c in status.conditions if c.type == CONDITION_ACTIVE), None) if status else None
     # A broken `parameters` must not hide whose check it is.
-    controller = spec.controller_name if spec else str((raw.get("spec") or {}).get("controllerName", ""))
-    return Check(meta_of(raw), controller, spec.parameters if spec else None, active, problem)
+    controller = spec.controller_name if spec else str(_mapping(raw.get("spec")).get("controllerName", ""))
+    return Check(meta_of(raw), controller, spec.parameters if spec else None, _active(raw), problem)
+
+
+def _active(raw: Raw) -> Condition | None:
+    """Return the condition `Active`, whatever the others look like: what we said is not to be said again."""
+    entries = _mapping(raw.get("status")).get("conditions")
+    for entry in entries if isinstance(entries, list) else ():
+        if _mapping(entry).get("type") == CONDITION_ACTIVE:
+            return _read(Condition, {"condition": entry}, "condition")[0]
+    return None
 
 
 def placement(raw: Raw) -> Placement:
@@ -396,13 +402,15 @@ def secret(raw: Raw) -> Secret:
 
 
 def _kubeconfig_problem(data: object) -> str:
-    encoded = data.get(KUBECONFIG_KEY) if isinstance(data, Mapping) else None
-    if not encoded:
+    encoded = _mapping(data).get(KUBECONFIG_KEY)
+    if encoded is None:
         return f"has no key {KUBECONFIG_KEY!r}"
+    if not encoded:
+        return f"has an empty key {KUBECONFIG_KEY!r}"
     try:
         base64.b64decode(encoded, validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError, TypeError):
-        return f"its key {KUBECONFIG_KEY!r} is not UTF-8 text"
+    except (ValueError, TypeError):
+        return f"has a key {KUBECONFIG_KEY!r} that is not UTF-8 text"
     return ""
 
 
@@ -417,7 +425,7 @@ def kueue_object(raw: Raw) -> KueueObject:
     return KueueObject(
         meta=meta_of(raw),
         owners={o["uid"]: o["name"] for o in owners if o.get("kind") == "AdmissionCheck"},
-        spec=raw.get("spec") or {},
+        spec=_mapping(raw.get("spec")),
         owned=_owned(raw),
     )
 
@@ -436,6 +444,10 @@ def _owned(raw: Raw) -> Owned:
 def _uid_of(key: str) -> str:
     """Return the uid in a `k:{"uid":"…"}` key of fieldsV1."""
     return str(json.loads(key[2:]).get("uid", ""))
+
+
+def _mapping(value: object) -> Raw:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _read(shape: type[W], raw: Raw, field: str) -> tuple[W | None, str]:
