@@ -75,14 +75,16 @@ def diff(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phases still to be done, none of them empty.
 
     A MultiKueueCluster is there before the config lists it and goes after the config has let go of
-    it. Bad news is told before things are taken away, good news after they have been done.
+    it. A check that turns False is told so before things are taken away; all else is told when they
+    have been done (and a refusal that stays is not talked over at every try).
     """
     applies = tuple(_clusters(seen, wanted))
     deletes = tuple(_superfluous(seen, wanted))
     told = tuple(_conditions(seen.checks, wanted.verdicts, seen))
-    bad = tuple(action for action in told if action.condition["status"] != "True")
-    good = tuple(action for action in told if action.condition["status"] == "True")
-    phases: tuple[Phase, ...] = (bad, applies, tuple(_config(seen, wanted.config)), deletes, good)
+    inactive = {check.meta.name for check in seen.checks if check.active and check.active.status == "False"}
+    early = tuple(a for a in told if a.condition["status"] == "False" and a.check not in inactive)
+    late = tuple(a for a in told if a not in early)
+    phases: tuple[Phase, ...] = (early, applies, tuple(_config(seen, wanted.config)), deletes, late)
     return tuple(phase for phase in phases if phase)
 
 
@@ -99,7 +101,7 @@ def _clusters(seen: Snapshot, wanted: Plan) -> Iterable[Apply]:
         observed = seen.clusters.get(cluster.name)
         spec = _source_spec(cluster, observed, seen.hub)
         labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_CLUSTER: cluster.cluster}
-        if not seen.hub.shared and (cluster.source or (observed and observed.placement)):
+        if not seen.hub.shared:
             labels[LABEL_PLACEMENT] = seen.name
         if not _same(observed, labels, cluster.owners, spec):
             body = _body(cluster.name, labels, cluster.owners, spec, observed, seen.hub)
@@ -109,7 +111,8 @@ def _clusters(seen: Snapshot, wanted: Plan) -> Iterable[Apply]:
 def _config(seen: Snapshot, wanted: WantedConfig | None) -> Iterable[Action]:
     observed = seen.config
     if wanted is None:
-        if observed and observed.ours and observed.placement == seen.name and not observed.meta.deleting:
+        mine = observed and observed.ours and observed.placement in ("", seen.name)
+        if observed and mine and not observed.meta.deleting:
             yield Delete(MULTIKUEUE_CONFIG, observed.meta.name, observed.meta.uid)
         return
     labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_PLACEMENT: seen.name}
@@ -122,6 +125,7 @@ def _config(seen: Snapshot, wanted: WantedConfig | None) -> Iterable[Action]:
 
 def _superfluous(seen: Snapshot, wanted: Plan) -> Iterable[Delete]:
     keep = {cluster.name for cluster in wanted.clusters}
+    keep.update(wanted.config.clusters if wanted.config else ())
     for name, obj in seen.clusters.items():
         mine = obj.ours and (obj.placement == seen.name or (not obj.placement and not seen.others.get(name)))
         if mine and name not in keep and not obj.meta.deleting:

@@ -103,6 +103,9 @@ CONDITION_MESSAGE_MAX: Final = 32768
 SETTLE_SECONDS: Final = 2.0
 """How long a removal waits for OCM's decisions and the Placement's status to agree (OCM: about 0.1 s)."""
 
+RIVAL_SECONDS: Final = 10.0
+"""How often it is looked again whether the other claimant of a name, which never took it, has gone."""
+
 CONDITION_ACTIVE: Final = "Active"
 """The one condition of an AdmissionCheck that Kueue reads."""
 GENERATED: Final = "MultiKueueConfig and MultiKueueCluster generated"

@@ -27,11 +27,12 @@ from placement_ac.names import (
     OCM_CLUSTER,
     PLACEMENT,
     PLACEMENT_NOT_FOUND,
+    RIVAL_SECONDS,
     SOME_CLUSTERS_UNUSABLE,
     Kind,
 )
-from placement_ac.selection import Selection, select
-from placement_ac.snapshot import Plan, Snapshot, Verdict, WantedCluster, WantedConfig
+from placement_ac.selection import Selection, Usable, cluster_of, select
+from placement_ac.snapshot import Plan, Snapshot, Source, Verdict, WantedCluster, WantedConfig
 
 _TROUBLE: Final = (("PlacementSatisfied", "False"), ("PlacementMisconfigured", "True"))
 NAMES_SHOWN: Final = 10
@@ -47,13 +48,18 @@ def plan(seen: Snapshot) -> Plan:
     answer = Plan(
         verdicts={check.meta.name: verdict for check in seen.checks},
         pending=selection.pending,
-        recheck_after=selection.recheck_after,
+        recheck_after=_recheck_after(seen, selection),
     )
     if verdict.status == "True":
         return _generated(seen, selection, answer)
     if verdict.reason in (NO_CLUSTER_SELECTED, NO_CLUSTER_USABLE):
         return _none(seen, answer)
     return _held(seen, answer)
+
+
+def _recheck_after(seen: Snapshot, selection: Selection) -> float | None:
+    blocked = any(_claimed_elsewhere(seen, entry) for entry in selection.usable)
+    return selection.recheck_after or (RIVAL_SECONDS if blocked else None)
 
 
 def judge(seen: Snapshot, selection: Selection) -> Verdict:
@@ -96,10 +102,11 @@ def placement_is_missing(seen: Snapshot, _: Selection) -> Verdict | None:
 
 
 def nothing_is_decided(seen: Snapshot, selection: Selection) -> Verdict | None:
-    if selection.decided:
+    malformed = _malformed(seen)
+    if selection.decided and (selection.usable or not malformed):
         return None
     where = f"Placement {seen.hub.namespace}/{seen.name}"
-    if malformed := _malformed(seen):
+    if malformed:
         return refuse(NO_DECISION, f"the decision of {where} cannot be read: {malformed}")
     return refuse(NO_DECISION, f"OCM has not decided yet for {where}{_placement_says(seen)}")
 
@@ -125,14 +132,18 @@ def name_is_taken(seen: Snapshot, selection: Selection) -> Verdict | None:
         obj = seen.clusters.get(entry.name)
         if taken(obj, label, entry.cluster):
             return refuse(NAME_TAKEN, _in_the_way(MULTIKUEUE_CLUSTER, obj, entry.name))
-        rival = seen.rivals.get(entry.name)
-        if rival and obj is None:
+        if _claimed_elsewhere(seen, entry):
+            rival = seen.rivals[entry.name]
             return refuse(
                 NAME_TAKEN,
                 f"MultiKueueCluster {entry.name} is the name for cluster {rival.cluster} of Placement "
                 f"{rival.placement} as well: rename one of the Placements",
             )
     return None
+
+
+def _claimed_elsewhere(seen: Snapshot, entry: Usable) -> bool:
+    return entry.name in seen.rivals and entry.name not in seen.clusters
 
 
 # Order matters: a rule may assume that those above it had no objection.
@@ -188,9 +199,9 @@ def _held(seen: Snapshot, answer: Plan) -> Plan:
     if seen.config and not taken(seen.config, seen.name, ""):
         config = WantedConfig(seen.name, seen.config.listed, owners)
     mine = tuple(
-        WantedCluster(name, obj.cluster, None, owners | _others(seen, name))
+        WantedCluster(name, cluster_of(seen, obj), None, owners | _others(seen, name))
         for name, obj in seen.clusters.items()
-        if obj.ours and (obj.placement == seen.name or _shared_and_listed(obj, config))
+        if obj.ours and (obj.placement == seen.name or _listed_without_placement(obj, config))
     )
     kept = [cluster.name for cluster in mine]
     return replace(answer, config=config, clusters=mine + _needed_elsewhere(seen, kept))
@@ -201,17 +212,26 @@ def _none(seen: Snapshot, answer: Plan) -> Plan:
     return replace(answer, clusters=_needed_elsewhere(seen, ()))
 
 
-def _shared_and_listed(obj: KueueObject, config: WantedConfig | None) -> bool:
+def _listed_without_placement(obj: KueueObject, config: WantedConfig | None) -> bool:
+    """Whether it is listed here and shared, or its label was taken off."""
     return not obj.placement and config is not None and obj.meta.name in config.clusters
 
 
 def _needed_elsewhere(seen: Snapshot, wanted: Container[str]) -> tuple[WantedCluster, ...]:
-    """Shared MultiKueueClusters that only other Placements list: they stay, theirs."""
+    """Shared MultiKueueClusters that only other Placements list: they stay as they are."""
     return tuple(
-        WantedCluster(name, obj.cluster, None, _others(seen, name))
+        WantedCluster(name, cluster_of(seen, obj), None, _others(seen, name) | _own_claim(seen, name))
         for name, obj in seen.clusters.items()
         if obj.ours and not obj.placement and name not in wanted and _others(seen, name)
     )
+
+
+def _own_claim(seen: Snapshot, name: str) -> dict[str, str]:
+    """Return the owners that others see in this Placement, as it selects what it does not list.
+
+    All Placements must come to the same owners of what they share, or they would write them for ever.
+    """
+    return owners_of(seen) if seen.checks and isinstance(seen.credentials.get(name), Source) else {}
 
 
 def _others(seen: Snapshot, name: str) -> dict[str, str]:
@@ -230,8 +250,9 @@ def _cure(seen: Snapshot) -> str:
 
 def _in_the_way(kind: Kind, obj: KueueObject | None, name: str) -> str:
     if obj and obj.ours:
-        pair = f"Placement {obj.placement}" + (f", cluster {obj.cluster}" if obj.cluster else "")
-        return f"{kind.kind} {name} belongs to {pair}: rename one of the Placements"
+        pair = (f"Placement {obj.placement}", f"cluster {obj.cluster}")
+        told = ", ".join(part for part in pair if not part.endswith(" "))
+        return f"{kind.kind} {name} belongs to {told}: rename one of the Placements"
     return (
         f"{kind.kind} {name} was not made by placement-ac: delete it, or hand it over with "
         f"kubectl annotate {kind.kind.lower()} {name} {ANNOTATION_ADOPT}=true"
@@ -242,6 +263,8 @@ def _placement_says(seen: Snapshot) -> str:
     """Quote the Placement's own conditions where they tell of trouble."""
     conditions = seen.placement.conditions if seen.placement else ()
     said = [f"{c.reason}: {c.message}".rstrip(": ") for c in conditions if (c.type, c.status) in _TROUBLE]
+    if seen.placement and seen.placement.problem:
+        said.append(f"it cannot be read: {seen.placement.problem}")
     return f" ({'; '.join(said)})" if said else ""
 
 

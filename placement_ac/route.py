@@ -35,6 +35,12 @@ class Lookup(Protocol):
     def clusters_of_secret_ref(self, name: str) -> Iterable[str]:
         """Clusters whose ClusterProfile names that Secret of Kueue's namespace."""
 
+    def placements_owned_by(self, uid: str) -> Iterable[str]:
+        """Placements whose objects that AdmissionCheck owns, whatever its parameters say now."""
+
+    def placements_sharing(self, cluster_object: str) -> Iterable[str]:
+        """Placements that list or select that MultiKueueCluster; none when each Placement has its own."""
+
     def placements_of_shared(self) -> Iterable[str]:
         """Placements to ask about a MultiKueueCluster that serves all of them."""
 
@@ -57,9 +63,10 @@ def _placement(name: str) -> Key:
     return Key("placement", name)
 
 
-def _of_check(check: Check, _: Lookup) -> Iterator[Key]:
+def _of_check(check: Check, lookup: Lookup) -> Iterator[Key]:
     if check.ours:
         yield _placement(check.placement) if check.placement else Key("check", check.meta.name)
+        yield from map(_placement, lookup.placements_owned_by(check.meta.uid))
     if check.config:
         yield _placement(check.config)
 
@@ -68,9 +75,11 @@ def _of_placement(placement: Placement, _: Lookup) -> Iterator[Key]:
     yield _placement(placement.meta.name)
 
 
-def _of_decision(decision: Decision, _: Lookup) -> Iterator[Key]:
+def _of_decision(decision: Decision, lookup: Lookup) -> Iterator[Key]:
     if decision.placement:
         yield _placement(decision.placement)
+    for entry in decision.decided or ():
+        yield from map(_placement, lookup.placements_sharing(entry.cluster_name))
 
 
 def _of_cluster(cluster: str, lookup: Lookup) -> Iterator[Key]:
@@ -90,10 +99,12 @@ def _of_scores(scores: Scores, lookup: Lookup) -> Iterator[Key]:
     return _of_cluster(scores.meta.namespace, lookup)
 
 
-def _of_config(config: KueueObject, _: Lookup) -> Iterator[Key]:
+def _of_config(config: KueueObject, lookup: Lookup) -> Iterator[Key]:
     yield _placement(config.meta.name)
     if config.placement:
         yield _placement(config.placement)
+    for name in config.listed:
+        yield from map(_placement, lookup.placements_sharing(name))
 
 
 def _of_multikueue_cluster(obj: KueueObject, lookup: Lookup) -> Iterator[Key]:

@@ -15,7 +15,7 @@ from placement_ac.names import CLUSTER_NAME_MAX, LABEL_VALUE_MAX, OBJECT_NAME_MA
 from placement_ac.rank import rank
 from placement_ac.snapshot import Snapshot, Source, Unusable
 
-_DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,11 @@ def select(seen: Snapshot) -> Selection:
         if entry.cluster in listed:
             pending.append(entry.cluster)
         if entry.cluster in listed and _waits(seen, entry.cluster):
-            usable.append(_as_it_is(listed[entry.cluster]))
+            usable.append(_as_it_is(entry.cluster, listed))
         else:
             left_out[entry.cluster] = found.why
     missing = [] if agree(seen.placement, seen.decisions) else _missing(listed, usable, left_out)
-    staying = [_as_it_is(listed[cluster]) for cluster in missing if _waits(seen, cluster)]
+    staying = [_as_it_is(cluster, listed) for cluster in missing if _waits(seen, cluster)]
     pending += missing
     ordered = _unless_only_reordered(usable + staying, listed) if staying else usable
     seated, beyond = _seats(ordered, set(listed) if staying else set(), seen.hub.clusters_max)
@@ -88,7 +88,7 @@ def is_decided(placement: Placement | None, decisions: tuple[Decision, ...]) -> 
 
 def agree(placement: Placement | None, decisions: tuple[Decision, ...]) -> bool:
     """Whether the decisions are whole: they are what the Placement's status counts."""
-    if placement is None or any(decision.problem for decision in decisions):
+    if placement is None or placement.problem or any(decision.problem for decision in decisions):
         return False
     if placement.selected is None:
         # Nobody keeps that status: there is nothing to disagree with, but nothing to fall back on either.
@@ -105,6 +105,11 @@ def agree(placement: Placement | None, decisions: tuple[Decision, ...]) -> bool:
     )
 
 
+def cluster_of(seen: Snapshot, obj: KueueObject) -> str:
+    """Return the cluster of one of the Placement's MultiKueueClusters, though its label be taken off."""
+    return obj.cluster or seen.hub.cluster_of(seen.name, obj.meta.name)
+
+
 def _prioritizers(seen: Snapshot) -> tuple[AddOnPrioritizer, ...]:
     return seen.placement.prioritizers if seen.placement else ()
 
@@ -114,11 +119,15 @@ def _listed_now(seen: Snapshot) -> dict[str, KueueObject]:
     if seen.config is None or not seen.config.ours:
         return {}
     objects = (seen.clusters.get(name) for name in seen.config.listed)
-    return {obj.cluster: obj for obj in objects if obj and obj.ours and obj.cluster}
+    return {
+        cluster_of(seen, obj): obj
+        for obj in objects
+        if obj and obj.ours and obj.placement in ("", seen.name)  # a label that was taken off is put back
+    }
 
 
-def _as_it_is(obj: KueueObject) -> Usable:
-    return Usable(obj.cluster, obj.meta.name, None)
+def _as_it_is(cluster: str, listed: Mapping[str, KueueObject]) -> Usable:
+    return Usable(cluster, listed[cluster].meta.name, None)
 
 
 def _unless_only_reordered(usable: list[Usable], listed: Mapping[str, KueueObject]) -> list[Usable]:
@@ -166,7 +175,7 @@ def _usable(seen: Snapshot, cluster: str) -> Usable | Unusable:
 
 
 def _name_problem(cluster: str, name: str) -> str:
-    if len(cluster) > LABEL_VALUE_MAX or not _DNS_LABEL.fullmatch(cluster):
+    if len(cluster) > LABEL_VALUE_MAX or not _DNS_NAME.fullmatch(cluster):
         return "not the name of a managed cluster"
     if len(name) > min(OBJECT_NAME_MAX, CLUSTER_NAME_MAX):
         return f"its MultiKueueCluster's name would be longer than {OBJECT_NAME_MAX} characters"

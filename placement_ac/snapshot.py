@@ -58,6 +58,10 @@ class HubFacts:
         """Return the MultiKueueCluster's name for a Placement's cluster."""
         return self.naming.format(placement=placement, cluster=cluster)
 
+    def cluster_of(self, placement: str, name: str) -> str:
+        """Return the cluster that a Placement's MultiKueueCluster is for: the inverse of `cluster_object`."""
+        return name if self.shared else name.removeprefix(f"{placement}-")
+
     @property
     def shared(self) -> bool:
         """Whether one MultiKueueCluster serves all Placements."""
@@ -95,9 +99,10 @@ class Snapshot:
     clusters: Mapping[str, KueueObject] = field(default_factory=dict)
     """MultiKueueClusters by name: those that may be wanted and those that are this Placement's."""
     rivals: Mapping[str, Pair] = field(default_factory=dict)
-    """MultiKueueCluster name → another Placement and cluster that make the same name and come first."""
+    """MultiKueueCluster name → another Placement and usable cluster that make it too and come first."""
     others: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """MultiKueueCluster name → owners (uid → name) that other Placements give it; only when shared."""
+    """MultiKueueCluster name → owners (uid → name) that other Placements which list it, or are about to,
+    give it; only when shared."""
     pending_for: Mapping[str, float] = field(default_factory=dict)
     """Cluster → seconds since it was first seen to go without OCM having settled it."""
 

@@ -28,7 +28,7 @@ from placement_ac.names import (
     Kind,
     Way,
 )
-from placement_ac.snapshot import HubFacts, Key, Pair, Snapshot
+from placement_ac.snapshot import HubFacts, Key, Pair, Snapshot, Source, Unusable
 
 _PARSERS: Final[Mapping[Kind, Callable[[model.Raw], Any]]] = {
     ADMISSION_CHECK: model.check,
@@ -85,10 +85,14 @@ class World:
         )
         self._secrets: Table[model.Secret] = Table()
         self._scores: Table[model.Scores] = Table()
-        self._configs: Table[model.KueueObject] = Table()
+        self._configs: Table[model.KueueObject] = Table(
+            owner=lambda o: o.owners if o.ours else (),
+            listed=lambda o: o.listed if o.ours else (),
+        )
         self._clusters: Table[model.KueueObject] = Table(
             placement=lambda o: _one(o.placement) if o.ours else (),
             cluster=lambda o: _one(o.cluster) if o.ours else (),
+            owner=lambda o: o.owners if o.ours else (),
             shared=_shared,
         )
         self._tables: Mapping[Kind, Table[Any]] = {
@@ -156,6 +160,7 @@ class World:
 
     def _forget(self, kind: Kind) -> set[Key]:
         """Drop a kind: the hub was restored, its versions begin anew and compare with nothing known."""
+        self._gone.clear()  # a restore brings back what had gone
         table = self._tables[kind]
         touched = route.route(kind, table.things.values(), self)
         for id_ in list(table.things):
@@ -180,8 +185,17 @@ class World:
     def clusters_of_secret_ref(self, name: str) -> set[str]:
         return {profile.cluster for profile in self._profiles.by("secret", name)}
 
+    def placements_owned_by(self, uid: str) -> set[str]:
+        configs = {config.meta.name for config in self._configs.by("owner", uid)}
+        return configs | {obj.placement for obj in self._clusters.by("owner", uid) if obj.placement}
+
+    def placements_sharing(self, cluster_object: str) -> set[str]:
+        if not self.hub.shared:
+            return set()
+        return self._listers(cluster_object) | self._users_of(cluster_object)
+
     def placements_of_shared(self) -> Iterable[str]:
-        return [config.placement for config in self._configs.things.values() if config.ours]
+        return [config.meta.name for config in self._configs.things.values() if config.ours]
 
     # -- asked by reconcile
 
@@ -215,23 +229,23 @@ class World:
         placement = self._placements.things.get((self.hub.namespace, name))
         decisions = tuple(self._decisions.by("placement", name))
         config = self._configs.things.get(("", name))
-        selected = self._selected(name)
-        clusters = self._objects(name, selected, config)
+        credentials = {cluster: self._way_into(cluster) for cluster in self._selected(name)}
+        clusters = self._objects(name, credentials, config)
         return Snapshot(
             name=name,
             now=now,
             hub=self.hub,
             checks=tuple(self._checks.by("placement", name)),
             users=tuple(self._checks.by("config", name)),
-            holders=self._holders((config, *clusters.values()), name),
+            holders=self._holders(config, clusters.values(), name),
             placement=placement,
             decisions=decisions,
-            scores=self._scores_of(selected, placement),
-            credentials={cluster: self._way_into(cluster) for cluster in selected},
+            scores=self._scores_of(credentials, placement),
+            credentials=credentials,
             config=config,
             clusters=clusters,
-            rivals=self._rivals(name, selected),
-            others=self._others(name, clusters),
+            rivals=self._rivals(name, credentials),
+            others=self._others(name, {*clusters, *credentials}),
             pending_for=pending_for,
         )
 
@@ -251,12 +265,19 @@ class World:
         wanted = {self.hub.cluster_object(name, cluster) for cluster in selected}
         listed = set(config.listed) if config and config.ours else set()
         found = {n: obj for n in wanted | listed if (obj := self._clusters.things.get(("", n)))}
-        mine = (*self._clusters.by("placement", name), *self._unneeded())
+        mine = (*self._clusters.by("placement", name), *self._unneeded(name))
         return found | {obj.meta.name: obj for obj in mine}
 
-    def _unneeded(self) -> Iterable[model.KueueObject]:
-        """Shared MultiKueueClusters that no Placement selects: whoever looks first removes them."""
-        return (obj for obj in self._clusters.by("shared", "shared") if not self._users_of(obj.cluster))
+    def _unneeded(self, name: str) -> Iterable[model.KueueObject]:
+        """MultiKueueClusters without a Placement that no other one needs: whoever looks removes them."""
+        for obj in self._clusters.by("shared", "shared"):
+            selected = self.hub.shared and self._users_of(obj.meta.name)
+            if not selected and not self._listers(obj.meta.name) - {name}:
+                yield obj
+
+    def _listers(self, cluster_object: str) -> set[str]:
+        """Placements whose MultiKueueConfig lists that MultiKueueCluster."""
+        return {config.meta.name for config in self._configs.by("listed", cluster_object)}
 
     def _users_of(self, cluster: str) -> set[str]:
         """Placements that a check of ours names and whose decisions hold the cluster."""
@@ -266,8 +287,13 @@ class World:
             if decision.placement in self._checks.keys("placement")
         }
 
-    def _holders(self, objects: Iterable[model.KueueObject | None], name: str) -> tuple[model.Check, ...]:
-        uids = {uid for obj in objects if obj and obj.ours and obj.placement == name for uid in obj.owners}
+    def _holders(
+        self, config: model.KueueObject | None, clusters: Iterable[model.KueueObject], name: str
+    ) -> tuple[model.Check, ...]:
+        """Checks of ours that own what is here while their parameters are unusable."""
+        objects = [obj for obj in clusters if obj.placement == name]
+        objects += [config] if config and config.placement in ("", name) else []
+        uids = {uid for obj in objects if obj.ours for uid in obj.owners}
         owners = (check for uid in sorted(uids) for check in self._checks.by("uid", uid))
         return tuple(check for check in owners if check.ours and not check.placement)
 
@@ -278,7 +304,7 @@ class World:
         ids = ((cluster, resource) for cluster in clusters for resource in resources)
         return {id_: scores for id_ in ids if (scores := self._scores.things.get(id_))}
 
-    def _way_into(self, cluster: str) -> Any:
+    def _way_into(self, cluster: str) -> Source | Unusable:
         profiles = sorted(
             self._profiles.by("cluster", cluster), key=lambda p: p.meta.namespace != self._kueue_namespace
         )
@@ -291,6 +317,9 @@ class World:
         )
         return find(found, self._ways)
 
+    def _usable(self, cluster: str) -> bool:
+        return isinstance(self._way_into(cluster), Source)
+
     def _rivals(self, name: str, selected: Iterable[str]) -> dict[str, Pair]:
         """Other pairs that make the name of one of ours; of two new ones the first in the alphabet wins."""
         if self.hub.shared:
@@ -299,25 +328,33 @@ class World:
         for cluster in selected:
             wanted = self.hub.cluster_object(name, cluster)
             for placement, other in route.splits(wanted):
-                if placement < name and placement in self._users_of(other):
+                if placement < name and placement in self._users_of(other) and self._usable(other):
                     rivals[wanted] = Pair(placement, other)
         return rivals
 
-    def _others(self, name: str, clusters: Mapping[str, model.KueueObject]) -> dict[str, dict[str, str]]:
+    def _others(self, name: str, cluster_objects: Iterable[str]) -> dict[str, dict[str, str]]:
+        """Return who else lists each shared MultiKueueCluster, or can and is about to, as its owners."""
         if not self.hub.shared:
             return {}
         found = {}
-        for object_name in {*clusters, *(self.hub.cluster_object(name, c) for c in self._selected(name))}:
-            placements = self._users_of(object_name) - {name}
-            checks = [
-                check
-                for placement in sorted(placements)
-                for index in ("placement", "config")
-                for check in self._checks.by(index, placement)
-            ]
-            if checks:
-                found[object_name] = {check.meta.uid: check.meta.name for check in checks}
+        for cluster in cluster_objects:
+            placements = self._listers(cluster) | (
+                self._users_of(cluster) if self._usable(cluster) else set()
+            )
+            owners = {uid: owner for other in placements - {name} for uid, owner in self._owners(other)}
+            if owners:
+                found[cluster] = owners
         return found
+
+    def _owners(self, placement: str) -> list[tuple[str, str]]:
+        """Return what `plan.owners_of` will give the objects of another Placement."""
+        config = self._configs.things.get(("", placement))
+        checks = (
+            *self._checks.by("placement", placement),
+            *self._checks.by("config", placement),
+            *self._holders(config, (), placement),
+        )
+        return [(check.meta.uid, check.meta.name) for check in checks]
 
 
 class _InNamespace(Mapping[str, model.Secret]):
