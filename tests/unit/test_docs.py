@@ -1,0 +1,372 @@
+"""The documents say what the code does: tables, commands, links and output are compared with it."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from placement_ac import credentials, kube, names, operator, sync, workqueue
+from placement_ac.cli.main import COMMANDS, main
+from placement_ac.demo.play import Outcome
+from placement_ac.demo.shows import PlainShow, document
+from placement_ac.demo.stories import STEPS
+from placement_ac.hub import Hub
+from placement_ac.settings import PREFIX, Settings
+from tests.hub.driver import PROFILES, Controllers, Driver, eventually
+
+ROOT = Path(__file__).resolve().parents[2]
+README, CHANGELOG = ROOT / "README.md", ROOT / "CHANGELOG.md"
+REFERENCE, ARCHITECTURE = ROOT / "docs" / "reference.md", ROOT / "docs" / "architecture.md"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+DOCUMENTS = (*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md")), ROOT / "samples" / "README.md")
+
+Row = tuple[str, ...]
+
+
+# -- reading Markdown
+
+
+def lines_of(text: str, *, code: bool) -> Iterator[str]:
+    """Yield the lines inside of fences, or those outside."""
+    fenced = False
+    for line in text.splitlines():
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif fenced is code:
+            yield line
+
+
+def section(path: Path, heading: str) -> str:
+    """Return what stands under a heading, with the headings below it."""
+    text = path.read_text("utf-8")
+    begin = re.search(rf"^(#+) {re.escape(heading)}$", text, re.MULTILINE)
+    assert begin, f"{path.name} has no heading {heading!r}"
+    rest = text[begin.end() :]
+    end = re.search(rf"^#{{1,{len(begin[1])}}} ", rest, re.MULTILINE)
+    return rest[: end.start()] if end else rest
+
+
+def tables(path: Path, heading: str) -> list[list[Row]]:
+    """Return the tables under a heading: rows of cells, without their head and without backticks."""
+    found: list[list[Row]] = [[]]
+    for line in section(path, heading).splitlines():
+        if line.startswith("|"):
+            found[-1].append(tuple(cell.strip().replace("`", "") for cell in line.strip("|").split("|")))
+        elif found[-1]:
+            found.append([])
+    return [rows[2:] for rows in found if rows]
+
+
+def table(path: Path, heading: str) -> list[Row]:
+    """Return the first table under a heading."""
+    return tables(path, heading)[0]
+
+
+def spans(path: Path) -> list[str]:
+    """Return what stands in code: the lines of fences, and the spans in backticks."""
+    text = path.read_text("utf-8")
+    prose = "\n".join(lines_of(text, code=False))
+    return [
+        *(line.strip() for line in lines_of(text, code=True)),
+        *(" ".join(span.split()) for span in re.findall(r"`([^`]+)`", prose)),
+    ]
+
+
+def anchors(path: Path) -> set[str]:
+    """Return the anchors that GitHub gives the headings of a document."""
+    heads = [line.lstrip("#") for line in lines_of(path.read_text("utf-8"), code=False) if line[:1] == "#"]
+    return {re.sub(r"[^\w\- ]", "", head.strip().lower()).replace(" ", "-") for head in heads}
+
+
+# -- conditions, settings, names, times
+
+REASON_TABLES = [
+    pytest.param(README, "What the condition says", id="README"),
+    pytest.param(REFERENCE, "The condition `Active` and its reasons", id="reference"),
+]
+GOOD = (names.ACTIVE, names.SOME_CLUSTERS_UNUSABLE)
+
+
+@pytest.mark.parametrize(("path", "heading"), REASON_TABLES)
+def test_every_reason_and_its_sentence(path: Path, heading: str) -> None:
+    wanted = [
+        ("True" if reason in GOOD else "False", reason, sentence)
+        for reason, sentence in names.REASONS.items()
+    ]
+    assert table(path, heading) == wanted
+
+
+def test_every_reason_has_a_cure() -> None:
+    _, cures = tables(REFERENCE, "The condition `Active` and its reasons")
+    assert [row[0] for row in cures] == list(names.REASONS)
+    assert [row for row in cures if not all(row)] == []
+
+
+def settings() -> Iterator[Row]:
+    """Yield flag, environment and default of each setting."""
+    for name, setting in Settings.model_fields.items():
+        default = setting.default
+        shown = ",".join(default) if isinstance(default, tuple) else default or ""
+        yield f"--{name.replace('_', '-')}", PREFIX + name.upper(), shown
+
+
+def test_every_setting() -> None:
+    assert [row[:3] for row in table(REFERENCE, "Settings")] == list(settings())
+    assert [row[:2] for row in table(README, "Settings")] == [
+        (flag, default) for flag, _, default in settings()
+    ]
+
+
+@pytest.mark.parametrize("path", [README, REFERENCE], ids=lambda path: path.stem)
+def test_every_setting_has_a_meaning(path: Path) -> None:
+    assert [row for row in table(path, "Settings") if not row[-1]] == []
+
+
+def test_the_ways_to_credentials_in_their_order() -> None:
+    rows = table(REFERENCE, "Credentials")
+    assert [row[0] for row in rows] == list(names.WAYS)
+    looked_for = re.findall(r"Secrets (\S+), then (\S+), in", rows[1][1])
+    assert looked_for == [credentials.secret_names("<cluster>")]
+
+
+def test_names_labels_and_annotations() -> None:
+    assert [row[1] for row in table(REFERENCE, "Names, labels and annotations")] == [
+        names.OUR_CONTROLLER,
+        "the Placement's name",
+        f"{names.PER_PLACEMENT}; or {names.SHARED}, see the setting --cluster-names",
+        f"{names.LABEL_MANAGED_BY}: {names.MANAGED_BY}",
+        names.LABEL_PLACEMENT,
+        names.LABEL_CLUSTER,
+        f'{names.ANNOTATION_ADOPT}: "true"',
+        names.FIELD_MANAGER,
+    ]
+
+
+def test_times() -> None:
+    assert [float(row[1]) for row in table(REFERENCE, "Times")] == [
+        names.SETTLE_SECONDS,
+        operator.DISCOVERY_SECONDS,
+        operator.REDISCOVERY_SECONDS,
+        sync.RELIST_SECONDS,
+        workqueue.FIRST_BACKOFF_SECONDS,
+        workqueue.MOST_BACKOFF_SECONDS,
+        kube.TIMEOUT_SECONDS,
+    ]
+
+
+# -- commands
+
+
+def command(name: str) -> click.Command:
+    found = main.get_command(click.Context(main), name)
+    assert found
+    return found
+
+
+def flags(of: click.Command) -> set[str]:
+    return {flag for option in of.params for flag in option.opts if flag.startswith("--")}
+
+
+def test_every_command() -> None:
+    rows = table(REFERENCE, "Commands and exit codes")
+    assert {row[0]: row[1] for row in rows} == {
+        f"placement-ac {name}": told for name, told in COMMANDS.items()
+    }
+
+
+@pytest.mark.parametrize("name", ["hub", "demo"])
+def test_every_option(name: str) -> None:
+    rows = table(REFERENCE, f"Options of `{name}`")
+    assert {flag for row in rows for flag in re.findall(r"--[a-z-]+", row[0])} == flags(command(name))
+
+
+def test_defaults_of_the_hub() -> None:
+    told = {row[0].split()[0]: row[1] for row in table(REFERENCE, "Options of `hub`")}
+    assert told == {option.opts[0]: str(option.default) for option in command("hub").params}
+
+
+def test_every_command_line_in_the_documents_is_possible() -> None:
+    wrong = []
+    for path in DOCUMENTS:
+        for line in spans(path):
+            for words in re.findall(r"placement-ac((?: [^|#\s]+)+)", line):
+                name, *rest = words.split()
+                if name not in COMMANDS and not name.startswith("-"):
+                    wrong.append(line)
+                known = flags(command(name)) if name in COMMANDS else {"--version", "--help"}
+                wrong += [line for word in (name, *rest) if word.startswith("--") and word not in known]
+    assert wrong == []
+
+
+def test_what_is_made_can_be_made() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    told = {str(path.relative_to(ROOT)): _made(spans(path)) for path in DOCUMENTS}
+    assert {"demo", "test"} <= told["README.md"]
+    assert {name: made - targets for name, made in told.items() if made - targets} == {}
+    assert [row[0] for row in table(CONTRIBUTING, "Set up") if row[0][5:] not in targets] == []
+
+
+def _made(code: Iterable[str]) -> set[str]:
+    return {target for line in code for target in re.findall(r"(?:^|\s)make ([a-z]+)", line)}
+
+
+# -- the demo
+
+
+def test_the_keys_of_the_demos_document() -> None:
+    assert [row[0] for row in table(REFERENCE, "The JSON document of the demo")] == list(document(outcome()))
+
+
+def test_the_step_in_the_readme_is_shown_like_that(capsys: pytest.CaptureFixture[str]) -> None:
+    show, shown = PlainShow(), outcome()
+    show.begins(shown.number, shown.step)
+    show.ends(shown)
+    told = section(README, "What the demo shows").partition("```console\n")[2].partition("```")[0]
+    assert told.strip() == capsys.readouterr().out.strip()
+
+
+def outcome() -> Outcome:
+    """Return what the demo's second step comes to."""
+    step = STEPS[1]
+    secrets = dict(zip(step.wanted, ("kueue-admin-cluster2-kubeconfig", "multikueue-cluster3"), strict=True))
+    condition = {"type": "Active", "status": "True", "reason": names.ACTIVE, "message": names.GENERATED}
+    config = {"kind": "MultiKueueConfig", "spec": {"clusters": step.wanted}}
+    return Outcome(
+        number=2,
+        step=step,
+        right=True,
+        elapsed=116,
+        reaction=30,
+        decided=step.clusters,
+        objects=[config, *(_multikueue_cluster(name, secret) for name, secret in secrets.items())],
+        condition=condition,
+    )
+
+
+def _multikueue_cluster(name: str, secret: str) -> dict[str, Any]:
+    return {
+        "kind": "MultiKueueCluster",
+        "metadata": {"name": name},
+        "spec": {"clusterSource": {"kubeConfig": {"location": secret, "locationType": "Secret"}}},
+        "status": {"conditions": [{"type": "Active", "status": "True"}]},
+    }
+
+
+# -- the tree
+
+
+def test_every_module_stands_in_the_architecture_once() -> None:
+    package = ROOT / "placement_ac"
+    modules = [str(path.relative_to(package)) for path in package.rglob("*.py") if path.name != "__init__.py"]
+    told = [row[0] for rows in tables(ARCHITECTURE, "What each module does") for row in rows]
+    assert sorted(told) == sorted(modules)
+
+
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+
+def test_the_layers_are_those_of_the_import_contract() -> None:
+    contracts = project()["tool"]["importlinter"]["contracts"]
+    (layers,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
+    told = lines_of(section(ARCHITECTURE, "The layers"), code=True)
+    assert list(told) == [layer.replace("placement_ac.", "") for layer in layers]
+
+
+def test_the_changelog_has_an_entry_for_this_version() -> None:
+    version = project()["project"]["version"]
+    assert re.search(rf"^## \[{re.escape(version)}\] - \S+$", CHANGELOG.read_text("utf-8"), re.MULTILINE)
+
+
+def test_the_readme_asks_for_the_python_that_the_package_asks_for() -> None:
+    least = project()["project"]["requires-python"].removeprefix(">=")
+    assert f"Python {least} or newer" in README.read_text("utf-8")
+    assert ("Python", f"{least} or newer") in table(README, "Compatibility")
+
+
+def test_files_that_are_named_exist() -> None:
+    named = {
+        (path.name, span)
+        for path in (README, ARCHITECTURE, REFERENCE, CONTRIBUTING)
+        for line in spans(path)
+        for span in re.findall(r"\b(?:samples|tests)/[\w./-]*\w", line)
+    }
+    assert len(named) > 5
+    assert {(name, span) for name, span in named if not (ROOT / span).exists()} == set()
+
+
+def test_links_lead_somewhere() -> None:
+    links = [
+        (path, target)
+        for path in DOCUMENTS
+        for target in re.findall(r"\]\(([^)\s]+)\)", "\n".join(lines_of(path.read_text("utf-8"), code=False)))
+        if not target.startswith("https://")
+    ]
+    assert len(links) > 10
+    assert [(str(path), target) for path, target in links if not _leads_somewhere(path, target)] == []
+
+
+def _leads_somewhere(path: Path, target: str) -> bool:
+    file, _, anchor = target.partition("#")
+    found = (path.parent / file).resolve() if file else path
+    return found.is_relative_to(ROOT) and found.exists() and (not anchor or anchor in anchors(found))
+
+
+# -- the rights
+
+
+def test_the_rights_are_what_the_controller_asks_for(
+    hub: Hub, admin: Driver, controllers: Controllers
+) -> None:
+    admin.check("p")
+    admin.secrets_for("a")
+    profile = {"apiVersion": "multicluster.x-k8s.io/v1alpha1", "kind": "ClusterProfile"}
+    spec = {"displayName": "a", "clusterManager": {"name": "ocm"}}
+    admin.ask("POST", PROFILES, profile | {"metadata": {"name": "a"}, "spec": spec})
+    admin.placement("p")
+    admin.decide("p", "a")
+    controllers.start()
+    eventually(lambda: admin.listed("p"), ["p-a"])
+    eventually(lambda: admin.reason("p"), "Active")
+    admin.decide("p")
+    admin.placement_says("p", 0)
+    eventually(lambda: admin.reason("p"), "NoClusterSelected")
+    eventually(admin.clusters, [])
+    wanted = {
+        (_group(row[0]), row[1], verb) for row in table(README, "Install it") for verb in row[2].split(", ")
+    }
+    eventually(lambda: asked(hub), wanted)
+
+
+def _group(told: str) -> str:
+    return "" if told == "(core)" else told
+
+
+RESOURCE = re.compile(
+    r"/(?:api|apis/(?P<group>[^/]+))/(?P<version>v\w+)(?:/namespaces/[^/]+)?/(?P<plural>[a-z]+)"
+    r"(?:/(?P<name>[^/]+))?(?:/(?P<sub>[a-z]+))?"
+)
+VERBS = {"PATCH": "patch", "DELETE": "delete", "PUT": "update"}
+
+
+def asked(hub: Hub) -> set[Row]:
+    """Return the rights that the controller's requests took, kopf's among them: group, resource, verb."""
+    found = set()
+    for request in hub.journal:
+        where = RESOURCE.fullmatch(request.path)
+        if not where or not request.user_agent.startswith(("placement-ac", "kopf/")):
+            continue
+        resource = where["plural"] + (f"/{where['sub']}" if where["sub"] else "")
+        verb = VERBS.get(request.method) or _reading(request.query, where["name"])
+        found.add((where["group"] or "", resource, verb))
+        if request.status == 201:  # an apply that makes the object needs both rights
+            found.add((where["group"] or "", resource, "create"))
+    return found
+
+
+def _reading(query: dict[str, str], name: str | None) -> str:
+    return "watch" if "watch" in query else "get" if name else "list"
