@@ -457,4 +457,4 @@ def _read(shape: type[W], raw: Raw, field: str) -> tuple[W | None, str]:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in (field, *first["loc"]))
-        return None, f"{where}: {first['msg']}"
+        return None, f"{where}: {first['msg'].replace('tuple', 'list')}"  # our word for it, not theirs

@@ -1,0 +1,298 @@
+"""
+Objects of a hub as the API server gives them, and a world made of them; name only what differs.
+
+The uid of an object is `Kind/name` unless told, so that owners can be named by hand.
+"""
+
+import base64
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from placement_ac import names
+from placement_ac.diff import Phase, diff
+from placement_ac.names import Kind, Way
+from placement_ac.plan import plan
+from placement_ac.snapshot import HubFacts, Key, Plan, Snapshot, Verdict
+from placement_ac.world import World
+
+Raw = dict[str, Any]
+
+NS = "kueue-system"
+NOW = datetime(2026, 8, 1, 12, 0, 0, tzinfo=UTC)
+GENERATED = "MultiKueueConfig and MultiKueueCluster generated"
+KINDS = {kind.kind: kind for kind in names.WATCHED_KINDS}
+
+
+def uid_of(kind: Kind, name: str) -> str:
+    return f"{kind.kind}/{name}"
+
+
+def kind_of(raw: Raw) -> Kind:
+    return KINDS[raw["kind"]]
+
+
+def an(kind: Kind, name: str, namespace: str = NS, *, version: int = 1, **rest: Any) -> Raw:
+    """An object of `kind`; `rest` goes into metadata, but for spec, status and data."""
+    metadata = {"name": name, "uid": uid_of(kind, name), "resourceVersion": str(version), "generation": 1}
+    if kind.namespaced:
+        metadata["namespace"] = namespace
+    body = {key: rest.pop(key) for key in ("spec", "status", "data") if key in rest}
+    metadata |= rest
+    return {
+        "apiVersion": kind.at(kind.versions[0]).api_version,
+        "kind": kind.kind,
+        "metadata": metadata,
+    } | body
+
+
+# -- what others make
+
+
+def check(name: str = "check", placement: str = "p", *, active: Raw | None = None, **rest: Any) -> Raw:
+    """An AdmissionCheck of ours; `active` is its condition."""
+    parameters = {"apiGroup": names.OCM_CLUSTER, "kind": "Placement", "name": placement}
+    return check_with(parameters, name, active=active, **rest)
+
+
+def check_with(parameters: object, name: str = "check", *, active: Raw | None = None, **rest: Any) -> Raw:
+    """An AdmissionCheck of ours with any `parameters`; None: it has none."""
+    spec: Raw = {"controllerName": names.OUR_CONTROLLER}
+    if parameters is not None:
+        spec["parameters"] = parameters
+    status = {"conditions": [active]} if active else {}
+    return an(names.ADMISSION_CHECK, name, spec=spec, **({"status": status} | rest))
+
+
+def multikueue_check(name: str = "mk", config: str = "p") -> Raw:
+    parameters = {"apiGroup": names.KUEUE, "kind": "MultiKueueConfig", "name": config}
+    spec = {"controllerName": names.MULTIKUEUE_CONTROLLER, "parameters": parameters}
+    return an(names.ADMISSION_CHECK, name, spec=spec)
+
+
+def condition(status: str = "True", reason: str = "Active", message: str = GENERATED, **rest: Any) -> Raw:
+    """Our condition `Active`."""
+    return {
+        "type": "Active",
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "observedGeneration": 1,
+        "lastTransitionTime": "2026-07-01T00:00:00Z",
+    } | rest
+
+
+def placement(
+    name: str = "p",
+    selected: int | None = None,
+    *,
+    groups: Sequence[tuple[Sequence[str], int]] = (),
+    says: tuple[str, str, str, str] | None = None,
+    weights: Mapping[str, int] | None = None,
+    **rest: Any,
+) -> Raw:
+    """A Placement. `says`: type, status, reason, message of a condition; `weights` by "resource/score"."""
+    status: Raw = {}
+    if selected is not None:
+        status = {"numberOfSelectedClusters": selected}
+    if groups:
+        status["decisionGroups"] = [{"decisions": list(d), "clusterCount": count} for d, count in groups]
+    if says:
+        status["conditions"] = [dict(zip(("type", "status", "reason", "message"), says, strict=True))]
+    prioritizers = [_add_on(*name.split("/"), weight) for name, weight in (weights or {}).items()]
+    spec = {"prioritizerPolicy": {"configurations": prioritizers}} if weights else {}
+    return an(names.PLACEMENT, name, **({"spec": spec, "status": status} | rest))
+
+
+def _add_on(resource: str, score: str, weight: int) -> Raw:
+    coordinate = {"type": "AddOn", "addOn": {"resourceName": resource, "scoreName": score}}
+    return {"scoreCoordinate": coordinate, "weight": weight}
+
+
+def decision(
+    *clusters: str | tuple[str, int], of: str = "p", index: int = 1, group: int = 0, **rest: Any
+) -> Raw:
+    """A PlacementDecision with these clusters, or (cluster, score)s."""
+    entries = [
+        {"clusterName": c} if isinstance(c, str) else {"clusterName": c[0], "score": c[1]} for c in clusters
+    ]
+    labels = {names.LABEL_PLACEMENT: of, names.LABEL_GROUP_INDEX: str(group)}
+    rest = {"status": {"decisions": entries}, "labels": labels} | rest
+    return an(names.PLACEMENT_DECISION, f"{of}-decision-{index}", **rest)
+
+
+def undecided(of: str = "p", index: int = 1) -> Raw:
+    """A PlacementDecision that OCM has made but not filled."""
+    return {key: value for key, value in decision(of=of, index=index).items() if key != "status"}
+
+
+def unreadable(of: str = "p", index: int = 1) -> Raw:
+    return decision(of=of, index=index, status={"decisions": "all of them"})
+
+
+def secret(name: str, text: bytes | None = b"apiVersion: v1", *, key: str = "kubeconfig", **rest: Any) -> Raw:
+    data = {} if text is None else {key: base64.b64encode(text).decode()}
+    return an(names.SECRET, name, **({"data": data} | rest))
+
+
+def secrets(*clusters: str) -> list[Raw]:
+    """A good Secret for each cluster."""
+    return [secret(f"multikueue-{cluster}") for cluster in clusters]
+
+
+def profile(
+    cluster: str,
+    namespace: str = NS,
+    *,
+    secret: tuple[str, str] | None = None,
+    providers: Sequence[str] = (),
+    deprecated_providers: Sequence[str] = (),
+    **rest: Any,
+) -> Raw:
+    """A ClusterProfile; `secret`: the namespace and name that it gives to kueue-admin."""
+    status: Raw = {}
+    if secret:
+        ref = {"kind": "Secret", "namespace": secret[0], "name": secret[1]}
+        status["credentials"] = [{"consumer": "kueue-admin", "accessRef": ref}]
+    if providers:
+        status["accessProviders"] = [{"name": name} for name in providers]
+    if deprecated_providers:
+        status["credentialProviders"] = [{"name": name} for name in deprecated_providers]
+    labels = {names.LABEL_CLUSTER: cluster}
+    uid = f"ClusterProfile/{namespace}/{cluster}"
+    return an(
+        names.CLUSTER_PROFILE, cluster, namespace, **({"status": status, "labels": labels, "uid": uid} | rest)
+    )
+
+
+def scores(cluster: str, resource: str = "usage", *, until: object = None, **values: int) -> Raw:
+    """An AddOnPlacementScore."""
+    status: Raw = {"scores": [{"name": name, "value": value} for name, value in values.items()]}
+    if until is not None:
+        status["validUntil"] = until
+    uid = f"AddOnPlacementScore/{cluster}/{resource}"
+    return an(names.PLACEMENT_SCORE, resource, cluster, status=status, uid=uid)
+
+
+def foreign_config(name: str = "p", *clusters: str, **rest: Any) -> Raw:
+    return an(names.MULTIKUEUE_CONFIG, name, spec={"clusters": list(clusters or ("by-hand",))}, **rest)
+
+
+def foreign_cluster(name: str, **rest: Any) -> Raw:
+    return an(names.MULTIKUEUE_CLUSTER, name, spec=kubeconfig_spec("by-hand"), **rest)
+
+
+# -- what we make
+
+
+def kubeconfig_spec(secret: str) -> Raw:
+    return {"clusterSource": {"kubeConfig": {"location": secret, "locationType": "Secret"}}}
+
+
+def labels_of(placement: str | None = "p", cluster: str | None = None) -> dict[str, str]:
+    """The labels on our objects."""
+    labels = {"app.kubernetes.io/managed-by": "placement-ac"}
+    labels |= {"cluster.open-cluster-management.io/placement": placement} if placement else {}
+    return labels | ({"open-cluster-management.io/cluster-name": cluster} if cluster else {})
+
+
+def references(*checks: str, version: str = "v1beta2") -> list[Raw]:
+    """ownerReferences to these AdmissionChecks."""
+    return [
+        {
+            "apiVersion": f"kueue.x-k8s.io/{version}",
+            "kind": "AdmissionCheck",
+            "name": name,
+            "uid": uid_of(names.ADMISSION_CHECK, name),
+        }
+        for name in checks
+    ]
+
+
+def managed(labels: Iterable[str], uids: Iterable[str]) -> list[Raw]:
+    """managedFields after an apply of ours."""
+    fields: Raw = {"f:labels": {f"f:{label}": {} for label in labels}}
+    if owned := {"k:" + json.dumps({"uid": uid}, separators=(",", ":")): {} for uid in uids}:
+        fields["f:ownerReferences"] = owned
+    entry = {"manager": "placement-ac", "operation": "Apply", "fieldsV1": {"f:metadata": fields}}
+    return [{"manager": "someone", "operation": "Update", "fieldsV1": {}}, entry]
+
+
+def _applied(
+    kind: Kind, name: str, labels: dict[str, str], owners: Sequence[str], spec: Raw, rest: Raw
+) -> Raw:
+    metadata = {
+        "labels": labels,
+        "ownerReferences": references(*owners),
+        "managedFields": managed(labels, [uid_of(names.ADMISSION_CHECK, owner) for owner in owners]),
+    }
+    return an(kind, name, **({"spec": spec} | metadata | rest))
+
+
+def our_config(*clusters: str, of: str = "p", owners: Sequence[str] = ("check",), **rest: Any) -> Raw:
+    """A MultiKueueConfig that we made; `clusters` are names of MultiKueueClusters."""
+    return _applied(names.MULTIKUEUE_CONFIG, of, labels_of(of), owners, {"clusters": list(clusters)}, rest)
+
+
+def our_cluster(
+    cluster: str, of: str | None = "p", *, owners: Sequence[str] = ("check",), **rest: Any
+) -> Raw:
+    """A MultiKueueCluster that we made for a Placement's cluster; `of` None: for all Placements."""
+    name = f"{of}-{cluster}" if of else cluster
+    spec = kubeconfig_spec(f"multikueue-{cluster}")
+    return _applied(names.MULTIKUEUE_CLUSTER, name, labels_of(of, cluster), owners, spec, rest)
+
+
+def made(*clusters: str, of: str = "p", owners: Sequence[str] = ("check",)) -> list[Raw]:
+    """The config with its clusters, as we made them, in that order."""
+    objects = [our_cluster(cluster, of, owners=owners) for cluster in clusters]
+    return [our_config(*(f"{of}-{cluster}" for cluster in clusters), of=of, owners=owners), *objects]
+
+
+# -- a world of them
+
+
+def world(
+    *objects: Raw | Iterable[Raw], hub: HubFacts | None = None, ways: Sequence[Way] = names.WAYS
+) -> World:
+    """A complete world that holds these objects (and lists of objects)."""
+    seen = World(hub, ways=ways)
+    raws = [raw for part in objects for raw in ([part] if isinstance(part, dict) else part)]
+    for kind in names.WATCHED_KINDS:
+        seen.replace(kind, [raw for raw in raws if kind_of(raw) == kind], "1")
+    return seen
+
+
+def snapshot(seen: World, name: str = "p", ages: Mapping[str, float] | None = None) -> Snapshot:
+    return seen.snapshot(Key("placement", name), NOW, ages or {})
+
+
+def planned(*objects: Any, of: str = "p", ages: Mapping[str, float] | None = None, **rest: Any) -> Plan:
+    """What the Placement `of` calls for in a world of these objects."""
+    return plan(snapshot(world(*objects, **rest), of, ages))
+
+
+def verdict(*objects: Any, check: str = "check", **rest: Any) -> Verdict:
+    return planned(*objects, **rest).verdicts[check]
+
+
+def listed(*objects: Any, **rest: Any) -> list[str] | None:
+    """The MultiKueueClusters that the config is to list; None: no config."""
+    config = planned(*objects, **rest).config
+    return list(config.clusters) if config else None
+
+
+def phases(
+    *objects: Any, of: str = "p", ages: Mapping[str, float] | None = None, **rest: Any
+) -> tuple[Phase, ...]:
+    """What is still to be done for the Placement `of` in a world of these objects."""
+    seen = snapshot(world(*objects, **rest), of, ages)
+    return diff(seen, plan(seen))
+
+
+def told(done: Iterable[Phase]) -> list[list[str]]:
+    """Phases in short: the kind of each write and its object."""
+    return [
+        [f"{type(action).__name__} {action.kind.kind} {action.name}" for action in phase] for phase in done
+    ]

@@ -1,0 +1,170 @@
+"""
+A hub in plain dicts, for tests without HTTP: it carries out actions as an API server would.
+
+Server-side apply is modelled for labels, ownerReferences and spec; deletion collects
+what has lost its last owner.
+"""
+
+import copy
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from placement_ac import names
+from placement_ac.diff import Action, Apply, Delete, SetCondition, diff
+from placement_ac.names import Kind
+from placement_ac.plan import plan
+from placement_ac.snapshot import HubFacts, Key
+from placement_ac.world import World
+from tests.builders import NOW, Raw, kind_of, managed
+
+Id = tuple[Kind, str, str]
+
+
+class MemoryHub:
+    """Objects by kind, namespace and name; every change has a resourceVersion of its own."""
+
+    def __init__(self, objects: Iterable[Raw], facts: HubFacts) -> None:
+        self.facts = facts
+        self.objects: dict[Id, Raw] = {}
+        self.version = 0
+        self.made = 0
+        for raw in objects:
+            self.put(raw)
+
+    def put(self, raw: Raw) -> None:
+        """Store an object as somebody else wrote it."""
+        self.version += 1
+        raw = copy.deepcopy(raw)
+        raw["metadata"]["resourceVersion"] = str(self.version)
+        self.objects[id_of(raw)] = raw
+
+    def world(self) -> World:
+        """What a controller sees that starts now."""
+        world = World(self.facts)
+        for kind in names.WATCHED_KINDS:
+            items = [raw for (of, _, _), raw in self.objects.items() if of == kind]
+            world.replace(kind, copy.deepcopy(items), str(self.version))
+        return world
+
+    def act(self, action: Action) -> None:
+        """Carry out one action; one whose object has changed its identity is refused without effect."""
+        if isinstance(action, Apply):
+            self._apply(action)
+        elif isinstance(action, Delete):
+            found = self.objects.get((action.kind, "", action.name))
+            if found and found["metadata"]["uid"] == action.uid:
+                del self.objects[action.kind, "", action.name]
+        else:
+            self._set(action)
+
+    def collect(self) -> None:
+        """Delete what has owners of which none is there, as Kubernetes does."""
+        uids = {raw["metadata"]["uid"] for raw in self.objects.values()}
+        for id_, raw in list(self.objects.items()):
+            owners = raw["metadata"].get("ownerReferences")
+            if owners and not any(owner["uid"] in uids for owner in owners):
+                del self.objects[id_]
+
+    def _apply(self, action: Apply) -> None:
+        id_ = (action.kind, "", action.name)
+        before = self.objects.get(id_)
+        wanted = action.body["metadata"]
+        if wanted.get("uid") != (before["metadata"]["uid"] if before else None):
+            return
+        self.made += not before
+        after = copy.deepcopy(before) if before else new(action.kind, action.name, self.made)
+        metadata = after["metadata"]
+        ours = _owned(metadata)
+        owners = wanted.get("ownerReferences", [])
+        kept = {k: v for k, v in metadata.get("labels", {}).items() if k not in ours["labels"]}
+        metadata["labels"] = kept | wanted["labels"]
+        uids = {owner["uid"] for owner in owners} | ours["owners"]
+        metadata["ownerReferences"] = [
+            *(owner for owner in metadata.get("ownerReferences", []) if owner["uid"] not in uids),
+            *owners,
+        ]
+        metadata["managedFields"] = managed(wanted["labels"], [owner["uid"] for owner in owners])
+        after["spec"] = copy.deepcopy(action.body["spec"])
+        if after != before:
+            self.put(after)
+
+    def _set(self, action: SetCondition) -> None:
+        raw = copy.deepcopy(self.objects[names.ADMISSION_CHECK, "", action.check])
+        others = [c for c in raw.get("status", {}).get("conditions", []) if c["type"] != "Active"]
+        raw["status"] = {"conditions": [*others, action.condition]}
+        if raw != self.objects[id_of(raw)]:
+            self.put(raw)
+
+
+def id_of(raw: Raw) -> Id:
+    return kind_of(raw), raw["metadata"].get("namespace", ""), raw["metadata"]["name"]
+
+
+def new(kind: Kind, name: str, number: int) -> Raw:
+    metadata = {"name": name, "uid": f"made-{number}", "generation": 1}
+    return {"apiVersion": kind.at("v1beta2").api_version, "kind": kind.kind, "metadata": metadata}
+
+
+def _owned(metadata: Mapping[str, Any]) -> dict[str, set[str]]:
+    for entry in metadata.get("managedFields", ()):
+        if (entry["manager"], entry["operation"]) == ("placement-ac", "Apply"):
+            fields = entry["fieldsV1"]["f:metadata"]
+            uids = {json.loads(key[2:])["uid"] for key in fields.get("f:ownerReferences", {})}
+            return {"labels": {key[2:] for key in fields["f:labels"]}, "owners": uids}
+    return {"labels": set(), "owners": set()}
+
+
+LATE = 3600.0
+
+
+class EverLate(Mapping[str, float]):
+    """Ages of whatever is pending, when every wait is over."""
+
+    def __getitem__(self, _: str) -> float:
+        return LATE
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def get(self, _: str, default: Any = None) -> float:
+        return LATE
+
+
+def todo(world: World, key: Key) -> list[Action]:
+    """What `key` still calls for in a world, when every wait is over, in order."""
+    seen = world.snapshot(key, NOW, EverLate())
+    return [action for phase in diff(seen, plan(seen)) for action in phase]
+
+
+def settle(hub: MemoryHub, world: World, rounds: int = 30) -> list[Action]:
+    """Let a controller with that world work until nothing is left to do; return what it did."""
+    done: list[Action] = []
+    for _ in range(rounds):
+        todos = [action for key in sorted(world.keys(), key=str) for action in once(hub, world, key)]
+        if not todos:
+            return done
+        done += todos
+    raise AssertionError(f"still not at rest: {done[-5:]}")
+
+
+def once(hub: MemoryHub, world: World, key: Key) -> list[Action]:
+    """Carry out what one key calls for, and tell the world."""
+    actions = todo(world, key)
+    for action in actions:
+        tell(hub, world, action)
+    return actions
+
+
+def tell(hub: MemoryHub, world: World, action: Action) -> None:
+    """Carry out one action, and tell the world."""
+    id_ = (action.kind, "", action.name)
+    before = hub.objects.get(id_)
+    hub.act(action)
+    if after := hub.objects.get(id_):
+        world.put(action.kind, copy.deepcopy(after))
+    elif before:
+        world.remove(action.kind, before)
