@@ -70,6 +70,7 @@ class Operator:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set."""
+        asyncio.get_running_loop().set_exception_handler(_left_behind)
         failures = 0
         async with Client(self._login) as client:
             while resources := await self._wait_for_kinds(client, stop):
@@ -215,6 +216,12 @@ async def _guard(work: Coroutine[object, object, None], ended: asyncio.Event) ->
     except Exception:
         log.exception("a part of the session failed")
         ended.set()
+
+
+def _left_behind(_: asyncio.AbstractEventLoop, context: Mapping[str, object]) -> None:
+    """Tell of an exception that nobody took (kopf leaves some when it ends), without what it quotes."""
+    error = context.get("exception")
+    log.debug("left behind in the loop", what=context.get("message"), error=type(error).__name__)
 
 
 async def _after(event: asyncio.Event, then: Callable[[], None]) -> None:

@@ -7,13 +7,15 @@ to list a kind means that its watch begins anew: `gap` is told.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import aiohttp
 import kopf
 import structlog
+from yarl import URL
 
+from placement_ac.errors import PlacementAcError
 from placement_ac.login import Login
 from placement_ac.names import Kind, Resource
 from placement_ac.snapshot import Key
@@ -22,6 +24,16 @@ from placement_ac.world import World
 log = structlog.get_logger(__name__)
 
 Touched = Callable[[Iterable[Key]], None]
+
+FIRST_TO_END: Final = "stop-flag checker"
+"""kopf 1.45: the name of a task that lives exactly until the operator begins to end."""
+GRACE_SECONDS: Final = 2.0
+"""How long kopf may take to end by itself, and a write that is under way to finish."""
+CANCEL_AGAIN_SECONDS: Final = 0.2
+
+
+class WatchEnded(PlacementAcError):
+    """kopf gave up."""
 
 
 class _Backoffs:
@@ -55,20 +67,32 @@ class Watch:
         self._namespaces = namespaces
         self._touched = touched
         self._gap = gap
-        self._paths = {resource.path(): kind for kind, resource in resources.items()}
+        prefix = URL(login.server).path.rstrip("/")
+        self._paths = {prefix + resource.path(): kind for kind, resource in resources.items()}
 
-    async def run(self, stop: asyncio.Event, ready: asyncio.Event) -> None:
+    async def run(self, stop: asyncio.Event, started: asyncio.Event) -> None:
         """Watch until `stop` is set; raises what kopf could not cope with."""
-        logging.getLogger("kopf").setLevel(logging.CRITICAL)
-        logging.getLogger("kopf").propagate = False
-        await kopf.operator(
-            registry=self._registry(),
-            settings=self._settings(),
-            clusterwide=True,
-            standalone=True,
-            stop_flag=stop,
-            ready_flag=ready,
+        grumbles = _Grumbles.instead_of_kopfs_log()
+        others = asyncio.all_tasks()
+        ready = asyncio.create_task(started.wait())
+        operator = asyncio.create_task(
+            kopf.operator(
+                registry=self._registry(),
+                settings=self._settings(),
+                clusterwide=True,
+                standalone=True,
+                stop_flag=stop,
+                ready_flag=started,
+            )
         )
+        try:
+            await asyncio.wait({operator, ready}, return_when=asyncio.FIRST_COMPLETED)
+            await _until_it_ends(operator)
+        finally:
+            await _make_it_end(operator, others)
+            ready.cancel()
+        if not stop.is_set():
+            raise WatchEnded(grumbles.last or "kopf ended without saying why")
 
     def _registry(self) -> kopf.OperatorRegistry:
         registry = kopf.OperatorRegistry()
@@ -87,7 +111,9 @@ class Watch:
         settings.networking.error_backoffs = _Backoffs()
         settings.networking.connect_timeout = 5.0
         for kind, namespace in self._namespaces.items():
-            settings.watching.field_selectors[kind.group, kind.plural] = f"metadata.namespace={namespace}"
+            version = self._resources[kind].version  # without it, only a group's preferred version is meant
+            selectors = settings.watching.field_selectors
+            selectors[kind.group, version, kind.plural] = f"metadata.namespace={namespace}"
         return settings
 
     async def _log_in(self, **_: Any) -> kopf.AiohttpSession:
@@ -108,3 +134,40 @@ class Watch:
             self._touched(take(kind, event["object"]))
 
         return seen
+
+
+async def _until_it_ends(operator: asyncio.Task[None]) -> None:
+    """Return when kopf has ended or begun to: then its task of this name is over."""
+    checkers = {task for task in asyncio.all_tasks() if task.get_name() == FIRST_TO_END}
+    await asyncio.wait({operator, *checkers}, return_when=asyncio.FIRST_COMPLETED)
+
+
+async def _make_it_end(operator: asyncio.Task[None], others: Collection[asyncio.Task[Any]]) -> None:
+    """Wait for kopf's end, and bring it about if need be.
+
+    kopf cancels each of its watchers once; one whose stream ends in that very moment swallows it
+    (`streaming_block`), goes on, and the operator would wait for it for ever.
+    """
+    await asyncio.wait({operator}, timeout=GRACE_SECONDS)
+    while not operator.done():
+        for task in asyncio.all_tasks() - set(others):
+            task.cancel()
+        await asyncio.wait({operator}, timeout=CANCEL_AGAIN_SECONDS)
+
+
+class _Grumbles(logging.Handler):
+    """Keeps the last failure that kopf logs, and nothing else: its lines quote whole objects, Secrets too."""
+
+    last = ""
+
+    @classmethod
+    def instead_of_kopfs_log(cls) -> "_Grumbles":
+        handler = cls(logging.ERROR)
+        kopfs = logging.getLogger("kopf")
+        kopfs.handlers, kopfs.propagate = [handler], False
+        return handler
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None and not self.last:
+            self.last = f"{type(error).__name__}: {error}"[:300]
