@@ -194,8 +194,9 @@ class World:
             return set()
         return self._listers(cluster_object) | self._users_of(cluster_object)
 
-    def placements_of_shared(self) -> Iterable[str]:
-        return [config.meta.name for config in self._configs.things.values() if config.ours]
+    def placements_of_shared(self) -> set[str]:
+        configs = {config.meta.name for config in self._configs.things.values() if config.ours}
+        return configs | set(self._checks.keys("placement"))
 
     # -- asked by reconcile
 
