@@ -23,8 +23,8 @@ class Found:
     kueue_namespace: str
     profiles: Sequence[Profile] = ()
     """Its ClusterProfiles, Kueue's namespace first."""
-    secrets: Mapping[str, Secret] | None = None
-    """Secrets of Kueue's namespace by name."""
+    secret: Callable[[str], Secret | None] = lambda _: None
+    """Returns the Secret of that name in Kueue's namespace."""
     profiles_supported: bool = True
     """Whether the served MultiKueueCluster has `clusterProfileRef` (v1beta2)."""
 
@@ -78,7 +78,7 @@ def _what_is_wrong(ref: SecretRef, profile: Profile, found: Found) -> str:
             f"Secret {ref.namespace}/{ref.name}, {told_by}, is out of Kueue's reach: "
             f"copy it to namespace {found.kueue_namespace}"
         )
-    secret = (found.secrets or {}).get(ref.name)
+    secret = found.secret(ref.name)
     if secret is None:
         return f"Secret {ref.namespace}/{ref.name}, {told_by}, does not exist"
     return f"Secret {ref.namespace}/{ref.name} {secret.problem}" if secret.problem else ""
@@ -87,7 +87,7 @@ def _what_is_wrong(ref: SecretRef, profile: Profile, found: Found) -> str:
 def _named_secret(found: Found) -> Source | Unusable | None:
     problems = []
     for name in secret_names(found.cluster):
-        secret = (found.secrets or {}).get(name)
+        secret = found.secret(name)
         if secret and not secret.problem:
             return Source("Secret", name)
         if secret:

@@ -313,7 +313,7 @@ class World:
             cluster=cluster,
             kueue_namespace=self._kueue_namespace,
             profiles=profiles,
-            secrets=_InNamespace(self._secrets, self._kueue_namespace),
+            secret=lambda name: self._secrets.things.get((self._kueue_namespace, name)),
             profiles_supported=self.hub.cluster_version not in ("v1beta1", "v1alpha1"),
         )
         return find(found, self._ways)
@@ -356,23 +356,6 @@ class World:
             *self._holders(config, (), placement),
         )
         return [(check.meta.uid, check.meta.name) for check in checks]
-
-
-class _InNamespace(Mapping[str, model.Secret]):
-    """The Secrets of one namespace by name, without copying the table."""
-
-    def __init__(self, table: Table[model.Secret], namespace: str) -> None:
-        self._table = table
-        self._namespace = namespace
-
-    def __getitem__(self, name: str) -> model.Secret:
-        return self._table.things[self._namespace, name]
-
-    def __iter__(self) -> Any:
-        return (name for namespace, name in self._table.things if namespace == self._namespace)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
 
 def _newer(meta: model.Meta, known: model.Meta) -> bool:

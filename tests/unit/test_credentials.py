@@ -22,7 +22,7 @@ BY_PROVIDER = profile("a", providers=["ocm"])
 def found(*objects: Any, supported: bool = True) -> Found:
     profiles = [model.profile(raw) for raw in objects if kind_of(raw).kind == "ClusterProfile"]
     secrets = [model.secret(raw) for raw in objects if kind_of(raw).kind == "Secret"]
-    return Found("a", NS, profiles, {s.meta.name: s for s in secrets}, supported)
+    return Found("a", NS, profiles, {s.meta.name: s for s in secrets}.get, supported)
 
 
 @pytest.mark.parametrize(
