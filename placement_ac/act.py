@@ -123,7 +123,7 @@ def _raise_first(results: Iterable[object]) -> None:
 
 
 def merge_patch(current: Mapping[str, Any], wanted: Mapping[str, Any]) -> Object:
-    """Return the JSON merge patch (RFC 7386) that makes `wanted` of `current`."""
+    """Return the JSON merge patch (RFC 7396) that makes `wanted` of `current`."""
     patch: Object = {key: None for key in current if key not in wanted}
     for key, value in wanted.items():
         before = current.get(key)

@@ -70,6 +70,8 @@ class Login:
 
 def _load(kubeconfig: Path | None, context: str | None) -> kubernetes_client.Configuration:
     configuration = kubernetes_client.Configuration()
+    if kubeconfig and not kubeconfig.is_file():
+        raise LoginFailed(f"cannot log in: there is no kubeconfig {kubeconfig}")
     try:
         if kubeconfig is None and context is None and IN_CLUSTER in os.environ:
             kubernetes_config.load_incluster_config(  # type: ignore[no-untyped-call]  # the package has no types

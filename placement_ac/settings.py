@@ -34,7 +34,9 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    kubeconfig: Path | None = Field(None, description="The kubeconfig file; inside a Pod its account counts.")
+    kubeconfig: Path | None = Field(
+        None, description="The kubeconfig; without it $KUBECONFIG, ~/.kube/config or the Pod's account."
+    )
     context: str | None = Field(None, description="The context in the kubeconfig.")
     placement_namespace: str = Field(
         "kueue-system", pattern=_NAMESPACE, description="Where the Placements are that checks name."
@@ -71,7 +73,8 @@ def load(flags: Mapping[str, Any], environment: Mapping[str, str] | None = None)
     try:
         return Settings.model_validate(given)
     except ValidationError as error:
-        raise BadSettings("; ".join(map(_explain, error.errors(include_url=False)))) from None
+        first_of_each = {details["loc"][:1]: details for details in reversed(error.errors(include_url=False))}
+        raise BadSettings("; ".join(map(_explain, reversed(first_of_each.values())))) from None
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:

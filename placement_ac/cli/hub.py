@@ -5,8 +5,9 @@ import threading
 from pathlib import Path
 
 import click
+import yaml
 
-from placement_ac.hub import Hub
+from placement_ac.hub import CONTEXT, Hub
 from placement_ac.sim.runner import KNOWN, StandIns
 
 
@@ -53,6 +54,7 @@ def _stand_ins(_: click.Context, __: click.Parameter, value: str) -> tuple[str, 
 )
 def command(address: tuple[str, int], kubeconfig: Path, stand_ins: tuple[str, ...]) -> None:
     """Start the embedded hub alone, until it is interrupted."""
+    _refuse_to_replace(kubeconfig)
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
@@ -61,11 +63,31 @@ def command(address: tuple[str, int], kubeconfig: Path, stand_ins: tuple[str, ..
     except OSError as error:
         raise click.ClickException(f"cannot listen on {address[0]}:{address[1]}: {error.strerror}") from None
     try:
-        hub.write_kubeconfig(kubeconfig)
+        try:
+            hub.write_kubeconfig(kubeconfig)
+        except OSError as error:
+            raise click.ClickException(f"cannot write {kubeconfig}: {error.strerror}") from None
         with StandIns(kubeconfig, stand_ins):
             click.echo(f"The hub listens on {hub.secure_url}")
             click.echo(f"Use it with: kubectl --kubeconfig {kubeconfig} get ns")
             stop.wait()
     finally:
         hub.stop()
-        kubeconfig.unlink(missing_ok=True)
+        if _is_a_hubs(kubeconfig):
+            kubeconfig.unlink()
+
+
+def _refuse_to_replace(kubeconfig: Path) -> None:
+    """A kubeconfig is easily lost and hard to make again: only an embedded hub's own is written over."""
+    if kubeconfig.exists() and kubeconfig.stat().st_size and not _is_a_hubs(kubeconfig):
+        raise click.UsageError(
+            f"{kubeconfig} is there already and is not an embedded hub's: name another file"
+        )
+
+
+def _is_a_hubs(kubeconfig: Path) -> bool:
+    try:
+        content = yaml.safe_load(kubeconfig.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return False
+    return isinstance(content, dict) and content.get("current-context") == CONTEXT

@@ -2,7 +2,8 @@
 
 import asyncio
 import signal
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import click
 
@@ -23,10 +24,20 @@ def _options(command: click.Command) -> click.Command:
             click.Option(
                 [f"--{name.replace('_', '-')}"],
                 help=f"{field.description}{told}",
-                metavar="TEXT",
+                metavar=_choices(field.annotation),
             ),
         )
     return command
+
+
+def _choices(annotation: Any) -> str:
+    """Return the values that a setting may have, or what they look like."""
+    choices = get_args(annotation)
+    if choices and all(isinstance(choice, str) for choice in choices):
+        return "|".join(choices)
+    if choices and choices[-1] is Ellipsis:
+        return f"{_choices(choices[0])},…"
+    return "FILE" if Path in choices else "TEXT"
 
 
 @_options

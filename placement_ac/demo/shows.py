@@ -4,7 +4,7 @@ Ways to show a step: a terminal for people, plain lines, JSON documents for prog
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import click
 from rich.console import Console, Group, RenderableType
@@ -17,6 +17,16 @@ from rich.text import Text
 from placement_ac.demo.play import Outcome
 from placement_ac.demo.stories import Step
 from placement_ac.kube import Object
+from placement_ac.names import LABEL_PLACEMENT
+
+CUSTOM_COLUMNS: Final = (
+    "NAME:.metadata.name,"
+    "CONNECTED:.status.conditions[0].status,"
+    "SECRET:.spec.clusterSource.kubeConfig.location,"
+    "PROFILE:.spec.clusterSource.clusterProfileRef.name"
+)
+HEADS: Final = ("NAME", "CONNECTED", "SECRET", "PROFILE")
+CONDITION: Final = "{.status.conditions[?(@.type=='Active')]['status','reason','message']}"
 
 
 class JsonShow:
@@ -64,12 +74,16 @@ def result_lines(outcome: Outcome) -> Iterable[str]:
     name = outcome.step.placement
     config, clusters = _split(outcome.objects)
     yield f"$ kubectl get multikueueconfig {name} -o jsonpath='{{.spec.clusters}}'"
-    yield json.dumps(config["spec"]["clusters"]) if config else "Error from server (NotFound)"
-    yield "$ kubectl get multikueueclusters"
-    yield from columns([("NAME", "CONNECTED", "CREDENTIALS"), *map(_row, clusters)])
-    yield f"$ kubectl get admissioncheck {name} -o jsonpath='{{.status.conditions}}'"
+    yield _compact(config["spec"]["clusters"]) if config else "Error from server (NotFound)"
+    yield f"$ kubectl get multikueueclusters -l {LABEL_PLACEMENT}={name} -o custom-columns='{CUSTOM_COLUMNS}'"
+    yield from columns([HEADS, *map(_row, clusters)])
+    yield f'$ kubectl get admissioncheck {name} -o jsonpath="{CONDITION}"'
     condition = outcome.condition
-    yield " ".join(str(condition.get(key, "")) for key in ("status", "reason", "message")) or "(none)"
+    yield " ".join(str(condition.get(key, "")) for key in ("status", "reason", "message")).strip() or "(none)"
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def verdict(outcome: Outcome) -> str:
@@ -92,17 +106,13 @@ def _split(objects: Sequence[Object]) -> tuple[Object | None, list[Object]]:
     return (configs[0] if configs else None), [obj for obj in objects if obj["kind"] == "MultiKueueCluster"]
 
 
-def _row(cluster: Object) -> tuple[str, str, str]:
+def _row(cluster: Object) -> tuple[str, ...]:
     conditions = (cluster.get("status") or {}).get("conditions") or ()
-    connected = next((c["status"] for c in conditions if c["type"] == "Active"), "")
-    return cluster["metadata"]["name"], connected, _source(cluster["spec"])
-
-
-def _source(spec: Object) -> str:
-    source = spec.get("clusterSource") or spec
-    if "clusterProfileRef" in source:
-        return f"ClusterProfile {source['clusterProfileRef']['name']}"
-    return f"Secret {source['kubeConfig']['location']}"
+    connected = next((c["status"] for c in conditions if c["type"] == "Active"), "<none>")
+    source = cluster["spec"]["clusterSource"]
+    secret = source.get("kubeConfig", {}).get("location", "<none>")
+    profile = source.get("clusterProfileRef", {}).get("name", "<none>")
+    return cluster["metadata"]["name"], connected, secret, profile
 
 
 class LiveShow:
@@ -133,7 +143,7 @@ class LiveShow:
         config, clusters = _split(outcome.objects)
         done = Text("\n".join(outcome.step.done), style="dim")
         table = Table(box=None, padding=(0, 3, 0, 0))
-        for head in ("MULTIKUEUECLUSTER", "CONNECTED", "CREDENTIALS"):
+        for head in ("MULTIKUEUECLUSTER", *HEADS[1:]):
             table.add_column(head)
         for cluster in clusters:
             table.add_row(*_row(cluster))

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Sequence
 
 ADMIN = "kubernetes-admin"
+CONTEXT = "placement-ac-hub"  # the context in its kubeconfig, by which the file is known
 END: dict[str, bytes] = {
     "close": b"",
     "garbage": GARBAGE,
@@ -159,10 +160,10 @@ class Hub:
         return {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{"name": "hub", "cluster": cluster}],
+            "clusters": [{"name": CONTEXT, "cluster": cluster}],
             "users": [{"name": ADMIN, "user": {"token": self.token}}],
-            "contexts": [{"name": "hub", "context": {"cluster": "hub", "user": ADMIN}}],
-            "current-context": "hub",
+            "contexts": [{"name": CONTEXT, "context": {"cluster": CONTEXT, "user": ADMIN}}],
+            "current-context": CONTEXT,
         }
 
     def write_kubeconfig(self, path: str | os.PathLike[str]) -> None:

@@ -1,0 +1,168 @@
+"""What goes wrong between the controller and the hub: nothing is lost, and nobody is hammered."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from placement_ac.hub import Hub
+from tests.hub.driver import Controllers, Driver, eventually
+
+CONFIGS = "multikueueconfigs"
+
+
+@pytest.fixture
+def running(hub: Hub, admin: Driver, controllers: Controllers) -> Driver:
+    """A controller with one Active check, p, on clusters a and b; c has credentials too."""
+    admin.check("p")
+    admin.select("p", "a", "b")
+    admin.secrets_for("c")
+    controllers.start()
+    eventually(lambda: admin.reason("p"), "Active")
+    return admin
+
+
+def asked_by_controller(hub: Hub, since: int) -> int:
+    """Requests of the controller, its kopf included."""
+    agents = ("placement-ac", "kopf/")
+    return sum((request.user_agent or "").startswith(agents) for request in hub.journal[since:])
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param({"status": 409}, id="409"),
+        pytest.param({"status": 500}, id="500"),
+        pytest.param({"status": 503}, id="503"),
+        pytest.param({"status": 429, "headers": {"Retry-After": "1"}}, id="429 with Retry-After"),
+        pytest.param({"hang_up": True}, id="connection cut"),
+        pytest.param({"hang_up": True, "after": True}, id="answer lost after the write"),
+        pytest.param({"delay": 0.5}, id="slow"),
+    ],
+)
+def test_a_write_that_fails_is_made_up_for(hub: Hub, running: Driver, fault: dict[str, Any]) -> None:
+    since = len(hub.journal)
+    hub.faults.add("PATCH", CONFIGS, times=3, **fault)
+    running.decide("p", "a", "c")
+    eventually(lambda: running.listed("p"), ["p-a", "p-c"], seconds=10)
+    eventually(running.clusters, ["p-a", "p-c"])
+    assert asked_by_controller(hub, since) < 30
+
+
+def test_retry_after_is_obeyed_although_events_come(hub: Hub, running: Driver) -> None:
+    hub.faults.add("PATCH", CONFIGS, status=429, headers={"Retry-After": "1"})
+    since, began = len(hub.journal), time.monotonic()
+    running.decide("p", "a", "c")
+    for clusters in (("a",), ("a", "b"), ("a", "b", "c")):
+        running.decide("p", *clusters)
+    eventually(lambda: running.listed("p"), ["p-a", "p-b", "p-c"])
+    refused = [r for r in hub.journal[since:] if r.method == "PATCH" and CONFIGS in r.path]
+    assert refused[0].status == 429
+    assert refused[1].at - refused[0].at >= 1.0
+    assert time.monotonic() - began >= 1.0
+
+
+def test_a_refused_write_is_told_and_tried_again(hub: Hub, running: Driver) -> None:
+    body = {"kind": "Status", "status": "Failure", "reason": "Forbidden", "message": "no, says the webhook"}
+    hub.faults.add("PATCH", CONFIGS, status=403, body=body | {"code": 403}, times=3)
+    since = len(hub.journal)
+    running.decide("p", "a", "c")
+    eventually(lambda: running.reason("p"), "ApplyFailed")
+    assert running.active("p")["message"] == "no, says the webhook"
+    assert running.active("p")["status"] == "False"
+    eventually(lambda: running.reason("p"), "Active")
+    assert running.listed("p") == ["p-a", "p-c"]
+    assert asked_by_controller(hub, since) < 30
+
+
+def _gone(hub: Hub) -> None:
+    hub.forget_history()
+    hub.drop_watches("error-410")
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        pytest.param(lambda hub: hub.drop_watches("close"), id="closed"),
+        pytest.param(_gone, id="410 Gone"),
+        pytest.param(lambda hub: hub.drop_watches("error-500"), id="an error that ends kopf"),
+        pytest.param(lambda hub: hub.drop_watches("garbage"), id="garbage"),
+    ],
+)
+def test_a_watch_that_ends_begins_anew(hub: Hub, running: Driver, cut: Callable[[Hub], None]) -> None:
+    since = len(hub.journal)
+    cut(hub)
+    running.decide("p", "a", "c")
+    eventually(lambda: running.listed("p"), ["p-a", "p-c"], seconds=15)
+    assert asked_by_controller(hub, since) < 120
+
+
+def test_what_vanished_while_nobody_watched_is_noticed(hub: Hub, running: Driver) -> None:
+    """Deleted during an outage, and the history is gone as well: only a list can tell."""
+    running.check("q")
+    running.select("q", "a")
+    eventually(lambda: running.reason("q"), "Active")
+    hub.drop_watches("hang")
+    running.ask("DELETE", running.kueue(CONFIGS, "p"))
+    running.ask("DELETE", running.kueue("multikueueclusters", "q-a"))
+    hub.forget_history()
+    hub.drop_watches("error-410")
+    eventually(lambda: running.listed("p"), ["p-a", "p-b"], seconds=15)
+    eventually(running.clusters, ["p-a", "p-b", "q-a"], seconds=15)
+
+
+def test_an_api_server_that_goes_away_comes_back_to_a_controller_that_waited(
+    hub: Hub, running: Driver
+) -> None:
+    since = len(hub.journal)
+    with hub.outage():
+        time.sleep(3)  # what is tested: the controller must live through it
+    running.decide("p", "c")
+    eventually(lambda: running.listed("p"), ["p-c"], seconds=10)
+    assert asked_by_controller(hub, since) < 120
+
+
+def test_a_hub_that_is_not_there_yet_is_waited_for(hub: Hub, admin: Driver, controllers: Controllers) -> None:
+    admin.check("p")
+    admin.select("p", "a")
+    with hub.outage():
+        controllers.start()
+        time.sleep(1)  # what is tested: it must not give up
+    eventually(lambda: admin.reason("p"), "Active", seconds=15)
+
+
+def test_nothing_is_decided_before_every_kind_has_been_listed(
+    hub: Hub, admin: Driver, controllers: Controllers
+) -> None:
+    admin.check("p")
+    admin.select("p", "a")
+    since = len(hub.journal)
+    hub.faults.add("GET", "addonplacementscores", status=503, times=6)
+    controllers.start()
+    eventually(lambda: admin.reason("p"), "Active", seconds=15)
+    asked = hub.journal[since:]
+    first_write = next(
+        i for i, r in enumerate(asked) if r.method == "PATCH" and r.user_agent == "placement-ac"
+    )
+    listed = {
+        r.path.rsplit("/", 1)[-1]
+        for r in asked[:first_write]
+        if r.method == "GET" and r.status == 200 and r.user_agent == "placement-ac" and "limit" in r.query
+    }
+    assert listed == {
+        "addonplacementscores",
+        "admissionchecks",
+        "clusterprofiles",
+        "multikueueclusters",
+        "multikueueconfigs",
+        "placementdecisions",
+        "placements",
+        "secrets",
+    }
+
+
+def test_an_idle_controller_is_quiet(hub: Hub, running: Driver) -> None:
+    since = len(hub.journal)
+    time.sleep(2)  # what is tested: nothing happens, so nothing is asked
+    assert asked_by_controller(hub, since) == 0
