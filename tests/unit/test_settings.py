@@ -1,0 +1,118 @@
+"""Settings come from the command line, else from the environment, else from their defaults."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from placement_ac.settings import BadSettings, Settings, load
+
+KNOWN = ", ".join(f"PLACEMENT_AC_{name.upper()}" for name in Settings.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("flags", "environment", "expected"),
+    [
+        pytest.param({}, {}, {}, id="defaults"),
+        pytest.param({"kubeconfig": "/x"}, {}, {"kubeconfig": Path("/x")}, id="a flag"),
+        pytest.param({}, {"PLACEMENT_AC_CONTEXT": "c"}, {"context": "c"}, id="the environment"),
+        pytest.param(
+            {"context": "flag"}, {"PLACEMENT_AC_CONTEXT": "env"}, {"context": "flag"}, id="a flag before it"
+        ),
+        pytest.param(
+            {"context": None}, {"PLACEMENT_AC_CONTEXT": "env"}, {"context": "env"}, id="no flag given"
+        ),
+        pytest.param(
+            {"credentials": "access-provider, secret"},
+            {},
+            {"credentials": ("access-provider", "secret")},
+            id="a list of words",
+        ),
+        pytest.param({"credentials": ("secret",)}, {}, {"credentials": ("secret",)}, id="a list"),
+        pytest.param({}, {"HOME": "/root", "KUBECONFIG": "x"}, {}, id="others' variables"),
+        pytest.param(
+            {},
+            {
+                "PLACEMENT_AC_PORT": "tcp://10.0.0.1:80",
+                "PLACEMENT_AC_PORT_80_TCP_ADDR": "10.0.0.1",
+                "PLACEMENT_AC_SERVICE_HOST": "10.0.0.1",
+                "PLACEMENT_AC_METRICS_SERVICE_PORT_HTTP": "80",
+            },
+            {},
+            id="what Kubernetes sets for a Service of our name",
+        ),
+    ],
+)
+def test_where_a_setting_comes_from(flags: Any, environment: Any, expected: Any) -> None:
+    assert load(flags, environment) == Settings(**expected)
+
+
+def test_the_environment_is_the_processes_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLACEMENT_AC_LOG_LEVEL", "debug")
+    assert load({}).log_level == "debug"
+
+
+@pytest.mark.parametrize(
+    ("flags", "environment", "message"),
+    [
+        pytest.param(
+            {},
+            {"PLACEMENT_AC_NONSENSE": "1"},
+            f"PLACEMENT_AC_NONSENSE: there is no such setting; known are {KNOWN}",
+            id="an unknown variable",
+        ),
+        pytest.param(
+            {"nonsense": 1},
+            {},
+            "nonsense: 1 is not possible: Extra inputs are not permitted",
+            id="an unknown flag",
+        ),
+        pytest.param(
+            {"cluster_names": "{name}"},
+            {},
+            "cluster-names: '{name}' is not possible: Input should be '{placement}-{cluster}' or '{cluster}'",
+            id="an unknown form of names",
+        ),
+        pytest.param(
+            {"kueue_namespace": "Kueue System"},
+            {},
+            "kueue-namespace: 'Kueue System' is not possible: String should match pattern "
+            "'^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$'",
+            id="no namespace",
+        ),
+        pytest.param(
+            {"credentials": "secret,guess"},
+            {},
+            "credentials: 'guess' is not possible: "
+            "Input should be 'profile-secret', 'secret' or 'access-provider'",
+            id="an unknown way",
+        ),
+        pytest.param(
+            {"credentials": "secret,secret"},
+            {},
+            "credentials: 'secret,secret' is not possible: each way may stand there once",
+            id="a way twice",
+        ),
+        pytest.param(
+            {"log_level": "loud"},
+            {"PLACEMENT_AC_LOG_FORMAT": "xml"},
+            "log-format: 'xml' is not possible: Input should be 'text' or 'json'; log-level: 'loud' is not "
+            "possible: Input should be 'debug', 'info', 'warning' or 'error'",
+            id="two at once",
+        ),
+    ],
+)
+def test_what_is_impossible_is_told(flags: Any, environment: Any, message: str) -> None:
+    with pytest.raises(BadSettings) as refused:
+        load(flags, environment)
+    assert str(refused.value) == message
+
+
+def test_settings_are_frozen() -> None:
+    with pytest.raises(ValidationError):
+        Settings().context = "other"
+
+
+def test_every_setting_is_described() -> None:
+    assert [name for name, field in Settings.model_fields.items() if not field.description] == []
