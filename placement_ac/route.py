@@ -111,6 +111,7 @@ def _of_multikueue_cluster(obj: KueueObject, lookup: Lookup) -> Iterator[Key]:
     if obj.placement:
         yield _placement(obj.placement)
     elif obj.ours:
+        yield _placement(obj.meta.name)  # nobody's name, so that it is looked at when there is nobody
         yield from map(_placement, lookup.placements_of_shared())
     yield from (_placement(placement) for placement, _ in splits(obj.meta.name))
     yield from _of_cluster(obj.meta.name, lookup)

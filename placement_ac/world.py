@@ -215,6 +215,7 @@ class World:
         return (
             name in self._checks.keys("placement")
             or name in self._clusters.keys("placement")
+            or ("", name) in self._clusters.keys("shared").ids("shared")
             or (config is not None and config.ours)
         )
 

@@ -164,6 +164,7 @@ def test_whatever_changes_the_keys_it_touches_are_enough(
             found = hub.objects.pop(id_of(raw), None)
             touched = world.remove(kind_of(raw), found) if found else set()
         else:
+            raw["metadata"]["uid"] += f"/{hub.version}" * (id_of(raw) not in hub.objects)
             hub.put(raw)
             touched = world.put(kind_of(raw), hub.objects[id_of(raw)])
         settle(hub, world, touched)

@@ -207,7 +207,7 @@ BEFORE = [check(), placement(), decision("a"), *made("a"), check("two", "q"), de
         pytest.param(our_cluster("z", "x"), placements("x"), id="our cluster"),
         pytest.param(foreign_cluster("q-a-b"), placements("q", "q-a"), id="a name that may be wanted"),
         pytest.param(
-            our_cluster("a", version=2, labels={}), placements("p", "q"), id="a cluster without labels"
+            our_cluster("a", version=2, labels={}), placements("p", "q", "p-a"), id="a cluster without labels"
         ),
     ],
 )
@@ -243,7 +243,7 @@ def test_what_is_shared_touches_all_who_share_it() -> None:
     seen = world(*objects, our_config("a", of="r", owners=["three"]), hub=SHARED)
     assert seen.put(PLACEMENT_DECISION, decision("a", version=2)) == placements("p", "q", "r")
     assert seen.put(MULTIKUEUE_CONFIG, our_config("a", of="q")) == placements("p", "q", "r")
-    assert seen.put(MULTIKUEUE_CLUSTER, our_cluster("z", None)) == placements("p", "q", "r")
+    assert seen.put(MULTIKUEUE_CLUSTER, our_cluster("z", None)) == placements("p", "q", "r", "z")
     assert seen.put(MULTIKUEUE_CLUSTER, foreign_cluster("a")) == placements("p", "q")
 
 
@@ -276,8 +276,9 @@ def test_the_first_look_is_at_checks_and_at_what_we_made() -> None:
         decision("a", of="unused"),
         our_config(of="left"),
         our_cluster("a", "behind"),
+        our_cluster("shared", None),
     )
-    assert seen.keys() == placements("p", "left", "behind") | {Key("check", "bad")}
+    assert seen.keys() == placements("p", "left", "behind", "shared") | {Key("check", "bad")}
 
 
 # -- the snapshot
