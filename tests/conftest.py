@@ -1,5 +1,6 @@
 """What every test may use: a hub, an admin on it, and the controller."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from placement_ac import logs
 from placement_ac.hub import Hub
 from tests.hub.driver import Controllers, Driver
 from tests.shared import published_crds
+
+sys.setrecursionlimit(2500)  # celpy does so when it is first used, and hypothesis warns of the change
 
 
 @pytest.fixture(autouse=True)
