@@ -80,11 +80,9 @@ def decisions(of: str, index: int) -> st.SearchStrategy[Raw]:
     return st.one_of(good, good, good, st.just(undecided(of, index)), st.just(unreadable(of, index)))
 
 
-def _config(of: str, listed: list[tuple[str, str | None]], owners: list[str], stripped: bool) -> Raw:
+def _config(of: str, listed: list[tuple[str, bool]], owners: list[str], stripped: bool) -> Raw:
     rest = {"labels": {}} if stripped else {}
-    clusters = dict.fromkeys(
-        f"{placement}-{cluster}" if placement else cluster for cluster, placement in listed
-    )
+    clusters = dict.fromkeys(cluster if shared else f"{of}-{cluster}" for cluster, shared in listed)
     return our_config(*clusters, of=of, owners=owners, **rest)
 
 
@@ -92,7 +90,7 @@ def _cluster(cluster: str, of: str | None, owners: list[str], stripped: bool) ->
     return our_cluster(cluster, of, owners=owners, **({"labels": {}} if stripped else {}))
 
 
-pairs = st.tuples(real_clusters, st.one_of(st.none(), placements))
+pairs = st.tuples(real_clusters, st.booleans())
 leftovers = st.one_of(
     st.builds(_config, placements, st.lists(pairs, max_size=3), owners, seldom),
     st.builds(_cluster, real_clusters, st.one_of(st.none(), placements), owners, seldom),
