@@ -266,7 +266,7 @@ class World:
     ) -> dict[str, model.KueueObject]:
         wanted = {self.hub.cluster_object(name, cluster) for cluster in selected}
         listed = set(config.listed) if config and config.ours else set()
-        found = {n: obj for n in wanted | listed if (obj := self._clusters.things.get(("", n)))}
+        found = {n: obj for n in sorted(wanted | listed) if (obj := self._clusters.things.get(("", n)))}
         mine = (*self._clusters.by("placement", name), *self._unneeded(name))
         return found | {obj.meta.name: obj for obj in mine}
 
