@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import aiohttp
+import yaml
 from kubernetes import client as kubernetes_client
 from kubernetes import config as kubernetes_config
 
@@ -83,7 +84,7 @@ def _load(kubeconfig: Path | None, context: str | None) -> kubernetes_client.Con
                 context=context,
                 client_configuration=configuration,
             )
-    except (kubernetes_config.ConfigException, OSError, ValueError) as error:
+    except (kubernetes_config.ConfigException, OSError, ValueError, yaml.YAMLError) as error:
         where = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
         message = f"cannot log in with {where}: {type(error).__name__}: {_first_line(error)}"
         raise LoginFailed(message) from None
@@ -91,6 +92,7 @@ def _load(kubeconfig: Path | None, context: str | None) -> kubernetes_client.Con
 
 
 def _first_line(error: Exception) -> str:
+    """The rest of a parser's message may quote the file, and so a token."""
     return (str(error).splitlines() or [""])[0][:300]
 
 

@@ -84,7 +84,7 @@ class Operator:
                         "the watch ended; beginning anew", error=f"{type(error).__name__}: {error}"[:500]
                     )
                 self.ready.clear()
-                failures = 0 if time.monotonic() - began > HEALTHY_SECONDS else failures + 1
+                failures = 1 if time.monotonic() - began > HEALTHY_SECONDS else failures + 1
                 await _pause(stop, RESTART_SECONDS[min(failures, len(RESTART_SECONDS)) - 1])
 
     async def _wait_for_kinds(self, client: Client, stop: asyncio.Event) -> Resources | None:

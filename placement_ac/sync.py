@@ -66,10 +66,11 @@ class Sync:
                     await due.wait()
             except TimeoutError:
                 log.debug("time to list again", kind=str(kind))
+            everything = not due.is_set()
             due.clear()
-            await self._list(kind)
+            await self._list(kind, everything=everything)
 
-    async def _list(self, kind: Kind) -> None:
+    async def _list(self, kind: Kind, *, everything: bool) -> None:
         tries = 0
         while True:
             try:
@@ -86,7 +87,7 @@ class Sync:
         touched = self._world.replace(kind, listing.items, listing.resource_version)
         if self._world.complete:
             # The first complete world, and every slow relist, is a reason to look at everything.
-            self._touched(touched if before else self._world.keys())
+            self._touched(touched if before and not everything else self._world.keys())
             if not before:
                 log.info("everything has been listed", keys=len(self._world.keys()))
 

@@ -1,0 +1,184 @@
+"""The ways in: what a kubeconfig may hold, a Pod's account, tokens that are renewed."""
+
+import asyncio
+import base64
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kubernetes.config import incluster_config
+
+from placement_ac.errors import LoginFailed, NotFound, Unavailable
+from placement_ac.hub import Hub
+from placement_ac.kube import Client
+from placement_ac.login import Login
+from placement_ac.names import ADMISSION_CHECK, MULTIKUEUE_CONFIG, SECRET
+
+CHECKS = ADMISSION_CHECK.at("v1beta2")
+
+
+def kubeconfig(hub: Hub, path: Path, user: dict[str, Any], **cluster: Any) -> Path:
+    content = hub.kubeconfig()
+    content["users"][0]["user"] = user
+    content["clusters"][0]["cluster"] |= cluster
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+def count_checks(login: Login) -> int:
+    async def ask() -> int:
+        async with Client(login) as client:
+            return len((await client.list(CHECKS)).items)
+
+    return asyncio.run(ask())
+
+
+def test_a_token(hub: Hub, tmp_path: Path) -> None:
+    assert count_checks(Login(kubeconfig(hub, tmp_path / "c", {"token": hub.token}))) == 0
+
+
+def test_no_verification_if_the_kubeconfig_says_so(hub: Hub, tmp_path: Path) -> None:
+    path = kubeconfig(hub, tmp_path / "c", {"token": hub.token})
+    content = yaml.safe_load(path.read_text())
+    del content["clusters"][0]["cluster"]["certificate-authority-data"]
+    path.write_text(yaml.safe_dump(content))
+    with pytest.raises(Unavailable, match="certificate verify failed"):
+        count_checks(Login(path))
+    content["clusters"][0]["cluster"]["insecure-skip-tls-verify"] = True
+    path.write_text(yaml.safe_dump(content))
+    assert count_checks(Login(path)) == 0
+
+
+def test_an_exec_plugin(hub: Hub, tmp_path: Path) -> None:
+    answer = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "kind": "ExecCredential",
+        "status": {"token": hub.token},
+    }
+    plugin = tmp_path / "plugin"
+    plugin.write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n")
+    plugin.chmod(plugin.stat().st_mode | stat.S_IXUSR)
+    command = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": str(plugin),
+        "interactiveMode": "Never",
+    }
+    assert count_checks(Login(kubeconfig(hub, tmp_path / "c", {"exec": command}))) == 0
+
+
+def test_the_account_of_a_pod_and_its_token_renewed_on_disk(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token, ca = tmp_path / "token", tmp_path / "ca.crt"
+    token.write_text("not yet valid")
+    ca.write_bytes(base64.b64decode(hub.kubeconfig()["clusters"][0]["cluster"]["certificate-authority-data"]))
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(token))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(ca))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(hub.port))
+    monkeypatch.setattr("placement_ac.login.TOKEN_SECONDS", 0.0)
+
+    async def ask() -> None:
+        loader = incluster_config.InClusterConfigLoader(str(token), str(ca))
+        loader._token_refresh_period = loader._token_refresh_period * 0
+        monkeypatch.setattr(incluster_config, "InClusterConfigLoader", lambda **_: loader)
+        async with Client(Login()) as client:
+            with pytest.raises(Unavailable):
+                await client.list(CHECKS)
+            token.write_text(hub.token)
+            assert (await client.list(CHECKS)).items == ()
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        pytest.param("", "file is empty", id="empty"),
+        pytest.param("}{", "ParserError: while parsing", id="not YAML"),
+        pytest.param("clusters: []", "Invalid kube-config", id="no context"),
+    ],
+)
+def test_a_broken_kubeconfig_is_told(tmp_path: Path, content: str, told: str) -> None:
+    (tmp_path / "c").write_text(content)
+    with pytest.raises(LoginFailed, match=told):
+        Login(tmp_path / "c")
+
+
+def test_a_context_that_is_not_there_is_told(hub: Hub, tmp_path: Path) -> None:
+    hub.write_kubeconfig(tmp_path / "c")
+    with pytest.raises(LoginFailed, match="nowhere"):
+        Login(tmp_path / "c", "nowhere")
+
+
+@pytest.fixture
+def client(hub: Hub, tmp_path: Path) -> Client:
+    hub.write_kubeconfig(tmp_path / "kubeconfig")
+    return Client(Login(tmp_path / "kubeconfig"))
+
+
+def test_a_list_is_read_page_by_page_and_begun_again_when_a_page_has_expired(
+    hub: Hub, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("placement_ac.kube.PAGE", 2)
+
+    async def ask() -> list[str]:
+        async with client:
+            for number in range(5):
+                body = {"metadata": {"name": f"c{number}"}, "spec": {"controllerName": "x"}}
+                await client.apply(CHECKS, body)
+            hub.faults.add("GET", "admissionchecks", delay=0)
+            gone = {"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410}
+            hub.faults.add("GET", "admissionchecks", status=410, body=gone)
+            return [item["metadata"]["name"] for item in (await client.list(CHECKS)).items]
+
+    assert asyncio.run(ask()) == ["c0", "c1", "c2", "c3", "c4"]
+    limits = [r.query.get("limit") for r in hub.journal if r.method == "GET" and "limit" in r.query]
+    assert len(limits) == 5
+    assert set(limits) == {"2"}
+
+
+def test_what_is_not_served_is_not_found(client: Client) -> None:
+    async def ask() -> None:
+        async with client:
+            assert await client.schema(MULTIKUEUE_CONFIG.at("v9")) is None
+            assert await client.discover([SECRET]) == {SECRET: SECRET.at("v1")}
+            with pytest.raises(NotFound):
+                await client.get(CHECKS, "nobody")
+
+    asyncio.run(ask())
+
+
+def test_an_answer_that_is_no_json_object_is_worth_another_try(hub: Hub, client: Client) -> None:
+    hub.faults.add("GET", "admissionchecks", status=200, body=[1, 2])
+
+    async def ask() -> None:
+        async with client:
+            with pytest.raises(Unavailable, match="no JSON object"):
+                await client.get(CHECKS, "x")
+
+    asyncio.run(ask())
+
+
+def test_a_closed_client_says_so(client: Client) -> None:
+    async def ask() -> None:
+        with pytest.raises(Unavailable, match="closed"):
+            await client.get(CHECKS, "x")
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize("told", ["soon", "-1", ""])
+def test_a_retry_after_that_makes_no_sense_is_no_wait(hub: Hub, client: Client, told: str) -> None:
+    hub.faults.add("GET", "admissionchecks", status=429, headers={"Retry-After": told})
+
+    async def ask() -> float | None:
+        async with client:
+            with pytest.raises(Unavailable) as error:
+                await client.get(CHECKS, "x")
+        return error.value.retry_after
+
+    assert asyncio.run(ask()) in (None, 0.0)
