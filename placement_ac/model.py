@@ -1,5 +1,5 @@
 """
-What the controller reads of each API object: small frozen shapes, only the fields used.
+What the controller knows of each API object: small frozen data, read from the wire.
 
 No I/O, no clock. A shape that does not fit is told in `problem` (field and
 finding); it never raises, so that one bad object cannot stop the others.
@@ -10,10 +10,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, TypeVar
-
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, ValidationError
-from pydantic.alias_generators import to_camel
 
 from placement_ac.names import (
     CONDITION_ACTIVE,
@@ -31,128 +27,21 @@ from placement_ac.names import (
     PLACEMENT,
     Kind,
 )
-
-Raw = Mapping[str, Any]
-T = TypeVar("T")
-W = TypeVar("W", bound="Wire")
-
-
-def _none_is_empty(value: object) -> object:
-    return () if value is None else value
-
-
-Many = Annotated[tuple[T, ...], BeforeValidator(_none_is_empty)]
-"""A list on the wire; `null` and absence mean empty, as Go writes them."""
-
-
-class Wire(BaseModel):
-    """The base of all wire shapes: frozen, camelCase on the wire, unknown fields ignored."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
-
-
-class Condition(Wire):
-    """An entry of `status.conditions`."""
-
-    type: str
-    status: str
-    reason: str = ""
-    message: str = ""
-    observed_generation: int | None = None
-    last_transition_time: str = ""
-
-
-class Parameters(Wire):
-    """`AdmissionCheck.spec.parameters`."""
-
-    api_group: str = ""
-    kind: str = ""
-    name: str = ""
-
-
-class _CheckSpec(Wire):
-    controller_name: str = ""
-    parameters: Parameters | None = None
-
-
-class _Conditions(Wire):
-    conditions: Many[Condition] = ()
-
-
-class Decided(Wire):
-    """An entry of `PlacementDecision.status.decisions`; `score` 0 is left out by OCM."""
-
-    cluster_name: str = ""
-    score: int = 0
-
-
-class _DecisionStatus(Wire):
-    decisions: Many[Decided] = ()
-
-
-class Group(Wire):
-    """An entry of `Placement.status.decisionGroups`."""
-
-    decisions: Many[str] = ()
-    cluster_count: int = 0
-
-
-class _PlacementStatus(_Conditions):
-    number_of_selected_clusters: int | None = None
-    decision_groups: Many[Group] = ()
-
-
-class _AddOn(Wire):
-    resource_name: str = ""
-    score_name: str = ""
-
-
-class _Coordinate(Wire):
-    add_on: _AddOn | None = None
-
-
-class _Prioritizer(Wire):
-    score_coordinate: _Coordinate | None = None
-    weight: int = 1
-
-
-class _Policy(Wire):
-    configurations: Many[_Prioritizer] = ()
-
-
-class _PlacementSpec(Wire):
-    prioritizer_policy: _Policy | None = None
-
-
-class _AccessRef(Wire):
-    kind: str = ""
-    name: str = ""
-    namespace: str = ""
-
-
-class _Credential(Wire):
-    consumer: str = ""
-    access_ref: _AccessRef = _AccessRef()
-
-
-class _Provider(Wire):
-    name: str = ""
-
-
-class _ProfileStatus(Wire):
-    credentials: Many[_Credential] = ()
-    access_providers: Many[_Provider] = ()
-    credential_providers: Many[_Provider] = ()
-
-
-class _Score(Wire):
-    name: str
-    value: int = 0
-
-
-class _ScoreStatus(Wire):
-    scores: Many[_Score] = ()
-    valid_until: AwareDatetime | None = None
+from placement_ac.wire import (
+    CheckSpec,
+    Condition,
+    Decided,
+    DecisionStatus,
+    Group,
+    Parameters,
+    PlacementSpec,
+    PlacementStatus,
+    Policy,
+    ProfileStatus,
+    Raw,
+    ScoreStatus,
+    read,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,7 +222,7 @@ def meta_of(raw: Raw) -> Meta:
 
 
 def check(raw: Raw) -> Check:
-    spec, problem = _read(_CheckSpec, raw, "spec")
+    spec, problem = read(CheckSpec, raw, "spec")
     # A broken `parameters` must not hide whose check it is.
     controller = spec.controller_name if spec else str(_mapping(raw.get("spec")).get("controllerName", ""))
     return Check(meta_of(raw), controller, spec.parameters if spec else None, _active(raw), problem)
@@ -344,13 +233,13 @@ def _active(raw: Raw) -> Condition | None:
     entries = _mapping(raw.get("status")).get("conditions")
     for entry in entries if isinstance(entries, list) else ():
         if _mapping(entry).get("type") == CONDITION_ACTIVE:
-            return _read(Condition, {"condition": entry}, "condition")[0]
+            return read(Condition, {"condition": entry}, "condition")[0]
     return None
 
 
 def placement(raw: Raw) -> Placement:
-    spec, bad_spec = _read(_PlacementSpec, raw, "spec")
-    status, bad_status = _read(_PlacementStatus, raw, "status")
+    spec, bad_spec = read(PlacementSpec, raw, "spec")
+    status, bad_status = read(PlacementStatus, raw, "status")
     selected = (status.number_of_selected_clusters or 0) if status and raw.get("status") else None
     return Placement(
         meta=meta_of(raw),
@@ -362,7 +251,7 @@ def placement(raw: Raw) -> Placement:
     )
 
 
-def _add_ons(policy: _Policy) -> tuple[AddOnPrioritizer, ...]:
+def _add_ons(policy: Policy) -> tuple[AddOnPrioritizer, ...]:
     return tuple(
         AddOnPrioritizer(add_on.resource_name, add_on.score_name, entry.weight)
         for entry in policy.configurations
@@ -372,7 +261,7 @@ def _add_ons(policy: _Policy) -> tuple[AddOnPrioritizer, ...]:
 
 def decision(raw: Raw) -> Decision:
     meta = meta_of(raw)
-    status, problem = _read(_DecisionStatus, raw, "status")
+    status, problem = read(DecisionStatus, raw, "status")
     index = meta.labels.get(LABEL_GROUP_INDEX, "0")
     return Decision(
         meta=meta,
@@ -385,7 +274,7 @@ def decision(raw: Raw) -> Decision:
 
 def profile(raw: Raw) -> Profile:
     meta = meta_of(raw)
-    status, problem = _read(_ProfileStatus, raw, "status")
+    status, problem = read(ProfileStatus, raw, "status")
     refs = [c.access_ref for c in status.credentials if c.consumer == CONSUMER] if status else []
     providers = (*status.access_providers, *status.credential_providers) if status else ()
     return Profile(
@@ -415,7 +304,7 @@ def _kubeconfig_problem(data: object) -> str:
 
 
 def scores(raw: Raw) -> Scores:
-    status, problem = _read(_ScoreStatus, raw, "status")
+    status, problem = read(ScoreStatus, raw, "status")
     values = {entry.name: entry.value for entry in status.scores} if status else {}
     return Scores(meta_of(raw), values, status.valid_until if status else None, problem)
 
@@ -448,13 +337,3 @@ def _uid_of(key: str) -> str:
 
 def _mapping(value: object) -> Raw:
     return value if isinstance(value, Mapping) else {}
-
-
-def _read(shape: type[W], raw: Raw, field: str) -> tuple[W | None, str]:
-    """Return the shape of `raw[field]`, or None and what is wrong with it."""
-    try:
-        return shape.model_validate(raw.get(field) or {}), ""
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in (field, *first["loc"]))
-        return None, f"{where}: {first['msg'].replace('tuple', 'list')}"  # our word for it, not theirs

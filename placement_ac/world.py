@@ -29,8 +29,9 @@ from placement_ac.names import (
     Way,
 )
 from placement_ac.snapshot import HubFacts, Key, Pair, Snapshot, Source, Unusable
+from placement_ac.wire import Raw
 
-_PARSERS: Final[Mapping[Kind, Callable[[model.Raw], Any]]] = {
+_PARSERS: Final[Mapping[Kind, Callable[[Raw], Any]]] = {
     ADMISSION_CHECK: model.check,
     PLACEMENT: model.placement,
     PLACEMENT_DECISION: model.decision,
@@ -116,7 +117,7 @@ class World:
     def listed(self, kind: Kind) -> bool:
         return kind in self._listed
 
-    def put(self, kind: Kind, raw: model.Raw) -> set[Key]:
+    def put(self, kind: Kind, raw: Raw) -> set[Key]:
         """Take in an object as it is now; an older version than the one known changes nothing."""
         thing = _PARSERS[kind](raw)
         table = self._tables[kind]
@@ -129,7 +130,7 @@ class World:
         table.put(thing.meta.id, thing)
         return touched | route.route(kind, (thing,), self)
 
-    def remove(self, kind: Kind, raw: model.Raw) -> set[Key]:
+    def remove(self, kind: Kind, raw: Raw) -> set[Key]:
         """Take in that an object is gone; one of that name which is newer stays."""
         meta = model.meta_of(raw)
         table = self._tables[kind]
@@ -142,7 +143,7 @@ class World:
         table.drop(meta.id)
         return touched
 
-    def replace(self, kind: Kind, items: Iterable[model.Raw], resource_version: str) -> set[Key]:
+    def replace(self, kind: Kind, items: Iterable[Raw], resource_version: str) -> set[Key]:
         """Take in a complete list of a kind: what is not in it has gone, unless it is newer than the list."""
         touched: set[Key] = set()
         present: set[Id] = set()

@@ -95,6 +95,17 @@ class Driver:
         for cluster in clusters:
             self.secret(f"multikueue-{cluster}")
 
+    def profile(self, cluster: str, **status: Any) -> None:
+        """A ClusterProfile as OCM makes it."""
+        body = {
+            "apiVersion": "multicluster.x-k8s.io/v1alpha1",
+            "kind": "ClusterProfile",
+            "metadata": {"name": cluster},
+            "spec": {"clusterManager": {"name": "open-cluster-management"}},
+        }
+        self.ask("POST", PROFILES, body)
+        self.ask("PATCH", f"{PROFILES}/{cluster}/status", {"status": status}, "merge")
+
     def check(self, name: str, placement: str | None = None, **parameters: Any) -> Object:
         """An AdmissionCheck of ours; its Placement is named like it unless told."""
         spec: Object = {"controllerName": "open-cluster-management.io/placement"}

@@ -11,7 +11,7 @@ import pytest
 
 from placement_ac import logs
 from placement_ac.hub import Hub
-from tests.hub.driver import CORE, NS, OCM, PROFILES, Controllers, Driver, Object, eventually
+from tests.hub.driver import CORE, NS, OCM, Controllers, Driver, Object, eventually
 from tests.shared import published_crds
 
 GENERATED = "MultiKueueConfig and MultiKueueCluster generated"
@@ -42,32 +42,21 @@ def good(admin: Driver) -> Driver:
     return admin
 
 
-def profile(admin: Driver, cluster: str, status: Object) -> None:
-    body = {
-        "apiVersion": "multicluster.x-k8s.io/v1alpha1",
-        "kind": "ClusterProfile",
-        "metadata": {"name": cluster},
-        "spec": {"clusterManager": {"name": "ocm"}},
-    }
-    admin.ask("POST", PROFILES, body)
-    admin.ask("PATCH", f"{PROFILES}/{cluster}/status", {"status": status}, "merge")
-
-
 def _elsewhere(admin: Driver) -> None:
     admin.decide("p", "a")
     ref = {"kind": "Secret", "name": "kubeconfig", "namespace": "elsewhere"}
-    profile(admin, "a", {"credentials": [{"consumer": "kueue-admin", "accessRef": ref}]})
+    admin.profile("a", credentials=[{"consumer": "kueue-admin", "accessRef": ref}])
 
 
 def _missing(admin: Driver) -> None:
     admin.decide("p", "a")
     ref = {"kind": "Secret", "name": "kubeconfig", "namespace": NS}
-    profile(admin, "a", {"credentials": [{"consumer": "kueue-admin", "accessRef": ref}]})
+    admin.profile("a", credentials=[{"consumer": "kueue-admin", "accessRef": ref}])
 
 
 def _malformed_profile(admin: Driver) -> None:
     admin.decide("p", "a")
-    profile(admin, "a", {"credentials": "none"})
+    admin.profile("a", credentials="none")
 
 
 def _not_text(admin: Driver) -> None:

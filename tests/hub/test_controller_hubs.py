@@ -8,7 +8,7 @@ import pytest
 
 from placement_ac import logs
 from placement_ac.hub import Hub
-from tests.hub.driver import PROFILES, Controllers, Driver, Object, eventually
+from tests.hub.driver import Controllers, Driver, Object, eventually
 from tests.shared import published_crds
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -75,15 +75,7 @@ def test_an_old_kueue_is_told_that_it_knows_no_cluster_profiles(tmp_path: Path) 
         admin.check("p")
         admin.placement("p")
         admin.decide("p", "a")
-        profile = {
-            "apiVersion": "multicluster.x-k8s.io/v1alpha1",
-            "kind": "ClusterProfile",
-            "metadata": {"name": "a"},
-            "spec": {"clusterManager": {"name": "ocm"}},
-        }
-        admin.ask("POST", PROFILES, profile)
-        status = {"status": {"accessProviders": [{"name": "ocm", "cluster": {"server": "https://a"}}]}}
-        admin.ask("PATCH", f"{PROFILES}/a/status", status, "merge")
+        admin.profile("a", accessProviders=[{"name": "ocm", "cluster": {"server": "https://a"}}])
         hub.write_kubeconfig(tmp_path / "kubeconfig")
         with Controllers(tmp_path / "kubeconfig") as controllers:
             controllers.start()

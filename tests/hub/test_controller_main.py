@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.hub.driver import CORE, NS, OCM, PARAMETERS, PROFILES, SCORES, Controllers, Driver, eventually
+from tests.hub.driver import CORE, NS, OCM, PARAMETERS, SCORES, Controllers, Driver, eventually
 
 GENERATED = "MultiKueueConfig and MultiKueueCluster generated"
 
@@ -222,15 +222,7 @@ def test_an_access_provider_becomes_a_cluster_profile_reference(
     admin.check("p")
     admin.placement("p")
     admin.decide("p", "a")
-    profile = {
-        "apiVersion": "multicluster.x-k8s.io/v1alpha1",
-        "kind": "ClusterProfile",
-        "metadata": {"name": "a"},
-        "spec": {"clusterManager": {"name": "ocm"}},
-    }
-    admin.ask("POST", PROFILES, profile)
-    status = {"status": {"accessProviders": [{"name": "ocm", "cluster": {"server": "https://a"}}]}}
-    admin.ask("PATCH", f"{PROFILES}/a/status", status, "merge")
+    admin.profile("a", accessProviders=[{"name": "ocm", "cluster": {"server": "https://a"}}])
     controllers.start()
     eventually(lambda: admin.reason("p"), "Active")
     cluster = admin.get(admin.kueue("multikueueclusters", "p-a"))

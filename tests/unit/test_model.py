@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from placement_ac import model
-from placement_ac.model import AddOnPrioritizer, Condition, Decided, Group, Owned, Parameters, SecretRef
+from placement_ac.model import AddOnPrioritizer, Owned, SecretRef
 from placement_ac.names import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, WATCHED_KINDS
+from placement_ac.wire import Condition, Decided, Group, Parameters
 from tests.builders import (
     an,
     check,

@@ -1,0 +1,173 @@
+"""
+What an API object looks like on the wire: pydantic shapes, only the fields used.
+
+No I/O, no clock. `read` tells a shape that does not fit; it never raises.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic.alias_generators import to_camel
+
+Raw = Mapping[str, Any]
+T = TypeVar("T")
+W = TypeVar("W", bound="Wire")
+
+
+def _none_is_empty(value: object) -> object:
+    return () if value is None else value
+
+
+Many = Annotated[tuple[T, ...], BeforeValidator(_none_is_empty)]
+"""A list on the wire; `null` and absence mean empty, as Go writes them."""
+
+
+class Wire(BaseModel):
+    """The base of all wire shapes: frozen, camelCase on the wire, unknown fields ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
+
+
+class Condition(Wire):
+    """An entry of `status.conditions`."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    observed_generation: int | None = None
+    last_transition_time: str = ""
+
+
+class Parameters(Wire):
+    """`AdmissionCheck.spec.parameters`."""
+
+    api_group: str = ""
+    kind: str = ""
+    name: str = ""
+
+
+class CheckSpec(Wire):
+    """`AdmissionCheck.spec`."""
+
+    controller_name: str = ""
+    parameters: Parameters | None = None
+
+
+class Conditions(Wire):
+    """A `status` of which the conditions are read."""
+
+    conditions: Many[Condition] = ()
+
+
+class Decided(Wire):
+    """An entry of `PlacementDecision.status.decisions`; `score` 0 is left out by OCM."""
+
+    cluster_name: str = ""
+    score: int = 0
+
+
+class DecisionStatus(Wire):
+    """`PlacementDecision.status`."""
+
+    decisions: Many[Decided] = ()
+
+
+class Group(Wire):
+    """An entry of `Placement.status.decisionGroups`."""
+
+    decisions: Many[str] = ()
+    cluster_count: int = 0
+
+
+class PlacementStatus(Conditions):
+    """`Placement.status`."""
+
+    number_of_selected_clusters: int | None = None
+    decision_groups: Many[Group] = ()
+
+
+class AddOn(Wire):
+    """`scoreCoordinate.addOn` of a prioritizer."""
+
+    resource_name: str = ""
+    score_name: str = ""
+
+
+class Coordinate(Wire):
+    """`scoreCoordinate` of a prioritizer."""
+
+    add_on: AddOn | None = None
+
+
+class Prioritizer(Wire):
+    """An entry of `prioritizerPolicy.configurations`; OCM: weight 1 unless told."""
+
+    score_coordinate: Coordinate | None = None
+    weight: int = 1
+
+
+class Policy(Wire):
+    """`Placement.spec.prioritizerPolicy`."""
+
+    configurations: Many[Prioritizer] = ()
+
+
+class PlacementSpec(Wire):
+    """`Placement.spec`."""
+
+    prioritizer_policy: Policy | None = None
+
+
+class AccessRef(Wire):
+    """`accessRef` of a ClusterProfile's credential."""
+
+    kind: str = ""
+    name: str = ""
+    namespace: str = ""
+
+
+class Credential(Wire):
+    """An entry of `ClusterProfile.status.credentials` (the first generation)."""
+
+    consumer: str = ""
+    access_ref: AccessRef = AccessRef()
+
+
+class Provider(Wire):
+    """An entry of `accessProviders`, or of `credentialProviders` (deprecated)."""
+
+    name: str = ""
+
+
+class ProfileStatus(Wire):
+    """`ClusterProfile.status`, all three generations of credentials."""
+
+    credentials: Many[Credential] = ()
+    access_providers: Many[Provider] = ()
+    credential_providers: Many[Provider] = ()
+
+
+class ScoreEntry(Wire):
+    """An entry of `AddOnPlacementScore.status.scores`."""
+
+    name: str
+    value: int = 0
+
+
+class ScoreStatus(Wire):
+    """`AddOnPlacementScore.status`."""
+
+    scores: Many[ScoreEntry] = ()
+    valid_until: AwareDatetime | None = None
+
+
+def read(shape: type[W], raw: Raw, field: str) -> tuple[W | None, str]:
+    """Return the shape of `raw[field]`, or None and what is wrong with it."""
+    try:
+        return shape.model_validate(raw.get(field) or {}), ""
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in (field, *first["loc"]))
+        return None, f"{where}: {first['msg'].replace('tuple', 'list')}"  # our word for it, not theirs
