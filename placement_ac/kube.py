@@ -20,6 +20,8 @@ Object = dict[str, Any]
 PAGE = 500
 """Objects asked for at once, as kubectl does."""
 TIMEOUT_SECONDS = 30.0
+CONNECTIONS = 32
+"""Requests under way at once: a burst of changes must not become a burst of connections."""
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
 JSON = "application/json"
@@ -46,7 +48,9 @@ class Client:
 
     async def __aenter__(self) -> Self:
         self._session = self._login.session(
-            timeout=self._timeout, headers={"User-Agent": self._manager, "Accept": JSON}
+            connections=CONNECTIONS,
+            timeout=self._timeout,
+            headers={"User-Agent": self._manager, "Accept": JSON},
         )
         return self
 

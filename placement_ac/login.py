@@ -38,9 +38,12 @@ class Login:
         self._valid_until = 0.0
         self._renewing = asyncio.Lock()
 
-    def session(self, **options: object) -> aiohttp.ClientSession:
-        """Return a new session; who asked for it closes it. Options go to aiohttp.ClientSession."""
-        connector = aiohttp.TCPConnector(ssl=self.ssl, limit=0, keepalive_timeout=60)
+    def session(self, *, connections: int = 0, **options: object) -> aiohttp.ClientSession:
+        """Return a new session; who asked for it closes it.
+
+        It opens at most so many `connections` (0: any number). Options go to aiohttp.ClientSession.
+        """
+        connector = aiohttp.TCPConnector(ssl=self.ssl, limit=connections, keepalive_timeout=60)
         return aiohttp.ClientSession(
             connector=connector,
             middlewares=(self._authenticate,),
