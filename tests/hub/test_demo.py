@@ -1,5 +1,6 @@
 """`placement-ac demo`: the three stories, as a program and as a person see them."""
 
+import functools
 import io
 import json
 import os
@@ -20,6 +21,8 @@ from placement_ac.cli.demo import command
 from placement_ac.demo import stories
 from placement_ac.demo.play import Outcome, steps_of
 from placement_ac.demo.shows import LiveShow, PlainShow
+from placement_ac.hub import Hub
+from tests.shared import published_crds
 
 GENERATED = "MultiKueueConfig and MultiKueueCluster generated"
 SECRETS = {
@@ -191,3 +194,11 @@ def test_threads_are_gone_when_the_demo_is_over() -> None:
     assert [
         thread.name for thread in threading.enumerate() if thread.name in ("controller", "stand-ins")
     ] == []
+
+
+def test_the_demo_holds_on_the_published_crds_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hub brings short schemas of its own; what the demo writes is valid by the published ones as well."""
+    monkeypatch.setattr("placement_ac.demo.stage.Hub", functools.partial(Hub, crds=published_crds()))
+    run = CliRunner().invoke(command, ["-o", "json"])
+    assert run.exit_code == 0, run.output
+    assert [doc["ok"] for doc in documents(run.stdout)] == [True] * 7
