@@ -197,7 +197,7 @@ def test_threads_are_gone_when_the_demo_is_over() -> None:
 
 
 def test_the_demo_holds_on_the_published_crds_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hub brings short schemas of its own; what the demo writes is valid by the published ones as well."""
+    """The hub brings short schemas of its own; the demo's writes are valid by the published ones as well."""
     monkeypatch.setattr("placement_ac.demo.stage.Hub", functools.partial(Hub, crds=published_crds()))
     run = CliRunner().invoke(command, ["-o", "json"])
     assert run.exit_code == 0, run.output
