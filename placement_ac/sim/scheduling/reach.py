@@ -1,7 +1,7 @@
 """
 Which Placements a change concerns.
 
-No I/O. Remembers which sets a cluster was in and whose a decision was, for
+No I/O. Remembers what a cluster was like and whose a decision was, for
 what an object was before counts too. The answers are those of OCM's enqueuer:
 a changed score, for example, concerns only the Placements whose prioritizers
 name it, not those whose CEL expressions read it.
@@ -30,7 +30,7 @@ class Reach:
     """From changed objects to keys of Placements; `fleet` and `placements` have the new state already."""
 
     def __init__(self) -> None:
-        self._sets_of: dict[str, frozenset[str]] = {}
+        self._clusters: dict[str, Obj] = {}
         self._placement_of: dict[Key, str] = {}
 
     def of_decision(self, key: Key, fleet: Fleet) -> set[Key]:
@@ -44,15 +44,17 @@ class Reach:
 
     def of_cluster(self, name: str, fleet: Fleet, placements: Placements) -> set[Key]:
         """Return the Placements that may choose from a set the cluster is or was in."""
-        now = sets_of(name, fleet)
-        before = self._sets_of.pop(name, frozenset())
-        if ("", name) in fleet.clusters:
-            self._sets_of[name] = now
-        return {key for one in before | now for key in self.of_set(one, fleet, placements)}
+        # The cluster as it was, not the sets it was in: those may have come to be known only after it.
+        before = self._clusters.pop(name, None)
+        now = fleet.clusters.get(("", name))
+        if now is not None:
+            self._clusters[name] = now
+        sets = sets_holding(before, fleet) | sets_holding(now, fleet)
+        return {key for one in sets for key in self.of_set(one, fleet, placements)}
 
     def of_score(self, cluster: str, name: str, fleet: Fleet, placements: Placements) -> set[Key]:
         """Return the Placements that prioritize by the AddOnPlacementScore `name` of `cluster`."""
-        sets = sets_of(cluster, fleet)
+        sets = sets_holding(fleet.clusters.get(("", cluster)), fleet)
         spaces = {space for space, bound in fleet.bindings if bound in sets}
         return {key for key, one in placements.items() if key[0] in spaces and _prioritizes(one, name)}
 
@@ -69,14 +71,11 @@ class Reach:
         return {key for key, one in placements.items() if key[0] in spaces and _may_use(one, name)}
 
 
-def sets_of(cluster: str, fleet: Fleet) -> frozenset[str]:
+def sets_holding(cluster: Obj | None, fleet: Fleet) -> frozenset[str]:
     """Return the names of the sets that the cluster is in; a set that cannot be read has no members."""
-    found = fleet.clusters.get(("", cluster))
-    return (
-        frozenset()
-        if found is None
-        else frozenset(n for (_, n), s in fleet.cluster_sets.items() if _holds(s, found))
-    )
+    if cluster is None:
+        return frozenset()
+    return frozenset(name for (_, name), one in fleet.cluster_sets.items() if _holds(one, cluster))
 
 
 def _holds(cluster_set: Obj, cluster: Obj) -> bool:
