@@ -26,6 +26,7 @@ CUSTOM_COLUMNS: Final = (
     "PROFILE:.spec.clusterSource.clusterProfileRef.name"
 )
 HEADS: Final = ("NAME", "CONNECTED", "SECRET", "PROFILE")
+NONE: Final = "<none>"
 CONDITION: Final = "{.status.conditions[?(@.type=='Active')]['status','reason','message']}"
 
 
@@ -108,11 +109,18 @@ def _split(objects: Sequence[Object]) -> tuple[Object | None, list[Object]]:
 
 def _row(cluster: Object) -> tuple[str, ...]:
     conditions = (cluster.get("status") or {}).get("conditions") or ()
-    connected = next((c["status"] for c in conditions if c["type"] == "Active"), "<none>")
+    connected = next((c["status"] for c in conditions if c["type"] == "Active"), NONE)
     source = cluster["spec"]["clusterSource"]
-    secret = source.get("kubeConfig", {}).get("location", "<none>")
-    profile = source.get("clusterProfileRef", {}).get("name", "<none>")
+    secret = source.get("kubeConfig", {}).get("location", NONE)
+    profile = source.get("clusterProfileRef", {}).get("name", NONE)
     return cluster["metadata"]["name"], connected, secret, profile
+
+
+def _narrow_row(cluster: Object) -> tuple[str, str, str]:
+    """Return a row that fits into 80 columns: Secret and ClusterProfile share one."""
+    name, connected, secret, profile = _row(cluster)
+    way = f"Secret {secret}" if secret != NONE else f"ClusterProfile {profile}"
+    return name, connected, way
 
 
 class LiveShow:
@@ -142,11 +150,11 @@ class LiveShow:
     def _panel(self, outcome: Outcome) -> RenderableType:
         config, clusters = _split(outcome.objects)
         done = Text("\n".join(outcome.step.done), style="dim")
-        table = Table(box=None, padding=(0, 3, 0, 0))
-        for head in ("MULTIKUEUECLUSTER", *HEADS[1:]):
-            table.add_column(head)
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+        for head in ("MULTIKUEUECLUSTER", "CONNECTED", "CREDENTIALS"):
+            table.add_column(head, overflow="fold")
         for cluster in clusters:
-            table.add_row(*_row(cluster))
+            table.add_row(*_narrow_row(cluster))
         listed = ", ".join(config["spec"]["clusters"]) if config else "(none)"
         condition = outcome.condition
         told = f"Active={condition.get('status')}  {condition.get('reason')}: {condition.get('message')}"

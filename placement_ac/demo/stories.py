@@ -114,7 +114,7 @@ DEMO2: Final = "placement-demo2"
 STEPS: Final = (
     Step(
         1,
-        "MultiKueue for all clusters of the set, nothing written by hand",
+        "All clusters of the set, nothing written by hand",
         _apply_told("multikueue-setup-demo1.yaml"),
         _apply("multikueue-setup-demo1.yaml"),
         DEMO1,

@@ -21,6 +21,7 @@ from placement_ac.cli.demo import command
 from placement_ac.demo import stories
 from placement_ac.demo.play import Outcome, steps_of
 from placement_ac.demo.shows import LiveShow, PlainShow
+from placement_ac.demo.stories import Step
 from placement_ac.hub import Hub
 from tests.shared import published_crds
 
@@ -169,6 +170,27 @@ def _outcome(*, right: bool) -> Outcome:
     return Outcome(1, step, right, 42.0, 7.0, ("a",), (config, cluster), condition)
 
 
+def _of_step(number: int, step: Step) -> Outcome:
+    """What a step comes to when each cluster's way in is the longest name of the samples."""
+    secret = {"kubeConfig": {"location": SECRETS["placement-demo2-cluster2"], "locationType": "Secret"}}
+    clusters = [
+        {
+            "kind": "MultiKueueCluster",
+            "metadata": {"name": name},
+            "spec": {"clusterSource": secret},
+            "status": {"conditions": [{"type": "Active", "status": "True"}]},
+        }
+        for name in step.wanted
+    ]
+    config = {
+        "kind": "MultiKueueConfig",
+        "metadata": {"name": step.placement},
+        "spec": {"clusters": step.wanted},
+    }
+    condition = {"status": "True", "reason": "Active", "message": GENERATED}
+    return Outcome(number, step, True, 42.0, 7.0, step.clusters, (config, *clusters), condition)
+
+
 @pytest.mark.parametrize("right", [True, False])
 def test_a_terminal_shows_a_panel_for_each_step(right: bool) -> None:
     console = Console(force_terminal=True, width=120, record=True, file=io.StringIO())
@@ -177,8 +199,20 @@ def test_a_terminal_shows_a_panel_for_each_step(right: bool) -> None:
         show.ends(_outcome(right=right))
     text = console.export_text()
     assert "Story 2, step 1: The clusters with a T4, by label" in text
-    assert "<none>" in text
+    assert "ClusterProfile a" in text
     assert ("NOT RIGHT" in text) is not right
+
+
+def test_a_terminal_of_80_columns_cuts_nothing_off() -> None:
+    console = Console(force_terminal=True, width=80, record=True, file=io.StringIO())
+    with LiveShow(console) as show:
+        for number, step in enumerate(steps_of(None), start=1):
+            show.ends(_of_step(number, step))
+    lines = [line.strip("│ ") for line in console.export_text().splitlines()]
+    assert [line for line in lines if "…" in line] == []
+    for number, step in enumerate(steps_of(None), start=1):
+        assert any(f" Story {step.story}, step {number}: {step.title} " in line for line in lines)
+    assert "placement-demo2-cluster2  True       Secret kueue-admin-cluster2-kubeconfig" in lines
 
 
 def test_nothing_there_is_shown_as_kubectl_would(capsys: pytest.CaptureFixture[str]) -> None:
