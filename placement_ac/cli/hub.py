@@ -1,8 +1,10 @@
 """`placement-ac hub`: the embedded hub alone, to try things with kubectl or to test against."""
 
 import signal
+import socket
 import threading
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 import yaml
@@ -73,21 +75,38 @@ def command(address: tuple[str, int], kubeconfig: Path, stand_ins: tuple[str, ..
             stop.wait()
     finally:
         hub.stop()
-        if _is_a_hubs(kubeconfig):
+        if _hub_in(kubeconfig) == hub.secure_url:
             kubeconfig.unlink()
 
 
 def _refuse_to_replace(kubeconfig: Path) -> None:
-    """A kubeconfig is easily lost and hard to make again: only an embedded hub's own is written over."""
-    if kubeconfig.exists() and kubeconfig.stat().st_size and not _is_a_hubs(kubeconfig):
+    """A kubeconfig is easily lost and hard to make again: only that of a hub that is gone is written over."""
+    if not kubeconfig.exists() or not kubeconfig.stat().st_size:
+        return
+    server = _hub_in(kubeconfig)
+    if not server:
         raise click.UsageError(
             f"{kubeconfig} is there already and is not an embedded hub's: name another file"
         )
+    if _listens(server):
+        raise click.UsageError(f"{kubeconfig} is that of the hub that runs at {server}: name another file")
 
 
-def _is_a_hubs(kubeconfig: Path) -> bool:
+def _hub_in(kubeconfig: Path) -> str:
+    """Return the server that an embedded hub's kubeconfig leads to; of any other file, nothing."""
     try:
         content = yaml.safe_load(kubeconfig.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        if content["current-context"] == CONTEXT:
+            return str(content["clusters"][0]["cluster"]["server"])
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, LookupError, TypeError):
+        pass
+    return ""
+
+
+def _listens(server: str) -> bool:
+    address = urlsplit(server)
+    try:
+        socket.create_connection((address.hostname or "", address.port or 0), timeout=1).close()
+    except (OSError, ValueError):
         return False
-    return isinstance(content, dict) and content.get("current-context") == CONTEXT
+    return True

@@ -117,6 +117,40 @@ def test_hub_writes_over_no_kubeconfig_but_its_own(tmp_path: Path) -> None:
     assert path.read_text() == "current-context: production\n"
 
 
+def test_hub_leaves_the_kubeconfig_of_a_hub_that_runs(hub: Hub, tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    hub.write_kubeconfig(path)
+    before = path.read_text()
+    run = CliRunner().invoke(hub_command, ["--kubeconfig", str(path)])
+    assert run.exit_code == 2
+    assert f"{path} is that of the hub that runs at {hub.secure_url}: name another file" in run.output
+    assert path.read_text() == before
+
+
+def start_hub(path: Path) -> tuple[subprocess.Popen[str], str]:
+    """Start the command; return it when it is ready, and the server that it tells."""
+    words = ["-m", "placement_ac", "hub", "--kubeconfig", str(path)]
+    run = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, text=True)
+    assert run.stdout is not None
+    return run, run.stdout.readline().split()[-1]
+
+
+def test_hub_replaces_the_kubeconfig_of_a_hub_that_is_gone(hub: Hub, tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    hub.write_kubeconfig(path)
+    with hub.outage():
+        run, server = start_hub(path)
+    try:
+        assert yaml.safe_load(path.read_text())["clusters"][0]["cluster"]["server"] == server
+        hub.write_kubeconfig(path)  # somebody else's by now: it is not removed
+        run.send_signal(signal.SIGTERM)
+        assert run.wait(20) == 0
+    finally:
+        run.kill()
+        run.communicate()
+    assert path.exists()
+
+
 def test_a_kubeconfig_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     path = tmp_path / "nowhere" / "config"
     run = CliRunner().invoke(hub_command, ["--kubeconfig", str(path)])
