@@ -126,6 +126,7 @@ def _config(seen: Snapshot, wanted: WantedConfig | None) -> Iterable[Action]:
 def _superfluous(seen: Snapshot, wanted: Plan) -> Iterable[Delete]:
     keep = {cluster.name for cluster in wanted.clusters}
     keep.update(wanted.config.clusters if wanted.config else ())
+    keep |= seen.listed_elsewhere  # after a change of `cluster_names`; who lists it last brings us back here
     for name, obj in seen.clusters.items():
         mine = obj.ours and (obj.placement == seen.name or (not obj.placement and not seen.others.get(name)))
         if mine and name not in keep and not obj.meta.deleting:

@@ -19,10 +19,12 @@ from placement_ac.names import (
     LABEL_CLUSTER,
     LABEL_GROUP_INDEX,
     LABEL_MANAGED_BY,
+    LABEL_MANAGER,
     LABEL_PLACEMENT,
     MANAGED_BY,
     MULTIKUEUE_CONFIG,
     MULTIKUEUE_CONTROLLER,
+    OCM_MANAGER,
     OUR_CONTROLLER,
     PLACEMENT,
     Kind,
@@ -139,7 +141,7 @@ class SecretRef:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A ClusterProfile of `cluster`: its Secret for Kueue, and its access providers."""
+    """A ClusterProfile of `cluster` ("": not OCM's): its Secret for Kueue, and its access providers."""
 
     meta: Meta
     cluster: str
@@ -279,11 +281,16 @@ def profile(raw: Raw) -> Profile:
     providers = (*status.access_providers, *status.credential_providers) if status else ()
     return Profile(
         meta=meta,
-        cluster=meta.labels.get(LABEL_CLUSTER) or meta.name,
+        cluster=meta.labels.get(LABEL_CLUSTER) or _named_by_ocm(meta),
         secrets=tuple(SecretRef(ref.kind, ref.namespace or meta.namespace, ref.name) for ref in refs),
         providers=tuple(dict.fromkeys(provider.name for provider in providers if provider.name)),
         problem=problem,
     )
+
+
+def _named_by_ocm(meta: Meta) -> str:
+    """Return the name of a ClusterProfile if it is a managed cluster's: other managers' names say nothing."""
+    return meta.name if meta.labels.get(LABEL_MANAGER, OCM_MANAGER) == OCM_MANAGER else ""
 
 
 def secret(raw: Raw) -> Secret:

@@ -82,6 +82,9 @@ LABEL_PLACEMENT: Final = "cluster.open-cluster-management.io/placement"
 """OCM's own label from a PlacementDecision to its Placement; our objects carry it too."""
 LABEL_CLUSTER: Final = "open-cluster-management.io/cluster-name"
 """OCM's own label from an object to its managed cluster; our MultiKueueClusters carry it."""
+LABEL_MANAGER: Final = "x-k8s.io/cluster-manager"
+"""ClusterProfile: who manages the cluster; only names that OCM gave are names of managed clusters."""
+OCM_MANAGER: Final = "open-cluster-management"
 LABEL_GROUP_INDEX: Final = "cluster.open-cluster-management.io/decision-group-index"
 ANNOTATION_ADOPT: Final = "placement-ac.open-cluster-management.io/adopt"
 """Set to "true" by the owner of an object in our way: hands the object over to us."""
@@ -102,6 +105,8 @@ CONDITION_MESSAGE_MAX: Final = 32768
 """Kubernetes: `maxLength` of a condition's message."""
 SETTLE_SECONDS: Final = 2.0
 """How long a removal waits for OCM's decisions and the Placement's status to agree (OCM: about 0.1 s)."""
+REGROUP_SECONDS: Final = 0.25
+"""How long a removal waits where there are several decisions, though they agree (OCM: about 0.1 s)."""
 
 RIVAL_SECONDS: Final = 10.0
 """How often it is looked again whether the other claimant of a name, which never took it, has gone."""

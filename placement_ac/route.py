@@ -39,7 +39,7 @@ class Lookup(Protocol):
         """Placements whose objects that AdmissionCheck owns, whatever its parameters say now."""
 
     def placements_sharing(self, cluster_object: str) -> Iterable[str]:
-        """Placements that list or select that MultiKueueCluster; none when each Placement has its own."""
+        """Placements that list or select that MultiKueueCluster; when each has its own, the one it is of."""
 
     def placements_of_shared(self) -> Iterable[str]:
         """Placements to ask about a MultiKueueCluster that serves all of them."""

@@ -2,7 +2,8 @@
 Sort a Placement's clusters into usable, left out and beyond the cap.
 
 Pure. A removal that OCM has not settled yet, or that comes from credentials
-that have only just vanished, waits `SETTLE_SECONDS`; an addition does not.
+that have only just vanished, waits `SETTLE_SECONDS`; one among several decisions
+waits `REGROUP_SECONDS` all the same; an addition does not.
 """
 
 import re
@@ -11,7 +12,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from placement_ac.model import AddOnPrioritizer, Decision, KueueObject, Placement
-from placement_ac.names import CLUSTER_NAME_MAX, LABEL_VALUE_MAX, OBJECT_NAME_MAX, SETTLE_SECONDS
+from placement_ac.names import (
+    CLUSTER_NAME_MAX,
+    LABEL_VALUE_MAX,
+    OBJECT_NAME_MAX,
+    REGROUP_SECONDS,
+    SETTLE_SECONDS,
+)
 from placement_ac.rank import rank
 from placement_ac.snapshot import Snapshot, Source, Unusable
 
@@ -49,21 +56,22 @@ def select(seen: Snapshot) -> Selection:
     listed = _listed_now(seen)
     usable: list[Usable] = []
     left_out = _entries_without_name(seen)
-    pending: list[str] = []
+    pending: dict[str, float] = {}
     for entry in rank(seen.decisions, _prioritizers(seen), seen.scores, seen.now):
         found = _usable(seen, entry.cluster)
         if isinstance(found, Usable):
             usable.append(found)
             continue
         if entry.cluster in listed:
-            pending.append(entry.cluster)
-        if entry.cluster in listed and _waits(seen, entry.cluster):
+            pending[entry.cluster] = SETTLE_SECONDS
+        if entry.cluster in listed and _waits(seen, entry.cluster, SETTLE_SECONDS):
             usable.append(_as_it_is(entry.cluster, listed))
         else:
             left_out[entry.cluster] = found.why
-    missing = [] if agree(seen.placement, seen.decisions) else _missing(listed, usable, left_out)
-    staying = [_as_it_is(cluster, listed) for cluster in missing if _waits(seen, cluster)]
-    pending += missing
+    seconds = _seconds_to_wait(seen)
+    missing = _missing(listed, usable, left_out) if seconds else []
+    staying = [_as_it_is(cluster, listed) for cluster in missing if _waits(seen, cluster, seconds)]
+    pending |= dict.fromkeys(missing, seconds)
     ordered = _unless_only_reordered(usable + staying, listed) if staying else usable
     seated, beyond = _seats(ordered, set(listed) if staying else set(), seen.hub.clusters_max)
     return Selection(
@@ -93,6 +101,9 @@ def agree(placement: Placement | None, decisions: tuple[Decision, ...]) -> bool:
     if placement.selected is None:
         # Nobody keeps that status: there is nothing to disagree with, but nothing to fall back on either.
         return all(decision.decided is not None for decision in decisions)
+    names = [entry.cluster_name for decision in decisions for entry in decision.decided or ()]
+    if len(set(names)) < len(names):
+        return False  # OCM is regrouping: who stands there twice for now has displaced another
     sizes = {decision.meta.name: len(decision.decided or ()) for decision in decisions}
     if sum(sizes.values()) != placement.selected:
         return False
@@ -143,14 +154,25 @@ def _missing(
     return [cluster for cluster in listed if cluster not in known]
 
 
-def _waits(seen: Snapshot, cluster: str) -> bool:
+def _seconds_to_wait(seen: Snapshot) -> float:
+    """Return how long a cluster stays that no decision holds any more.
+
+    OCM writes one decision after another: one that moves to the next is in none for a moment, while
+    all the numbers agree (another one came, and a third went).
+    """
+    if not agree(seen.placement, seen.decisions):
+        return SETTLE_SECONDS
+    return REGROUP_SECONDS if len(seen.decisions) > 1 else 0.0
+
+
+def _waits(seen: Snapshot, cluster: str, seconds: float) -> bool:
     """Whether a cluster that would go stays for now; a decision that cannot be read takes nothing away."""
     unreadable = any(decision.problem for decision in seen.decisions)
-    return unreadable or seen.pending_for.get(cluster, 0.0) < SETTLE_SECONDS
+    return unreadable or seen.pending_for.get(cluster, 0.0) < seconds
 
 
-def _recheck(seen: Snapshot, pending: list[str]) -> float | None:
-    left = [SETTLE_SECONDS - seen.pending_for.get(cluster, 0.0) for cluster in pending]
+def _recheck(seen: Snapshot, pending: Mapping[str, float]) -> float | None:
+    left = [seconds - seen.pending_for.get(cluster, 0.0) for cluster, seconds in pending.items()]
     return min((seconds for seconds in left if seconds > 0), default=None)
 
 

@@ -103,6 +103,8 @@ class Snapshot:
     others: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """MultiKueueCluster name → owners (uid → name) that other Placements which list it, or are about to,
     give it; only when shared."""
+    listed_elsewhere: frozenset[str] = frozenset()
+    """MultiKueueClusters that other MultiKueueConfigs of ours list: Kueue would never get over their loss."""
     pending_for: Mapping[str, float] = field(default_factory=dict)
     """Cluster → seconds since it was first seen to go without OCM having settled it."""
 

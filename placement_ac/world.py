@@ -192,7 +192,8 @@ class World:
 
     def placements_sharing(self, cluster_object: str) -> set[str]:
         if not self.hub.shared:
-            return set()
+            obj = self._clusters.things.get(("", cluster_object))
+            return {obj.placement} - {""} if obj and obj.ours else set()
         return self._listers(cluster_object) | self._users_of(cluster_object)
 
     def placements_of_shared(self) -> set[str]:
@@ -249,6 +250,7 @@ class World:
             clusters=clusters,
             rivals=self._rivals(name, credentials),
             others=self._others(name, {*clusters, *credentials}),
+            listed_elsewhere=frozenset(n for n in clusters if self._listers(n) - {name}),
             pending_for=pending_for,
         )
 

@@ -149,6 +149,7 @@ def test_names_labels_and_annotations() -> None:
 def test_times() -> None:
     assert [float(row[1]) for row in table(REFERENCE, "Times")] == [
         names.SETTLE_SECONDS,
+        names.REGROUP_SECONDS,
         names.RIVAL_SECONDS,
         operator.DISCOVERY_SECONDS,
         operator.REDISCOVERY_SECONDS,
