@@ -9,14 +9,18 @@ import asyncio
 import os
 import ssl
 import time
+from functools import partial
 from pathlib import Path
 
 import aiohttp
+import structlog
 import yaml
 from kubernetes import client as kubernetes_client
 from kubernetes import config as kubernetes_config
 
 from placement_ac.errors import LoginFailed
+
+log = structlog.get_logger(__name__)
 
 TOKEN_SECONDS = 30.0
 """How long a header is used before the `kubernetes` package is asked again (which re-reads files)."""
@@ -31,11 +35,13 @@ class Login:
     """
 
     def __init__(self, kubeconfig: Path | None = None, context: str | None = None) -> None:
-        self._configuration = _load(kubeconfig, context)
+        self._again = partial(_load, kubeconfig, context)
+        self._configuration = self._again()
         self.server: str = self._configuration.host.rstrip("/")
         self.ssl = _ssl_context(self._configuration)
         self._headers: dict[str, str] = {}
         self._valid_until = 0.0
+        self._refused = False
         self._renewing = asyncio.Lock()
 
     def session(self, *, connections: int = 0, **options: object) -> aiohttp.ClientSession:
@@ -58,7 +64,7 @@ class Login:
         request.headers.update(await self._current_headers())
         answer = await send(request)
         if answer.status == 401:
-            self._valid_until = 0.0
+            self._valid_until, self._refused = 0.0, True
         return answer
 
     async def _current_headers(self) -> dict[str, str]:
@@ -67,9 +73,21 @@ class Login:
         async with self._renewing:
             if time.monotonic() >= self._valid_until:
                 # An exec plugin is a process and a token file is a disk: neither may block the loop.
-                self._headers = await asyncio.to_thread(_authorization, self._configuration)
+                self._headers = await asyncio.to_thread(self._renew)
                 self._valid_until = time.monotonic() + TOKEN_SECONDS
         return self._headers
+
+    def _renew(self) -> dict[str, str]:
+        """Return the header of now; what cannot be read (it may be half written) leaves the one of before."""
+        refused, self._refused = self._refused, False
+        try:
+            if refused:  # the package keeps a token that has no expiry for ever, wherever it is from
+                self._configuration = self._again()
+            return _authorization(self._configuration)
+        except (LoginFailed, kubernetes_config.ConfigException, OSError, ValueError) as error:
+            log.warning("cannot renew the login", error=f"{type(error).__name__}: {_first_line(error)}")
+            self._refused = refused
+            return self._headers
 
 
 def _load(kubeconfig: Path | None, context: str | None) -> kubernetes_client.Configuration:

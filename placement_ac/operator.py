@@ -9,7 +9,7 @@ import contextlib
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, TypeVar
 
 import structlog
 
@@ -50,6 +50,7 @@ HEALTHY_SECONDS: Final = 60.0
 """A session that lived this long makes the next pause short again."""
 
 Resources = Mapping[Kind, Resource]
+T = TypeVar("T")
 
 
 class Operator:
@@ -93,7 +94,9 @@ class Operator:
         while not stop.is_set():
             finding: object
             try:
-                resources = await client.discover(WATCHED_KINDS)
+                resources = await _unless(stop, client.discover(WATCHED_KINDS))
+                if resources is None:
+                    break
                 missing = [str(kind) for kind in REQUIRED_KINDS if kind not in resources]
                 if not missing:
                     return resources
@@ -109,10 +112,10 @@ class Operator:
         return None
 
     async def _session(self, client: Client, resources: Resources, stop: asyncio.Event) -> None:
-        session = Session(
-            self._settings, self._login, client, resources, await self._facts(client, resources)
-        )
-        await session.run(stop, self.ready, self._on_started)
+        facts = await _unless(stop, self._facts(client, resources))
+        if facts is not None:
+            session = Session(self._settings, self._login, client, resources, facts)
+            await session.run(stop, self.ready, self._on_started)
 
     async def _facts(self, client: Client, resources: Resources) -> HubFacts:
         schema = await client.schema(resources[MULTIKUEUE_CONFIG])
@@ -227,6 +230,18 @@ def _left_behind(_: asyncio.AbstractEventLoop, context: Mapping[str, object]) ->
 async def _after(event: asyncio.Event, then: Callable[[], None]) -> None:
     await event.wait()
     then()
+
+
+async def _unless(stop: asyncio.Event, work: Coroutine[object, object, T]) -> T | None:
+    """Return what comes of `work`; None, and that at once, when `stop` is set before."""
+    doing, stopped = asyncio.create_task(work), asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({doing, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        return await doing if doing.done() else None
+    finally:
+        for task in (doing, stopped):
+            task.cancel()
+        await asyncio.gather(doing, stopped, return_exceptions=True)
 
 
 async def _pause(stop: asyncio.Event, seconds: float) -> None:

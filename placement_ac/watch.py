@@ -2,7 +2,9 @@
 kopf registrations: an event goes into the world and its keys into the queue, nothing else.
 
 Handlers return None, write nothing and never raise. A request that kopf makes
-to list a kind means that its watch begins anew: `gap` is told.
+to list a kind means that its watch begins anew: `gap` is told. So it is when that
+request is refused, for kopf tries for ever and says nothing: the list that `gap`
+asks for then tells what the API server says.
 """
 
 import asyncio
@@ -125,7 +127,7 @@ class Watch:
 
     async def _see_request(self, _: object, __: object, request: aiohttp.TraceRequestEndParams) -> None:
         kind = self._paths.get(request.url.path)
-        if kind and "watch" not in request.url.query and request.response.status == 200:
+        if kind and "watch" not in request.url.query:
             self._gap(kind)
 
     def _handler(self, kind: Kind) -> Callable[..., Any]:

@@ -1,0 +1,93 @@
+"""What a reviewer broke: a stop while the API server hangs, silent refusals, tokens, changed names."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from placement_ac import logs
+from placement_ac.errors import Unavailable
+from placement_ac.hub import Hub
+from placement_ac.kube import Client
+from placement_ac.login import Login
+from placement_ac.names import ADMISSION_CHECK
+from tests.hub.driver import OCM, Controllers, Driver, eventually
+
+
+@pytest.mark.parametrize("path", ["/apis/kueue", "/openapi/v3"])
+def test_it_stops_at_once_while_the_api_server_hangs(hub: Hub, controllers: Controllers, path: str) -> None:
+    hub.faults.add("GET", path, delay=20, times=100)
+    with controllers():
+        time.sleep(1)  # what is tested: it is in the middle of asking
+        began = time.monotonic()
+    assert time.monotonic() - began < 3
+
+
+def test_a_kind_that_may_not_be_listed_is_told_with_the_reason(
+    hub: Hub, admin: Driver, controllers: Controllers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = {"kind": "Status", "status": "Failure", "code": 403, "message": "secrets is forbidden: no RBAC"}
+    hub.faults.add("GET", "/secrets$", status=403, body=body, times=10_000)
+    logs.configure("json", "info")
+    told = ""
+    controllers.start()
+    while "secrets is forbidden: no RBAC" not in told:
+        told += eventually(lambda: capsys.readouterr().err)
+    since = len(hub.journal)
+    time.sleep(2)  # what is tested: nobody is hammered
+    assert len(hub.journal) - since < 25
+    assert told.count("no RBAC") == 1
+    hub.faults.clear()
+    admin.check("p")
+    admin.select("p", "a")
+    eventually(lambda: admin.reason("p"), "Active")
+
+
+def test_names_may_change_while_a_placement_is_missing(
+    hub: Hub, admin: Driver, controllers: Controllers
+) -> None:
+    for name in ("p", "q"):
+        admin.check(name)
+        admin.select(name, "a")
+    with controllers(cluster_names="{cluster}"):
+        eventually(lambda: admin.reason("p") + admin.reason("q"), "ActiveActive")
+    gone = admin.get(f"{OCM}/placements/q") or {}
+    admin.ask("DELETE", f"{OCM}/placements/q")
+    controllers.start()
+    eventually(lambda: admin.reason("q"), "PlacementNotFound")
+    eventually(lambda: admin.listed("p"), ["p-a"])
+    time.sleep(0.5)  # what is tested: q still lists it
+    assert admin.listed("q") == ["a"]
+    assert "a" in admin.clusters()
+    admin.placement("q", **gone["spec"])
+    eventually(lambda: admin.listed("q"), ["q-a"])
+    eventually(admin.clusters, ["p-a", "q-a"])
+
+
+@pytest.mark.parametrize("form", ["token", "tokenFile"])
+def test_a_token_that_was_renewed_on_disk_is_read_when_the_old_one_is_refused(
+    hub: Hub, tmp_path: Path, form: str
+) -> None:
+    path, file = tmp_path / "kubeconfig", tmp_path / "token"
+
+    def write(token: str) -> None:
+        file.write_text(token)
+        content = hub.kubeconfig()
+        content["users"][0]["user"] = {"token": token} if form == "token" else {"tokenFile": str(file)}
+        path.write_text(yaml.safe_dump(content))
+
+    async def ask() -> None:
+        checks = ADMISSION_CHECK.at("v1beta2")
+        async with Client(Login(path)) as client:
+            with pytest.raises(Unavailable):
+                await client.list(checks)
+            path.write_text("")  # as it may be read while it is written
+            with pytest.raises(Unavailable):
+                await client.list(checks)
+            write(hub.token)
+            assert (await client.list(checks)).items == ()
+
+    write("expired")
+    asyncio.run(ask())
