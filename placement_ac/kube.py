@@ -20,6 +20,8 @@ Object = dict[str, Any]
 PAGE = 500
 """Objects asked for at once, as kubectl does."""
 TIMEOUT_SECONDS = 30.0
+RETRY_AFTER_MOST_SECONDS = 60.0
+"""The most that `Retry-After` may ask for: an answer "in an hour" must not outlive what it was about."""
 CONNECTIONS = 32
 """Requests under way at once: a burst of changes must not become a burst of connections."""
 APPLY = "application/apply-patch+yaml"
@@ -222,6 +224,6 @@ _KINDS: dict[int, type[ApiError]] = {
 
 def _seconds(retry_after: str | None) -> float | None:
     try:
-        return max(0.0, float(retry_after)) if retry_after else None
+        return min(max(0.0, float(retry_after)), RETRY_AFTER_MOST_SECONDS) if retry_after else None
     except ValueError:
         return None

@@ -69,6 +69,7 @@ class Watch:
         self._namespaces = namespaces
         self._touched = touched
         self._gap = gap
+        self._unreachable = False
         prefix = URL(login.server).path.rstrip("/")
         self._paths = {prefix + resource.path(): kind for kind, resource in resources.items()}
 
@@ -121,14 +122,26 @@ class Watch:
     async def _log_in(self, **_: Any) -> kopf.AiohttpSession:
         trace = aiohttp.TraceConfig()
         trace.on_request_end.append(self._see_request)
+        trace.on_request_exception.append(self._see_failure)
         return kopf.AiohttpSession(
             server=self._login.server, aiohttp_session=self._login.session(trace_configs=[trace])
         )
 
     async def _see_request(self, _: object, __: object, request: aiohttp.TraceRequestEndParams) -> None:
+        if self._unreachable:
+            self._unreachable = False
+            log.info("the API server answers again")
         kind = self._paths.get(request.url.path)
         if kind and "watch" not in request.url.query:
             self._gap(kind)
+
+    async def _see_failure(self, _: object, __: object, request: aiohttp.TraceRequestExceptionParams) -> None:
+        error = request.exception
+        if not self._unreachable and isinstance(error, (OSError, aiohttp.ClientError)):  # a stop is neither
+            self._unreachable = True
+            log.warning(
+                "the API server does not answer; trying again", error=f"{type(error).__name__}: {error}"
+            )
 
     def _handler(self, kind: Kind) -> Callable[..., Any]:
         async def seen(event: Mapping[str, Any], **_: Any) -> None:

@@ -10,7 +10,7 @@ import yaml
 from placement_ac import logs
 from placement_ac.errors import Unavailable
 from placement_ac.hub import Hub
-from placement_ac.kube import Client
+from placement_ac.kube import Client, error_of
 from placement_ac.login import Login
 from placement_ac.names import ADMISSION_CHECK
 from tests.hub.driver import OCM, Controllers, Driver, eventually
@@ -91,3 +91,28 @@ def test_a_token_that_was_renewed_on_disk_is_read_when_the_old_one_is_refused(
 
     write("expired")
     asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("asked", "waits"),
+    [("0", 0.0), ("-1", 0.0), ("1.5", 1.5), ("3600", 60.0), ("inf", 60.0), ("Wed, 21 Oct 2026", None)],
+)
+def test_no_answer_makes_a_key_wait_for_ever(asked: str, waits: float | None) -> None:
+    assert error_of(429, None, "GET /", asked).retry_after == waits
+
+
+def test_an_outage_is_told_once_and_its_end_too(
+    hub: Hub, admin: Driver, controllers: Controllers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    admin.check("p")
+    admin.select("p", "a")
+    logs.configure("json", "info")
+    controllers.start()
+    eventually(lambda: admin.reason("p"), "Active")
+    with hub.outage():
+        time.sleep(1.5)  # what is tested: several tries
+    told = ""
+    while "the API server answers again" not in told:
+        told += eventually(lambda: capsys.readouterr().err)
+    assert told.count("the API server does not answer; trying again") == 1
+    assert hub.token not in told
