@@ -6,6 +6,7 @@ begins when all of them are done. Raises ApiError; what was done stays done.
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
@@ -37,8 +38,12 @@ class Actor:
             _raise_first(results)
 
     async def _one(self, action: Action) -> None:
+        began = time.monotonic()
         await self._write(action)
-        log.info(_DONE[type(action)], kind=action.kind.kind, name=action.name, **_details(action))
+        took = round((time.monotonic() - began) * 1000, 1)
+        log.info(
+            _DONE[type(action)], kind=action.kind.kind, name=action.name, took_ms=took, **_details(action)
+        )
 
     def _write(self, action: Action) -> Awaitable[None]:
         if isinstance(action, Apply):

@@ -7,7 +7,7 @@ A refusal leaves the objects as they are, save the two that say "there is no
 cluster": then the config goes, as Kueue takes none that is empty.
 """
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -125,21 +125,27 @@ def nothing_is_usable(_: Snapshot, selection: Selection) -> Verdict | None:
 
 
 def name_is_taken(seen: Snapshot, selection: Selection) -> Verdict | None:
+    problems = [*_config_in_the_way(seen), *_clusters_in_the_way(seen, selection)]
+    return refuse(NAME_TAKEN, _some(problems, "; ")) if problems else None
+
+
+def _config_in_the_way(seen: Snapshot) -> Iterator[str]:
     if taken(seen.config, seen.name, ""):
-        return refuse(NAME_TAKEN, _in_the_way(MULTIKUEUE_CONFIG, seen.config, seen.name))
+        yield _in_the_way(MULTIKUEUE_CONFIG, seen.config, seen.name)
+
+
+def _clusters_in_the_way(seen: Snapshot, selection: Selection) -> Iterator[str]:
     label = "" if seen.hub.shared else seen.name
     for entry in selection.usable:
         obj = seen.clusters.get(entry.name)
         if taken(obj, label, entry.cluster):
-            return refuse(NAME_TAKEN, _in_the_way(MULTIKUEUE_CLUSTER, obj, entry.name))
-        if _claimed_elsewhere(seen, entry):
+            yield _in_the_way(MULTIKUEUE_CLUSTER, obj, entry.name)
+        elif _claimed_elsewhere(seen, entry):
             rival = seen.rivals[entry.name]
-            return refuse(
-                NAME_TAKEN,
+            yield (
                 f"MultiKueueCluster {entry.name} is the name for cluster {rival.cluster} of Placement "
-                f"{rival.placement} as well: rename one of the Placements",
+                f"{rival.placement} as well: rename one of the Placements"
             )
-    return None
 
 
 def _claimed_elsewhere(seen: Snapshot, entry: Usable) -> bool:
@@ -288,7 +294,7 @@ def _told(left_out: Mapping[str, str]) -> str:
     return _some([f"{cluster} ({why})" for cluster, why in left_out.items()])
 
 
-def _some(names: Iterable[str]) -> str:
+def _some(names: Iterable[str], between: str = ", ") -> str:
     names = list(names)
     rest = len(names) - NAMES_SHOWN
-    return ", ".join(names[:NAMES_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+    return between.join(names[:NAMES_SHOWN]) + (f" and {rest} more" if rest > 0 else "")

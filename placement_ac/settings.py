@@ -21,6 +21,11 @@ _OF_A_SERVICE: Final = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT|
 _NAMESPACE: Final = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 
 
+_WORDS: Final = {
+    "string_pattern_mismatch": "a namespace has lower-case letters, digits and '-', at most 63",
+}
+
+
 class BadSettings(PlacementAcError):
     """A setting is unknown or has an impossible value; the message names it and says what is possible."""
 
@@ -93,4 +98,5 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 def _explain(error: Any) -> str:
     name = str(error["loc"][0]).replace("_", "-") if error["loc"] else "settings"
-    return f"{name}: {error['input']!r} is not possible: {error['msg'].removeprefix('Value error, ')}"
+    told = _WORDS.get(error["type"], error["msg"].removeprefix("Value error, "))
+    return f"{name}: {error['input']!r} is not possible: {told}"

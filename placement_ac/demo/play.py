@@ -37,6 +37,8 @@ class Show(Protocol):
 
     def ends(self, outcome: Outcome) -> None: ...
 
+    def is_over(self, outcomes: Sequence[Outcome]) -> None: ...
+
 
 def steps_of(story: int | None) -> Iterator[Step]:
     """Return the steps of one story, or of all of them."""
@@ -48,13 +50,13 @@ async def play(story: int | None, client: Client, seen: Viewer, show: Show) -> b
     await FLEET(client)
     if story in PREPARATIONS:
         await _act(0, PREPARATIONS[story], client, seen)
-    right = True
+    outcomes = []
     for number, step in enumerate(steps_of(story), start=1):
         show.begins(number, step)
-        outcome = await _act(number, step, client, seen)
-        show.ends(outcome)
-        right = right and outcome.right
-    return right
+        outcomes.append(await _act(number, step, client, seen))
+        show.ends(outcomes[-1])
+    show.is_over(outcomes)
+    return all(outcome.right for outcome in outcomes)
 
 
 async def _act(number: int, step: Step, client: Client, seen: Viewer) -> Outcome:

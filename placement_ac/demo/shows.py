@@ -39,6 +39,9 @@ class JsonShow:
     def ends(self, outcome: Outcome) -> None:
         click.echo(json.dumps(document(outcome)))
 
+    def is_over(self, outcomes: Sequence[Outcome]) -> None:
+        """Each document has told how its step went."""
+
 
 def document(outcome: Outcome) -> dict[str, Any]:
     """Return the JSON document of a step: step, objects, condition, elapsed milliseconds."""
@@ -69,6 +72,9 @@ class PlainShow:
             click.echo(f"  {line}")
         click.echo(f"  {verdict(outcome)}\n")
 
+    def is_over(self, outcomes: Sequence[Outcome]) -> None:
+        click.echo(summary(outcomes))
+
 
 def result_lines(outcome: Outcome) -> Iterable[str]:
     """Yield what came out as kubectl would print it."""
@@ -93,6 +99,13 @@ def verdict(outcome: Outcome) -> str:
     if outcome.reaction is not None:
         took += f", {outcome.reaction:.0f} ms of them from OCM's decision to the MultiKueueConfig"
     return f"right, {took}" if outcome.right else f"NOT RIGHT, {took}; wanted {outcome.step.wanted}"
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    """Return how all of it went."""
+    right = sum(outcome.right for outcome in outcomes)
+    seconds = sum(outcome.elapsed for outcome in outcomes) / 1000
+    return f"{right} of {len(outcomes)} steps came out right, in {seconds:.1f} s."
 
 
 def columns(rows: Sequence[Sequence[str]]) -> Iterable[str]:
@@ -143,6 +156,10 @@ class LiveShow:
     def ends(self, outcome: Outcome) -> None:
         self._live.console.print(self._panel(outcome))
         self._live.update(Text(""))
+
+    def is_over(self, outcomes: Sequence[Outcome]) -> None:
+        style = "green" if all(outcome.right for outcome in outcomes) else "bold red"
+        self._live.console.print(Text(summary(outcomes), style=style))
 
     def _title(self, number: int, step: Step) -> Text:
         return Text(f"Story {step.story}, step {number}: {step.title}", style="bold")

@@ -291,3 +291,17 @@ def test_one_multikueuecluster_can_serve_all_placements(admin: Driver, controlle
 def owners_of(admin: Driver, cluster: str) -> list[str]:
     found = admin.get(admin.kueue("multikueueclusters", cluster)) or {"metadata": {}}
     return [owner["name"] for owner in found["metadata"].get("ownerReferences") or ()]
+
+
+def test_everything_in_the_way_is_told_at_once(admin: Driver, controllers: Controllers) -> None:
+    admin.check("p")
+    admin.select("p", "a", "b")
+    admin.config("p", "mine")
+    admin.cluster("p-b")
+    controllers.start()
+    eventually(lambda: admin.reason("p"), "NameTaken")
+    told = admin.active("p")["message"].split("; ")
+    assert [text.split(" was not made by")[0] for text in told] == [
+        "MultiKueueConfig p",
+        "MultiKueueCluster p-b",
+    ]

@@ -94,6 +94,7 @@ def test_one_story_alone_in_plain_lines() -> None:
     assert '  ["placement-demo2-cluster2"]' in lines
     assert "  placement-demo2-cluster2   True        kueue-admin-cluster2-kubeconfig   <none>" in lines
     assert f"  True Active {GENERATED}" in lines
+    assert lines[-1].startswith("3 of 3 steps came out right, in ")
 
 
 def test_a_step_that_goes_wrong_is_told_and_makes_the_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,6 +110,7 @@ def test_a_step_that_goes_wrong_is_told_and_makes_the_exit_code_1(monkeypatch: p
     assert run.exit_code == 1
     assert "NOT RIGHT" in run.output
     assert "NoClusterUsable" in run.output
+    assert "1 of 3 steps came out right" in run.output
 
 
 def assert_kubectl_says_the_same(kubeconfig: str) -> None:
@@ -125,7 +127,7 @@ def assert_kubectl_says_the_same(kubeconfig: str) -> None:
             capture_output=True,
             text=True,
         )
-        wanted = [line for line in last[start + 1 : end] if line and not line.startswith("right")]
+        wanted = [line for line in last[start + 1 : end] if line and "right, in" not in line]
         assert [line.strip() for line in run.stdout.splitlines()] == wanted, run.stderr
 
 
@@ -197,6 +199,7 @@ def test_a_terminal_shows_a_panel_for_each_step(right: bool) -> None:
     with LiveShow(console) as show:
         show.begins(1, next(steps_of(2)))
         show.ends(_outcome(right=right))
+        show.is_over([_outcome(right=right)])
     text = console.export_text()
     assert "Story 2, step 1: The clusters with a T4, by label" in text
     assert "ClusterProfile a" in text

@@ -77,8 +77,8 @@ def test_the_environment_is_the_processes_unless_told(monkeypatch: pytest.Monkey
         pytest.param(
             {"kueue_namespace": "Kueue System"},
             {},
-            "kueue-namespace: 'Kueue System' is not possible: String should match pattern "
-            "'^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$'",
+            "kueue-namespace: 'Kueue System' is not possible: "
+            "a namespace has lower-case letters, digits and '-', at most 63",
             id="no namespace",
         ),
         pytest.param(
