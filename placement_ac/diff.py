@@ -153,8 +153,6 @@ def _same(
     """Whether `observed` carries all that is wanted, and nothing that we put there and want no more."""
     if observed is None:
         return False
-    if observed.meta.deleting:
-        return True  # it cannot be kept; when it is gone it is made anew
     return (
         labels.items() <= observed.meta.labels.items()
         and owners.keys() <= observed.owners.keys()

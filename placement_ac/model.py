@@ -117,6 +117,9 @@ class Placement:
     groups: tuple[Group, ...]
     conditions: tuple[Condition, ...]
     problem: str
+    created: datetime | None = None
+    grouped: bool = False
+    """Whether its decisions are spread over groups (`spec.decisionStrategy`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +253,17 @@ def placement(raw: Raw) -> Placement:
         groups=status.decision_groups if status else (),
         conditions=status.conditions if status else (),
         problem=bad_spec or bad_status,
+        created=_created(raw),
+        grouped=bool(spec and spec.decision_strategy),
     )
+
+
+def _created(raw: Raw) -> datetime | None:
+    try:
+        when = datetime.fromisoformat(str((raw.get("metadata") or {}).get("creationTimestamp")))
+    except ValueError:
+        return None
+    return when if when.tzinfo else None
 
 
 def _add_ons(policy: Policy) -> tuple[AddOnPrioritizer, ...]:

@@ -22,6 +22,7 @@ from placement_ac.names import (
     CLUSTERS_MAX,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
+    OPTIONAL_KINDS,
     PLACEMENT,
     PLACEMENT_DECISION,
     REQUIRED_KINDS,
@@ -44,6 +45,8 @@ DISCOVERY_SECONDS: Final = 2.0
 """How often a hub is asked again while kinds are missing that we cannot do without."""
 REDISCOVERY_SECONDS: Final = 30.0
 """How often a hub is asked whether it serves other kinds or versions than before."""
+PATIENCE_SECONDS: Final = 60.0
+"""How long nothing is decided when an optional kind that was there is served no more."""
 RESTART_SECONDS: Final = (0.5, 1.0, 2.0, 5.0)
 """Pauses before a session begins anew; the last one is repeated."""
 HEALTHY_SECONDS: Final = 60.0
@@ -66,6 +69,8 @@ class Operator:
         self._settings = settings
         self._on_started = on_started
         self._login = login or Login(settings.kubeconfig, settings.context)
+        self._missed_since: dict[Kind, float | None] = {}
+        """Kinds that this hub has served: since when it does not (None: it does)."""
         self.ready = asyncio.Event()
         """Set while everything has been listed."""
 
@@ -97,7 +102,9 @@ class Operator:
                 resources = await _unless(stop, client.discover(WATCHED_KINDS))
                 if resources is None:
                     break
-                missing = [str(kind) for kind in REQUIRED_KINDS if kind not in resources]
+                missing = [
+                    str(kind) for kind in (*REQUIRED_KINDS, *self._missed(resources)) if kind not in resources
+                ]
                 if not missing:
                     return resources
                 finding = missing
@@ -110,6 +117,18 @@ class Operator:
             told = finding
             await _pause(stop, DISCOVERY_SECONDS)
         return None
+
+    def _missed(self, resources: Resources) -> Iterable[Kind]:
+        """Yield the kinds that were served a moment ago: clusters may depend on them, and hubs hiccup."""
+        now = time.monotonic()
+        self._missed_since |= dict.fromkeys(resources, None)
+        for kind in OPTIONAL_KINDS:
+            if kind in self._missed_since and kind not in resources:
+                since = self._missed_since[kind] = self._missed_since[kind] or now
+                if now - since < PATIENCE_SECONDS:
+                    yield kind
+                else:
+                    del self._missed_since[kind]
 
     async def _session(self, client: Client, resources: Resources, stop: asyncio.Event) -> None:
         facts = await _unless(stop, self._facts(client, resources))

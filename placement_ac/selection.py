@@ -9,6 +9,7 @@ waits `REGROUP_SECONDS` all the same; an addition does not.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 
 from placement_ac.model import AddOnPrioritizer, Decision, KueueObject, Placement
@@ -160,9 +161,22 @@ def _seconds_to_wait(seen: Snapshot) -> float:
     OCM writes one decision after another: one that moves to the next is in none for a moment, while
     all the numbers agree (another one came, and a third went).
     """
-    if not agree(seen.placement, seen.decisions):
+    placement = seen.placement
+    if placement is None or not agree(placement, seen.decisions) or _is_new(placement, seen.now):
         return SETTLE_SECONDS
-    return REGROUP_SECONDS if len(seen.decisions) > 1 else 0.0
+    return REGROUP_SECONDS if placement.grouped or len(seen.decisions) > 1 else 0.0
+
+
+def _is_new(placement: Placement, now: datetime) -> bool:
+    """Whether it was made just now and says nothing yet: one made again is decided bit by bit.
+
+    API servers give times in whole seconds.
+    """
+    return (
+        placement.selected is None
+        and placement.created is not None
+        and (now - placement.created).total_seconds() < SETTLE_SECONDS + 1
+    )
 
 
 def _waits(seen: Snapshot, cluster: str, seconds: float) -> bool:

@@ -118,6 +118,7 @@ class PlacementSpec(Wire):
     """`Placement.spec`."""
 
     prioritizer_policy: Policy | None = None
+    decision_strategy: dict[str, Any] | None = None
 
 
 class AccessRef(Wire):

@@ -72,7 +72,7 @@ def test_a_refused_write_is_told_and_tried_again(hub: Hub, running: Driver) -> N
     assert running.active("p")["message"] == "no, says the webhook"
     assert running.active("p")["status"] == "False"
     eventually(lambda: running.reason("p"), "Active")
-    assert running.listed("p") == ["p-a", "p-c"]
+    eventually(lambda: running.listed("p"), ["p-a", "p-c"])
     assert asked_by_controller(hub, since) < 30
 
 

@@ -157,3 +157,27 @@ def test_placements_and_kueue_may_live_in_other_namespaces(
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "multikueue-b"}}
     post("/api/v1/namespaces/kueue/secrets", secret | {"data": {"kubeconfig": "e30="}})
     eventually(lambda: admin.listed("p"), ["p-b"])
+
+
+def test_a_discovery_that_misses_a_kind_for_once_takes_nothing_away(
+    hub: Hub, admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("placement_ac.operator.REDISCOVERY_SECONDS", 0.3)
+    admin.check("p")
+    admin.placement("p")
+    admin.decide("p", "a")
+    admin.profile("a", accessProviders=[{"name": "ocm", "cluster": {"server": "https://a"}}])
+    controllers.start()
+    eventually(lambda: admin.reason("p"), "Active")
+    since = len(hub.journal)
+    hub.faults.add("GET", r"^/apis/multicluster\.x-k8s\.io$", status=404, times=3)
+
+    def lists() -> int:
+        asked = [r for r in hub.journal[since:] if r.path.endswith("/clusterprofiles") and "limit" in r.query]
+        return len(asked)
+
+    eventually(lists, seconds=20)  # the session has begun anew
+    admin.check("sentinel")
+    eventually(lambda: admin.reason("sentinel"), "PlacementNotFound")
+    assert admin.writes(since) == [("PATCH", admin.kueue("admissionchecks", "sentinel", "status"))]
+    assert (admin.listed("p"), admin.reason("p")) == (["p-a"], "Active")

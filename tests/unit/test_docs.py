@@ -153,6 +153,7 @@ def test_times() -> None:
         names.RIVAL_SECONDS,
         operator.DISCOVERY_SECONDS,
         operator.REDISCOVERY_SECONDS,
+        operator.PATIENCE_SECONDS,
         sync.RELIST_SECONDS,
         workqueue.FIRST_BACKOFF_SECONDS,
         workqueue.MOST_BACKOFF_SECONDS,

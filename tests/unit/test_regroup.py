@@ -1,5 +1,6 @@
 """While OCM moves clusters between decisions nothing is taken away; what other configs list stays."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,7 +10,18 @@ from placement_ac.model import profile as read_profile
 from placement_ac.plan import plan
 from placement_ac.selection import select
 from placement_ac.snapshot import HubFacts
-from tests.builders import check, decision, made, our_cluster, our_config, placement, profile, secrets, world
+from tests.builders import (
+    NOW,
+    check,
+    decision,
+    made,
+    our_cluster,
+    our_config,
+    placement,
+    profile,
+    secrets,
+    world,
+)
 from tests.builders import snapshot as taken
 
 TWO_GROUPS = placement(selected=2, groups=[(["p-decision-1"], 1), (["p-decision-2"], 1)])
@@ -34,6 +46,34 @@ def test_a_cluster_that_may_be_moving_between_decisions_stays(
 ) -> None:
     objects = [check(), TWO_GROUPS, *decisions, secrets("a", "b", "c"), made("a", "b")]
     answer = select(taken(world(*objects), ages={"a": age, "b": age}))
+    assert ({entry.cluster for entry in answer.usable}, answer.recheck_after) == (clusters, recheck)
+
+
+def _placement_made(seconds_ago: float, **spec: Any) -> Any:
+    raw = placement(spec=spec)
+    when = NOW - timedelta(seconds=seconds_ago)
+    raw["metadata"]["creationTimestamp"] = when.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return raw
+
+
+@pytest.mark.parametrize(
+    ("made_again", "clusters", "recheck"),
+    [
+        pytest.param(_placement_made(1), {"a", "b"}, 2.0, id="made just now, decided bit by bit"),
+        pytest.param(_placement_made(60), {"a"}, None, id="an old one whose status nobody keeps"),
+        pytest.param(
+            _placement_made(60, decisionStrategy={"groupStrategy": {}}),
+            {"a", "b"},
+            0.25,
+            id="spread over groups",
+        ),
+        pytest.param(placement(), {"a"}, None, id="no time told"),
+    ],
+)
+def test_a_placement_that_says_nothing_yet(
+    made_again: Any, clusters: set[str], recheck: float | None
+) -> None:
+    answer = select(taken(world(check(), made_again, decision("a"), secrets("a", "b"), made("a", "b"))))
     assert ({entry.cluster for entry in answer.usable}, answer.recheck_after) == (clusters, recheck)
 
 
