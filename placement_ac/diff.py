@@ -128,7 +128,9 @@ def _superfluous(seen: Snapshot, wanted: Plan) -> Iterable[Delete]:
     keep.update(wanted.config.clusters if wanted.config else ())
     keep |= seen.listed_elsewhere  # after a change of `cluster_names`; who lists it last brings us back here
     for name, obj in seen.clusters.items():
-        mine = obj.ours and (obj.placement == seen.name or (not obj.placement and not seen.others.get(name)))
+        if not obj.owned.applied:
+            continue  # labels are easily copied with an object, managed fields are not
+        mine = obj.placement == seen.name or (not obj.placement and not seen.others.get(name))
         if mine and name not in keep and not obj.meta.deleting:
             yield Delete(MULTIKUEUE_CLUSTER, name, obj.meta.uid)
 

@@ -305,3 +305,17 @@ def test_everything_in_the_way_is_told_at_once(admin: Driver, controllers: Contr
         "MultiKueueConfig p",
         "MultiKueueCluster p-b",
     ]
+
+
+def test_a_copy_that_carries_our_labels_is_not_ours_to_delete(
+    admin: Driver, controllers: Controllers
+) -> None:
+    admin.check("p")
+    admin.select("p", "a")
+    controllers.start()
+    eventually(lambda: admin.reason("p"), "Active")
+    ours = admin.get(admin.kueue("multikueueclusters", "p-a"))
+    assert ours is not None
+    admin.cluster("copy", labels=ours["metadata"]["labels"])
+    admin.decide("p")
+    eventually(lambda: (admin.reason("p"), admin.clusters()), ("NoClusterSelected", ["copy"]))
