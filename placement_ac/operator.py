@@ -71,8 +71,6 @@ class Operator:
         self._login = login or Login(settings.kubeconfig, settings.context)
         self._missed_since: dict[Kind, float | None] = {}
         """Kinds that this hub has served: since when it does not (None: it does)."""
-        self.ready = asyncio.Event()
-        """Set while everything has been listed."""
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set."""
@@ -89,7 +87,6 @@ class Operator:
                     log.warning(
                         "the watch ended; beginning anew", error=f"{type(error).__name__}: {error}"[:500]
                     )
-                self.ready.clear()
                 failures = 1 if time.monotonic() - began > HEALTHY_SECONDS else failures + 1
                 await _pause(stop, RESTART_SECONDS[min(failures, len(RESTART_SECONDS)) - 1])
 
@@ -134,7 +131,7 @@ class Operator:
         facts = await _unless(stop, self._facts(client, resources))
         if facts is not None:
             session = Session(self._settings, self._login, client, resources, facts)
-            await session.run(stop, self.ready, self._on_started)
+            await session.run(stop, self._on_started)
 
     async def _facts(self, client: Client, resources: Resources) -> HubFacts:
         schema = await client.schema(resources[MULTIKUEUE_CONFIG])
@@ -185,11 +182,9 @@ class Session:
             touched=self._touched,
             gap=self._sync.request,
         )
-        self._ready: asyncio.Event | None = None
 
-    async def run(self, stop: asyncio.Event, ready: asyncio.Event, on_started: Callable[[], None]) -> None:
+    async def run(self, stop: asyncio.Event, on_started: Callable[[], None]) -> None:
         """Go on until `stop` is set, kopf ends, or the hub serves something else."""
-        self._ready = ready
         ended, started = asyncio.Event(), asyncio.Event()
         # Created before kopf: what is created after it, kopf takes for its own, waits for and cancels.
         helpers = [
@@ -214,8 +209,6 @@ class Session:
 
     def _touched(self, keys: Iterable[Key]) -> None:
         if self._world.complete:
-            if self._ready is not None:
-                self._ready.set()
             self._queue.add(*keys)
 
     def _wrote(self, kind: Kind, obj: Object, gone: bool) -> None:
@@ -235,7 +228,7 @@ async def _guard(work: Coroutine[object, object, None], ended: asyncio.Event) ->
     """End the session when one of its helpers fails: half a session is worse than a new one."""
     try:
         await work
-    except Exception:
+    except Exception:  # whatever it is: it is told, and the session begins anew
         log.exception("a part of the session failed")
         ended.set()
 

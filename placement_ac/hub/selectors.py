@@ -24,17 +24,6 @@ ORDER = re.compile(rf"({NAME})\s*([<>])\s*(-?\d+)")
 # A comma ends a requirement only outside of parentheses.
 COMMA = re.compile(r",(?![^(]*\))")
 
-# The fields a kind may be selected by, beyond metadata.name and metadata.namespace.
-# Source: the selectable fields of Kubernetes' own kinds.
-FIELDS: dict[str, tuple[str, ...]] = {
-    "events": (
-        *(f"involvedObject.{part}" for part in ("kind", "namespace", "name", "uid", "apiVersion")),
-        *("involvedObject.resourceVersion", "involvedObject.fieldPath"),
-        *("reason", "reportingComponent", "source", "type"),
-    ),
-    "namespaces": ("status.phase",),
-    "secrets": ("type",),
-}
 ALWAYS = ("metadata.name", "metadata.namespace")
 
 

@@ -3,13 +3,13 @@
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from placement_ac.hub import Hub
+from tests.hub.hub_client import wait_for
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not on PATH")
 
@@ -29,11 +29,16 @@ data: {k: "%s"}
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    home = tmp_path_factory.mktemp("home")
+def served() -> Iterator[Hub]:
     with Hub() as hub:
-        hub.write_kubeconfig(home / "kubeconfig")
-        yield {"PATH": os.environ["PATH"], "HOME": str(home), "KUBECONFIG": str(home / "kubeconfig")}
+        yield hub
+
+
+@pytest.fixture(scope="module")
+def environment(served: Hub, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    home = tmp_path_factory.mktemp("home")
+    served.write_kubeconfig(home / "kubeconfig")
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "KUBECONFIG": str(home / "kubeconfig")}
 
 
 @pytest.fixture
@@ -101,18 +106,21 @@ def test_what_it_makes_by_itself(kubectl: Kubectl) -> None:
     assert kubectl("get secret -A --no-headers") == ""
 
 
-def test_a_watch_prints_rows(kubectl: Kubectl, environment: dict[str, str], tmp_path: Path) -> None:
+def test_a_watch_prints_rows(
+    served: Hub, kubectl: Kubectl, environment: dict[str, str], tmp_path: Path
+) -> None:
+    since = len(served.journal)
     with (tmp_path / "out").open("w") as out:
         watch = subprocess.Popen(["kubectl", "get", "mkc", "-w"], env=environment, stdout=out)
         try:
-            time.sleep(1)
+            wait_for(lambda: any("watch" in r.query for r in served.journal[since:]), True)
             cluster = (
                 '{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"MultiKueueCluster","metadata":{"name":"w"},'
                 '"spec":{"clusterSource":{"clusterProfileRef":{"name":"p"}}}}'
             )
             kubectl("create -f -", cluster)
             kubectl("delete mkc w")
-            time.sleep(0.5)
+            wait_for(lambda: len((tmp_path / "out").read_text().splitlines()), 3)
         finally:
             watch.terminate()
             watch.wait()
