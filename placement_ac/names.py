@@ -57,6 +57,8 @@ PLACEMENT_DECISION: Final = Kind(OCM_CLUSTER, "PlacementDecision", "placementdec
 PLACEMENT_SCORE: Final = Kind(OCM_CLUSTER, "AddOnPlacementScore", "addonplacementscores", True, ("v1alpha1",))
 CLUSTER_PROFILE: Final = Kind(INVENTORY, "ClusterProfile", "clusterprofiles", True, ("v1alpha1",))
 SECRET: Final = Kind("", "Secret", "secrets", True, ("v1",))
+WORKLOAD: Final = Kind(KUEUE, "Workload", "workloads", True, ("v1beta2", "v1beta1"))
+MANAGED_CLUSTER: Final = Kind(OCM_CLUSTER, "ManagedCluster", "managedclusters", False, ("v1",))
 
 REQUIRED_KINDS: Final = (
     ADMISSION_CHECK,
