@@ -7,8 +7,9 @@ finding); it never raises, so that one bad object cannot stop the others.
 
 import base64
 import json
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from placement_ac.names import (
@@ -27,6 +28,7 @@ from placement_ac.names import (
     OCM_MANAGER,
     OUR_CONTROLLER,
     PLACEMENT,
+    TAINT_UNREACHABLE,
     Kind,
 )
 from placement_ac.wire import (
@@ -35,6 +37,7 @@ from placement_ac.wire import (
     Decided,
     DecisionStatus,
     Group,
+    ManagedClusterSpec,
     Parameters,
     PlacementSpec,
     PlacementStatus,
@@ -42,8 +45,12 @@ from placement_ac.wire import (
     ProfileStatus,
     Raw,
     ScoreStatus,
+    WorkloadStatus,
     read,
 )
+
+_NOTHING: Mapping[str, str] = {}
+"""Shared by all objects whose labels nobody reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +179,48 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """An entry of a Workload's `status.admissionChecks`; `since` is its lastTransitionTime."""
+
+    check: str
+    state: str
+    message: str
+    since: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A Workload of Kueue's: only what decides where it runs, as there may be 100,000 of them."""
+
+    meta: Meta
+    answers: tuple[Answer, ...]
+    quota: bool
+    """Whether it holds quota on the hub (condition QuotaReserved)."""
+    cluster: str
+    """The MultiKueueCluster that it was placed on; "" while it is on none."""
+    nominated: tuple[str, ...]
+    """The MultiKueueClusters on which a copy may wait."""
+    active: bool
+    finished: bool
+
+    def answer(self, check: str) -> Answer | None:
+        return next((answer for answer in self.answers if answer.check == check), None)
+
+    @property
+    def label(self) -> str:
+        """`namespace/name`, as people write it."""
+        return f"{self.meta.namespace}/{self.meta.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ManagedCluster:
+    """A ManagedCluster of OCM's: whether OCM has lost sight of it."""
+
+    meta: Meta
+    unreachable: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Owned:
     """What our field manager applied on an object (`managedFields`): we may take only this away again."""
 
@@ -179,6 +228,8 @@ class Owned:
     """Whether it applied anything at all."""
     labels: frozenset[str] = frozenset()
     owner_uids: frozenset[str] = frozenset()
+    spec: bool = True
+    """Whether the clusters of a MultiKueueConfig are still as it applied them: nobody else has set them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +241,8 @@ class KueueObject:
     """The AdmissionChecks that own it: uid → name."""
     spec: Raw
     owned: Owned
+    active: bool | None = None
+    """What Kueue says of a MultiKueueCluster: whether it is connected; None: nothing yet."""
 
     @property
     def ours(self) -> bool:
@@ -259,8 +312,13 @@ def placement(raw: Raw) -> Placement:
 
 
 def _created(raw: Raw) -> datetime | None:
+    return time_of(str((raw.get("metadata") or {}).get("creationTimestamp")))
+
+
+def time_of(text: str) -> datetime | None:
+    """Return an RFC 3339 time; None when it is none, or does not say where."""
     try:
-        when = datetime.fromisoformat(str((raw.get("metadata") or {}).get("creationTimestamp")))
+        when = datetime.fromisoformat(text)
     except ValueError:
         return None
     return when if when.tzinfo else None
@@ -336,17 +394,57 @@ def kueue_object(raw: Raw) -> KueueObject:
         owners={o["uid"]: o["name"] for o in owners if o.get("kind") == "AdmissionCheck"},
         spec=_mapping(raw.get("spec")),
         owned=_owned(raw),
+        active=active.status == "True" if (active := _active(raw)) else None,
     )
+
+
+def workload(raw: Raw) -> Workload:
+    status, _ = read(WorkloadStatus, raw, "status")
+    status = status or _readable(raw)
+    said = {condition.type: condition.status == "True" for condition in status.conditions}
+    meta = meta_of(raw)
+    return Workload(
+        meta=replace(meta, labels=_NOTHING, annotations=_NOTHING, generation=0),
+        answers=tuple(
+            Answer(sys.intern(entry.name), entry.state, entry.message, time_of(entry.last_transition_time))
+            for entry in status.admission_checks
+        ),
+        quota=said.get("QuotaReserved", False),
+        cluster=sys.intern(status.cluster_name or ""),
+        nominated=tuple(map(sys.intern, status.nominated_cluster_names)),
+        active=_mapping(raw.get("spec")).get("active") is not False,
+        finished=said.get("Finished", False),
+    )
+
+
+def _readable(raw: Raw) -> WorkloadStatus:
+    """Return what can be read of a status that does not fit as a whole: above all, where it runs."""
+    status = _mapping(raw.get("status"))
+    fields = ("conditions", "admissionChecks", "clusterName", "nominatedClusterNames")
+    parts = {key: status[key] for key in fields if key in status}
+    good = {
+        key: part for key, part in parts.items() if read(WorkloadStatus, {"status": {key: part}}, "status")[0]
+    }
+    return WorkloadStatus.model_validate(good)
+
+
+def managed_cluster(raw: Raw) -> ManagedCluster:
+    spec, _ = read(ManagedClusterSpec, raw, "spec")
+    taints = spec.taints if spec else ()
+    meta = replace(meta_of(raw), labels=_NOTHING, annotations=_NOTHING)
+    return ManagedCluster(meta, any(taint.key == TAINT_UNREACHABLE for taint in taints))
 
 
 def _owned(raw: Raw) -> Owned:
     entries = (raw.get("metadata") or {}).get("managedFields") or ()
     for entry in entries:
         if entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply":
-            fields = (entry.get("fieldsV1") or {}).get("f:metadata") or {}
+            applied = entry.get("fieldsV1") or {}
+            fields = applied.get("f:metadata") or {}
             labels = (key[2:] for key in fields.get("f:labels") or {} if key.startswith("f:"))
             uids = (_uid_of(key) for key in fields.get("f:ownerReferences") or {} if key.startswith("k:"))
-            return Owned(True, frozenset(labels), frozenset(uids))
+            untouched = "f:clusters" in (applied.get("f:spec") or {"f:clusters": {}})
+            return Owned(True, frozenset(labels), frozenset(uids), untouched)
     return Owned()
 
 

@@ -67,8 +67,9 @@ REQUIRED_KINDS: Final = (
     PLACEMENT,
     PLACEMENT_DECISION,
     SECRET,
+    WORKLOAD,
 )
-OPTIONAL_KINDS: Final = (CLUSTER_PROFILE, PLACEMENT_SCORE)
+OPTIONAL_KINDS: Final = (CLUSTER_PROFILE, PLACEMENT_SCORE, MANAGED_CLUSTER)
 """Kinds that a hub may do without: their absence means "there are none of them"."""
 WATCHED_KINDS: Final = REQUIRED_KINDS + OPTIONAL_KINDS
 
@@ -77,6 +78,12 @@ OUR_CONTROLLER: Final = "open-cluster-management.io/placement"
 MULTIKUEUE_CONTROLLER: Final = "kueue.x-k8s.io/multikueue"
 """`AdmissionCheck.spec.controllerName` of Kueue's own MultiKueue checks."""
 FIELD_MANAGER: Final = "placement-ac"
+KUEUE_ADMISSION: Final = "kueue-admission"
+"""Kueue's field manager for a Workload's admission: only what it applies can it take away again."""
+LABEL_ORIGIN: Final = "kueue.x-k8s.io/multikueue-origin"
+"""Kueue: the label of every copy that a hub's MultiKueue puts on a worker."""
+TAINT_UNREACHABLE: Final = "cluster.open-cluster-management.io/unreachable"
+"""OCM: the taint of a ManagedCluster whose lease has not been renewed for about 5 minutes."""
 
 LABEL_MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 MANAGED_BY: Final = "placement-ac"

@@ -9,21 +9,33 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 from placement_ac.credentials import clusters_of_secret
-from placement_ac.model import Check, Decision, KueueObject, Placement, Profile, Scores, Secret
+from placement_ac.model import (
+    Check,
+    Decision,
+    KueueObject,
+    ManagedCluster,
+    Placement,
+    Profile,
+    Scores,
+    Secret,
+    Workload,
+)
 from placement_ac.names import (
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
+    MANAGED_CLUSTER,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     PLACEMENT,
     PLACEMENT_DECISION,
     PLACEMENT_SCORE,
     SECRET,
+    WORKLOAD,
     Kind,
 )
 from placement_ac.snapshot import Key
 
-Thing = Check | Placement | Decision | Profile | Secret | Scores | KueueObject
+Thing = Check | Placement | Decision | Profile | Secret | Scores | KueueObject | Workload | ManagedCluster
 
 
 class Lookup(Protocol):
@@ -40,6 +52,9 @@ class Lookup(Protocol):
 
     def placements_sharing(self, cluster_object: str) -> Iterable[str]:
         """Placements that list or select that MultiKueueCluster; when each has its own, the one it is of."""
+
+    def placements_of_checks(self, names: Iterable[str]) -> Iterable[str]:
+        """Placements that these AdmissionChecks name, or whose MultiKueueConfig they name."""
 
     def placements_of_shared(self) -> Iterable[str]:
         """Placements to ask about a MultiKueueCluster that serves all of them."""
@@ -117,6 +132,15 @@ def _of_multikueue_cluster(obj: KueueObject, lookup: Lookup) -> Iterator[Key]:
     yield from _of_cluster(obj.meta.name, lookup)
 
 
+def _of_workload(workload: Workload, lookup: Lookup) -> Iterator[Key]:
+    names = [answer.check for answer in workload.answers]
+    return map(_placement, lookup.placements_of_checks(names))
+
+
+def _of_managed_cluster(cluster: ManagedCluster, lookup: Lookup) -> Iterator[Key]:
+    return _of_cluster(cluster.meta.name, lookup)
+
+
 _ROUTES: Final[Mapping[Kind, Callable[[Any, Lookup], Iterator[Key]]]] = {
     ADMISSION_CHECK: _of_check,
     PLACEMENT: _of_placement,
@@ -126,4 +150,6 @@ _ROUTES: Final[Mapping[Kind, Callable[[Any, Lookup], Iterator[Key]]]] = {
     PLACEMENT_SCORE: _of_scores,
     MULTIKUEUE_CONFIG: _of_config,
     MULTIKUEUE_CLUSTER: _of_multikueue_cluster,
+    WORKLOAD: _of_workload,
+    MANAGED_CLUSTER: _of_managed_cluster,
 }

@@ -150,6 +150,35 @@ class ProfileStatus(Wire):
     credential_providers: Many[Provider] = ()
 
 
+class CheckState(Wire):
+    """An entry of `Workload.status.admissionChecks`."""
+
+    name: str
+    state: str = "Pending"
+    message: str = ""
+    last_transition_time: str = ""
+
+
+class WorkloadStatus(Conditions):
+    """`Workload.status`, what is used of it."""
+
+    admission_checks: Many[CheckState] = ()
+    cluster_name: str | None = None
+    nominated_cluster_names: Many[str] = ()
+
+
+class Taint(Wire):
+    """An entry of `ManagedCluster.spec.taints`."""
+
+    key: str = ""
+
+
+class ManagedClusterSpec(Wire):
+    """`ManagedCluster.spec`."""
+
+    taints: Many[Taint] = ()
+
+
 class ScoreEntry(Wire):
     """An entry of `AddOnPlacementScore.status.scores`."""
 

@@ -5,7 +5,8 @@ Told by whoever watches and lists, asked by whoever decides. No I/O, no clock.
 `put`, `remove` and `replace` return the keys that the change touches.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from placement_ac.index import Id, Table
 from placement_ac.names import (
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
+    MANAGED_CLUSTER,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     PLACEMENT,
@@ -25,6 +27,7 @@ from placement_ac.names import (
     SECRET,
     WATCHED_KINDS,
     WAYS,
+    WORKLOAD,
     Kind,
     Way,
 )
@@ -40,6 +43,8 @@ _PARSERS: Final[Mapping[Kind, Callable[[Raw], Any]]] = {
     PLACEMENT_SCORE: model.scores,
     MULTIKUEUE_CONFIG: model.kueue_object,
     MULTIKUEUE_CLUSTER: model.kueue_object,
+    WORKLOAD: model.workload,
+    MANAGED_CLUSTER: model.managed_cluster,
 }
 
 
@@ -96,6 +101,8 @@ class World:
             owner=lambda o: o.owners if o.ours else (),
             shared=_shared,
         )
+        self._workloads: Table[model.Workload] = Table(check=lambda w: {a.check for a in w.answers})
+        self._managed: Table[model.ManagedCluster] = Table()
         self._tables: Mapping[Kind, Table[Any]] = {
             ADMISSION_CHECK: self._checks,
             PLACEMENT: self._placements,
@@ -105,6 +112,8 @@ class World:
             PLACEMENT_SCORE: self._scores,
             MULTIKUEUE_CONFIG: self._configs,
             MULTIKUEUE_CLUSTER: self._clusters,
+            WORKLOAD: self._workloads,
+            MANAGED_CLUSTER: self._managed,
         }
 
     # -- told
@@ -126,9 +135,25 @@ class World:
             return set()
         if before and not _newer(thing.meta, before.meta):
             return set()
+        if kind is WORKLOAD:
+            return self._put_workload(thing, before)
         touched = route.route(kind, (before,), self)
         table.put(thing.meta.id, thing)
         return touched | route.route(kind, (thing,), self)
+
+    def _put_workload(self, now: model.Workload, before: model.Workload | None) -> set[Key]:
+        """Keep a Workload only while it is unfinished and has checks; most events change nothing here."""
+        if now.finished or not now.answers:
+            if now.finished:
+                self._gone[now.meta.uid] = True  # it stays finished: an older event must not bring it back
+            if before is None:
+                return set()
+            self._workloads.drop(now.meta.id)
+            return route.route(WORKLOAD, (before,), self)
+        self._workloads.put(now.meta.id, now)
+        if before and replace(before, meta=now.meta) == now and before.meta.uid == now.meta.uid:
+            return set()
+        return route.route(WORKLOAD, (before, now), self)
 
     def remove(self, kind: Kind, raw: Raw) -> set[Key]:
         """Take in that an object is gone; one of that name which is newer stays."""
@@ -152,12 +177,20 @@ class World:
         for raw in items:
             touched |= self.put(kind, raw)
             present.add(model.meta_of(raw).id)
+        return touched | self.settle(kind, present, resource_version)
+
+    def settle(self, kind: Kind, present: Container[Id], resource_version: str) -> set[Key]:
+        """Take in that a list is complete: what is not `present` has gone, unless it is newer."""
+        touched: set[Key] = set()
         for id_, thing in list(self._tables[kind].things.items()):
             if id_ not in present and not _later(thing.meta.resource_version, resource_version):
                 touched |= route.route(kind, (thing,), self)
                 self._tables[kind].drop(id_)
         self._listed[kind] = resource_version
         return touched
+
+    def holds(self, kind: Kind, id_: Id) -> bool:
+        return id_ in self._tables[kind].things
 
     def _forget(self, kind: Kind) -> set[Key]:
         """Drop a kind: the hub was restored, its versions begin anew and compare with nothing known."""
@@ -195,6 +228,10 @@ class World:
             obj = self._clusters.things.get(("", cluster_object))
             return {obj.placement} - {""} if obj and obj.ours else set()
         return self._listers(cluster_object) | self._users_of(cluster_object)
+
+    def placements_of_checks(self, names: Iterable[str]) -> set[str]:
+        checks = (self._checks.things.get(("", name)) for name in names)
+        return {check.placement or check.config for check in checks if check} - {""}
 
     def placements_of_shared(self) -> set[str]:
         configs = {config.meta.name for config in self._configs.things.values() if config.ours}
