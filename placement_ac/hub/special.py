@@ -60,6 +60,11 @@ def _secret(obj: Object, _: Object | None) -> Object:
     return rest | {"data": (obj.get("data") or {}) | data}
 
 
+def _job(obj: Object, live: Object | None) -> Object:
+    """A new Job has not begun, whatever it says."""
+    return obj if live else {key: value for key, value in obj.items() if key != "status"}
+
+
 def _crd(obj: Object, live: Object | None) -> Object:
     """Names are accepted and the kind established at once."""
     spec = obj.get("spec") or {}
@@ -115,5 +120,6 @@ def _is_schema(document: Any) -> bool:
 PREPARE: dict[str, Callable[[Object, Object | None], Object]] = {
     "namespaces": _namespace,
     "secrets": _secret,
+    "jobs": _job,
     "customresourcedefinitions": _crd,
 }
