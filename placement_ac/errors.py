@@ -30,6 +30,10 @@ class Unavailable(ApiError):
     """Worth trying again as it is: no connection, a timeout, 429, 5xx, or a 401 while a token is renewed."""
 
 
+class Garbled(Unavailable):
+    """What came is not of the shape that was asked for: nothing that came with it is to be trusted."""
+
+
 class Conflict(ApiError):
     """409: the object is not what we thought it was; look again, then decide again."""
 

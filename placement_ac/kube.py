@@ -1,25 +1,32 @@
 """
-The only place that speaks HTTP to an API server: discover, list, read, apply, delete; and its errors.
+The only place that speaks HTTP to an API server: discover, list, watch, read, apply, delete; its errors.
 
 One try per call: whoever calls decides when to try again, with what `errors` tells.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 import aiohttp
 import orjson
 
-from placement_ac.errors import ApiError, Conflict, Gone, NotFound, Refused, Unavailable
+from placement_ac.errors import ApiError, Conflict, Garbled, Gone, NotFound, Refused, Unavailable
 from placement_ac.login import Login
 from placement_ac.names import FIELD_MANAGER, Kind, Resource
 
 Object = dict[str, Any]
+Event = tuple[str, Object]
+"""What a watch tells: ADDED, MODIFIED, DELETED or BOOKMARK, and the object."""
 
 PAGE = 500
 """Objects asked for at once, as kubectl does."""
 TIMEOUT_SECONDS = 30.0
+WATCH_SECONDS = 50
+"""The server is asked to end a watch after this time: not every server sends bookmarks while all is quiet."""
+SILENCE_SECONDS = 60.0
+"""A watch on which nothing has come for this long, not even its end, has been cut on the way."""
+CONNECT_SECONDS = 10.0
 RETRY_AFTER_MOST_SECONDS = 60.0
 """The most that `Retry-After` may ask for: an answer "in an hour" must not outlive what it was about."""
 CONNECTIONS = 32
@@ -37,6 +44,15 @@ class Listing:
     resource_version: str
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of a LIST. With a `first` one the list begins, maybe anew: what came before has expired."""
+
+    items: tuple[Object, ...]
+    resource_version: str
+    first: bool
+
+
 class Client:
     """One API server. Every method raises ApiError's children, nothing else."""
 
@@ -47,19 +63,21 @@ class Client:
         self._manager = field_manager
         self._timeout = aiohttp.ClientTimeout(total=timeout)
         self._session: aiohttp.ClientSession | None = None
+        self._watches: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        self._session = self._login.session(
-            connections=CONNECTIONS,
-            timeout=self._timeout,
-            headers={"User-Agent": self._manager, "Accept": JSON},
-        )
+        headers = {"User-Agent": self._manager, "Accept": JSON}
+        self._session = self._login.session(connections=CONNECTIONS, timeout=self._timeout, headers=headers)
+        # A watch lasts: it must not take a connection from the writes.
+        silence = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
+        self._watches = self._login.session(timeout=silence, headers=headers)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._session:
-            await self._session.close()
-            self._session = None
+        for session in (self._session, self._watches):
+            if session:
+                await session.close()
+        self._session = self._watches = None
 
     async def discover(self, kinds: Iterable[Kind]) -> dict[Kind, Resource]:
         """Return those of `kinds` that the hub serves, each in the newest version that both know."""
@@ -108,21 +126,60 @@ class Client:
 
     async def list(self, resource: Resource, namespace: str | None = None) -> Listing:
         """Return all objects, page by page; begins again when a page has expired."""
-        try:
-            return await self._list_pages(resource, namespace)
-        except Gone:
-            return await self._list_pages(resource, namespace)
-
-    async def _list_pages(self, resource: Resource, namespace: str | None) -> Listing:
         items: list[Object] = []
-        query = {"limit": str(PAGE)}
+        version = ""
+        async for page in self.pages(resource, namespace):
+            if page.first:
+                items.clear()
+            items += page.items
+            version = page.resource_version
+        return Listing(tuple(items), version)
+
+    async def pages(
+        self, resource: Resource, namespace: str | None = None, *, limit: int = PAGE
+    ) -> AsyncGenerator[Page]:
+        """Yield all objects, at most `limit` at once; begins again, once, when a page has expired."""
+        try:
+            async for page in self._pages(resource, namespace, limit):
+                yield page
+        except Gone:
+            async for page in self._pages(resource, namespace, limit):
+                yield page
+
+    async def _pages(self, resource: Resource, namespace: str | None, limit: int) -> AsyncGenerator[Page]:
+        more = ""
         while True:
+            query = {"limit": str(limit)} | ({"continue": more} if more else {})
             answer = await self.request("GET", resource.path(namespace), query=query)
-            items += answer.get("items") or ()
             metadata = answer.get("metadata") or {}
-            if not metadata.get("continue"):
-                return Listing(tuple(items), str(metadata.get("resourceVersion", "")))
-            query = {"limit": str(PAGE), "continue": metadata["continue"]}
+            version = str(metadata.get("resourceVersion", ""))
+            yield Page(tuple(answer.get("items") or ()), version, first=not more)
+            more = str(metadata.get("continue") or "")
+            if not more:
+                return
+
+    async def watch(self, resource: Resource, resource_version: str) -> AsyncGenerator[Event]:
+        """Yield what happens after `resource_version`, bookmarks too, until the server ends the watch.
+
+        Raises Gone when that version is forgotten, Garbled for what is no event.
+        """
+        if self._watches is None:
+            raise Unavailable("the client is closed")
+        request = f"WATCH {resource.path()}"
+        query = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": resource_version,
+            "timeoutSeconds": str(WATCH_SECONDS),
+        }
+        try:
+            async with self._watches.get(self._login.server + resource.path(), params=query) as answer:
+                if answer.status >= 400:
+                    _read(answer, await answer.read(), request)
+                async for line in _lines(answer.content):
+                    yield _event(line, request)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise Unavailable(f"{request}: {type(error).__name__}: {error}") from None
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
         return await self.request("GET", resource.path(namespace, name))
@@ -200,6 +257,30 @@ def _read(answer: aiohttp.ClientResponse, text: bytes, request: str) -> Object:
     if not isinstance(value, dict):
         raise Unavailable(f"{request}: the answer is no JSON object", status=answer.status)
     return value
+
+
+async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """Yield whole lines of any length (aiohttp's own readline stops at 64 KiB); a torn last one is left."""
+    rest = b""
+    async for chunk in content.iter_any():
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            yield line
+
+
+def _event(line: bytes, request: str) -> Event:
+    try:
+        event = orjson.loads(line)
+        change, item = str(event["type"]), event["object"]
+        code = int(item.get("code") or 500) if change == "ERROR" else 0
+        shaped = bool(code) or isinstance(item["metadata"], dict)
+    except (ValueError, TypeError, LookupError, AttributeError):
+        shaped = False
+    if not shaped:
+        raise Garbled(f"{request}: a line is no event")
+    if code:
+        raise error_of(code, item, request)
+    return change, item
 
 
 def error_of(status: int, value: object, request: str, retry_after: str | None = None) -> ApiError:

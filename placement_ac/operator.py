@@ -15,6 +15,7 @@ import structlog
 
 from placement_ac.act import Actor
 from placement_ac.errors import ApiError
+from placement_ac.feed import Feed
 from placement_ac.kube import Client, Object
 from placement_ac.login import Login
 from placement_ac.names import (
@@ -28,6 +29,7 @@ from placement_ac.names import (
     REQUIRED_KINDS,
     SECRET,
     WATCHED_KINDS,
+    WORKLOAD,
     Kind,
     Resource,
 )
@@ -173,10 +175,19 @@ class Session:
             PLACEMENT_DECISION: settings.placement_namespace,
             SECRET: settings.kueue_namespace,
         }
-        self._sync = Sync(client, resources, self._world, namespaces=namespaces, touched=self._touched)
+        self._sync = Sync(
+            client, resources, self._world, namespaces=namespaces, touched=self._touched, fed={WORKLOAD}
+        )
+        self._feed = Feed(
+            client,
+            resources[WORKLOAD],
+            self._world,
+            touched=self._touched,
+            settled=self._sync.settled,
+        )
         self._watch = Watch(
             login,
-            resources,
+            {kind: resource for kind, resource in resources.items() if kind is not WORKLOAD},
             self._world,
             namespaces=namespaces,
             touched=self._touched,
@@ -191,6 +202,7 @@ class Session:
             asyncio.create_task(_guard(work, ended))
             for work in (
                 *self._sync.parts(),
+                *self._feed.parts(),
                 self._rediscover(ended),
                 _after(stop, ended.set),
                 _after(started, on_started),

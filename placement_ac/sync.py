@@ -1,12 +1,13 @@
 """
-List every watched kind, at the start and after every gap in its watch.
+List every watched kind that kopf watches, at the start and after every gap in its watch.
 
 A watch does not say when its first list is complete, nor what vanished in a
 gap; a list of our own, begun after the watch's, says both.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from functools import partial
 from typing import Final
 
 import structlog
@@ -28,7 +29,10 @@ STALLED_SECONDS: Final = 30.0
 
 
 class Sync:
-    """Lists kinds on request, each by a task of its own, and tells `touched` the keys to look at."""
+    """Lists kinds on request, each by a task of its own, and tells `touched` the keys to look at.
+
+    `fed` are kinds that a feed lists; it too calls `settled` at the end of each list.
+    """
 
     def __init__(
         self,
@@ -38,13 +42,14 @@ class Sync:
         *,
         namespaces: Mapping[Kind, str],
         touched: Callable[[Iterable[Key]], None],
+        fed: Collection[Kind] = (),
     ) -> None:
         self._client = client
         self._resources = resources
         self._world = world
         self._namespaces = namespaces
         self._touched = touched
-        self._due = {kind: asyncio.Event() for kind in resources}
+        self._due = {kind: asyncio.Event() for kind in resources if kind not in fed}
 
     def request(self, kind: Kind) -> None:
         """List `kind` soon: its watch has just begun anew."""
@@ -56,7 +61,7 @@ class Sync:
             if kind not in self._resources:
                 log.info("not served by this hub; going on without", kind=str(kind))
                 self._world.replace(kind, (), "")
-        return [*map(self._keep, self._resources), self._tell_when_stalled()]
+        return [*map(self._keep, self._due), self._tell_when_stalled()]
 
     async def _keep(self, kind: Kind) -> None:
         due = self._due[kind]
@@ -83,8 +88,13 @@ class Sync:
                 await asyncio.sleep(pause)
             else:
                 break
+        settle = partial(self._world.replace, kind, listing.items, listing.resource_version)
+        self.settled(settle, everything=everything)
+
+    def settled(self, settle: Callable[[], set[Key]], *, everything: bool) -> None:
+        """Complete a list by `settle` and tell the keys to look at: those it touched, or `everything`."""
         before = self._world.complete
-        touched = self._world.replace(kind, listing.items, listing.resource_version)
+        touched = settle()
         if self._world.complete:
             # The first complete world, and every slow relist, is a reason to look at everything.
             self._touched(touched if before and not everything else self._world.keys())

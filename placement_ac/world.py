@@ -142,12 +142,11 @@ class World:
         return touched | route.route(kind, (thing,), self)
 
     def _put_workload(self, now: model.Workload, before: model.Workload | None) -> set[Key]:
-        """Keep a Workload only while it is unfinished and has checks; most events change nothing here."""
-        if now.finished or not now.answers:
-            if now.finished:
-                self._gone[now.meta.uid] = True  # it stays finished: an older event must not bring it back
-            if before is None:
-                return set()
+        """Keep a Workload from its first check until it is finished; most events change nothing here."""
+        if before is None and (now.finished or not now.answers):
+            return set()
+        if now.finished:
+            self._gone[now.meta.uid] = True  # it stays finished: an older event must not bring it back
             self._workloads.drop(now.meta.id)
             return route.route(WORKLOAD, (before,), self)
         self._workloads.put(now.meta.id, now)
@@ -160,7 +159,7 @@ class World:
         meta = model.meta_of(raw)
         table = self._tables[kind]
         before = table.things.get(meta.id)
-        if meta.uid:
+        if meta.uid and (before or kind is not WORKLOAD):  # those that nobody knew would push out all others
             self._gone[meta.uid] = True
         if before is None or before.meta.uid != meta.uid:
             return set()
@@ -170,14 +169,19 @@ class World:
 
     def replace(self, kind: Kind, items: Iterable[Raw], resource_version: str) -> set[Key]:
         """Take in a complete list of a kind: what is not in it has gone, unless it is newer than the list."""
-        touched: set[Key] = set()
+        touched = self.begin(kind, resource_version)
         present: set[Id] = set()
-        if _later(self._listed.get(kind, ""), resource_version):
-            touched |= self._forget(kind)
         for raw in items:
             touched |= self.put(kind, raw)
             present.add(model.meta_of(raw).id)
         return touched | self.settle(kind, present, resource_version)
+
+    def begin(self, kind: Kind, resource_version: str) -> set[Key]:
+        """Take in that a list begins. If versions begin anew, nothing is complete until it is settled."""
+        if not _later(self._listed.get(kind, ""), resource_version):
+            return set()
+        del self._listed[kind]
+        return self._forget(kind)
 
     def settle(self, kind: Kind, present: Container[Id], resource_version: str) -> set[Key]:
         """Take in that a list is complete: what is not `present` has gone, unless it is newer."""
