@@ -190,12 +190,21 @@ class Client:
         return await self.request("POST", path, body, query={"fieldManager": self._manager})
 
     async def apply(
-        self, resource: Resource, body: Object, *, subresource: str = "", force: bool = False
+        self,
+        resource: Resource,
+        body: Object,
+        *,
+        subresource: str = "",
+        force: bool = False,
+        manager: str | None = None,
     ) -> Object:
-        """Server-side apply `body` (apiVersion and kind are filled in) and return what came of it."""
+        """Server-side apply `body` (apiVersion and kind are filled in) and return what came of it.
+
+        With `manager` it is applied as another field manager than this client's own.
+        """
         metadata = body["metadata"]
         path = resource.path(metadata.get("namespace"), metadata["name"], subresource)
-        query = {"fieldManager": self._manager} | ({"force": "true"} if force else {})
+        query = {"fieldManager": manager or self._manager} | ({"force": "true"} if force else {})
         whole = {"apiVersion": resource.api_version, "kind": resource.of.kind} | body
         return await self.request("PATCH", path, whole, query=query, content_type=APPLY)
 
