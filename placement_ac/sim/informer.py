@@ -27,6 +27,7 @@ Name = tuple[str, str]
 Key = tuple[str, ...]
 """What a stand-in reconciles; the words in it are the stand-in's own."""
 OnChange = Callable[[Kind, str, str], None]
+OnError = Callable[[ApiError], None]
 
 FIRST_WAIT_SECONDS = 0.05
 LONGEST_WAIT_SECONDS = 2.0
@@ -45,7 +46,8 @@ class Informer:
     """List and watch `kinds`, each in the newest version that the hub serves.
 
     `objects[kind][(namespace, name)]` is the object as last seen. `on_change(kind, namespace, name)` is
-    called after each change of `objects`, from the event loop; it must neither block nor raise.
+    called after each change of `objects`, from the event loop; it must neither block nor raise. So is
+    `on_error`, with every error that is then waited out.
     A kind that is not served yet is asked for until it is; one of `optional` does not hold up `synced()`.
     """
 
@@ -57,13 +59,16 @@ class Informer:
         on_change: OnChange,
         *,
         optional: Iterable[Kind] = (),
+        on_error: OnError | None = None,
     ) -> None:
         self._login = login
         self._client = client
         self._optional = frozenset(optional)
         self._kinds = (*kinds, *self._optional)
         self._on_change = on_change
+        self._on_error = on_error
         self._listed = {kind: asyncio.Event() for kind in self._kinds}
+        self._written: dict[tuple[Kind, Name], Object] = {}
         self.resources: dict[Kind, Resource] = {}
         self.objects: dict[Kind, dict[Name, Object]] = {kind: {} for kind in self._kinds}
 
@@ -71,6 +76,11 @@ class Informer:
         """Return when every kind has been listed once (an optional one: or was found not to be served)."""
         for listed in self._listed.values():
             await listed.wait()
+
+    def remember(self, kind: Kind, written: Object) -> None:
+        """Take in what was just written; an older event, on its way meanwhile, will not cover it."""
+        self._written[kind, name_of(written)] = written
+        self.objects[kind][name_of(written)] = written
 
     async def run(self) -> None:
         """Follow the hub until cancelled."""
@@ -95,6 +105,8 @@ class Informer:
                 if isinstance(error, NotFound):
                     self._replace(kind, {})
                 log.debug("listing again", kind=str(kind), error=error.message)
+                if self._on_error:
+                    self._on_error(error)
                 await asyncio.sleep(next(failures))
 
     async def _served(self, kind: Kind) -> Resource:
@@ -109,6 +121,8 @@ class Informer:
 
     async def _list(self, resource: Resource) -> str:
         listing = await self._client.list(resource)
+        for known in [known for known in self._written if known[0] == resource.of]:
+            del self._written[known]
         self._replace(resource.of, {name_of(item): item for item in listing.items})
         self._listed[resource.of].set()
         return listing.resource_version
@@ -148,16 +162,31 @@ class Informer:
         if change != "BOOKMARK":
             key = name_of(item)
             if change == "DELETED":
+                self._written.pop((kind, key), None)
                 self.objects[kind].pop(key, None)
             else:
-                self.objects[kind][key] = item
+                self.objects[kind][key] = self._newest(kind, item)
             self._on_change(kind, *key)
         return str(item["metadata"].get("resourceVersion", ""))
+
+    def _newest(self, kind: Kind, item: Object) -> Object:
+        """Return what was written here if that is newer than `item`, which was seen."""
+        written = self._written.get((kind, name_of(item)))
+        if written is not None and _version(item) < _version(written):
+            return written
+        self._written.pop((kind, name_of(item)), None)
+        return item
 
 
 def name_of(item: Object) -> Name:
     """Return (namespace, name) of an object."""
     return item["metadata"].get("namespace", ""), item["metadata"]["name"]
+
+
+def _version(item: Object) -> int:
+    """Return the resourceVersion as a number: it grows on every hub this runs against (KEP 5504)."""
+    version = str(item["metadata"].get("resourceVersion", ""))
+    return int(version) if version.isdecimal() else 0
 
 
 def _json(text: bytes) -> object:
@@ -224,6 +253,17 @@ class StandIn(ABC):
     def objects(self, kind: Kind) -> dict[Name, Object]:
         """Return the objects of `kind` by (namespace, name)."""
         return self.informer.objects[kind]
+
+    async def patch(self, kind: Kind, item: Object, patch: Object, subresource: str = "") -> Object:
+        """Merge `patch` into the object that was seen, unless it has changed meanwhile (Conflict)."""
+        namespace, name = name_of(item)
+        whole = patch | {
+            "metadata": {"resourceVersion": item["metadata"]["resourceVersion"], **patch.get("metadata", {})}
+        }
+        resource = self.informer.resources[kind]
+        written = await self.client.merge(resource, name, whole, namespace=namespace, subresource=subresource)
+        self.informer.remember(kind, written)
+        return written
 
     def _changed(self, kind: Kind, namespace: str, name: str) -> None:
         for key in self.keys_for(kind, namespace, name):

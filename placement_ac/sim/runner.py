@@ -39,16 +39,11 @@ KNOWN: dict[str, Maker] = {"ocm": _ocm, "kueue": _kueue}
 """The stand-ins by the names that `placement-ac hub --with` takes."""
 
 
-class StandIns:
-    """The stand-ins that `which` names (or makes), against one hub.
+class Together:
+    """The stand-ins that `make` gives, whichever hubs they are for; it is called in their event loop."""
 
-    `hub` is a kubeconfig's path, or what gives a Login. Raises LoginFailed, and ValueError
-    for a name that is not in KNOWN.
-    """
-
-    def __init__(self, hub: Path | Callable[[], Login], which: Iterable[str | Maker]) -> None:
-        self._login = _login_of(hub)
-        self._makers = [_maker(one) for one in which]
+    def __init__(self, make: Callable[[], Iterable[StandIn]]) -> None:
+        self._make = make
         self._loop: _LoopThread | None = None
         self._running: Future[None] | None = None
         self._synced: Future[None] = Future()
@@ -56,7 +51,7 @@ class StandIns:
     def start(self, timeout: float = 10.0) -> None:
         """Start, and return when all have listed what is there, or after `timeout` seconds (they go on).
 
-        Once only: make another StandIns to start again.
+        Once only: make another one to start again.
         """
         self._loop = _LoopThread()
         self._running = self._loop.submit(self._run())
@@ -95,7 +90,7 @@ class StandIns:
     async def _run(self) -> None:
         try:
             async with asyncio.TaskGroup() as tasks:
-                stand_ins = [make(self._login()) for make in self._makers]
+                stand_ins = tuple(self._make())
                 for stand_in in stand_ins:
                     tasks.create_task(stand_in.run())
                 for stand_in in stand_ins:
@@ -104,6 +99,18 @@ class StandIns:
         finally:
             if not self._synced.done():
                 self._synced.cancel()
+
+
+class StandIns(Together):
+    """The stand-ins that `which` names (or makes), against one hub.
+
+    `hub` is a kubeconfig's path, or what gives a Login. Raises LoginFailed, and ValueError
+    for a name that is not in KNOWN.
+    """
+
+    def __init__(self, hub: Path | Callable[[], Login], which: Iterable[str | Maker]) -> None:
+        login, makers = _login_of(hub), [_maker(one) for one in which]
+        super().__init__(lambda: [make(login()) for make in makers])
 
 
 class _LoopThread:

@@ -1,11 +1,14 @@
 """An admin with kubectl, for tests: puts objects onto a hub, and waits for what comes of them."""
 
 import asyncio
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from placement_ac.errors import NotFound
+from placement_ac.hub import Hub
 from placement_ac.kube import Client, Object
 from placement_ac.login import Login
 from placement_ac.names import Resource
@@ -15,6 +18,14 @@ T = TypeVar("T")
 
 DEADLINE_SECONDS = 10.0
 STEP_SECONDS = 0.01
+
+
+def login_to(hub: Hub) -> Login:
+    """Return an admin's way into a hub."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "kubeconfig"
+        hub.write_kubeconfig(path)
+        return Login(path)
 
 
 class Admin:
@@ -35,6 +46,9 @@ class Admin:
     def apply(self, *objects: Object) -> list[Object]:
         """Apply objects, their status too."""
         return self._runner.run(manifests.apply(self._client, objects))
+
+    def create(self, resource: Resource, body: Object) -> Object:
+        return self._runner.run(self._client.create(resource, body))
 
     def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object | None:
         try:

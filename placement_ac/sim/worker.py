@@ -1,0 +1,190 @@
+"""
+A stand-in for the Kueue of one worker cluster, and for its Job controller: quota, admission, Jobs that run.
+
+Reads from the informer, judges by `worker_rules`, writes with the version that it read. Its ClusterQueue
+and LocalQueue are not there as objects: room is counted in slots, one for each Workload.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Iterable
+from typing import Final
+
+from placement_ac.errors import Conflict, NotFound
+from placement_ac.kube import Object
+from placement_ac.login import Login
+from placement_ac.names import WORKLOAD, Kind
+from placement_ac.sim.informer import Key, Name, StandIn, name_of
+from placement_ac.sim.kueue_workload import JOB, LABEL_PREBUILT, admission_of, is_running, merged
+from placement_ac.sim.worker_rules import (
+    QUEUE,
+    Deactivate,
+    Own,
+    Rest,
+    Say,
+    Seen,
+    Step,
+    Suspend,
+    completed,
+    has_quota,
+    job_status,
+    step_for,
+)
+
+SLOTS: Final = 100
+TIMEOUT_SECONDS: Final = 10.0
+
+
+class Worker(StandIn):
+    """Plays Kueue on a worker. `slots`: how many Workloads have quota at the same time.
+
+    `hold`, `release`, `resize` and `finish` may be called from any thread but the stand-in's own.
+    """
+
+    name = "kueue"
+    kinds = (WORKLOAD, JOB)
+
+    def __init__(self, login: Login, *, slots: int = SLOTS, held: bool = False) -> None:
+        super().__init__(login)
+        self._slots = slots
+        self._held = held
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def run(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        await super().run()
+
+    # -- from other threads
+
+    def hold(self) -> None:
+        """Give no quota any more; who has some keeps it (stopPolicy Hold)."""
+        self._set(held=True)
+
+    def release(self) -> None:
+        """Give quota again."""
+        self._set(held=False)
+
+    def resize(self, slots: int) -> None:
+        """Have room for so many Workloads; none is preempted when it shrinks."""
+        self._set(slots=slots)
+
+    def finish(self, name: str, namespace: str = "default") -> bool:
+        """Complete the Job when it runs here, and return whether it did. Raises ApiError, TimeoutError."""
+        return self._wait_for(self._finish((namespace, name)))
+
+    def _wait_for(self, work: Coroutine[object, object, bool]) -> bool:
+        if self._loop is None:
+            work.close()
+            return False
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(TIMEOUT_SECONDS)
+
+    def _set(self, *, held: bool | None = None, slots: int | None = None) -> None:
+        self._held = self._held if held is None else held
+        self._slots = self._slots if slots is None else slots
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._look_at_all)
+
+    async def _finish(self, key: Name) -> bool:
+        while True:
+            job = self.objects(JOB).get(key)
+            if job is None or not is_running(job):
+                return False
+            try:
+                await self.patch(JOB, job, {"status": completed()}, "status")
+            except Conflict:
+                await asyncio.sleep(0.01)  # the echo of the change that was in the way
+            except NotFound:
+                return False
+            else:
+                return True
+
+    # -- the stand-in
+
+    def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
+        """A Job touches its Workload; a Workload touches those that wait for its room."""
+        if kind == JOB:
+            yield "job", namespace, name
+            job = self.objects(JOB).get((namespace, name))
+            names = [_prebuilt(job)] if job else [key[1] for key in self._owned_by(namespace, name)]
+            yield from (("workload", namespace, one) for one in names)
+        else:
+            yield "workload", namespace, name
+            yield from self._waiting_keys()
+
+    def _owned_by(self, namespace: str, job: str) -> list[Name]:
+        workloads = self.objects(WORKLOAD).items()
+        return [key for key, item in workloads if key[0] == namespace and job in _owners(item)]
+
+    def _waiting_keys(self) -> list[Key]:
+        """Return the Workloads without quota, the oldest first."""
+        workloads = [item for item in self.objects(WORKLOAD).values() if not has_quota(item)]
+        workloads.sort(key=lambda item: (item["metadata"]["creationTimestamp"], name_of(item)))
+        return [("workload", *name_of(item)) for item in workloads]
+
+    def _look_at_all(self) -> None:
+        for key in self._waiting_keys():
+            self.ask_for(key)
+
+    async def reconcile(self, key: Key) -> None:
+        what, where = key[0], (key[1], key[2])
+        try:
+            if what == "job":
+                await self._run_pods(where)
+            else:
+                await self._next_step(where)
+        except (Conflict, NotFound):  # our echo, or what it was about has gone: look again
+            await asyncio.sleep(0.01)
+            self.ask_for(key)
+
+    async def _run_pods(self, where: Name) -> None:
+        job = self.objects(JOB).get(where)
+        status = job_status(job) if job else None
+        if job and status:
+            await self.patch(JOB, job, {"status": status}, "status")
+
+    async def _next_step(self, where: Name) -> None:
+        workload = self.objects(WORKLOAD).get(where)
+        if workload is None:
+            return
+        job = self._job_of(where)
+        used = sum(has_quota(item) for item in self.objects(WORKLOAD).values())
+        step = step_for(Seen(workload, job, held=self._held, room=used < self._slots))
+        await self._take(step, workload, job)
+
+    def _job_of(self, workload: Name) -> Object | None:
+        namespace, name = workload
+        jobs = self.objects(JOB).items()
+        return next((job for key, job in jobs if key[0] == namespace and _prebuilt(job) == name), None)
+
+    async def _take(self, step: Step, workload: Object, job: Object | None) -> None:
+        match step:
+            case Say():
+                await self.patch(WORKLOAD, workload, {"status": _status(step, workload)}, "status")
+            case Deactivate():
+                await self.patch(WORKLOAD, workload, {"spec": {"active": False}})
+            case Own() if job:
+                await self.patch(WORKLOAD, workload, {"metadata": {"ownerReferences": [_owner(job)]}})
+            case Suspend(suspend) if job:
+                await self.patch(JOB, job, {"spec": {"suspend": suspend}})
+            case Rest() | Own() | Suspend():
+                return
+
+
+def _status(said: Say, workload: Object) -> Object:
+    status: Object = {"conditions": merged(workload, said.conditions, said.drop)}
+    if said.reserve is not None:
+        status["admission"] = admission_of(workload, QUEUE) if said.reserve else None
+    return status
+
+
+def _prebuilt(job: Object) -> str:
+    return str((job["metadata"].get("labels") or {}).get(LABEL_PREBUILT, ""))
+
+
+def _owners(item: Object) -> list[str]:
+    return [one["name"] for one in item["metadata"].get("ownerReferences") or ()]
+
+
+def _owner(job: Object) -> Object:
+    metadata = job["metadata"]
+    reference = {"apiVersion": "batch/v1", "kind": JOB.kind, "name": metadata["name"], "uid": metadata["uid"]}
+    return reference | {"controller": True, "blockOwnerDeletion": True}
