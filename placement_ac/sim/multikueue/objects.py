@@ -1,0 +1,135 @@
+"""
+Reading and changing the conditions and checks of a Workload.
+
+Pure: nothing here changes what it is given; a changed status is a new dict.
+"""
+
+import copy
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+Obj = dict[str, Any]
+
+QUOTA_RESERVED: Final = "QuotaReserved"
+ADMITTED: Final = "Admitted"
+EVICTED: Final = "Evicted"
+REQUEUED: Final = "Requeued"
+FINISHED: Final = "Finished"
+DEACTIVATION_TARGET: Final = "DeactivationTarget"
+
+PENDING: Final = "Pending"
+READY: Final = "Ready"
+RETRY: Final = "Retry"
+REJECTED: Final = "Rejected"
+
+ORIGIN_LABEL: Final = "kueue.x-k8s.io/multikueue-origin"
+"""Kueue: on every copy and Job that a hub makes on a worker; its value is the hub's `origin`."""
+WORKLOAD_LABEL: Final = "kueue.x-k8s.io/prebuilt-workload-name"
+"""Kueue: on the worker's Job, the name of the copy that it belongs to."""
+MANAGED_BY: Final = "kueue.x-k8s.io/multikueue"
+"""`Job.spec.managedBy` on the hub, where no Job controller is to run it."""
+
+
+def status_of(item: Mapping[str, Any]) -> Obj:
+    """Return a copy of the status that may be changed."""
+    return copy.deepcopy(dict(item.get("status") or {}))
+
+
+def condition(item: Mapping[str, Any], kind: str) -> Obj | None:
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    return next((dict(one) for one in conditions if one["type"] == kind), None)
+
+
+def holds(item: Mapping[str, Any], kind: str) -> bool:
+    """Return whether the condition is there and True."""
+    return (condition(item, kind) or {}).get("status") == "True"
+
+
+def said(item: Mapping[str, Any], kind: str, field: str = "message") -> str:
+    """Return what the condition says in `field`, or nothing."""
+    return str((condition(item, kind) or {}).get(field, ""))
+
+
+def checks_of(item: Mapping[str, Any]) -> list[Obj]:
+    return list((item.get("status") or {}).get("admissionChecks") or ())
+
+
+def check_of(item: Mapping[str, Any], name: str) -> Obj | None:
+    return next((dict(one) for one in checks_of(item) if one["name"] == name), None)
+
+
+def nominated_of(item: Mapping[str, Any]) -> list[str]:
+    return list((item.get("status") or {}).get("nominatedClusterNames") or ())
+
+
+def cluster_of(item: Mapping[str, Any]) -> str:
+    """Return `status.clusterName`, "" for a Workload that is placed nowhere."""
+    return str((item.get("status") or {}).get("clusterName") or "")
+
+
+def is_active(item: Mapping[str, Any]) -> bool:
+    """Return `spec.active`, which is True when it is not set."""
+    return bool((item.get("spec") or {}).get("active", True))
+
+
+def is_deleted(item: Mapping[str, Any]) -> bool:
+    return "deletionTimestamp" in item["metadata"]
+
+
+def is_suspended(job: Mapping[str, Any]) -> bool:
+    return bool(job["spec"].get("suspend", False))
+
+
+def job_is_busy(job: Mapping[str, Any] | None) -> bool:
+    """Return whether the Job's status still counts active Pods."""
+    return bool(job and (job.get("status") or {}).get("active"))
+
+
+def job_is_finished(job: Mapping[str, Any]) -> bool:
+    return holds(job, "Complete") or holds(job, "Failed")
+
+
+def stamp(now: float) -> str:
+    """Return POSIX seconds as Kubernetes writes a metav1.Time: UTC, whole seconds."""
+    return datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def seconds(stamped: str) -> float:
+    """Return a metav1.Time as POSIX seconds."""
+    return datetime.fromisoformat(stamped).timestamp()
+
+
+def put_condition(item: Obj, kind: str, value: bool, reason: str, message: str, now: float) -> None:
+    """Set a condition in `item`, a Workload of the caller's own; its time changes with its value only."""
+    wanted = {"type": kind, "status": str(value), "reason": reason, "message": message}
+    before = condition(item, kind)
+    same = before is not None and before["status"] == wanted["status"]
+    wanted["lastTransitionTime"] = before["lastTransitionTime"] if before and same else stamp(now)
+    entry = wanted | {"observedGeneration": item["metadata"].get("generation", 1)}
+    conditions = item.setdefault("status", {}).setdefault("conditions", [])
+    for index, one in enumerate(conditions):
+        if one["type"] == kind:
+            conditions[index] = entry
+            return
+    conditions.append(entry)
+
+
+def drop_condition(item: Obj, kind: str) -> None:
+    """Take a condition out of `item`, a Workload of the caller's own."""
+    status = item.get("status") or {}
+    if "conditions" in status:
+        status["conditions"] = [one for one in status["conditions"] if one["type"] != kind]
+
+
+def put_check(item: Obj, name: str, now: float, **fields: Any) -> None:
+    """Change the entry of a check in `item`, a Workload of the caller's own."""
+    for one in checks_of(item):
+        if one["name"] == name:
+            changed = one["state"] != fields.get("state", one["state"])
+            one.update(fields | ({"lastTransitionTime": stamp(now)} if changed else {}))
+
+
+def own(item: Mapping[str, Any]) -> Obj:
+    """Return a deep copy to change."""
+    return copy.deepcopy(dict(item))
