@@ -128,7 +128,7 @@ class Client:
         """Return all objects, page by page; begins again when a page has expired."""
         items: list[Object] = []
         version = ""
-        async for page in self.pages(resource, namespace):
+        async for page in self.pages(resource, namespace, limit=PAGE):
             if page.first:
                 items.clear()
             items += page.items
@@ -136,7 +136,7 @@ class Client:
         return Listing(tuple(items), version)
 
     async def pages(
-        self, resource: Resource, namespace: str | None = None, *, limit: int = PAGE
+        self, resource: Resource, namespace: str | None = None, *, limit: int
     ) -> AsyncGenerator[Page]:
         """Yield all objects, at most `limit` at once; begins again, once, when a page has expired."""
         try:

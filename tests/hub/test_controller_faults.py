@@ -154,11 +154,13 @@ def test_nothing_is_decided_before_every_kind_has_been_listed(
         "addonplacementscores",
         "admissionchecks",
         "clusterprofiles",
+        "managedclusters",
         "multikueueclusters",
         "multikueueconfigs",
         "placementdecisions",
         "placements",
         "secrets",
+        "workloads",
     }
 
 

@@ -158,6 +158,7 @@ def test_times() -> None:
         workqueue.FIRST_BACKOFF_SECONDS,
         workqueue.MOST_BACKOFF_SECONDS,
         kube.TIMEOUT_SECONDS,
+        kube.SILENCE_SECONDS,
     ]
 
 

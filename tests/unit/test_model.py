@@ -350,6 +350,8 @@ PARSERS = {
     "AddOnPlacementScore": model.scores,
     MULTIKUEUE_CONFIG.kind: model.kueue_object,
     MULTIKUEUE_CLUSTER.kind: model.kueue_object,
+    "Workload": model.workload,
+    "ManagedCluster": model.managed_cluster,
 }
 
 
