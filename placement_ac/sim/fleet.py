@@ -20,7 +20,9 @@ from placement_ac.login import Login
 from placement_ac.names import KUBECONFIG_KEY, KUEUE, MULTIKUEUE_CLUSTER, Kind
 from placement_ac.sim import manifests
 from placement_ac.sim.informer import Key, StandIn
-from placement_ac.sim.kueue_workload import JOB, is_over, is_running
+from placement_ac.sim.kueue_jobs import JOB
+from placement_ac.sim.multikueue import runs
+from placement_ac.sim.multikueue.objects import job_is_finished
 from placement_ac.sim.runner import Together
 from placement_ac.sim.worker import SLOTS, Worker
 
@@ -56,13 +58,13 @@ class Ledger:
         """Take in what a worker holds under that name; None when it has gone."""
         account = self._accounts.setdefault(name, Account(maxCopies=0, starts=0, finished=False))
         running = self._running.setdefault(name, set())
-        now = {(worker, job["metadata"]["uid"])} if job and is_running(job) else set()
+        now = {(worker, job["metadata"]["uid"])} if job and runs(job) else set()
         before = {one for one in running if one[0] == worker}
         running -= before - now
         running |= now
         account["starts"] += len(now - before)
         account["maxCopies"] = max(account["maxCopies"], len(running))
-        account["finished"] = account["finished"] or is_over(job)
+        account["finished"] = account["finished"] or bool(job and job_is_finished(job))
 
 
 class _Watcher(StandIn):

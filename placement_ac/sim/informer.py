@@ -265,6 +265,11 @@ class StandIn(ABC):
         self.informer.remember(kind, written)
         return written
 
+    async def replace_status(self, kind: Kind, item: Object, status: Object) -> Object:
+        """Make `status` the whole status of the object that was seen (Conflict when it has changed)."""
+        gone = dict.fromkeys((item.get("status") or {}).keys() - status.keys())
+        return await self.patch(kind, item, {"status": status | gone}, "status")
+
     def _changed(self, kind: Kind, namespace: str, name: str) -> None:
         for key in self.keys_for(kind, namespace, name):
             self.ask_for(key)

@@ -1,11 +1,12 @@
 """
 A stand-in for the Kueue of one worker cluster, and for its Job controller: quota, admission, Jobs that run.
 
-Reads from the informer, judges by `worker_rules`, writes with the version that it read. Its ClusterQueue
-and LocalQueue are not there as objects: room is counted in slots, one for each Workload.
+Reads from the informer, decides by `multikueue.look_at_copy`, writes with the version that it read. Its
+ClusterQueue is not there as an object: room is counted in slots, one for each Workload.
 """
 
 import asyncio
+import time
 from collections.abc import Coroutine, Iterable
 from typing import Final
 
@@ -14,22 +15,20 @@ from placement_ac.kube import Object
 from placement_ac.login import Login
 from placement_ac.names import WORKLOAD, Kind
 from placement_ac.sim.informer import Key, Name, StandIn, name_of
-from placement_ac.sim.kueue_workload import JOB, LABEL_PREBUILT, admission_of, is_running, merged
-from placement_ac.sim.worker_rules import (
-    QUEUE,
-    Deactivate,
-    Own,
-    Rest,
-    Say,
-    Seen,
-    Step,
-    Suspend,
-    completed,
+from placement_ac.sim.kueue_jobs import JOB, completed, job_status
+from placement_ac.sim.multikueue import (
+    Operation,
+    SetActive,
+    SuspendJob,
+    WriteStatus,
     has_quota,
-    job_status,
-    step_for,
+    look_at_copy,
+    runs,
 )
+from placement_ac.sim.multikueue.objects import WORKLOAD_LABEL
 
+QUEUE: Final = "cluster-queue"
+"""The one ClusterQueue of a worker, as in the recordings."""
 SLOTS: Final = 100
 TIMEOUT_SECONDS: Final = 10.0
 
@@ -86,10 +85,10 @@ class Worker(StandIn):
     async def _finish(self, key: Name) -> bool:
         while True:
             job = self.objects(JOB).get(key)
-            if job is None or not is_running(job):
+            if job is None or not runs(job):
                 return False
             try:
-                await self.patch(JOB, job, {"status": completed()}, "status")
+                await self.patch(JOB, job, {"status": completed(time.time())}, "status")
             except Conflict:
                 await asyncio.sleep(0.01)  # the echo of the change that was in the way
             except NotFound:
@@ -104,15 +103,11 @@ class Worker(StandIn):
         if kind == JOB:
             yield "job", namespace, name
             job = self.objects(JOB).get((namespace, name))
-            names = [_prebuilt(job)] if job else [key[1] for key in self._owned_by(namespace, name)]
-            yield from (("workload", namespace, one) for one in names)
+            if job and _prebuilt(job):  # any other Job is no business of Kueue
+                yield "workload", namespace, _prebuilt(job)
         else:
             yield "workload", namespace, name
             yield from self._waiting_keys()
-
-    def _owned_by(self, namespace: str, job: str) -> list[Name]:
-        workloads = self.objects(WORKLOAD).items()
-        return [key for key, item in workloads if key[0] == namespace and job in _owners(item)]
 
     def _waiting_keys(self) -> list[Key]:
         """Return the Workloads without quota, the oldest first."""
@@ -137,54 +132,36 @@ class Worker(StandIn):
 
     async def _run_pods(self, where: Name) -> None:
         job = self.objects(JOB).get(where)
-        status = job_status(job) if job else None
+        status = job_status(job, time.time()) if job else None
         if job and status:
             await self.patch(JOB, job, {"status": status}, "status")
 
     async def _next_step(self, where: Name) -> None:
-        workload = self.objects(WORKLOAD).get(where)
-        if workload is None:
-            return
-        job = self._job_of(where)
+        copy, job = self.objects(WORKLOAD).get(where), self._job_of(where)
         used = sum(has_quota(item) for item in self.objects(WORKLOAD).values())
-        step = step_for(Seen(workload, job, held=self._held, room=used < self._slots))
-        await self._take(step, workload, job)
+        room = not self._held and used < self._slots
+        decision = look_at_copy(copy, job, queue=QUEUE, room=room, now=time.time())
+        for operation in decision.operations:
+            copy = await self._carry_out(operation, copy, job)
 
     def _job_of(self, workload: Name) -> Object | None:
         namespace, name = workload
         jobs = self.objects(JOB).items()
         return next((job for key, job in jobs if key[0] == namespace and _prebuilt(job) == name), None)
 
-    async def _take(self, step: Step, workload: Object, job: Object | None) -> None:
-        match step:
-            case Say():
-                await self.patch(WORKLOAD, workload, {"status": _status(step, workload)}, "status")
-            case Deactivate():
-                await self.patch(WORKLOAD, workload, {"spec": {"active": False}})
-            case Own() if job:
-                await self.patch(WORKLOAD, workload, {"metadata": {"ownerReferences": [_owner(job)]}})
-            case Suspend(suspend) if job:
+    async def _carry_out(
+        self, operation: Operation, copy: Object | None, job: Object | None
+    ) -> Object | None:
+        """Return the copy as it is then."""
+        match operation:
+            case SuspendJob(suspend) if job:
                 await self.patch(JOB, job, {"spec": {"suspend": suspend}})
-            case Rest() | Own() | Suspend():
-                return
-
-
-def _status(said: Say, workload: Object) -> Object:
-    status: Object = {"conditions": merged(workload, said.conditions, said.drop)}
-    if said.reserve is not None:
-        status["admission"] = admission_of(workload, QUEUE) if said.reserve else None
-    return status
+            case WriteStatus(status) if copy:
+                return await self.replace_status(WORKLOAD, copy, status)
+            case SetActive(active) if copy:
+                return await self.patch(WORKLOAD, copy, {"spec": {"active": active}})
+        return copy
 
 
 def _prebuilt(job: Object) -> str:
-    return str((job["metadata"].get("labels") or {}).get(LABEL_PREBUILT, ""))
-
-
-def _owners(item: Object) -> list[str]:
-    return [one["name"] for one in item["metadata"].get("ownerReferences") or ()]
-
-
-def _owner(job: Object) -> Object:
-    metadata = job["metadata"]
-    reference = {"apiVersion": "batch/v1", "kind": JOB.kind, "name": metadata["name"], "uid": metadata["uid"]}
-    return reference | {"controller": True, "blockOwnerDeletion": True}
+    return str((job["metadata"].get("labels") or {}).get(WORKLOAD_LABEL, ""))
