@@ -5,7 +5,7 @@ Pure. The embedded hub knows the two rules of the CRD, but not the webhook, and 
 needs `keep_what_others_own`: server-side apply of a whole status does it by itself.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from placement_ac.sim.multikueue.objects import Obj, cluster_of, nominated_of
@@ -29,13 +29,14 @@ def refusal(before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
     return None
 
 
-def keep_what_others_own(before: Mapping[str, Any], status: Obj, owner: str) -> Obj:
-    """Return what an apply of `status` by Kueue comes to when `owner` owns `nominatedClusterNames`.
+def keep_what_others_own(before: Mapping[str, Any], status: Obj, owners: Collection[str]) -> Obj:
+    """Return what an apply of `status` by Kueue comes to when `owners` own `nominatedClusterNames`.
 
-    Kueue may take over the field by writing it (force), but it cannot clear what another manager owns
-    (external-dispatcher.txt: "clusterName set: never").
+    Kueue may write the field (force), but it cannot clear what another manager owns as well
+    (external-dispatcher.txt: "clusterName set: never"). A merge patch under Kueue's own name is another
+    owner, too (operation Update).
     """
-    if owner == KUEUE_MANAGER or "nominatedClusterNames" in status:
+    if set(owners) <= {KUEUE_MANAGER} or "nominatedClusterNames" in status:
         return status
     kept = nominated_of(before)
     return status | {"nominatedClusterNames": kept} if kept else status
