@@ -17,6 +17,8 @@ Fields = Mapping[str, Any]
 
 _NOTHING: Final = object()
 """Nothing of a value is owned, unlike an owned null or an owned empty map."""
+_NO_WHOLES: Final[Fields] = {f"f:{part}": {"f:": {}} for part in ("metadata", "spec", "status")}
+"""In every kind of object the parts of these are owned one by one: who owns one of them applied it empty."""
 
 
 def owned_by(
@@ -28,7 +30,7 @@ def owned_by(
     when it was read in another version than the manager writes: see `applied_in`.
     """
     mine: list[Fields] = []
-    others: list[Fields] = []
+    others = [_NO_WHOLES]
     for entry in _entries(obj):
         fields = entry.get("fieldsV1") or {}
         (mine if _name(entry) == (manager, operation, subresource) else others).append(fields)
@@ -55,10 +57,12 @@ def nomination(obj: Mapping[str, Any], names: Sequence[str]) -> Body:
     metadata = obj["metadata"]
     identity = {key: metadata[key] for key in ("name", "namespace", "uid", "resourceVersion")}
     body = owned_by(obj, KUEUE_ADMISSION)
-    status = {key: part for key, part in body.get("status", {}).items() if key != "nominatedClusterNames"}
+    said = body.pop("status", None)
+    status = {key: part for key, part in (said or {}).items() if key != "nominatedClusterNames"}
     if names:
         status["nominatedClusterNames"] = list(names)
-    return body | {"metadata": body.get("metadata", {}) | identity, "status": status}
+    body["metadata"] = body.get("metadata", {}) | identity
+    return body | {"status": status} if status or said == {} else body
 
 
 def _entries(obj: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:

@@ -191,3 +191,22 @@ def test_a_nomination_says_all_that_kueue_said(names: tuple[str, ...], told: Raw
 def test_a_nomination_of_a_workload_of_which_kueue_said_nothing() -> None:
     bare = WORKLOAD | {"metadata": IDENTITY}
     assert nomination(bare, ["a"]) == {"metadata": IDENTITY, "status": {"nominatedClusterNames": ["a"]}}
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        pytest.param(("a",), {"nominatedClusterNames": ["a"]}, id="new names"),
+        pytest.param((), {}, id="none"),
+    ],
+)
+def test_a_status_that_was_applied_empty_stays_owned(names: tuple[str, ...], told: Raw) -> None:
+    said = [entry({"f:status": {}}, "kueue-admission")]
+    obj = WORKLOAD | {"metadata": IDENTITY | {"managedFields": said}, "status": {"conditions": []}}
+    assert nomination(obj, names) == {"metadata": IDENTITY, "status": told}
+
+
+def test_names_that_were_all_that_kueue_said_leave_no_empty_status() -> None:
+    said = [entry({"f:status": {"f:nominatedClusterNames": {}}}, "kueue-admission")]
+    obj = WORKLOAD | {"metadata": IDENTITY | {"managedFields": said}}
+    assert nomination(obj, ()) == {"metadata": IDENTITY}
