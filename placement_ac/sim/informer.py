@@ -82,6 +82,11 @@ class Informer:
         self._written[kind, name_of(written)] = written
         self.objects[kind][name_of(written)] = written
 
+    def forget(self, kind: Kind, key: Name) -> None:
+        """Take in that an object was just deleted."""
+        self._written.pop((kind, key), None)
+        self.objects[kind].pop(key, None)
+
     async def run(self) -> None:
         """Follow the hub until cancelled."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=WATCH_SECONDS + 30)

@@ -7,7 +7,7 @@ field manager "kueue", and only on difference. It opens no connection to a worke
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import Final
+from typing import ClassVar, Final
 
 from placement_ac.kube import Object
 from placement_ac.login import Login
@@ -56,7 +56,7 @@ class MultiKueue(StandIn):
     """
 
     name = "kueue"
-    kinds = (
+    kinds: ClassVar[tuple[Kind, ...]] = (
         SECRET,
         MULTIKUEUE_CLUSTER,
         MULTIKUEUE_CONFIG,

@@ -56,6 +56,9 @@ class Admin:
         except NotFound:
             return None
 
+    def list(self, resource: Resource) -> tuple[Object, ...]:
+        return self._runner.run(self._client.list(resource)).items
+
     def merge(self, resource: Resource, name: str, patch: Object, **where: Any) -> Object:
         return self._runner.run(self._client.merge(resource, name, patch, **where))
 
