@@ -235,6 +235,11 @@ class VirtualKueue:
         of.put_check(workload, check, self.now, **entry)
         self._put(name, workload)
 
+    def answer_when_asked(self, name: str, state: str, check: str = OURS) -> None:
+        """Wait until Kueue has put our entry in and reserved quota, then answer."""
+        self.until(lambda: self.state(name, check) == "Pending" and self.holds(name, of.QUOTA_RESERVED))
+        self.answer(name, state, check=check)
+
     def nominate(
         self,
         name: str,
