@@ -261,7 +261,7 @@ def test_a_slow_relist_finds_what_the_watch_missed_and_looks_at_everything(
     monkeypatch.setattr("placement_ac.feed.RELIST_SECONDS", 0.3)
 
     async def story(rig: Rig) -> None:
-        await until(lambda: rig.world.complete)
+        await until(lambda: rig.world.complete and _watched(hub))
         hub.drop_watches("hang")
         workloads.delete("a")
         workloads.make("b", "q")
@@ -279,9 +279,10 @@ def test_a_relist_that_fails_is_made_up_for(
     monkeypatch.setattr("placement_ac.feed.RELIST_SECONDS", 1.0)
 
     async def story(rig: Rig) -> None:
-        await until(lambda: rig.world.complete)
+        await until(lambda: rig.world.complete and _watched(hub))
         hub.faults.add("GET", "workloads", status=503)
         await until(lambda: hub.journal[-1].status == 503)
+        monkeypatch.setattr("placement_ac.feed.RELIST_SECONDS", 600.0)
         hub.drop_watches("close")
         await until(lambda: lists(hub) == 3)
         workloads.make("b", "p")
@@ -391,9 +392,12 @@ def test_a_hub_that_was_restored_begins_its_history_anew(
             with Hub(port=port, token=first.token, crds=published_crds()) as second, Driver(second) as admin:
                 admin.namespace(NS)
                 Workloads(admin).make("after", "q")
-                await until(lambda: rig.holds("after") and rig.lacks("before"))
+                await until(lambda: rig.holds("after") and rig.lacks("before") and rig.world.complete)
+                begun = lists(second)
+                monkeypatch.setattr("placement_ac.feed.RELIST_SECONDS", 600.0)
+                await until(lambda: lists(second) == begun + 1 and rig.world.complete)
                 Workloads(admin).make("later", "q")
-                await until(lambda: rig.holds("later") and rig.world.complete)
+                await until(lambda: rig.holds("later"))
 
     first = Hub(crds=published_crds()).start()
     port = first.port
