@@ -280,9 +280,10 @@ def test_a_relist_that_fails_is_made_up_for(
 
     async def story(rig: Rig) -> None:
         await until(lambda: rig.world.complete and _watched(hub))
-        hub.faults.add("GET", "workloads", status=503)
-        await until(lambda: hub.journal[-1].status == 503)
+        hub.faults.add("GET", "workloads", status=503, delay=0.3)
+        await until(lambda: not hub.faults._faults)
         monkeypatch.setattr("placement_ac.feed.RELIST_SECONDS", 600.0)
+        await until(lambda: hub.journal[-1].status == 503)
         hub.drop_watches("close")
         await until(lambda: lists(hub) == 3)
         workloads.make("b", "p")
