@@ -6,7 +6,6 @@ random delays drawn from one seed. It is no API server: it checks versions, Kueu
 the nominations, and nothing else. A worker here is its Kueue, its room, and the Jobs that run on it.
 """
 
-import copy
 import heapq
 import itertools
 import random
@@ -169,20 +168,20 @@ class VirtualKueue:
         workload = self._born(mk.workload_of(job))
         workload["metadata"]["finalizers"] = ["kueue.x-k8s.io/resource-in-use"]
         self._put(name, workload)
-        return copy.deepcopy(workload)
+        return of.own(workload)
 
     def workload(self, name: str) -> Obj:
         """Return the hub's Workload of the Job `name` (it is called `job-<name>`), as it is now."""
         if name not in self._hub:
             raise NotFound(f"no Workload of {name}", status=404)
-        return copy.deepcopy(self._hub[name])
+        return of.own(self._hub[name])
 
     def workloads(self) -> list[Obj]:
-        return [copy.deepcopy(one) for one in self._hub.values()]
+        return [of.own(one) for one in self._hub.values()]
 
     def config(self) -> Obj | None:
         """Return the MultiKueueConfig, None when there is none."""
-        return copy.deepcopy(self._config)
+        return of.own(self._config) if self._config else None
 
     def set_config(self, names: Sequence[str] | None, resource_version: str | None = None) -> None:
         """Write spec.clusters; None deletes the config. With a version: only if it is still that one."""
@@ -210,7 +209,7 @@ class VirtualKueue:
         }
         if before is None:
             return self._born(fresh)
-        after = copy.deepcopy(before)
+        after = of.own(before)
         after["spec"] = fresh["spec"]
         after["metadata"]["generation"] += after["spec"] != before["spec"]
         return self._numbered(after)
@@ -292,7 +291,7 @@ class VirtualKueue:
         """Return the Workloads that a worker holds, as its API server tells whoever has its kubeconfig."""
         if not self.workers[worker].reachable:
             raise Unavailable(f"{worker} does not answer")
-        return [copy.deepcopy(one) for one in self.workers[worker].copies.values()]
+        return [of.own(one) for one in self.workers[worker].copies.values()]
 
     def hold(self, *workers: str) -> None:
         """Stop the workers' ClusterQueues: nothing new is admitted there, what has quota keeps it."""
@@ -308,10 +307,8 @@ class VirtualKueue:
         """Let the Job complete where it runs (`worker`: only there)."""
         for where in sorted(self.running(name)):
             if worker in (None, where):
-                job = self.workers[where].jobs[name]
                 done = {"type": "Complete", "status": "True", "message": "Job finished successfully"}
-                job["status"] = {"succeeded": 1, "active": 0, "conditions": [done]}
-                self._job_changed(where, name)
+                self._set_job(where, name, status={"succeeded": 1, "active": 0, "conditions": [done]})
 
     def preempt(self, name: str, worker: str) -> None:
         """Let the worker's own Kueue preempt the copy."""
@@ -416,8 +413,7 @@ class VirtualKueue:
         self._hub[name] = after
         self._note(name, before or {}, after)
         self._tell("put", WORKLOAD, after)
-        seen = copy.deepcopy(after)
-        self._later(self._draw("cache"), lambda: self._workload_arrives(name, seen))
+        self._later(self._draw("cache"), lambda: self._workload_arrives(name, after))
 
     def _note(self, name: str, before: Obj, after: Obj) -> None:
         evicted = of.holds(after, of.EVICTED) and not of.holds(before, of.EVICTED)
@@ -439,7 +435,7 @@ class VirtualKueue:
 
     def _tell(self, what: str, kind: Kind, item: Obj) -> None:
         for listener in self.listeners:
-            listener(what, kind, copy.deepcopy(item))
+            listener(what, kind, of.own(item))
 
     def _own_nominations(self, name: str, after: Obj, manager: str) -> None:
         names = of.nominated_of(after)
@@ -518,8 +514,8 @@ class VirtualKueue:
         listed = self._cached_clusters
         usable = any(self.workers[one].connected for one in listed or () if one in self.workers)
         return mk.Seen(
-            workload=copy.deepcopy(self._cached[name]),
-            job=copy.deepcopy(self._jobs.get(name)),
+            workload=self._cached[name],
+            job=self._jobs.get(name),
             check=CHECK,
             clusters=listed,
             now=self.now,
@@ -534,8 +530,8 @@ class VirtualKueue:
         return mk.Worker(
             connected=found.connected,
             lost_since=found.lost_since,
-            copy=copy.deepcopy(found.copies.get(name)),
-            job=copy.deepcopy(found.jobs.get(name)),
+            copy=found.copies.get(name),
+            job=found.jobs.get(name),
         )
 
     def _go_on(self, controller: str, name: str, version: str, todo: list[mk.Operation]) -> None:
@@ -571,9 +567,9 @@ class VirtualKueue:
             case mk.WriteStatus() | mk.SetActive() | mk.Release():
                 self._write_workload(name, version, operation)
             case mk.SuspendJob(suspend):
-                self._write_job(name, lambda job: job["spec"].update(suspend=suspend))
+                self._suspend_here(name, suspend)
             case mk.WriteJobStatus(status):
-                self._write_job(name, lambda job: job.update(status=copy.deepcopy(status)))
+                self._write_job(name, status=status)
             case mk.StartRound():
                 self._rounds[name] = self.now
             case mk.ForgetRound():
@@ -585,18 +581,20 @@ class VirtualKueue:
         workload = self._changed(name, version)
         match operation:
             case mk.WriteStatus(status):
-                self._written_by_kueue(name, copy.deepcopy(status))
+                self._written_by_kueue(name, of.own(status))
             case mk.SetActive(active):
                 workload["spec"]["active"] = active
                 self._put(name, workload)
             case mk.Release():
-                self._later(self.delays.cache[1], lambda: self._vanish(name))
+                uid = workload["metadata"]["uid"]
+                self._later(self.delays.cache[1], lambda: self._vanish(name, uid))
 
-    def _vanish(self, name: str) -> None:
+    def _vanish(self, name: str, uid: str) -> None:
         """Kueue keeps what it saw last of a Workload that has gone, until its copies are removed."""
-        gone = self._hub.pop(name, None)
-        if gone is None:
+        gone = self._hub.get(name)
+        if gone is None or gone["metadata"]["uid"] != uid:
             return
+        del self._hub[name]
         self._owners.pop(name, None)
         self._rounds.pop(name, None)
         self._later(1.0, lambda: self._forget(gone))
@@ -608,11 +606,16 @@ class VirtualKueue:
             if seen["metadata"]["uid"] == gone["metadata"]["uid"]:
                 del self._cached[name]
 
-    def _write_job(self, name: str, change: Callable[[Obj], None]) -> None:
+    def _suspend_here(self, name: str, suspend: bool) -> None:
+        if job := self._jobs.get(name):
+            status = dict(job.get("status") or {})
+            if suspend:
+                status.pop("startTime", None)
+            self._write_job(name, spec=job["spec"] | {"suspend": suspend}, status=status)
+
+    def _write_job(self, name: str, **fields: Any) -> None:
         if name in self._jobs:
-            change(self._jobs[name])
-            if of.is_suspended(self._jobs[name]):
-                self._jobs[name].get("status", {}).pop("startTime", None)
+            self._jobs[name] = self._jobs[name] | fields
             self._wake(name)
 
     def _on_worker(self, name: str, operation: mk.Operation) -> None:
@@ -622,14 +625,14 @@ class VirtualKueue:
             raise Unavailable(f"{where} does not answer")
         match operation:
             case mk.CreateCopy(_, workload):
-                worker.copies.setdefault(name, self._born(copy.deepcopy(workload)))
+                worker.copies.setdefault(name, self._born(of.own(workload)))
             case mk.DeactivateCopy(_, status) if name in worker.copies:
-                worker.copies[name]["status"] = copy.deepcopy(status)
+                worker.copies[name] = worker.copies[name] | {"status": status}
             case mk.DeleteCopy():
                 worker.copies.pop(name, None)
                 self._wake_worker(where)
             case mk.CreateJob(_, job):
-                worker.jobs.setdefault(name, self._born(copy.deepcopy(job)))
+                worker.jobs.setdefault(name, self._born(of.own(job)))
             case mk.DeleteJob():
                 worker.jobs.pop(name, None)
         self.log.append((self.now, name, f"{where}: {type(operation).__name__}"))
@@ -648,17 +651,18 @@ class VirtualKueue:
         if self.workers[where].connected:
             self._remote_event(name)
 
-    def _job_changed(self, where: str, name: str) -> None:
+    def _set_job(self, where: str, name: str, **fields: Any) -> None:
+        jobs = self.workers[where].jobs
+        jobs[name] = jobs[name] | fields
         self._count(name)
         self._copy_changed(where, name)
 
     def _set_copy(self, where: str, name: str, **fields: Any) -> None:
-        found = self.workers[where].copies[name]
-        had = mk.has_quota(found)
-        found.update(copy.deepcopy(fields))
-        self._numbered(found)
+        copies = self.workers[where].copies
+        before, after = copies[name], copies[name] | fields
+        copies[name] = self._numbered(after | {"metadata": dict(after["metadata"])})
         self._copy_changed(where, name)
-        if had and not mk.has_quota(found):
+        if mk.has_quota(before) and not mk.has_quota(after):
             self._wake_worker(where)
 
     def _look_there(self, where: str, name: str) -> None:
@@ -684,23 +688,19 @@ class VirtualKueue:
 
     def _suspend_there(self, where: str, name: str, suspend: bool) -> None:
         job = self.workers[where].jobs[name]
-        job["spec"]["suspend"] = suspend
+        fields: Obj = {"spec": job["spec"] | {"suspend": suspend}}
         if suspend:
-            job["status"] = {"active": 0}
+            fields["status"] = {"active": 0}
         else:
             self.starts[name].append((self.now, where))
-            self._later(self._draw("start"), lambda: self._pods_start(where, name, job))
+            self._later(self._draw("start"), partial(self._pods_start, where, name))
         self.log.append((self.now, name, f"{where}: {'suspended' if suspend else 'runs'}"))
-        self._job_changed(where, name)
+        self._set_job(where, name, **fields)
 
-    def _pods_start(self, where: str, name: str, job: Obj) -> None:
-        if (
-            self.workers[where].jobs.get(name) is job
-            and mk.runs(job)
-            and not job.get("status", {}).get("active")
-        ):
-            job["status"] = {"active": 1, "startTime": of.stamp(self.now)}
-            self._job_changed(where, name)
+    def _pods_start(self, where: str, name: str) -> None:
+        job = self.workers[where].jobs.get(name)
+        if job and mk.runs(job) and not of.job_is_busy(job):
+            self._set_job(where, name, status={"active": 1, "startTime": of.stamp(self.now)})
 
     def _collect(self) -> None:
         """Kueue's garbage collection: on every worker it is connected to, listed or not."""

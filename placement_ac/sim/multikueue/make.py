@@ -4,11 +4,10 @@ The objects that Kueue makes: the Workload of a Job, its copy on a worker, the w
 Pure. What the API server adds (uid, resourceVersion, creationTimestamp, generation) is left to it.
 """
 
-import copy
 from collections.abc import Mapping
 from typing import Any, Final
 
-from placement_ac.sim.multikueue.objects import MANAGED_BY, ORIGIN_LABEL, WORKLOAD_LABEL, Obj
+from placement_ac.sim.multikueue.objects import MANAGED_BY, ORIGIN_LABEL, WORKLOAD_LABEL, Obj, own
 
 API_VERSION: Final = "kueue.x-k8s.io/v1beta2"
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
@@ -60,7 +59,7 @@ def workload_of(job: Obj) -> Obj:
                 {
                     "name": "main",
                     "count": job["spec"].get("parallelism", 1),
-                    "template": copy.deepcopy(job["spec"]["template"]),
+                    "template": own(job["spec"]["template"]),
                 }
             ],
         },
@@ -76,7 +75,7 @@ def copy_of(workload: Mapping[str, Any], origin: str) -> Obj:
         "apiVersion": workload["apiVersion"],
         "kind": "Workload",
         "metadata": metadata,
-        "spec": copy.deepcopy(spec),
+        "spec": own(spec),
     }
 
 
@@ -90,7 +89,7 @@ def worker_job(job: Mapping[str, Any], workload: Mapping[str, Any], origin: str)
         "apiVersion": job["apiVersion"],
         "kind": job["kind"],
         "metadata": metadata,
-        "spec": copy.deepcopy(spec) | {"suspend": True},
+        "spec": own(spec) | {"suspend": True},
     }
 
 

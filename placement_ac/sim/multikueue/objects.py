@@ -4,7 +4,6 @@ Reading and changing the conditions and checks of a Workload.
 Pure: nothing here changes what it is given; a changed status is a new dict.
 """
 
-import copy
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -29,11 +28,6 @@ WORKLOAD_LABEL: Final = "kueue.x-k8s.io/prebuilt-workload-name"
 """Kueue: on the worker's Job, the name of the copy that it belongs to."""
 MANAGED_BY: Final = "kueue.x-k8s.io/multikueue"
 """`Job.spec.managedBy` on the hub, where no Job controller is to run it."""
-
-
-def status_of(item: Mapping[str, Any]) -> Obj:
-    """Return a copy of the status that may be changed."""
-    return copy.deepcopy(dict(item.get("status") or {}))
 
 
 def condition(item: Mapping[str, Any], kind: str) -> Obj | None:
@@ -131,5 +125,11 @@ def put_check(item: Obj, name: str, now: float, **fields: Any) -> None:
 
 
 def own(item: Mapping[str, Any]) -> Obj:
-    """Return a deep copy to change."""
-    return copy.deepcopy(dict(item))
+    """Return a deep copy to change (of plain JSON, and therefore much faster than `copy.deepcopy`)."""
+    return {field: _own(value) for field, value in item.items()}
+
+
+def _own(value: Any) -> Any:
+    if isinstance(value, dict):
+        return own(value)
+    return [_own(one) for one in value] if isinstance(value, list) else value
