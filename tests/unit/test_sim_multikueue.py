@@ -5,12 +5,16 @@ The recordings are in shared/kueue (seconds of the trace behind the name); what 
 marked "by its code" (Kueue at the commit of the recordings).
 """
 
+import ast
+import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from placement_ac.sim import multikueue
 from placement_ac.sim.multikueue import (
     ALL_AT_ONCE,
     INCREMENTAL,
@@ -98,14 +102,14 @@ def placed(on: str = "worker2") -> Obj:
 
 def there(*true: str, since: float = NOW - 5, with_job: bool = False, suspend: bool = False) -> Worker:
     """A worker with a copy whose conditions are True since then, and perhaps with its Job."""
-    copy = copy_of(workload(), "multikueue")
+    found = copy_of(workload(), "multikueue")
     for kind in true:
-        put_condition(copy, kind, True, kind, "", since)
+        put_condition(found, kind, True, kind, "", since)
     made = worker_job(job(), workload(), "multikueue") if with_job else None
     if made:
         made["spec"]["suspend"] = suspend
         made["status"] = {"active": 0 if suspend else 1}
-    return Worker(copy=copy, job=made)
+    return Worker(copy=found, job=made)
 
 
 ADMITTED = there("QuotaReserved", "Admitted")
@@ -262,9 +266,9 @@ def test_the_workers_job_is_suspended_belongs_to_the_copy_and_is_run_there() -> 
 
 
 def test_the_copy_has_the_spec_of_the_original_and_no_owner() -> None:
-    copy = copy_of(workload(), "multikueue")
-    assert copy["spec"] == workload()["spec"]
-    assert copy["metadata"] == {
+    made = copy_of(workload(), "multikueue")
+    assert made["spec"] == workload()["spec"]
+    assert made["metadata"] == {
         "name": "job-b1",
         "namespace": "default",
         "labels": {"kueue.x-k8s.io/multikueue-origin": "multikueue"},
@@ -676,8 +680,8 @@ def _carried_out(at: Seen, operation: Operation) -> Seen:
             return replace(at, workers={**at.workers, cluster: replace(at.workers[cluster], copy=None)})
         case DeactivateCopy(cluster, status):
             found = at.workers[cluster]
-            copy = (found.copy or {}) | {"status": status}
-            return replace(at, workers={**at.workers, cluster: replace(found, copy=copy)})
+            evicted = (found.copy or {}) | {"status": status}
+            return replace(at, workers={**at.workers, cluster: replace(found, copy=evicted)})
         case CreateCopy() | DeleteJob() | CreateJob():
             return at
     raise AssertionError(operation)
@@ -743,18 +747,18 @@ def test_deleted_on_the_hub_deleted_where_it_can_be_reached() -> None:
 
 def test_garbage_collection_takes_what_nobody_on_the_hub_answers_to() -> None:
     """cluster-unlisted-while-running.log 99.38: once the hub's is gone, and on unlisted clusters too."""
-    copy = copy_of(workload(), "multikueue")
-    other = copy | {"metadata": copy["metadata"] | {"labels": {}}}
-    assert orphans([copy], {("default", "job-b1")}, "multikueue") == []
-    assert orphans([copy, other], set(), "multikueue") == [("default", "job-b1")]
-    assert orphans([copy], set(), "another hub") == []
+    ours = copy_of(workload(), "multikueue")
+    other = ours | {"metadata": ours["metadata"] | {"labels": {}}}
+    assert orphans([ours], {("default", "job-b1")}, "multikueue") == []
+    assert orphans([ours, other], set(), "multikueue") == [("default", "job-b1")]
+    assert orphans([ours], set(), "another hub") == []
 
 
 # The worker's own Kueue
 
 
-def on_worker(copy: Obj | None, made: Obj | None = None, *, room: bool = True) -> Decision:
-    return look_at_copy(copy, made, queue="cluster-queue", room=room, now=NOW)
+def on_worker(found: Obj | None, made: Obj | None = None, *, room: bool = True) -> Decision:
+    return look_at_copy(found, made, queue="cluster-queue", room=room, now=NOW)
 
 
 def test_a_copy_is_admitted_where_there_is_room_and_waits_elsewhere() -> None:
@@ -790,11 +794,12 @@ def test_a_deactivated_copy_is_evicted_and_keeps_its_quota_until_its_job_has_sto
     assert on_worker(stays, made) == Decision()
 
 
-def test_a_finished_job_finishes_its_copy() -> None:
+@pytest.mark.parametrize(("kind", "reason"), [("Complete", "Succeeded"), ("Failed", "Failed")])
+def test_a_finished_job_finishes_its_copy(kind: str, reason: str) -> None:
     made = worker_job(job(), workload(), "multikueue")
-    made["status"] = {"conditions": [{"type": "Complete", "status": "True", "message": "done"}]}
+    made["status"] = {"conditions": [{"type": kind, "status": "True", "message": "done"}]}
     after = written(on_worker(ADMITTED.copy, made))
-    assert said(after, "Finished") == "done"
+    assert (said(after, "Finished"), said(after, "Finished", "reason")) == ("done", reason)
     assert on_worker(after, made) == Decision()
 
 
@@ -808,3 +813,34 @@ def test_a_preempted_copy_stops_and_asks_again() -> None:
     free = written(on_worker(out, made))
     assert not holds(free, "QuotaReserved")
     assert holds(written(on_worker(free, made)), "Admitted")
+
+
+# The engine itself
+
+
+def test_the_engine_knows_no_clock_no_io_and_no_framework() -> None:
+    forbidden = {"aiohttp", "asyncio", "kopf", "kubernetes", "logging", "random", "structlog", "time"}
+    modules = sorted(Path(multikueue.__file__).parent.glob("*.py"))
+    assert len(modules) > 5
+    for module in modules:
+        nodes = list(ast.walk(ast.parse(module.read_text())))
+        names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+        names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+        assert not {name.partition(".")[0] for name in names} & forbidden, module.name
+
+
+@pytest.mark.parametrize("controller", [*LOOKS, "all of them"])
+def test_a_look_changes_nothing_of_what_it_is_given(controller: str) -> None:
+    retried = workload({MK: "Pending", "placement": "Retry"}, nominated=ALL)
+    for of in (workload(true=()), workload(), placed(), retried, workload(true=("QuotaReserved", "Evicted"))):
+        at = seen(of, {"worker1": WAITS, "worker2": RUNS}, job=job(suspend=False))
+        before = copy.deepcopy(at)
+        decide(at) if controller == "all of them" else look(controller, at)
+        assert at == before
+
+
+def test_decide_tells_the_soonest_time_to_look_again() -> None:
+    waits = _with_retry(5)
+    waits["status"]["requeueState"] = {"requeueAt": stamp(NOW + 5)}
+    gone = Worker(connected=False, lost_since=NOW - 899)
+    assert decide(seen(waits, {"worker2": gone}, job=job(suspend=False))) == Decision(again_after=1.0)
