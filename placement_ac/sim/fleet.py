@@ -90,13 +90,16 @@ class WorkerFleet:
     """Workers by name, up as long as the `with` lasts.
 
     `slots`: how many Workloads have quota at the same time on one worker. `held`: workers that begin so.
+    `pods`: Jobs that run have Pods, as `Worker` says.
     """
 
-    def __init__(self, names: Iterable[str], *, slots: int = SLOTS, held: Iterable[str] = ()) -> None:
+    def __init__(
+        self, names: Iterable[str], *, slots: int = SLOTS, held: Iterable[str] = (), pods: bool = True
+    ) -> None:
         self.names = tuple(names)
         self.ledger = Ledger()
         self.hubs = {name: Hub() for name in self.names}
-        self._slots, self._held = slots, frozenset(held)
+        self._slots, self._held, self._pods = slots, frozenset(held), pods
         self._workers: dict[str, Worker] = {}
         self._stand_ins = Together(self._open)
 
@@ -119,7 +122,8 @@ class WorkerFleet:
         """Return what runs on the workers: in the event loop where it will."""
         logins = {name: self.login(name) for name in self.names}
         self._workers = {
-            name: Worker(logins[name], slots=self._slots, held=name in self._held) for name in self.names
+            name: Worker(logins[name], slots=self._slots, held=name in self._held, pods=self._pods)
+            for name in self.names
         }
         return [*self._workers.values(), *(_Watcher(logins[name], name, self.ledger) for name in self.names)]
 

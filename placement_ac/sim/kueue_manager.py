@@ -33,7 +33,7 @@ from placement_ac.sim.kueue_jobs import JOB, PODS_READY, pods_ready, workload_na
 from placement_ac.sim.kueue_remote import Remote, prebuilt
 from placement_ac.sim.kueue_rules import Says, checks_of, is_active, is_multikueue, judge_cluster, source_of
 from placement_ac.sim.kueue_writes import Writer
-from placement_ac.sim.multikueue import Queue, Seen, Settings, decide, has_quota, orphans, workload_of
+from placement_ac.sim.multikueue import Queue, Seen, Settings, Worker, decide, has_quota, orphans, workload_of
 from placement_ac.sim.multikueue.make import QUEUE_LABEL
 from placement_ac.sim.multikueue.objects import (
     EVICTED,
@@ -271,11 +271,17 @@ class Kueue(MultiKueue):
             check=check,
             clusters=self._clusters_of(check),
             now=now,
-            workers={name: remote.seen(where) for name, (remote, _) in sorted(self._remotes.items())},
+            workers=self._workers_for(where),
             queue=queue,
             settings=self._settings,
             round_started=self._rounds.get(where),
         )
+
+    def _workers_for(self, workload: Name) -> dict[str, Worker]:
+        """Return what the workers hold for a Workload, the one that admitted it first in front."""
+        remotes = {name: remote for name, (remote, _) in self._remotes.items()}
+        order = sorted(remotes, key=lambda name: (remotes[name].admitted_at(workload), name))
+        return {name: remotes[name].seen(workload) for name in order}
 
     def _queue_of(self, workload: Object) -> Queue:
         asked = workload["spec"].get("queueName", "")

@@ -10,6 +10,7 @@ import contextlib
 import tempfile
 import time
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -21,7 +22,7 @@ from placement_ac.names import WORKLOAD, Kind
 from placement_ac.sim.informer import Informer, Name, OnChange, name_of
 from placement_ac.sim.kueue_jobs import JOB
 from placement_ac.sim.multikueue import Worker
-from placement_ac.sim.multikueue.objects import WORKLOAD_LABEL, stamp
+from placement_ac.sim.multikueue.objects import ADMITTED, WORKLOAD_LABEL, holds, stamp
 
 FIRST_RETRY_SECONDS: Final = 5.0
 RETRY_DOUBLINGS: Final = 6
@@ -42,12 +43,13 @@ class Remote:
         self.kubeconfig = kubeconfig
         self.failure: str | None = None
         self.lost_since: float | None = None
-        self._on_change = on_change
+        self._tell = on_change
         self._on_state = on_state
         self._speed = speed
         self._attempts = 0
         self._client: Client | None = None
         self._informer: Informer | None = None
+        self._admitted: dict[str, float] = {}
 
     # -- what is there
 
@@ -60,6 +62,14 @@ class Remote:
         if self._informer is None:
             return Worker(connected=False, lost_since=self.lost_since)
         return Worker(copy=self._informer.objects[WORKLOAD].get(workload), job=self.job_of(workload))
+
+    def admitted_at(self, workload: Name) -> float:
+        """Return when the copy was first seen admitted (infinity: it was not).
+
+        Conditions tell whole seconds; what is old on a real worker need not be here.
+        """
+        copy = self.objects(WORKLOAD).get(workload)
+        return self._admitted.get(copy["metadata"]["uid"], inf) if copy else inf
 
     def job_of(self, workload: Name) -> Object | None:
         """Return the Job that was put there for a Workload."""
@@ -163,9 +173,21 @@ class Remote:
             listing.cancel()
             await asyncio.gather(following, listing, return_exceptions=True)
 
+    def _on_change(self, kind: Kind, namespace: str, name: str) -> None:
+        if kind == WORKLOAD:
+            self._note((namespace, name))
+        self._tell(kind, namespace, name)
+
+    def _note(self, workload: Name) -> None:
+        copy = self.objects(WORKLOAD).get(workload)
+        if copy and holds(copy, ADMITTED):
+            self._admitted.setdefault(copy["metadata"]["uid"], time.monotonic())
+
     def _came(self, client: Client, informer: Informer) -> None:
         self._client, self._informer = client, informer
         self.failure, self.lost_since, self._attempts = None, None, 0
+        for key in informer.objects[WORKLOAD]:
+            self._note(key)
         self._on_state()
 
     def _went(self) -> None:

@@ -36,16 +36,18 @@ TIMEOUT_SECONDS: Final = 10.0
 class Worker(StandIn):
     """Plays Kueue on a worker. `slots`: how many Workloads have quota at the same time.
 
+    `pods`: the Job controller plays, too: a Job that runs gets a start time and an active Pod.
     `hold`, `release`, `resize` and `finish` may be called from any thread but the stand-in's own.
     """
 
     name = "kueue"
     kinds = (WORKLOAD, JOB)
 
-    def __init__(self, login: Login, *, slots: int = SLOTS, held: bool = False) -> None:
+    def __init__(self, login: Login, *, slots: int = SLOTS, held: bool = False, pods: bool = True) -> None:
         super().__init__(login)
         self._slots = slots
         self._held = held
+        self._pods = pods
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def run(self) -> None:
@@ -101,7 +103,8 @@ class Worker(StandIn):
     def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
         """A Job touches its Workload; a Workload touches those that wait for its room."""
         if kind == JOB:
-            yield "job", namespace, name
+            if self._pods:
+                yield "job", namespace, name
             job = self.objects(JOB).get((namespace, name))
             if job and _prebuilt(job):  # any other Job is no business of Kueue
                 yield "workload", namespace, _prebuilt(job)

@@ -62,15 +62,21 @@ class Admin:
     def merge(self, resource: Resource, name: str, patch: Object, **where: Any) -> Object:
         return self._runner.run(self._client.merge(resource, name, patch, **where))
 
+    def apply_status(self, resource: Resource, body: Object, *, manager: str, force: bool = False) -> Object:
+        """Server-side apply of a status, as another manager."""
+        return self._runner.run(
+            self._client.apply(resource, body, subresource="status", force=force, manager=manager)
+        )
+
     def delete(self, resource: Resource, name: str, namespace: str | None = None) -> None:
         self._runner.run(self._client.delete(resource, name, namespace))
 
     def until(self, read: Callable[[], T], expected: T) -> None:
         """Fail unless `read` gives `expected` within the deadline."""
         deadline = time.monotonic() + DEADLINE_SECONDS
-        while read() != expected and time.monotonic() < deadline:
+        while (found := read()) != expected and time.monotonic() < deadline:
             self.pause(STEP_SECONDS)
-        assert read() == expected
+        assert found == expected
 
     def pause(self, seconds: float) -> None:
         """Give others the time to do what they should not do."""
