@@ -3,10 +3,10 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check unit format clean
+.PHONY: help demo test check unit format bench-workloads clean
 
 help: ## Show what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/installed ## Show the three stories on an embedded hub
 	$(BIN)/placement-ac demo
@@ -25,6 +25,9 @@ unit: $(VENV)/installed ## Run every test and measure coverage
 format: $(VENV)/installed ## Format the code and mend what lint can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+bench-workloads: $(VENV)/installed ## Measure memory and time per decision with 100,000 Workloads on the hub
+	$(BIN)/python -m bench.workloads
 
 clean: ## Remove the virtual environment and what the tools left
 	rm -rf $(VENV) .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

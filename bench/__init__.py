@@ -1,0 +1,1 @@
+"""Measurements: they take minutes and are no tests."""
