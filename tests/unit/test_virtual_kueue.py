@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from placement_ac.errors import Conflict, NotFound, Refused, Unavailable
+from placement_ac.hub.schema import Node
+from placement_ac.hub.validate import validate
 from placement_ac.names import MULTIKUEUE_CONFIG, WORKLOAD, Kind
 from placement_ac.sim.multikueue import INCREMENTAL, Settings
+from tests.shared import published_crds
 from tests.virtual_kueue import CHECK, Delays, VirtualKueue
 
 ALL = ("worker1", "worker2", "worker3")
@@ -645,6 +648,39 @@ def test_objects_are_whole_and_handed_out_as_copies() -> None:
     assert raw["spec"]["queueName"] == "user-queue"
     raw["spec"]["active"] = False
     assert at.workload("b1")["spec"]["active"] is True
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_all_that_it_says_is_valid_by_the_published_crds(seed: int) -> None:
+    """Every Workload and config of a run full of trouble, the rules for changes included."""
+    nodes = {crd["spec"]["names"]["kind"]: schema_of(crd) for crd in published_crds() if is_kueues(crd)}
+    at = VirtualKueue(seed, dict.fromkeys(ALL, 1), delays=Delays(left_behind=0.3))
+    before: dict[str, dict[str, Any]] = {}
+    faults: list[Any] = []
+
+    def listen(what: str, kind: Kind, item: dict[str, Any]) -> None:
+        old = before.get(item["metadata"]["name"])
+        faults.extend(validate(nodes[kind.kind], item, old, []))
+        before[item["metadata"]["name"]] = item
+
+    at.listeners.append(listen)
+    for name in ("j0", "j1", "j2"):
+        at.submit(name)
+    for turn in range(60):
+        trouble(at, f"j{turn % 3}")
+        at.set_config([one for one in ALL if at.random.random() < 0.8] or ALL)
+        at.advance(at.random.choice((0.1, 0.7, 5.0)))
+    assert len(before) == 4
+    assert faults == []
+
+
+def is_kueues(crd: dict[str, Any]) -> bool:
+    return bool(crd["spec"]["group"] == WORKLOAD.group)
+
+
+def schema_of(crd: dict[str, Any]) -> Node:
+    (served,) = (one for one in crd["spec"]["versions"] if one["name"] == "v1beta2")
+    return Node(served["schema"]["openAPIV3Schema"])
 
 
 def test_a_config_of_another_version_is_a_conflict_and_a_change_of_its_spec_is_a_generation() -> None:
