@@ -12,10 +12,11 @@ from typing import Any
 
 import structlog
 
-from placement_ac.diff import Action, Apply, Delete, Phase, SetCondition
-from placement_ac.errors import ApiError, NotFound, Refused
+from placement_ac.diff import Action, Apply, Delete, Nominate, Phase, SetAnswer, SetCondition
+from placement_ac.errors import ApiError, Conflict, NotFound, Refused
+from placement_ac.fields import applied_in, nomination
 from placement_ac.kube import Client, Object
-from placement_ac.names import Kind, Resource
+from placement_ac.names import KUEUE_ADMISSION, WORKLOAD, Kind, Resource
 
 log = structlog.get_logger(__name__)
 
@@ -50,7 +51,53 @@ class Actor:
             return self._apply(action)
         if isinstance(action, Delete):
             return self._delete(action)
-        return self._set_condition(action)
+        if isinstance(action, SetCondition):
+            return self._set_condition(action)
+        return self._on_workload(action)
+
+    async def _on_workload(self, action: SetAnswer | Nominate) -> None:
+        """Write to a Workload; what the API server has against one of them is no fault of the check's."""
+        answer = isinstance(action, SetAnswer)
+        try:
+            after = await (self._answer(action) if isinstance(action, SetAnswer) else self._nominate(action))
+        except NotFound:
+            log.debug("already gone", kind=action.kind.kind, name=action.name)
+        except Refused as refused:
+            if not answer and refused.status == 422:  # Kueue: it has been placed meanwhile
+                log.debug("already placed", name=action.name, error=refused.message)
+                return
+            log.warning(
+                "the API server refused a write to a Workload",
+                namespace=action.namespace,
+                name=action.name,
+                error=refused.message,
+            )
+            raise ApiError(refused.message, retry_after=refused.retry_after) from None
+        else:
+            self._seen(WORKLOAD, after, False)
+
+    async def _answer(self, action: SetAnswer) -> Object:
+        """Apply our entry alone, on the version that was seen: whatever came between is a conflict.
+
+        With force, or the entry that Kueue has put there would be a conflict for ever.
+        """
+        body = {"metadata": _identity(action), "status": {"admissionChecks": [action.entry]}}
+        return await self._client.apply(self._resources[WORKLOAD], body, subresource="status", force=True)
+
+    async def _nominate(self, action: Nominate) -> Object:
+        """Apply the nominations as Kueue's own manager, with all that it owns: or it cannot clear them."""
+        resource = self._resources[WORKLOAD]
+        found = await self._client.get(resource, action.name, action.namespace)
+        version = applied_in(found, KUEUE_ADMISSION)
+        if version not in ("", resource.api_version):
+            resource = WORKLOAD.at(version.rpartition("/")[2])
+            found = await self._client.get(resource, action.name, action.namespace)
+        if found["metadata"]["resourceVersion"] != action.version:
+            raise Conflict(f"Workload {action.namespace}/{action.name} has changed meanwhile")
+        body = nomination(found, action.clusters)
+        return await self._client.apply(
+            resource, body, subresource="status", force=True, manager=KUEUE_ADMISSION
+        )
 
     async def _apply(self, action: Apply) -> None:
         resource = self._resources[action.kind]
@@ -109,12 +156,28 @@ _DONE: Mapping[type[Action], str] = {
     Apply: "applied",
     Delete: "deleted",
     SetCondition: "condition set",
+    SetAnswer: "Workload answered",
+    Nominate: "Workload nominated",
 }
 
 
-def _details(action: Action) -> dict[str, str]:
+def _identity(action: SetAnswer) -> Object:
+    return {
+        "name": action.name,
+        "namespace": action.namespace,
+        "uid": action.uid,
+        "resourceVersion": action.version,
+    }
+
+
+def _details(action: Action) -> dict[str, Any]:
     if isinstance(action, SetCondition):
         return {key: action.condition[key] for key in ("status", "reason", "message")}
+    if isinstance(action, SetAnswer):
+        told = {key: action.entry[key] for key in ("state", "message")}
+        return {"namespace": action.namespace, "check": action.entry["name"]} | told
+    if isinstance(action, Nominate):
+        return {"namespace": action.namespace, "clusters": list(action.clusters)}
     return {}
 
 

@@ -19,9 +19,20 @@ from placement_ac.names import (
     MANAGED_BY,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
+    WORKLOAD,
     Kind,
 )
-from placement_ac.snapshot import HubFacts, Plan, Snapshot, Source, Verdict, WantedCluster, WantedConfig
+from placement_ac.snapshot import (
+    HubFacts,
+    Nomination,
+    Plan,
+    Reply,
+    Snapshot,
+    Source,
+    Verdict,
+    WantedCluster,
+    WantedConfig,
+)
 
 Body = dict[str, Any]
 
@@ -63,7 +74,33 @@ class SetCondition:
         return self.check
 
 
-Action = Apply | Delete | SetCondition
+@dataclass(frozen=True, slots=True)
+class SetAnswer:
+    """Apply our entry of a Workload's `status.admissionChecks`, if it still is as it was seen."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    entry: Body
+
+    kind: Kind = WORKLOAD
+
+
+@dataclass(frozen=True, slots=True)
+class Nominate:
+    """Set the clusters on which a Workload may wait, if it still is as it was seen."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    clusters: tuple[str, ...]
+
+    kind: Kind = WORKLOAD
+
+
+Action = Apply | Delete | SetCondition | SetAnswer | Nominate
 Phase = tuple[Action, ...]
 """Writes that do not depend on each other."""
 
@@ -76,7 +113,8 @@ def diff(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
 
     A MultiKueueCluster is there before the config lists it and goes after the config has let go of
     it. A check that turns False is told so before things are taken away; all else is told when they
-    have been done (and a refusal that stays is not talked over at every try).
+    have been done (and a refusal that stays is not talked over at every try). Workloads come last:
+    what becomes Ready must find the config as it is to be.
     """
     applies = tuple(_clusters(seen, wanted))
     deletes = tuple(_superfluous(seen, wanted))
@@ -84,7 +122,10 @@ def diff(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     inactive = {check.meta.name for check in seen.checks if check.active and check.active.status == "False"}
     early = tuple(a for a in told if a.condition["status"] == "False" and a.check not in inactive)
     late = tuple(a for a in told if a not in early)
-    phases: tuple[Phase, ...] = (early, applies, tuple(_config(seen, wanted.config)), deletes, late)
+    answers = tuple(_answer(reply, seen) for reply in wanted.replies)
+    nominations = tuple(_nominate(one) for one in wanted.nominations)
+    config = tuple(_config(seen, wanted.config))
+    phases: tuple[Phase, ...] = (early, applies, config, deletes, late, answers, nominations)
     return tuple(phase for phase in phases if phase)
 
 
@@ -217,3 +258,27 @@ def _condition(check: Check, verdict: Verdict, seen: Snapshot) -> Body:
         "observedGeneration": check.meta.generation,
         "lastTransitionTime": when,
     }
+
+
+# -- Workloads
+
+
+def _answer(reply: Reply, seen: Snapshot) -> SetAnswer:
+    before = reply.workload.answer(reply.check)
+    same = before is not None and before.state == reply.state and before.since is not None
+    since = before.since if before and before.since and same else seen.now
+    entry: Body = {
+        "name": reply.check,
+        "state": reply.state,
+        "lastTransitionTime": since.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "message": reply.message,
+    }
+    if reply.requeue_after is not None:
+        entry["requeueAfterSeconds"] = reply.requeue_after
+    meta = reply.workload.meta
+    return SetAnswer(meta.namespace, meta.name, meta.uid, meta.resource_version, entry)
+
+
+def _nominate(one: Nomination) -> Nominate:
+    meta = one.workload.meta
+    return Nominate(meta.namespace, meta.name, meta.uid, meta.resource_version, one.clusters)

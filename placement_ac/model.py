@@ -228,8 +228,8 @@ class Owned:
     """Whether it applied anything at all."""
     labels: frozenset[str] = frozenset()
     owner_uids: frozenset[str] = frozenset()
-    spec: bool = True
-    """Whether the clusters of a MultiKueueConfig are still as it applied them: nobody else has set them."""
+    clusters: bool = False
+    """Whether the clusters of a MultiKueueConfig are as it applied them: nobody else has set them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -443,7 +443,7 @@ def _owned(raw: Raw) -> Owned:
             fields = applied.get("f:metadata") or {}
             labels = (key[2:] for key in fields.get("f:labels") or {} if key.startswith("f:"))
             uids = (_uid_of(key) for key in fields.get("f:ownerReferences") or {} if key.startswith("k:"))
-            untouched = "f:clusters" in (applied.get("f:spec") or {"f:clusters": {}})
+            untouched = "f:clusters" in (applied.get("f:spec") or {})
             return Owned(True, frozenset(labels), frozenset(uids), untouched)
     return Owned()
 

@@ -58,6 +58,7 @@ PLACEMENT_SCORE: Final = Kind(OCM_CLUSTER, "AddOnPlacementScore", "addonplacemen
 CLUSTER_PROFILE: Final = Kind(INVENTORY, "ClusterProfile", "clusterprofiles", True, ("v1alpha1",))
 SECRET: Final = Kind("", "Secret", "secrets", True, ("v1",))
 WORKLOAD: Final = Kind(KUEUE, "Workload", "workloads", True, ("v1beta2", "v1beta1"))
+EVENT: Final = Kind("", "Event", "events", True, ("v1",))
 MANAGED_CLUSTER: Final = Kind(OCM_CLUSTER, "ManagedCluster", "managedclusters", False, ("v1",))
 
 REQUIRED_KINDS: Final = (
@@ -117,6 +118,23 @@ SETTLE_SECONDS: Final = 2.0
 REGROUP_SECONDS: Final = 0.25
 """How long a removal waits where there are several decisions, though they agree (OCM: about 0.1 s)."""
 
+QUIET_SECONDS: Final = 2.0
+"""How long nothing may run or wait on a cluster before it is asked and unlisted (Kueue: 1 s late)."""
+HEAL_SECONDS: Final = 3.0
+"""How long a Workload is Ready at least before it is sent back (Kueue: 1 s to record where it was placed)."""
+OPEN_SECONDS: Final = 1.0
+"""How long the gate stays closed after a cluster was unlisted, until Kueue has surely seen it."""
+GATE_MOST_SECONDS: Final = 60.0
+"""How long the gate is closed at most, besides the grace of what waits; then it opens for as long."""
+ASK_FRESH_SECONDS: Final = 10.0
+"""How old a cluster's word may be that it can be asked, before the gate closes."""
+ASK_AGAIN_SECONDS: Final = 15.0
+"""How often a cluster is asked that could not be asked."""
+EDITED_SECONDS: Final = 60.0
+"""How long after a change of the Placement whatever it takes away goes at once."""
+REPLIES_AT_ONCE: Final = 200
+"""Workloads that are answered in one go; then it is looked again whether anything else has changed."""
+
 RIVAL_SECONDS: Final = 10.0
 """How often it is looked again whether the other claimant of a name, which never took it, has gone."""
 
@@ -146,6 +164,16 @@ REASONS: Final = {
     APPLY_FAILED: "the API server refused a write",
 }
 """Every reason of the condition `Active`, with the sentence that the docs give it."""
+
+Removal = Literal["Drain", "Immediate"]
+DRAIN: Final[Removal] = "Drain"
+"""The setting `removal_policy`: Workloads that run on a cluster which leaves are waited for."""
+IMMEDIATE: Final[Removal] = "Immediate"
+"""The setting `removal_policy`: they are sent back and start again elsewhere."""
+
+PENDING: Final = "Pending"
+READY: Final = "Ready"
+RETRY: Final = "Retry"
 
 Way = Literal["profile-secret", "secret", "access-provider"]
 """A way to find credentials for a cluster, as the setting `credentials` names it."""

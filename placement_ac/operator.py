@@ -15,11 +15,14 @@ import structlog
 
 from placement_ac.act import Actor
 from placement_ac.errors import ApiError
+from placement_ac.events import Events
 from placement_ac.feed import Feed
 from placement_ac.kube import Client, Object
 from placement_ac.login import Login
+from placement_ac.model import KueueObject
 from placement_ac.names import (
     ADMISSION_CHECK,
+    CLUSTER_PROFILE,
     CLUSTERS_MAX,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
@@ -33,11 +36,13 @@ from placement_ac.names import (
     Kind,
     Resource,
 )
+from placement_ac.providers import Providers
 from placement_ac.reconcile import Reconciler
 from placement_ac.settings import Settings
-from placement_ac.snapshot import HubFacts, Key
+from placement_ac.snapshot import Asked, HubFacts, Key, Policy
 from placement_ac.sync import Sync
 from placement_ac.watch import Watch
+from placement_ac.workers import Workers
 from placement_ac.workqueue import Workqueue
 from placement_ac.world import World
 
@@ -161,12 +166,27 @@ class Session:
     ) -> None:
         self._client = client
         self._resources = resources
-        self._world = World(facts, kueue_namespace=settings.kueue_namespace, ways=settings.credentials)
+        self._world = World(
+            facts,
+            kueue_namespace=settings.kueue_namespace,
+            ways=settings.credentials,
+            policy=policy_of(settings),
+        )
         self._queue: Workqueue[Key] = Workqueue(self._work)
+        self._workers = Workers(
+            client,
+            resources[SECRET],
+            settings.kueue_namespace,
+            timeout=settings.worker_timeout,
+            providers=Providers.load(settings.access_providers) if settings.access_providers else None,
+            profile_resource=resources.get(CLUSTER_PROFILE),
+        )
         self._reconciler = Reconciler(
             self._world,
             Actor(client, resources, self._wrote),
-            clock=lambda: datetime.now(UTC),
+            Events(client, resources[ADMISSION_CHECK], _now),
+            ask=self._ask,
+            clock=_now,
             ticks=time.monotonic,
             later=self._queue.add_after,
         )
@@ -215,6 +235,11 @@ class Session:
                 task.cancel()
             await asyncio.gather(*helpers, return_exceptions=True)
             await self._queue.close()
+            await self._reconciler.close()
+
+    async def _ask(self, cluster: KueueObject) -> Asked:
+        said = await self._workers.ask(cluster)
+        return Asked(said.copies, said.problem)
 
     async def _work(self, key: Key) -> None:
         await self._reconciler.reconcile(key)
@@ -279,3 +304,26 @@ def clusters_max(schema: Object | None) -> int:
     for step in ("properties", "spec", "properties", "clusters", "maxItems"):
         node = node.get(step) if isinstance(node, dict) else None
     return node if isinstance(node, int) else CLUSTERS_MAX
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def policy_of(settings: Settings) -> Policy:
+    """Return what the settings say of how clusters leave, stand and are told of."""
+    return Policy(
+        removal=settings.removal_policy,
+        drain_deadline=settings.drain_deadline,
+        waiting_grace=settings.waiting_grace,
+        retention=settings.cluster_retention,
+        loss_share=settings.mass_loss_share,
+        loss_grace=settings.mass_loss_grace,
+        reorder_margin=settings.reorder_margin,
+        reorder_interval=settings.reorder_interval,
+        retry_after=settings.retry_waiting_after,
+        requeue_after=round(settings.requeue_after),
+        dispatcher=settings.dispatcher,
+        step_size=settings.step_size,
+        round_timeout=settings.round_timeout,
+    )

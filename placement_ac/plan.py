@@ -4,72 +4,95 @@ Decide what Kueue should see for one Placement.
 Pure functions of a `Snapshot`: no clock, no I/O, no logging. Refusing is an
 answer like any other; it reaches the user as a condition, not an exception.
 A refusal leaves the objects as they are, save the two that say "there is no
-cluster": then the config goes, as Kueue takes none that is empty.
+cluster": then each cluster leaves as soon as no job is hurt by it, and with the
+last one the config, as Kueue takes none that is empty.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container
 from dataclasses import replace
-from typing import Final
 
-from placement_ac.model import Check, KueueObject
+from placement_ac.answers import Outlook, next_retry, replies, stuck
+from placement_ac.course import Course, chart
+from placement_ac.dispatch import Dispatched, dispatch
+from placement_ac.model import KueueObject
 from placement_ac.names import (
-    ACTIVE,
-    ANNOTATION_ADOPT,
-    BAD_PARAMETERS,
-    CONDITION_MESSAGE_MAX,
-    GENERATED,
-    MULTIKUEUE_CLUSTER,
-    MULTIKUEUE_CONFIG,
-    NAME_TAKEN,
     NO_CLUSTER_SELECTED,
     NO_CLUSTER_USABLE,
-    NO_DECISION,
-    OCM_CLUSTER,
-    PLACEMENT,
-    PLACEMENT_NOT_FOUND,
+    REPLIES_AT_ONCE,
     RIVAL_SECONDS,
-    SOME_CLUSTERS_UNUSABLE,
-    Kind,
 )
-from placement_ac.selection import Selection, Usable, cluster_of, select
-from placement_ac.snapshot import Plan, Snapshot, Source, Verdict, WantedCluster, WantedConfig
-
-_TROUBLE: Final = (("PlacementSatisfied", "False"), ("PlacementMisconfigured", "True"))
-NAMES_SHOWN: Final = 10
-"""Clusters named one by one in a message; the rest is counted."""
+from placement_ac.removal import Removal
+from placement_ac.seats import order
+from placement_ac.selection import cluster_of, listed_now, soonest
+from placement_ac.snapshot import Mark, Plan, Snapshot, Source, WantedCluster, WantedConfig
+from placement_ac.verdict import claimed_elsewhere, judge, taken
+from placement_ac.words import some
 
 
 def plan(seen: Snapshot) -> Plan:
     """Return the objects and the verdict on each check that `seen` calls for."""
     if not seen.checks:
         return _held(seen, Plan()) if owners_of(seen) else _none(seen, Plan())
-    selection = select(seen)
-    verdict = judge(seen, selection)
+    course = chart(seen)
+    verdict = judge(seen, course)
     answer = Plan(
         verdicts={check.meta.name: verdict for check in seen.checks},
-        pending=selection.pending,
-        recheck_after=_recheck_after(seen, selection),
+        marks=course.selection.marks | course.guarded.marks,
+        notices=course.guarded.notices,
+        recheck_after=_recheck_after(seen, course),
     )
-    if verdict.status == "True":
-        return _generated(seen, selection, answer)
-    if verdict.reason in (NO_CLUSTER_SELECTED, NO_CLUSTER_USABLE):
-        return _none(seen, answer)
-    return _held(seen, answer)
+    if verdict.status == "False" and verdict.reason not in (NO_CLUSTER_SELECTED, NO_CLUSTER_USABLE):
+        return _answered(seen, _held(seen, answer), Outlook(verdict, ""))
+    answer = _listed(seen, course, _with_removal(answer, course.removal))
+    answer = _answered(seen, answer, Outlook(verdict, _ready(course), course.removal))
+    return _dispatched(answer, dispatch(seen, course))
 
 
-def _recheck_after(seen: Snapshot, selection: Selection) -> float | None:
-    blocked = any(_claimed_elsewhere(seen, entry) for entry in selection.usable)
-    return selection.recheck_after or (RIVAL_SECONDS if blocked else None)
+def _recheck_after(seen: Snapshot, course: Course) -> float | None:
+    blocked = any(claimed_elsewhere(seen, entry) for entry in course.usable)
+    waits = (course.selection.recheck_after, course.guarded.recheck_after)
+    return soonest((*waits, RIVAL_SECONDS if blocked else None))
 
 
-def judge(seen: Snapshot, selection: Selection) -> Verdict:
-    """Return the first objection, or what has been generated."""
-    for rule in RULES:
-        if objection := rule(seen, selection):
-            return objection
-    if selection.left_out or selection.beyond:
-        return Verdict("True", SOME_CLUSTERS_UNUSABLE, f"{GENERATED}; {_who_is_missing(seen, selection)}")
-    return Verdict("True", ACTIVE, GENERATED)
+def _with_removal(answer: Plan, removal: Removal) -> Plan:
+    return replace(
+        answer,
+        marks=answer.marks | removal.marks,
+        ask=tuple(one.name for one in removal.leaving if one.ask),
+        notices=(*answer.notices, *(notice for one in removal.leaving for notice in one.notices)),
+        recheck_after=soonest((answer.recheck_after, removal.recheck_after)),
+    )
+
+
+def _answered(seen: Snapshot, answer: Plan, outlook: Outlook) -> Plan:
+    """Add what the Workloads are told; what is too much for one go follows at once."""
+    told = tuple(replies(seen, outlook))
+    waiting = stuck(seen, outlook)
+    more = 0.0 if len(told) > REPLIES_AT_ONCE else None
+    return replace(
+        answer,
+        replies=told[:REPLIES_AT_ONCE],
+        marks=answer.marks | waiting,
+        recheck_after=soonest((answer.recheck_after, next_retry(seen, waiting), more)),
+    )
+
+
+def _dispatched(answer: Plan, dispatched: Dispatched) -> Plan:
+    return replace(
+        answer,
+        nominations=dispatched.nominations,
+        marks=answer.marks | dispatched.marks,
+        recheck_after=soonest((answer.recheck_after, dispatched.recheck_after)),
+    )
+
+
+def _ready(course: Course) -> str:
+    """Return what a Workload is told that may go: how many clusters there are for it, and which."""
+    usable = [entry.cluster for entry in course.usable]
+    others = (*course.selection.left_out, *course.beyond, *course.queued)
+    if not usable:
+        return ""
+    return f"{len(usable)} of {len(usable) + len(others)} selected clusters usable: {some(usable)}"
 
 
 def owners_of(seen: Snapshot) -> dict[str, str]:
@@ -77,125 +100,50 @@ def owners_of(seen: Snapshot) -> dict[str, str]:
     return {check.meta.uid: check.meta.name for check in (*seen.checks, *seen.users, *seen.holders)}
 
 
-def taken(obj: KueueObject | None, placement: str, cluster: str) -> bool:
-    """Whether an object is somebody else's: not made for this pair, and not handed over."""
-    if obj is None:
-        return False
-    if obj.ours:
-        # A label that somebody took off says nothing, and is put back.
-        return obj.placement not in ("", placement) or obj.cluster not in ("", cluster)
-    return obj.meta.annotations.get(ANNOTATION_ADOPT) != "true"
-
-
-# -- the rules
-
-
-def parameters_are_wrong(seen: Snapshot, _: Selection) -> Verdict | None:
-    problem = what_is_wrong(seen.checks[0])
-    return refuse(BAD_PARAMETERS, f"{problem}; {_cure(seen)}") if problem else None
-
-
-def placement_is_missing(seen: Snapshot, _: Selection) -> Verdict | None:
-    if seen.placement:
-        return None
-    return refuse(PLACEMENT_NOT_FOUND, f"there is no Placement {seen.hub.namespace}/{seen.name}")
-
-
-def nothing_is_decided(seen: Snapshot, selection: Selection) -> Verdict | None:
-    malformed = _malformed(seen)
-    if selection.decided and (selection.usable or not malformed):
-        return None
-    where = f"Placement {seen.hub.namespace}/{seen.name}"
-    if malformed:
-        return refuse(NO_DECISION, f"the decision of {where} cannot be read: {malformed}")
-    return refuse(NO_DECISION, f"OCM has not decided yet for {where}{_placement_says(seen)}")
-
-
-def nothing_is_selected(seen: Snapshot, selection: Selection) -> Verdict | None:
-    if selection.usable or selection.left_out or selection.beyond:
-        return None
-    where = f"Placement {seen.hub.namespace}/{seen.name}"
-    return refuse(NO_CLUSTER_SELECTED, f"{where} selects no cluster{_placement_says(seen)}")
-
-
-def nothing_is_usable(_: Snapshot, selection: Selection) -> Verdict | None:
-    if selection.usable:
-        return None
-    return refuse(NO_CLUSTER_USABLE, f"no selected cluster is usable: {_told(selection.left_out)}")
-
-
-def name_is_taken(seen: Snapshot, selection: Selection) -> Verdict | None:
-    problems = [*_config_in_the_way(seen), *_clusters_in_the_way(seen, selection)]
-    return refuse(NAME_TAKEN, _some(problems, "; ")) if problems else None
-
-
-def _config_in_the_way(seen: Snapshot) -> Iterator[str]:
-    if taken(seen.config, seen.name, ""):
-        yield _in_the_way(MULTIKUEUE_CONFIG, seen.config, seen.name)
-
-
-def _clusters_in_the_way(seen: Snapshot, selection: Selection) -> Iterator[str]:
-    label = "" if seen.hub.shared else seen.name
-    for entry in selection.usable:
-        obj = seen.clusters.get(entry.name)
-        if taken(obj, label, entry.cluster):
-            yield _in_the_way(MULTIKUEUE_CLUSTER, obj, entry.name)
-        elif _claimed_elsewhere(seen, entry):
-            rival = seen.rivals[entry.name]
-            yield (
-                f"MultiKueueCluster {entry.name} is the name for cluster {rival.cluster} of Placement "
-                f"{rival.placement} as well: rename one of the Placements"
-            )
-
-
-def _claimed_elsewhere(seen: Snapshot, entry: Usable) -> bool:
-    return entry.name in seen.rivals and entry.name not in seen.clusters
-
-
-# Order matters: a rule may assume that those above it had no objection.
-RULES: Final = (
-    parameters_are_wrong,
-    placement_is_missing,
-    nothing_is_decided,
-    nothing_is_selected,
-    nothing_is_usable,
-    name_is_taken,
-)
-
-
-def what_is_wrong(check: Check) -> str:
-    """Return what keeps the parameters of a check of ours from naming a Placement; "" when nothing does."""
-    if check.placement:
-        return ""
-    if check.problem:
-        return f"the spec cannot be read: {check.problem}"
-    parameters = check.parameters
-    if parameters is None:
-        return "spec.parameters is missing"
-    if parameters.api_group != OCM_CLUSTER:
-        return f"spec.parameters.apiGroup is {parameters.api_group!r}"
-    if parameters.kind != PLACEMENT.kind:
-        return f"spec.parameters.kind is {parameters.kind!r}"
-    return "spec.parameters.name is empty"
-
-
-def refuse(reason: str, message: str) -> Verdict:
-    return Verdict("False", reason, message[:CONDITION_MESSAGE_MAX])
-
-
 # -- the objects
 
 
-def _generated(seen: Snapshot, selection: Selection, answer: Plan) -> Plan:
-    """List every usable cluster."""
+def _listed(seen: Snapshot, course: Course, answer: Plan) -> Plan:
+    """List every usable cluster, and after them those that leave and cannot go yet."""
     owners = owners_of(seen)
+    ordered = order(seen, course.usable, [one.name for one in course.removal.staying])
+    wanted = {entry.name: (entry.cluster, entry.source) for entry in course.usable}
+    mine = listed_now(seen).values()
+    for one in course.removal.staying:
+        found = seen.credentials.get(one.cluster) or seen.spare.get(one.cluster)
+        source = found if isinstance(found, Source) else None
+        if one.name in mine and (source or one.name in seen.clusters):
+            wanted[one.name] = one.cluster, source
     clusters = tuple(
-        WantedCluster(entry.name, entry.cluster, entry.source, owners | _others(seen, entry.name))
-        for entry in selection.usable
+        WantedCluster(name, cluster, source, owners | _others(seen, name))
+        for name, (cluster, source) in wanted.items()
     )
-    names = tuple(cluster.name for cluster in clusters)
-    config = WantedConfig(seen.name, names, owners)
-    return replace(answer, config=config, clusters=clusters + _needed_elsewhere(seen, names))
+    answer = replace(
+        answer,
+        config=WantedConfig(seen.name, ordered.names, owners) if ordered.names else None,
+        clusters=clusters + _needed_elsewhere(seen, wanted),
+        marks=answer.marks | ordered.marks,
+        recheck_after=soonest((answer.recheck_after, ordered.recheck_after)),
+    )
+    return _with_retained(seen, answer)
+
+
+def _with_retained(seen: Snapshot, answer: Plan) -> Plan:
+    """Keep MultiKueueClusters for a while that are listed no more: Kueue still clears up there."""
+    owners = owners_of(seen)
+    wanted = {cluster.name for cluster in answer.clusters}
+    kept, waits = [], []
+    for name, obj in seen.clusters.items():
+        left = seen.policy.retention - seen.ages.get(Mark("unlisted", name), 0.0)
+        if name not in wanted and left > 0 and obj.owned.applied and obj.placement == seen.name:
+            kept.append(WantedCluster(name, cluster_of(seen, obj), None, owners | _others(seen, name)))
+            waits.append(left)
+    return replace(
+        answer,
+        clusters=(*answer.clusters, *kept),
+        marks=answer.marks | {Mark("unlisted", cluster.name) for cluster in kept},
+        recheck_after=soonest((answer.recheck_after, *waits)),
+    )
 
 
 def _held(seen: Snapshot, answer: Plan) -> Plan:
@@ -242,59 +190,3 @@ def _own_claim(seen: Snapshot, name: str) -> dict[str, str]:
 
 def _others(seen: Snapshot, name: str) -> dict[str, str]:
     return dict(seen.others.get(name, {}))
-
-
-# -- the words
-
-
-def _cure(seen: Snapshot) -> str:
-    return (
-        f"set spec.parameters to apiGroup: {OCM_CLUSTER}, kind: {PLACEMENT.kind} "
-        f"and the name of a Placement in namespace {seen.hub.namespace}"
-    )
-
-
-def _in_the_way(kind: Kind, obj: KueueObject | None, name: str) -> str:
-    if obj and obj.ours:
-        pair = (f"Placement {obj.placement}", f"cluster {obj.cluster}")
-        told = ", ".join(part for part in pair if not part.endswith(" "))
-        return f"{kind.kind} {name} belongs to {told}: rename one of the Placements"
-    return (
-        f"{kind.kind} {name} was not made by placement-ac: delete it, or hand it over with "
-        f"kubectl annotate {kind.kind.lower()} {name} {ANNOTATION_ADOPT}=true"
-    )
-
-
-def _placement_says(seen: Snapshot) -> str:
-    """Quote the Placement's own conditions where they tell of trouble."""
-    conditions = seen.placement.conditions if seen.placement else ()
-    said = [f"{c.reason}: {c.message}".rstrip(": ") for c in conditions if (c.type, c.status) in _TROUBLE]
-    if seen.placement and seen.placement.problem:
-        said.append(f"it cannot be read: {seen.placement.problem}")
-    return f" ({'; '.join(said)})" if said else ""
-
-
-def _malformed(seen: Snapshot) -> str:
-    return "; ".join(
-        f"PlacementDecision {d.meta.namespace}/{d.meta.name} {d.problem}" for d in seen.decisions if d.problem
-    )
-
-
-def _who_is_missing(seen: Snapshot, selection: Selection) -> str:
-    parts = []
-    if selection.left_out:
-        parts.append(f"left out: {_told(selection.left_out)}")
-    if selection.beyond:
-        count, most = len(selection.beyond), seen.hub.clusters_max
-        parts.append(f"{count} beyond the {most} clusters that Kueue takes: {_some(selection.beyond)}")
-    return "; ".join(parts)[: CONDITION_MESSAGE_MAX - len(GENERATED) - 2]
-
-
-def _told(left_out: Mapping[str, str]) -> str:
-    return _some([f"{cluster} ({why})" for cluster, why in left_out.items()])
-
-
-def _some(names: Iterable[str], between: str = ", ") -> str:
-    names = list(names)
-    rest = len(names) - NAMES_SHOWN
-    return between.join(names[:NAMES_SHOWN]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,10 +1,13 @@
 """
 One key at a time: snapshot → plan → diff → act; errors become retries or the condition `ApplyFailed`.
 
-Nothing is decided before every watched kind has been listed once.
+Nothing is decided before every watched kind has been listed once. What a plan marks is
+remembered with its age, and what it wants to know of a cluster is asked beside the work.
 """
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import structlog
@@ -12,37 +15,67 @@ import structlog
 from placement_ac.act import Actor
 from placement_ac.diff import conditions, diff
 from placement_ac.errors import ApiError, Conflict, NotFound, Refused
+from placement_ac.events import Events
+from placement_ac.model import KueueObject
 from placement_ac.names import APPLY_FAILED
-from placement_ac.plan import plan, refuse
-from placement_ac.snapshot import Key, Plan, Snapshot
+from placement_ac.plan import plan
+from placement_ac.snapshot import Asked, Key, Mark, Plan, Snapshot
+from placement_ac.verdict import refuse
 from placement_ac.workqueue import Retry
 from placement_ac.world import World
 
 log = structlog.get_logger(__name__)
+
+Ask = Callable[[KueueObject], Awaitable[Asked]]
+"""Asks the cluster behind a MultiKueueCluster for its copies; raises nothing."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """What is remembered of one key; all of it may be lost at any time."""
+
+    since: dict[Mark, float] = field(default_factory=dict)
+    asked: dict[str, tuple[float, Asked]] = field(default_factory=dict)
+    """MultiKueueCluster → when it was asked, and what it said."""
+
+    def ages(self, now: float) -> dict[Mark, float]:
+        return {mark: now - since for mark, since in self.since.items()}
+
+    def heard(self, now: float) -> dict[str, Asked]:
+        return {name: replace(said, age=now - when) for name, (when, said) in self.asked.items()}
+
+    def keep(self, marks: Collection[Mark], listed: Collection[str], now: float) -> None:
+        self.since = {mark: self.since.get(mark, now) for mark in marks}
+        self.asked = {name: said for name, said in self.asked.items() if name in listed}
 
 
 class Reconciler:
     """Makes the hub what the world calls for, key by key.
 
     `clock` gives the time of day (UTC) for conditions, `ticks` seconds that only go forward.
-    `later(key, seconds)` is asked to bring a key back.
+    `later(key, seconds)` is asked to bring a key back; `ask` asks a cluster for its copies.
     """
 
     def __init__(
         self,
         world: World,
         actor: Actor,
+        events: Events,
         *,
+        ask: Ask,
         clock: Callable[[], datetime],
         ticks: Callable[[], float],
         later: Callable[[Key, float], None],
     ) -> None:
         self._world = world
         self._actor = actor
+        self._events = events
+        self._ask = ask
         self._clock = clock
         self._ticks = ticks
         self._later = later
-        self._pending: dict[Key, dict[str, float]] = {}
+        self._memory: dict[Key, Memory] = {}
+        self._asking: dict[tuple[Key, str], asyncio.Task[None]] = {}
 
     async def reconcile(self, key: Key) -> None:
         """Bring one key in order. Raises Retry when it has to be tried again."""
@@ -50,7 +83,8 @@ class Reconciler:
             return
         seen = self._snapshot(key)
         wanted = plan(seen)
-        self._remember(key, wanted)
+        self._remember(key, seen, wanted)
+        self._ask_for(key, seen, wanted)
         try:
             await self._actor.act(diff(seen, wanted))
         except Refused as refused:
@@ -59,19 +93,41 @@ class Reconciler:
         except ApiError as error:
             _log(key, error)
             raise Retry(error.retry_after) from None
+        await self._events.post(wanted.notices, seen.checks)
         if wanted.recheck_after is not None:
             self._later(key, wanted.recheck_after)
 
-    def _snapshot(self, key: Key) -> Snapshot:
-        now = self._ticks()
-        ages = {cluster: now - since for cluster, since in self._pending.get(key, {}).items()}
-        return self._world.snapshot(key, self._clock(), ages)
+    async def close(self) -> None:
+        """Ask nobody any more."""
+        tasks = list(self._asking.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _remember(self, key: Key, wanted: Plan) -> None:
-        known = self._pending.pop(key, {})
-        if wanted.pending:
-            now = self._ticks()
-            self._pending[key] = {cluster: known.get(cluster, now) for cluster in wanted.pending}
+    def _snapshot(self, key: Key) -> Snapshot:
+        memory, now = self._memory.get(key, Memory()), self._ticks()
+        return self._world.snapshot(key, self._clock(), memory.ages(now), memory.heard(now))
+
+    def _remember(self, key: Key, seen: Snapshot, wanted: Plan) -> None:
+        memory = self._memory.setdefault(key, Memory())
+        memory.keep(wanted.marks, seen.config.listed if seen.config else (), self._ticks())
+        if not memory.since and not memory.asked:
+            del self._memory[key]
+
+    def _ask_for(self, key: Key, seen: Snapshot, wanted: Plan) -> None:
+        for name in wanted.ask:
+            if (key, name) not in self._asking:
+                task = asyncio.get_running_loop().create_task(self._asked(key, name, seen.clusters.get(name)))
+                self._asking[key, name] = task
+
+    async def _asked(self, key: Key, name: str, cluster: KueueObject | None) -> None:
+        began = self._ticks()
+        said = await self._ask(cluster) if cluster else Asked({}, "its MultiKueueCluster is not there")
+        if said.problem:
+            log.warning("a cluster cannot be asked for its copies", cluster=name, error=said.problem)
+        self._memory.setdefault(key, Memory()).asked[name] = began, said
+        del self._asking[key, name]
+        self._later(key, 0.0)
 
     async def _tell(self, seen: Snapshot, wanted: Plan, refused: Refused) -> None:
         """Say on the checks that the API server refused a write; if it refuses that too, in the log."""

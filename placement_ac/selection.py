@@ -1,5 +1,5 @@
 """
-Sort a Placement's clusters into usable, left out and beyond the cap.
+Sort a Placement's clusters into usable and left out, in its order.
 
 Pure. A removal that OCM has not settled yet, or that comes from credentials
 that have only just vanished, waits `SETTLE_SECONDS`; one among several decisions
@@ -7,7 +7,7 @@ waits `REGROUP_SECONDS` all the same; an addition does not.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -20,19 +20,23 @@ from placement_ac.names import (
     REGROUP_SECONDS,
     SETTLE_SECONDS,
 )
-from placement_ac.rank import rank
-from placement_ac.snapshot import Snapshot, Source, Unusable
+from placement_ac.rank import Ranked, rank
+from placement_ac.snapshot import Mark, Snapshot, Source, Unusable
 
 _DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
 @dataclass(frozen=True, slots=True)
 class Usable:
-    """A cluster that is listed: its MultiKueueCluster, and the way in (None: the one that it has)."""
+    """A cluster that is listed: its MultiKueueCluster, and the way in (None: the one that it has).
+
+    `rank` is None for one that only stays where it is.
+    """
 
     cluster: str
     name: str
     source: Source | None
+    rank: Ranked | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,45 +48,45 @@ class Selection:
     usable: tuple[Usable, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Cluster (or where it should stand) → why it is not in."""
-    beyond: tuple[str, ...] = ()
-    """Usable, but after the last seat."""
-    pending: tuple[str, ...] = ()
+    marks: frozenset[Mark] = frozenset()
     """Listed clusters that would go without OCM having settled it, whether they still wait or no more."""
     recheck_after: float | None = None
-    """Seconds until the first of `pending` has waited long enough; None: none waits for time."""
+    """Seconds until the first of them has waited long enough; None: none waits for time."""
 
 
 def select(seen: Snapshot) -> Selection:
-    """Return what the decisions in `seen` come to, in the Placement's order."""
-    listed = _listed_now(seen)
+    """Return what the decisions in `seen` come to: those that only stay for now come last."""
+    listed = listed_now(seen)
     usable: list[Usable] = []
     left_out = _entries_without_name(seen)
     pending: dict[str, float] = {}
     for entry in rank(seen.decisions, _prioritizers(seen), seen.scores, seen.now):
-        found = _usable(seen, entry.cluster)
+        found = _usable(seen, entry)
         if isinstance(found, Usable):
             usable.append(found)
             continue
         if entry.cluster in listed:
             pending[entry.cluster] = SETTLE_SECONDS
         if entry.cluster in listed and _waits(seen, entry.cluster, SETTLE_SECONDS):
-            usable.append(_as_it_is(entry.cluster, listed))
+            usable.append(Usable(entry.cluster, listed[entry.cluster], None, entry))
         else:
             left_out[entry.cluster] = found.why
     seconds = _seconds_to_wait(seen)
     missing = _missing(listed, usable, left_out) if seconds else []
-    staying = [_as_it_is(cluster, listed) for cluster in missing if _waits(seen, cluster, seconds)]
+    staying = [Usable(name, listed[name], None) for name in missing if _waits(seen, name, seconds)]
     pending |= dict.fromkeys(missing, seconds)
-    ordered = _unless_only_reordered(usable + staying, listed) if staying else usable
-    seated, beyond = _seats(ordered, set(listed) if staying else set(), seen.hub.clusters_max)
     return Selection(
         decided=bool(staying) or is_decided(seen.placement, seen.decisions),
-        usable=seated,
+        usable=(*usable, *staying),
         left_out=left_out,
-        beyond=beyond,
-        pending=tuple(pending),
-        recheck_after=_recheck(seen, pending),
+        marks=frozenset(Mark("pending", cluster) for cluster in pending),
+        recheck_after=soonest(_left(seen, pending)),
     )
+
+
+def soonest(waits: Iterable[float | None]) -> float | None:
+    """Return the first of several waits; None when nothing waits for time."""
+    return min((seconds for seconds in waits if seconds is not None), default=None)
 
 
 def is_decided(placement: Placement | None, decisions: tuple[Decision, ...]) -> bool:
@@ -126,31 +130,20 @@ def _prioritizers(seen: Snapshot) -> tuple[AddOnPrioritizer, ...]:
     return seen.placement.prioritizers if seen.placement else ()
 
 
-def _listed_now(seen: Snapshot) -> dict[str, KueueObject]:
-    """Return the clusters that our config lists now, each with its MultiKueueCluster, in its order."""
+def listed_now(seen: Snapshot) -> dict[str, str]:
+    """Return the clusters that our config lists now, each with its MultiKueueCluster's name, in its order."""
     if seen.config is None or not seen.config.ours:
         return {}
-    objects = (seen.clusters.get(name) for name in seen.config.listed)
+    found = {name: seen.clusters.get(name) for name in seen.config.listed}
     return {
-        cluster_of(seen, obj): obj
-        for obj in objects
-        if obj and obj.ours and obj.placement in ("", seen.name)  # a label that was taken off is put back
+        cluster_of(seen, obj) if obj else seen.hub.cluster_of(seen.name, name): name
+        for name, obj in found.items()
+        # A label that was taken off is put back, and so is an object that somebody deleted.
+        if (obj.ours and obj.placement in ("", seen.name) if obj else seen.hub.is_for(seen.name, name))
     }
 
 
-def _as_it_is(cluster: str, listed: Mapping[str, KueueObject]) -> Usable:
-    return Usable(cluster, listed[cluster].meta.name, None)
-
-
-def _unless_only_reordered(usable: list[Usable], listed: Mapping[str, KueueObject]) -> list[Usable]:
-    """Keep the order that Kueue sees while nothing is added: a reorder makes it look at every Workload."""
-    by_cluster = {entry.cluster: entry for entry in usable}
-    return [by_cluster[cluster] for cluster in listed] if by_cluster.keys() == listed.keys() else usable
-
-
-def _missing(
-    listed: Mapping[str, KueueObject], usable: list[Usable], left_out: Mapping[str, str]
-) -> list[str]:
+def _missing(listed: Mapping[str, str], usable: list[Usable], left_out: Mapping[str, str]) -> list[str]:
     known = {entry.cluster for entry in usable} | set(left_out)
     return [cluster for cluster in listed if cluster not in known]
 
@@ -182,32 +175,22 @@ def _is_new(placement: Placement, now: datetime) -> bool:
 def _waits(seen: Snapshot, cluster: str, seconds: float) -> bool:
     """Whether a cluster that would go stays for now; a decision that cannot be read takes nothing away."""
     unreadable = any(decision.problem for decision in seen.decisions)
-    return unreadable or seen.pending_for.get(cluster, 0.0) < seconds
+    return unreadable or seen.ages.get(Mark("pending", cluster), 0.0) < seconds
 
 
-def _recheck(seen: Snapshot, pending: Mapping[str, float]) -> float | None:
-    left = [seconds - seen.pending_for.get(cluster, 0.0) for cluster, seconds in pending.items()]
-    return min((seconds for seconds in left if seconds > 0), default=None)
+def _left(seen: Snapshot, pending: Mapping[str, float]) -> Iterable[float]:
+    for cluster, seconds in pending.items():
+        left = seconds - seen.ages.get(Mark("pending", cluster), 0.0)
+        if left > 0:
+            yield left
 
 
-def _seats(usable: list[Usable], first: set[str], most: int) -> tuple[tuple[Usable, ...], tuple[str, ...]]:
-    """Give the seats away in order, but to those in `first` before all others."""
-    if len(usable) <= most:
-        return tuple(usable), ()
-    by_right = sorted(usable, key=lambda entry: entry.cluster not in first)
-    seated = {entry.cluster for entry in by_right[:most]}
-    return (
-        tuple(entry for entry in usable if entry.cluster in seated),
-        tuple(entry.cluster for entry in usable if entry.cluster not in seated),
-    )
-
-
-def _usable(seen: Snapshot, cluster: str) -> Usable | Unusable:
-    name = seen.hub.cluster_object(seen.name, cluster)
-    if problem := _name_problem(cluster, name):
+def _usable(seen: Snapshot, entry: Ranked) -> Usable | Unusable:
+    name = seen.hub.cluster_object(seen.name, entry.cluster)
+    if problem := _name_problem(entry.cluster, name):
         return Unusable(problem)
-    found = seen.credentials.get(cluster, Unusable("no credentials"))
-    return Usable(cluster, name, found) if isinstance(found, Source) else found
+    found = seen.credentials.get(entry.cluster, Unusable("no credentials"))
+    return Usable(entry.cluster, name, found, entry) if isinstance(found, Source) else found
 
 
 def _name_problem(cluster: str, name: str) -> str:

@@ -11,15 +11,20 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 
 from placement_ac.errors import PlacementAcError
-from placement_ac.names import PER_PLACEMENT, SHARED, WAYS, Way
+from placement_ac.names import DRAIN, PER_PLACEMENT, SHARED, WAYS, Removal, Way
 
 PREFIX: Final = "PLACEMENT_AC_"
 _OF_A_SERVICE: Final = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT|PORT_\d+_.*)")
 """Kubernetes: the variables that it puts into every Pod for a Service that is called placement-ac…"""
 _NAMESPACE: Final = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 
+
+_UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_PART: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
+_DURATION: Final = re.compile(rf"({_PART.pattern})+")
 
 _WORDS: Final = {
     "string_pattern_mismatch": "a namespace has lower-case letters, digits and '-', at most 63",
@@ -30,8 +35,29 @@ class BadSettings(PlacementAcError):
     """A setting is unknown or has an impossible value; the message names it and says what is possible."""
 
 
+def _seconds(value: object) -> object:
+    """Read a duration as Go writes it (`90s`, `1m30s`, `5m`); a bare number is of seconds."""
+    if not isinstance(value, str):
+        return value
+    if _DURATION.fullmatch(value):
+        return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(value))
+    try:
+        return float(value)
+    except ValueError:
+        raise PydanticCustomError("duration", "a duration is like 90s, 5m or 1h30m") from None
+
+
+def _as_written(value: object) -> object:
+    """Take `immediate` for Immediate."""
+    return value.capitalize() if isinstance(value, str) else value
+
+
 def _split(value: object) -> object:
     return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+
+
+Seconds = Annotated[float, BeforeValidator(_seconds), Field(ge=0, allow_inf_nan=False)]
+"""A duration. Unit: seconds."""
 
 
 class Settings(BaseModel):
@@ -57,6 +83,45 @@ class Settings(BaseModel):
     )
     credentials: Annotated[tuple[Way, ...], BeforeValidator(_split)] = Field(
         WAYS, min_length=1, description="Where credentials are looked for, in this order, comma-separated."
+    )
+    removal_policy: Annotated[Removal, BeforeValidator(_as_written)] = Field(
+        DRAIN,
+        description="What becomes of the jobs on a cluster that leaves: waited for, or sent back.",
+    )
+    drain_deadline: Seconds | None = Field(
+        None, description="How long such jobs are waited for before they are sent back.  [default: for ever]"
+    )
+    waiting_grace: Seconds = Field(
+        60.0, description="How long jobs that only wait on such a cluster may still be placed there."
+    )
+    cluster_retention: Seconds = Field(
+        60.0, description="How long a MultiKueueCluster stays after it was unlisted, while Kueue clears up."
+    )
+    mass_loss_share: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="More than this share of at least 4 clusters (or all) lost at once is held for a while.",
+    )
+    mass_loss_grace: Seconds = Field(300.0, description="How long such a loss is held; 0: not at all.")
+    reorder_margin: int = Field(
+        10, ge=0, description="By how much a score must be better to change the order of clusters alone."
+    )
+    reorder_interval: Seconds = Field(60.0, description="How often the order alone is changed at most.")
+    retry_waiting_after: Seconds | None = Field(
+        None,
+        description="After this long with quota but no usable cluster a job is sent back.  [default: never]",
+    )
+    requeue_after: Seconds = Field(60.0, description="How long such a job waits before it tries again.")
+    dispatcher: bool = Field(
+        False, description="Nominate the clusters for each job: Kueue must name us in dispatcherName."
+    )
+    step_size: int = Field(3, ge=1, le=20, description="Clusters that the dispatcher nominates in a round.")
+    round_timeout: Seconds = Field(300.0, description="After this long the next round begins.")
+    worker_timeout: Seconds = Field(5.0, gt=0, description="How long a worker may take to tell its copies.")
+    access_providers: Path | None = Field(
+        None,
+        description="The access providers of ClusterProfiles, as in Kueue's configuration (JSON or YAML).",
     )
     log_format: Literal["text", "json"] = Field("text", description="Log lines for people or programs.")
     log_level: Literal["debug", "info", "warning", "error"] = Field(

@@ -7,10 +7,10 @@ No logic beyond reading what is there; no I/O, no clock.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from placement_ac.model import Check, Decision, KueueObject, Placement
-from placement_ac.names import CLUSTERS_MAX, PER_PLACEMENT, SHARED
+from placement_ac.model import Check, Decision, KueueObject, Placement, Workload
+from placement_ac.names import CLUSTERS_MAX, DRAIN, PER_PLACEMENT, SHARED, Removal
 from placement_ac.rank import ScoreTable
 
 
@@ -62,10 +62,71 @@ class HubFacts:
         """Return the cluster that a Placement's MultiKueueCluster is for: the inverse of `cluster_object`."""
         return name if self.shared else name.removeprefix(f"{placement}-")
 
+    def is_for(self, placement: str, name: str) -> bool:
+        """Whether a MultiKueueCluster of that name may be one of the Placement's."""
+        return self.shared or name.startswith(f"{placement}-")
+
     @property
     def shared(self) -> bool:
         """Whether one MultiKueueCluster serves all Placements."""
         return self.naming == SHARED
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What an admin may choose of how clusters leave, in which order they stand, and who is told. Seconds."""
+
+    removal: Removal = DRAIN
+    drain_deadline: float | None = None
+    waiting_grace: float = 60.0
+    retention: float = 60.0
+    loss_share: float = 0.5
+    loss_grace: float = 300.0
+    reorder_margin: int = 10
+    reorder_interval: float = 60.0
+    retry_after: float | None = None
+    requeue_after: int = 60
+    dispatcher: bool = False
+    step_size: int = 3
+    round_timeout: float = 300.0
+
+
+class Mark(NamedTuple):
+    """Something whose age counts: a plan names it while it lasts, the next snapshot tells its age."""
+
+    what: Literal[
+        "pending",  # a listed cluster that would go, without OCM having settled it
+        "loss",  # too many clusters at once would go
+        "generation",  # of the Placement, as uid/generation
+        "edited",  # the Placement was changed
+        "leaving",  # a cluster that goes
+        "closed",  # a cluster for which the gate is closed
+        "aired",  # a cluster for which the gate was closed for too long
+        "quiet",  # a cluster where nothing runs and nothing waits
+        "sent",  # a Workload that was sent back from a cluster, as uid/cluster
+        "healed",  # a Workload (its uid) that is Ready as a copy of it was found
+        "left",  # a cluster that was unlisted just now
+        "unlisted",  # a MultiKueueCluster that is listed no more
+        "ordered",  # the order of the list
+        "stuck",  # a Workload (its uid) with quota and no cluster that could take it
+        "round",  # a Workload's nominations, as uid/count
+    ]
+    of: str = ""
+
+
+Ages = Mapping[Mark, float]
+"""Seconds since each mark was first made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a worker said of the copies of this hub's Workloads; `problem`: why it could not be asked."""
+
+    copies: Mapping[tuple[str, str], bool]
+    """(namespace, name) → whether it holds quota there."""
+    problem: str = ""
+    age: float = 0.0
+    """Seconds since the question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +155,8 @@ class Snapshot:
     decisions: tuple[Decision, ...] = ()
     scores: ScoreTable = field(default_factory=dict)
     credentials: Credentials = field(default_factory=dict)
+    spare: Credentials = field(default_factory=dict)
+    """The same for clusters that are listed though not selected."""
     config: KueueObject | None = None
     """The MultiKueueConfig of that name, whoever made it."""
     clusters: Mapping[str, KueueObject] = field(default_factory=dict)
@@ -105,8 +168,16 @@ class Snapshot:
     give it; only when shared."""
     listed_elsewhere: frozenset[str] = frozenset()
     """MultiKueueClusters that other MultiKueueConfigs of ours list: Kueue would never get over their loss."""
-    pending_for: Mapping[str, float] = field(default_factory=dict)
-    """Cluster → seconds since it was first seen to go without OCM having settled it."""
+    policy: Policy = field(default_factory=Policy)
+    ages: Ages = field(default_factory=dict)
+    workloads: tuple[Workload, ...] = ()
+    """Unfinished Workloads that carry one of `checks` or `users`."""
+    gone: frozenset[str] = frozenset()
+    """Clusters whose ManagedCluster is not there (any more)."""
+    unreachable: frozenset[str] = frozenset()
+    """Clusters that OCM has lost sight of."""
+    asked: Mapping[str, Asked] = field(default_factory=dict)
+    """MultiKueueCluster name → what the cluster said when it was last asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +209,34 @@ class WantedConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class Reply:
+    """The state that an entry of a Workload's `status.admissionChecks` gets."""
+
+    workload: Workload
+    check: str
+    state: Literal["Pending", "Ready", "Retry"]
+    message: str
+    requeue_after: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Nomination:
+    """The clusters on which a Workload may wait, as our dispatcher chooses them."""
+
+    workload: Workload
+    clusters: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """An event to be posted on the checks."""
+
+    reason: str
+    message: str
+    warning: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What one Placement calls for."""
 
@@ -145,7 +244,12 @@ class Plan:
     """AdmissionCheck name → its verdict."""
     config: WantedConfig | None = None
     clusters: tuple[WantedCluster, ...] = ()
-    pending: tuple[str, ...] = ()
-    """Listed clusters that go, or would, without OCM having settled it: the next snapshot tells their age."""
+    replies: tuple[Reply, ...] = ()
+    nominations: tuple[Nomination, ...] = ()
+    ask: tuple[str, ...] = ()
+    """MultiKueueClusters whose clusters are to be asked for the copies that they hold."""
+    notices: tuple[Notice, ...] = ()
+    marks: frozenset[Mark] = frozenset()
+    """What lasts: the next snapshot tells the age of each."""
     recheck_after: float | None = None
     """Seconds after which the answer may change although nothing happens; None: it will not."""

@@ -31,7 +31,17 @@ from placement_ac.names import (
     Kind,
     Way,
 )
-from placement_ac.snapshot import HubFacts, Key, Pair, Snapshot, Source, Unusable
+from placement_ac.snapshot import (
+    Ages,
+    Asked,
+    HubFacts,
+    Key,
+    Pair,
+    Policy,
+    Snapshot,
+    Source,
+    Unusable,
+)
 from placement_ac.wire import Raw
 
 _PARSERS: Final[Mapping[Kind, Callable[[Raw], Any]]] = {
@@ -69,8 +79,10 @@ class World:
         *,
         kueue_namespace: str = "kueue-system",
         ways: Sequence[Way] = WAYS,
+        policy: Policy | None = None,
     ) -> None:
         self.hub = hub or HubFacts()
+        self._policy = policy or Policy()
         self._kueue_namespace = kueue_namespace
         self._ways = tuple(ways)
         self._listed: dict[Kind, str] = {}
@@ -262,26 +274,30 @@ class World:
             or (config is not None and config.ours)
         )
 
-    def snapshot(self, key: Key, now: datetime, pending_for: Mapping[str, float]) -> Snapshot:
-        """Return all that `key` depends on."""
+    def snapshot(
+        self, key: Key, now: datetime, ages: Ages, asked: Mapping[str, Asked] | None = None
+    ) -> Snapshot:
+        """Return all that `key` depends on; `ages` and `asked` are what the caller remembers of it."""
         if key.kind == "check":
             check = self._checks.things.get(("", key.name))
             bad = (check,) if check and check.ours and not check.placement else ()
             return Snapshot(name="", now=now, hub=self.hub, checks=bad)
-        return self._snapshot(key.name, now, pending_for)
+        return self._snapshot(key.name, now, ages, asked or {})
 
-    def _snapshot(self, name: str, now: datetime, pending_for: Mapping[str, float]) -> Snapshot:
+    def _snapshot(self, name: str, now: datetime, ages: Ages, asked: Mapping[str, Asked]) -> Snapshot:
         placement = self._placements.things.get((self.hub.namespace, name))
         decisions = tuple(self._decisions.by("placement", name))
         config = self._configs.things.get(("", name))
         credentials = {cluster: self._way_into(cluster) for cluster in self._selected(name)}
         clusters = self._objects(name, credentials, config)
+        listed = self._clusters_listed(name, config, clusters)
+        checks, users = self._checks.by("placement", name), self._checks.by("config", name)
         return Snapshot(
             name=name,
             now=now,
             hub=self.hub,
-            checks=tuple(self._checks.by("placement", name)),
-            users=tuple(self._checks.by("config", name)),
+            checks=tuple(checks),
+            users=tuple(users),
             holders=self._holders(config, clusters.values(), name),
             placement=placement,
             decisions=decisions,
@@ -292,8 +308,34 @@ class World:
             rivals=self._rivals(name, credentials),
             others=self._others(name, {*clusters, *credentials}),
             listed_elsewhere=frozenset(n for n in clusters if self._listers(n) - {name}),
-            pending_for=pending_for,
+            spare={c: self._way_into(c) for c in listed if c not in credentials},
+            policy=self._policy,
+            ages=ages,
+            workloads=self._workloads_of(checks, users),
+            gone=frozenset(c for c in listed if self._is_gone(c)),
+            unreachable=frozenset(c for c in listed if self._is_unreachable(c)),
+            asked=asked,
         )
+
+    def _clusters_listed(
+        self, name: str, config: model.KueueObject | None, clusters: Mapping[str, model.KueueObject]
+    ) -> list[str]:
+        names = config.listed if config and config.ours else ()
+        objects = ((obj_name, clusters.get(obj_name)) for obj_name in names)
+        return [(obj.cluster if obj else "") or self.hub.cluster_of(name, n) for n, obj in objects]
+
+    def _workloads_of(self, *checks: Iterable[model.Check]) -> tuple[model.Workload, ...]:
+        names = {check.meta.name for part in checks for check in part}
+        found = {w.meta.id: w for check in names for w in self._workloads.by("check", check)}
+        return tuple(found[id_] for id_ in sorted(found))
+
+    def _is_gone(self, cluster: str) -> bool:
+        """Whether the hub has ManagedClusters, but not this one."""
+        return bool(self._listed.get(MANAGED_CLUSTER)) and ("", cluster) not in self._managed.things
+
+    def _is_unreachable(self, cluster: str) -> bool:
+        managed = self._managed.things.get(("", cluster))
+        return managed is not None and managed.unreachable
 
     def _selected(self, placement: str) -> list[str]:
         return list(

@@ -7,6 +7,7 @@ The uid of an object is `Kind/name` unless told, so that owners can be named by 
 import base64
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,7 +15,7 @@ from placement_ac import names
 from placement_ac.diff import Phase, diff
 from placement_ac.names import Kind, Way
 from placement_ac.plan import plan
-from placement_ac.snapshot import HubFacts, Key, Plan, Snapshot, Verdict
+from placement_ac.snapshot import Asked, HubFacts, Key, Mark, Plan, Policy, Snapshot, Verdict
 from placement_ac.world import World
 
 Raw = dict[str, Any]
@@ -215,7 +216,9 @@ def managed(labels: Iterable[str], uids: Iterable[str]) -> list[Raw]:
     fields: Raw = {"f:labels": {f"f:{label}": {} for label in labels}}
     if owned := {"k:" + json.dumps({"uid": uid}, separators=(",", ":")): {} for uid in uids}:
         fields["f:ownerReferences"] = owned
-    entry = {"manager": "placement-ac", "operation": "Apply", "fieldsV1": {"f:metadata": fields}}
+    spec = {"f:clusters": {}}
+    written = {"f:metadata": fields, "f:spec": spec}
+    entry = {"manager": "placement-ac", "operation": "Apply", "fieldsV1": written}
     return [{"manager": "someone", "operation": "Update", "fieldsV1": {}}, entry]
 
 
@@ -253,22 +256,39 @@ def made(*clusters: str, of: str = "p", owners: Sequence[str] = ("check",)) -> l
 # -- a world of them
 
 
+AT_ONCE = Policy(retention=0.0, loss_grace=0.0, reorder_margin=0, reorder_interval=0.0)
+"""Nothing is kept for a while: most tests are about what comes in the end."""
+
+
 def world(
-    *objects: Raw | Iterable[Raw], hub: HubFacts | None = None, ways: Sequence[Way] = names.WAYS
+    *objects: Raw | Iterable[Raw],
+    hub: HubFacts | None = None,
+    ways: Sequence[Way] = names.WAYS,
+    policy: Policy = AT_ONCE,
 ) -> World:
     """A complete world that holds these objects (and lists of objects)."""
-    seen = World(hub, ways=ways)
+    seen = World(hub, ways=ways, policy=policy)
     raws = [raw for part in objects for raw in ([part] if isinstance(part, dict) else part)]
     for kind in names.WATCHED_KINDS:
         seen.replace(kind, [raw for raw in raws if kind_of(raw) == kind], "1")
     return seen
 
 
-def snapshot(seen: World, name: str = "p", ages: Mapping[str, float] | None = None) -> Snapshot:
-    return seen.snapshot(Key("placement", name), NOW, ages or {})
+AnyAges = Mapping[Any, float]
+"""Ages of marks; a plain name is a cluster that would go without OCM having settled it."""
 
 
-def planned(*objects: Any, of: str = "p", ages: Mapping[str, float] | None = None, **rest: Any) -> Plan:
+def snapshot(seen: World, name: str = "p", ages: AnyAges | None = None, **asked: Asked) -> Snapshot:
+    marks = {k if isinstance(k, Mark) else Mark("pending", k): age for k, age in (ages or {}).items()}
+    return seen.snapshot(Key("placement", name), NOW, marks, asked)
+
+
+def unmarked(answer: Plan) -> Plan:
+    """A plan without what it remembers."""
+    return replace(answer, marks=frozenset())
+
+
+def planned(*objects: Any, of: str = "p", ages: AnyAges | None = None, **rest: Any) -> Plan:
     """What the Placement `of` calls for in a world of these objects."""
     return plan(snapshot(world(*objects, **rest), of, ages))
 
@@ -283,9 +303,7 @@ def listed(*objects: Any, **rest: Any) -> list[str] | None:
     return list(config.clusters) if config else None
 
 
-def phases(
-    *objects: Any, of: str = "p", ages: Mapping[str, float] | None = None, **rest: Any
-) -> tuple[Phase, ...]:
+def phases(*objects: Any, of: str = "p", ages: AnyAges | None = None, **rest: Any) -> tuple[Phase, ...]:
     """What is still to be done for the Placement `of` in a world of these objects."""
     seen = snapshot(world(*objects, **rest), of, ages)
     return diff(seen, plan(seen))

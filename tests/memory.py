@@ -14,9 +14,9 @@ from placement_ac import names
 from placement_ac.diff import Action, Apply, Delete, SetCondition, diff
 from placement_ac.names import Kind
 from placement_ac.plan import plan
-from placement_ac.snapshot import HubFacts, Key
+from placement_ac.snapshot import HubFacts, Key, Mark
 from placement_ac.world import World
-from tests.builders import NOW, Raw, kind_of, managed
+from tests.builders import AT_ONCE, NOW, Raw, kind_of, managed
 
 Id = tuple[Kind, str, str]
 
@@ -41,7 +41,7 @@ class MemoryHub:
 
     def world(self) -> World:
         """What a controller sees that starts now."""
-        world = World(self.facts)
+        world = World(self.facts, policy=AT_ONCE)
         for kind in names.WATCHED_KINDS:
             items = [raw for (of, _, _), raw in self.objects.items() if of == kind]
             world.replace(kind, copy.deepcopy(items), str(self.version))
@@ -55,8 +55,10 @@ class MemoryHub:
             found = self.objects.get((action.kind, "", action.name))
             if found and found["metadata"]["uid"] == action.uid:
                 del self.objects[action.kind, "", action.name]
-        else:
+        elif isinstance(action, SetCondition):
             self._set(action)
+        else:
+            raise NotImplementedError(type(action))
 
     def collect(self) -> None:
         """Delete what has owners of which none is there, as Kubernetes does."""
@@ -119,19 +121,19 @@ LATE = 3600.0
 MOST_WRITES = 200
 
 
-class EverLate(Mapping[str, float]):
+class EverLate(Mapping[Mark, float]):
     """Ages of whatever is pending, when every wait is over."""
 
-    def __getitem__(self, _: str) -> float:
+    def __getitem__(self, _: Mark) -> float:
         return LATE
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[Mark]:
         return iter(())
 
     def __len__(self) -> int:
         return 0
 
-    def get(self, _: str, default: Any = None) -> float:
+    def get(self, _: Mark, default: Any = None) -> float:
         return LATE
 
 

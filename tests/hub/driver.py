@@ -236,7 +236,9 @@ class Controllers:
         self._stack.close()
 
     def __call__(self, **settings: Any) -> ControllerThread:
-        return ControllerThread(kubeconfig=self.kubeconfig, **settings)
+        """A controller that keeps nothing for a while, unless told: most tests are about the end."""
+        at_once = {"cluster_retention": 0, "mass_loss_grace": 0, "reorder_margin": 0, "reorder_interval": 0}
+        return ControllerThread(kubeconfig=self.kubeconfig, **at_once | settings)
 
     def start(self, **settings: Any) -> ControllerThread:
         return self._stack.enter_context(self(**settings))

@@ -20,14 +20,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement_ac.act import Actor
+from placement_ac.events import Events
 from placement_ac.hub import Hub
 from placement_ac.kube import Client, Object
 from placement_ac.login import Login
-from placement_ac.names import WATCHED_KINDS, Kind
+from placement_ac.model import KueueObject
+from placement_ac.names import ADMISSION_CHECK, WATCHED_KINDS, Kind
 from placement_ac.reconcile import Reconciler
-from placement_ac.snapshot import HubFacts, Key
+from placement_ac.snapshot import Asked, HubFacts, Key
 from placement_ac.workqueue import Retry
 from placement_ac.world import World
+from tests.builders import AT_ONCE
 from tests.hub.driver import CORE, NS, OCM, PARAMETERS, Driver
 from tests.shared import published_crds
 
@@ -65,17 +68,25 @@ class Controller:
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self.world = World(HubFacts())
+        self.world = World(HubFacts(), policy=AT_ONCE)
         self.now = 0.0
         self.due: set[Key] = set()
         self.later: set[Key] = set()
         self.reconciler = Reconciler(
             self.world,
             Actor(client, RESOURCES, self._wrote),
-            clock=lambda: datetime(2026, 1, 1, tzinfo=UTC),
+            Events(client, RESOURCES[ADMISSION_CHECK], self._clock),
+            ask=self._nobody_answers,
+            clock=self._clock,
             ticks=lambda: self.now,
             later=lambda key, _: self.later.add(key),
         )
+
+    def _clock(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    async def _nobody_answers(self, cluster: KueueObject) -> Asked:
+        return Asked({}, f"nobody answers for {cluster.meta.name}")
 
     def _wrote(self, kind: Kind, obj: Object, gone: bool) -> None:
         self.due |= (self.world.remove if gone else self.world.put)(kind, obj)

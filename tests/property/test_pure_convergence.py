@@ -17,6 +17,7 @@ from placement_ac.names import Kind
 from placement_ac.snapshot import HubFacts, Key, Snapshot
 from placement_ac.world import World
 from tests.builders import (
+    AT_ONCE,
     NOW,
     Raw,
     check,
@@ -231,7 +232,7 @@ def tell_all(world: World, events: Iterable[Event]) -> None:
 @given(histories())
 def test_the_order_of_events_does_not_matter(history: tuple[MemoryHub, list[Event]]) -> None:
     hub, events = history
-    world = World(hub.facts)
+    world = World(hub.facts, policy=AT_ONCE)
     tell_all(world, events)
     straight = hub.world()
     assert world.keys() == straight.keys()

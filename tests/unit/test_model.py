@@ -298,7 +298,7 @@ def test_what_we_applied_is_told_from_what_others_did() -> None:
         "a",
         {"AdmissionCheck/one": "one"},
     )
-    assert seen.owned == Owned(True, frozenset(labels_of("p", "a")), frozenset({"AdmissionCheck/one"}))
+    assert seen.owned == Owned(True, frozenset(labels_of("p", "a")), frozenset({"AdmissionCheck/one"}), True)
 
 
 @pytest.mark.parametrize(

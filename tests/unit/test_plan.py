@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from placement_ac.names import CONDITION_MESSAGE_MAX, REASONS
-from placement_ac.plan import plan, refuse
+from placement_ac.plan import plan
 from placement_ac.snapshot import HubFacts, Key, Plan, Source, Verdict, WantedCluster, WantedConfig
+from placement_ac.verdict import refuse
 from tests.builders import (
     GENERATED,
     NOW,
@@ -28,6 +29,7 @@ from tests.builders import (
     secret,
     secrets,
     undecided,
+    unmarked,
     unreadable,
     verdict,
     world,
@@ -57,7 +59,7 @@ def wanted(cluster: str, secret: str | None = "", owners: dict[str, str] = CHECK
 
 
 def test_every_selected_cluster_with_credentials_is_generated() -> None:
-    assert planned(check(), placement(), decision("b", "a"), secrets("a", "b")) == Plan(
+    assert unmarked(planned(check(), placement(), decision("b", "a"), secrets("a", "b"))) == Plan(
         verdicts={"check": yes("Active")},
         config=WantedConfig("p", ("p-a", "p-b"), CHECK),
         clusters=(wanted("a"), wanted("b")),
@@ -313,7 +315,7 @@ def test_of_two_new_pairs_that_make_one_name_the_first_in_the_alphabet_gets_it()
     ]
     assert verdict(*objects, check="two", of="a") == yes("Active")
     refused = planned(*objects, of="a-b")
-    assert refused == Plan(
+    assert unmarked(refused) == Plan(
         verdicts={
             "one": no(
                 "NameTaken",
@@ -392,7 +394,7 @@ def test_owners_follow_the_checks_though_the_objects_stay() -> None:
 def test_all_checks_of_a_placement_share_its_objects_and_its_verdict() -> None:
     answer = planned(check("one"), check("two"), multikueue_check(), placement(), decision("a"), secrets("a"))
     owners = {f"AdmissionCheck/{name}": name for name in ("one", "two", "mk")}
-    assert answer == Plan(
+    assert unmarked(answer) == Plan(
         verdicts={"one": yes("Active"), "two": yes("Active")},
         config=WantedConfig("p", ("p-a",), owners),
         clusters=(wanted("a", owners=owners),),

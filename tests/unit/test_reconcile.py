@@ -11,16 +11,18 @@ import pytest
 
 from placement_ac.act import Actor, merge_patch
 from placement_ac.diff import diff
+from placement_ac.events import Events
 from placement_ac.hub import Hub
 from placement_ac.kube import Client
 from placement_ac.login import Login
-from placement_ac.names import MULTIKUEUE_CONFIG, WATCHED_KINDS, Kind
+from placement_ac.model import KueueObject
+from placement_ac.names import ADMISSION_CHECK, MULTIKUEUE_CONFIG, WATCHED_KINDS, Kind
 from placement_ac.plan import plan
 from placement_ac.reconcile import Reconciler
-from placement_ac.snapshot import Key
+from placement_ac.snapshot import Asked, Key
 from placement_ac.workqueue import Retry
 from placement_ac.world import World
-from tests.builders import GENERATED
+from tests.builders import AT_ONCE, GENERATED
 from tests.hub.driver import Driver
 
 P = Key("placement", "p")
@@ -35,16 +37,21 @@ class Rig:
     resources: Any
     ticks: float = 0.0
     later: list[tuple[Key, float]] = field(default_factory=list)
-    world: World = field(default_factory=World)
+    world: World = field(default_factory=lambda: World(policy=AT_ONCE))
 
     def __post_init__(self) -> None:
         self.reconciler = Reconciler(
             self.world,
             Actor(self.client, self.resources, self._seen),
+            Events(self.client, self.resources[ADMISSION_CHECK], lambda: WHEN),
+            ask=self._ask,
             clock=lambda: WHEN,
             ticks=lambda: self.ticks,
             later=lambda key, seconds: self.later.append((key, seconds)),
         )
+
+    async def _ask(self, cluster: KueueObject) -> Asked:
+        return Asked({}, f"nobody answers for {cluster.meta.name}")
 
     def _seen(self, kind: Kind, obj: Any, gone: bool) -> None:
         (self.world.remove if gone else self.world.put)(kind, obj)
@@ -133,7 +140,7 @@ def test_a_removal_that_is_not_settled_is_looked_at_again_in_time(
         assert (p.listed("p"), rig.later[1:]) == (["p-a", "p-b"], [(P, 0.5)])
         rig.ticks = 2.0
         await rig.look()
-        assert (p.listed("p"), p.clusters(), rig.later[2:]) == (["p-a"], ["p-a"], [])
+        assert (p.listed("p"), p.clusters(), rig.later[2:]) == (["p-a"], ["p-a"], [(P, 1.0)])
 
     on(test)
 

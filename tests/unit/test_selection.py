@@ -1,15 +1,18 @@
 """Which clusters are listed: at once when they come, with patience when they go."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from placement_ac.course import chart
 from placement_ac.selection import Selection, Usable, select
-from placement_ac.snapshot import HubFacts, Source
+from placement_ac.snapshot import HubFacts, Mark, Source
 from tests.builders import (
     check,
     decision,
     labels_of,
+    listed,
     made,
     our_cluster,
     our_config,
@@ -26,6 +29,7 @@ NOTHING_FOUND = (
     "or multikueue-{0} in namespace kueue-system, no ClusterProfile in namespace kueue-system "
     "has an access provider"
 )
+WAITS = frozenset({Mark("pending", "b")})
 MANY = [f"c{number:02}" for number in range(23)]
 
 
@@ -38,12 +42,19 @@ def selected(*objects: Any, ages: dict[str, float] | None = None, **rest: Any) -
     return select(snapshot(world(check(), *objects, **rest), ages=ages))
 
 
+def chosen(*objects: Any, **rest: Any) -> Selection:
+    """The selection, without the ranks that put it into order."""
+    answer = selected(*objects, **rest)
+    return replace(answer, usable=tuple(replace(entry, rank=None) for entry in answer.usable))
+
+
 def order(*objects: Any, ages: dict[str, float] | None = None, **rest: Any) -> list[str]:
-    return [entry.cluster for entry in selected(*objects, ages=ages, **rest).usable]
+    names = listed(check(), *objects, ages=ages, **rest) or []
+    return [name.removeprefix("p-") for name in names]
 
 
 def test_clusters_come_in_order_and_each_once() -> None:
-    answer = selected(
+    answer = chosen(
         placement(),
         decision("b", "a", index=10, group=1),
         decision("c", "b", index=2),
@@ -54,7 +65,8 @@ def test_clusters_come_in_order_and_each_once() -> None:
 
 @pytest.mark.parametrize("most", [20, 10])
 def test_only_the_first_seats_are_given_away(most: int) -> None:
-    answer = selected(placement(), decision(*MANY), secrets(*MANY), hub=HubFacts(clusters_max=most))
+    seen = world(check(), placement(), decision(*MANY), secrets(*MANY), hub=HubFacts(clusters_max=most))
+    answer = chart(snapshot(seen))
     assert [entry.cluster for entry in answer.usable] == MANY[:most]
     assert answer.beyond == tuple(MANY[most:])
 
@@ -126,19 +138,19 @@ def test_a_cluster_that_goes_waits_for_ocm_to_settle(
 
 
 def test_what_waits_is_told_so_that_its_age_is_known_next_time() -> None:
-    answer = selected(placement(selected=2), decision("a"), secrets("a", "b"), made("a", "b"))
+    answer = chosen(placement(selected=2), decision("a"), secrets("a", "b"), made("a", "b"))
     assert answer == Selection(
-        decided=True, usable=(usable("a"), usable("b", None)), pending=("b",), recheck_after=2.0
+        decided=True, usable=(usable("a"), usable("b", None)), marks=WAITS, recheck_after=2.0
     )
 
 
 def test_vanished_credentials_wait_as_well() -> None:
     objects = [placement(selected=2), decision("a", "b"), secrets("a"), made("a", "b")]
-    assert selected(*objects) == Selection(
-        decided=True, usable=(usable("a"), usable("b", None)), pending=("b",), recheck_after=2.0
+    assert chosen(*objects) == Selection(
+        decided=True, usable=(usable("a"), usable("b", None)), marks=WAITS, recheck_after=2.0
     )
-    assert selected(*objects, ages={"b": 2.5}) == Selection(
-        decided=True, usable=(usable("a"),), left_out={"b": NOTHING_FOUND.format("b")}, pending=("b",)
+    assert chosen(*objects, ages={"b": 2.5}) == Selection(
+        decided=True, usable=(usable("a"),), left_out={"b": NOTHING_FOUND.format("b")}, marks=WAITS
     )
 
 
@@ -154,7 +166,7 @@ def test_while_unsettled_the_order_that_kueue_sees_is_kept() -> None:
 
 def test_while_unsettled_a_new_cluster_takes_no_seat_from_a_listed_one() -> None:
     objects = [decision("a", "c"), secrets("a", "b", "c"), made("a", "b")]
-    answer = selected(placement(selected=3), *objects, hub=HubFacts(clusters_max=2))
+    answer = chart(snapshot(world(check(), placement(selected=3), *objects, hub=HubFacts(clusters_max=2))))
     assert ([entry.cluster for entry in answer.usable], answer.beyond) == (["a", "b"], ("c",))
 
 

@@ -16,7 +16,7 @@ from placement_ac.names import (
     WATCHED_KINDS,
 )
 from placement_ac.route import splits
-from placement_ac.snapshot import HubFacts, Key, Pair, Source
+from placement_ac.snapshot import HubFacts, Key, Mark, Pair, Source
 from placement_ac.world import World
 from tests.builders import (
     NOW,
@@ -142,6 +142,17 @@ def test_a_hub_that_was_restored_begins_its_history_anew() -> None:
     seen.replace(PLACEMENT_DECISION, [at(500, "a")], "900")
     assert seen.replace(PLACEMENT_DECISION, [at(5, "b")], "7") == placements("p")
     assert told(seen) == ["b"]
+
+
+def test_a_restore_that_is_listed_in_parts_makes_nothing_complete_before_its_end() -> None:
+    seen = world(placement(), check())
+    seen.replace(PLACEMENT_DECISION, [at(500, "a")], "900")
+    assert (seen.begin(PLACEMENT_DECISION, "901"), told(seen), seen.complete) == (set(), ["a"], True)
+    assert seen.begin(PLACEMENT_DECISION, "7") == placements("p")
+    assert (told(seen), seen.complete) == ([], False)
+    seen.put(PLACEMENT_DECISION, at(5, "b"))
+    assert seen.settle(PLACEMENT_DECISION, {("kueue-system", "p-decision-1")}, "7") == set()
+    assert (told(seen), seen.complete) == (["b"], True)
 
 
 def test_a_restore_brings_back_what_had_gone() -> None:
@@ -303,7 +314,7 @@ def test_a_snapshot_holds_all_that_a_placement_depends_on() -> None:
         dict(seen.credentials),
         seen.config and seen.config.meta.name,
         list(seen.clusters),
-        (seen.rivals, seen.others, seen.pending_for, seen.now),
+        (seen.rivals, seen.others, seen.ages, seen.now),
     ) == (
         ["one"],
         ["mk"],
@@ -314,7 +325,7 @@ def test_a_snapshot_holds_all_that_a_placement_depends_on() -> None:
         {"a": Source("Secret", "multikueue-a")},
         "p",
         ["p-a"],
-        ({}, {}, {"a": 1.0}, NOW),
+        ({}, {}, {Mark("pending", "a"): 1.0}, NOW),
     )
 
 

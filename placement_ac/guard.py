@@ -1,0 +1,84 @@
+"""
+Hold the last good list when too much of it would go at once and nobody asked for that.
+
+Pure. Whoever edits a Placement gets it at once; what only OCM or vanished credentials
+take away is held for a while, as such losses are mostly a mistake and end by themselves.
+A cluster that another one replaces is no loss: that is what scores are for.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from placement_ac.model import Placement
+from placement_ac.names import EDITED_SECONDS
+from placement_ac.selection import Selection, Usable
+from placement_ac.snapshot import Mark, Notice, Snapshot
+
+FEW: Final = 4
+"""With fewer clusters than this only the loss of all of them is held."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """Which clusters are held, and why."""
+
+    held: tuple[Usable, ...] = ()
+    why: str = ""
+    marks: frozenset[Mark] = frozenset()
+    notices: tuple[Notice, ...] = ()
+    recheck_after: float | None = None
+
+
+def guard(seen: Snapshot, selection: Selection, listed: Mapping[str, str]) -> Guarded:
+    """Return what is to be held of what `selection` would take away from `listed`."""
+    marks, edited = _edits(seen)
+    selected = {entry.cluster for entry in selection.usable}
+    lost = [c for c in listed if c not in selected and Mark("leaving", c) not in seen.ages]
+    staying = [c for c in listed if c in selected]
+    if edited or not selection.decided or not _too_much(seen, lost, staying, selected - listed.keys()):
+        return Guarded(marks=marks)
+    age = seen.ages.get(Mark("loss"), 0.0)
+    if age >= seen.policy.loss_grace:
+        return Guarded(marks=marks | {Mark("loss")})
+    why = (
+        f"{len(lost)} of {len(lost) + len(staying)} clusters would go at once though the Placement was not"
+        f" changed: held for {_minutes(seen.policy.loss_grace)}, or until the Placement is changed"
+    )
+    return Guarded(
+        held=tuple(Usable(cluster, listed[cluster], None) for cluster in lost),
+        why=why,
+        marks=marks | {Mark("loss")},
+        notices=(Notice("Held", why, warning=True),),
+        recheck_after=seen.policy.loss_grace - age,
+    )
+
+
+def _too_much(seen: Snapshot, lost: Collection[str], staying: Collection[str], new: Collection[str]) -> bool:
+    net = len(lost) - len(new)
+    before = len(lost) + len(staying)
+    if net <= 0 or seen.policy.loss_grace <= 0:
+        return False
+    return net == before or (before >= FEW and net > before * seen.policy.loss_share)
+
+
+def _edits(seen: Snapshot) -> tuple[frozenset[Mark], bool]:
+    """Return what is known of the Placement's changes, and whether one is recent.
+
+    The generation that is found at the start is none: a restart must not open the guard.
+    """
+    if seen.placement is None:
+        return frozenset(mark for mark in seen.ages if mark.what == "generation"), False
+    now = _generation(seen.placement)
+    known = any(mark.what == "generation" for mark in seen.ages)
+    changed = known and now not in seen.ages
+    edited = changed or seen.ages.get(Mark("edited", now.of), EDITED_SECONDS) < EDITED_SECONDS
+    return frozenset({now, Mark("edited", now.of)} if edited else {now}), edited
+
+
+def _generation(placement: Placement) -> Mark:
+    return Mark("generation", f"{placement.meta.uid}/{placement.meta.generation}")
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:g} min" if seconds >= 60 else f"{seconds:g} s"

@@ -1,0 +1,215 @@
+"""
+What a check is told: the first objection, or what has been generated, in words for an admin.
+
+Pure. Each reason of names.REASONS stands in one rule here, except ApplyFailed.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from placement_ac.course import Course
+from placement_ac.model import Check, KueueObject
+from placement_ac.names import (
+    ACTIVE,
+    ANNOTATION_ADOPT,
+    BAD_PARAMETERS,
+    CONDITION_MESSAGE_MAX,
+    GENERATED,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    NAME_TAKEN,
+    NO_CLUSTER_SELECTED,
+    NO_CLUSTER_USABLE,
+    NO_DECISION,
+    OCM_CLUSTER,
+    PLACEMENT,
+    PLACEMENT_NOT_FOUND,
+    SOME_CLUSTERS_UNUSABLE,
+    Kind,
+)
+from placement_ac.selection import Usable
+from placement_ac.snapshot import Snapshot, Verdict
+from placement_ac.words import some
+
+_TROUBLE: Final = (("PlacementSatisfied", "False"), ("PlacementMisconfigured", "True"))
+
+
+def judge(seen: Snapshot, course: Course) -> Verdict:
+    """Return the first objection, or what has been generated."""
+    for rule in RULES:
+        if objection := rule(seen, course):
+            return objection
+    told = "; ".join((GENERATED, *_remarks(seen, course)))[:CONDITION_MESSAGE_MAX]
+    missing = course.selection.left_out or course.beyond or course.queued
+    return Verdict("True", SOME_CLUSTERS_UNUSABLE if missing else ACTIVE, told)
+
+
+def taken(obj: KueueObject | None, placement: str, cluster: str) -> bool:
+    """Whether an object is somebody else's: not made for this pair, and not handed over."""
+    if obj is None:
+        return False
+    if obj.ours:
+        # A label that somebody took off says nothing, and is put back.
+        return obj.placement not in ("", placement) or obj.cluster not in ("", cluster)
+    return obj.meta.annotations.get(ANNOTATION_ADOPT) != "true"
+
+
+# -- the rules
+
+
+def parameters_are_wrong(seen: Snapshot, _: Course) -> Verdict | None:
+    problem = what_is_wrong(seen.checks[0])
+    return refuse(BAD_PARAMETERS, f"{problem}; {_cure(seen)}") if problem else None
+
+
+def placement_is_missing(seen: Snapshot, _: Course) -> Verdict | None:
+    if seen.placement:
+        return None
+    return refuse(PLACEMENT_NOT_FOUND, f"there is no Placement {seen.hub.namespace}/{seen.name}")
+
+
+def nothing_is_decided(seen: Snapshot, course: Course) -> Verdict | None:
+    malformed = _malformed(seen)
+    if course.selection.decided and (course.usable or not malformed):
+        return None
+    where = f"Placement {seen.hub.namespace}/{seen.name}"
+    if malformed:
+        return refuse(NO_DECISION, f"the decision of {where} cannot be read: {malformed}")
+    return refuse(NO_DECISION, f"OCM has not decided yet for {where}{_placement_says(seen)}")
+
+
+def nothing_is_selected(seen: Snapshot, course: Course) -> Verdict | None:
+    if course.usable or course.selection.left_out or course.beyond or course.queued:
+        return None
+    told = f"Placement {seen.hub.namespace}/{seen.name} selects no cluster{_placement_says(seen)}"
+    return refuse(NO_CLUSTER_SELECTED, "; ".join((told, *_draining(course))))
+
+
+def nothing_is_usable(_: Snapshot, course: Course) -> Verdict | None:
+    if course.usable:
+        return None
+    told = f"no selected cluster is usable: {_told(course.selection.left_out)}"
+    return refuse(NO_CLUSTER_USABLE, "; ".join((told, *_queued(course), *_draining(course))))
+
+
+def name_is_taken(seen: Snapshot, course: Course) -> Verdict | None:
+    problems = [*_config_in_the_way(seen), *_clusters_in_the_way(seen, course)]
+    return refuse(NAME_TAKEN, some(problems, "; ")) if problems else None
+
+
+def _config_in_the_way(seen: Snapshot) -> Iterator[str]:
+    if taken(seen.config, seen.name, ""):
+        yield _in_the_way(MULTIKUEUE_CONFIG, seen.config, seen.name)
+
+
+def _clusters_in_the_way(seen: Snapshot, course: Course) -> Iterator[str]:
+    label = "" if seen.hub.shared else seen.name
+    for entry in course.usable:
+        obj = seen.clusters.get(entry.name)
+        if taken(obj, label, entry.cluster):
+            yield _in_the_way(MULTIKUEUE_CLUSTER, obj, entry.name)
+        elif claimed_elsewhere(seen, entry):
+            rival = seen.rivals[entry.name]
+            yield (
+                f"MultiKueueCluster {entry.name} is the name for cluster {rival.cluster} of Placement "
+                f"{rival.placement} as well: rename one of the Placements"
+            )
+
+
+def claimed_elsewhere(seen: Snapshot, entry: Usable) -> bool:
+    return entry.name in seen.rivals and entry.name not in seen.clusters
+
+
+# Order matters: a rule may assume that those above it had no objection.
+RULES: Final = (
+    parameters_are_wrong,
+    placement_is_missing,
+    nothing_is_decided,
+    nothing_is_selected,
+    nothing_is_usable,
+    name_is_taken,
+)
+
+
+def what_is_wrong(check: Check) -> str:
+    """Return what keeps the parameters of a check of ours from naming a Placement; "" when nothing does."""
+    if check.placement:
+        return ""
+    if check.problem:
+        return f"the spec cannot be read: {check.problem}"
+    parameters = check.parameters
+    if parameters is None:
+        return "spec.parameters is missing"
+    if parameters.api_group != OCM_CLUSTER:
+        return f"spec.parameters.apiGroup is {parameters.api_group!r}"
+    if parameters.kind != PLACEMENT.kind:
+        return f"spec.parameters.kind is {parameters.kind!r}"
+    return "spec.parameters.name is empty"
+
+
+def refuse(reason: str, message: str) -> Verdict:
+    return Verdict("False", reason, message[:CONDITION_MESSAGE_MAX])
+
+
+# -- the words
+
+
+def _cure(seen: Snapshot) -> str:
+    return (
+        f"set spec.parameters to apiGroup: {OCM_CLUSTER}, kind: {PLACEMENT.kind} "
+        f"and the name of a Placement in namespace {seen.hub.namespace}"
+    )
+
+
+def _in_the_way(kind: Kind, obj: KueueObject | None, name: str) -> str:
+    if obj and obj.ours:
+        pair = (f"Placement {obj.placement}", f"cluster {obj.cluster}")
+        told = ", ".join(part for part in pair if not part.endswith(" "))
+        return f"{kind.kind} {name} belongs to {told}: rename one of the Placements"
+    return (
+        f"{kind.kind} {name} was not made by placement-ac: delete it, or hand it over with "
+        f"kubectl annotate {kind.kind.lower()} {name} {ANNOTATION_ADOPT}=true"
+    )
+
+
+def _placement_says(seen: Snapshot) -> str:
+    """Quote the Placement's own conditions where they tell of trouble."""
+    conditions = seen.placement.conditions if seen.placement else ()
+    said = [f"{c.reason}: {c.message}".rstrip(": ") for c in conditions if (c.type, c.status) in _TROUBLE]
+    if seen.placement and seen.placement.problem:
+        said.append(f"it cannot be read: {seen.placement.problem}")
+    return f" ({'; '.join(said)})" if said else ""
+
+
+def _malformed(seen: Snapshot) -> str:
+    return "; ".join(
+        f"PlacementDecision {d.meta.namespace}/{d.meta.name} {d.problem}" for d in seen.decisions if d.problem
+    )
+
+
+def _remarks(seen: Snapshot, course: Course) -> Iterator[str]:
+    """Yield what is to be said although all is well."""
+    left_out, beyond = course.selection.left_out, course.beyond
+    if left_out:
+        yield f"left out: {_told(left_out)}"
+    if beyond:
+        yield f"{len(beyond)} beyond the {seen.hub.clusters_max} clusters that Kueue takes: {some(beyond)}"
+    yield from _queued(course)
+    if course.guarded.held:
+        yield course.guarded.why
+    yield from _draining(course)
+
+
+def _queued(course: Course) -> Iterator[str]:
+    if course.queued:
+        yield f"waiting for the seat of a cluster that leaves: {some(course.queued)}"
+
+
+def _draining(course: Course) -> Iterator[str]:
+    staying = course.removal.staying
+    if staying:
+        yield "draining: " + some([f"{one.cluster} ({one.why})" for one in staying])
+
+
+def _told(left_out: Mapping[str, str]) -> str:
+    return some([f"{cluster} ({why})" for cluster, why in left_out.items()])
