@@ -132,6 +132,8 @@ class Kueue(MultiKueue):
     def _on_worker(self, cluster: str, kind: Kind, namespace: str, name: str) -> None:
         """A change on a worker is looked at with the others of its batch."""
         keys = [(namespace, name)]
+        if cluster not in self._remotes:
+            return
         if kind == JOB:
             found = self._remotes[cluster][0].objects(JOB).get((namespace, name))
             keys = [(namespace, prebuilt(found))] if found else self._workloads_of((namespace, name))
@@ -252,6 +254,7 @@ class Kueue(MultiKueue):
             self.ask_for(("workload", *where), after=self._wait(decision.again_after))
         if where not in self.objects(WORKLOAD) and not decision.operations:
             del self._last[where]
+            self._rounds.pop(where, None)
 
     def _wait(self, seconds: float) -> float:
         if seconds > CONSTANT_SECONDS:

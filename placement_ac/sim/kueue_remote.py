@@ -167,6 +167,8 @@ class Remote:
                 raise lost.result()
             self._came(client, informer)
             await asyncio.wait(listed_or_not - {listing}, return_when=asyncio.FIRST_COMPLETED)
+            if following.done():
+                following.result()
         finally:
             self._went()
             following.cancel()
@@ -207,7 +209,7 @@ def _login(kubeconfig: bytes) -> Login:
         path.write_bytes(kubeconfig)
         try:
             return Login(path)
-        except LoginFailed as error:
+        except (LoginFailed, OSError) as error:  # OSError: the CA's data is no certificate
             raise LoginFailed(str(error).replace(str(path), "the Secret")) from None
 
 

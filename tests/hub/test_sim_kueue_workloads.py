@@ -4,6 +4,8 @@ The stand-in for Kueue does to Workloads, on the hub and on real workers, what i
 Each test names the recording that it follows. Kueue's times pass 20 times as fast here.
 """
 
+import base64
+import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any, Self
@@ -24,10 +26,11 @@ from placement_ac.names import (
     WORKLOAD,
 )
 from placement_ac.sim.fleet import WorkerFleet
+from placement_ac.sim.kueue import IN_USE
 from placement_ac.sim.kueue_jobs import JOB
 from placement_ac.sim.kueue_manager import Kueue
 from placement_ac.sim.multikueue import INCREMENTAL, Settings, hub_job
-from placement_ac.sim.multikueue.objects import condition, holds, is_suspended
+from placement_ac.sim.multikueue.objects import ORIGIN_LABEL, condition, holds, is_suspended
 from placement_ac.sim.runner import StandIns
 from tests.hub.admin import Admin, login_to
 
@@ -222,6 +225,8 @@ def test_dispatch_a_job_runs_on_one_worker(staged: Staged) -> None:
     )
     stage.until(lambda: stage.copies("demo2"), [worker])
     stage.until(lambda: is_suspended(stage.job("demo2") or {}), False)
+    assert (stage.copy("demo2", worker) or {})["metadata"]["labels"] == {ORIGIN_LABEL: "multikueue"}
+    assert stage.workload("demo2")["metadata"]["finalizers"] == [IN_USE]
     assert stage.fleet.ledger.of("demo2") == {"maxCopies": 1, "starts": 1, "finished": False}
 
 
@@ -252,6 +257,21 @@ def test_config_deleted_a_job_that_is_deleted_takes_its_copies_along(staged: Sta
     stage.delete(JOBS, "d1", "default")
     stage.until_runs("d1")
     stage.until(lambda: (stage.workload("d1"), stage.copies("d1")), ({}, []))
+
+
+def test_a_workload_without_a_job_is_dispatched_and_goes_at_once(staged: Staged) -> None:
+    stage = staged(2)
+    pods = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
+    item = made(
+        "Workload",
+        "job-bare-00000",
+        {"queueName": "cluster-queue", "podSets": [{"name": "main", "count": 1, "template": pods}]},
+    )
+    item["metadata"]["namespace"] = "default"
+    stage.apply(item)
+    stage.wait(lambda: stage.placed("bare")[0])
+    stage.delete(WORKLOADS, "job-bare-00000", "default")
+    stage.until(lambda: (stage.workload("bare"), stage.copies("bare")), ({}, []))
 
 
 def test_slots_of_the_hub(staged: Staged) -> None:
@@ -416,6 +436,29 @@ def test_broken_configuration_a_token_that_has_no_rights(staged: Staged) -> None
             f"False ClientConnectionFailed | {why}; connection attempts: "
         )
     )
+
+
+def test_broken_configuration_a_ca_that_is_none(staged: Staged) -> None:
+    stage = staged(2)
+    found = json.loads(stage.fleet.kubeconfig("worker1"))
+    found["clusters"][0]["cluster"]["certificate-authority-data"] = base64.b64encode(b"none").decode()
+    patch = {"stringData": {"kubeconfig": json.dumps(found)}}
+    stage.merge(SECRET.at("v1"), "multikueue-worker1", patch, namespace="kueue-system")
+    stage.wait(lambda: (stage.says("worker1") or "").startswith("False ClientConnectionFailed | "))
+
+
+def test_a_cluster_that_is_deleted_is_left_alone(staged: Staged) -> None:
+    stage = staged(2, held=["worker1"])
+    stage.submit("b2")
+    stage.until_placed("b2", "worker2")
+    stage.apply(config("worker1"))
+    stage.delete(MULTIKUEUE_CLUSTER.at(V), "worker2")
+    stage.fleet.release("worker1")
+    stage.until(lambda: stage.placed("b2"), ("worker1", []))
+    stage.delete(JOBS, "b2", "default")
+    stage.until(lambda: stage.workload("b2"), {})
+    assert stage.copies("b2") == ["worker2"]
+    assert stage.fleet.ledger.running("b2") == ["worker2"]
 
 
 # nominated-cluster-unlisted-incremental.log
