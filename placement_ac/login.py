@@ -1,13 +1,16 @@
 """
-Who we are to an API server: kubeconfig, in-cluster account or exec plugin, by the `kubernetes` package.
+Who we are to an API server: kubeconfig, in-cluster account or exec plugin, by the `kubernetes` package;
+or, to a worker, an `Access`, for which no file is read and no program is run.
 
 Gives aiohttp sessions that authenticate every request; a token that was renewed
 (on disk, or by the plugin) is picked up without a restart. Never logs a header.
 """
 
 import asyncio
+import math
 import os
 import ssl
+import tempfile
 import time
 from functools import partial
 from pathlib import Path
@@ -15,9 +18,11 @@ from pathlib import Path
 import aiohttp
 import structlog
 import yaml
+import yarl
 from kubernetes import client as kubernetes_client
 from kubernetes import config as kubernetes_config
 
+from placement_ac.access import Access
 from placement_ac.errors import LoginFailed
 
 log = structlog.get_logger(__name__)
@@ -31,16 +36,22 @@ class Login:
     """The address of one API server and the way in.
 
     `kubeconfig` and `context` as kubectl has them; with neither, $KUBECONFIG and ~/.kube/config
-    count unless this runs in a Pod. Raises LoginFailed.
+    count unless this runs in a Pod. With `access` that alone counts. Raises LoginFailed.
     """
 
-    def __init__(self, kubeconfig: Path | None = None, context: str | None = None) -> None:
-        self._again = partial(_load, kubeconfig, context)
+    def __init__(
+        self,
+        kubeconfig: Path | None = None,
+        context: str | None = None,
+        *,
+        access: Access | None = None,
+    ) -> None:
+        self._again = partial(_configured, access) if access else partial(_load, kubeconfig, context)
         self._configuration = self._again()
         self.server: str = self._configuration.host.rstrip("/")
-        self.ssl = _ssl_context(self._configuration)
-        self._headers: dict[str, str] = {}
-        self._valid_until = 0.0
+        self.ssl = _trust(access) if access else _ssl_context(self._configuration)
+        self._headers = _authorization(self._configuration) if access else {}
+        self._valid_until = math.inf if access else 0.0
         self._refused = False
         self._renewing = asyncio.Lock()
 
@@ -61,7 +72,11 @@ class Login:
     async def _authenticate(
         self, request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
+        if request.url.origin() != yarl.URL(self.server).origin():
+            raise aiohttp.ClientConnectionError("it leads elsewhere: a token is for its own server only")
         request.headers.update(await self._current_headers())
+        # aiohttp takes it from each request only, and goes by the host behind a proxy.
+        request.server_hostname = getattr(self._configuration, "tls_server_name", None) or None
         answer = await send(request)
         if answer.status == 401:
             self._valid_until, self._refused = 0.0, True
@@ -110,6 +125,38 @@ def _load(kubeconfig: Path | None, context: str | None) -> kubernetes_client.Con
         message = f"cannot log in with {where}: {type(error).__name__}: {_first_line(error)}"
         raise LoginFailed(message) from None
     return configuration
+
+
+def _configured(access: Access) -> kubernetes_client.Configuration:
+    configuration = kubernetes_client.Configuration()
+    configuration.host = access.server
+    configuration.tls_server_name = access.server_name or None
+    configuration.proxy = access.proxy or None
+    if access.token:
+        configuration.api_key["BearerToken"] = f"Bearer {access.token}"
+    return configuration
+
+
+def _trust(access: Access) -> ssl.SSLContext:
+    """Return what verifies that server, and shows it our certificate. Raises LoginFailed."""
+    try:
+        context = ssl.create_default_context(cadata=access.authority or None)
+    except ssl.SSLError:
+        raise LoginFailed("has certificate-authority-data that is no certificate") from None
+    if access.certificate:
+        try:
+            _show(context, access.certificate, access.key)
+        except ssl.SSLError:
+            raise LoginFailed("has a client certificate or key that is none, or they do not match") from None
+    return context
+
+
+def _show(context: ssl.SSLContext, certificate: str, key: str) -> None:
+    """OpenSSL takes them from a file only: one that nobody else can read, gone when this returns."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "client.pem"
+        path.write_text(f"{certificate}\n{key}\n")
+        context.load_cert_chain(path, password="")  # or it asks for one at the terminal
 
 
 def _first_line(error: Exception) -> str:
