@@ -1,6 +1,7 @@
 """`placement-ac run`: the controller."""
 
 import asyncio
+import gc
 import signal
 from pathlib import Path
 from typing import Any, get_args
@@ -49,6 +50,7 @@ def command(**flags: Any) -> None:
     except BadSettings as error:
         raise click.UsageError(str(error)) from None
     logs.configure(settings.log_format, settings.log_level)
+    gc.freeze()  # what is loaded by now stays: else the collector goes through it with every page of a list
     try:
         asyncio.run(_run(settings))
     except LoginFailed as error:
