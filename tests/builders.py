@@ -314,3 +314,51 @@ def told(done: Iterable[Phase]) -> list[list[str]]:
     return [
         [f"{type(action).__name__} {action.kind.kind} {action.name}" for action in phase] for phase in done
     ]
+
+
+# -- Workloads
+
+
+def workload(
+    name: str = "job",
+    *,
+    cluster: str = "",
+    nominated: Sequence[str] = (),
+    quota: bool = True,
+    active: bool = True,
+    finished: bool = False,
+    since: datetime = NOW,
+    version: int = 1,
+    **states: str,
+) -> Raw:
+    """A Workload in namespace `default`; `states` are those of its checks, `check` and `mk` unless told."""
+    when = since.strftime("%Y-%m-%dT%H:%M:%SZ")
+    conditions = [("QuotaReserved", quota), ("Finished", finished)]
+    status: Raw = {
+        "conditions": [
+            {"type": kind, "status": str(said), "reason": "x", "message": "", "lastTransitionTime": when}
+            for kind, said in conditions
+        ],
+        "admissionChecks": [
+            {"name": check, "state": state, "message": "", "lastTransitionTime": when}
+            for check, state in (states or {"check": "Pending", "mk": "Pending"}).items()
+        ],
+    }
+    if cluster:
+        status["clusterName"] = cluster
+    if nominated:
+        status["nominatedClusterNames"] = list(nominated)
+    return an(names.WORKLOAD, name, "default", version=version, spec={"active": active}, status=status)
+
+
+def running(name: str, cluster: str, **states: str) -> Raw:
+    """A Workload that runs on a MultiKueueCluster."""
+    return workload(name, cluster=cluster, **(states or {"check": "Ready", "mk": "Ready"}))
+
+
+def managed_clusters(*clusters: str, unreachable: Sequence[str] = ()) -> list[Raw]:
+    taint = {"key": names.TAINT_UNREACHABLE, "effect": "NoSelect"}
+    return [
+        an(names.MANAGED_CLUSTER, name, spec={"taints": [taint]} if name in unreachable else {})
+        for name in clusters
+    ]
