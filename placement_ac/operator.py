@@ -19,7 +19,6 @@ from placement_ac.events import Events
 from placement_ac.feed import Feed
 from placement_ac.kube import Client, Object
 from placement_ac.login import Login
-from placement_ac.model import KueueObject
 from placement_ac.names import (
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
@@ -39,7 +38,7 @@ from placement_ac.names import (
 from placement_ac.providers import Providers
 from placement_ac.reconcile import Reconciler
 from placement_ac.settings import Settings
-from placement_ac.snapshot import Asked, HubFacts, Key, Policy
+from placement_ac.snapshot import HubFacts, Key, Policy
 from placement_ac.sync import Sync
 from placement_ac.watch import Watch
 from placement_ac.workers import Workers
@@ -64,7 +63,10 @@ T = TypeVar("T")
 
 
 class Operator:
-    """The controller for one hub. `on_started` is called whenever the watch has been started (anew)."""
+    """The controller for one hub. `on_started` is called whenever the watch has been started (anew).
+
+    Raises LoginFailed, and BadSettings for a file of access providers that cannot be read.
+    """
 
     def __init__(
         self,
@@ -75,6 +77,8 @@ class Operator:
     ) -> None:
         self._settings = settings
         self._on_started = on_started
+        access = settings.access_providers
+        self._providers = Providers.load(access) if access else None
         self._login = login or Login(settings.kubeconfig, settings.context)
         self._missed_since: dict[Kind, float | None] = {}
         """Kinds that this hub has served: since when it does not (None: it does)."""
@@ -137,7 +141,7 @@ class Operator:
     async def _session(self, client: Client, resources: Resources, stop: asyncio.Event) -> None:
         facts = await _unless(stop, self._facts(client, resources))
         if facts is not None:
-            session = Session(self._settings, self._login, client, resources, facts)
+            session = Session(self._settings, self._login, client, resources, facts, self._providers)
             await session.run(stop, self._on_started)
 
     async def _facts(self, client: Client, resources: Resources) -> HubFacts:
@@ -162,7 +166,13 @@ class Session:
     """One life of the watch, and the world that it fills."""
 
     def __init__(
-        self, settings: Settings, login: Login, client: Client, resources: Resources, facts: HubFacts
+        self,
+        settings: Settings,
+        login: Login,
+        client: Client,
+        resources: Resources,
+        facts: HubFacts,
+        providers: Providers | None,
     ) -> None:
         self._client = client
         self._resources = resources
@@ -178,14 +188,14 @@ class Session:
             resources[SECRET],
             settings.kueue_namespace,
             timeout=settings.worker_timeout,
-            providers=Providers.load(settings.access_providers) if settings.access_providers else None,
+            providers=providers,
             profile_resource=resources.get(CLUSTER_PROFILE),
         )
         self._reconciler = Reconciler(
             self._world,
             Actor(client, resources, self._wrote),
             Events(client, resources[ADMISSION_CHECK], _now),
-            ask=self._ask,
+            ask=self._workers.ask,
             clock=_now,
             ticks=time.monotonic,
             later=self._queue.add_after,
@@ -236,10 +246,6 @@ class Session:
             await asyncio.gather(*helpers, return_exceptions=True)
             await self._queue.close()
             await self._reconciler.close()
-
-    async def _ask(self, cluster: KueueObject) -> Asked:
-        said = await self._workers.ask(cluster)
-        return Asked(said.copies, said.problem)
 
     async def _work(self, key: Key) -> None:
         await self._reconciler.reconcile(key)

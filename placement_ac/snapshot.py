@@ -122,7 +122,7 @@ Ages = Mapping[Mark, float]
 class Asked:
     """What a worker said of the copies of this hub's Workloads; `problem`: why it could not be asked."""
 
-    copies: Mapping[tuple[str, str], bool]
+    copies: Mapping[tuple[str, str], bool] = field(default_factory=dict)
     """(namespace, name) → whether it holds quota there."""
     problem: str = ""
     age: float = 0.0

@@ -12,7 +12,7 @@ import os
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
@@ -28,7 +28,7 @@ from placement_ac.login import Login
 from placement_ac.model import KueueObject
 from placement_ac.names import KUBECONFIG_KEY, LABEL_ORIGIN, WORKLOAD, Resource
 from placement_ac.providers import Command, Credentials, Offers, Providers
-from placement_ac.snapshot import Unusable
+from placement_ac.snapshot import Asked, Unusable
 from placement_ac.wire import read
 
 log = structlog.get_logger(__name__)
@@ -47,15 +47,6 @@ DISCOVERY_SECONDS: Final = 600.0
 CACHED: Final = 1000
 SLOW_AT_ONCE: Final = 4
 """How many of those that did not answer last time are asked at once, beside the others."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a worker said; `problem` tells why it could not be asked, "": it was."""
-
-    copies: Mapping[Id, bool] = field(default_factory=dict)
-    """(namespace, name) of each copy → whether it holds quota there and has not finished."""
-    problem: str = ""
 
 
 class CannotAsk(PlacementAcError):
@@ -107,19 +98,19 @@ class Workers:
         self._served: TTLCache[_Version, Resource] = TTLCache(CACHED, DISCOVERY_SECONDS)
         self._credentials: TLRUCache[_Version, Credentials] = TLRUCache(CACHED, _used_until)
 
-    async def ask(self, cluster: KueueObject) -> Answer:
+    async def ask(self, cluster: KueueObject) -> Asked:
         """Return what the worker of a MultiKueueCluster said. Raises nothing but CancelledError."""
         name = cluster.meta.name
         async with self._slow_lane if name in self._slow else self._lane:
             try:
-                answer = Answer(await self._copies(cluster))
+                answer = Asked(await self._copies(cluster))
                 self._slow.discard(name)
             except CannotAsk as why:
                 (self._slow.add if isinstance(why, TooSlow) else self._slow.discard)(name)
-                answer = Answer(problem=f"MultiKueueCluster {name}: {why}")
+                answer = Asked(problem=f"MultiKueueCluster {name}: {why}")
             except Exception as error:  # a worker may answer anything, and must not stop the others by it
                 log.error("asking a worker failed", name=name, error=type(error).__name__)  # noqa: TRY400
-                answer = Answer(problem=f"MultiKueueCluster {name}: unexpected {type(error).__name__}")
+                answer = Asked(problem=f"MultiKueueCluster {name}: unexpected {type(error).__name__}")
         return answer
 
     async def _copies(self, cluster: KueueObject) -> Mapping[Id, bool]:

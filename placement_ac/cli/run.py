@@ -53,7 +53,7 @@ def command(**flags: Any) -> None:
     gc.freeze()  # what is loaded by now stays: else the collector goes through it with every page of a list
     try:
         asyncio.run(_run(settings))
-    except LoginFailed as error:
+    except (BadSettings, LoginFailed) as error:
         raise click.ClickException(str(error)) from None
 
 

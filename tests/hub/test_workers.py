@@ -23,7 +23,7 @@ from placement_ac.login import Login
 from placement_ac.model import KueueObject
 from placement_ac.names import CLUSTER_PROFILE, SECRET
 from placement_ac.providers import Providers
-from placement_ac.workers import Answer, Workers
+from placement_ac.workers import Asked, Workers
 from tests.hub.driver import CORE, NS, Driver
 from tests.shared import published_crds
 
@@ -110,14 +110,14 @@ def with_workers(admin: Driver, asking: Asking, **options: Any) -> Any:
     return asyncio.run(run())
 
 
-def ask(admin: Driver, cluster: KueueObject | None = None, **options: Any) -> Answer:
+def ask(admin: Driver, cluster: KueueObject | None = None, **options: Any) -> Asked:
     answer = with_workers(admin, lambda workers: workers.ask(cluster or by_secret()), **options)
     assert TOKEN not in repr(answer)
     return answer
 
 
-def problem(why: str) -> Answer:
-    return Answer(problem=f"MultiKueueCluster p-w: {why}")
+def problem(why: str) -> Asked:
+    return Asked(problem=f"MultiKueueCluster p-w: {why}")
 
 
 # -- what is asked
@@ -131,7 +131,7 @@ def test_the_copies_of_all_namespaces_and_which_hold_quota(admin: Driver, worker
     copy_of(worker, "done", "QuotaReserved", "Admitted", "Finished")
     copy_of(worker, "of-its-own", "QuotaReserved", mine="yes")
     copies = {("ns", "waits"): False, ("ns", "runs"): True, ("other", "runs"): True, ("ns", "done"): False}
-    assert ask(admin) == Answer(copies)
+    assert ask(admin) == Asked(copies)
 
 
 def test_a_condition_that_is_false_is_no_quota(admin: Driver, worker: Driver) -> None:
@@ -141,7 +141,7 @@ def test_a_condition_that_is_false_is_no_quota(admin: Driver, worker: Driver) ->
     worker.ask(
         "PATCH", path, [{"op": "replace", "path": "/status/conditions/0/status", "value": "False"}], "json"
     )
-    assert ask(admin) == Answer({("ns", "evicted"): False})
+    assert ask(admin) == Asked({("ns", "evicted"): False})
 
 
 def test_page_by_page_and_again_when_a_page_has_expired(
@@ -154,7 +154,7 @@ def test_page_by_page_and_again_when_a_page_has_expired(
     gone = {"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410}
     worker.hub.faults.add("GET", "v1beta2/workloads", delay=0)
     worker.hub.faults.add("GET", "v1beta2/workloads", status=410, body=gone)
-    assert ask(admin) == Answer({("ns", f"w{number}"): False for number in range(5)})
+    assert ask(admin) == Asked({("ns", f"w{number}"): False for number in range(5)})
     lists = [r.query for r in worker.hub.journal if r.path.endswith("v1beta2/workloads")]
     assert [("continue" in query) for query in lists] == [False, True, False, True, True]
     assert {query["labelSelector"] for query in lists} == {"kueue.x-k8s.io/multikueue-origin"}
@@ -164,7 +164,7 @@ def test_an_older_kueue_on_the_worker(admin: Driver) -> None:
     with serving(crds=[workload_crd("v1beta1")]) as worker:
         put_secret(admin, "s", kubeconfig(worker))
         copy_of(worker, "runs", "QuotaReserved", version="v1beta1")
-        assert ask(admin) == Answer({("ns", "runs"): True})
+        assert ask(admin) == Asked({("ns", "runs"): True})
 
 
 def test_a_worker_without_kueue(admin: Driver) -> None:
@@ -197,7 +197,7 @@ def test_what_a_worker_serves_is_looked_up_once_until_it_is_not_found(admin: Dri
 )
 def test_every_version_of_a_multikueuecluster(admin: Driver, worker: Driver, spec: Raw) -> None:
     put_secret(admin, "s", kubeconfig(worker))
-    assert ask(admin, model.kueue_object({"metadata": {"name": "p-w"}, "spec": spec})) == Answer()
+    assert ask(admin, model.kueue_object({"metadata": {"name": "p-w"}, "spec": spec})) == Asked()
 
 
 @pytest.mark.parametrize(
@@ -244,13 +244,13 @@ def test_a_hub_that_does_not_give_the_secret(admin: Driver) -> None:
 def test_a_renewed_secret_is_used_at_once(admin: Driver, worker: Driver) -> None:
     put_secret(admin, "s", kubeconfig(worker, {"token": "of-yesterday"}))
 
-    async def twice(workers: Workers) -> list[Answer]:
+    async def twice(workers: Workers) -> list[Asked]:
         first = await workers.ask(by_secret())
         put_secret(admin, "s", kubeconfig(worker))
         return [first, await workers.ask(by_secret())]
 
     refused = problem(f"the worker does not accept the credentials of Secret {NS}/s")
-    assert with_workers(admin, twice) == [refused, Answer()]
+    assert with_workers(admin, twice) == [refused, Asked()]
 
 
 def test_a_kubeconfig_that_is_refused_is_used_for_nothing(
@@ -363,7 +363,7 @@ def test_a_worker_that_is_away(admin: Driver, worker: Driver) -> None:
     with worker.hub.outage():
         refused = problem(f"the worker of Secret {NS}/s cannot be reached: Connection refused")
         assert ask(admin) == refused
-    assert ask(admin) == Answer()
+    assert ask(admin) == Asked()
 
 
 def test_a_worker_that_is_not_the_one_that_is_meant(admin: Driver, worker: Driver) -> None:
@@ -376,7 +376,7 @@ def test_a_worker_that_is_not_the_one_that_is_meant(admin: Driver, worker: Drive
 
 def test_the_name_in_the_certificate_may_be_another(admin: Driver, worker: Driver) -> None:
     put_secret(admin, "s", kubeconfig(worker, **{"tls-server-name": "localhost"}))
-    assert ask(admin) == Answer()
+    assert ask(admin) == Asked()
     put_secret(admin, "s", kubeconfig(worker, **{"tls-server-name": "elsewhere"}))
     assert "its certificate is not trusted (Hostname mismatch" in ask(admin).problem
 
@@ -453,7 +453,7 @@ def test_those_that_never_answer_keep_no_other_waiting(admin: Driver, worker: Dr
     copy_of(worker, "runs", "QuotaReserved")
     dead = [by_secret("dead", f"dead-{number}") for number in range(6)]
 
-    async def story(workers: Workers) -> tuple[Answer, bool]:
+    async def story(workers: Workers) -> tuple[Asked, bool]:
         await asyncio.gather(*map(workers.ask, dead))  # now they are known
         again = [asyncio.create_task(workers.ask(cluster)) for cluster in dead]
         await asyncio.sleep(0.05)
@@ -463,7 +463,7 @@ def test_those_that_never_answer_keep_no_other_waiting(admin: Driver, worker: Dr
         return answer, waited
 
     answer, waited = with_workers(admin, story, timeout=1.5, parallel=3)
-    assert answer == Answer({("ns", "runs"): True})
+    assert answer == Asked({("ns", "runs"): True})
     assert not waited
 
 
@@ -487,7 +487,7 @@ def test_no_more_than_so_many_are_asked_at_once(admin: Driver, worker: Driver) -
     async def six(workers: Workers) -> float:
         began = time.monotonic()
         answers = await asyncio.gather(*(workers.ask(by_secret(cluster=f"c{n}")) for n in range(6)))
-        assert set(map(repr, answers)) == {repr(Answer())}
+        assert set(map(repr, answers)) == {repr(Asked())}
         return time.monotonic() - began
 
     assert with_workers(admin, six, parallel=2) >= 0.3
@@ -532,7 +532,7 @@ def offer(worker: Driver, name: str = "ocm", **cluster: Any) -> Raw:
     return {"name": name, "cluster": content | {"extensions": [extension]} | cluster}
 
 
-def ask_by_profile(admin: Driver, command: str, **options: Any) -> Answer:
+def ask_by_profile(admin: Driver, command: str, **options: Any) -> Asked:
     return ask(admin, by_profile(), providers=providers(command), profile_resource=PROFILES, **options)
 
 
@@ -541,7 +541,7 @@ def test_a_clusterprofile_with_a_plugin(admin: Driver, worker: Driver, tmp_path:
     admin.profile("w", **{field: [offer(worker, "other"), offer(worker)]})
     copy_of(worker, "runs", "QuotaReserved")
     plugin = make_plugin(tmp_path, f'echo "$KUBERNETES_EXEC_INFO" > {tmp_path}/info; {gives()}')
-    assert ask_by_profile(admin, plugin) == Answer({("ns", "runs"): True})
+    assert ask_by_profile(admin, plugin) == Asked({("ns", "runs"): True})
     told = json.loads((tmp_path / "info").read_text())["spec"]["cluster"]
     assert (told["server"], told["config"]) == (worker.hub.secure_url, {"clusterName": "w"})
 
@@ -560,11 +560,11 @@ def test_credentials_are_used_until_they_expire(
     admin.profile("w", accessProviders=[offer(worker)])
     plugin = make_plugin(tmp_path, f"echo x >> {tmp_path}/runs; {gives(**expires)}")
 
-    async def twice(workers: Workers) -> list[Answer]:
+    async def twice(workers: Workers) -> list[Asked]:
         return [await workers.ask(by_profile()) for _ in range(2)]
 
     options = {"providers": providers(plugin), "profile_resource": PROFILES}
-    assert with_workers(admin, twice, **options) == [Answer(), Answer()]
+    assert with_workers(admin, twice, **options) == [Asked(), Asked()]
     assert (tmp_path / "runs").read_text().count("x") == runs
 
 
@@ -575,12 +575,12 @@ def test_credentials_that_are_not_accepted_are_asked_for_again(
     old = gives(token="of-yesterday")
     plugin = make_plugin(tmp_path, f"test -f {tmp_path}/ran && {gives()} || {old}; touch {tmp_path}/ran")
 
-    async def twice(workers: Workers) -> list[Answer]:
+    async def twice(workers: Workers) -> list[Asked]:
         return [await workers.ask(by_profile()) for _ in range(2)]
 
     options = {"providers": providers(plugin), "profile_resource": PROFILES}
     told = f"the worker does not accept the credentials of ClusterProfile {NS}/w with provider ocm"
-    assert with_workers(admin, twice, **options) == [problem(told), Answer()]
+    assert with_workers(admin, twice, **options) == [problem(told), Asked()]
 
 
 def test_a_clusterprofile_that_cannot_be_used(admin: Driver, worker: Driver, tmp_path: Path) -> None:
