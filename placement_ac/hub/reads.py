@@ -62,14 +62,14 @@ def test_of(look: Look) -> Test:
     return lambda obj: by_label(obj) and by_field(obj)
 
 
-def select(shelf: Shelf, look: Look) -> Iterable[Record]:
-    """The records of a namespace that the selectors let through, in order."""
+def select(shelf: Shelf, look: Look, after: Key | None = None) -> Iterable[Record]:
+    """The records of a namespace that the selectors let through, in order, beginning behind `after`."""
     selects = test_of(look)
     name = selectors.name_in(look.query.get("fieldSelector", ""))
     if name and (look.namespace or not look.resource.namespaced):
         record = shelf.records.get((look.namespace, name))
-        return [record] if record and selects(record.obj) else []
-    found = shelf.between(look.namespace)
+        return [record] if record and selects(record.obj) and (after is None or record.key > after) else []
+    found = shelf.between(look.namespace, after)
     return found if selects is selectors.selects_all else [r for r in found if selects(r.obj)]
 
 
@@ -81,8 +81,7 @@ def list_(store: Store, look: Look) -> bytes:
     """A whole list as JSON; raises 400 for bad parameters, 410 for a version that is forgotten."""
     shelf = store.shelves[look.resource]
     rv, start = _from(store, look.query)
-    found = _as_of(shelf, look, rv) if rv < shelf.last else select(shelf, look)
-    records = [record for record in found if start is None or record.key > start]
+    records = list(_as_of(shelf, look, rv, start) if rv < shelf.last else select(shelf, look, start))
     meta: dict[str, Any] = {"resourceVersion": str(rv)}
     limit = int(look.query.get("limit") or 0)
     if limit and len(records) > limit:
@@ -106,10 +105,11 @@ def list_json(look: Look, records: list[Record], meta: dict[str, Any]) -> bytes:
     return b'%b,"items":[%b]}' % (head[:-1], b",".join(map(look.render, records)))
 
 
-def _as_of(shelf: Shelf, look: Look, rv: int) -> Iterable[Record]:
+def _as_of(shelf: Shelf, look: Look, rv: int, after: Key | None) -> Iterable[Record]:
     selects = test_of(look)
-    records = sorted(shelf.as_of(rv).items())
-    return [r for key, r in records if look.namespace in ("", key[0]) and selects(r.obj)]
+    for key, record in sorted(shelf.as_of(rv).items()):
+        if look.namespace in ("", key[0]) and selects(record.obj) and (after is None or key > after):
+            yield record
 
 
 def _from(store: Store, query: dict[str, str]) -> tuple[int, Key | None]:
