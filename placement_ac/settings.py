@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
@@ -56,7 +56,8 @@ def _split(value: object) -> object:
     return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
 
 
-Seconds = Annotated[float, BeforeValidator(_seconds), Field(ge=0, allow_inf_nan=False)]
+_IS_DURATION: Final = BeforeValidator(_seconds)
+Seconds = Annotated[float, _IS_DURATION, Field(ge=0, allow_inf_nan=False)]
 """A duration. Unit: seconds."""
 
 
@@ -134,6 +135,26 @@ class Settings(BaseModel):
         if len(set(ways)) != len(ways):
             raise ValueError("each way may stand there once")
         return ways
+
+
+def is_duration(name: str) -> bool:
+    """Whether a setting is a duration, which may be written like 90s or 1h30m."""
+    field = Settings.model_fields[name]
+    kinds = (field.metadata, *(getattr(kind, "__metadata__", ()) for kind in get_args(field.annotation)))
+    return any(_IS_DURATION in kind for kind in kinds)
+
+
+def default_of(name: str) -> str:
+    """Return the default of a setting as one writes it; "" when it has none."""
+    field = Settings.model_fields[name]
+    default = field.default
+    if default is None:
+        return ""
+    if isinstance(default, tuple):
+        return ",".join(default)
+    if isinstance(default, bool):
+        return str(default).lower()
+    return f"{default:g}s" if is_duration(name) else str(default)
 
 
 def load(flags: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Settings:

@@ -11,21 +11,20 @@ import click
 from placement_ac import logs
 from placement_ac.errors import LoginFailed
 from placement_ac.operator import Operator
-from placement_ac.settings import PREFIX, BadSettings, Settings, load
+from placement_ac.settings import PREFIX, BadSettings, Settings, default_of, is_duration, load
 
 
 def _options(command: click.Command) -> click.Command:
     """Give a command one option for each setting, its help and default told by the setting itself."""
     for name, field in reversed(Settings.model_fields.items()):
-        default = field.default
-        shown = ",".join(default) if isinstance(default, tuple) else default
-        told = f" [default: {shown}]" if shown is not None else ""
+        shown = default_of(name)
+        told = f" [default: {shown}]" if shown else ""
         command.params.insert(
             0,
             click.Option(
                 [f"--{name.replace('_', '-')}"],
                 help=f"{field.description}{told}",
-                metavar=_choices(field.annotation),
+                metavar="DURATION" if is_duration(name) else _choices(field.annotation),
             ),
         )
     return command
@@ -38,7 +37,9 @@ def _choices(annotation: Any) -> str:
         return "|".join(choices)
     if choices and choices[-1] is Ellipsis:
         return f"{_choices(choices[0])},…"
-    return "FILE" if Path in choices else "TEXT"
+    if Path in choices:
+        return "FILE"
+    return {bool: "true|false", int: "NUMBER", float: "NUMBER"}.get(annotation, "TEXT")
 
 
 @_options

@@ -1,5 +1,6 @@
 """The documents say what the code does: tables, commands, links and output are compared with it."""
 
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
@@ -15,8 +16,8 @@ from placement_ac.demo.play import Outcome
 from placement_ac.demo.shows import PlainShow, document
 from placement_ac.demo.stories import STEPS
 from placement_ac.hub import Hub
-from placement_ac.settings import PREFIX, Settings
-from tests.hub.driver import PROFILES, Controllers, Driver, eventually
+from placement_ac.settings import PREFIX, Settings, default_of
+from tests.hub.driver import Controllers, Driver, eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 README, CHANGELOG = ROOT / "README.md", ROOT / "CHANGELOG.md"
@@ -108,10 +109,8 @@ def test_every_reason_has_a_cure() -> None:
 
 def settings() -> Iterator[Row]:
     """Yield flag, environment and default of each setting."""
-    for name, setting in Settings.model_fields.items():
-        default = setting.default
-        shown = ",".join(default) if isinstance(default, tuple) else default or ""
-        yield f"--{name.replace('_', '-')}", PREFIX + name.upper(), shown
+    for name in Settings.model_fields:
+        yield f"--{name.replace('_', '-')}", PREFIX + name.upper(), default_of(name)
 
 
 def test_every_setting() -> None:
@@ -151,6 +150,13 @@ def test_times() -> None:
         names.SETTLE_SECONDS,
         names.REGROUP_SECONDS,
         names.RIVAL_SECONDS,
+        names.QUIET_SECONDS,
+        names.HEAL_SECONDS,
+        names.OPEN_SECONDS,
+        names.GATE_MOST_SECONDS,
+        names.ASK_FRESH_SECONDS,
+        names.ASK_AGAIN_SECONDS,
+        names.EDITED_SECONDS,
         operator.DISCOVERY_SECONDS,
         operator.REDISCOVERY_SECONDS,
         operator.PATIENCE_SECONDS,
@@ -323,27 +329,65 @@ def _leads_somewhere(path: Path, target: str) -> bool:
 # -- the rights
 
 
+MANAGED = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
+WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
+WHEN = "2026-01-01T00:00:00Z"
+
+
 def test_the_rights_are_what_the_controller_asks_for(
-    hub: Hub, admin: Driver, controllers: Controllers
+    hub: Hub, admin: Driver, controllers: Controllers, tmp_path: Path
 ) -> None:
+    """One cluster by Secret, one by ClusterProfile; a Workload that is answered, nominated, and lost."""
+    providers = tmp_path / "providers.json"
+    command = {"apiVersion": "client.authentication.k8s.io/v1", "command": "true"}
+    providers.write_text(json.dumps({"providers": [{"name": "other", "execConfig": command}]}))
     admin.check("p")
+    admin.multikueue_check("mk", "p")
     admin.secrets_for("a")
-    profile = {"apiVersion": "multicluster.x-k8s.io/v1alpha1", "kind": "ClusterProfile"}
-    spec = {"displayName": "a", "clusterManager": {"name": "ocm"}}
-    admin.ask("POST", PROFILES, profile | {"metadata": {"name": "a"}, "spec": spec})
+    admin.profile("b", accessProviders=[{"name": "ocm"}])
+    for name in ("a", "b"):
+        managed = {"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster"}
+        admin.ask("POST", MANAGED, managed | {"metadata": {"name": name}})
     admin.placement("p")
-    admin.decide("p", "a")
-    controllers.start()
-    eventually(lambda: admin.listed("p"), ["p-a"])
+    admin.decide("p", "a", "b")
+    controllers.start(dispatcher=True, access_providers=providers)
+    eventually(lambda: admin.listed("p"), ["p-a", "p-b"])
     eventually(lambda: admin.reason("p"), "Active")
+    for name in admin.clusters():
+        connected = _condition("Active")
+        admin.ask("PATCH", admin.kueue("multikueueclusters", name, "status"), connected, "merge")
+    _a_workload_with_quota(admin)
+    eventually(lambda: admin.ask("GET", f"{WORKLOADS}/w")["status"].get("nominatedClusterNames"))
     admin.decide("p")
     admin.placement_says("p", 0)
     eventually(lambda: admin.reason("p"), "NoClusterSelected")
+    eventually(lambda: "cannot be asked" in admin.active("p")["message"])
+    for name in ("a", "b"):
+        admin.ask("DELETE", f"{MANAGED}/{name}")
     eventually(admin.clusters, [])
     wanted = {
         (_group(row[0]), row[1], verb) for row in table(README, "Install it") for verb in row[2].split(", ")
     }
     eventually(lambda: asked(hub), wanted)
+
+
+def _condition(kind: str) -> dict[str, Any]:
+    condition = {"type": kind, "status": "True", "reason": kind, "message": "", "lastTransitionTime": WHEN}
+    return {"status": {"conditions": [condition]}}
+
+
+def _a_workload_with_quota(admin: Driver) -> None:
+    admin.namespace("default")
+    pod = {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}
+    spec = {"queueName": "q", "podSets": [{"name": "main", "count": 1, "template": {"spec": pod}}]}
+    job = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": "w"}}
+    admin.ask("POST", WORKLOADS, job | {"spec": spec})
+    entries = [
+        {"name": name, "state": "Pending", "message": "", "lastTransitionTime": WHEN} for name in ("p", "mk")
+    ]
+    status = _condition("QuotaReserved")["status"] | {"admissionChecks": entries}
+    status["admission"] = {"clusterQueue": "cq", "podSetAssignments": [{"name": "main", "count": 1}]}
+    admin.ask("PATCH", f"{WORKLOADS}/w/status", {"status": status}, "merge")
 
 
 def _group(told: str) -> str:
@@ -354,7 +398,7 @@ RESOURCE = re.compile(
     r"/(?:api|apis/(?P<group>[^/]+))/(?P<version>v\w+)(?:/namespaces/[^/]+)?/(?P<plural>[a-z]+)"
     r"(?:/(?P<name>[^/]+))?(?:/(?P<sub>[a-z]+))?"
 )
-VERBS = {"PATCH": "patch", "DELETE": "delete", "PUT": "update"}
+VERBS = {"POST": "create", "PATCH": "patch", "DELETE": "delete", "PUT": "update"}
 
 
 def asked(hub: Hub) -> set[Row]:
