@@ -1,4 +1,4 @@
-"""`placement-ac demo`: the three stories, on an embedded hub, in seconds."""
+"""`placement-ac demo`: the three stories, on an embedded hub with workers, in seconds."""
 
 import asyncio
 import signal
@@ -11,34 +11,57 @@ from rich.console import Console
 
 from placement_ac import logs
 from placement_ac.demo.play import Show, play
+from placement_ac.demo.scene import CARELESS, Way
 from placement_ac.demo.shows import JsonShow, LiveShow, PlainShow
 from placement_ac.demo.stage import Stage
+from placement_ac.demo.steps import Programme
+from placement_ac.demo.stories import programme
 from placement_ac.demo.viewer import Viewer
 from placement_ac.kube import Client
 from placement_ac.login import Login
+from placement_ac.names import DRAIN, IMMEDIATE, Removal
 from placement_ac.sim.manifests import FIELD_MANAGER
 
 
 @click.command("demo", epilog="Exit code 0: every step came out right; 1: one did not.")
 @click.option("--story", type=click.IntRange(1, 3), help="Show this one alone.  [default: all three]")
 @click.option("-o", "--output", type=click.Choice(["json"]), help="One JSON document per step, a line each.")
+@click.option(
+    "--removal-policy",
+    type=click.Choice([DRAIN, IMMEDIATE], case_sensitive=False),
+    default=DRAIN,
+    show_default=True,
+    help="What becomes of the job of story 3 when its cluster leaves: waited for, or sent back.",
+)
+@click.option(
+    "--unsafe",
+    is_flag=True,
+    help="Show in story 3 what a careless list does, in the controller's place: the job runs twice.",
+)
 @click.option("--keep", is_flag=True, help="Leave the hub running, with a kubeconfig to use with kubectl.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the controller's log as well (on stderr).")
-def command(story: int | None, output: str | None, keep: bool, verbose: bool) -> None:
+def command(
+    story: int | None, output: str | None, removal_policy: Removal, unsafe: bool, keep: bool, verbose: bool
+) -> None:
     """Show the three stories on an embedded hub."""
+    if unsafe and (story in (1, 2) or removal_policy == IMMEDIATE):
+        raise click.UsageError("--unsafe is for story 3, and goes with no other removal policy")
     logs.configure("text", "info" if verbose else "error")
-    with Stage() as stage:
-        right = asyncio.run(_play(stage, story, output))
+    way: Way = CARELESS if unsafe else removal_policy
+    shown = programme(story, way)
+    with Stage(jobs=shown.ending is not None, removal_policy=removal_policy) as stage:
+        right = asyncio.run(_play(stage, shown, output))
         if keep:
             _keep(stage, to_stderr=output == "json")
     sys.exit(0 if right else 1)
 
 
-async def _play(stage: Stage, story: int | None, output: str | None) -> bool:
+async def _play(stage: Stage, shown: Programme, output: str | None) -> bool:
     login = Login(stage.kubeconfig)
-    async with Client(login, field_manager=FIELD_MANAGER) as client, Viewer(login, client) as seen:
+    ledger = stage.fleet.ledger if stage.fleet else None
+    async with Client(login, field_manager=FIELD_MANAGER) as client, Viewer(login, client, ledger) as seen:
         with _show(output) as show:
-            return await play(story, client, seen, show)
+            return await play(shown, client, stage, seen, show)
 
 
 def _show(output: str | None) -> AbstractContextManager[Show]:
@@ -57,6 +80,7 @@ def _keep(stage: Stage, *, to_stderr: bool) -> None:
         f"  export KUBECONFIG={stage.kubeconfig}\n"
         "  kubectl get placementdecisions -n kueue-system\n"
         "  kubectl get multikueueclusters\n"
+        "  kubectl get workloads\n"
         "  kubectl describe admissioncheck placement-demo2",
         err=to_stderr,
     )

@@ -3,12 +3,12 @@ Play steps, one after the other, and tell what came of each.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from placement_ac.demo.stories import FLEET, PREPARATIONS, STEPS, Step, came_out_right
-from placement_ac.demo.viewer import Viewer
+from placement_ac.demo.steps import JOB_NAME, Backstage, Ending, Programme, Step, came_out_right, fleet
+from placement_ac.demo.viewer import JobSeen, Viewer
 from placement_ac.kube import Client, Object
 from placement_ac.names import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG
 
@@ -18,7 +18,10 @@ STEP_SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a step came to. Times in milliseconds; `reaction` is from OCM's decision to the config."""
+    """What a step came to. Times in milliseconds; `reaction` is from OCM's decision to the config.
+
+    `job` is there where a step is about one.
+    """
 
     number: int
     step: Step
@@ -28,6 +31,19 @@ class Outcome:
     decided: Sequence[str]
     objects: Sequence[Object]
     condition: dict[str, Any]
+    job: JobSeen | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finale:
+    """How it ended for the job, by the workers' own count."""
+
+    job: JobSeen
+    ending: Ending
+
+    @property
+    def right(self) -> bool:
+        return self.job.account == self.ending.wanted
 
 
 class Show(Protocol):
@@ -37,56 +53,54 @@ class Show(Protocol):
 
     def ends(self, outcome: Outcome) -> None: ...
 
-    def is_over(self, outcomes: Sequence[Outcome]) -> None: ...
+    def is_over(self, outcomes: Sequence[Outcome], finale: Finale | None) -> None: ...
 
 
-def steps_of(story: int | None) -> Iterator[Step]:
-    """Return the steps of one story, or of all of them."""
-    return (step for step in STEPS if story in (None, step.story))
-
-
-async def play(story: int | None, client: Client, seen: Viewer, show: Show) -> bool:
-    """Play the steps; return whether every one came out right."""
-    await FLEET(client)
-    if story in PREPARATIONS:
-        await _act(0, PREPARATIONS[story], client, seen)
+async def play(programme: Programme, client: Client, backstage: Backstage, seen: Viewer, show: Show) -> bool:
+    """Play it; return whether every step came out right, and the job ended as it must."""
+    await fleet(client, backstage)
+    if programme.preparation:
+        await _act(0, programme.preparation, client, backstage, seen)
     outcomes = []
-    for number, step in enumerate(steps_of(story), start=1):
+    for number, step in enumerate(programme.steps, start=1):
         show.begins(number, step)
-        outcomes.append(await _act(number, step, client, seen))
+        outcomes.append(await _act(number, step, client, backstage, seen))
         show.ends(outcomes[-1])
-    show.is_over(outcomes)
-    return all(outcome.right for outcome in outcomes)
+    finale = Finale(seen.job(JOB_NAME), programme.ending) if programme.ending else None
+    show.is_over(outcomes, finale)
+    return all(outcome.right for outcome in outcomes) and (finale is None or finale.right)
 
 
-async def _act(number: int, step: Step, client: Client, seen: Viewer) -> Outcome:
+async def _act(number: int, step: Step, client: Client, backstage: Backstage, seen: Viewer) -> Outcome:
     began = time.monotonic()
-    await step.act(client)
+    await step.act(client, backstage)
     config_at = None
-    if await seen.until(lambda: seen.listed(step.placement) == step.wanted, STEP_SECONDS):
+    if await seen.until(lambda: step.lists(seen), STEP_SECONDS):
         config_at = time.monotonic()
     right = await seen.until(lambda: came_out_right(step, seen), STEP_SECONDS if config_at else 0)
-    decided_at = seen.decided_at(step.placement)
+    decided_at = seen.decided_at(step.placement) or began
+    job = seen.job(JOB_NAME) if step.job else None
     return Outcome(
         number=number,
         step=step,
         right=right,
         elapsed=(time.monotonic() - began) * 1000,
-        reaction=max(0.0, config_at - decided_at) * 1000 if config_at and decided_at else None,
+        reaction=max(0.0, config_at - decided_at) * 1000 if config_at and decided_at > began else None,
         decided=seen.decided(step.placement),
-        objects=list(_objects(step, seen)),
+        objects=[_plain(obj) for obj in (*_listed(step, seen), *(job.objects if job else ()))],
         condition=dict(seen.condition(ADMISSION_CHECK, step.placement)),
+        job=job,
     )
 
 
-def _objects(step: Step, seen: Viewer) -> Iterable[Object]:
+def _listed(step: Step, seen: Viewer) -> Iterable[Object]:
     config = seen.get(MULTIKUEUE_CONFIG, step.placement)
     if config:
-        yield _plain(config)
+        yield config
         for name in config["spec"]["clusters"]:
             cluster = seen.get(MULTIKUEUE_CLUSTER, name)
             if cluster:
-                yield _plain(cluster)
+                yield cluster
 
 
 def _plain(obj: Object) -> Object:

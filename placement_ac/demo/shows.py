@@ -14,8 +14,9 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from placement_ac.demo.play import Outcome
-from placement_ac.demo.stories import Step
+from placement_ac.demo.play import Finale, Outcome
+from placement_ac.demo.steps import Step
+from placement_ac.demo.viewer import JobSeen
 from placement_ac.kube import Object
 from placement_ac.names import LABEL_PLACEMENT
 
@@ -30,8 +31,17 @@ NONE: Final = "<none>"
 CONDITION: Final = "{.status.conditions[?(@.type=='Active')]['status','reason','message']}"
 
 
+JOB_HEADS: Final = ("JOB", "CLUSTER", "CHECK", "FINISHED")
+JOB_COLUMNS: Final = (
+    "JOB:.metadata.ownerReferences[0].name,"
+    "CLUSTER:.status.clusterName,"
+    'CHECK:.status.admissionChecks[?(@.name=="{}")].state,'
+    'FINISHED:.status.conditions[?(@.type=="Finished")].status'
+)
+
+
 class JsonShow:
-    """One JSON document per step, a line each."""
+    """One JSON document per step, a line each; where a job was shown, one more that tells how it ended."""
 
     def begins(self, number: int, step: Step) -> None:
         """A program waits for what comes out."""
@@ -39,8 +49,10 @@ class JsonShow:
     def ends(self, outcome: Outcome) -> None:
         click.echo(json.dumps(document(outcome)))
 
-    def is_over(self, outcomes: Sequence[Outcome]) -> None:
+    def is_over(self, outcomes: Sequence[Outcome], finale: Finale | None = None) -> None:
         """Each document has told how its step went."""
+        if finale:
+            click.echo(json.dumps(last_document(finale)))
 
 
 def document(outcome: Outcome) -> dict[str, Any]:
@@ -59,20 +71,31 @@ def document(outcome: Outcome) -> dict[str, Any]:
     }
 
 
+def last_document(finale: Finale) -> dict[str, Any]:
+    """Return the JSON document of the end: what the workers counted of each job."""
+    return {
+        "jobs": {finale.job.name: finale.job.account},
+        "ok": finale.right,
+        "told": told_of(finale),
+    }
+
+
 class PlainShow:
     """Lines of text, for a pipe or a log."""
 
     def begins(self, number: int, step: Step) -> None:
         click.echo(f"Story {step.story}, step {number}: {step.title}")
         for line in step.done:
-            click.echo(f"  $ {line}" if line.startswith("kubectl") else f"  # {line}")
+            click.echo(f"  $ {line}" if line.startswith(("kubectl", "sed")) else f"  # {line}")
 
     def ends(self, outcome: Outcome) -> None:
         for line in result_lines(outcome):
             click.echo(f"  {line}")
         click.echo(f"  {verdict(outcome)}\n")
 
-    def is_over(self, outcomes: Sequence[Outcome]) -> None:
+    def is_over(self, outcomes: Sequence[Outcome], finale: Finale | None = None) -> None:
+        if finale:
+            click.echo(told_of(finale))
         click.echo(summary(outcomes))
 
 
@@ -87,6 +110,37 @@ def result_lines(outcome: Outcome) -> Iterable[str]:
     yield f'$ kubectl get admissioncheck {name} -o jsonpath="{CONDITION}"'
     condition = outcome.condition
     yield " ".join(str(condition.get(key, "")) for key in ("status", "reason", "message")).strip() or "(none)"
+    if outcome.job:
+        yield from job_lines(outcome.job, name)
+
+
+def job_lines(job: JobSeen, check: str) -> Iterable[str]:
+    """Yield what is to be seen of a job: on the hub, as kubectl would print it, and on the workers."""
+    yield f"$ kubectl get workloads -o custom-columns='{JOB_COLUMNS.format(check)}'"
+    yield from columns([JOB_HEADS, *(_job_row(obj, check) for obj in _workloads(job))])
+    yield f"# on the workers: {on_the_workers(job)}"
+
+
+def on_the_workers(job: JobSeen) -> str:
+    """Return where a job runs and has run, by the workers' own count."""
+    where = f"runs on {' and '.join(job.runs_on)}" if job.runs_on else "runs nowhere"
+    return f"{job.name} {where}; {counted(job)}"
+
+
+def counted(job: JobSeen) -> str:
+    """Return how often it was started, and how many copies there were at once."""
+    starts, most = job.account["starts"], job.account["maxCopies"]
+    started = f"started {starts} time{'' if starts == 1 else 's'}"
+    return f"{started}, {'never more than 1 copy' if most <= 1 else f'{most} copies'} at a time"
+
+
+def told_of(finale: Finale) -> str:
+    """Return how it ended for the job, and what that shows."""
+    finished = "finished" if finale.job.account["finished"] else "not finished"
+    told = f"Job {finale.job.name}: {counted(finale.job)}, {finished}"
+    if finale.right:
+        return f"{told}: {finale.ending.moral}."
+    return f"{told}: NOT RIGHT; wanted {_compact(finale.ending.wanted)}"
 
 
 def _compact(value: object) -> str:
@@ -98,7 +152,19 @@ def verdict(outcome: Outcome) -> str:
     took = f"in {outcome.elapsed:.0f} ms"
     if outcome.reaction is not None:
         took += f", {outcome.reaction:.0f} ms of them from OCM's decision to the MultiKueueConfig"
-    return f"right, {took}" if outcome.right else f"NOT RIGHT, {took}; wanted {outcome.step.wanted}"
+    return f"right, {took}" if outcome.right else f"NOT RIGHT, {took}; wanted {_wish(outcome.step)}"
+
+
+def _wish(step: Step) -> str:
+    """Return what should have come of a step."""
+    parts = [str(step.wanted)] if step.clusters is not None else []
+    if step.draining:
+        parts.append(f"{step.draining} draining")
+    if step.job:
+        where = " and ".join(step.job.runs_on or ()) or "nowhere"
+        parts += [f"the job on {where}"] if step.job.runs_on is not None else []
+        parts += ["the job finished"] if step.job.finished else []
+    return ", ".join(parts)
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
@@ -129,6 +195,18 @@ def _row(cluster: Object) -> tuple[str, ...]:
     return cluster["metadata"]["name"], connected, secret, profile
 
 
+def _workloads(job: JobSeen) -> list[Object]:
+    return [obj for obj in job.objects if obj["kind"] == "Workload"]
+
+
+def _job_row(workload: Object, check: str) -> tuple[str, ...]:
+    status = workload.get("status") or {}
+    states = (one["state"] for one in status.get("admissionChecks") or () if one["name"] == check)
+    done = (one["status"] for one in status.get("conditions") or () if one["type"] == "Finished")
+    owner = workload["metadata"]["ownerReferences"][0]["name"]
+    return owner, status.get("clusterName", NONE), next(states, NONE), next(done, NONE)
+
+
 def _narrow_row(cluster: Object) -> tuple[str, str, str]:
     """Return a row that fits into 80 columns: Secret and ClusterProfile share one."""
     name, connected, secret, profile = _row(cluster)
@@ -157,7 +235,10 @@ class LiveShow:
         self._live.console.print(self._panel(outcome))
         self._live.update(Text(""))
 
-    def is_over(self, outcomes: Sequence[Outcome]) -> None:
+    def is_over(self, outcomes: Sequence[Outcome], finale: Finale | None = None) -> None:
+        if finale:
+            style = "green" if finale.right else "bold red"
+            self._live.console.print(Text(told_of(finale), style=style))
         style = "green" if all(outcome.right for outcome in outcomes) else "bold red"
         self._live.console.print(Text(summary(outcomes), style=style))
 
@@ -175,12 +256,16 @@ class LiveShow:
         listed = ", ".join(config["spec"]["clusters"]) if config else "(none)"
         condition = outcome.condition
         told = f"Active={condition.get('status')}  {condition.get('reason')}: {condition.get('message')}"
+        job = (
+            [Text(f"Job on the workers: {on_the_workers(outcome.job)}", style="bold")] if outcome.job else []
+        )
         return Panel(
             Group(
                 done,
                 Text(f"\nMultiKueueConfig {outcome.step.placement}: {listed}", style="bold"),
                 table,
                 Text(f"AdmissionCheck {outcome.step.placement}: {told}"),
+                *job,
                 Text(verdict(outcome), style="green" if outcome.right else "bold red"),
             ),
             title=self._title(outcome.number, outcome.step),

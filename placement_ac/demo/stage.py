@@ -1,21 +1,39 @@
 """
 What a story is played on: the embedded hub, the stand-ins and the controller, each in a thread of its own.
 
-The controller is the real one and speaks to the hub over HTTP, like everybody here.
+The controller is the real one and speaks to the hub over HTTP, like everybody here. Where a job is shown
+there are worker hubs too, and the stand-in for Kueue connects to them.
 """
 
 import asyncio
 import tempfile
 import threading
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
+from placement_ac.demo.careless import Careless
 from placement_ac.hub import Hub
+from placement_ac.login import Login
+from placement_ac.names import DRAIN, Removal
 from placement_ac.operator import Operator
 from placement_ac.settings import Settings
-from placement_ac.sim.runner import StandIns
+from placement_ac.sim.fleet import WorkerFleet
+from placement_ac.sim.informer import StandIn
+from placement_ac.sim.runner import OCM_ACCESS_PROVIDER, Maker, StandIns
+
+CLUSTERS: Final = ("cluster1", "cluster2", "cluster3")
+"""The clusters of samples/fleet that have a worker hub, where a job is shown."""
+SPEED: Final = 20.0
+"""How much faster than the real one's the times of the stand-in for Kueue pass."""
+
+
+def _kueue(login: Login) -> StandIn:
+    from placement_ac.sim.kueue_manager import Kueue  # noqa: PLC0415  # only where a job is shown
+
+    return Kueue(login, speed=SPEED, cluster_profiles=True, access_providers=(OCM_ACCESS_PROVIDER,))
 
 
 class ControllerThread:
@@ -63,21 +81,59 @@ class ControllerThread:
 
 
 class Stage:
-    """All of it, up as long as the `with` lasts. `kubeconfig` leads to the hub."""
+    """All of it, up as long as the `with` lasts. `kubeconfig` leads to the hub.
 
-    def __init__(self) -> None:
+    `jobs`: there are workers. `removal_policy`: the controller's.
+    """
+
+    def __init__(self, *, jobs: bool = False, removal_policy: Removal = DRAIN) -> None:
         self._stack = ExitStack()
+        self._policy = removal_policy
+        self._controller: ControllerThread
+        self.fleet = WorkerFleet(CLUSTERS) if jobs else None
         self.hub: Hub
         self.kubeconfig: Path
 
     def __enter__(self) -> Self:
+        try:
+            self._open()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def _open(self) -> None:
+        if self.fleet:
+            self._stack.enter_context(self.fleet)
+        kueue: str | Maker = _kueue if self.fleet else "kueue"
         folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="placement-ac-"))
         self.kubeconfig = Path(folder) / "kubeconfig"
         self.hub = self._stack.enter_context(Hub())
         self.hub.write_kubeconfig(self.kubeconfig)
-        self._stack.enter_context(StandIns(self.kubeconfig, ("ocm", "kueue")))
-        self._stack.enter_context(ControllerThread(kubeconfig=self.kubeconfig))
-        return self
+        self._stack.enter_context(StandIns(self.kubeconfig, ("ocm", kueue)))
+        # A MultiKueueCluster that is unlisted is deleted at once: nobody waits a minute to see it.
+        settings = {"removal_policy": self._policy, "cluster_retention": 0.0}
+        self._controller = ControllerThread(kubeconfig=self.kubeconfig, **settings)
+        self._stack.enter_context(self._controller)
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    # -- backstage
+
+    @property
+    def kubeconfigs(self) -> Mapping[str, bytes]:
+        """The way into each worker."""
+        return {name: self.fleet.kubeconfig(name) for name in self.fleet.names} if self.fleet else {}
+
+    async def end_job(self, name: str) -> None:
+        """Complete a job wherever it runs."""
+        if self.fleet:
+            await asyncio.to_thread(self.fleet.finish, name)
+
+    async def be_careless(self) -> None:
+        """Stop the controller, and have a careless list in its place."""
+        await asyncio.to_thread(self._controller.stop)
+        careless = StandIns(self.kubeconfig, (Careless,))
+        await asyncio.to_thread(careless.start)
+        self._stack.callback(careless.stop)

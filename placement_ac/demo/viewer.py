@@ -1,10 +1,12 @@
 """
-What the audience sees of the hub: the kinds of the stories, as they are, and when they last changed.
+What the audience sees: the kinds of the stories, as they are on the hub, when they last changed,
+and what the workers themselves have counted of the job.
 """
 
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from placement_ac.kube import Client, Object
@@ -18,9 +20,12 @@ from placement_ac.names import (
     MULTIKUEUE_CONFIG,
     PLACEMENT,
     PLACEMENT_DECISION,
+    WORKLOAD,
     Kind,
 )
+from placement_ac.sim.fleet import Account, Ledger
 from placement_ac.sim.informer import Informer
+from placement_ac.sim.kueue_jobs import JOB
 
 CLUSTER_QUEUE: Final = Kind(KUEUE, "ClusterQueue", "clusterqueues", False, KUEUE_VERSIONS)
 KINDS: Final = (
@@ -30,13 +35,30 @@ KINDS: Final = (
     MULTIKUEUE_CONFIG,
     MULTIKUEUE_CLUSTER,
     CLUSTER_QUEUE,
+    WORKLOAD,
+    JOB,
 )
+LOOK_SECONDS: Final = 0.02
+"""How often it is looked at what the workers count: that tells nobody of a change."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobSeen:
+    """A job, as the hub tells of it (`objects`: the Job and its Workload) and as the workers count it."""
+
+    name: str
+    runs_on: tuple[str, ...]
+    account: Account
+    finished: bool
+    """What the hub says."""
+    objects: tuple[Object, ...] = ()
 
 
 class Viewer:
-    """Watches the hub; `async with` it."""
+    """Watches the hub; `async with` it. `ledger`: what the workers count, where there are any."""
 
-    def __init__(self, login: Login, client: Client) -> None:
+    def __init__(self, login: Login, client: Client, ledger: Ledger | None = None) -> None:
+        self._ledger = ledger or Ledger()
         self._informer = Informer(login, client, KINDS, self._changed)
         self._moved = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -68,9 +90,9 @@ class Viewer:
                 return False
             self._moved.clear()
             try:
-                await asyncio.wait_for(self._moved.wait(), left)
+                await asyncio.wait_for(self._moved.wait(), min(left, LOOK_SECONDS))
             except TimeoutError:
-                return right()
+                continue
         return True
 
     def decided_at(self, placement: str) -> float | None:
@@ -103,3 +125,24 @@ class Viewer:
         obj = self.get(kind, name) or {}
         conditions = (obj.get("status") or {}).get("conditions") or ()
         return next((condition for condition in conditions if condition["type"] == "Active"), {})
+
+    def job(self, name: str) -> JobSeen:
+        """Return what is to be seen of a job; it need not be there."""
+        jobs = [obj for obj in self.all(JOB) if obj["metadata"]["name"] == name]
+        workloads = [obj for obj in self.all(WORKLOAD) if name in _owners(obj)]
+        return JobSeen(
+            name=name,
+            runs_on=tuple(self._ledger.running(name)),
+            account=self._ledger.of(name),
+            finished=any(_has(obj, "Finished") for obj in workloads),
+            objects=(*jobs, *workloads),
+        )
+
+
+def _owners(workload: Object) -> list[str]:
+    return [one["name"] for one in workload["metadata"].get("ownerReferences") or ()]
+
+
+def _has(obj: Object, condition: str) -> bool:
+    conditions = (obj.get("status") or {}).get("conditions") or ()
+    return any((one["type"], one["status"]) == (condition, "True") for one in conditions)
