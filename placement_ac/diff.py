@@ -22,6 +22,7 @@ from placement_ac.names import (
     WORKLOAD,
     Kind,
 )
+from placement_ac.selection import removable
 from placement_ac.snapshot import (
     HubFacts,
     Nomination,
@@ -165,15 +166,11 @@ def _config(seen: Snapshot, wanted: WantedConfig | None) -> Iterable[Action]:
 
 
 def _superfluous(seen: Snapshot, wanted: Plan) -> Iterable[Delete]:
-    keep = {cluster.name for cluster in wanted.clusters}
+    keep = {cluster.name for cluster in wanted.clusters} | wanted.kept
     keep.update(wanted.config.clusters if wanted.config else ())
-    keep |= seen.listed_elsewhere  # after a change of `cluster_names`; who lists it last brings us back here
-    for name, obj in seen.clusters.items():
-        if not obj.owned.applied:
-            continue  # labels are easily copied with an object, managed fields are not
-        mine = obj.placement == seen.name or (not obj.placement and not seen.others.get(name))
-        if mine and name not in keep and not obj.meta.deleting:
-            yield Delete(MULTIKUEUE_CLUSTER, name, obj.meta.uid)
+    for obj in removable(seen):
+        if obj.meta.name not in keep and not obj.meta.deleting:
+            yield Delete(MULTIKUEUE_CLUSTER, obj.meta.name, obj.meta.uid)
 
 
 def _source_spec(cluster: WantedCluster, observed: KueueObject | None, hub: HubFacts) -> Body:

@@ -10,6 +10,7 @@ last one the config, as Kueue takes none that is empty.
 
 from collections.abc import Container
 from dataclasses import replace
+from typing import Final
 
 from placement_ac.answers import Outlook, next_retry, replies, stuck
 from placement_ac.course import Course, chart
@@ -23,16 +24,23 @@ from placement_ac.names import (
 )
 from placement_ac.removal import Removal
 from placement_ac.seats import order
-from placement_ac.selection import cluster_of, listed_now, soonest
+from placement_ac.selection import cluster_of, listed_now, removable, soonest
 from placement_ac.snapshot import Mark, Plan, Snapshot, Source, WantedCluster, WantedConfig
 from placement_ac.verdict import claimed_elsewhere, judge, taken
 from placement_ac.words import some
 
+UNDER_WAY: Final = ("leaving", "sent", "left")
+"""Marks of clusters that leave: kept while nothing can be decided."""
+
 
 def plan(seen: Snapshot) -> Plan:
-    """Return the objects and the verdict on each check that `seen` calls for."""
-    if not seen.checks:
-        return _held(seen, Plan()) if owners_of(seen) else _none(seen, Plan())
+    """Return the objects, the verdict on each check and the answers that `seen` calls for."""
+    if seen.checks:
+        return _kept(seen, _planned(seen))
+    return _held(seen, Plan()) if owners_of(seen) else _kept(seen, _none(seen, Plan()))
+
+
+def _planned(seen: Snapshot) -> Plan:
     course = chart(seen)
     verdict = judge(seen, course)
     answer = Plan(
@@ -42,6 +50,8 @@ def plan(seen: Snapshot) -> Plan:
         recheck_after=_recheck_after(seen, course),
     )
     if verdict.status == "False" and verdict.reason not in (NO_CLUSTER_SELECTED, NO_CLUSTER_USABLE):
+        # What is under way goes on when the reason has gone.
+        answer = replace(answer, marks=answer.marks | {mark for mark in seen.ages if mark.what in UNDER_WAY})
         return _answered(seen, _held(seen, answer), Outlook(verdict, ""))
     answer = _listed(seen, course, _with_removal(answer, course.removal))
     answer = _answered(seen, answer, Outlook(verdict, _ready(course), course.removal))
@@ -118,31 +128,27 @@ def _listed(seen: Snapshot, course: Course, answer: Plan) -> Plan:
         WantedCluster(name, cluster, source, owners | _others(seen, name))
         for name, (cluster, source) in wanted.items()
     )
-    answer = replace(
+    return replace(
         answer,
         config=WantedConfig(seen.name, ordered.names, owners) if ordered.names else None,
         clusters=clusters + _needed_elsewhere(seen, wanted),
         marks=answer.marks | ordered.marks,
         recheck_after=soonest((answer.recheck_after, ordered.recheck_after)),
     )
-    return _with_retained(seen, answer)
 
 
-def _with_retained(seen: Snapshot, answer: Plan) -> Plan:
-    """Keep MultiKueueClusters for a while that are listed no more: Kueue still clears up there."""
-    owners = owners_of(seen)
+def _kept(seen: Snapshot, answer: Plan) -> Plan:
+    """Keep MultiKueueClusters for a while that are needed no more: Kueue still clears up there."""
     wanted = {cluster.name for cluster in answer.clusters}
-    kept, waits = [], []
-    for name, obj in seen.clusters.items():
-        left = seen.policy.retention - seen.ages.get(Mark("unlisted", name), 0.0)
-        if name not in wanted and left > 0 and obj.owned.applied and obj.placement == seen.name:
-            kept.append(WantedCluster(name, cluster_of(seen, obj), None, owners | _others(seen, name)))
-            waits.append(left)
+    wanted.update(answer.config.clusters if answer.config else ())
+    marks = [Mark("unlisted", obj.meta.name) for obj in removable(seen) if obj.meta.name not in wanted]
+    left = {mark: seen.policy.retention - seen.ages.get(mark, 0.0) for mark in marks}
+    kept = {mark: seconds for mark, seconds in left.items() if seconds > 0}
     return replace(
         answer,
-        clusters=(*answer.clusters, *kept),
-        marks=answer.marks | {Mark("unlisted", cluster.name) for cluster in kept},
-        recheck_after=soonest((answer.recheck_after, *waits)),
+        kept=frozenset(mark.of for mark in kept),
+        marks=answer.marks | kept.keys(),
+        recheck_after=soonest((answer.recheck_after, *kept.values())),
     )
 
 

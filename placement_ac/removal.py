@@ -186,6 +186,8 @@ def _drain(seen: Snapshot, here: Leaving, running: list[Workload], jobs: Jobs) -
         return replace(here, why=RUN, recheck_after=left)
     if not all(map(jobs.gated, running)):
         return replace(here, why="Workloads run there that do not carry our check: they are waited for")
+    if aired := _aired(seen, here):
+        return aired
     closed = Mark("closed", here.cluster)
     if closed not in seen.ages:
         here = _before_closing(seen, here)
@@ -225,8 +227,7 @@ def _gate(seen: Snapshot, here: Leaving, waiting: list[Workload], jobs: Jobs) ->
     """Go through the steps of DESIGN.md, “The gate”, 1 to 3; 4 is that no cluster closes it any more."""
     if not all(map(jobs.gated, waiting)):
         return replace(here, why="Workloads wait there that do not carry our check: they are waited for")
-    aired = _aired(seen, here)
-    if aired:
+    if aired := _aired(seen, here):
         return aired
     if Mark("closed", here.cluster) not in seen.ages:
         return _before_closing(seen, here)

@@ -53,8 +53,8 @@ class Lookup(Protocol):
     def placements_sharing(self, cluster_object: str) -> Iterable[str]:
         """Placements that list or select that MultiKueueCluster; when each has its own, the one it is of."""
 
-    def placements_of_checks(self, names: Iterable[str]) -> Iterable[str]:
-        """Placements that these AdmissionChecks name, or whose MultiKueueConfig they name."""
+    def checks_named(self, names: Iterable[str]) -> Iterable[Check]:
+        """AdmissionChecks of these names."""
 
     def placements_of_shared(self) -> Iterable[str]:
         """Placements to ask about a MultiKueueCluster that serves all of them."""
@@ -78,9 +78,13 @@ def _placement(name: str) -> Key:
     return Key("placement", name)
 
 
+def _of_ours(check: Check) -> Key:
+    return _placement(check.placement) if check.placement else Key("check", check.meta.name)
+
+
 def _of_check(check: Check, lookup: Lookup) -> Iterator[Key]:
     if check.ours:
-        yield _placement(check.placement) if check.placement else Key("check", check.meta.name)
+        yield _of_ours(check)
         yield from map(_placement, lookup.placements_owned_by(check.meta.uid))
     if check.config:
         yield _placement(check.config)
@@ -133,8 +137,11 @@ def _of_multikueue_cluster(obj: KueueObject, lookup: Lookup) -> Iterator[Key]:
 
 
 def _of_workload(workload: Workload, lookup: Lookup) -> Iterator[Key]:
-    names = [answer.check for answer in workload.answers]
-    return map(_placement, lookup.placements_of_checks(names))
+    for check in lookup.checks_named(answer.check for answer in workload.answers):
+        if check.ours:
+            yield _of_ours(check)
+        elif check.config:
+            yield _placement(check.config)
 
 
 def _of_managed_cluster(cluster: ManagedCluster, lookup: Lookup) -> Iterator[Key]:

@@ -143,6 +143,17 @@ def listed_now(seen: Snapshot) -> dict[str, str]:
     }
 
 
+def removable(seen: Snapshot) -> Iterable[KueueObject]:
+    """Yield the MultiKueueClusters that this Placement may remove when it needs them no more."""
+    for name, obj in seen.clusters.items():
+        if not obj.owned.applied:
+            continue  # labels are easily copied with an object, managed fields are not
+        mine = obj.placement == seen.name or (not obj.placement and not seen.others.get(name))
+        # After a change of `cluster_names` another may list it; who lists it last brings us back here.
+        if mine and name not in seen.listed_elsewhere:
+            yield obj
+
+
 def _missing(listed: Mapping[str, str], usable: list[Usable], left_out: Mapping[str, str]) -> list[str]:
     known = {entry.cluster for entry in usable} | set(left_out)
     return [cluster for cluster in listed if cluster not in known]

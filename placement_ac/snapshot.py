@@ -244,6 +244,8 @@ class Plan:
     """AdmissionCheck name → its verdict."""
     config: WantedConfig | None = None
     clusters: tuple[WantedCluster, ...] = ()
+    kept: frozenset[str] = frozenset()
+    """MultiKueueClusters that are needed no more, but stay for a while as they are."""
     replies: tuple[Reply, ...] = ()
     nominations: tuple[Nomination, ...] = ()
     ask: tuple[str, ...] = ()

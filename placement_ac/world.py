@@ -245,9 +245,9 @@ class World:
             return {obj.placement} - {""} if obj and obj.ours else set()
         return self._listers(cluster_object) | self._users_of(cluster_object)
 
-    def placements_of_checks(self, names: Iterable[str]) -> set[str]:
+    def checks_named(self, names: Iterable[str]) -> list[model.Check]:
         checks = (self._checks.things.get(("", name)) for name in names)
-        return {check.placement or check.config for check in checks if check} - {""}
+        return [check for check in checks if check]
 
     def placements_of_shared(self) -> set[str]:
         configs = {config.meta.name for config in self._configs.things.values() if config.ours}
@@ -281,7 +281,8 @@ class World:
         if key.kind == "check":
             check = self._checks.things.get(("", key.name))
             bad = (check,) if check and check.ours and not check.placement else ()
-            return Snapshot(name="", now=now, hub=self.hub, checks=bad)
+            workloads = self._workloads_of(bad)
+            return Snapshot(name="", now=now, hub=self.hub, checks=bad, ages=ages, workloads=workloads)
         return self._snapshot(key.name, now, ages, asked or {})
 
     def _snapshot(self, name: str, now: datetime, ages: Ages, asked: Mapping[str, Asked]) -> Snapshot:

@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 
 from placement_ac.diff import SetAnswer, diff
-from placement_ac.names import REPLIES_AT_ONCE
+from placement_ac.names import REPLIES_AT_ONCE, WORKLOAD
 from placement_ac.plan import plan
-from placement_ac.snapshot import Mark, Plan, Policy
+from placement_ac.snapshot import Key, Mark, Plan, Policy
 from tests.builders import (
     AT_ONCE,
     NOW,
     check,
+    check_with,
     decision,
     made,
     multikueue_check,
@@ -94,6 +95,22 @@ def test_a_check_that_cannot_be_answered_tells_why() -> None:
     objects = [check(), multikueue_check(), workload("job")]
     ((_, state, message),) = told(plan(snapshot(world(objects))))
     assert (state, message) == ("Pending", "PlacementNotFound: there is no Placement kueue-system/p")
+
+
+def test_a_check_with_unusable_parameters_tells_its_workloads_so() -> None:
+    objects = [check_with(None, "bad"), workload("job", bad="Pending")]
+    seen = world(objects).snapshot(Key("check", "bad"), NOW, {})
+    ((_, state, message),) = told(plan(seen))
+    assert (state, message.startswith("BadParameters: spec.parameters is missing")) == ("Pending", True)
+
+
+def test_a_workload_touches_what_its_checks_name() -> None:
+    seen = world(check(), check_with(None, "bad"), multikueue_check("mk", "q"))
+    job = workload("job", check="Pending", bad="Pending", mk="Pending", unknown="Pending")
+    assert seen.put(WORKLOAD, job) == {Key("placement", "p"), Key("placement", "q"), Key("check", "bad")}
+    job["metadata"]["resourceVersion"] = "2"
+    job["status"]["conditions"].append({"type": "PodsReady", "status": "True"})
+    assert seen.put(WORKLOAD, job) == set()
 
 
 def test_every_check_of_ours_on_a_workload_is_answered() -> None:

@@ -3,14 +3,16 @@
 Everywhere the Placement selects b and the config lists a and b, so that a is to go.
 """
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from placement_ac.diff import Phase, diff
 from placement_ac.names import IMMEDIATE
 from placement_ac.plan import plan
-from placement_ac.snapshot import Asked, Mark, Notice, Plan, Policy, Snapshot
+from placement_ac.snapshot import Asked, HubFacts, Mark, Notice, Plan, Policy, Snapshot
 from tests.builders import (
     NOW,
     check,
@@ -18,10 +20,13 @@ from tests.builders import (
     made,
     managed_clusters,
     multikueue_check,
+    our_cluster,
+    our_config,
     placement,
     running,
     secrets,
     snapshot,
+    told,
     unmarked,
     workload,
     world,
@@ -49,6 +54,12 @@ def seen(
 
 def scene(*objects: Any, **rest: Any) -> Plan:
     return plan(seen(*objects, **rest))
+
+
+def phases_of(*objects: Any, **rest: Any) -> tuple[Phase, ...]:
+    """What is written of objects, conditions aside."""
+    before = seen(*objects, **rest)
+    return diff(before, replace(plan(before), verdicts={}))
 
 
 def listed(answer: Plan) -> tuple[str, ...]:
@@ -368,10 +379,32 @@ def test_a_draining_cluster_keeps_its_seat_and_who_waits_for_it_is_told() -> Non
 def test_an_unlisted_multikueuecluster_stays_for_a_while() -> None:
     policy = Policy(loss_grace=0.0)
     answer = scene(policy=policy)
-    assert (listed(answer), {cluster.name for cluster in answer.clusters}) == (("p-b",), {"p-a", "p-b"})
+    assert (listed(answer), answer.kept) == (("p-b",), {"p-a"})
     assert (Mark("unlisted", "p-a") in answer.marks, answer.recheck_after) == (True, 1.0)
-    late = scene(policy=policy, ages={Mark("unlisted", "p-a"): 60.0})
-    assert {cluster.name for cluster in late.clusters} == {"p-b"}
+    assert told(phases_of(policy=policy)) == [["Apply MultiKueueConfig p"]]
+    assert told(phases_of(policy=policy, ages={Mark("unlisted", "p-a"): 60.0})) == [
+        ["Apply MultiKueueConfig p"],
+        ["Delete MultiKueueCluster p-a"],
+    ]
+
+
+def test_one_that_served_all_placements_stays_for_a_while_as_well() -> None:
+    shared = HubFacts(naming="{cluster}")
+    hub = [check(), placement(), decision("b"), *secrets("b"), our_cluster("a", None), our_cluster("b", None)]
+    objects = [*hub, our_config("a", "b")]
+    for key in ("p", "a"):  # the second is nobody's name, under which it is looked at as well
+        seen_by = snapshot(world(objects, hub=shared, policy=Policy(loss_grace=0.0)), key)
+        writes = [write for phase in told(diff(seen_by, plan(seen_by))) for write in phase]
+        assert "Delete MultiKueueCluster a" not in writes
+
+
+def test_what_is_under_way_is_not_forgotten_while_nothing_can_be_decided() -> None:
+    """The Placement is deleted and made again."""
+    hub = [obj for obj in HUB if obj["kind"] != "Placement"]
+    ages = {Mark("sent", "Workload/job/a"): 3.0, LEAVING: 9.0, QUIET: 1.0}
+    answer = plan(snapshot(world(hub, workload("job"), policy=PATIENT), ages=ages))
+    assert answer.verdicts["check"].reason == "PlacementNotFound"
+    assert answer.marks & ages.keys() == {Mark("sent", "Workload/job/a"), LEAVING}
 
 
 def test_the_plan_is_the_same_after_a_crash_save_for_the_time_that_is_waited_again() -> None:
