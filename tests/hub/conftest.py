@@ -1,0 +1,37 @@
+"""What tests on a hub may use beside `tests/conftest.py`: a stage for jobs."""
+
+import io
+from collections.abc import Iterator
+from contextlib import ExitStack, redirect_stderr
+
+import pytest
+
+from placement_ac import logs, removal
+from tests.hub.driver import Controllers, Driver
+from tests.hub.jobs import Play, Stage, said_in_public, secrets_of, stage
+
+
+@pytest.fixture
+def play(admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
+    """Sets the stage: the workers' names, those that are held, and options of Kueue's stand-in.
+
+    Whatever is played there, no secret may come up in a log line at the level debug, nor on the hub.
+    """
+    monkeypatch.setattr(removal, "HEAL_SECONDS", 1.5)  # it waits for Kueue, which is faster here
+    log = io.StringIO()
+    with redirect_stderr(log):
+        logs.configure("text", "debug")
+    stages: list[Stage] = []
+    with ExitStack() as opened:
+
+        def start(*names: str, **options: object) -> Stage:
+            stages.append(opened.enter_context(stage(admin, controllers, names, **options)))
+            return stages[0]
+
+        yield start
+        told = log.getvalue()
+        print(told)  # noqa: T201  # pytest shows it when a test fails
+        assert [secret for one in stages for secret in secrets_of(one) if secret in told] == []
+        public = said_in_public(admin)
+        assert [secret for one in stages for secret in secrets_of(one) if secret in public] == []
+    logs.configure("text", "error")

@@ -1,0 +1,217 @@
+"""No job is killed or doubled: clusters that leave under jobs, on a hub with Kueue's stand-in and workers.
+
+After every test it is looked whether any job had two copies, and whether a secret was told.
+"""
+
+from typing import Any
+
+import pytest
+
+from placement_ac import removal
+from placement_ac.sim.multikueue import Settings
+from tests.hub.jobs import UNREACHABLE, Play, Stage, soon
+
+LEAVES = ("Retry", "cluster c is leaving the Placement")
+ONLY_B = ("Ready", "1 of 1 selected clusters usable: b")
+ONLY_C = ("Ready", "1 of 1 selected clusters usable: c")
+
+
+def named(there: Stage, job: str) -> str:
+    """The job's Workload as events name it."""
+    return f"default/{there.workload(job)['metadata']['name']}"
+
+
+# -- draining
+
+
+def test_a_cluster_is_listed_until_its_job_has_finished(play: Play) -> None:
+    there = play("b", "c")
+    there.select("c")
+    there.controllers.start(cluster_retention=1)
+    there.submit("j")
+    there.until_runs("j", "c")
+    there.select("b")
+    there.until_listed("b", "c")
+    soon(there.remark, "draining: c (Workloads run there)")
+
+    there.select("b", "c")  # selected again while it drains: it simply stays
+    soon(there.remark, "")
+    there.select("b")
+    soon(there.remark, "draining: c (Workloads run there)")
+    assert there.listed() == ["b", "c"]
+
+    there.finish("j")
+    there.until_listed("b")
+    soon(there.admin.clusters, ["p-b"])
+    there.until_finished("j")
+    assert (there.account("j"), there.answers("j")) == ((1, 1, True), [ONLY_C])
+    [gone] = there.writes("/multikueueclusters/p-c")[-1:]
+    assert (gone.method, gone.at - there.config_writes()[-1].at > 0.5) == ("DELETE", True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "cause"),
+    [
+        pytest.param({"removal_policy": "Immediate"}, "at once", id="immediate"),
+        pytest.param({"drain_deadline": 1}, "as the deadline has passed", id="deadline"),
+    ],
+)
+def test_a_job_is_sent_back_while_its_cluster_is_listed(play: Play, settings: Any, cause: str) -> None:
+    there = play("b", "c")
+    there.select("c")
+    there.controllers.start(waiting_grace=0, **settings)
+    there.submit("j")
+    there.until_runs("j", "c")
+    there.select("b")
+    there.until_runs("j", "b")
+    there.until_listed("b")
+    event = ("Warning", "WorkloadsSentBack", f"cluster c leaves {cause}; sent back: {named(there, 'j')}")
+    assert there.events() == [event]
+    answers = there.answers("j")
+    assert (answers[:2], answers[-1]) == ([ONLY_C, LEAVES], ONLY_B)
+    there.finish("j")
+    there.until_finished("j")
+    assert (there.account("j"), there.copies("j")) == ((1, 2, True), [])
+
+
+# -- the gate
+
+
+def test_a_job_that_only_waits_is_sent_back_and_goes_elsewhere(play: Play) -> None:
+    there = play("b", "c", held=["b", "c"])
+    there.select("c")
+    there.controllers.start(waiting_grace=0)
+    there.submit("j")
+    there.until_waits("j", "c")
+    there.select("b")
+    there.until_listed("b")
+    there.until_waits("j", "b")
+    there.fleet.release("b", "c")
+    there.until_runs("j", "b")
+    answers = there.answers("j")
+    assert (answers[0], LEAVES in answers, answers[-1]) == (ONLY_C, True, ONLY_B)
+    assert (there.account("j"), there.copies("j")) == ((1, 1, False), ["b"])
+
+
+@pytest.mark.parametrize("recorded", [False, True], ids=["never recorded", "recorded when Ready again"])
+def test_a_copy_that_was_left_behind_is_found_before_the_cluster_goes(play: Play, recorded: bool) -> None:
+    there = play("b", "c", held=["b", "c"], settings=Settings(nominates_admitted=recorded))
+    there.select("c")
+    there.controllers.start(waiting_grace=4)
+    there.kueue_looks_late(100)
+    there.kueue.slow_to_retry = True
+    there.submit("j")
+    there.until_waits("j", "c")
+    there.select("b")
+    there.until_waits("j", "b", "c")
+    soon(lambda: there.admin.reason("mk"), "Active")
+    soon(there.remark, "draining: c (Workloads wait there)")  # the last change on the hub for a while
+    there.fleet.release("c")
+    soon(lambda: there.has_quota_on("j", "c"))
+    there.fleet.hold("c")
+    soon(lambda: LEAVES in there.answers("j"))
+    soon(lambda: there.fleet.ledger.running("j"), ["c"])
+    assert (there.placed("j"), there.told("j")[0]) == ("", "Pending")
+    there.kueue_looks_late(0.1)
+    there.kueue.slow_to_retry = False
+    if recorded:
+        there.until_runs("j", "c")
+        soon(there.remark, "draining: c (Workloads run there)")
+        there.finish("j")
+        there.until_finished("j")
+    there.until_listed("b")
+    there.fleet.release("b")
+    if not recorded:
+        there.until_runs("j", "b")
+    assert there.account("j") == ((1, 1, True) if recorded else (1, 2, False))
+
+
+# -- controllers come and go
+
+
+def test_a_controller_goes_on_where_another_one_was_stopped(play: Play) -> None:
+    there = play("b", "c", held=["b"])
+    there.select("c")
+    first = there.controllers.start(waiting_grace=0)
+    there.submit("runs")
+    there.until_runs("runs", "c")
+    there.fleet.hold("c")
+    there.submit("waits")
+    there.until_waits("waits", "c")
+    there.select("b")
+    there.until_listed("b", "c")
+    soon(there.remark, "draining: c (Workloads run there)")
+    first.stop()
+
+    before = len(there.admin.writes())
+    second = there.controllers.start(waiting_grace=0)
+    there.submit("new")
+    soon(lambda: there.told("new"), ONLY_B)
+    assert len(there.admin.writes()) == before + 1, "a restart alone writes nothing"
+
+    there.admin.hub.faults.add("PATCH", "/multikueueconfigs/p$", status=503, times=10_000)
+    there.finish("runs")
+    soon(lambda: [r for r in there.admin.hub.journal if r.path.endswith("/p") and r.status == 503])
+    assert (there.told("waits")[0], there.told("new")[0], there.listed()) == (
+        "Pending",
+        "Pending",
+        ["b", "c"],
+    )
+    second.stop()
+    there.admin.hub.faults.clear()
+
+    there.controllers.start(waiting_grace=0)
+    there.until_listed("b")
+    there.submit("last")
+    for job in ("waits", "new", "last"):
+        soon(lambda job=job: there.told(job), ONLY_B)
+    there.fleet.release("b", "c")
+    for job in ("waits", "new", "last"):
+        there.until_runs(job, "b")
+        assert there.account(job) == (1, 1, False)
+
+
+# -- why a cluster leaves
+
+
+def test_a_cluster_that_ocm_cannot_reach_stays_until_it_is_given_up(play: Play) -> None:
+    there = play("b", "c", held=["b"])
+    there.select("c")
+    there.controllers.start(waiting_grace=0)
+    there.submit("j")
+    there.until_runs("j", "c")
+    there.taint("c", UNREACHABLE)
+    there.select("b")
+    soon(there.remark, "draining: c (OCM cannot reach it)")
+    assert there.listed() == ["b", "c"]
+    there.taint("c")
+    soon(there.remark, "draining: c (Workloads run there)")
+    assert (there.listed(), there.answers("j"), there.events()) == (["b", "c"], [ONLY_C], [])
+    there.delete_managed("c")
+    there.until_listed("b")
+    lost = f"ManagedCluster c is gone, and with it: {named(there, 'j')}"
+    soon(there.events, [("Warning", "ClusterLost", lost)])
+
+
+def test_a_worker_that_cannot_be_asked_stays_listed(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(removal, "ASK_AGAIN_SECONDS", 0.5)
+    there = play("b", "c", held=["b", "c"])
+    there.select("c")
+    there.controllers.start(waiting_grace=0)
+    there.submit("j")
+    there.until_waits("j", "c")
+    there.fleet.kill("c")
+    there.select("b")
+    why = "MultiKueueCluster p-c: the worker of Secret kueue-system/multikueue-c cannot be reached: "
+    told = f"draining: c (it cannot be asked for copies: {why}Connection refused)"
+    soon(there.remark, told)
+    there.submit("new")
+    soon(lambda: there.told("new"), ONLY_B)  # the gate is open
+    assert (there.listed(), there.remark(), there.told("j")) == (["b", "c"], told, ONLY_C)
+    there.fleet.revive("c")
+    there.until_listed("b")
+    soon(lambda: there.copies("j"), ["b"])
+    there.fleet.release("b", "c")
+    for job in ("j", "new"):
+        there.until_runs(job, "b")
+        assert there.account(job) == (1, 1, False)
