@@ -52,7 +52,7 @@ class JsonShow:
     def is_over(self, outcomes: Sequence[Outcome], finale: Finale | None = None) -> None:
         """Each document has told how its step went."""
         if finale:
-            click.echo(json.dumps(last_document(finale)))
+            click.echo(json.dumps(last_document(outcomes, finale)))
 
 
 def document(outcome: Outcome) -> dict[str, Any]:
@@ -71,11 +71,11 @@ def document(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def last_document(finale: Finale) -> dict[str, Any]:
-    """Return the JSON document of the end: what the workers counted of each job."""
+def last_document(outcomes: Sequence[Outcome], finale: Finale) -> dict[str, Any]:
+    """Return the JSON document of the end: what the workers counted of each job, and whether all is right."""
     return {
         "jobs": {finale.job.name: finale.job.account},
-        "ok": finale.right,
+        "ok": finale.right and all(outcome.right for outcome in outcomes),
         "told": told_of(finale),
     }
 

@@ -57,9 +57,12 @@ Act = Callable[[Client, Backstage], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class JobIs:
-    """Where the job must run, by what the workers hold (None: wherever), and whether it is over."""
+    """What must have become of the job."""
 
     runs_on: tuple[str, ...] | None
+    """The clusters where it runs, by what the workers hold; None: wherever."""
+    recorded: str = ""
+    """The cluster where it runs or has run, by what the hub knows."""
     finished: bool = False
 
 
@@ -111,7 +114,7 @@ class Programme:
 
 def came_out_right(step: Step, seen: Viewer) -> bool:
     """Whether the list, what hangs on it, and the job are what they must be."""
-    return (step.clusters is None or _list_is_right(step, seen)) and _job_is_right(step.job, seen)
+    return (step.clusters is None or _list_is_right(step, seen)) and _job_is_right(step, seen)
 
 
 def _list_is_right(step: Step, seen: Viewer) -> bool:
@@ -138,11 +141,13 @@ def _condition_is_right(step: Step, seen: Viewer) -> bool:
     return bool(told.startswith(draining) if step.draining else told == GENERATED)
 
 
-def _job_is_right(wanted: JobIs | None, seen: Viewer) -> bool:
-    if wanted is None:
+def _job_is_right(step: Step, seen: Viewer) -> bool:
+    wanted = step.job
+    if wanted is None or wanted.runs_on is None:
         return True
     found = seen.job(JOB_NAME)
-    return wanted.runs_on in (None, found.runs_on) and found.finished == wanted.finished
+    recorded = f"{step.placement}-{wanted.recorded}" if wanted.recorded else ""
+    return (found.runs_on, found.recorded, found.finished) == (wanted.runs_on, recorded, wanted.finished)
 
 
 def queue_of(step: Step) -> str:

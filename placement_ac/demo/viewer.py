@@ -49,8 +49,10 @@ class JobSeen:
     name: str
     runs_on: tuple[str, ...]
     account: Account
-    finished: bool
-    """What the hub says."""
+    recorded: str = ""
+    """The MultiKueueCluster where it is, by what the hub knows."""
+    finished: bool = False
+    """Whether it is over, by what the hub knows."""
     objects: tuple[Object, ...] = ()
 
 
@@ -134,6 +136,7 @@ class Viewer:
             name=name,
             runs_on=tuple(self._ledger.running(name)),
             account=self._ledger.of(name),
+            recorded=" ".join((obj.get("status") or {}).get("clusterName", "") for obj in workloads),
             finished=any(_has(obj, "Finished") for obj in workloads),
             objects=(*jobs, *workloads),
         )
