@@ -8,7 +8,8 @@ begins when all of them are done. Raises ApiError; what was done stays done.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 import structlog
 
@@ -16,9 +17,13 @@ from placement_ac.diff import Action, Apply, Delete, Nominate, Phase, SetAnswer,
 from placement_ac.errors import ApiError, Conflict, NotFound, Refused
 from placement_ac.fields import applied_in, nomination
 from placement_ac.kube import Client, Object
+from placement_ac.model import Meta, Workload, workload
 from placement_ac.names import KUEUE_ADMISSION, WORKLOAD, Kind, Resource
 
 log = structlog.get_logger(__name__)
+
+SAME_AGAIN: Final = 4
+"""Tries to answer a Workload that others write at the same time, while it stays what was seen."""
 
 Seen = Callable[[Kind, Object, bool], None]
 """Called with what a write gave back: the object as it is now, and whether it has gone."""
@@ -81,8 +86,24 @@ class Actor:
 
         With force, or the entry that Kueue has put there would be a conflict for ever.
         """
-        body = {"metadata": _identity(action), "status": {"admissionChecks": [action.entry]}}
-        return await self._client.apply(self._resources[WORKLOAD], body, subresource="status", force=True)
+        resource, meta = self._resources[WORKLOAD], action.workload.meta
+        status = {"admissionChecks": [action.entry]}
+        for _ in range(SAME_AGAIN):
+            body = {"metadata": _identity(meta), "status": status}
+            try:
+                return await self._client.apply(resource, body, subresource="status", force=True)
+            except Conflict:
+                meta = await self._same_as(action.workload)
+        raise Conflict(f"Workload {action.workload.label} changes all the time")
+
+    async def _same_as(self, before: Workload) -> Meta:
+        """Look again: Kueue writes a Workload several times in a row, mostly what is nothing to us."""
+        found = await self._client.get(self._resources[WORKLOAD], before.meta.name, before.meta.namespace)
+        self._seen(WORKLOAD, found, False)
+        now = workload(found)
+        if now.meta.uid != before.meta.uid or replace(now, meta=before.meta) != before:
+            raise Conflict(f"Workload {before.label} has changed meanwhile")
+        return now.meta
 
     async def _nominate(self, action: Nominate) -> Object:
         """Apply the nominations as Kueue's own manager, with all that it owns: or it cannot clear them."""
@@ -92,8 +113,9 @@ class Actor:
         if version not in ("", resource.api_version):
             resource = WORKLOAD.at(version.rpartition("/")[2])
             found = await self._client.get(resource, action.name, action.namespace)
-        if found["metadata"]["resourceVersion"] != action.version:
-            raise Conflict(f"Workload {action.namespace}/{action.name} has changed meanwhile")
+        if found["metadata"]["resourceVersion"] != action.workload.meta.resource_version:
+            self._seen(WORKLOAD, found, False)
+            raise Conflict(f"Workload {action.workload.label} has changed meanwhile")
         body = nomination(found, action.clusters)
         return await self._client.apply(
             resource, body, subresource="status", force=True, manager=KUEUE_ADMISSION
@@ -161,12 +183,12 @@ _DONE: Mapping[type[Action], str] = {
 }
 
 
-def _identity(action: SetAnswer) -> Object:
+def _identity(meta: Meta) -> Object:
     return {
-        "name": action.name,
-        "namespace": action.namespace,
-        "uid": action.uid,
-        "resourceVersion": action.version,
+        "name": meta.name,
+        "namespace": meta.namespace,
+        "uid": meta.uid,
+        "resourceVersion": meta.resource_version,
     }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from placement_ac.model import Check, KueueObject
+from placement_ac.model import Check, KueueObject, Workload
 from placement_ac.names import (
     ADMISSION_CHECK,
     CONDITION_ACTIVE,
@@ -25,7 +25,6 @@ from placement_ac.names import (
 from placement_ac.selection import removable
 from placement_ac.snapshot import (
     HubFacts,
-    Nomination,
     Plan,
     Reply,
     Snapshot,
@@ -76,29 +75,36 @@ class SetCondition:
 
 
 @dataclass(frozen=True, slots=True)
-class SetAnswer:
-    """Apply our entry of a Workload's `status.admissionChecks`, if it still is as it was seen."""
+class OnWorkload:
+    """A write to the status of a Workload, as long as it is what was seen."""
 
-    namespace: str
-    name: str
-    uid: str
-    version: str
-    entry: Body
+    workload: Workload
 
-    kind: Kind = WORKLOAD
+    @property
+    def kind(self) -> Kind:
+        return WORKLOAD
+
+    @property
+    def namespace(self) -> str:
+        return self.workload.meta.namespace
+
+    @property
+    def name(self) -> str:
+        return self.workload.meta.name
 
 
 @dataclass(frozen=True, slots=True)
-class Nominate:
-    """Set the clusters on which a Workload may wait, if it still is as it was seen."""
+class SetAnswer(OnWorkload):
+    """Apply our entry of `status.admissionChecks`."""
 
-    namespace: str
-    name: str
-    uid: str
-    version: str
+    entry: Body
+
+
+@dataclass(frozen=True, slots=True)
+class Nominate(OnWorkload):
+    """Set the clusters on which it may wait."""
+
     clusters: tuple[str, ...]
-
-    kind: Kind = WORKLOAD
 
 
 Action = Apply | Delete | SetCondition | SetAnswer | Nominate
@@ -124,7 +130,7 @@ def diff(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     early = tuple(a for a in told if a.condition["status"] == "False" and a.check not in inactive)
     late = tuple(a for a in told if a not in early)
     answers = tuple(_answer(reply, seen) for reply in wanted.replies)
-    nominations = tuple(_nominate(one) for one in wanted.nominations)
+    nominations = tuple(Nominate(one.workload, one.clusters) for one in wanted.nominations)
     config = tuple(_config(seen, wanted.config))
     phases: tuple[Phase, ...] = (early, applies, config, deletes, late, answers, nominations)
     return tuple(phase for phase in phases if phase)
@@ -272,10 +278,4 @@ def _answer(reply: Reply, seen: Snapshot) -> SetAnswer:
     }
     if reply.requeue_after is not None:
         entry["requeueAfterSeconds"] = reply.requeue_after
-    meta = reply.workload.meta
-    return SetAnswer(meta.namespace, meta.name, meta.uid, meta.resource_version, entry)
-
-
-def _nominate(one: Nomination) -> Nominate:
-    meta = one.workload.meta
-    return Nominate(meta.namespace, meta.name, meta.uid, meta.resource_version, one.clusters)
+    return SetAnswer(reply.workload, entry)
