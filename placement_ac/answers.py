@@ -67,7 +67,7 @@ def _reply(
     uid = workload.meta.uid
     if uid in sent and answer.state != RETRY:
         return Reply(workload, answer.check, RETRY, f"cluster {sent[uid]} is leaving the Placement")
-    if answer.state == READY and outlook.removal.closed and not workload.quota and not workload.cluster:
+    if answer.state == READY and not workload.quota and not workload.cluster and outlook.removal.closed:
         return Reply(workload, answer.check, PENDING, outlook.removal.closed)
     if answer.state != PENDING or not workload.quota or not workload.active:
         return None

@@ -45,12 +45,15 @@ class Table(Generic[T]):
 
     def __init__(self, **indexes: Callable[[Any], Iterable[str]]) -> None:
         self.things: dict[Id, T] = {}
+        self.changes = 0
+        """Moves with every change."""
         self._indexes = {name: Index[T](keys_of) for name, keys_of in indexes.items()}
 
     def put(self, id_: Id, thing: T) -> T | None:
         """Store and return what was there before."""
         before = self.drop(id_)
         self.things[id_] = thing
+        self.changes += 1
         for index in self._indexes.values():
             index.add(id_, thing)
         return before
@@ -58,6 +61,7 @@ class Table(Generic[T]):
     def drop(self, id_: Id) -> T | None:
         before = self.things.pop(id_, None)
         if before is not None:
+            self.changes += 1
             for index in self._indexes.values():
                 index.drop(id_, before)
         return before

@@ -115,6 +115,8 @@ class World:
         )
         self._workloads: Table[model.Workload] = Table(check=lambda w: {a.check for a in w.answers})
         self._managed: Table[model.ManagedCluster] = Table()
+        self._carrying: dict[frozenset[str], tuple[model.Workload, ...]] = {}
+        self._carrying_at = 0
         self._tables: Mapping[Kind, Table[Any]] = {
             ADMISSION_CHECK: self._checks,
             PLACEMENT: self._placements,
@@ -326,9 +328,15 @@ class World:
         return [(obj.cluster if obj else "") or self.hub.cluster_of(name, n) for n, obj in objects]
 
     def _workloads_of(self, *checks: Iterable[model.Check]) -> tuple[model.Workload, ...]:
-        names = {check.meta.name for part in checks for check in part}
-        found = {w.meta.id: w for check in names for w in self._workloads.by("check", check)}
-        return tuple(found[id_] for id_ in sorted(found))
+        """Return the Workloads that carry any of these checks; known as long as no Workload changes."""
+        names = frozenset(check.meta.name for part in checks for check in part)
+        if self._carrying_at != self._workloads.changes:
+            self._carrying.clear()
+            self._carrying_at = self._workloads.changes
+        if names not in self._carrying:
+            ids = {id_ for name in names for id_ in self._workloads.keys("check").ids(name)}
+            self._carrying[names] = tuple(self._workloads.things[id_] for id_ in sorted(ids))
+        return self._carrying[names]
 
     def _is_gone(self, cluster: str) -> bool:
         """Whether the hub has ManagedClusters, but not this one."""
