@@ -35,3 +35,9 @@ def play(admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatc
         public = said_in_public(admin)
         assert [secret for one in stages for secret in secrets_of(one) if secret in public] == []
     logs.configure("text", "error")
+
+
+@pytest.fixture
+def ask_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that could not be asked is asked again soon."""
+    monkeypatch.setattr(removal, "ASK_AGAIN_SECONDS", 0.5)

@@ -14,7 +14,7 @@ from typing import Any
 from placement_ac.fields import owned_by
 from placement_ac.hub import Hub, Request
 from placement_ac.login import Login
-from placement_ac.names import MULTIKUEUE_CONFIG
+from placement_ac.names import FIELD_MANAGER, KUEUE_ADMISSION, MULTIKUEUE_CONFIG
 from placement_ac.sim.fleet import WorkerFleet
 from placement_ac.sim.kueue_manager import Kueue
 from placement_ac.sim.multikueue import hub_job
@@ -49,12 +49,6 @@ class Stage:
 
     # -- what OCM does
 
-    def managed(self, *names: str) -> None:
-        for name in names:
-            kind = {"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster"}
-            body = kind | {"metadata": {"name": name}, "spec": {"hubAcceptsClient": True}}
-            self.admin.ask("POST", MANAGED, body)
-
     def taint(self, name: str, *taints: Object) -> None:
         stamped = [taint | {"timeAdded": "2026-01-01T00:00:00Z"} for taint in taints]
         self.admin.ask("PATCH", f"{MANAGED}/{name}", {"spec": {"taints": stamped}}, "merge")
@@ -68,6 +62,12 @@ class Stage:
             self.admin.placement(placement)
         self.admin.decide(placement, *clusters)
         self.admin.placement_says(placement, len(clusters))
+
+    def add_placement(self, name: str) -> None:
+        """Another check with its Placement, Kueue's check mk-<name> and a queue gated-<name>."""
+        self.admin.check(name)
+        self.admin.multikueue_check(f"mk-{name}", name)
+        self.queue(f"gated-{name}", f"mk-{name}", name)
 
     # -- what users do
 
@@ -85,6 +85,11 @@ class Stage:
     def submit(self, name: str, queue: str = "gated") -> None:
         self.jobs.append(name)
         self.admin.ask("POST", JOBS, hub_job(name, "default", queue))
+
+    def activate(self, job: str, active: bool) -> None:
+        """Set spec.active: who takes it away evicts the job."""
+        name = self.workload(job)["metadata"]["name"]
+        self.admin.ask("PATCH", f"{WORKLOADS}/{name}", {"spec": {"active": active}}, "merge")
 
     def finish(self, name: str) -> None:
         assert self.fleet.finish(name), f"job {name} runs nowhere"
@@ -141,9 +146,21 @@ class Stage:
         found = [item for item in items if item["involvedObject"]["kind"] == "AdmissionCheck"]
         return [(item["type"], item["reason"], item["message"]) for item in found]
 
+    def connected(self) -> int:
+        """How many MultiKueueClusters Kueue calls connected."""
+        items = self.admin.ask("GET", self.admin.kueue("multikueueclusters"))["items"]
+        said = [one for item in items for one in (item.get("status") or {}).get("conditions") or ()]
+        return sum((one["type"], one["status"]) == ("Active", "True") for one in said)
+
+    def owned(self, job: str, manager: str) -> set[str]:
+        """The fields of a Workload's status that a manager has applied."""
+        entries = self.workload(job)["metadata"]["managedFields"]
+        found = [e for e in entries if (e["manager"], e["operation"]) == (manager, "Apply")]
+        return {field for entry in found for field in entry["fieldsV1"].get("f:status", {})}
+
     # -- the journal
 
-    def writes(self, path: str, user_agent: str = "placement-ac") -> list[Request]:
+    def writes(self, path: str, user_agent: str = FIELD_MANAGER) -> list[Request]:
         """What was written where the path has this end, and taken."""
         return [
             request
@@ -157,11 +174,11 @@ class Stage:
     def answers(self, job: str) -> list[tuple[str, str]]:
         """State and message of all that we wrote into a job's Workload."""
         entries = [entry for body in self._bodies(job) for entry in body.get("admissionChecks", ())]
-        return [(entry["state"], entry["message"]) for entry in entries if "p" in entry["name"]]
+        return [(entry["state"], entry["message"]) for entry in entries]
 
     def nominations(self, job: str) -> list[list[str]]:
         """The nominations that we wrote."""
-        asked = [request for request in self._on(job) if request.query["fieldManager"] == "kueue-admission"]
+        asked = [request for request in self._on(job) if request.query["fieldManager"] == KUEUE_ADMISSION]
         return [request.body["status"].get("nominatedClusterNames") or [] for request in asked]
 
     def _on(self, job: str) -> list[Request]:
@@ -169,7 +186,7 @@ class Stage:
         return self.writes(f"/workloads/{name}/status")
 
     def _bodies(self, job: str) -> list[Object]:
-        return [r.body["status"] for r in self._on(job) if r.query["fieldManager"] == "placement-ac"]
+        return [r.body["status"] for r in self._on(job) if r.query["fieldManager"] == FIELD_MANAGER]
 
     def config_writes(self, config: str = "p") -> list[Request]:
         return self.writes(f"/{MULTIKUEUE_CONFIG.plural}/{config}")
@@ -232,7 +249,7 @@ def stage(
         opened.enter_context(StandIns(lambda: login_to(admin.hub), [make]))
         for name in workers:
             admin.secret(f"multikueue-{name}", value=base64.b64encode(fleet.kubeconfig(name)).decode())
-        there.managed(*workers)
+        managed(admin, *workers)
         admin.check("p")
         admin.multikueue_check("mk", "p")
         there.queue("gated", "mk", "p")
@@ -268,6 +285,13 @@ def said_in_public(admin: Driver) -> str:
     )
 
 
+def managed(admin: Driver, *names: str) -> None:
+    """Make ManagedClusters."""
+    for name in names:
+        kind = {"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster"}
+        admin.ask("POST", MANAGED, kind | {"metadata": {"name": name}, "spec": {"hubAcceptsClient": True}})
+
+
 def has_quota(admin: Driver, name: str, *checks: str) -> Object:
     """Make a Workload by hand that has quota, as Kueue writes it: by apply, as two managers."""
     admin.ask("POST", WORKLOADS, _bare(name))
@@ -279,7 +303,7 @@ def has_quota(admin: Driver, name: str, *checks: str) -> Object:
         "conditions": [_true("QuotaReserved")],
         "admissionChecks": pending,
     }
-    write_status(admin, name, "kueue-admission", by_admission)
+    write_status(admin, name, KUEUE_ADMISSION, by_admission)
     return write_status(
         admin, name, "kueue", {"conditions": [_true("PodsReady")], "admissionChecks": pending}
     )
@@ -288,7 +312,7 @@ def has_quota(admin: Driver, name: str, *checks: str) -> Object:
 def is_admitted_on(admin: Driver, name: str, cluster: str) -> Object:
     """Go on as Kueue does when a worker has admitted the copy: with all that it owns."""
     there = admin.ask("GET", f"{WORKLOADS}/{name}")
-    status = owned_by(there, "kueue-admission")["status"]
+    status = owned_by(there, KUEUE_ADMISSION)["status"]
     status["conditions"] = [*status["conditions"], _true("Admitted")]
     ready = {
         "name": "mk",
@@ -298,7 +322,7 @@ def is_admitted_on(admin: Driver, name: str, cluster: str) -> Object:
     }
     others = [check for check in status["admissionChecks"] if check["name"] != "mk"]
     checks = {"admissionChecks": [*others, ready], "clusterName": cluster}
-    return write_status(admin, name, "kueue-admission", status | checks)
+    return write_status(admin, name, KUEUE_ADMISSION, status | checks)
 
 
 def write_status(admin: Driver, name: str, manager: str, status: Object) -> Object:

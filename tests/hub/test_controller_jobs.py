@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from placement_ac import removal
 from placement_ac.sim.multikueue import Settings
 from tests.hub.jobs import UNREACHABLE, Play, Stage, soon
 
@@ -193,8 +192,7 @@ def test_a_cluster_that_ocm_cannot_reach_stays_until_it_is_given_up(play: Play) 
     soon(there.events, [("Warning", "ClusterLost", lost)])
 
 
-def test_a_worker_that_cannot_be_asked_stays_listed(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(removal, "ASK_AGAIN_SECONDS", 0.5)
+def test_a_worker_that_cannot_be_asked_stays_listed(play: Play, ask_again_soon: None) -> None:
     there = play("b", "c", held=["b", "c"])
     there.select("c")
     there.controllers.start(waiting_grace=0)

@@ -1,0 +1,209 @@
+"""What a Workload is told and where it is nominated: answers, our own dispatcher, shared clusters."""
+
+from typing import Any
+
+from placement_ac.names import KUEUE_ADMISSION
+from placement_ac.sim.multikueue import Settings
+from tests.hub.driver import Controllers, Driver, Object
+from tests.hub.jobs import WORKLOADS, Play, has_quota, is_admitted_on, managed, soon
+
+OURS = 'k:{"name":"p"}'
+EXTERNAL = "open-cluster-management.io/placement"
+BOTH = ("Ready", "2 of 2 selected clusters usable: a, b")
+ONLY_A = ("Ready", "1 of 1 selected clusters usable: a")
+
+
+# -- answers, played
+
+
+def test_a_workload_is_ready_as_soon_as_it_has_quota_and_again_after_an_eviction(play: Play) -> None:
+    there = play("a", "b")
+    there.select("a", "b")
+    there.controllers.start()
+    there.submit("j")
+    there.submit("unlisted", "open")
+    soon(lambda: there.placed("j"))
+    soon(lambda: there.placed("unlisted"))
+    assert (there.answers("j"), there.answers("unlisted")) == ([BOTH], [])
+    there.activate("j", False)
+    soon(lambda: there.fleet.ledger.running("j"), [])
+    soon(lambda: there.told("j")[0], "Pending")
+    there.activate("j", True)
+    soon(lambda: there.fleet.ledger.running("j"))
+    soon(lambda: there.placed("j"))
+    assert (there.answers("j"), there.account("j")) == ([BOTH, BOTH], (1, 2, False))
+    for job in ("j", "unlisted"):
+        there.finish(job)
+        there.until_finished(job)
+    assert (there.answers("j"), there.answers("unlisted")) == ([BOTH, BOTH], [])
+
+
+# -- answers, with Kueue's part written by hand
+
+
+def entry(workload: Object) -> tuple[str, str]:
+    [ours] = [one for one in workload["status"]["admissionChecks"] if one["name"] == "p"]
+    return ours["state"], ours["message"]
+
+
+def without_ours(workload: Object) -> Object:
+    """The status without our entry, and the managers of it without what they own of our entry."""
+    status = dict(workload["status"])
+    status["admissionChecks"] = [one for one in status["admissionChecks"] if one["name"] != "p"]
+    managers = {}
+    for one in workload["metadata"]["managedFields"]:
+        fields = one["fieldsV1"].get("f:status", {})
+        managers[one["manager"]] = fields | {"f:admissionChecks": _others(fields.get("f:admissionChecks"))}
+    managers.pop("placement-ac", None)
+    return {"status": status, "managers": managers, "spec": workload["spec"]}
+
+
+def _others(fields: Any) -> Object:
+    return {key: value for key, value in (fields or {}).items() if key != OURS}
+
+
+def test_nothing_but_our_entry_is_written_and_only_when_it_changes(
+    admin: Driver, controllers: Controllers
+) -> None:
+    def now(name: str) -> Object:
+        return admin.ask("GET", f"{WORKLOADS}/{name}")
+
+    admin.check("p")
+    admin.multikueue_check("mk", "p")
+    admin.select("p")
+    managed(admin, "a", "b")
+    before = has_quota(admin, "mine", "mk", "p")
+    theirs = has_quota(admin, "theirs", "mk2", "their-check")
+    first = controllers.start()
+
+    soon(lambda: entry(now("mine"))[1] != "")
+    state, message = entry(now("mine"))
+    assert (state, message.partition(":")[0]) == ("Pending", "NoClusterSelected")
+    admin.secrets_for("a", "b")
+    admin.decide("p", "a", "b")
+    soon(lambda: entry(now("mine")), BOTH)
+    assert without_ours(now("mine")) == without_ours(before)
+
+    placed = is_admitted_on(admin, "mine", "p-a")
+    admin.decide("p", "b")
+    soon(lambda: admin.listed("p"), ["p-b", "p-a"])
+    assert now("mine") == placed, "nothing is taken back from what is admitted"
+    first.stop()
+
+    written = len(admin.writes())
+    controllers.start()
+    has_quota(admin, "later", "mk", "p")
+    soon(lambda: entry(now("later"))[0], "Ready")
+    assert admin.writes()[written:] == [("PATCH", f"{WORKLOADS}/later/status")]
+    assert (now("mine"), now("theirs")) == (placed, theirs)
+
+
+def test_a_workload_that_no_cluster_can_take_gives_its_quota_back(
+    admin: Driver, controllers: Controllers
+) -> None:
+    admin.check("p")
+    admin.select("p")
+    has_quota(admin, "w", "mk", "p")
+    controllers.start(retry_waiting_after=0.3, requeue_after=7)
+
+    def ours() -> Object:
+        checks = admin.ask("GET", f"{WORKLOADS}/w")["status"]["admissionChecks"]
+        return next(dict(check) for check in checks if check["name"] == "p")
+
+    soon(lambda: ours()["state"], "Retry")
+    assert ours()["requeueAfterSeconds"] == 7
+    assert ours()["message"].startswith("NoClusterSelected: Placement kueue-system/p selects no cluster")
+
+
+# -- our own dispatcher
+
+
+def test_it_nominates_in_order_and_by_rounds(play: Play) -> None:
+    names = ("a", "b", "c", "d")
+    there = play(*names, held=names, settings=Settings(dispatcher=EXTERNAL))
+    there.select(("a", 10), ("b", 20), ("c", 40), ("d", 30))
+    there.controllers.start(dispatcher=True, step_size=2, round_timeout=0.5)
+    soon(there.connected, 4)
+    there.submit("j")
+    there.submit("unlisted", "open")
+    for job in ("j", "unlisted"):
+        there.until_waits(job, *names)
+        assert there.nominations(job) == [["p-c", "p-d"], ["p-c", "p-d", "p-b", "p-a"]]
+    assert (len(there.answers("j")), there.answers("unlisted")) == (1, [])
+    there.fleet.release("b")
+    for job in ("j", "unlisted"):
+        there.until_runs(job, "b")
+        soon(lambda job=job: there.copies(job), ["b"])
+        assert (there.nominated(job), there.account(job)) == ([], (1, 1, False))
+        owned = there.owned(job, KUEUE_ADMISSION)
+        assert {"f:admission", "f:admissionChecks", "f:clusterName", "f:conditions"} <= owned
+        assert "f:nominatedClusterNames" not in owned | there.owned(job, "placement-ac")
+
+
+def test_a_cluster_that_leaves_is_taken_out_of_the_nominations_first(
+    play: Play, ask_again_soon: None
+) -> None:
+    there = play("a", "b", held=["a", "b"], settings=Settings(dispatcher=EXTERNAL))
+    there.select("a", "b")
+    first = there.controllers.start(dispatcher=True)
+    soon(there.connected, 2)
+    there.submit("j")
+    there.submit("unlisted", "open")
+    for job in ("j", "unlisted"):
+        there.until_waits(job, "a", "b")
+
+    there.fleet.kill("b")
+    there.select("a")
+    soon(lambda: "b (it cannot be asked for copies: " in there.remark())
+    first.stop()  # whoever comes next goes on
+    there.controllers.start(dispatcher=True)
+    there.submit("new")
+    soon(lambda: there.nominated("new"), ["p-a"])
+    for job in ("j", "unlisted"):
+        assert there.nominations(job) == [["p-a", "p-b"]], "what cannot be asked is not taken out"
+    assert there.listed() == ["a", "b"]
+
+    there.fleet.revive("b")
+    there.until_listed("a")
+    for job in ("j", "unlisted"):
+        assert there.nominations(job) == [["p-a", "p-b"], ["p-a"]]
+        there.until_waits(job, "a")
+    assert (there.answers("j"), there.answers("new")) == ([BOTH], [ONLY_A])
+    there.fleet.release("a", "b")
+    for job in ("j", "unlisted", "new"):
+        there.until_runs(job, "a")
+        assert there.account(job) == (1, 1, False)
+
+
+# -- shared clusters
+
+
+def test_a_cluster_that_two_placements_share_leaves_one_of_them(play: Play) -> None:
+    there = play("a", "b", "c", held=["a", "b"])
+    there.add_placement("q")
+    there.select("a", "c")
+    there.select("b", "c", placement="q")
+    there.controllers.start(cluster_names="{cluster}", waiting_grace=0)
+    there.until_listed("b", "c", config="q")
+    there.submit("of-p")
+    there.submit("of-q", "gated-q")
+    there.until_runs("of-p", "c")
+    there.until_runs("of-q", "c")
+    there.select("a")
+    there.until_listed("a", "c")
+    soon(there.remark, "draining: c (Workloads run there)")
+    there.submit("waits")  # on a, and on c when there is room
+    there.until_runs("waits", "c")
+    there.fleet.hold("c")
+    there.submit("later")
+    there.until_waits("later", "a", "c")
+    for job in ("of-p", "waits"):
+        there.finish(job)
+    there.until_listed("a")
+    there.submit("new", "gated-q")
+    there.until_waits("new", "b", "c")
+    there.until_waits("later", "a")
+    assert (there.listed("q"), there.admin.clusters()) == (["b", "c"], ["a", "b", "c"])
+    assert (there.remark("q"), len(there.config_writes("q"))) == ("", 1)
+    assert (there.account("of-q"), len(there.answers("of-q"))) == ((1, 1, False), 1)
+    assert there.account("of-p") == (1, 1, True)
