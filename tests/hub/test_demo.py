@@ -4,6 +4,7 @@ import functools
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -18,12 +19,20 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from placement_ac.cli.demo import command
-from placement_ac.demo import stories
-from placement_ac.demo.play import Outcome, steps_of
+from placement_ac.demo import scene, stage, steps
+from placement_ac.demo.play import Finale, Outcome
+from placement_ac.demo.scene import CARELESS
 from placement_ac.demo.shows import LiveShow, PlainShow
-from placement_ac.demo.stories import Step
+from placement_ac.demo.steps import Backstage, Ending, Programme, Step
+from placement_ac.demo.stories import programme
+from placement_ac.demo.viewer import JobSeen
 from placement_ac.hub import Hub
+from placement_ac.kube import Client
+from placement_ac.names import DRAIN, IMMEDIATE
+from placement_ac.sim.fleet import Account
 from tests.shared import published_crds
+
+README = Path(__file__).resolve().parents[2] / "README.md"
 
 GENERATED = "MultiKueueConfig and MultiKueueCluster generated"
 SECRETS = {
@@ -60,17 +69,16 @@ def test_all_stories_as_json() -> None:
     )
     assert run.returncode == 0, run.stderr
     assert time.monotonic() - began < 60
-    told = documents(run.stdout)
-    assert [doc["ok"] for doc in told] == [True] * 7
+    *told, last = documents(run.stdout)
+    assert last["jobs"] == {"train": {"maxCopies": 1, "starts": 1, "finished": True}}
+    assert [doc["ok"] for doc in told] == [True] * 10
     assert all(doc["elapsedMilliseconds"] > 0 for doc in told)
     assert [(doc["story"], listed(doc)) for doc in told] == [
         (1, ["placement-demo1-cluster1", "placement-demo1-cluster2", "placement-demo1-cluster3"]),
         (2, ["placement-demo2-cluster2", "placement-demo2-cluster3"]),
         (2, ["placement-demo2-cluster1", "placement-demo2-cluster2", "placement-demo2-cluster3"]),
         (2, ["placement-demo2-cluster2", "placement-demo2-cluster3"]),
-        (3, ["placement-demo2-cluster3"]),
-        (3, ["placement-demo2-cluster2"]),
-        (3, ["placement-demo2-cluster3"]),
+        *((3, names) for names in lists_of(DRAIN)),
     ]
     end_of_story_2 = told[3]
     condition = end_of_story_2["condition"]
@@ -81,60 +89,226 @@ def test_all_stories_as_json() -> None:
     }
 
 
+C2, C3 = SECRETS
+LISTS: dict[scene.Way, list[list[str] | None]] = {
+    DRAIN: [[C3], [C3], [C2, C3], None, [C2], [C3]],
+    IMMEDIATE: [[C3], [C3], [C2, C3], [C2], [C2], [C2], [C3]],
+    CARELESS: [[C3], [C3], [C2], [C2]],
+}
+"""What is listed after each step of Story 3; None: the old list or the new one, who can say."""
+ARGUMENTS: dict[scene.Way, list[str]] = {
+    DRAIN: [],
+    IMMEDIATE: ["--removal-policy", "immediate"],
+    CARELESS: ["--unsafe"],
+}
+COUNTED: dict[scene.Way, Account] = {
+    DRAIN: {"maxCopies": 1, "starts": 1, "finished": True},
+    IMMEDIATE: {"maxCopies": 1, "starts": 2, "finished": True},
+    CARELESS: {"maxCopies": 2, "starts": 2, "finished": True},
+}
+WAYS: list[scene.Way] = [DRAIN, IMMEDIATE, CARELESS]
+
+
+class Either:
+    """Equal to the list before a cluster goes and to that after it."""
+
+    def __eq__(self, other: object) -> bool:
+        return other in ([C2, C3], [C2])
+
+    def __hash__(self) -> int:
+        return 0
+
+
+def lists_of(way: scene.Way) -> list[Any]:
+    return [names or Either() for names in LISTS[way]]
+
+
+def jobs_of(document: dict[str, Any]) -> list[tuple[str, str | None]]:
+    """The Workloads in a step's document: whose, and where by what the hub knows."""
+    return [
+        (obj["metadata"]["ownerReferences"][0]["name"], obj["status"].get("clusterName"))
+        for obj in document["objects"]
+        if obj["kind"] == "Workload"
+    ]
+
+
+@functools.cache
+def shown_as_json(way: scene.Way) -> tuple[int, str]:
+    """Play Story 3 once; return the exit code and what was printed."""
+    run = CliRunner().invoke(command, ["--story", "3", "-o", "json", *ARGUMENTS[way]])
+    return run.exit_code, run.output
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_job_runs_while_scores_flip(way: scene.Way) -> None:
+    """One copy at any time with either policy; with `--unsafe`, which shows that it can be seen, two."""
+    exit_code, output = shown_as_json(way)
+    *told, last = documents(output)
+    assert last["jobs"] == {"train": COUNTED[way]}
+    assert (exit_code, last["ok"]) == (0, True)
+    assert [(doc["step"], doc["ok"]) for doc in told] == [(n, True) for n in range(1, len(told) + 1)]
+    assert [doc["title"] for doc in told] == [step.title for step in programme(3, way).steps]
+    assert [listed(doc) for doc in told] == lists_of(way)
+    assert last["told"] in README.read_text("utf-8")
+
+
+def test_the_cluster_that_drains_is_listed_last_and_keeps_its_job() -> None:
+    *told, _ = documents(shown_as_json(DRAIN)[1])
+    assert {doc["title"]: jobs_of(doc) for doc in told[1:5]} == {
+        "A job is created: it runs on cluster3": [("train", C3)],
+        "Its GPUs fill up: cluster2 takes over, cluster3 drains": [("train", C3)],
+        "The job on cluster3 finishes in peace": [("train", C3)],
+        "Nothing runs there any more: cluster3 is unlisted": [("train", C3)],
+    }
+    assert [told[n]["condition"]["message"] for n in (2, 4)] == [
+        f"{GENERATED}; draining: cluster3 (Workloads run there)",
+        GENERATED,
+    ]
+    assert [told[n]["reactionMilliseconds"] is not None for n in range(6)] == [
+        True, False, True, False, False, True
+    ]  # fmt: skip  # where OCM decided anew
+
+
 def test_one_story_alone_in_plain_lines() -> None:
     run = CliRunner().invoke(command, ["--story", "3"])
     assert run.exit_code == 0, run.output
     lines = run.output.splitlines()
     assert [line for line in lines if line.startswith("Story")] == [
         "Story 3, step 1: Only the cluster with most free GPUs: cluster3",
-        "Story 3, step 2: Its GPUs fill up: cluster2 takes over",
-        "Story 3, step 3: They are free again: back to cluster3",
+        "Story 3, step 2: A job is created: it runs on cluster3",
+        "Story 3, step 3: Its GPUs fill up: cluster2 takes over, cluster3 drains",
+        "Story 3, step 4: The job on cluster3 finishes in peace",
+        "Story 3, step 5: Nothing runs there any more: cluster3 is unlisted",
+        "Story 3, step 6: They are free again: back to cluster3",
     ]
     assert "  $ kubectl apply -f samples/placement-demo2-2.yaml" in lines
-    assert '  ["placement-demo2-cluster2"]' in lines
+    assert "  $ sed 's/generateName: .*/name: train/' samples/job-demo2.yaml | kubectl create -f -" in lines
+    assert '  ["placement-demo2-cluster2","placement-demo2-cluster3"]' in lines
     assert "  placement-demo2-cluster2   True        kueue-admin-cluster2-kubeconfig   <none>" in lines
-    assert f"  True Active {GENERATED}" in lines
-    assert lines[-1].startswith("3 of 3 steps came out right, in ")
+    assert f"  True Active {GENERATED}; draining: cluster3 (Workloads run there)" in lines
+    assert "  train   placement-demo2-cluster3   Ready   <none>" in lines
+    running = "train runs on cluster3; started 1 time, never more than 1 copy at a time"
+    assert f"  # on the workers: {running}" in lines
+    assert lines[-2].startswith("Job train: started 1 time, never more than 1 copy at a time, finished: ")
+    assert lines[-1].startswith("6 of 6 steps came out right, in ")
+
+
+def test_the_scene_in_the_readme_is_told_like_that() -> None:
+    """The second block of output under that heading: a step with a job, but for the times."""
+    shown = CliRunner().invoke(command, []).output
+    blocks = README.read_text("utf-8").partition("## What the demo shows\n")[2].split("```")
+    told = blocks[3].removeprefix("console\n")
+    assert "Story 3" in told
+    assert _untimed(told) in _untimed(shown)
+
+
+def _untimed(text: str) -> str:
+    return re.sub(r"\d+(\.\d)? (ms|s)\b", "… ms", text)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--story", "2", "--unsafe"],
+        ["--unsafe", "--removal-policy", "Immediate"],
+        ["--removal-policy", "kill"],
+        ["--story", "4"],
+    ],
+)
+def test_what_cannot_be_shown_is_refused(words: list[str]) -> None:
+    run = CliRunner().invoke(command, words)
+    assert (run.exit_code, run.stdout) == (2, "")
+
+
+def test_workers_are_started_for_a_job_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+
+    class Fleet(stage.WorkerFleet):
+        def __init__(self, names: Any) -> None:
+            started.append(tuple(names))
+            super().__init__(names)
+
+    monkeypatch.setattr("placement_ac.demo.stage.WorkerFleet", Fleet)
+    told = documents(CliRunner().invoke(command, ["--story", "2", "-o", "json"]).output)
+    assert ([doc["story"] for doc in told], started) == ([2, 2, 2], [])
+    CliRunner().invoke(command, ["--story", "3", "-o", "json"])
+    assert started == [("cluster1", "cluster2", "cluster3")]
+
+
+def test_a_doubled_job_is_told_where_none_was_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would be told if the controller did what the careless list does."""
+    monkeypatch.setitem(scene.ENDINGS, CARELESS, scene.ENDINGS[DRAIN])
+    run = CliRunner().invoke(command, ["--story", "3", "--unsafe"])
+    assert run.exit_code == 1
+    told = "Job train: started 2 times, 2 copies at a time, finished: NOT RIGHT; wanted "
+    assert told + '{"maxCopies":1,"starts":1,"finished":true}' in run.output.splitlines()
+
+
+def test_a_careless_list_that_does_no_harm_is_told_as_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--unsafe` shows what happens, whatever it is: here the controller is not replaced after all."""
+
+    async def stay_careful(_: stage.Stage) -> None:
+        """Leave the controller where it is."""
+
+    monkeypatch.setattr(stage.Stage, "be_careless", stay_careful)
+    monkeypatch.setattr("placement_ac.demo.play.STEP_SECONDS", 1.5)
+    run = CliRunner().invoke(command, ["--story", "3", "--unsafe", "-o", "json"])
+    *told, last = documents(run.output)
+    assert (run.exit_code, last["ok"], last["jobs"]["train"]) == (1, False, COUNTED[DRAIN])
+    assert [doc["ok"] for doc in told[:3]] == [True, True, False]
 
 
 def test_a_step_that_goes_wrong_is_told_and_makes_the_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
     """The way to see the demo fail: a fleet without a Secret for cluster3, which Story 3 wants."""
     monkeypatch.setattr("placement_ac.demo.play.STEP_SECONDS", 0.5)
 
-    async def no_cluster3(client: Any) -> None:
-        await stories.FLEET(client)
+    async def no_cluster3(client: Client, backstage: Backstage) -> None:
+        await steps.fleet(client, backstage)
         await client.request("DELETE", "/api/v1/namespaces/kueue-system/secrets/multikueue-cluster3")
 
-    monkeypatch.setattr("placement_ac.demo.play.FLEET", no_cluster3)
+    monkeypatch.setattr("placement_ac.demo.play.fleet", no_cluster3)
     run = CliRunner().invoke(command, ["--story", "3"])
     assert run.exit_code == 1
     assert "NOT RIGHT" in run.output
     assert "NoClusterUsable" in run.output
-    assert "1 of 3 steps came out right" in run.output
+    assert "; wanted ['placement-demo2-cluster3'], the job on cluster3" in run.output
+    assert "0 of 6 steps came out right" in run.output
 
 
-def assert_kubectl_says_the_same(kubeconfig: str) -> None:
+def last_answers(shown: str) -> dict[str, list[str]]:
+    """Return what was shown last after each `$ kubectl get …`."""
+    answers: dict[str, list[str]] = {}
+    answer: list[str] = []
+    for line in map(str.strip, shown.splitlines()):
+        if line.startswith("$ kubectl get"):
+            answer = answers[line[2:]] = []
+        elif not line or line.startswith(("$", "#", "right, in")):
+            answer = []
+        else:
+            answer.append(line)
+    return answers
+
+
+def assert_kubectl_says_the_same(kubeconfig: str, story: str) -> None:
     """What the demo shows "as kubectl would" is what kubectl shows, to the letter."""
-    shown = CliRunner().invoke(command, ["--story", "2"]).output.splitlines()
-    last = [line.strip() for line in shown[shown.index(next(s for s in shown if "step 3" in s)) :]]
-    starts = [n for n, line in enumerate(last) if line.startswith("$ kubectl get")]
-    for start, end in zip(starts, [*starts[1:], len(last)], strict=True):
+    answers = last_answers(CliRunner().invoke(command, ["--story", story]).output)
+    assert len(answers) == {"2": 3, "3": 4}[story]
+    for asked, answer in answers.items():
         run = subprocess.run(
-            last[start][2:],
+            asked,
             shell=True,
             check=False,
             env=os.environ | {"KUBECONFIG": kubeconfig},
             capture_output=True,
             text=True,
         )
-        wanted = [line for line in last[start + 1 : end] if line and "right, in" not in line]
-        assert [line.strip() for line in run.stdout.splitlines()] == wanted, run.stderr
+        assert [line.strip() for line in run.stdout.splitlines()] == answer, run.stderr
 
 
-@pytest.mark.parametrize("kept", [[], ["-o", "json"]])
-def test_kept_hub_is_there_for_kubectl(kept: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("story", "kept"), [("2", []), ("2", ["-o", "json"]), ("3", [])])
+def test_kept_hub_is_there_for_kubectl(story: str, kept: list[str]) -> None:
     demo = subprocess.Popen(
-        [sys.executable, "-m", "placement_ac", "demo", "--story", "2", "--keep", *kept],
+        [sys.executable, "-m", "placement_ac", "demo", "--story", story, "--keep", *kept],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -151,7 +325,7 @@ def test_kept_hub_is_there_for_kubectl(kept: list[str], tmp_path: Path) -> None:
                 ask, env=os.environ | {"KUBECONFIG": kubeconfig}, capture_output=True, text=True, check=False
             )
             assert GENERATED in answer.stdout, answer.stderr
-            assert_kubectl_says_the_same(kubeconfig)
+            assert_kubectl_says_the_same(kubeconfig, story)
         demo.send_signal(signal.SIGINT)
         assert demo.wait(20) == 0
         assert not Path(kubeconfig).exists()
@@ -161,7 +335,7 @@ def test_kept_hub_is_there_for_kubectl(kept: list[str], tmp_path: Path) -> None:
 
 
 def _outcome(*, right: bool) -> Outcome:
-    step = next(steps_of(2))
+    step = programme(2).steps[0]
     config = {"kind": "MultiKueueConfig", "metadata": {"name": "p"}, "spec": {"clusters": ["p-a"]}}
     cluster = {
         "kind": "MultiKueueCluster",
@@ -189,53 +363,80 @@ def _of_step(number: int, step: Step) -> Outcome:
         "metadata": {"name": step.placement},
         "spec": {"clusters": step.wanted},
     }
-    condition = {"status": "True", "reason": "Active", "message": GENERATED}
-    return Outcome(number, step, True, 42.0, 7.0, step.clusters, (config, *clusters), condition)
+    message = f"{GENERATED}; draining: cluster3 (nothing runs there any more)" if step.draining else GENERATED
+    condition = {"status": "True", "reason": "Active", "message": message}
+    job = JobSeen("train", ("cluster2", "cluster3"), COUNTED[CARELESS]) if step.job else None
+    decided = step.clusters or ()
+    return Outcome(number, step, True, 42.0, 7.0, decided, (config, *clusters), condition, job)
+
+
+def _finale(*, right: bool) -> Finale:
+    wanted = COUNTED[DRAIN if right else IMMEDIATE]
+    return Finale(JobSeen("train", (), COUNTED[DRAIN]), Ending(wanted, "all is well"))
 
 
 @pytest.mark.parametrize("right", [True, False])
 def test_a_terminal_shows_a_panel_for_each_step(right: bool) -> None:
     console = Console(force_terminal=True, width=120, record=True, file=io.StringIO())
     with LiveShow(console) as show:
-        show.begins(1, next(steps_of(2)))
+        show.begins(1, programme(2).steps[0])
         show.ends(_outcome(right=right))
-        show.is_over([_outcome(right=right)])
+        show.is_over([_outcome(right=right)], _finale(right=right))
     text = console.export_text()
     assert "Story 2, step 1: The clusters with a T4, by label" in text
     assert "ClusterProfile a" in text
-    assert ("NOT RIGHT" in text) is not right
+    assert ("NOT RIGHT, in 42 ms" in text) is not right
+    assert ("finished: NOT RIGHT; wanted" in text) is not right
+    assert ("finished: all is well." in text) is right
 
 
-def test_a_terminal_of_80_columns_cuts_nothing_off() -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_a_terminal_of_80_columns_cuts_nothing_off(way: scene.Way) -> None:
     console = Console(force_terminal=True, width=80, record=True, file=io.StringIO())
     with LiveShow(console) as show:
-        for number, step in enumerate(steps_of(None), start=1):
+        for number, step in enumerate(_programme(way).steps, start=1):
             show.ends(_of_step(number, step))
     lines = [line.strip("│ ") for line in console.export_text().splitlines()]
     assert [line for line in lines if "…" in line] == []
-    for number, step in enumerate(steps_of(None), start=1):
+    for number, step in enumerate(_programme(way).steps, start=1):
         assert any(f" Story {step.story}, step {number}: {step.title} " in line for line in lines)
     assert "placement-demo2-cluster2  True       Secret kueue-admin-cluster2-kubeconfig" in lines
+    assert "Job on the workers: train runs on cluster2 and cluster3; started 2 times, 2" in lines
+
+
+def _programme(way: scene.Way) -> Programme:
+    return programme(None, way)
 
 
 def test_nothing_there_is_shown_as_kubectl_would(capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = Outcome(1, next(steps_of(1)), False, 1.0, None, (), (), {})
+    outcome = Outcome(1, programme(1).steps[0], False, 1.0, None, (), (), {})
     PlainShow().ends(outcome)
     shown = capsys.readouterr().out
     assert "Error from server (NotFound)" in shown
     assert "(none)" in shown
 
 
-def test_threads_are_gone_when_the_demo_is_over() -> None:
-    CliRunner().invoke(command, ["--story", "1", "-o", "json"])
-    assert [
-        thread.name for thread in threading.enumerate() if thread.name in ("controller", "stand-ins")
-    ] == []
+@pytest.mark.parametrize("words", [["--story", "1"], ["--story", "3", "--unsafe"]])
+def test_threads_are_gone_when_the_demo_is_over(words: list[str]) -> None:
+    before = set(threading.enumerate())
+    assert CliRunner().invoke(command, [*words, "-o", "json"]).exit_code == 0
+    assert [thread.name for thread in threading.enumerate() if thread not in before] == []
 
 
 def test_the_demo_holds_on_the_published_crds_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """The hub brings short schemas of its own; the demo's writes are valid by the published ones as well."""
-    monkeypatch.setattr("placement_ac.demo.stage.Hub", functools.partial(Hub, crds=published_crds()))
-    run = CliRunner().invoke(command, ["-o", "json"])
+    published = functools.partial(Hub, crds=published_crds())
+    monkeypatch.setattr("placement_ac.demo.stage.Hub", published)
+    monkeypatch.setattr("placement_ac.sim.fleet.Hub", published)
+    run = CliRunner().invoke(command, ["-o", "json", "--removal-policy", "Immediate"])
     assert run.exit_code == 0, run.output
-    assert [doc["ok"] for doc in documents(run.stdout)] == [True] * 7
+    assert [doc["ok"] for doc in documents(run.stdout)] == [True] * 12
+
+
+def test_a_careless_list_does_the_same_on_the_published_crds(monkeypatch: pytest.MonkeyPatch) -> None:
+    published = functools.partial(Hub, crds=published_crds())
+    monkeypatch.setattr("placement_ac.demo.stage.Hub", published)
+    monkeypatch.setattr("placement_ac.sim.fleet.Hub", published)
+    run = CliRunner().invoke(command, ["-o", "json", "--story", "3", "--unsafe"])
+    assert run.exit_code == 0, run.output
+    assert documents(run.stdout)[-1]["jobs"] == {"train": COUNTED[CARELESS]}
