@@ -107,6 +107,9 @@ class VirtualKueue:
         self.delays = delays or Delays()
         self.workers = {name: VirtualWorker(slots) for name, slots in workers.items()}
         self.listeners: list[Listener] = []
+        self.connections: list[Callable[[str, bool], None]] = []
+        """Called with a worker and whether Kueue is connected to it, whenever that changes."""
+        self._ours_active = True
         self.max_copies: dict[str, int] = defaultdict(int)
         self.starts: dict[str, list[tuple[float, str]]] = defaultdict(list)
         self.evictions_after_placement: dict[str, int] = defaultdict(int)
@@ -127,7 +130,12 @@ class VirtualKueue:
         self._cached_clusters: tuple[str, ...] | None = None
         self.set_config(list(workers) if listed is None else listed)
         self._cached_clusters = self._clusters()
-        self._later(self.settings.gc_seconds, self._collect)
+        self.later(self.settings.gc_seconds, self._collect)
+
+    @property
+    def version(self) -> str:
+        """The resourceVersion that a list has now."""
+        return str(self._version)
 
     # Time
 
@@ -147,12 +155,21 @@ class VirtualKueue:
             self._next()
         return self.now - start
 
+    def step(self, most: float | None) -> None:
+        """Let the next thing happen, or `most` seconds pass if nothing is due by then: for an outer clock."""
+        due = self._events[0][0]
+        if most is not None and due > self.now + most:
+            self.now += most
+        else:
+            self._next()
+
     def _next(self) -> None:
         at, _, event = heapq.heappop(self._events)
         self.now = max(self.now, at)
         event()
 
-    def _later(self, seconds: float, event: Callable[[], None]) -> None:
+    def later(self, seconds: float, event: Callable[[], None]) -> None:
+        """Let `event` happen in `seconds`."""
         heapq.heappush(self._events, (self.now + seconds, next(self._numbers), event))
 
     def _draw(self, kind: str) -> float:
@@ -198,7 +215,7 @@ class VirtualKueue:
         else:
             self._config = self._new_config(before, list(names))
             self._tell("put", MULTIKUEUE_CONFIG, self._config)
-        self._later(self._draw("cache"), self._config_arrives)
+        self.later(self._draw("cache"), self._config_arrives)
 
     def _new_config(self, before: Obj | None, names: list[str]) -> Obj:
         fresh = {
@@ -271,6 +288,12 @@ class VirtualKueue:
         workload["spec"]["active"] = active
         self._put(name, workload)
 
+    def set_ours_active(self, active: bool) -> None:
+        """Write condition Active of our check: without it the queues that list it admit nothing new."""
+        if active != self._ours_active:
+            self._ours_active = active
+            self.later(self._draw("cache"), self._wake_all)
+
     def evict(self, name: str) -> None:
         """Let the hub's own Kueue preempt the Workload; one without quota is left alone."""
         workload = self._changed(name, None)
@@ -320,6 +343,7 @@ class VirtualKueue:
         found = self.workers[worker]
         found.reachable, found.frozen, found.connected = False, frozen, False
         found.lost_since = self.now if found.lost_since is None else found.lost_since
+        self._tell_connection(worker)
         self._wake_all()
 
     def find(self, worker: str) -> None:
@@ -327,25 +351,31 @@ class VirtualKueue:
         found = self.workers[worker]
         found.reachable, found.frozen = True, False
         self._wake_worker(worker)
-        self._later(self._draw("reconnect"), lambda: self._connect(worker))
+        self.later(self._draw("reconnect"), lambda: self._connect(worker))
 
     def remove_cluster(self, worker: str) -> None:
         """Delete the worker's MultiKueueCluster."""
         found = self.workers[worker]
         found.known, found.connected, found.lost_since = False, False, None
+        self._tell_connection(worker)
         self._wake_all()
 
     def add_cluster(self, worker: str) -> None:
         self.workers[worker].known = True
-        self._later(self._draw("cache"), lambda: self._connect(worker))
+        self.later(self._draw("cache"), lambda: self._connect(worker))
 
     def _connect(self, worker: str) -> None:
         found = self.workers[worker]
         if found.known and found.reachable:
             found.connected, found.lost_since = True, None
+            self._tell_connection(worker)
             for name in list(found.copies):
                 self._remote_event(name)
             self._wake_all()
+
+    def _tell_connection(self, worker: str) -> None:
+        for told in self.connections:
+            told(worker, self.workers[worker].connected)
 
     # What is counted
 
@@ -362,6 +392,10 @@ class VirtualKueue:
             for where, one in found
             if name in one.copies and mk.has_quota(one.copies[name]) and name not in one.jobs
         }
+
+    def squatters(self, worker: str) -> set[str]:
+        """Return the jobs whose copies hold quota on a worker."""
+        return {name for name, one in self.workers[worker].copies.items() if mk.has_quota(one)}
 
     def has_copy(self, name: str) -> set[str]:
         return {where for where, one in self.workers.items() if name in one.copies}
@@ -413,7 +447,7 @@ class VirtualKueue:
         self._hub[name] = after
         self._note(name, before or {}, after)
         self._tell("put", WORKLOAD, after)
-        self._later(self._draw("cache"), lambda: self._workload_arrives(name, after))
+        self.later(self._draw("cache"), lambda: self._workload_arrives(name, after))
 
     def _note(self, name: str, before: Obj, after: Obj) -> None:
         evicted = of.holds(after, of.EVICTED) and not of.holds(before, of.EVICTED)
@@ -422,9 +456,9 @@ class VirtualKueue:
             comes_back_at_once = of.is_active(after) and not of.job_is_busy(self._jobs.get(name))
             if comes_back_at_once and self.random.random() < self.delays.left_behind:
                 self._busy.add(name)
-                self._later(MOST_BUSY_SECONDS, lambda: self._is_free_again(name))
+                self.later(MOST_BUSY_SECONDS, lambda: self._is_free_again(name))
         if of.holds(after, of.QUOTA_RESERVED) and not of.holds(after, of.EVICTED) and name in self._busy:
-            self._later(self.delays.cache[1], lambda: self._is_free_again(name))
+            self.later(self.delays.cache[1], lambda: self._is_free_again(name))
         self.log.append((self.now, name, _changes(before, after)))
 
     def _is_free_again(self, name: str) -> None:
@@ -490,7 +524,7 @@ class VirtualKueue:
         turn, due = self._turns[controller, name], self.now + after
         if turn.due is None or due < turn.due:
             turn.due = due
-            self._later(after, lambda: self._look(controller, name, due))
+            self.later(after, lambda: self._look(controller, name, due))
 
     def _look(self, controller: str, name: str, due: float) -> None:
         turn = self._turns[controller, name]
@@ -513,6 +547,7 @@ class VirtualKueue:
         workers = {where: self._worker_seen(where, name) for where in order if self.workers[where].known}
         listed = self._cached_clusters
         usable = any(self.workers[one].connected for one in listed or () if one in self.workers)
+        checks = self._checks[name]
         return mk.Seen(
             workload=self._cached[name],
             job=self._jobs.get(name),
@@ -520,7 +555,7 @@ class VirtualKueue:
             clusters=listed,
             now=self.now,
             workers=workers,
-            queue=mk.Queue(checks=self._checks[name], active=usable),
+            queue=mk.Queue(checks=checks, active=usable and (self._ours_active or OURS not in checks)),
             settings=self.settings,
             round_started=self._rounds.get(name),
         )
@@ -549,7 +584,7 @@ class VirtualKueue:
             else:
                 self._done(controller, name, None)
 
-        self._later(self._draw("operation"), carry_out)
+        self.later(self._draw("operation"), carry_out)
 
     def _done(self, controller: str, name: str, again: float | None) -> None:
         turn = self._turns[controller, name]
@@ -587,7 +622,7 @@ class VirtualKueue:
                 self._put(name, workload)
             case mk.Release():
                 uid = workload["metadata"]["uid"]
-                self._later(self.delays.cache[1], lambda: self._vanish(name, uid))
+                self.later(self.delays.cache[1], lambda: self._vanish(name, uid))
 
     def _vanish(self, name: str, uid: str) -> None:
         """Kueue keeps what it saw last of a Workload that has gone, until its copies are removed."""
@@ -597,7 +632,7 @@ class VirtualKueue:
         del self._hub[name]
         self._owners.pop(name, None)
         self._rounds.pop(name, None)
-        self._later(1.0, lambda: self._forget(gone))
+        self.later(1.0, lambda: self._forget(gone))
         self.log.append((self.now, name, "deleted"))
         self._tell("remove", WORKLOAD, gone)
 
@@ -644,10 +679,10 @@ class VirtualKueue:
     def _wake_worker(self, where: str) -> None:
         worker = self.workers[where]
         for name in list(dict.fromkeys([*worker.copies, *worker.jobs])):
-            self._later(self._draw("worker"), partial(self._look_there, where, name))
+            self.later(self._draw("worker"), partial(self._look_there, where, name))
 
     def _copy_changed(self, where: str, name: str) -> None:
-        self._later(self._draw("worker"), lambda: self._look_there(where, name))
+        self.later(self._draw("worker"), lambda: self._look_there(where, name))
         if self.workers[where].connected:
             self._remote_event(name)
 
@@ -693,7 +728,7 @@ class VirtualKueue:
             fields["status"] = {"active": 0}
         else:
             self.starts[name].append((self.now, where))
-            self._later(self._draw("start"), partial(self._pods_start, where, name))
+            self.later(self._draw("start"), partial(self._pods_start, where, name))
         self.log.append((self.now, name, f"{where}: {'suspended' if suspend else 'runs'}"))
         self._set_job(where, name, **fields)
 
@@ -704,7 +739,7 @@ class VirtualKueue:
 
     def _collect(self) -> None:
         """Kueue's garbage collection: on every worker it is connected to, listed or not."""
-        self._later(self.settings.gc_seconds, self._collect)
+        self.later(self.settings.gc_seconds, self._collect)
         alive = {
             (one["metadata"]["namespace"], one["metadata"]["name"])
             for one in self._hub.values()

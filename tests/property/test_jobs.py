@@ -1,0 +1,342 @@
+"""
+Whatever happens, no job runs twice and none is sent away: the whole controller against MultiKueue.
+
+The real queue, reconciler and actor play on the virtual clock of `tests.virtual_kueue`. Run it long
+by hand: `JOBS_EXAMPLES=2000 pytest tests/property/test_jobs.py --timeout 0`.
+"""
+
+import asyncio
+import os
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+
+from placement_ac import reconcile
+from placement_ac.names import DRAIN, IMMEDIATE, OUR_CONTROLLER, PENDING, READY, Kind, Removal
+from placement_ac.plan import plan
+from placement_ac.sim.multikueue import ALL_AT_ONCE, INCREMENTAL, Settings
+from placement_ac.sim.multikueue import objects as of
+from placement_ac.snapshot import Plan, Policy, Reply, Snapshot
+from tests.virtual_controller import VirtualController, VirtualHub, object_of, play
+from tests.virtual_kueue import CHECK, OURS, VirtualKueue
+
+EXAMPLES: Final = int(os.environ.get("JOBS_EXAMPLES", "0"))
+LONG: Final = {"max_examples": EXAMPLES} if EXAMPLES else {"max_examples": 40, "derandomize": True}
+
+CLUSTERS: Final = "abcd"
+SLOTS: Final = (2, 2, 1, 1)
+MOST_JOBS: Final = 6
+GATED: Final = (CHECK, OURS)
+UNGATED: Final = (CHECK,)
+PAUSES: Final = (0.0, 0.01, 0.03, 0.1, 0.3, 0.7, 1.1, 2.0, 2.6, 5.0, 20.0, 61.0, 130.0, 310.0)
+AWAY: Final = (0.1, 0.5, 3.0, 20.0)
+CALM_SECONDS: Final = 1200.0
+END_SECONDS: Final = 3000.0
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something that happens; `one` and `two` say to whom and how. Then `pause` seconds pass."""
+
+    what: str
+    one: int
+    two: int
+    pause: float
+
+
+@dataclass(frozen=True)
+class Story:
+    """A run: the same story is always told the same way."""
+
+    seed: int
+    steps: tuple[Step, ...]
+    dispatcher: str = ALL_AT_ONCE
+    removal: Removal = DRAIN
+    nominates_admitted: bool = False
+    loss_grace: float = 0.0
+    fails: float = 0.0
+    checks: tuple[str, ...] = GATED
+
+    @property
+    def policy(self) -> Policy:
+        return Policy(
+            removal=self.removal,
+            waiting_grace=60.0,
+            retention=60.0,
+            loss_grace=self.loss_grace,
+            dispatcher=self.dispatcher == OUR_CONTROLLER,
+        )
+
+    @property
+    def kueue(self) -> Settings:
+        return Settings(dispatcher=self.dispatcher, nominates_admitted=self.nominates_admitted)
+
+
+@dataclass
+class Stage:
+    """Where a story is played, and what is witnessed of it."""
+
+    story: Story
+    kueue: VirtualKueue
+    hub: VirtualHub
+    controller: VirtualController
+    jobs: list[str] = field(default_factory=list)
+    evicted: list[str] = field(default_factory=list)
+    """Of each job that was placed and evicted: why."""
+    _before: dict[str, Any] = field(default_factory=dict)
+
+    def witness(self, _: str, __: Kind, raw: Any) -> None:
+        name = raw["metadata"]["name"]
+        before = self._before.get(name, raw)
+        if of.holds(raw, of.EVICTED) and not of.holds(before, of.EVICTED) and of.cluster_of(before):
+            self.evicted.append(f"{name} from {of.cluster_of(before)}: {of.said(raw, of.EVICTED)}")
+        self._before[name] = raw
+
+    def job(self, number: int) -> str | None:
+        """Return one of the jobs that are neither finished nor evicted just now."""
+        alive = [name for name in self.jobs if not self.finished(name)]
+        return alive[number % len(alive)] if alive else None
+
+    def finished(self, name: str) -> bool:
+        return self.kueue.holds(name, of.FINISHED)
+
+    def runs_on(self) -> set[str]:
+        """Return the clusters on which any job runs."""
+        return {where.removeprefix("p-") for name in self.jobs for where in self.kueue.running(name)}
+
+    @property
+    def all_reachable(self) -> bool:
+        return all(worker.reachable for worker in self.kueue.workers.values())
+
+    def is_calm(self, worker: str) -> bool:
+        """Whether the hub knows all that goes on there: Kueue itself doubles what it loses sight of."""
+        found = self.kueue.workers[worker]
+        busy = {*found.jobs, *self.kueue.squatters(worker)}
+        return all(self.kueue.placed(name) == worker for name in busy)
+
+
+# -- what may happen
+
+
+def select(at: Stage, which: int, how: int) -> None:
+    clusters = [cluster for bit, cluster in enumerate(CLUSTERS) if which >> bit & 1]
+    scored = [(cluster, 10 * (how * 7 + bit) % 50) for bit, cluster in enumerate(clusters)]
+    at.hub.select(scored if how & 2 else clusters, edited=bool(how & 1))
+
+
+def submit(at: Stage, _: int, __: int) -> None:
+    if len(at.jobs) < MOST_JOBS:
+        at.jobs.append(f"j{len(at.jobs)}")
+        at.kueue.submit(at.jobs[-1], at.story.checks)
+
+
+def finish(at: Stage, which: int, _: int) -> None:
+    if name := at.job(which):
+        at.kueue.finish(name)
+
+
+def hold(at: Stage, which: int, _: int) -> None:
+    at.kueue.hold(_worker(which))
+
+
+def release(at: Stage, which: int, _: int) -> None:
+    at.kueue.release(_worker(which))
+
+
+def evict(at: Stage, which: int, _: int) -> None:
+    """Let the hub's Kueue preempt a job; while a cluster is lost, that alone would double it."""
+    if at.all_reachable and (name := at.job(which)):
+        at.kueue.evict(name)
+
+
+def preempt(at: Stage, which: int, _: int) -> None:
+    name = at.job(which)
+    if name and at.all_reachable and (placed := at.kueue.placed(name)) in at.kueue.running(name):
+        at.kueue.preempt(name, placed)
+
+
+def lose(at: Stage, which: int, how: int) -> None:
+    """Lose a cluster for less than Kueue's patience; `how`: whether OCM notices, and for how long."""
+    worker, cluster = _worker(which), CLUSTERS[which % len(CLUSTERS)]
+    if at.all_reachable and at.is_calm(worker):
+        at.kueue.lose(worker)
+        at.hub.taint(cluster, bool(how & 1))
+        at.kueue.later(PAUSES[8 + how % 6], lambda: find(at, which, 0))
+
+
+def find(at: Stage, which: int, _: int) -> None:
+    worker, cluster = _worker(which), CLUSTERS[which % len(CLUSTERS)]
+    if not at.kueue.workers[worker].reachable:
+        at.kueue.find(worker)
+        at.kueue.later(1.0, lambda: at.hub.taint(cluster, False))
+
+
+def crash(at: Stage, when: int, away: int) -> None:
+    at.controller.crash(AWAY[away % len(AWAY)], when % 4)
+
+
+def score(at: Stage, which: int, value: int) -> None:
+    at.hub.score(CLUSTERS[which % len(CLUSTERS)], value * 13)
+
+
+def _worker(which: int) -> str:
+    return object_of(CLUSTERS[which % len(CLUSTERS)])
+
+
+HAPPENINGS: Final[dict[str, Callable[[Stage, int, int], None]]] = {
+    one.__name__: one
+    for one in (select, submit, finish, hold, release, evict, preempt, lose, find, crash, score)
+}
+OFTEN: Final = ("select", "select", "select", "submit", "submit", "hold", "release", "release", "crash")
+KINDS: Final = (*HAPPENINGS, *OFTEN)
+
+
+# -- a run
+
+
+def run(story: Story, then: Callable[[Stage], Any] | None = None) -> Stage:
+    """Tell a story; `then` says what is waited for and asserted at its end."""
+    random.seed(story.seed)
+    slots = {object_of(cluster): number for cluster, number in zip(CLUSTERS, SLOTS, strict=True)}
+    kueue = VirtualKueue(story.seed, slots, settings=story.kueue, config="p")
+    hub = VirtualHub(kueue, CLUSTERS)
+
+    async def tell() -> Stage:
+        controller = VirtualController(hub, story.policy, seed=story.seed, fails=story.fails)
+        at = Stage(story, kueue, hub, controller)
+        kueue.listeners.append(at.witness)
+        hub.select(["a", "b", "c"])
+        await asyncio.sleep(3.0)
+        for step in story.steps:
+            HAPPENINGS[step.what](at, step.one, step.two)
+            await asyncio.sleep(step.pause)
+        if then:
+            await then(at)
+        return at
+
+    return play(kueue, tell())
+
+
+async def all_ends_well(at: Stage) -> None:
+    """Everything answers and has room: what left is gone, every job runs where it should, and ends."""
+    calm_down(at)
+    await asyncio.sleep(CALM_SECONDS)
+    selected = set(at.hub.selected)
+    assert set(at.hub.listed()) - selected <= at.runs_on(), "a cluster without a job is still listed"
+    assert selected <= set(at.hub.listed()), "a selected cluster is not listed"
+    await all_finish(at)
+    await asyncio.sleep(200.0)
+    assert (set(at.hub.listed()), at.hub.joined()) == (selected, selected)
+    at.jobs.append("last")
+    at.kueue.submit("last", at.story.checks)
+    await asyncio.sleep(20.0)
+    where = at.kueue.running("last")
+    assert where, "the gate is closed"
+    assert where <= {object_of(cluster) for cluster in selected}
+
+
+def calm_down(at: Stage) -> None:
+    for which in range(len(CLUSTERS)):
+        find(at, which, 0)
+        release(at, which, 0)
+    if not at.hub.selected:
+        at.hub.select(["b", "d"], edited=True)
+
+
+async def all_finish(at: Stage) -> None:
+    """Let jobs end until there is none; each must run at some time."""
+    for _ in range(round(END_SECONDS / 30)):
+        for name in at.jobs:
+            at.kueue.finish(name)
+        await asyncio.sleep(30.0)
+        if all(map(at.finished, at.jobs)):
+            return
+    raise AssertionError(f"never placed: {[name for name in at.jobs if not at.finished(name)]}")
+
+
+def doubled(at: Stage) -> list[str]:
+    return [name for name in at.jobs if at.kueue.max_copies[name] > 1]
+
+
+def by_us(at: Stage) -> list[str]:
+    """Return the evictions of placed jobs that neither the test nor a worker brought about."""
+    others = ("Preempted to accommodate", "Workload evicted on worker cluster")
+    return [why for why in at.evicted if not any(one in why for one in others)]
+
+
+# -- stories
+
+steps = st.builds(
+    Step, st.sampled_from(KINDS), st.integers(0, 15), st.integers(0, 7), st.sampled_from(PAUSES)
+)
+stories = st.builds(
+    Story,
+    seed=st.integers(0, 9999),
+    steps=st.lists(steps, min_size=4, max_size=30).map(tuple),
+    removal=st.sampled_from((DRAIN, IMMEDIATE)),
+    nominates_admitted=st.booleans(),
+    loss_grace=st.sampled_from((0.0, 30.0)),
+    fails=st.sampled_from((0.0, 0.0, 0.05)),
+)
+dispatchers = pytest.mark.parametrize(
+    "dispatcher", [ALL_AT_ONCE, INCREMENTAL, OUR_CONTROLLER], ids=["AllAtOnce", "Incremental", "ours"]
+)
+
+
+def random_stories(count: int, **how: Any) -> Iterator[Story]:
+    """Stories for figures: always the same ones."""
+    for seed in range(count):
+        chance = random.Random(seed)
+        happens = (
+            Step(chance.choice(KINDS), chance.randrange(16), chance.randrange(8), chance.choice(PAUSES))
+            for _ in range(25)
+        )
+        yield Story(seed, tuple(happens), **how)
+
+
+@dispatchers
+@settings(deadline=None, suppress_health_check=list(HealthCheck), **LONG)  # type: ignore[arg-type]
+@given(story=stories)
+def test_no_job_runs_twice_none_is_sent_away_and_all_ends_well(dispatcher: str, story: Story) -> None:
+    told = []
+
+    async def ends(at: Stage) -> None:
+        told.append(at)
+        await all_ends_well(at)
+
+    try:
+        at = run(replace(story, dispatcher=dispatcher), ends)
+    finally:
+        for stage in told:
+            note(
+                "\n".join(f"{when - stage.kueue.now:.3f} {who} {what}" for when, who, what in stage.kueue.log)
+            )
+    assert doubled(at) == []
+    if story.removal == DRAIN:
+        assert by_us(at) == []
+
+
+# -- what these stories can tell
+
+
+def careless(seen: Snapshot) -> Plan:
+    """List exactly what is selected, and let every Workload go: what the gate is there to prevent."""
+    ready = (
+        Reply(workload, OURS, READY, "go")
+        for workload in seen.workloads
+        if workload.quota and (answer := workload.answer(OURS)) and answer.state == PENDING
+    )
+    return replace(plan(replace(seen, workloads=())), replies=tuple(ready))
+
+
+@pytest.mark.parametrize("dispatcher", [ALL_AT_ONCE, INCREMENTAL])
+def test_a_careless_controller_doubles_and_evicts(dispatcher: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reconcile, "plan", careless)
+    stages = [run(story) for story in random_stories(20, dispatcher=dispatcher)]
+    assert sum(bool(doubled(at)) for at in stages) > 5
+    assert sum(bool(by_us(at)) for at in stages) > 5
