@@ -98,6 +98,14 @@ class Stage:
         """From now on Kueue looks so late at what happens on a worker, if nothing happens on the hub."""
         self.kueue._settings = replace(self.kueue._settings, events_batch_seconds=seconds)
 
+    def delay_next_write(self, job: str, seconds: float) -> None:
+        """Let the next write of the Workload's status, whoever's, come late."""
+        name = self.workload(job)["metadata"]["name"]
+        self.admin.hub.faults.add("PATCH", f"/{name}/status$", delay=seconds)
+
+    def write_is_delayed(self) -> bool:
+        return not self.admin.hub.faults._faults
+
     # -- what is there
 
     def workload(self, job: str) -> Object:
@@ -170,6 +178,17 @@ class Stage:
             and request.user_agent == user_agent
             and 200 <= request.status < 300
         ]
+
+    def refused(self, path: str) -> bool:
+        """Whether a write there met a fault."""
+        journal = list(self.admin.hub.journal)
+        return any(request.path.endswith(path) and request.status == 503 for request in journal)
+
+    def conflicts(self, job: str) -> int:
+        """How many of our writes to the Workload came too late."""
+        end = f"/{self.workload(job)['metadata']['name']}/status"
+        asked = [r for r in list(self.admin.hub.journal) if r.path.endswith(end)]
+        return sum((request.user_agent, request.status) == (FIELD_MANAGER, 409) for request in asked)
 
     def answers(self, job: str) -> list[tuple[str, str]]:
         """State and message of all that we wrote into a job's Workload."""

@@ -92,6 +92,26 @@ def test_a_job_that_only_waits_is_sent_back_and_goes_elsewhere(play: Play) -> No
     assert (there.account("j"), there.copies("j")) == ((1, 1, False), ["b"])
 
 
+def test_a_job_that_is_placed_as_it_is_sent_back_stays_where_it_is(play: Play) -> None:
+    there = play("b", "c", held=["b", "c"])
+    there.select("c")
+    there.controllers.start(waiting_grace=0)
+    there.submit("j")
+    there.until_waits("j", "c")
+    there.select("b")
+    there.until_waits("j", "b", "c")
+    there.delay_next_write("j", 1.5)
+    soon(there.write_is_delayed)
+    there.fleet.release("c")
+    there.until_runs("j", "c")
+    soon(lambda: there.conflicts("j"), 1)
+    soon(there.remark, "draining: c (Workloads run there)")
+    there.finish("j")
+    there.until_finished("j")
+    there.until_listed("b")
+    assert (there.account("j"), there.answers("j")) == ((1, 1, True), [ONLY_C])
+
+
 @pytest.mark.parametrize("recorded", [False, True], ids=["never recorded", "recorded when Ready again"])
 def test_a_copy_that_was_left_behind_is_found_before_the_cluster_goes(play: Play, recorded: bool) -> None:
     there = play("b", "c", held=["b", "c"], settings=Settings(nominates_admitted=recorded))
@@ -150,7 +170,7 @@ def test_a_controller_goes_on_where_another_one_was_stopped(play: Play) -> None:
 
     there.admin.hub.faults.add("PATCH", "/multikueueconfigs/p$", status=503, times=10_000)
     there.finish("runs")
-    soon(lambda: [r for r in there.admin.hub.journal if r.path.endswith("/p") and r.status == 503])
+    soon(lambda: there.refused("/multikueueconfigs/p"))
     assert (there.told("waits")[0], there.told("new")[0], there.listed()) == (
         "Pending",
         "Pending",

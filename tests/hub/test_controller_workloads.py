@@ -175,6 +175,30 @@ def test_a_cluster_that_leaves_is_taken_out_of_the_nominations_first(
         assert there.account(job) == (1, 1, False)
 
 
+def test_a_copy_that_is_admitted_as_it_is_taken_out_is_nominated_again(play: Play) -> None:
+    """The race of shared/kueue/external-dispatcher.txt: Kueue could never record it, and nothing tells."""
+    there = play("a", "b", held=["a", "b"], settings=Settings(dispatcher=EXTERNAL))
+    there.select("a", "b")
+    there.controllers.start(dispatcher=True)
+    soon(there.connected, 2)
+    there.kueue_looks_late(100)
+    there.submit("j")
+    there.until_waits("j", "a", "b")
+    there.delay_next_write("j", 1.5)
+    there.select("a")
+    soon(there.write_is_delayed)
+    there.fleet.release("b")
+    soon(lambda: there.has_quota_on("j", "b"))
+    assert there.nominated("j") == ["p-a", "p-b"]
+    soon(lambda: there.nominations("j"), [["p-a", "p-b"], ["p-a"], ["p-a", "p-b"]])
+    there.kueue_looks_late(0.1)
+    there.until_runs("j", "b")
+    there.finish("j")
+    there.until_finished("j")
+    there.until_listed("a")
+    assert (there.account("j"), there.copies("j"), there.answers("j")) == ((1, 1, True), [], [BOTH])
+
+
 # -- shared clusters
 
 
@@ -197,11 +221,15 @@ def test_a_cluster_that_two_placements_share_leaves_one_of_them(play: Play) -> N
     there.fleet.hold("c")
     there.submit("later")
     there.until_waits("later", "a", "c")
+    there.admin.hub.faults.add("PATCH", "/multikueueconfigs/p$", status=503, times=10_000)
     for job in ("of-p", "waits"):
         there.finish(job)
-    there.until_listed("a")
-    there.submit("new", "gated-q")
+    soon(lambda: there.refused("/multikueueconfigs/p"))
+    assert (there.told("later")[0], there.listed()) == ("Pending", ["a", "c"])
+    there.submit("new", "gated-q")  # the gate of p is closed, and none of q
     there.until_waits("new", "b", "c")
+    there.admin.hub.faults.clear()
+    there.until_listed("a")
     there.until_waits("later", "a")
     assert (there.listed("q"), there.admin.clusters()) == (["b", "c"], ["a", "b", "c"])
     assert (there.remark("q"), len(there.config_writes("q"))) == ("", 1)
