@@ -103,6 +103,10 @@ class Stage:
         name = self.workload(job)["metadata"]["name"]
         self.admin.hub.faults.add("PATCH", f"/{name}/status$", delay=seconds)
 
+    def answers_late(self, worker: str, seconds: float) -> None:
+        """Let the worker take its time when it is next asked for its copies."""
+        self.fleet.hubs[worker].faults.add("GET", "/workloads$", delay=seconds)
+
     def write_is_delayed(self) -> bool:
         return not self.admin.hub.faults._faults
 
@@ -199,6 +203,11 @@ class Stage:
         """The nominations that we wrote."""
         asked = [request for request in self._on(job) if request.query["fieldManager"] == KUEUE_ADMISSION]
         return [request.body["status"].get("nominatedClusterNames") or [] for request in asked]
+
+    def nominated_with(self, job: str) -> list[set[str]]:
+        """The fields of the status that we wrote with each nomination."""
+        asked = [request for request in self._on(job) if request.query["fieldManager"] == KUEUE_ADMISSION]
+        return [set(request.body["status"]) for request in asked]
 
     def _on(self, job: str) -> list[Request]:
         name = self.workload(job)["metadata"]["name"]

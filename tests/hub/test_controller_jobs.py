@@ -11,6 +11,8 @@ from placement_ac.sim.multikueue import Settings
 from tests.hub.jobs import UNREACHABLE, Play, Stage, soon
 
 LEAVES = ("Retry", "cluster c is leaving the Placement")
+BEHIND = ("Pending", "waits: c is leaving: it takes a moment")
+HELD_BACK = ("Pending", "waits until cluster c has let go of it")
 ONLY_B = ("Ready", "1 of 1 selected clusters usable: b")
 ONLY_C = ("Ready", "1 of 1 selected clusters usable: c")
 
@@ -83,13 +85,19 @@ def test_a_job_that_only_waits_is_sent_back_and_goes_elsewhere(play: Play) -> No
     there.submit("j")
     there.until_waits("j", "c")
     there.select("b")
+    soon(lambda: LEAVES in there.answers("j"))
+    there.answers_late("c", 1.5)
+    there.submit("new")
     there.until_listed("b")
-    there.until_waits("j", "b")
+    for job in ("j", "new"):
+        there.until_waits(job, "b")
     there.fleet.release("b", "c")
-    there.until_runs("j", "b")
+    for job in ("j", "new"):
+        there.until_runs(job, "b")
+        assert (there.account(job), there.copies(job)) == ((1, 1, False), ["b"])
     answers = there.answers("j")
-    assert (answers[0], LEAVES in answers, answers[-1]) == (ONLY_C, True, ONLY_B)
-    assert (there.account("j"), there.copies("j")) == ((1, 1, False), ["b"])
+    assert (answers[0], answers[-1]) == (ONLY_C, ONLY_B)
+    assert there.answers("new") == [BEHIND, ONLY_B]
 
 
 def test_a_job_that_is_placed_as_it_is_sent_back_stays_where_it_is(play: Play) -> None:
@@ -212,20 +220,26 @@ def test_a_cluster_that_ocm_cannot_reach_stays_until_it_is_given_up(play: Play) 
     soon(there.events, [("Warning", "ClusterLost", lost)])
 
 
-def test_a_worker_that_cannot_be_asked_stays_listed(play: Play, ask_again_soon: None) -> None:
+@pytest.mark.parametrize("closed", [False, True], ids=["from the start", "once the gate is closed"])
+def test_a_worker_that_cannot_be_asked_stays_listed(play: Play, ask_again_soon: None, closed: bool) -> None:
     there = play("b", "c", held=["b", "c"])
     there.select("c")
     there.controllers.start(waiting_grace=0)
     there.submit("j")
     there.until_waits("j", "c")
-    there.fleet.kill("c")
+    if not closed:
+        there.fleet.kill("c")
     there.select("b")
+    if closed:
+        soon(lambda: LEAVES in there.answers("j"))
+        there.fleet.kill("c")
     why = "MultiKueueCluster p-c: the worker of Secret kueue-system/multikueue-c cannot be reached: "
     told = f"draining: c (it cannot be asked for copies: {why}Connection refused)"
     soon(there.remark, told)
     there.submit("new")
     soon(lambda: there.told("new"), ONLY_B)  # the gate is open
-    assert (there.listed(), there.remark(), there.told("j")) == (["b", "c"], told, ONLY_C)
+    assert (there.listed(), there.remark()) == (["b", "c"], told)
+    assert there.told("j") == (HELD_BACK if closed else ONLY_C)
     there.fleet.revive("c")
     there.until_listed("b")
     soon(lambda: there.copies("j"), ["b"])

@@ -138,6 +138,8 @@ def test_it_nominates_in_order_and_by_rounds(play: Play) -> None:
         owned = there.owned(job, KUEUE_ADMISSION)
         assert {"f:admission", "f:admissionChecks", "f:clusterName", "f:conditions"} <= owned
         assert "f:nominatedClusterNames" not in owned | there.owned(job, "placement-ac")
+        whole = {"admission", "admissionChecks", "conditions", "nominatedClusterNames"}
+        assert there.nominated_with(job) == [whole, whole]
 
 
 def test_a_cluster_that_leaves_is_taken_out_of_the_nominations_first(
