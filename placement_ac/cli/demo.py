@@ -23,9 +23,14 @@ from placement_ac.names import DRAIN, IMMEDIATE, Removal
 from placement_ac.sim.manifests import FIELD_MANAGER
 
 
-@click.command("demo", epilog="Exit code 0: every step came out right; 1: one did not.")
+@click.command("demo", epilog="Exit code 0: all came out right; 1: something did not.")
 @click.option("--story", type=click.IntRange(1, 3), help="Show this one alone.  [default: all three]")
-@click.option("-o", "--output", type=click.Choice(["json"]), help="One JSON document per step, a line each.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["json"]),
+    help="One JSON document per step, a line each; a last one counts the job's copies.",
+)
 @click.option(
     "--removal-policy",
     type=click.Choice([DRAIN, IMMEDIATE], case_sensitive=False),
