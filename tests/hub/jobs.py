@@ -238,6 +238,7 @@ class Stage:
     def until_finished(self, job: str) -> None:
         soon(lambda: self.account(job)[2])
         soon(lambda: [c["type"] for c in self.status(job)["conditions"] if c["type"] == "Finished"])
+        soon(lambda: self.copies(job), [])
 
 
 class _Worker:
