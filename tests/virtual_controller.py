@@ -10,6 +10,7 @@ import asyncio
 import random
 import selectors
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
@@ -45,7 +46,8 @@ T = TypeVar("T")
 PLACEMENT: Final = "p"
 REQUEST_SECONDS: Final = (0.001, 0.01)
 """One way of a request to the hub; the answer takes as long again."""
-EVENT_SECONDS: Final = (0.0, 0.05)
+EVENT_SECONDS: Final = 0.05
+"""How late an event comes at most."""
 ASK_SECONDS: Final = (0.0025, 0.025)
 """One way of a question to a worker."""
 TIMEOUT_SECONDS: Final = 5.0
@@ -288,13 +290,30 @@ def _job(workload: str) -> str:
 # -- what stands between the hub and the controller
 
 
-class VirtualClient:
-    """Speaks to the hub as `kube.Client` does; a share `fails` of the requests fails, done or not."""
+@dataclass(frozen=True)
+class Odds:
+    """How things go between hub and controller: a share `fails` of the requests fails, done or not.
 
-    def __init__(self, hub: VirtualHub, chance: random.Random, fails: float) -> None:
+    `late`: seconds that an event takes at most.
+    """
+
+    chance: random.Random
+    fails: float = 0.0
+    late: float = EVENT_SECONDS
+
+    def draw(self, seconds: tuple[float, float]) -> float:
+        return self.chance.uniform(*seconds)
+
+    def event(self) -> float:
+        return self.chance.uniform(0.0, self.late)
+
+
+class VirtualClient:
+    """Speaks to the hub as `kube.Client` does."""
+
+    def __init__(self, hub: VirtualHub, odds: Odds) -> None:
         self._hub = hub
-        self._chance = chance
-        self._fails = fails
+        self._odds = odds
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Raw:
         return await self._request(lambda: self._hub.get(resource.of, name))
@@ -321,19 +340,19 @@ class VirtualClient:
     async def _request(self, carry_out: Callable[[], Raw]) -> Raw:
         """Send it on its way; whoever sent it may be gone when it arrives, and it when it is sent."""
         answer: asyncio.Future[Raw] = asyncio.get_running_loop().create_future()
-        kueue, chance = self._hub.kueue, self._chance
+        kueue, odds = self._hub.kueue, self._odds
 
         def arrives() -> None:
-            lost = chance.random() < self._fails
-            if (answer.cancelled() or lost) and chance.random() < 0.5:
+            lost = odds.chance.random() < odds.fails
+            if (answer.cancelled() or lost) and odds.chance.random() < 0.5:
                 done: Raw | ApiError = Unavailable("the request was lost")
             else:
                 done = _outcome(carry_out)
             if lost:
                 done = Unavailable("the answer was lost")
-            kueue.later(chance.uniform(*REQUEST_SECONDS), lambda: _tell(answer, done))
+            kueue.later(odds.draw(REQUEST_SECONDS), lambda: _tell(answer, done))
 
-        kueue.later(chance.uniform(*REQUEST_SECONDS), arrives)
+        kueue.later(odds.draw(REQUEST_SECONDS), arrives)
         return await answer
 
 
@@ -359,14 +378,13 @@ def _tell(answer: asyncio.Future[Raw], done: Raw | ApiError) -> None:
 class VirtualController:
     """A controller that crashes and comes back. Its first life begins when it is made."""
 
-    def __init__(self, hub: VirtualHub, policy: Policy, *, seed: int, fails: float = 0.0) -> None:
+    def __init__(self, hub: VirtualHub, policy: Policy, odds: Odds) -> None:
         self._hub = hub
         self._policy = policy
-        self._chance = random.Random(seed)
-        self._fails = fails
+        self._odds = odds
         self._story = asyncio.current_task()
         self._away = 0.0
-        self._life: _Life | None = _Life(hub, policy, self._chance, fails)
+        self._life: _Life | None = _Life(hub, policy, odds)
         hub.struck = self._die
 
     def crash(self, away: float, after_writes: int = 0) -> None:
@@ -384,21 +402,21 @@ class VirtualController:
         self._hub.kueue.later(self._away, self._begin)
 
     def _begin(self) -> None:
-        self._life = _Life(self._hub, self._policy, self._chance, self._fails)
+        self._life = _Life(self._hub, self._policy, self._odds)
 
 
 class _Life:
     """From one start to the next crash: what `operator.Session` is."""
 
-    def __init__(self, hub: VirtualHub, policy: Policy, chance: random.Random, fails: float) -> None:
+    def __init__(self, hub: VirtualHub, policy: Policy, odds: Odds) -> None:
         self._hub = hub
-        self._chance = chance
+        self._odds = odds
         self._latest: dict[Kind, float] = {}
         self._ended = False
         self._loop = asyncio.get_running_loop()
         self._world = World(hub.facts, policy=policy)
         self._queue: Workqueue[Key] = Workqueue(self._work)
-        client: Any = VirtualClient(hub, chance, fails)  # all that is needed of a `kube.Client`
+        client: Any = VirtualClient(hub, odds)  # all that is needed of a `kube.Client`
         served = {kind: kind.at(kind.versions[0]) for kind in names.WATCHED_KINDS}
         self._reconciler = Reconciler(
             self._world,
@@ -428,16 +446,16 @@ class _Life:
 
     async def _list(self) -> None:
         for kind in names.WATCHED_KINDS:
-            await asyncio.sleep(self._chance.uniform(*EVENT_SECONDS))
+            await asyncio.sleep(self._odds.event())
             items, version = self._hub.items(kind)
-            await asyncio.sleep(self._chance.uniform(*EVENT_SECONDS))
+            await asyncio.sleep(self._odds.event())
             self._world.replace(kind, items, version)
         self._queue.add(*self._world.keys())
 
     def _hear(self, what: str, kind: Kind, raw: Raw) -> None:
         """Let an event be on its way; those of a kind come in their order."""
         now = self._loop.time()
-        due = max(self._latest.get(kind, now), now + self._chance.uniform(*EVENT_SECONDS))
+        due = max(self._latest.get(kind, now), now + self._odds.event())
         self._latest[kind] = due
         self._hub.kueue.later(due - now, lambda: self._arrives(what == "remove", kind, raw))
 
@@ -451,12 +469,12 @@ class _Life:
             self._queue.add(*keys)
 
     async def _ask(self, cluster: KueueObject) -> Asked:
-        await asyncio.sleep(self._chance.uniform(*ASK_SECONDS))
+        await asyncio.sleep(self._odds.draw(ASK_SECONDS))
         try:
             copies = map(model.workload, self._hub.kueue.copies(cluster.meta.name))
         except Unavailable as error:
-            await asyncio.sleep(TIMEOUT_SECONDS if self._chance.random() < 0.5 else 0.0)
+            await asyncio.sleep(TIMEOUT_SECONDS if self._odds.chance.random() < 0.5 else 0.0)
             return Asked({}, error.message)
         said = {one.meta.id: one.quota and not one.finished for one in copies}
-        await asyncio.sleep(self._chance.uniform(*ASK_SECONDS))
+        await asyncio.sleep(self._odds.draw(ASK_SECONDS))
         return Asked(said)
