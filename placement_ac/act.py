@@ -14,7 +14,7 @@ from typing import Any, Final
 import structlog
 
 from placement_ac.diff import Action, Apply, Delete, Nominate, Phase, SetAnswer, SetCondition
-from placement_ac.errors import ApiError, Conflict, NotFound, Refused
+from placement_ac.errors import ApiError, Conflict, NotFound, Refused, WorkloadTrouble
 from placement_ac.fields import applied_in, nomination
 from placement_ac.kube import Client, Object
 from placement_ac.model import Meta, Workload, workload
@@ -38,10 +38,18 @@ class Actor:
         self._seen = seen
 
     async def act(self, phases: Iterable[Phase]) -> None:
-        """Do all of it, or raise the first error of the phase in which one came up."""
+        """Do all of it, or raise the first error of the phase in which one came up.
+
+        Workloads do not stand in each other's way: WorkloadTrouble is raised when all is done.
+        """
+        trouble: list[object] = []
         for phase in phases:
             results = await asyncio.gather(*map(self._one, phase), return_exceptions=True)
-            _raise_first(results)
+            if phase and isinstance(phase[0], SetAnswer | Nominate):
+                trouble += results
+            else:
+                _raise_first(results)
+        _raise_trouble(trouble)
 
     async def _one(self, action: Action) -> None:
         began = time.monotonic()
@@ -77,17 +85,17 @@ class Actor:
                 name=action.name,
                 error=refused.message,
             )
-            raise ApiError(refused.message, retry_after=refused.retry_after) from None
+            raise WorkloadTrouble(refused.message, retry_after=refused.retry_after) from None
         else:
             self._seen(WORKLOAD, after, False)
 
     async def _answer(self, action: SetAnswer) -> Object:
-        """Apply our entry alone, on the version that was seen: whatever came between is a conflict.
+        """Apply our entries alone, on the version that was seen: whatever came between is a conflict.
 
         With force, or the entry that Kueue has put there would be a conflict for ever.
         """
         resource, meta = self._resources[WORKLOAD], action.workload.meta
-        status = {"admissionChecks": [action.entry]}
+        status = {"admissionChecks": list(action.entries)}
         for _ in range(SAME_AGAIN):
             body = {"metadata": _identity(meta), "status": status}
             try:
@@ -196,11 +204,20 @@ def _details(action: Action) -> dict[str, Any]:
     if isinstance(action, SetCondition):
         return {key: action.condition[key] for key in ("status", "reason", "message")}
     if isinstance(action, SetAnswer):
-        told = {key: action.entry[key] for key in ("state", "message")}
-        return {"namespace": action.namespace, "check": action.entry["name"]} | told
+        told = {entry["name"]: f"{entry['state']}: {entry['message']}" for entry in action.entries}
+        return {"namespace": action.namespace, "checks": told}
     if isinstance(action, Nominate):
         return {"namespace": action.namespace, "clusters": list(action.clusters)}
     return {}
+
+
+def _raise_trouble(results: Iterable[object]) -> None:
+    errors = [result for result in results if isinstance(result, BaseException)]
+    if any(not isinstance(error, ApiError) for error in errors):
+        _raise_first([error for error in errors if not isinstance(error, ApiError)])
+    for error in errors:
+        if isinstance(error, ApiError):
+            raise WorkloadTrouble(error.message, retry_after=error.retry_after)
 
 
 def _raise_first(results: Iterable[object]) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from placement_ac.model import Answer, Workload
-from placement_ac.names import PENDING, READY, RETRY
+from placement_ac.names import PENDING, READY, RETRY, SENT_BACK
 from placement_ac.removal import Removal
 from placement_ac.snapshot import Mark, Reply, Snapshot, Verdict
 
@@ -66,7 +66,7 @@ def _reply(
 ) -> Reply | None:
     uid = workload.meta.uid
     if uid in sent and answer.state != RETRY:
-        return Reply(workload, answer.check, RETRY, f"cluster {sent[uid]} is leaving the Placement")
+        return Reply(workload, answer.check, RETRY, SENT_BACK.format(sent[uid]))
     if answer.state == READY and not workload.quota and not workload.cluster and outlook.removal.closed:
         return Reply(workload, answer.check, PENDING, outlook.removal.closed)
     if answer.state != PENDING or not workload.quota or not workload.active:

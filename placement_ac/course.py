@@ -7,7 +7,8 @@ Pure. Select, hold, seat, and see to those that lose their seat.
 from dataclasses import dataclass, field
 
 from placement_ac.guard import Guarded, guard
-from placement_ac.removal import Removal, jobs_of, remove
+from placement_ac.leaving import Jobs, jobs_of
+from placement_ac.removal import Removal, remove
 from placement_ac.seats import seat
 from placement_ac.selection import Selection, Usable, listed_now, select
 from placement_ac.snapshot import Snapshot
@@ -26,6 +27,7 @@ class Course:
     """Usable, and next when a cluster that leaves has given up its seat."""
     guarded: Guarded = field(default_factory=Guarded)
     removal: Removal = field(default_factory=Removal)
+    jobs: Jobs = field(default_factory=lambda: Jobs(frozenset()))
 
 
 def chart(seen: Snapshot) -> Course:
@@ -35,9 +37,11 @@ def chart(seen: Snapshot) -> Course:
     guarded = guard(seen, selection, listed)
     most = seen.hub.clusters_max
     seated = seat(seen, (*selection.usable, *guarded.held), listed, most)
-    removal = remove(seen, {entry.name for entry in seated.seated}, jobs_of(seen))
-    room = most - len(removal.staying) - sum(entry.cluster in listed for entry in seated.seated)
-    new = [entry.cluster for entry in seated.seated if entry.cluster not in listed]
+    jobs = jobs_of(seen)
+    removal = remove(seen, {entry.name for entry in seated.seated}, jobs)
+    now = set(listed.values())
+    room = most - len(removal.staying) - sum(entry.name in now for entry in seated.seated)
+    new = [entry.cluster for entry in seated.seated if entry.name not in now]
     queued = tuple(new[max(room, 0) :])
     return Course(
         selection=selection,
@@ -46,4 +50,5 @@ def chart(seen: Snapshot) -> Course:
         queued=queued,
         guarded=guarded,
         removal=removal,
+        jobs=jobs,
     )

@@ -7,11 +7,13 @@ a second look after our own writes finds nothing left to do.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from placement_ac.model import Check, KueueObject, Workload
 from placement_ac.names import (
     ADMISSION_CHECK,
+    ANNOTATION_DRAINING,
     CONDITION_ACTIVE,
     LABEL_CLUSTER,
     LABEL_MANAGED_BY,
@@ -95,9 +97,9 @@ class OnWorkload:
 
 @dataclass(frozen=True, slots=True)
 class SetAnswer(OnWorkload):
-    """Apply our entry of `status.admissionChecks`."""
+    """Apply our entries of `status.admissionChecks`: mostly one, or one for each check of ours."""
 
-    entry: Body
+    entries: tuple[Body, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ def diff(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     inactive = {check.meta.name for check in seen.checks if check.active and check.active.status == "False"}
     early = tuple(a for a in told if a.condition["status"] == "False" and a.check not in inactive)
     late = tuple(a for a in told if a not in early)
-    answers = tuple(_answer(reply, seen) for reply in wanted.replies)
+    answers = tuple(_answers(seen, wanted.replies))
     nominations = tuple(Nominate(one.workload, one.clusters) for one in wanted.nominations)
     config = tuple(_config(seen, wanted.config))
     phases: tuple[Phase, ...] = (early, applies, config, deletes, late, answers, nominations)
@@ -165,10 +167,28 @@ def _config(seen: Snapshot, wanted: WantedConfig | None) -> Iterable[Action]:
         return
     labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_PLACEMENT: seen.name}
     spec = {"clusters": list(wanted.clusters)}
-    if not _same(observed, labels, wanted.owners, spec):
-        yield Apply(
-            MULTIKUEUE_CONFIG, _body(wanted.name, labels, wanted.owners, spec, observed, seen.hub), observed
-        )
+    told = _draining(wanted)
+    if not (_same(observed, labels, wanted.owners, spec) and _tells(observed, told)):
+        body = _body(wanted.name, labels, wanted.owners, spec, observed, seen.hub)
+        if told:
+            body["metadata"]["annotations"] = {ANNOTATION_DRAINING: told}
+        yield Apply(MULTIKUEUE_CONFIG, body, observed)
+
+
+def _draining(wanted: WantedConfig) -> str:
+    """Return what our annotation says: each cluster that leaves, and since when."""
+    return ",".join(f"{name}={_time(since)}" for name, since in wanted.draining.items())
+
+
+def _tells(observed: KueueObject | None, told: str) -> bool:
+    """Whether the annotation stands there, or, if nothing leaves, is not there by our hand."""
+    if observed is None:
+        return False
+    return observed.meta.annotations.get(ANNOTATION_DRAINING) == told if told else not observed.owned.draining
+
+
+def _time(when: datetime) -> str:
+    return when.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _superfluous(seen: Snapshot, wanted: Plan) -> Iterable[Delete]:
@@ -252,7 +272,7 @@ def _says(check: Check, verdict: Verdict) -> bool:
 def _condition(check: Check, verdict: Verdict, seen: Snapshot) -> Body:
     active = check.active
     turned = active is None or active.status != verdict.status or not active.last_transition_time
-    when = seen.now.strftime("%Y-%m-%dT%H:%M:%SZ") if turned or not active else active.last_transition_time
+    when = _time(seen.now) if turned or not active else active.last_transition_time
     return {
         "type": CONDITION_ACTIVE,
         "status": verdict.status,
@@ -266,16 +286,24 @@ def _condition(check: Check, verdict: Verdict, seen: Snapshot) -> Body:
 # -- Workloads
 
 
-def _answer(reply: Reply, seen: Snapshot) -> SetAnswer:
+def _answers(seen: Snapshot, replies: Iterable[Reply]) -> Iterable[SetAnswer]:
+    """Yield one write per Workload: two on the same version would be in conflict."""
+    by_workload: dict[tuple[str, str], list[Reply]] = {}
+    for reply in replies:
+        by_workload.setdefault(reply.workload.meta.id, []).append(reply)
+    for together in by_workload.values():
+        yield SetAnswer(together[0].workload, tuple(_entry(reply, seen) for reply in together))
+
+
+def _entry(reply: Reply, seen: Snapshot) -> Body:
     before = reply.workload.answer(reply.check)
-    same = before is not None and before.state == reply.state and before.since is not None
-    since = before.since if before and before.since and same else seen.now
+    same = before is not None and before.state == reply.state
     entry: Body = {
         "name": reply.check,
         "state": reply.state,
-        "lastTransitionTime": since.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "lastTransitionTime": _time(before.since if before and before.since and same else seen.now),
         "message": reply.message,
     }
     if reply.requeue_after is not None:
         entry["requeueAfterSeconds"] = reply.requeue_after
-    return SetAnswer(reply.workload, entry)
+    return entry

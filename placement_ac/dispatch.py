@@ -6,7 +6,7 @@ does; never one that leaves, has no credentials or is not connected. How a nomin
 written is the actor's business. Source: shared/kueue/external-dispatcher.txt.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,38 +30,44 @@ class Dispatched:
 
 
 def dispatch(seen: Snapshot, course: Course) -> Dispatched:
-    """Return the nominations of every Workload of this config that may go and is nowhere yet."""
+    """Return the nominations of every Workload of this config that is nowhere yet."""
     if not seen.policy.dispatcher:
         return Dispatched()
     eligible = _eligible(seen, course)
     off = _by_workload((one.name, one.denominate) for one in course.removal.leaving)
     on = _by_workload((one.name, one.heal) for one in course.removal.leaving)
     nominations, marks, waits = [], set(), []
-    for workload in filter(lambda w: _may_go(seen, w), seen.workloads):
+    for workload in course.jobs.undecided:
         uid = workload.meta.uid
         round_ = Mark("round", f"{uid}/{len(workload.nominated)}")
         left = seen.policy.round_timeout - seen.ages.get(round_, 0.0)
-        stay = [name for name in workload.nominated if name not in off.get(uid, ())]
-        stay += [name for name in on.get(uid, ()) if name not in stay]
-        new = [name for name in eligible if name not in stay]
+        stay = _stay(seen, workload, off.get(uid, ()), on.get(uid, ()))
+        new = [name for name in eligible if name not in stay] if _may_go(seen, workload) else []
         due = not stay or left <= 0
         wanted = (*stay, *(new[: seen.policy.step_size] if due else ()))[:NOMINATED_MAX]
         if wanted != workload.nominated:
             nominations.append(Nomination(workload, wanted))
-        elif new and wanted:
+        if new and workload.nominated:  # its count is in the mark: what is written begins a new round
             marks.add(round_)
-            waits.append(left)
+            waits.append(max(left, 0.0))
     return Dispatched(tuple(nominations), frozenset(marks), soonest(waits))
+
+
+def _stay(seen: Snapshot, workload: Workload, off: Collection[str], on: Iterable[str]) -> list[str]:
+    """Return its nominations of now, less those that leave and those that are listed no more."""
+    stay = [name for name in workload.nominated if name in _listed(seen) and name not in off]
+    return stay + [name for name in on if name not in stay]
 
 
 def _eligible(seen: Snapshot, course: Course) -> Sequence[str]:
     """Return the usable clusters that Kueue sees and is connected to, in the order of the list."""
     usable = {entry.name for entry in course.usable}
-    listed = seen.config.listed if seen.config and seen.config.ours else ()
-    connected = (
-        name for name in listed if name in usable and (obj := seen.clusters.get(name)) and obj.active
-    )
-    return tuple(connected)
+    connected = {name for name in usable if (obj := seen.clusters.get(name)) and obj.active}
+    return tuple(name for name in _listed(seen) if name in connected)
+
+
+def _listed(seen: Snapshot) -> Sequence[str]:
+    return seen.config.listed if seen.config and seen.config.ours else ()
 
 
 def _may_go(seen: Snapshot, workload: Workload) -> bool:

@@ -46,6 +46,10 @@ class Refused(ApiError):
     """Any other 4xx: the same request will be refused again; a person has to change something."""
 
 
+class WorkloadTrouble(ApiError):
+    """Some Workload could not be written to; all else has been done."""
+
+
 class Gone(ApiError):
     """410: a list or watch continues from a version that the server has forgotten."""
 

@@ -34,7 +34,8 @@ def guard(seen: Snapshot, selection: Selection, listed: Mapping[str, str]) -> Gu
     """Return what is to be held of what `selection` would take away from `listed`."""
     marks, edited = _edits(seen)
     selected = {entry.cluster for entry in selection.usable}
-    lost = [c for c in listed if c not in selected and Mark("leaving", c) not in seen.ages]
+    leaving = seen.config.draining if seen.config else {}
+    lost = [c for c, name in listed.items() if c not in selected and name not in leaving]
     staying = [c for c in listed if c in selected]
     if edited or not selection.decided or not _too_much(seen, lost, staying, selected - listed.keys()):
         return Guarded(marks=marks)

@@ -7,12 +7,14 @@ finding); it never raises, so that one bad object cannot stop the others.
 
 import base64
 import json
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from placement_ac.names import (
+    ANNOTATION_DRAINING,
     CONDITION_ACTIVE,
     CONSUMER,
     FIELD_MANAGER,
@@ -28,6 +30,7 @@ from placement_ac.names import (
     OCM_MANAGER,
     OUR_CONTROLLER,
     PLACEMENT,
+    SENT_BACK,
     TAINT_UNREACHABLE,
     Kind,
 )
@@ -49,6 +52,7 @@ from placement_ac.wire import (
     read,
 )
 
+_SENT_BACK = re.compile(SENT_BACK.format(r"(\S+)"))
 _NOTHING: Mapping[str, str] = {}
 """Shared by all objects whose labels nobody reads."""
 
@@ -195,13 +199,17 @@ class Workload:
     meta: Meta
     answers: tuple[Answer, ...]
     quota: bool
-    """Whether it holds quota on the hub (condition QuotaReserved)."""
+    """Whether it holds quota on the hub (QuotaReserved), and is not just losing it (Evicted)."""
     cluster: str
     """The MultiKueueCluster that it was placed on; "" while it is on none."""
     nominated: tuple[str, ...]
     """The MultiKueueClusters on which a copy may wait."""
     active: bool
     finished: bool
+    sent_from: str = ""
+    """The cluster from which we sent it back, if that was its last eviction."""
+    evicted: datetime | None = None
+    """When its last eviction was, or a little later."""
 
     def answer(self, check: str) -> Answer | None:
         return next((answer for answer in self.answers if answer.check == check), None)
@@ -228,6 +236,8 @@ class Owned:
     """Whether it applied anything at all."""
     labels: frozenset[str] = frozenset()
     owner_uids: frozenset[str] = frozenset()
+    draining: bool = False
+    """Whether it applied our annotation of what leaves."""
     clusters: bool = False
     """Whether the clusters of a MultiKueueConfig are as it applied them: nobody else has set them."""
 
@@ -256,6 +266,13 @@ class KueueObject:
     @property
     def cluster(self) -> str:
         return self.meta.labels.get(LABEL_CLUSTER, "")
+
+    @property
+    def draining(self) -> Mapping[str, datetime]:
+        """The names in a MultiKueueConfig that leave → since when, by our annotation."""
+        entries = self.meta.annotations.get(ANNOTATION_DRAINING, "").split(",")
+        found = ((name, time_of(since)) for name, _, since in (entry.partition("=") for entry in entries))
+        return {name: since for name, since in found if since}
 
     @property
     def listed(self) -> tuple[str, ...]:
@@ -402,6 +419,8 @@ def workload(raw: Raw) -> Workload:
     status, _ = read(WorkloadStatus, raw, "status")
     status = status or _readable(raw)
     said = {condition.type: condition.status == "True" for condition in status.conditions}
+    evicted = next((condition for condition in status.conditions if condition.type == "Evicted"), None)
+    sent = _SENT_BACK.search(evicted.message) if evicted else None
     meta = meta_of(raw)
     return Workload(
         meta=replace(meta, labels=_NOTHING, annotations=_NOTHING, generation=0),
@@ -409,11 +428,13 @@ def workload(raw: Raw) -> Workload:
             Answer(sys.intern(entry.name), entry.state, entry.message, time_of(entry.last_transition_time))
             for entry in status.admission_checks
         ),
-        quota=said.get("QuotaReserved", False),
+        quota=said.get("QuotaReserved", False) and not said.get("Evicted", False),
         cluster=sys.intern(status.cluster_name or ""),
         nominated=tuple(map(sys.intern, status.nominated_cluster_names)),
         active=_mapping(raw.get("spec")).get("active") is not False,
         finished=said.get("Finished", False),
+        sent_from=sys.intern(sent[1]) if sent else "",
+        evicted=time_of(evicted.last_transition_time) if evicted else None,
     )
 
 
@@ -443,8 +464,13 @@ def _owned(raw: Raw) -> Owned:
             fields = applied.get("f:metadata") or {}
             labels = (key[2:] for key in fields.get("f:labels") or {} if key.startswith("f:"))
             uids = (_uid_of(key) for key in fields.get("f:ownerReferences") or {} if key.startswith("k:"))
-            untouched = "f:clusters" in (applied.get("f:spec") or {})
-            return Owned(True, frozenset(labels), frozenset(uids), untouched)
+            return Owned(
+                True,
+                frozenset(labels),
+                frozenset(uids),
+                draining=f"f:{ANNOTATION_DRAINING}" in (fields.get("f:annotations") or {}),
+                clusters="f:clusters" in (applied.get("f:spec") or {}),
+            )
     return Owned()
 
 

@@ -25,11 +25,11 @@ from placement_ac.names import (
 from placement_ac.removal import Removal
 from placement_ac.seats import order
 from placement_ac.selection import cluster_of, listed_now, removable, soonest
-from placement_ac.snapshot import Mark, Plan, Snapshot, Source, WantedCluster, WantedConfig
+from placement_ac.snapshot import Mark, Plan, Reply, Snapshot, Source, WantedCluster, WantedConfig
 from placement_ac.verdict import claimed_elsewhere, judge, taken
 from placement_ac.words import some
 
-UNDER_WAY: Final = ("leaving", "sent", "left")
+UNDER_WAY: Final = ("going", "left")
 """Marks of clusters that leave: kept while nothing can be decided."""
 
 
@@ -68,7 +68,7 @@ def _with_removal(answer: Plan, removal: Removal) -> Plan:
     return replace(
         answer,
         marks=answer.marks | removal.marks,
-        ask=tuple(one.name for one in removal.leaving if one.ask),
+        ask=removal.ask,
         notices=(*answer.notices, *(notice for one in removal.leaving for notice in one.notices)),
         recheck_after=soonest((answer.recheck_after, removal.recheck_after)),
     )
@@ -76,7 +76,7 @@ def _with_removal(answer: Plan, removal: Removal) -> Plan:
 
 def _answered(seen: Snapshot, answer: Plan, outlook: Outlook) -> Plan:
     """Add what the Workloads are told; what is too much for one go follows at once."""
-    told = tuple(replies(seen, outlook))
+    told = _by_turns(tuple(replies(seen, outlook)), seen)
     waiting = stuck(seen, outlook)
     more = 0.0 if len(told) > REPLIES_AT_ONCE else None
     return replace(
@@ -85,6 +85,12 @@ def _answered(seen: Snapshot, answer: Plan, outlook: Outlook) -> Plan:
         marks=answer.marks | waiting,
         recheck_after=soonest((answer.recheck_after, next_retry(seen, waiting), more)),
     )
+
+
+def _by_turns(told: tuple[Reply, ...], seen: Snapshot) -> tuple[Reply, ...]:
+    """Begin somewhere else each second: those that cannot be written must not stand before all others."""
+    at = int(seen.now.timestamp()) * REPLIES_AT_ONCE % len(told) if len(told) > REPLIES_AT_ONCE else 0
+    return told[at:] + told[:at]
 
 
 def _dispatched(answer: Plan, dispatched: Dispatched) -> Plan:
@@ -130,11 +136,20 @@ def _listed(seen: Snapshot, course: Course, answer: Plan) -> Plan:
     )
     return replace(
         answer,
-        config=WantedConfig(seen.name, ordered.names, owners) if ordered.names else None,
+        config=_config(seen, course, ordered.names),
         clusters=clusters + _needed_elsewhere(seen, wanted),
         marks=answer.marks | ordered.marks,
         recheck_after=soonest((answer.recheck_after, ordered.recheck_after)),
     )
+
+
+def _config(seen: Snapshot, course: Course, names: tuple[str, ...]) -> WantedConfig | None:
+    known = seen.config.draining if seen.config and seen.config.ours else {}
+    draining = {one.name: known.get(one.name, seen.now) for one in course.removal.staying}
+    if len(names) > seen.hub.clusters_max and seen.config:
+        # The cap has shrunk: nothing can be written before enough of them could go together.
+        names = seen.config.listed
+    return WantedConfig(seen.name, names, owners_of(seen), draining) if names else None
 
 
 def _kept(seen: Snapshot, answer: Plan) -> Plan:
@@ -157,7 +172,7 @@ def _held(seen: Snapshot, answer: Plan) -> Plan:
     owners = owners_of(seen)
     config = None
     if seen.config and not taken(seen.config, seen.name, ""):
-        config = WantedConfig(seen.name, seen.config.listed, owners)
+        config = WantedConfig(seen.name, seen.config.listed, owners, seen.config.draining)
     mine = tuple(
         WantedCluster(name, cluster_of(seen, obj), None, owners | _others(seen, name))
         for name, obj in seen.clusters.items()

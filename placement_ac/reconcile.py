@@ -14,7 +14,7 @@ import structlog
 
 from placement_ac.act import Actor
 from placement_ac.diff import conditions, diff
-from placement_ac.errors import ApiError, Conflict, NotFound, Refused
+from placement_ac.errors import ApiError, Conflict, NotFound, Refused, WorkloadTrouble
 from placement_ac.events import Events
 from placement_ac.model import KueueObject
 from placement_ac.names import APPLY_FAILED
@@ -90,9 +90,16 @@ class Reconciler:
         except Refused as refused:
             await self._tell(seen, wanted, refused)
             raise Retry(refused.retry_after) from None
+        except WorkloadTrouble as error:
+            log.debug("a Workload could not be written; trying again", key=key.name, error=error.message)
+            await self._finish(key, seen, wanted)
+            raise Retry(error.retry_after) from None
         except ApiError as error:
             _log(key, error)
             raise Retry(error.retry_after) from None
+        await self._finish(key, seen, wanted)
+
+    async def _finish(self, key: Key, seen: Snapshot, wanted: Plan) -> None:
         await self._events.post(wanted.notices, seen.checks)
         if wanted.recheck_after is not None:
             self._later(key, wanted.recheck_after)

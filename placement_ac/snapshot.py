@@ -99,12 +99,12 @@ class Mark(NamedTuple):
         "loss",  # too many clusters at once would go
         "generation",  # of the Placement, as uid/generation
         "edited",  # the Placement was changed
-        "leaving",  # a cluster that goes
         "closed",  # a cluster for which the gate is closed
-        "aired",  # a cluster for which the gate was closed for too long
+        "shut",  # the gate, whoever closed it
+        "aired",  # the gate that was closed for too long, and is open for a while
         "quiet",  # a cluster where nothing runs and nothing waits
-        "sent",  # a Workload that was sent back from a cluster, as uid/cluster
         "healed",  # a Workload (its uid) that is Ready as a copy of it was found
+        "going",  # a cluster that is being unlisted
         "left",  # a cluster that was unlisted just now
         "unlisted",  # a MultiKueueCluster that is listed no more
         "ordered",  # the order of the list
@@ -206,6 +206,8 @@ class WantedConfig:
     name: str
     clusters: tuple[str, ...]
     owners: Mapping[str, str]
+    draining: Mapping[str, datetime] = field(default_factory=dict)
+    """Those of `clusters` that leave → since when."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,6 +232,8 @@ class World:
     def placements_of_cluster(self, cluster: str) -> set[str]:
         selected = {decision.placement for decision in self._decisions.by("cluster", cluster)}
         listed = {obj.placement for obj in self._clusters.by("cluster", cluster)}
+        if self.hub.shared:
+            listed |= self._listers(cluster)
         return (selected | listed) - {""}
 
     def clusters_of_secret_ref(self, name: str) -> set[str]:

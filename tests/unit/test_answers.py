@@ -165,7 +165,7 @@ def written(*objects: Any, **rest: Any) -> SetAnswer:
 def test_the_write_names_our_entry_alone_and_the_version_that_was_seen() -> None:
     action = written(workload("job", version=7))
     assert (action.namespace, action.name, action.workload.meta.resource_version) == ("default", "job", "7")
-    assert action.entry == {
+    assert action.entries[0] == {
         "name": "check",
         "state": "Ready",
         "lastTransitionTime": "2026-08-01T12:00:00Z",
@@ -174,10 +174,10 @@ def test_the_write_names_our_entry_alone_and_the_version_that_was_seen() -> None
 
 
 def test_a_message_alone_is_no_transition() -> None:
-    entry = written(workload("job", since=NOW - timedelta(hours=2)), selected="").entry
+    entry = written(workload("job", since=NOW - timedelta(hours=2)), selected="").entries[0]
     assert (entry["state"], entry["lastTransitionTime"]) == ("Pending", "2026-08-01T10:00:00Z")
 
 
 def test_a_retry_says_how_long_kueue_is_to_wait() -> None:
-    entry = written(workload("job"), selected="", policy=PATIENT, ages={STUCK: 300.0}).entry
+    entry = written(workload("job"), selected="", policy=PATIENT, ages={STUCK: 300.0}).entries[0]
     assert (entry["state"], entry["requeueAfterSeconds"]) == ("Retry", 60)

@@ -141,6 +141,7 @@ def test_names_labels_and_annotations() -> None:
         names.LABEL_PLACEMENT,
         names.LABEL_CLUSTER,
         f'{names.ANNOTATION_ADOPT}: "true"',
+        names.ANNOTATION_DRAINING,
         names.FIELD_MANAGER,
     ]
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from placement_ac.names import ANNOTATION_DRAINING
 from placement_ac.plan import plan
 from placement_ac.snapshot import Mark, Plan, Policy
 from tests.builders import check, decision, made, placement, secrets, snapshot, world
@@ -90,9 +91,12 @@ def test_vanished_credentials_are_a_loss_as_well() -> None:
     assert listed(answer) == ["a", "b", "c"]
 
 
-def test_what_goes_already_does_not_count_again() -> None:
-    leaving = {Mark("leaving", name): 9.0 for name in "abc"}
-    assert listed(scene("abcd", "d", leaving)) == ["d"]
+def test_what_goes_already_does_not_count_again_though_the_controller_be_new() -> None:
+    draining = {ANNOTATION_DRAINING: ",".join(f"p-{name}=2026-08-01T11:00:00Z" for name in "abc")}
+    objects = [check(), placement(), decision("d"), *secrets("d"), *made("d", "a", "b", "c")]
+    objects[-5]["metadata"]["annotations"] = draining
+    assert objects[-5]["kind"] == "MultiKueueConfig"
+    assert listed(plan(snapshot(world(objects, policy=HELD)))) == ["d"]
 
 
 def test_the_share_and_the_grace_are_settings() -> None:

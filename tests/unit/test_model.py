@@ -298,7 +298,9 @@ def test_what_we_applied_is_told_from_what_others_did() -> None:
         "a",
         {"AdmissionCheck/one": "one"},
     )
-    assert seen.owned == Owned(True, frozenset(labels_of("p", "a")), frozenset({"AdmissionCheck/one"}), True)
+    assert seen.owned == Owned(
+        True, frozenset(labels_of("p", "a")), frozenset({"AdmissionCheck/one"}), clusters=True
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 Everywhere the Placement selects b and the config lists a and b, so that a is to go.
 """
 
+import copy
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from placement_ac.diff import Phase, diff
-from placement_ac.names import IMMEDIATE
+from placement_ac.names import ANNOTATION_DRAINING, IMMEDIATE
 from placement_ac.plan import plan
 from placement_ac.snapshot import Asked, HubFacts, Mark, Notice, Plan, Policy, Snapshot
 from tests.builders import (
@@ -40,16 +41,25 @@ HUB = (
     *(check(), multikueue_check(), placement(), decision("b")),
     *(*secrets("a", "b"), *made("a", "b", owners=["check", "mk"])),
 )
-CLOSED, QUIET, LEAVING = (Mark(what, "a") for what in ("closed", "quiet", "leaving"))  # type: ignore[arg-type]
+CLOSED, QUIET = Mark("closed", "a"), Mark("quiet", "a")
 UNGATED = {"mk": "Pending"}
 
 
 def seen(
-    *objects: Any, ages: Any = None, asked: Asked | None = None, policy: Policy = PATIENT, fleet: Any = None
+    *objects: Any,
+    ages: Any = None,
+    asked: Asked | None = None,
+    policy: Policy = PATIENT,
+    fleet: Any = None,
+    draining: str = "",
 ) -> Snapshot:
     fleet = managed_clusters("a", "b") if fleet is None else fleet
     heard = {} if asked is None else {"p-a": asked}
-    return snapshot(world(*HUB, *fleet, *objects, policy=policy), ages=ages, **heard)
+    hub = copy.deepcopy(list(HUB))
+    if draining:
+        config = next(obj for obj in hub if obj["kind"] == "MultiKueueConfig")
+        config["metadata"]["annotations"] = {ANNOTATION_DRAINING: f"p-a={draining}"}
+    return snapshot(world(*hub, *fleet, *objects, policy=policy), ages=ages, **heard)
 
 
 def scene(*objects: Any, **rest: Any) -> Plan:
@@ -81,7 +91,6 @@ def message(answer: Plan) -> str:
     "others",
     [
         pytest.param([], id="no Workload"),
-        pytest.param([running("job", "p-b")], id="one that runs elsewhere"),
         pytest.param([workload("job", finished=True, nominated=["p-a"])], id="one that has finished"),
         pytest.param([workload("job", other="Pending", nominated=["p-a"])], id="one of another queue"),
     ],
@@ -89,6 +98,18 @@ def message(answer: Plan) -> str:
 def test_a_cluster_goes_at_once_when_no_job_can_be_there(others: Any) -> None:
     answer = scene(*others)
     assert (listed(answer), answer.ask, message(answer)) == (("p-b",), (), "")
+
+
+def test_where_jobs_run_elsewhere_the_cluster_is_asked_before_it_goes() -> None:
+    """It may have been lost to Kueue, which has moved a job that still runs there."""
+    elsewhere = running("job", "p-b")
+    assert scene(elsewhere).ask == ("p-a",)
+    quiet = {CLOSED: 3.0, QUIET: 2.5}
+    assert listed(scene(elsewhere, ages=quiet, asked=Asked({}, age=0.2))) == ("p-b",)
+    holds = scene(elsewhere, workload("new"), ages=quiet, asked=Asked({("default", "job"): True}, age=0.2))
+    assert (listed(holds), replies(holds)) == (("p-b", "p-a"), {"new": "Ready"})
+    assert message(holds) == "draining: a (it holds copies of Workloads that are placed elsewhere)"
+    assert holds.recheck_after == 14.8
 
 
 # -- step 2, first half: jobs run there
@@ -118,9 +139,9 @@ def test_it_stays_although_nothing_is_selected_any_more() -> None:
 def test_a_cluster_that_is_selected_again_simply_stays() -> None:
     hub = [check(), multikueue_check(), placement(), decision("a", "b"), *secrets("a", "b"), *made("a", "b")]
     objects = [*hub, running("job", "p-a"), *managed_clusters("a", "b")]
-    answer = plan(snapshot(world(objects, policy=PATIENT), ages={LEAVING: 100.0, CLOSED: 5.0}))
+    answer = plan(snapshot(world(objects, policy=PATIENT), ages={CLOSED: 5.0}))
     assert (listed(answer), message(answer)) == (("p-a", "p-b"), "")
-    assert not {LEAVING, CLOSED} & answer.marks
+    assert CLOSED not in answer.marks
 
 
 def test_what_somebody_else_put_on_the_list_stays_while_a_job_runs_there() -> None:
@@ -228,10 +249,34 @@ def test_if_kueue_does_not_record_it_soon_it_is_sent_back_once_more() -> None:
     assert replies(scene(lost, ages={CLOSED: 8.0, healed: 3.0}, asked=NOBODY)) == {"lost": "Retry"}
 
 
-def test_copies_of_others_and_of_what_is_placed_elsewhere_keep_nobody() -> None:
-    copies = Asked({("default", "stranger"): True, ("default", "placed"): True})
-    objects = [workload("new"), running("placed", "p-b")]
-    assert listed(scene(*objects, ages={CLOSED: 5.0, QUIET: 3.0}, asked=copies)) == ("p-b",)
+def test_copies_of_others_keep_nobody() -> None:
+    copies = Asked({("default", "stranger"): True, ("other", "new"): True})
+    assert listed(scene(workload("new"), ages={CLOSED: 5.0, QUIET: 3.0}, asked=copies)) == ("p-b",)
+
+
+def test_a_copy_of_what_does_not_carry_our_check_is_waited_for_with_the_gate_open() -> None:
+    copies = Asked({("default", "theirs"): True}, age=0.2)
+    objects = [workload("theirs", **UNGATED), workload("new")]
+    answer = scene(*objects, ages={CLOSED: 5.0, QUIET: 3.0}, asked=copies)
+    assert (listed(answer), replies(answer), CLOSED in answer.marks) == (
+        ("p-b", "p-a"),
+        {"new": "Ready"},
+        False,
+    )
+
+
+def test_a_cluster_that_kueue_has_lost_is_left_alone() -> None:
+    """Kueue could not take a copy away there, nor record one."""
+    hub = copy.deepcopy(list(HUB))
+    lost = next(obj for obj in hub if obj["metadata"]["name"] == "p-a")
+    lost["status"] = {"conditions": [{"type": "Active", "status": "False", "reason": "x", "message": ""}]}
+    fleet = managed_clusters("a", "b")
+    for job, policy in ((workload("job"), PATIENT), (running("job", "p-a"), AT_ONCE)):
+        seen_by = snapshot(world(hub, fleet, job, policy=policy), ages={CLOSED: 1.0}, **{"p-a": NOBODY})
+        answer = plan(seen_by)
+        assert listed(answer) == ("p-b", "p-a")
+        assert "Kueue is not connected to it" in message(answer)
+        assert "Retry" not in replies(answer).values()
 
 
 def test_a_cluster_that_cannot_be_asked_any_more_opens_the_gate() -> None:
@@ -256,16 +301,30 @@ def test_the_gate_opens_a_moment_after_the_cluster_was_unlisted() -> None:
     assert (replies(late), left in late.marks) == ({"new": "Ready"}, False)
 
 
+SHUT, AIRED = Mark("shut"), Mark("aired")
+
+
 def test_the_gate_is_aired_when_it_has_been_closed_for_long() -> None:
     sent = workload("sent", check="Retry", mk="Pending")
-    closed = scene(sent, workload("new"), ages={CLOSED: 119.0}, asked=NOBODY)
-    assert replies(closed) == {"new": "Pending"}
-    aired = scene(sent, workload("new"), ages={CLOSED: 120.0}, asked=NOBODY)
+    closed = scene(sent, workload("new"), ages={CLOSED: 9.0, SHUT: 119.0}, asked=NOBODY)
+    assert (replies(closed), closed.recheck_after) == ({"new": "Pending"}, 1.0)
+    aired = scene(sent, workload("new"), ages={CLOSED: 9.0, SHUT: 120.0}, asked=NOBODY)
     assert (replies(aired), listed(aired)) == ({"new": "Ready"}, ("p-b", "p-a"))
-    assert Mark("aired", "a") in aired.marks
-    assert CLOSED not in aired.marks
-    again = scene(sent, workload("new"), ages={Mark("aired", "a"): 60.0}, asked=NOBODY)
-    assert CLOSED in again.marks
+    assert aired.marks & {AIRED, SHUT, CLOSED} == {AIRED}
+    still = scene(sent, workload("new"), ages={AIRED: 59.0}, asked=NOBODY)
+    assert (replies(still), still.recheck_after) == ({"new": "Ready"}, 1.0)
+    again = scene(sent, workload("new"), ages={AIRED: 60.0}, asked=NOBODY)
+    assert again.marks & {AIRED, SHUT, CLOSED} == {SHUT, CLOSED}
+
+
+def test_it_is_aired_whoever_closed_it() -> None:
+    """A second cluster that begins to leave does not keep it closed."""
+    hub = [check(), multikueue_check(), placement(), decision("c"), *secrets("a", "b", "c")]
+    hub += [*made("a", "b", "c", owners=["check", "mk"]), *managed_clusters("a", "b", "c")]
+    objects = [*hub, workload("sent", check="Retry", mk="Pending"), workload("new")]
+    ages = {CLOSED: 121.0, Mark("closed", "b"): 30.0, SHUT: 121.0}
+    asked = {"p-a": NOBODY, "p-b": NOBODY}
+    assert replies(plan(snapshot(world(objects, policy=PATIENT), ages=ages, **asked))) == {"new": "Ready"}
 
 
 # -- policies
@@ -282,17 +341,50 @@ def test_immediate_sends_back_what_runs_there_while_it_is_listed() -> None:
     assert answer.notices == (
         Notice("WorkloadsSentBack", "cluster a leaves at once; sent back: default/job", warning=True),
     )
-    assert Mark("sent", "Workload/job/a") in answer.marks
 
 
-def test_what_was_sent_back_waits_until_the_cluster_has_let_go_of_it() -> None:
-    """Though the gate be open: nobody knows whether it still runs there."""
-    sent = {Mark("sent", "Workload/job/a"): 3.0}
-    answer = scene(workload("job"), workload("new"), policy=AT_ONCE, asked=Asked({}, "no answer"), ages=sent)
+def evicted(name: str, seconds: float) -> Any:
+    """A Workload that Kueue took back for our Retry, and that has quota again."""
+    when = (NOW - timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    job = workload(name)
+    job["status"]["conditions"].append(
+        {
+            "type": "Evicted",
+            "status": "False",
+            "reason": "QuotaReserved",
+            "message": "Previously: Evicted due to AdmissionCheck in Retry state: "
+            '"check" (cluster a is leaving the Placement)',
+            "lastTransitionTime": when,
+        }
+    )
+    return job
+
+
+@pytest.mark.parametrize("policy", [AT_ONCE, PATIENT, replace(AT_ONCE, dispatcher=True)])
+def test_what_was_sent_back_waits_until_the_cluster_has_let_go_of_it(policy: Policy) -> None:
+    """Though the gate be open, and the controller new: nobody knows whether it still runs there."""
+    answer = scene(evicted("job", 9), workload("new"), policy=policy, asked=Asked({}, "no answer"))
     assert replies(answer) == {"job": "Pending", "new": "Ready"}
     told = {reply.workload.meta.name: reply.message for reply in answer.replies}
     assert told["job"] == "waits until cluster a has let go of it"
-    assert sent.keys() <= answer.marks
+
+
+def test_it_waits_no_more_when_the_cluster_has_told_so_though_others_keep_it() -> None:
+    others = workload("theirs", cluster="p-a", mk="Ready")
+    unasked = scene(evicted("job", 9), others, policy=AT_ONCE)
+    assert (replies(unasked), unasked.ask) == ({"job": "Pending"}, ("p-a",))
+    early = scene(evicted("job", 3), others, policy=AT_ONCE, asked=Asked({}, age=1.0))
+    assert (replies(early), early.recheck_after) == ({"job": "Pending"}, 2.0)
+    still = scene(evicted("job", 9), others, policy=AT_ONCE, asked=Asked({("default", "job"): True}, age=1.0))
+    assert replies(still) == {"job": "Pending"}
+    late = scene(evicted("job", 9), others, policy=AT_ONCE, asked=Asked({}, age=1.0))
+    assert replies(late) == {"job": "Ready"}
+
+
+def test_while_kueue_is_taking_it_back_it_has_no_quota() -> None:
+    job = evicted("job", 1)
+    job["status"]["conditions"][-1]["status"] = "True"
+    assert replies(scene(job)) == {}
 
 
 def test_a_job_on_a_cluster_that_cannot_be_asked_is_not_sent_back() -> None:
@@ -311,9 +403,9 @@ def test_jobs_without_our_check_cannot_be_sent_back() -> None:
 def test_a_deadline_that_expires_sends_back_too_with_an_event() -> None:
     policy = Policy(retention=0.0, drain_deadline=600.0)
     job = running("job", "p-a")
-    early = scene(job, policy=policy, asked=NOBODY, ages={LEAVING: 500.0})
+    early = scene(job, policy=policy, asked=NOBODY, draining="2026-08-01T11:51:40Z")
     assert (early.replies, early.recheck_after) == ((), 100.0)
-    late = scene(job, policy=policy, asked=NOBODY, ages={LEAVING: 600.0, CLOSED: 0.1})
+    late = scene(job, policy=policy, asked=NOBODY, ages={CLOSED: 0.1}, draining="2026-08-01T11:50:00Z")
     assert replies(late) == {"job": "Retry"}
     assert [notice.message for notice in late.notices] == [
         "cluster a leaves as the deadline has passed; sent back: default/job"
@@ -380,7 +472,7 @@ def test_an_unlisted_multikueuecluster_stays_for_a_while() -> None:
     policy = Policy(loss_grace=0.0)
     answer = scene(policy=policy)
     assert (listed(answer), answer.kept) == (("p-b",), {"p-a"})
-    assert (Mark("unlisted", "p-a") in answer.marks, answer.recheck_after) == (True, 1.0)
+    assert (Mark("unlisted", "p-a") in answer.marks, answer.recheck_after) == (True, 60.0)
     assert told(phases_of(policy=policy)) == [["Apply MultiKueueConfig p"]]
     assert told(phases_of(policy=policy, ages={Mark("unlisted", "p-a"): 60.0})) == [
         ["Apply MultiKueueConfig p"],
@@ -401,16 +493,37 @@ def test_one_that_served_all_placements_stays_for_a_while_as_well() -> None:
 def test_what_is_under_way_is_not_forgotten_while_nothing_can_be_decided() -> None:
     """The Placement is deleted and made again."""
     hub = [obj for obj in HUB if obj["kind"] != "Placement"]
-    ages = {Mark("sent", "Workload/job/a"): 3.0, LEAVING: 9.0, QUIET: 1.0}
+    ages = {Mark("left", "c"): 0.3, Mark("going", "d"): 0.1, QUIET: 1.0}
     answer = plan(snapshot(world(hub, workload("job"), policy=PATIENT), ages=ages))
     assert answer.verdicts["check"].reason == "PlacementNotFound"
-    assert answer.marks & ages.keys() == {Mark("sent", "Workload/job/a"), LEAVING}
+    assert answer.marks & ages.keys() == {Mark("left", "c"), Mark("going", "d")}
+
+
+def test_the_gate_opens_a_moment_after_the_list_was_seen_without_it_however_long_that_took() -> None:
+    hub = [check(), multikueue_check(), placement(), decision("b"), *secrets("b"), *made("b")]
+    slow = {Mark("going", "a"): 9.0}
+    answer = plan(snapshot(world(hub, workload("new"), policy=PATIENT), ages=slow))
+    assert (replies(answer), answer.recheck_after, Mark("left", "a") in answer.marks) == (
+        {"new": "Pending"},
+        1.0,
+        True,
+    )
+
+
+def test_since_when_a_cluster_leaves_is_written_down_once() -> None:
+    job = running("job", "p-a")
+    (write,) = phases_of(job)[0]
+    assert write.body["metadata"]["annotations"] == {ANNOTATION_DRAINING: "p-a=2026-08-01T12:00:00Z"}
+    known = seen(job, draining="2026-08-01T11:00:00Z")
+    config = plan(known).config
+    assert config is not None
+    assert config.draining == {"p-a": NOW - timedelta(hours=1)}
 
 
 def test_the_plan_is_the_same_after_a_crash_save_for_the_time_that_is_waited_again() -> None:
     """A new controller remembers no marks: it opens the gate or closes it anew, and loses nothing."""
     objects = [workload("sent"), running("job", "p-b")]
-    before = scene(*objects, ages={CLOSED: 5.0, QUIET: 1.0, LEAVING: 9.0}, asked=NOBODY)
+    before = scene(*objects, ages={CLOSED: 5.0, QUIET: 1.0}, asked=NOBODY)
     after = scene(*objects)
     assert listed(before) == listed(after) == ("p-b", "p-a")
     assert (after.ask, unmarked(after).config) == (("p-a",), before.config)

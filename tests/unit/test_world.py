@@ -255,7 +255,7 @@ def test_what_is_shared_touches_all_who_share_it() -> None:
     assert seen.put(PLACEMENT_DECISION, decision("a", version=2)) == placements("p", "q", "r")
     assert seen.put(MULTIKUEUE_CONFIG, our_config("a", of="q")) == placements("p", "q", "r")
     assert seen.put(MULTIKUEUE_CLUSTER, our_cluster("z", None)) == placements("p", "q", "r", "z")
-    assert seen.put(MULTIKUEUE_CLUSTER, foreign_cluster("a")) == placements("p", "q")
+    assert seen.put(MULTIKUEUE_CLUSTER, foreign_cluster("a")) == placements("p", "q", "r")
 
 
 @pytest.mark.parametrize(
