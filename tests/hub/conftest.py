@@ -1,12 +1,13 @@
 """What tests on a hub may use beside `tests/conftest.py`: a stage for jobs."""
 
 import io
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, redirect_stderr
 
 import pytest
 
-from placement_ac import logs, removal
+from placement_ac import logs
 from tests.hub.driver import Controllers, Driver
 from tests.hub.jobs import Play, Stage, said_in_public, secrets_of, stage
 
@@ -17,7 +18,7 @@ def play(admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatc
 
     Whatever is played there, no secret may come up in a log line at the level debug, nor on the hub.
     """
-    monkeypatch.setattr(removal, "HEAL_SECONDS", 1.5)  # it waits for Kueue, which is faster here
+    shorten(monkeypatch, HEAL_SECONDS=1.5)  # it waits for Kueue, which is faster here
     log = io.StringIO()
     with redirect_stderr(log):
         logs.configure("text", "debug")
@@ -40,4 +41,12 @@ def play(admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatc
 @pytest.fixture
 def ask_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that could not be asked is asked again soon."""
-    monkeypatch.setattr(removal, "ASK_AGAIN_SECONDS", 0.5)
+    shorten(monkeypatch, ASK_AGAIN_SECONDS=0.5)
+
+
+def shorten(monkeypatch: pytest.MonkeyPatch, **constants: float) -> None:
+    """Let what waits wait for so many seconds only, whichever modules do."""
+    for name, seconds in constants.items():
+        for module in [m for path, m in sys.modules.items() if path.startswith("placement_ac.")]:
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, seconds)

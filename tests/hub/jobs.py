@@ -86,10 +86,23 @@ class Stage:
         self.jobs.append(name)
         self.admin.ask("POST", JOBS, hub_job(name, "default", queue))
 
-    def activate(self, job: str, active: bool) -> None:
-        """Set spec.active: who takes it away evicts the job."""
+    def another_check(self, name: str) -> None:
+        """A check of somebody else's, and a queue of that name which lists it beside ours and Kueue's."""
+        admin = self.admin
+        version = {"apiVersion": f"kueue.x-k8s.io/{admin.v}", "kind": "AdmissionCheck"}
+        spec = {"controllerName": "example.com/another"}
+        admin.ask(
+            "POST", admin.kueue("admissionchecks"), version | {"metadata": {"name": name}, "spec": spec}
+        )
+        status = {"status": {"conditions": [_true("Active")]}}
+        admin.ask("PATCH", admin.kueue("admissionchecks", name, "status"), status, "merge")
+        self.queue(name, "mk", "p", name)
+
+    def another_says(self, check: str, job: str, state: str) -> None:
+        """Answer the Workload for that check."""
+        entry = {"name": check, "state": state, "message": "", **_since()}
         name = self.workload(job)["metadata"]["name"]
-        self.admin.ask("PATCH", f"{WORKLOADS}/{name}", {"spec": {"active": active}}, "merge")
+        write_status(self.admin, name, "another", {"admissionChecks": [entry]})
 
     def finish(self, name: str) -> None:
         assert self.fleet.finish(name), f"job {name} runs nowhere"
@@ -151,6 +164,11 @@ class Stage:
     def remark(self, check: str = "p") -> str:
         """What the condition says beside that all is well."""
         return str(self.admin.active(check).get("message", "")).removeprefix(GENERATED).removeprefix("; ")
+
+    def is_out_of_reach(self, cluster: str) -> bool:
+        """Whether the condition says that the cluster stays, as it does not answer us, or not Kueue."""
+        reasons = ("it cannot be asked for copies: ", "Kueue is not connected to it)")
+        return any(f"draining: {cluster} ({reason}" in self.remark() for reason in reasons)
 
     def events(self) -> list[tuple[str, str, str]]:
         """Type, reason and message of the events on checks."""
