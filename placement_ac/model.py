@@ -199,7 +199,11 @@ class Workload:
     meta: Meta
     answers: tuple[Answer, ...]
     quota: bool
-    """Whether it holds quota on the hub (QuotaReserved), and is not just losing it (Evicted)."""
+    """Whether it holds quota on the hub (QuotaReserved).
+
+    Though it be Evicted: where Pods have run, Kueue ends an eviction only when a new copy has been made
+    (shared/kueue/cluster-unlisted-while-running.log, 9.84 to 13.01), and that takes our Ready.
+    """
     cluster: str
     """The MultiKueueCluster that it was placed on; "" while it is on none."""
     nominated: tuple[str, ...]
@@ -428,7 +432,7 @@ def workload(raw: Raw) -> Workload:
             Answer(sys.intern(entry.name), entry.state, entry.message, time_of(entry.last_transition_time))
             for entry in status.admission_checks
         ),
-        quota=said.get("QuotaReserved", False) and not said.get("Evicted", False),
+        quota=said.get("QuotaReserved", False),
         cluster=sys.intern(status.cluster_name or ""),
         nominated=tuple(map(sys.intern, status.nominated_cluster_names)),
         active=_mapping(raw.get("spec")).get("active") is not False,

@@ -381,10 +381,11 @@ def test_it_waits_no_more_when_the_cluster_has_told_so_though_others_keep_it() -
     assert replies(late) == {"job": "Ready"}
 
 
-def test_while_kueue_is_taking_it_back_it_has_no_quota() -> None:
+def test_an_evicted_workload_is_answered_while_it_holds_quota() -> None:
+    """Else an eviction may never end: Kueue hears that its Pods have gone from a new copy only."""
     job = evicted("job", 1)
-    job["status"]["conditions"][-1]["status"] = "True"
-    assert replies(scene(job)) == {}
+    job["status"]["conditions"][-1] |= {"status": "True", "message": "Preempted"}
+    assert replies(scene(job)) == {"job": "Ready"}
 
 
 def test_a_job_on_a_cluster_that_cannot_be_asked_is_not_sent_back() -> None:
