@@ -246,3 +246,29 @@ def test_a_worker_that_cannot_be_asked_stays_listed(play: Play, ask_again_soon: 
     for job in ("j", "new"):
         there.until_runs(job, "b")
         assert there.account(job) == (1, 1, False)
+
+
+def test_a_cluster_that_was_lost_with_its_job_is_left_to_kueue(play: Play) -> None:
+    """Kueue starts it elsewhere and, once the cluster is back, lets the old copy win: if it is listed."""
+    there = play("b", "c", settings=Settings(worker_lost_seconds=10))
+    there.select("c")
+    there.controllers.start(waiting_grace=0)
+    there.submit("j")
+    there.until_runs("j", "c")
+    there.jobs.remove("j")  # it will be doubled, and not by us
+    there.select("b", "c")
+    there.until_listed("b", "c")
+    there.fleet.kill("c")
+    soon(lambda: there.placed("j"), "p-b")  # it is Ready again though still Evicted, with quota
+    there.select("b")
+    soon(lambda: there.is_out_of_reach("c"))
+    there.fleet.revive("c")
+    soon(lambda: there.fleet.ledger.running("j"), ["c"])
+    there.submit("new")
+    soon(lambda: there.placed("new"))
+    assert there.listed() == ["b", "c"]
+    there.finish("j")
+    there.until_finished("j")
+    if there.placed("new") == "p-c":
+        there.finish("new")
+    there.until_listed("b")
