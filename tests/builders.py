@@ -211,9 +211,11 @@ def references(*checks: str, version: str = "v1beta2") -> list[Raw]:
     ]
 
 
-def managed(labels: Iterable[str], uids: Iterable[str]) -> list[Raw]:
+def managed(labels: Iterable[str], uids: Iterable[str], annotations: Iterable[str] = ()) -> list[Raw]:
     """managedFields after an apply of ours."""
     fields: Raw = {"f:labels": {f"f:{label}": {} for label in labels}}
+    if told := {f"f:{annotation}": {} for annotation in annotations}:
+        fields["f:annotations"] = told
     if owned := {"k:" + json.dumps({"uid": uid}, separators=(",", ":")): {} for uid in uids}:
         fields["f:ownerReferences"] = owned
     spec = {"f:clusters": {}}

@@ -1,7 +1,7 @@
 """
 A hub in plain dicts, for tests without HTTP: it carries out actions as an API server would.
 
-Server-side apply is modelled for labels, ownerReferences and spec; deletion collects
+Server-side apply is modelled for labels, annotations, ownerReferences and spec; deletion collects
 what has lost its last owner.
 """
 
@@ -81,12 +81,16 @@ class MemoryHub:
         owners = wanted.get("ownerReferences", [])
         kept = {k: v for k, v in metadata.get("labels", {}).items() if k not in ours["labels"]}
         metadata["labels"] = kept | wanted["labels"]
+        told = wanted.get("annotations", {})
+        others = {k: v for k, v in metadata.get("annotations", {}).items() if k not in ours["annotations"]}
+        if told or others or "annotations" in metadata:
+            metadata["annotations"] = others | told
         uids = {owner["uid"] for owner in owners} | ours["owners"]
         metadata["ownerReferences"] = [
             *(owner for owner in metadata.get("ownerReferences", []) if owner["uid"] not in uids),
             *owners,
         ]
-        metadata["managedFields"] = managed(wanted["labels"], [owner["uid"] for owner in owners])
+        metadata["managedFields"] = managed(wanted["labels"], [owner["uid"] for owner in owners], told)
         after["spec"] = copy.deepcopy(action.body["spec"])
         if after != before:
             self.put(after)
@@ -113,8 +117,10 @@ def _owned(metadata: Mapping[str, Any]) -> dict[str, set[str]]:
         if (entry["manager"], entry["operation"]) == ("placement-ac", "Apply"):
             fields = entry["fieldsV1"]["f:metadata"]
             uids = {json.loads(key[2:])["uid"] for key in fields.get("f:ownerReferences", {})}
-            return {"labels": {key[2:] for key in fields["f:labels"]}, "owners": uids}
-    return {"labels": set(), "owners": set()}
+            annotations = {key[2:] for key in fields.get("f:annotations", {})}
+            labels = {key[2:] for key in fields["f:labels"]}
+            return {"labels": labels, "annotations": annotations, "owners": uids}
+    return {"labels": set(), "annotations": set(), "owners": set()}
 
 
 LATE = 3600.0
