@@ -29,6 +29,7 @@ from tests.builders import (
     snapshot,
     told,
     undecided,
+    workload,
     world,
 )
 
@@ -366,3 +367,15 @@ def test_the_message_of_a_condition_is_the_verdicts() -> None:
     ((action,),) = phases(*at_rest("a")[1:], check())
     assert isinstance(action, SetCondition)
     assert action.condition["message"] == GENERATED
+
+
+def test_workloads_come_last() -> None:
+    """What becomes Ready must find the list as it is to be."""
+    objects = [
+        *(check(), multikueue_check(), placement(), decision("a", "b"), *secrets("a", "b")),
+        *(*made("a", owners=["check", "mk"]), workload("job")),
+    ]
+    kinds = [phase[0].split()[0] for phase in told(phases(*objects))]
+    names = [write for phase in told(phases(*objects)) for write in phase]
+    assert kinds[-1] == "SetAnswer"
+    assert names.index("Apply MultiKueueConfig p") < names.index("SetAnswer Workload job")
