@@ -399,8 +399,12 @@ def careless(seen: Snapshot) -> Plan:
 
 @pytest.mark.parametrize("dispatcher", [ALL_AT_ONCE, INCREMENTAL])
 def test_a_careless_controller_doubles_and_evicts(dispatcher: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def ends(at: Stage) -> None:
+        calm_down(at)
+        await asyncio.sleep(60.0)
+
     monkeypatch.setattr(reconcile, "plan", careless)
-    stages = [run(story) for story in random_stories(12, dispatcher=dispatcher)]
+    stages = [run(story, ends) for story in random_stories(12, dispatcher=dispatcher)]
     assert sum(bool(doubled(at)) for at in stages) >= 3
     assert sum(bool(by_us(at)) for at in stages) >= 3
 
