@@ -34,7 +34,7 @@ from placement_ac.sim.multikueue import ALL_AT_ONCE, INCREMENTAL, Settings
 from placement_ac.sim.multikueue import objects as of
 from placement_ac.snapshot import Plan, Policy, Reply, Snapshot
 from tests.virtual_controller import Odds, VirtualController, VirtualHub, object_of, play
-from tests.virtual_kueue import CHECK, OURS, VirtualKueue
+from tests.virtual_kueue import CHECK, OURS, Delays, VirtualKueue
 
 EXAMPLES: Final = int(os.environ.get("JOBS_EXAMPLES", "0"))
 LONG: Final = {"max_examples": EXAMPLES} if EXAMPLES else {"max_examples": 40, "derandomize": True}
@@ -78,6 +78,7 @@ class Story:
     loss_grace: float = 0.0
     fails: float = 0.0
     late: float = 0.05
+    left_behind: float = 1 / 8
     checks: tuple[str, ...] = GATED
 
     @property
@@ -261,7 +262,8 @@ def run(story: Story, then: Callable[[Stage], Any] | None = None) -> Stage:
     """Tell a story; `then` says what is waited for and asserted at its end."""
     random.seed(story.seed)
     slots = {object_of(cluster): number for cluster, number in zip(CLUSTERS, SLOTS, strict=True)}
-    kueue = VirtualKueue(story.seed, slots, settings=story.kueue, config="p")
+    delays = Delays(left_behind=story.left_behind)
+    kueue = VirtualKueue(story.seed, slots, settings=story.kueue, delays=delays, config="p")
     hub = VirtualHub(kueue, CLUSTERS)
 
     async def tell() -> Stage:
@@ -384,6 +386,44 @@ def test_no_job_runs_twice_none_is_sent_away_and_all_ends_well(dispatcher: str, 
         assert by_us(at) == []
 
 
+# -- the last second
+
+
+def last_second(seed: int, dispatcher: str, **how: Any) -> Stage:
+    """Jobs wait everywhere; the cluster that leaves admits them when they are about to be sent back.
+
+    Kueue leaves every second copy behind (shared/kueue/gate.txt: one in eight).
+    """
+    chance = random.Random(seed)
+    story = Story(seed, (), dispatcher, left_behind=0.5, **how)
+    grace = 60.0 if story.removal == DRAIN and dispatcher != OUR_CONTROLLER else 0.0
+
+    async def ends(at: Stage) -> None:
+        at.kueue.hold(*_workers(15))
+        for _ in range(2):
+            submit(at, 0, 0)
+        await asyncio.sleep(70.0 if chance.random() < 0.5 else 10.0)
+        at.kueue.later(1.3, lambda: at.hub.select(["b", "c"], edited=True))
+        await asyncio.sleep(1.3 + grace + chance.uniform(-1.3, 1.0))
+        at.kueue.release(object_of("a"))
+        if chance.random() < 0.3:
+            crash(at, chance.randrange(4), 1)
+        await asyncio.sleep(chance.choice((0.5, 5.0, 30.0)))
+        await all_ends_well(at)
+
+    return run(story, ends)
+
+
+@pytest.mark.parametrize("removal", [DRAIN, IMMEDIATE])
+@dispatchers
+def test_a_cluster_that_leaves_may_admit_in_the_last_second(dispatcher: str, removal: Removal) -> None:
+    count = EXAMPLES or 8
+    for nominates in (False, True):
+        for seed in range(count):
+            at = last_second(seed, dispatcher, removal=removal, nominates_admitted=nominates)
+            assert (seed, doubled(at), by_us(at) if removal == DRAIN else []) == (seed, [], [])
+
+
 # -- what these stories can tell
 
 
@@ -407,6 +447,14 @@ def test_a_careless_controller_doubles_and_evicts(dispatcher: str, monkeypatch: 
     stages = [run(story, ends) for story in random_stories(12, dispatcher=dispatcher)]
     assert sum(bool(doubled(at)) for at in stages) >= 3
     assert sum(bool(by_us(at)) for at in stages) >= 3
+
+
+@pytest.mark.parametrize("dispatcher", [ALL_AT_ONCE, OUR_CONTROLLER], ids=["AllAtOnce", "ours"])
+def test_who_believes_that_a_worker_holds_no_copy_doubles(
+    dispatcher: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(VirtualKueue, "copies", lambda *_: [])
+    assert sum(bool(doubled(last_second(seed, dispatcher))) for seed in range(10)) >= 2
 
 
 # -- where our check is not listed, there is no gate
