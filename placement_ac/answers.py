@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from placement_ac.model import Answer, Workload
-from placement_ac.names import PENDING, READY, RETRY, SENT_BACK
+from placement_ac.names import PENDING, READY, RETRY, SENT_AGAIN, SENT_BACK, STRANDED_SECONDS
 from placement_ac.removal import Removal
 from placement_ac.snapshot import Mark, Reply, Snapshot, Verdict
 
@@ -69,6 +69,8 @@ def _reply(
         return Reply(workload, answer.check, RETRY, SENT_BACK.format(sent[uid]))
     if answer.state == READY and not workload.quota and not workload.cluster and outlook.removal.closed:
         return Reply(workload, answer.check, PENDING, outlook.removal.closed)
+    if _is_stuck(seen, workload, answer):
+        return Reply(workload, answer.check, RETRY, SENT_AGAIN.format(workload.sent_from))
     if answer.state != PENDING or not workload.quota or not workload.active:
         return None
     if workload.cluster:
@@ -79,6 +81,35 @@ def _reply(
     if not outlook.ready and (retry := _comes_back(seen, workload, answer, why)):
         return retry
     return Reply(workload, answer.check, PENDING, why) if answer.message != why else None
+
+
+def stuck_for(seen: Snapshot) -> Iterator[float]:
+    """Yield for how long each Workload is Ready, and sent nowhere, that was sent back once. Unit: seconds."""
+    ours = {check.meta.name for check in seen.checks}
+    for workload in seen.workloads:
+        for answer in workload.answers if workload.sent_from else ():
+            if answer.check in ours and (seconds := _stuck_for(seen, workload, answer)) is not None:
+                yield seconds
+
+
+def _is_stuck(seen: Snapshot, workload: Workload, answer: Answer) -> bool:
+    if not workload.sent_from:
+        return False
+    seconds = _stuck_for(seen, workload, answer)
+    return seconds is not None and seconds >= STRANDED_SECONDS
+
+
+def _stuck_for(seen: Snapshot, workload: Workload, answer: Answer) -> float | None:
+    """Kueue (by its code) sends nowhere what has an admitted copy left that is not nominated."""
+    if answer.state != READY or answer.since is None or seen.policy.dispatcher:
+        return None
+    if workload.cluster or workload.nominated or not (workload.quota and workload.active):
+        return None
+    theirs = {check.meta.name for check in seen.users}
+    others = [entry.state for entry in workload.answers if entry.check not in theirs]
+    if not theirs or any(state != READY for state in others):
+        return None
+    return (seen.now - answer.since).total_seconds()
 
 
 def _why_not(outlook: Outlook, workload: Workload) -> str:

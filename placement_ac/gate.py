@@ -29,6 +29,7 @@ SOON: Final = "nothing runs there any more"
 """Told through all the short steps at the end: a condition is not written for each of them."""
 AIRING: Final = "it could not be cleared in time, and others waited: tried again in a minute"
 THEIRS: Final = "Workloads are there that do not carry our check: they are waited for"
+ELSEWHERE: Final = "it holds copies of Workloads that are placed elsewhere"
 NOT_CONNECTED: Final = "Kueue is not connected to it"
 
 
@@ -56,8 +57,11 @@ def close(case: Case, here: Leaving) -> Leaving:
     if problem := trouble(case, here.name):
         return _not_asked(case, here, problem)
     asked = case.seen.asked.get(here.name)
-    if mark not in case.seen.ages and (asked is None or asked.age > ASK_FRESH_SECONDS):
-        return replace(here, why=SOON, ask=True)
+    if mark not in case.seen.ages:
+        if asked and (why := _others(case, here, asked)):
+            return _left_open(here, asked, why)
+        if asked is None or asked.age > ASK_FRESH_SECONDS:
+            return replace(here, why=SOON, ask=True)
     again = None if mark in case.seen.ages else 0.0
     return replace(here, why=SOON, closed=True, marks=here.marks | {mark}, recheck_after=again)
 
@@ -142,14 +146,24 @@ def _ask(case: Case, here: Leaving) -> Leaving:
 
 def _told(case: Case, here: Leaving, asked: Asked) -> Leaving:
     """Let it go if it holds no copy of any unfinished Workload of this config."""
+    if why := _others(case, here, asked):
+        return _left_open(here, asked, why)
+    held = tuple(workload for workload in case.seen.workloads if workload.meta.id in asked.copies)
+    return replace(here, heal=held) if held else replace(here, why="", closed=False, marks=frozenset())
+
+
+def _others(case: Case, here: Leaving, asked: Asked) -> str:
+    """Return whose copies keep the cluster that are not ours to heal: it is Kueue that clears them."""
     held = [workload for workload in case.seen.workloads if workload.meta.id in asked.copies]
-    if not held:
-        return replace(here, why="", closed=False, marks=frozenset())
-    undecided = tuple(workload for workload in held if not workload.cluster)
-    if len(undecided) == len(held) and all(map(case.jobs.gated, undecided)):
-        return replace(here, heal=undecided)
-    # Kueue takes away the copy of what is placed elsewhere, and may yet place what does not pass our gate.
-    left = max(ASK_AGAIN_SECONDS - asked.age, 0.0)
-    why = THEIRS if undecided else "it holds copies of Workloads that are placed elsewhere"
+    if any(workload.cluster not in ("", here.name) for workload in held):
+        return ELSEWHERE
+    ours = case.seen.policy.dispatcher or all(case.jobs.gated(w) for w in held if not w.cluster)
+    return "" if ours else THEIRS
+
+
+def _left_open(here: Leaving, asked: Asked, why: str) -> Leaving:
+    """Stay, with the gate open, and ask again later: it may take long."""
+    left = ASK_AGAIN_SECONDS - asked.age
     marks = here.marks - {Mark("closed", here.cluster)}
-    return replace(here, why=why, closed=False, marks=marks, ask=not left, recheck_after=left or None)
+    here = replace(here, why=why, closed=False, marks=marks)
+    return replace(here, recheck_after=left) if left > 0 else replace(here, ask=True)

@@ -30,6 +30,7 @@ from placement_ac.names import (
     OCM_MANAGER,
     OUR_CONTROLLER,
     PLACEMENT,
+    SENT_AGAIN,
     SENT_BACK,
     TAINT_UNREACHABLE,
     Kind,
@@ -52,7 +53,7 @@ from placement_ac.wire import (
     read,
 )
 
-_SENT_BACK = re.compile(SENT_BACK.format(r"(\S+)"))
+_SENT_BACK = re.compile("|".join(text.format(r"(\S+)") for text in (SENT_BACK, SENT_AGAIN)))
 _NOTHING: Mapping[str, str] = {}
 """Shared by all objects whose labels nobody reads."""
 
@@ -437,7 +438,7 @@ def workload(raw: Raw) -> Workload:
         nominated=tuple(map(sys.intern, status.nominated_cluster_names)),
         active=_mapping(raw.get("spec")).get("active") is not False,
         finished=said.get("Finished", False),
-        sent_from=sys.intern(sent[1]) if sent else "",
+        sent_from=sys.intern(sent[1] or sent[2]) if sent else "",
         evicted=time_of(evicted.last_transition_time) if evicted else None,
     )
 

@@ -132,6 +132,10 @@ ASK_FRESH_SECONDS: Final = 10.0
 """How old a cluster's word may be that it can be asked, before the gate closes."""
 ASK_AGAIN_SECONDS: Final = 15.0
 """How often a cluster is asked that could not be asked."""
+LOST_SECONDS: Final = 3600.0
+"""How long a MultiKueueCluster is kept that Kueue is not connected to: it clears up when it is again."""
+STRANDED_SECONDS: Final = 60.0
+"""After this long Ready, and sent nowhere, a Workload that was sent back once is sent back once more."""
 EDITED_SECONDS: Final = 60.0
 """How long after a change of the Placement whatever it takes away goes at once."""
 REPLIES_AT_ONCE: Final = 200
@@ -175,6 +179,8 @@ IMMEDIATE: Final[Removal] = "Immediate"
 
 SENT_BACK: Final = "cluster {} is leaving the Placement"
 """What a Workload that is sent back is told; Kueue quotes it in its condition Evicted, where we read it."""
+SENT_AGAIN: Final = "cluster {} was left, but Kueue sends it nowhere"
+"""The same, for one that got stuck on the way."""
 PENDING: Final = "Pending"
 READY: Final = "Ready"
 RETRY: Final = "Retry"

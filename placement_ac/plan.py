@@ -12,15 +12,17 @@ from collections.abc import Container
 from dataclasses import replace
 from typing import Final
 
-from placement_ac.answers import Outlook, next_retry, replies, stuck
+from placement_ac.answers import Outlook, next_retry, replies, stuck, stuck_for
 from placement_ac.course import Course, chart
 from placement_ac.dispatch import Dispatched, dispatch
 from placement_ac.model import KueueObject
 from placement_ac.names import (
+    LOST_SECONDS,
     NO_CLUSTER_SELECTED,
     NO_CLUSTER_USABLE,
     REPLIES_AT_ONCE,
     RIVAL_SECONDS,
+    STRANDED_SECONDS,
 )
 from placement_ac.removal import Removal
 from placement_ac.seats import order
@@ -79,11 +81,12 @@ def _answered(seen: Snapshot, answer: Plan, outlook: Outlook) -> Plan:
     told = _by_turns(tuple(replies(seen, outlook)), seen)
     waiting = stuck(seen, outlook)
     more = 0.0 if len(told) > REPLIES_AT_ONCE else None
+    stranded = [STRANDED_SECONDS - seconds for seconds in stuck_for(seen) if seconds < STRANDED_SECONDS]
     return replace(
         answer,
         replies=told[:REPLIES_AT_ONCE],
         marks=answer.marks | waiting,
-        recheck_after=soonest((answer.recheck_after, next_retry(seen, waiting), more)),
+        recheck_after=soonest((answer.recheck_after, next_retry(seen, waiting), more, *stranded)),
     )
 
 
@@ -157,7 +160,7 @@ def _kept(seen: Snapshot, answer: Plan) -> Plan:
     wanted = {cluster.name for cluster in answer.clusters}
     wanted.update(answer.config.clusters if answer.config else ())
     marks = [Mark("unlisted", obj.meta.name) for obj in removable(seen) if obj.meta.name not in wanted]
-    left = {mark: seen.policy.retention - seen.ages.get(mark, 0.0) for mark in marks}
+    left = {mark: _retention(seen, mark.of) - seen.ages.get(mark, 0.0) for mark in marks}
     kept = {mark: seconds for mark, seconds in left.items() if seconds > 0}
     return replace(
         answer,
@@ -165,6 +168,12 @@ def _kept(seen: Snapshot, answer: Plan) -> Plan:
         marks=answer.marks | kept.keys(),
         recheck_after=soonest((answer.recheck_after, *kept.values())),
     )
+
+
+def _retention(seen: Snapshot, name: str) -> float:
+    """Return how long a MultiKueueCluster is kept: longer where Kueue has yet to come back and clear up."""
+    kept, lost = seen.policy.retention, seen.clusters[name].active is False
+    return max(kept, LOST_SECONDS) if kept and lost else kept
 
 
 def _held(seen: Snapshot, answer: Plan) -> Plan:

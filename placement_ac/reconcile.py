@@ -92,14 +92,11 @@ class Reconciler:
             raise Retry(refused.retry_after) from None
         except WorkloadTrouble as error:
             log.debug("a Workload could not be written; trying again", key=key.name, error=error.message)
-            await self._finish(key, seen, wanted)
-            raise Retry(error.retry_after) from None
+            await self._events.post(wanted.notices, seen.checks)
+            raise Retry(error.retry_after) from None  # and no sooner: there may be hundreds of them
         except ApiError as error:
             _log(key, error)
             raise Retry(error.retry_after) from None
-        await self._finish(key, seen, wanted)
-
-    async def _finish(self, key: Key, seen: Snapshot, wanted: Plan) -> None:
         await self._events.post(wanted.notices, seen.checks)
         if wanted.recheck_after is not None:
             self._later(key, wanted.recheck_after)

@@ -15,11 +15,12 @@ from placement_ac.model import Workload
 from placement_ac.names import (
     ASK_AGAIN_SECONDS,
     GATE_MOST_SECONDS,
+    HEAL_SECONDS,
     IMMEDIATE,
     OPEN_SECONDS,
     QUIET_SECONDS,
 )
-from placement_ac.selection import listed_now, soonest
+from placement_ac.selection import listed_now, names_now, soonest
 from placement_ac.snapshot import Mark, Notice, Snapshot
 from placement_ac.words import some
 
@@ -57,10 +58,12 @@ def remove(seen: Snapshot, wanted: Collection[str], jobs: Jobs) -> Removal:
 
     Somebody else may have put it there: jobs may run on it all the same.
     """
-    names = seen.config.listed if seen.config and seen.config.ours else ()
+    names = names_now(seen)
     clusters = {name: cluster for cluster, name in listed_now(seen).items()}
     case = Case(seen, jobs, _airs(seen))
-    leaving = tuple(_leave(case, clusters.get(name, name), name) for name in names if name not in wanted)
+    leaving = tuple(
+        _stranded(case, _leave(case, clusters.get(name, name), name)) for name in names if name not in wanted
+    )
     held, asking = _held_back(case, leaving)
     left = _left(seen, {clusters.get(name, name) for name in names})
     going = {Mark("going", one.cluster) for one in leaving if not one.why}
@@ -80,10 +83,10 @@ def _leave(case: Case, cluster: str, name: str) -> Leaving:
     running = case.jobs.running.get(name, [])
     if cluster in seen.gone and name == seen.hub.cluster_object(seen.name, cluster):
         return _lost(here, [*running, *case.jobs.waiting.get(name, [])])
-    if not seen.workloads:
-        return here
     if cluster in seen.unreachable:
         return replace(here, why="OCM cannot reach it")
+    if not seen.workloads:
+        return here
     if running:
         return _drain(case, here, running)
     return take_out(case, here) if seen.policy.dispatcher else pass_the_gate(case, here)
@@ -146,34 +149,58 @@ def _deadline_left(case: Case, name: str) -> float | None:
 # -- what was sent back
 
 
+def _stranded(case: Case, one: Leaving) -> Leaving:
+    """Heal what was sent back from here though its copy was left, whatever else keeps the cluster."""
+    sent = [w for w in case.jobs.undecided if one.why and w.sent_from == one.cluster and w not in one.heal]
+    if not sent or trouble(case, one.name):
+        return one
+    heal = tuple(w for w in sent if case.jobs.is_back(w) and _still_holds(case, one, w))
+    late = tuple(
+        w
+        for w in sent
+        if case.jobs.is_ready(w) and case.age(Mark("healed", w.meta.uid)) >= HEAL_SECONDS
+        if w not in one.send_back
+    )
+    return replace(one, heal=(*one.heal, *heal), send_back=(*one.send_back, *late))
+
+
 def _held_back(case: Case, leaving: Iterable[Leaving]) -> tuple[dict[str, str], list[str]]:
     """Return the Workloads sent back from a cluster that may still run them, and whom to ask about it."""
     staying = {one.cluster: one for one in leaving if one.why}
     held, asking = {}, []
-    for workload in case.jobs.undecided:
+    for workload in filter(case.jobs.is_back, case.jobs.undecided):
         one = staying.get(workload.sent_from)
         if one is None or workload in one.heal or _has_let_go(case, one, workload):
             continue
         held[workload.meta.uid] = one.cluster
-        if _word_is_old(case, one.name):
+        if _word_is_old(case, one, workload):
             asking.append(one.name)
     return held, asking
 
 
 def _has_let_go(case: Case, one: Leaving, workload: Workload) -> bool:
     """Whether the cluster, asked well after Kueue took the Workload back, holds no copy of it."""
+    return _asked_since(case, one, workload) and workload.meta.id not in case.seen.asked[one.name].copies
+
+
+def _still_holds(case: Case, one: Leaving, workload: Workload) -> bool:
+    return _asked_since(case, one, workload) and workload.meta.id in case.seen.asked[one.name].copies
+
+
+def _asked_since(case: Case, one: Leaving, workload: Workload) -> bool:
     asked = case.seen.asked.get(one.name)
-    if asked is None or asked.problem or workload.meta.id in asked.copies or workload.evicted is None:
+    if asked is None or asked.problem or workload.evicted is None:
         return False
     since = (case.seen.now - workload.evicted).total_seconds() - asked.age
     return since >= QUIET_SECONDS + 1.0  # the API tells whole seconds
 
 
-def _word_is_old(case: Case, name: str) -> bool:
-    asked = case.seen.asked.get(name)
+def _word_is_old(case: Case, one: Leaving, workload: Workload) -> bool:
+    asked = case.seen.asked.get(one.name)
     if asked is None:
         return True
-    return asked.age > (ASK_AGAIN_SECONDS if asked.problem else QUIET_SECONDS)
+    early = not asked.problem and not _asked_since(case, one, workload)
+    return asked.age > (QUIET_SECONDS if early else ASK_AGAIN_SECONDS)
 
 
 # -- marks

@@ -130,11 +130,20 @@ def _prioritizers(seen: Snapshot) -> tuple[AddOnPrioritizer, ...]:
     return seen.placement.prioritizers if seen.placement else ()
 
 
+def names_now(seen: Snapshot) -> tuple[str, ...]:
+    """Return the MultiKueueClusters that our config lists now.
+
+    If somebody has deleted it, those on which Workloads are: Kueue leaves them there, our next list must too.
+    """
+    if seen.config is not None:
+        return seen.config.listed if seen.config.ours else ()
+    named = {name for workload in seen.workloads for name in (workload.cluster, *workload.nominated)}
+    return tuple(sorted(name for name in named if (obj := seen.clusters.get(name)) and obj.ours))
+
+
 def listed_now(seen: Snapshot) -> dict[str, str]:
     """Return the clusters that our config lists now, each with its MultiKueueCluster's name, in its order."""
-    if seen.config is None or not seen.config.ours:
-        return {}
-    found = {name: seen.clusters.get(name) for name in seen.config.listed}
+    found = {name: seen.clusters.get(name) for name in names_now(seen)}
     return {
         cluster_of(seen, obj) if obj else seen.hub.cluster_of(seen.name, name): name
         for name, obj in found.items()

@@ -88,7 +88,8 @@ def nothing_is_selected(seen: Snapshot, course: Course) -> Verdict | None:
 def nothing_is_usable(_: Snapshot, course: Course) -> Verdict | None:
     if course.usable:
         return None
-    told = f"no selected cluster is usable: {_told(course.selection.left_out)}"
+    left_out = course.selection.left_out
+    told = "no selected cluster is usable" + (f": {_told(left_out)}" if left_out else "")
     return refuse(NO_CLUSTER_USABLE, "; ".join((told, *_queued(course), *_draining(course))))
 
 

@@ -294,9 +294,11 @@ class World:
         decisions = tuple(self._decisions.by("placement", name))
         config = self._configs.things.get(("", name))
         credentials = {cluster: self._way_into(cluster) for cluster in self._selected(name)}
-        clusters = self._objects(name, credentials, config)
-        listed = self._clusters_listed(name, config, clusters)
         checks, users = self._checks.by("placement", name), self._checks.by("config", name)
+        workloads = self._workloads_of(checks, users)
+        listed = self._names_listed(config, workloads)
+        clusters = self._objects(name, credentials, listed)
+        listed = self._clusters_listed(name, listed, clusters)
         return Snapshot(
             name=name,
             now=now,
@@ -316,16 +318,23 @@ class World:
             spare={c: self._way_into(c) for c in listed if c not in credentials},
             policy=self._policy,
             ages=ages,
-            workloads=self._workloads_of(checks, users),
+            workloads=workloads,
             gone=frozenset(c for c in listed if self._is_gone(c)),
             unreachable=frozenset(c for c in listed if self._is_unreachable(c)),
             asked=asked,
         )
 
+    def _names_listed(
+        self, config: model.KueueObject | None, workloads: Iterable[model.Workload]
+    ) -> Sequence[str]:
+        """Return the names in the config; if it was deleted, those that Workloads are on."""
+        if config is not None:
+            return config.listed if config.ours else ()
+        return sorted({name for w in workloads for name in (w.cluster, *w.nominated) if name})
+
     def _clusters_listed(
-        self, name: str, config: model.KueueObject | None, clusters: Mapping[str, model.KueueObject]
+        self, name: str, names: Iterable[str], clusters: Mapping[str, model.KueueObject]
     ) -> list[str]:
-        names = config.listed if config and config.ours else ()
         objects = ((obj_name, clusters.get(obj_name)) for obj_name in names)
         return [(obj.cluster if obj else "") or self.hub.cluster_of(name, n) for n, obj in objects]
 
@@ -359,11 +368,10 @@ class World:
         )
 
     def _objects(
-        self, name: str, selected: Iterable[str], config: model.KueueObject | None
+        self, name: str, selected: Iterable[str], listed: Iterable[str]
     ) -> dict[str, model.KueueObject]:
         wanted = {self.hub.cluster_object(name, cluster) for cluster in selected}
-        listed = set(config.listed) if config and config.ours else set()
-        found = {n: obj for n in sorted(wanted | listed) if (obj := self._clusters.things.get(("", n)))}
+        found = {n: obj for n in sorted(wanted.union(listed)) if (obj := self._clusters.things.get(("", n)))}
         mine = (*self._clusters.by("placement", name), *self._unneeded(name))
         return found | {obj.meta.name: obj for obj in mine}
 

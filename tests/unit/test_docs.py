@@ -157,6 +157,8 @@ def test_times() -> None:
         names.GATE_MOST_SECONDS,
         names.ASK_FRESH_SECONDS,
         names.ASK_AGAIN_SECONDS,
+        names.LOST_SECONDS,
+        names.STRANDED_SECONDS,
         names.EDITED_SECONDS,
         operator.DISCOVERY_SECONDS,
         operator.REDISCOVERY_SECONDS,

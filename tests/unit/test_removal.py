@@ -375,10 +375,50 @@ def test_it_waits_no_more_when_the_cluster_has_told_so_though_others_keep_it() -
     assert (replies(unasked), unasked.ask) == ({"job": "Pending"}, ("p-a",))
     early = scene(evicted("job", 3), others, policy=AT_ONCE, asked=Asked({}, age=1.0))
     assert (replies(early), early.recheck_after) == ({"job": "Pending"}, 2.0)
-    still = scene(evicted("job", 9), others, policy=AT_ONCE, asked=Asked({("default", "job"): True}, age=1.0))
-    assert replies(still) == {"job": "Pending"}
     late = scene(evicted("job", 9), others, policy=AT_ONCE, asked=Asked({}, age=1.0))
     assert replies(late) == {"job": "Ready"}
+
+
+def test_a_copy_that_was_left_is_healed_whatever_else_keeps_the_cluster() -> None:
+    others = workload("theirs", cluster="p-a", mk="Ready")
+    left = Asked({("default", "job"): True}, age=1.0)
+    healed = scene(evicted("job", 9), others, policy=AT_ONCE, asked=left)
+    assert (replies(healed), Mark("healed", "Workload/job") in healed.marks) == ({"job": "Ready"}, True)
+    ready = evicted("job", 20)
+    ready["status"]["admissionChecks"][0]["state"] = "Ready"
+    again = scene(ready, others, policy=AT_ONCE, asked=left, ages={Mark("healed", "Workload/job"): 3.0})
+    assert replies(again) == {"job": "Retry"}
+
+
+def test_one_that_was_sent_back_once_and_is_sent_nowhere_comes_back_once_more() -> None:
+    stuck = evicted("job", 200)
+    entry = stuck["status"]["admissionChecks"][0]
+    entry |= {"state": "Ready", "lastTransitionTime": "2026-08-01T11:59:30Z"}
+    early = scene(stuck, fleet=managed_clusters("b"))
+    assert (replies(early), early.recheck_after) == ({}, 30.0)
+    entry["lastTransitionTime"] = "2026-08-01T11:59:00Z"
+    late = scene(stuck, fleet=managed_clusters("b"))
+    assert replies(late) == {"job": "Retry"}
+    assert late.replies[0].message == "cluster a was left, but Kueue sends it nowhere"
+    stuck["status"]["nominatedClusterNames"] = ["p-b"]
+    assert replies(scene(stuck, fleet=managed_clusters("b"))) == {}
+
+
+def test_a_list_that_was_deleted_by_hand_comes_back_with_those_on_which_jobs_run() -> None:
+    hub = [obj for obj in HUB if obj["kind"] != "MultiKueueConfig"]
+    objects = [*hub, running("job", "p-a"), *managed_clusters("a", "b")]
+    answer = plan(snapshot(world(objects, policy=PATIENT)))
+    assert (listed(answer), answer.kept) == (("p-b", "p-a"), frozenset())
+    assert message(answer) == "draining: a (Workloads run there)"
+
+
+def test_a_multikueuecluster_that_kueue_has_lost_is_kept_for_long() -> None:
+    hub = copy.deepcopy(list(HUB))
+    lost = next(obj for obj in hub if obj["metadata"]["name"] == "p-a")
+    lost["status"] = {"conditions": [{"type": "Active", "status": "False", "reason": "x", "message": ""}]}
+    policy = Policy(loss_grace=0.0)
+    old = {Mark("unlisted", "p-a"): 600.0}
+    assert plan(snapshot(world(hub, managed_clusters("a", "b"), policy=policy), ages=old)).kept == {"p-a"}
 
 
 def test_an_evicted_workload_is_answered_while_it_holds_quota() -> None:
