@@ -37,7 +37,7 @@ from tests.virtual_controller import Odds, VirtualController, VirtualHub, object
 from tests.virtual_kueue import CHECK, OURS, Delays, VirtualKueue
 
 EXAMPLES: Final = int(os.environ.get("JOBS_EXAMPLES", "0"))
-LONG: Final = {"max_examples": EXAMPLES} if EXAMPLES else {"max_examples": 40, "derandomize": True}
+LONG: Final = {"max_examples": EXAMPLES} if EXAMPLES else {"max_examples": 30, "derandomize": True}
 
 CLUSTERS: Final = "abcd"
 SLOTS: Final = (2, 2, 1, 1)
@@ -417,7 +417,7 @@ def last_second(seed: int, dispatcher: str, **how: Any) -> Stage:
 @pytest.mark.parametrize("removal", [DRAIN, IMMEDIATE])
 @dispatchers
 def test_a_cluster_that_leaves_may_admit_in_the_last_second(dispatcher: str, removal: Removal) -> None:
-    count = EXAMPLES or 8
+    count = EXAMPLES or 5
     for nominates in (False, True):
         for seed in range(count):
             at = last_second(seed, dispatcher, removal=removal, nominates_admitted=nominates)
