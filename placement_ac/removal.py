@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from placement_ac.gate import AIRING, THEIRS, close, grace_of, pass_the_gate, take_out, trouble
+from placement_ac.gate import AIRING, SOON, THEIRS, close, grace_of, pass_the_gate, take_out, trouble
 from placement_ac.leaving import Case, Jobs, Leaving
 from placement_ac.model import Workload
 from placement_ac.names import (
@@ -86,10 +86,20 @@ def _leave(case: Case, cluster: str, name: str) -> Leaving:
     if cluster in seen.unreachable:
         return replace(here, why="OCM cannot reach it")
     if not seen.workloads:
-        return here
+        return _once_cleared(case, here)
     if running:
         return _drain(case, here, running)
     return take_out(case, here) if seen.policy.dispatcher else pass_the_gate(case, here)
+
+
+def _once_cleared(case: Case, here: Leaving) -> Leaving:
+    """Give Kueue a moment to clear up where jobs have just ended: it does so while the cluster is listed."""
+    mark = Mark("quiet", here.cluster)
+    left = QUIET_SECONDS - case.age(mark)
+    config = case.seen.config
+    if config is None or here.name not in config.draining or left <= 0:
+        return here
+    return replace(here, why=SOON, marks=frozenset({mark}), recheck_after=left)
 
 
 def _lost(here: Leaving, workloads: Collection[Workload]) -> Leaving:

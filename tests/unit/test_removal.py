@@ -100,6 +100,13 @@ def test_a_cluster_goes_at_once_when_no_job_can_be_there(others: Any) -> None:
     assert (listed(answer), answer.ask, message(answer)) == (("p-b",), (), "")
 
 
+def test_where_the_last_job_has_just_ended_kueue_has_a_moment_to_clear_up() -> None:
+    since = "2026-08-01T11:00:00Z"
+    first = scene(draining=since)
+    assert (listed(first), first.recheck_after, first.ask) == (("p-b", "p-a"), 2.0, ())
+    assert listed(scene(draining=since, ages={QUIET: 2.0})) == ("p-b",)
+
+
 def test_where_jobs_run_elsewhere_the_cluster_is_asked_before_it_goes() -> None:
     """It may have been lost to Kueue, which has moved a job that still runs there."""
     elsewhere = running("job", "p-b")
