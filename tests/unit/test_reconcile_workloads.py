@@ -165,13 +165,18 @@ def test_nobody_is_asked_any_more_when_it_ends(job: Driver, on: Any) -> None:  #
 # -- events
 
 
+async def a_is_lost(rig: Rig, admin: Driver) -> None:
+    """The ManagedCluster is deleted under a running job; nobody has looked since."""
+    is_admitted_on(admin, "job", "p-a")
+    await rig.list()
+    await rig.look()
+    admin.ask("DELETE", "/apis/cluster.open-cluster-management.io/v1/managedclusters/a")
+    only_b(admin)
+
+
 def test_an_event_is_posted_once(hub: Hub, job: Driver, on: Any) -> None:  # noqa: F811
     async def test(rig: Rig) -> None:
-        is_admitted_on(job, "job", "p-a")
-        await rig.list()
-        await rig.look()
-        job.ask("DELETE", "/apis/cluster.open-cluster-management.io/v1/managedclusters/a")
-        only_b(job)
+        await a_is_lost(rig, job)
         hub.faults.add("PATCH", "multikueueconfigs", status=500)
         await rig.list()
         assert await rig.look() is not None
@@ -186,11 +191,7 @@ def test_an_event_is_posted_once(hub: Hub, job: Driver, on: Any) -> None:  # noq
 
 def test_an_event_that_cannot_be_posted_is_in_nobodys_way(hub: Hub, job: Driver, on: Any) -> None:  # noqa: F811
     async def test(rig: Rig) -> None:
-        is_admitted_on(job, "job", "p-a")
-        await rig.list()
-        await rig.look()
-        job.ask("DELETE", "/apis/cluster.open-cluster-management.io/v1/managedclusters/a")
-        only_b(job)
+        await a_is_lost(rig, job)
         hub.faults.add("POST", "events", status=403)
         await rig.list()
         assert await rig.look() is None
