@@ -126,18 +126,20 @@ class Informer:
 
     async def _list(self, resource: Resource) -> str:
         listing = await self._client.list(resource)
-        for known in [known for known in self._written if known[0] == resource.of]:
-            del self._written[known]
-        self._replace(resource.of, {name_of(item): item for item in listing.items})
+        written = [name for kind, name in self._written if kind == resource.of]
+        for name in written:
+            del self._written[resource.of, name]
+        self._replace(resource.of, {name_of(item): item for item in listing.items}, written)
         self._listed[resource.of].set()
         return listing.resource_version
 
-    def _replace(self, kind: Kind, now: dict[Name, Object]) -> None:
+    def _replace(self, kind: Kind, now: dict[Name, Object], written: Iterable[Name] = ()) -> None:
+        """Put the list in place of what was there; what we wrote meanwhile was known but never reported."""
         before = self.objects[kind]
         self.objects[kind] = now
-        for namespace, name in before.keys() | now.keys():
-            if before.get((namespace, name)) != now.get((namespace, name)):
-                self._on_change(kind, namespace, name)
+        changed = {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
+        for namespace, name in changed.union(written):
+            self._on_change(kind, namespace, name)
 
     async def _watch(self, resource: Resource, version: str, session: aiohttp.ClientSession) -> str:
         """Take in one watch and return the version to go on from. Raises ApiError."""

@@ -165,6 +165,29 @@ def test_what_has_not_changed_in_a_gap_is_not_told(tmp_path: Path) -> None:
     assert run(script, tmp_path, "a", "b") == ["a", "b"]
 
 
+def test_what_was_written_in_a_gap_is_told_with_the_next_list(tmp_path: Path) -> None:
+    """The watch would have told it; the list alone shows nothing new."""
+    script = Script([[secret("a", "1")], [secret("a", "5"), secret("b", "2")]], [[410]])
+    changes: list[str] = []
+
+    async def write_at_once() -> None:
+        async with serving(script, tmp_path) as login, Client(login) as client:
+
+            def changed(kind: Kind, _: str, name: str) -> None:
+                if not changes:
+                    informer.remember(kind, secret(name, "5"))
+                changes.append(name)
+
+            informer = Informer(login, client, [SECRET], changed)
+            running = asyncio.create_task(informer.run())
+            await until(lambda: "b" in changes)
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(write_at_once())
+    assert sorted(changes) == ["a", "a", "b"]
+
+
 def test_a_torn_line_is_no_event(tmp_path: Path) -> None:
     script = Script([[]], [[event("ADDED", secret("a", "101"))[:-20]], [event("ADDED", secret("a", "101"))]])
     assert run(script, tmp_path, "a") == ["a"]
