@@ -1,29 +1,51 @@
 """
-Read what it takes to reach a worker cluster out of a Secret's kubeconfig, or out of a ClusterProfile.
+Read what it takes to reach a worker cluster out of a Secret's kubeconfig, or out of a ClusterProfile;
+and write such a kubeconfig.
 
 Pure. What is refused is what Kueue refuses, and all that would make this program read a file or
-run a program; no refusal quotes what it was made for.
+run a program; no refusal quotes what it was made for. Sources: Kueue's validateKubeconfig and
+validateRestConfig (pkg/controller/admissionchecks/multikueue/multikueuecluster.go), and what client-go
+0.36 refuses on the way (tools/clientcmd, transport).
 """
 
 import base64
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
 from ipaddress import ip_address
-from typing import Any, Final, TypeVar
-from urllib.parse import urlsplit
+from typing import Any, Final
+from urllib.parse import SplitResult, urlsplit
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+import orjson
 
-from placement_ac.snapshot import Unusable
+from placement_ac import expiry
+from placement_ac.kubeconfig import Cluster, Kubeconfig, Refusal, Unfit, User, parsed, shaped
+from placement_ac.ways import Unusable
 
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_DEPTH: Final = 50
 _DNS_1123: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_DNS_1123_MAX: Final = 253
 _TOKEN: Final = re.compile(r"[!-~]+")
 """What may stand in a header as one word."""
-_WORDS: Final = {"model_type": "it should be a map", "tuple_type": "it should be a list"}
+
+
+class Beyond(StrEnum):
+    """What Kueue takes and this program does not: it cannot ask that worker itself."""
+
+    USER_INFO = "has a server with a user name in it: take it out, a stricter Kueue will refuse it"
+    FILES = (
+        "has a client certificate or key in a file, which only Kueue's container may have:"
+        " give client-certificate-data and client-key-data"
+    )
+    IMPERSONATION = "stands in for another user (as), which only Kueue does"
+    SOCKS = "has a proxy-url with socks5, which only Kueue can use"
+
+
+class Stricter(StrEnum):
+    """What is refused by the rules proposed for Kueue (its pull request 14738), beside all of the above."""
+
+    HTTPS = "has a server that is not https"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,90 +62,71 @@ class Access:
     server_name: str = ""
     """The name in the server's certificate, if that is not the host's."""
     proxy: str = field(default="", repr=False)
+    expires: datetime | None = None
+    """When it ends, in UTC: the token, the client certificate or all authorities, whichever is first."""
+    expires_what: str = ""
+    """What ends then: expiry.TOKEN, CLIENT_CERTIFICATE or AUTHORITY."""
+    issued: datetime | None = None
+    """When that same thing began to be good, if it says so."""
 
 
-class _Unfit(Exception):
-    """What cannot be used, in words for a person."""
+@dataclass(frozen=True, slots=True)
+class ForKueueOnly(Unusable):
+    """A way in that Kueue can take and this program cannot. Never enter with `access`: it is incomplete."""
 
-
-class _Shape(BaseModel):
-    """A part of a kubeconfig; `null` is as good as nothing, as in Go."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="ignore",
-        alias_generator=lambda name: name.replace("_", "-"),
-        populate_by_name=True,
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_nulls(cls, value: Any) -> Any:
-        return {k: v for k, v in value.items() if v is not None} if isinstance(value, dict) else value
-
-
-class _Cluster(_Shape):
-    server: str = ""
-    certificate_authority: str = ""
-    certificate_authority_data: str = ""
-    insecure_skip_tls_verify: bool = False
-    tls_server_name: str = ""
-    proxy_url: str = ""
-
-
-class _User(_Shape):
-    token: str = ""
-    token_file: str = Field(default="", alias="tokenFile")
-    client_certificate: str = ""
-    client_certificate_data: str = ""
-    client_key: str = ""
-    client_key_data: str = ""
-    username: str = ""
-    password: str = ""
-    plugin: Any = Field(default=None, alias="exec")
-    auth_provider: Any = None
-    stands_in_for: str = Field(default="", alias="as")
-
-
-class _Context(_Shape):
-    cluster: str = ""
-    user: str = ""
-
-
-class _NamedCluster(_Shape):
-    name: str = ""
-    cluster: _Cluster = _Cluster()
-
-
-class _NamedUser(_Shape):
-    name: str = ""
-    user: _User = _User()
-
-
-class _NamedContext(_Shape):
-    name: str = ""
-    context: _Context = _Context()
-
-
-class _Kubeconfig(_Shape):
-    clusters: tuple[_NamedCluster, ...] = ()
-    users: tuple[_NamedUser, ...] = ()
-    contexts: tuple[_NamedContext, ...] = ()
-    current_context: str = ""
+    access: Access = field(repr=False)
 
 
 def of_kubeconfig(text: bytes) -> Access | Unusable:
-    """Return the way in that the current context of a Secret's kubeconfig tells."""
+    """Return the way in that the current context of a Secret's kubeconfig tells.
+
+    What Kueue takes and this program does not is a ForKueueOnly. Whether it has expired is for the caller.
+    """
     try:
-        config = _parsed(text)
+        config = parsed(text)
         _raise_first(_objections_to_all(config))
         cluster, user = _current(config)
         _raise_first(_objections_to(user))
-        certificate = _decoded(user.client_certificate_data, "client-certificate-data")
-        key = _decoded(user.client_key_data, "client-key-data")
-        return _with_credentials(_door(cluster), user.token, certificate, key)
-    except _Unfit as unfit:
+        access = _with_user(_door(cluster), user)
+    except Unfit as unfit:
         return Unusable(str(unfit))
+    beyond = next(_beyond_us(cluster, user), None)
+    return ForKueueOnly(beyond.value, access) if beyond else access
+
+
+def strict(text: bytes) -> str:
+    """Return the first objection by the rules proposed for Kueue, which ours must meet; "": none."""
+    judged = of_kubeconfig(text)
+    if isinstance(judged, Unusable):
+        return judged.why
+    return "" if judged.server.startswith("https://") else Stricter.HTTPS.value
+
+
+def make_kubeconfig(server: str, authority: str | bytes, token: str, cluster: str) -> bytes | Unusable:
+    """Return a kubeconfig, the same bytes for the same arguments, that `strict` has nothing against.
+
+    `authority` is PEM; what is no certificate in it is left out. Empty: whom Kueue's container trusts.
+    It is JSON, which is YAML. `cluster` names its one cluster, user and context.
+    """
+    pem = authority.decode("ascii", "ignore") if isinstance(authority, bytes) else authority
+    trusted = expiry.certificates(pem)
+    if authority and not trusted:
+        return Unusable(Refusal.AUTHORITY.value)
+    data = {"certificate-authority-data": base64.b64encode(trusted.encode()).decode()} if trusted else {}
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": cluster, "cluster": {"server": server} | data}],
+        "users": [{"name": cluster, "user": {"token": token}}],
+        "contexts": [{"name": cluster, "context": {"cluster": cluster, "user": cluster}}],
+        "current-context": cluster,
+    }
+    try:
+        text = orjson.dumps(content)
+    except orjson.JSONEncodeError:
+        return Unusable(Refusal.NOT_YAML.value)
+    objection = strict(text)
+    return Unusable(objection) if objection else text
 
 
 def of_profile(
@@ -134,129 +137,179 @@ def of_profile(
     As in Kueue, the server is always verified, against the authority's data only.
     """
     try:
-        return _with_credentials(_door(_shaped(_Cluster, cluster)), token, certificate, key)
-    except _Unfit as unfit:
+        return _with_credentials(_door(shaped(Cluster, cluster)), token, certificate, key)
+    except Unfit as unfit:
         return Unusable(str(unfit))
 
 
-def _parsed(text: bytes) -> _Kubeconfig:
-    try:
-        _refuse_bombs(text)
-        content = yaml.load(text, _LOADER)  # noqa: S506  a safe loader, the C one where there is one
-    except (yaml.YAMLError, ValueError, OverflowError):  # PyYAML lets through what Python says of a date
-        raise _Unfit("is not YAML") from None
-    return _shaped(_Kubeconfig, content)
-
-
-def _refuse_bombs(text: bytes) -> None:
-    """Deep nesting ends the process in the C loader; aliases multiply."""
-    depth = 0
-    for event in yaml.parse(text, _LOADER):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _DEPTH:
-            raise _Unfit("is nested too deeply for a kubeconfig")
-        if isinstance(event, yaml.AliasEvent):
-            raise _Unfit("has YAML aliases: write it without")
-
-
-_S = TypeVar("_S", bound=_Shape)
-
-
-def _shaped(shape: type[_S], content: Any) -> _S:
-    try:
-        return shape.model_validate(content)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        told = _WORDS.get(first["type"], first["msg"])
-        raise _Unfit(f"has a {where} that is unusable: {told}" if where else f"is unusable: {told}") from None
-
-
-def _objections_to_all(config: _Kubeconfig) -> Iterator[str]:
-    """Yield what Kueue allows in no user and in no cluster, be it the current one or not."""
-    if any(entry.user.token_file for entry in config.users):
-        yield "has a tokenFile: only a token is allowed"
+def _objections_to_all(config: Kubeconfig) -> Iterator[str]:
+    """Yield what is allowed in no user and in no cluster, be it the current one or not."""
+    for section in (config.clusters, config.users, config.contexts):
+        if len({entry.name for entry in section}) < len(section):
+            yield Refusal.SAME_NAME
+    for user in (entry.user for entry in config.users):
+        _decoded(user.client_certificate_data, "client-certificate-data")
+        _decoded(user.client_key_data, "client-key-data")
+        if user.token_file:
+            yield Refusal.TOKEN_FILE
     for cluster in (entry.cluster for entry in config.clusters):
+        _decoded(cluster.certificate_authority_data, "certificate-authority-data")
         if cluster.insecure_skip_tls_verify:
-            yield "has insecure-skip-tls-verify: the server must be verified"
+            yield Refusal.INSECURE
         if cluster.certificate_authority:
-            yield "has a certificate-authority file: only certificate-authority-data is allowed"
+            yield Refusal.AUTHORITY_FILE
         if not cluster.server:
-            yield "has a cluster without a server"
+            yield Refusal.NO_SERVER
 
 
-def _current(config: _Kubeconfig) -> tuple[_Cluster, _User]:
+def _current(config: Kubeconfig) -> tuple[Cluster, User]:
     contexts = {entry.name: entry.context for entry in config.contexts}
     clusters = {entry.name: entry.cluster for entry in config.clusters}
     users = {entry.name: entry.user for entry in config.users}
     context = contexts.get(config.current_context)
     if context is None:
-        raise _Unfit("has no current context")
-    if context.cluster not in clusters or context.user not in users:
-        raise _Unfit("has a current context without its cluster or its user")
+        raise Unfit(Refusal.NO_CONTEXT)
+    if context.cluster not in clusters:
+        raise Unfit(Refusal.NO_CLUSTER)
+    if context.user not in users:
+        raise Unfit(Refusal.NO_USER)
     return clusters[context.cluster], users[context.user]
 
 
-def _objections_to(user: _User) -> Iterator[str]:
+def _objections_to(user: User) -> Iterator[str]:
     if user.username or user.password:
-        yield "has a user name and password: only a token or a client certificate is allowed"
-    if user.plugin:
-        yield "has an exec plugin: no program is run for a Secret"
-    if user.auth_provider:
-        yield "has an auth-provider: no program is run for a Secret"
-    if user.client_certificate or user.client_key:
-        yield "has a client certificate or key in a file: only their data is allowed"
-    if user.stands_in_for:
-        yield "stands in for another user (as): that is not supported"
+        yield Refusal.BASIC
+    if user.plugin is not None:
+        yield Refusal.EXEC
+    if user.auth_provider is not None:
+        yield Refusal.AUTH_PROVIDER
+    if (user.as_uid or user.as_groups or user.as_user_extra) and not user.stands_in_for:
+        yield Refusal.AS_NOBODY
+    if _is_twice(user):
+        yield Refusal.FILE_AND_DATA
+
+
+def _is_twice(user: User) -> bool:
+    certificate = bool(user.client_certificate and user.client_certificate_data)
+    return certificate or bool(user.client_key and user.client_key_data)
 
 
 def _raise_first(objections: Iterator[str]) -> None:
     for objection in objections:
-        raise _Unfit(objection)
+        raise Unfit(objection)
 
 
-def _door(cluster: _Cluster) -> Access:
-    if not _is_endpoint(cluster.server):
-        raise _Unfit("has a server that is no http or https address of a host")
-    if cluster.proxy_url and not cluster.proxy_url.startswith(("http://", "https://")):
-        raise _Unfit("has a proxy-url that is not http or https")
-    return Access(
-        server=cluster.server.rstrip("/"),
-        authority=_decoded(cluster.certificate_authority_data, "certificate-authority-data"),
-        server_name=cluster.tls_server_name,
-        proxy=cluster.proxy_url,
+def _beyond_us(cluster: Cluster, user: User) -> Iterator[Beyond]:
+    if "@" in urlsplit(cluster.server).netloc:
+        yield Beyond.USER_INFO
+    if user.client_certificate or user.client_key:
+        yield Beyond.FILES
+    if user.stands_in_for:
+        yield Beyond.IMPERSONATION
+    if cluster.proxy_url.startswith("socks5:"):
+        yield Beyond.SOCKS
+
+
+def _door(cluster: Cluster) -> Access:
+    _raise_first(_objections_to_server(cluster.server))
+    if cluster.proxy_url and not cluster.proxy_url.startswith(("http://", "https://", "socks5://")):
+        raise Unfit(Refusal.PROXY)
+    authority = _decoded(cluster.certificate_authority_data, "certificate-authority-data")
+    lifetime = expiry.of_authority(authority) if authority else None
+    if authority and not lifetime:
+        raise Unfit(Refusal.AUTHORITY)
+    return _ending(
+        Access(
+            server=_plain(cluster.server),
+            authority=expiry.certificates(authority),
+            server_name=cluster.tls_server_name,
+            proxy=cluster.proxy_url,
+        ),
+        lifetime,
     )
 
 
-def _is_endpoint(server: str) -> bool:
-    """Return whether it is a URL of an IP address or a DNS-1123 name, without a user or a query."""
+def _objections_to_server(server: str) -> Iterator[str]:
+    """A host must be an IP address or a DNS-1123 name. Go looks for a port before it looks at brackets."""
+    url = _split(server)
+    if url is None or url.scheme not in ("http", "https") or not url.hostname:
+        yield Refusal.ADDRESS
+    elif not _is_host(url.hostname):
+        yield Refusal.HOST
+    elif url.netloc.endswith("]"):
+        yield Refusal.IPV6
+
+
+def _plain(server: str) -> str:
+    """Return it without a user, who may have a password, and like Go without query and fragment."""
+    url = urlsplit(server)
+    host = url.netloc.rpartition("@")[2]
+    return f"{url.scheme}://{host}{url.path}".rstrip("/")
+
+
+def _split(server: str) -> SplitResult | None:
     try:
         url = urlsplit(server)
-        host, _ = url.hostname or "", url.port
+        _ = url.port
     except ValueError:
-        return False
-    if url.scheme not in ("http", "https") or url.query or url.fragment or "@" in url.netloc:
-        return False
+        return None
+    return url if _TOKEN.fullmatch(server) else None  # urlsplit overlooks blanks and line breaks
+
+
+def _is_host(host: str) -> bool:
     try:
         ip_address(host)
     except ValueError:
-        return _DNS_1123.fullmatch(host) is not None
-    return True
+        return len(host) <= _DNS_1123_MAX and _DNS_1123.fullmatch(host) is not None
+    return "%" not in host
+
+
+def _with_user(door: Access, user: User) -> Access:
+    certificate = _decoded(user.client_certificate_data, "client-certificate-data")
+    key = _decoded(user.client_key_data, "client-key-data")
+    shown = bool(certificate or user.client_certificate)
+    if shown and not (key or user.client_key):
+        raise Unfit(Refusal.HALF_A_PAIR)
+    if shown and (user.client_certificate or user.client_key):
+        return _with_credentials(door, user.token, "", "") if user.token else door
+    if user.token and not shown:
+        key = ""  # as clientcmd does
+    return _with_credentials(door, user.token, certificate, key)
 
 
 def _with_credentials(door: Access, token: str, certificate: str, key: str) -> Access:
     if token and not _TOKEN.fullmatch(token):
-        raise _Unfit("has a token with characters that no token has")
+        raise Unfit(Refusal.TOKEN)
     if bool(certificate) != bool(key):
-        raise _Unfit("has a client certificate without its key, or a key without its certificate")
+        raise Unfit(Refusal.HALF_A_PAIR)
     if not token and not certificate:
-        raise _Unfit("has neither a token nor a client certificate")
-    return replace(door, token=token, certificate=certificate, key=key)
+        raise Unfit(Refusal.NOBODY)
+    lifetimes = [expiry.of_token(token), _of_pair(certificate, key) if certificate else None]
+    return _ending(replace(door, token=token, certificate=certificate, key=key), *lifetimes)
+
+
+def _of_pair(certificate: str, key: str) -> expiry.Lifetime:
+    lifetime, is_key = expiry.of_client(certificate), expiry.is_key(key)
+    if lifetime is None:
+        raise Unfit(Refusal.NO_CERTIFICATE if is_key else Refusal.NO_PAIR)
+    if not is_key:
+        raise Unfit(Refusal.NO_KEY)
+    if not expiry.belong_together(certificate, key):
+        raise Unfit(Refusal.OTHER_KEY)
+    return lifetime
+
+
+def _ending(access: Access, *lifetimes: expiry.Lifetime | None) -> Access:
+    """Return it with what ends first of that which is known already and of `lifetimes`."""
+    known = expiry.Lifetime(access.expires_what, access.issued, access.expires)
+    first = expiry.first(known, *lifetimes)
+    return replace(access, expires=first.expires, expires_what=first.what, issued=first.issued)
 
 
 def _decoded(data: str, name: str) -> str:
+    """Return PEM. Like Go, this allows line breaks and nothing else between the characters."""
     try:
-        pem = base64.b64decode("".join(data.split()), validate=True)
+        pem = base64.b64decode(data.replace("\r", "").replace("\n", ""), validate=True)
     except ValueError:
-        raise _Unfit(f"has {name} that is not base64") from None
+        raise Unfit(Refusal.NOT_BASE64.format(field=name)) from None
     return pem.decode("ascii", "ignore")  # only a comment beside the PEM may be anything else

@@ -1,0 +1,202 @@
+"""
+Read a kubeconfig's text into its parts, as Go would: the same types, and `null` is as good as nothing.
+
+Pure. No refusal quotes what it was made for.
+"""
+
+from enum import StrEnum
+from typing import Any, Final, Never, TypeVar
+
+import orjson
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+SIZE_MAX: Final = 256 * 1024
+"""Bytes. A kubeconfig has a few thousand."""
+MARKS_MAX: Final = 10_000
+"""Colons, commas and line breaks: what bounds the time that reading takes."""
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_DEPTH: Final = 50
+_WORDS: Final = {
+    "model_type": "it should be a map",
+    "list_type": "it should be a list",
+    "dict_type": "it should be a map",
+    "string_type": "it should be a string",
+    "bool_type": "it should be true or false",
+}
+
+
+class Refusal(StrEnum):
+    """Why Kueue does not take a kubeconfig, or cannot get in with it; told after the name of its Secret."""
+
+    TOO_LARGE = "is larger than 256 KiB: that is no kubeconfig"
+    TOO_MANY = "has more than 10000 fields and lines: that is no kubeconfig"
+    NOT_YAML = "is not YAML"
+    TOO_DEEP = "is nested too deeply for a kubeconfig"
+    ALIASES = "has YAML aliases: write it without"
+    NO_MAP = "is unusable: it should be a map"
+    SHAPE = "has a {field} that is unusable: {why}"
+    NOT_CONFIG = "is of another kind or apiVersion: it should be a Config of v1"
+    SAME_NAME = "has two clusters, users or contexts of one name: keep one"
+    NOT_BASE64 = "has {field} that is not base64: encode it on one line"
+    TOKEN_FILE = "has a tokenFile: only a token is allowed"  # noqa: S105  no secret
+    INSECURE = "has insecure-skip-tls-verify: the server must be verified, by certificate-authority-data"
+    AUTHORITY_FILE = "has a certificate-authority file: only certificate-authority-data is allowed"
+    NO_SERVER = "has a cluster without a server"
+    NO_CONTEXT = "has no current context: set current-context to one of its contexts"
+    NO_CLUSTER = "has a current context without its cluster"
+    NO_USER = "has a current context without its user"
+    BASIC = "has a user name and password: only a token or a client certificate is allowed"
+    EXEC = "has an exec plugin: no program is run for a Secret, give a token"
+    AUTH_PROVIDER = "has an auth-provider: no program is run for a Secret, give a token"
+    AS_NOBODY = "has as-uid, as-groups or as-user-extra without as"
+    FILE_AND_DATA = "has a client certificate or key both in a file and as data: keep the data"
+    HALF_A_PAIR = "has a client certificate without its key, or a key without its certificate"
+    NO_PAIR = "has a client certificate or key that is none, or they do not match"
+    NO_CERTIFICATE = "has client-certificate-data that is no certificate"
+    NO_KEY = "has client-key-data that is no private key, or one with a password"
+    OTHER_KEY = "has a client certificate that is for another key than client-key-data"
+    NOBODY = "has neither a token nor a client certificate"
+    TOKEN = "has a token with characters that no token has: is there a line break in it?"  # noqa: S105  no secret
+    AUTHORITY = "has certificate-authority-data that is no certificate"
+    ADDRESS = "has a server that is no http or https address of a host"
+    HOST = "has a server whose host is neither an IP address nor a DNS name"
+    IPV6 = "has a server with an IPv6 address without a port: Kueue takes it with one only"
+    PROXY = "has a proxy-url that is not http, https or socks5"
+
+
+class Unfit(Exception):
+    """What cannot be used, in words for a person."""
+
+
+class _Shape(BaseModel):
+    """A part of a kubeconfig; `null` is as good as nothing, as in Go."""
+
+    model_config = ConfigDict(
+        frozen=True, strict=True, extra="ignore", alias_generator=lambda name: name.replace("_", "-")
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, value: Any) -> Any:
+        return {k: v for k, v in value.items() if v is not None} if isinstance(value, dict) else value
+
+    def __repr_args__(self) -> list[Never]:
+        """Nothing: some of it is secret."""
+        return []
+
+
+class Cluster(_Shape):
+    server: str = ""
+    certificate_authority: str = ""
+    certificate_authority_data: str = ""
+    insecure_skip_tls_verify: bool = False
+    tls_server_name: str = ""
+    proxy_url: str = ""
+
+
+class User(_Shape):
+    token: str = ""
+    token_file: str = Field(default="", alias="tokenFile")
+    client_certificate: str = ""
+    client_certificate_data: str = ""
+    client_key: str = ""
+    client_key_data: str = ""
+    username: str = ""
+    password: str = ""
+    plugin: dict[Any, Any] | None = Field(default=None, alias="exec")
+    auth_provider: dict[Any, Any] | None = None
+    stands_in_for: str = Field(default="", alias="as")
+    as_uid: str = ""
+    as_groups: list[Any] = []
+    as_user_extra: dict[Any, Any] = {}
+
+
+class Context(_Shape):
+    cluster: str = ""
+    user: str = ""
+
+
+class NamedCluster(_Shape):
+    name: str = ""
+    cluster: Cluster = Cluster()
+
+
+class NamedUser(_Shape):
+    name: str = ""
+    user: User = User()
+
+
+class NamedContext(_Shape):
+    name: str = ""
+    context: Context = Context()
+
+
+class Kubeconfig(_Shape):
+    api_version: str = Field(default="", alias="apiVersion")
+    kind: str = ""
+    clusters: list[NamedCluster] = []
+    users: list[NamedUser] = []
+    contexts: list[NamedContext] = []
+    current_context: str = ""
+
+
+def parsed(text: bytes) -> Kubeconfig:
+    """Return the parts of a kubeconfig, of whatever they hold. Raises Unfit."""
+    if len(text) > SIZE_MAX:
+        raise Unfit(Refusal.TOO_LARGE)
+    if sum(map(text.count, (b":", b",", b"\n"))) > MARKS_MAX:
+        raise Unfit(Refusal.TOO_MANY)
+    config = shaped(Kubeconfig, _loaded(text))
+    if config.kind not in ("", "Config") or config.api_version not in ("", "v1"):
+        raise Unfit(Refusal.NOT_CONFIG)
+    return config
+
+
+def _loaded(text: bytes) -> Any:
+    if text.lstrip().startswith(b"{"):  # as generated ones are, and JSON is read ten times as fast
+        try:
+            content = orjson.loads(text)
+        except orjson.JSONDecodeError:
+            pass  # it may still be YAML
+        else:
+            if _is_deeper(content, _DEPTH):
+                raise Unfit(Refusal.TOO_DEEP)
+            return content
+    try:
+        _refuse_bombs(text)
+        return yaml.load(text, _LOADER)  # noqa: S506  a safe loader, the C one where there is one
+    except (yaml.YAMLError, ValueError, OverflowError):  # PyYAML lets through what Python says of a date
+        raise Unfit(Refusal.NOT_YAML) from None
+
+
+def _is_deeper(content: Any, depth: int) -> bool:
+    if not isinstance(content, (dict, list)):
+        return False
+    inner = content.values() if isinstance(content, dict) else content
+    return depth == 0 or any(_is_deeper(value, depth - 1) for value in inner)
+
+
+def _refuse_bombs(text: bytes) -> None:
+    """Deep nesting ends the process in the C loader; aliases multiply."""
+    depth = 0
+    for event in yaml.parse(text, _LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEPTH:
+            raise Unfit(Refusal.TOO_DEEP)
+        if isinstance(event, yaml.AliasEvent):
+            raise Unfit(Refusal.ALIASES)
+
+
+_S = TypeVar("_S", bound=_Shape)
+
+
+def shaped(shape: type[_S], content: Any) -> _S:
+    """Return a part of a kubeconfig. Raises Unfit, which names the field and not what it holds."""
+    try:
+        return shape.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        told = _WORDS.get(first["type"], first["msg"])
+        raise Unfit(Refusal.SHAPE.format(field=where, why=told) if where else Refusal.NO_MAP) from None
