@@ -1,51 +1,77 @@
 """
-Who asks, and may they? Tokens to names; everyone who has one may do everything.
+Who asks, and may they? Tokens to users, and what the roles allow them.
+
+Runs in the hub's thread, but for `Access.add`.
 """
 
 from __future__ import annotations
 
 import secrets
-from typing import Any
+from typing import TYPE_CHECKING
 
+from placement_ac.hub.accounts import Accounts, Refused
 from placement_ac.hub.errors import ApiError, forbidden
+from placement_ac.hub.rbac import Rbac
+from placement_ac.hub.users import ANONYMOUS, AUTHENTICATED, MASTERS, User
 
-ANONYMOUS = "system:anonymous"
-# What anyone may read. Source: the role system:public-info-viewer.
-OPEN = ("/version", "/healthz", "/livez", "/readyz")
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from placement_ac.hub.actions import Action
+    from placement_ac.hub.store import Store
 
 
 class Access:
-    """The tokens of the hub's users. Thread-safe: single dict operations only."""
+    """The users of the hub: those it was told of, and the ServiceAccounts in its store."""
 
-    def __init__(self) -> None:
-        self._users: dict[str, str] = {}
+    def __init__(self, store: Store, shortest_token_seconds: int) -> None:
+        self.rbac = Rbac(store)
+        self.accounts = Accounts(store, shortest_token_seconds)
+        self._users: dict[str, User] = {}
 
-    def add(self, name: str, token: str | None = None) -> str:
-        """Register a user and return its token (a random one unless given)."""
+    def add(self, name: str, token: str | None = None, groups: Sequence[str] | None = None) -> str:
+        """
+        Register a user and return its token (a random one unless given).
+
+        Without `groups` it may do everything. From any thread: a single dict operation.
+        """
         token = token or secrets.token_urlsafe(24)
-        self._users[token] = name
+        self._users[token] = User(name, (*((MASTERS,) if groups is None else groups), AUTHENTICATED))
         return token
 
-    def user(self, authorization: str) -> str:
-        """The user an Authorization header names; raises 401 for a token nobody has."""
+    def user(self, authorization: str) -> User:
+        """The user an Authorization header names; raises 401 for a token that is not good (any more)."""
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() != "bearer":
             return ANONYMOUS
-        name = self._users.get(token.strip())
-        if name is None:
-            raise ApiError(401, "Unauthorized", "Unauthorized")
-        return name
+        try:
+            return self.bearer(token.strip())
+        except Refused as refused:
+            raise ApiError(401, "Unauthorized", "Unauthorized") from refused
 
-    @staticmethod
-    def check(user: str, method: str, path: str) -> None:
-        """Raises 403 unless this user may ask this."""
-        if user == ANONYMOUS and not path.startswith(OPEN):
-            raise forbidden(f'User "{user}" cannot {method.lower()} path "{path}"')
+    def bearer(self, token: str) -> User:
+        """The user that a token stands for; raises `Refused`."""
+        return self._users.get(token) or self.accounts.user(token)
+
+    def require(self, user: User, action: Action) -> None:
+        """Raises 403 unless the roles allow it."""
+        verdict = self.rbac.judge(user, action)
+        if not verdict.allowed:
+            raise _refusal(user, action, verdict.reason)
 
 
-def review(plural: str, user: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Answer a question of a user about itself: what it may do, or who it is."""
-    groups = ["system:masters", "system:authenticated"]
-    if plural == "selfsubjectreviews":
-        return body | {"status": {"userInfo": {"username": user, "groups": groups}}}
-    return body | {"status": {"allowed": True}}
+def _refusal(user: User, action: Action, reason: str) -> ApiError:
+    """Source: Kubernetes, apiserver/pkg/endpoints/handlers/responsewriters/errors.go."""
+    told = f'User "{user.name}" cannot {action.verb} '
+    why = f": {reason}" if reason else ""
+    if action.path is not None:
+        return forbidden(f'forbidden: {told}path "{action.path}"{why}')
+    what = f"{action.resource}.{action.group}" if action.group else action.resource
+    if action.name:
+        what += f' "{action.name}"'
+    where = f'in the namespace "{action.namespace}"' if action.namespace else "at the cluster scope"
+    told += f'resource "{action.full_resource}" in API group "{action.group}" {where}'
+    details = {"name": action.name, "group": action.group, "kind": action.resource}
+    return forbidden(
+        f"{what} is forbidden: {told}{why}", {key: value for key, value in details.items() if value}
+    )

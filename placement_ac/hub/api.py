@@ -13,19 +13,21 @@ from urllib.parse import parse_qsl
 import orjson
 import yaml
 
-from placement_ac.hub import discovery, kinds, openapi, patch, protobuf, reads
-from placement_ac.hub.access import Access, review
+from placement_ac.hub import discovery, kinds, openapi, patch, protobuf, reads, reviews, users
+from placement_ac.hub.actions import Action, asked
 from placement_ac.hub.ask import Ask
-from placement_ac.hub.errors import ApiError, about, bad_request, not_found
+from placement_ac.hub.errors import ApiError, about, bad_request, forbidden, not_found
 from placement_ac.hub.reads import METADATA, PLAIN, TABLE, Look
 from placement_ac.hub.writes import Writes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from placement_ac.hub.access import Access
     from placement_ac.hub.catalog import Catalog
     from placement_ac.hub.kinds import Resource, Version
     from placement_ac.hub.store import Record, Store
+    from placement_ac.hub.users import User
     from placement_ac.hub.watch import Watch
 
 JSON = "application/json"
@@ -96,7 +98,7 @@ class Api:
         self, store: Store, catalog: Catalog, access: Access, soon: Callable[[Callable[[], None]], object]
     ) -> None:
         self.store, self.catalog, self.access = store, catalog, access
-        self.writes = Writes(store, catalog, soon)
+        self.writes = Writes(store, catalog, soon, access.rbac.confirm)
 
     def fill(self, crds: Iterable[dict[str, Any]]) -> None:
         """Begin with Kubernetes' own kinds, the first namespaces, and these CustomResourceDefinitions."""
@@ -114,19 +116,21 @@ class Api:
     def _put(self, group: str, version: str, plural: str, obj: dict[str, Any]) -> None:
         found = self.catalog.find(group, version, plural)
         assert found is not None  # noqa: S101 built in
-        self.writes.create(Ask(*found, "", "", "", {}, "hub", []), obj)
+        self.writes.create(Ask(*found, "", "", "", {}, users.LOOPBACK, "hub", []), obj)
 
     def answer(self, call: Call) -> tuple[str, Answer | Watch]:
         """Return who asked and the answer, or the watch that is to be served."""
-        user = ""
+        name = ""
         try:
             user = self.access.user(call.authorization)
-            self.access.check(user, call.method, call.path)
-            return user, self._route(call, user)
+            name = user.name
+            if users.MASTERS not in user.groups:
+                self.access.require(user, asked(call.method, call.path, call.query))
+            return name, self._route(call, user)
         except ApiError as error:
-            return user, refusal(error)
+            return name, refusal(error)
 
-    def _route(self, call: Call, user: str) -> Answer | Watch:
+    def _route(self, call: Call, user: User) -> Answer | Watch:
         parts = [part for part in call.path.split("/") if part]
         match parts:
             case ["api", version, *rest] if rest:
@@ -175,22 +179,32 @@ class Api:
             return None
         return Target(resource, served, namespace, *([*rest[1:], "", ""])[:2])
 
-    def _resource(self, call: Call, user: str, group: str, version: str, rest: list[str]) -> Answer | Watch:
-        if rest[0] in {plural for g, v, plural, _ in discovery.REVIEWS if (g, v) == (group, version)}:
+    def _resource(self, call: Call, user: User, group: str, version: str, rest: list[str]) -> Answer | Watch:
+        if (group, version, *rest) in discovery.REVIEWS:
             return self._review(call, user, rest[0])
         target = self._target(group, version, rest)
         if target is None:
             return NOWHERE
         if target.subresource and not _has(target):
             raise not_found(target.resource, target.name)
+        if target.subresource == "token":
+            return self._token(call, target)
         if call.method == "GET":
             return self._read(call, target)
-        return self._write(call, target)
+        return self._write(call, user, target)
 
-    def _review(self, call: Call, user: str, plural: str) -> Answer:
-        body = parsed(call)
-        answer = review(plural, user, body | {"metadata": {"creationTimestamp": None}})
-        return json(answer, 201)
+    def _review(self, call: Call, user: User, plural: str) -> Answer:
+        if call.method != "POST":
+            raise _not_allowed()
+        return json(reviews.answer(self.access, user, plural, parsed(call)), 201)
+
+    def _token(self, call: Call, target: Target) -> Answer:
+        if call.method != "POST":
+            raise _not_allowed()
+        record = self.store.get(target.resource, (target.namespace, target.name))
+        if record is None:
+            raise not_found(target.resource, target.name)
+        return json(self.access.accounts.issue(record, parsed(call)), 201)
 
     # -- reading
 
@@ -208,11 +222,11 @@ class Api:
 
     # -- writing
 
-    def _write(self, call: Call, target: Target) -> Answer:
+    def _write(self, call: Call, user: User, target: Target) -> Answer:
         query = call.query
         ask = Ask(
             target.resource, target.version, target.namespace, target.name, target.subresource,
-            query, call.user_agent, [target.version.warning] if target.version.warning else [],
+            query, user, call.user_agent, [target.version.warning] if target.version.warning else [],
         )  # fmt: skip
         if query.get("dryRun", "All") != "All":
             raise bad_request("dryRun: only All is supported")
@@ -228,9 +242,7 @@ class Api:
                 return self._delete(ask, parsed(call) if call.body else {})
             case "DELETE", False:
                 return self._delete_all(call, target, ask)
-        raise ApiError(
-            405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
-        )
+        raise _not_allowed()
 
     def _needs_namespace(self, target: Target) -> None:
         if target.resource.namespaced and not target.namespace:
@@ -248,6 +260,8 @@ class Api:
             raise unsupported(sorted(PATCHES))
         if kind.startswith("application/apply"):
             there = self.store.get(ask.resource, ask.key) is not None
+            if not there and not ask.subresource:
+                self._may_create(ask)
             return self._shown(ask, self.writes.apply(ask, parsed(call)), 200 if there else 201)
         if kind.startswith("application/json-patch"):
             operations = loads(call)
@@ -257,6 +271,13 @@ class Api:
             return self._shown(ask, self.writes.patch(ask, lambda obj: patch.merge_patch(obj, body)))
         schema = ask.version.schema
         return self._shown(ask, self.writes.patch(ask, lambda obj: patch.strategic_patch(schema, obj, body)))
+
+    def _may_create(self, ask: Ask) -> None:
+        """Whoever applies what is not there creates it."""
+        resource = ask.resource
+        action = Action("create", resource.group, resource.plural, "", ask.namespace, ask.name)
+        if not self.access.rbac.judge(ask.user, action).allowed:
+            raise forbidden(f'{resource.full} "{ask.name}" is forbidden: ', about(resource, ask.name))
 
     def _delete(self, ask: Ask, options: dict[str, Any]) -> Answer:
         record, gone = self.writes.delete(ask, options)
@@ -274,17 +295,20 @@ class Api:
 
     def _delete_all(self, call: Call, target: Target, ask: Ask) -> Answer:
         if "deletecollection" not in target.resource.verbs:
-            raise ApiError(
-                405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
-            )
+            raise _not_allowed()
         look = Look(target.resource, target.version, target.namespace, ask.query, PLAIN)
         options = parsed(call) if call.body else {}
         records = list(reads.select(self.store.shelves[target.resource], look))
         for record in records:
             namespace, name = record.key
-            one = Ask(ask.resource, ask.version, namespace, name, "", ask.query, ask.user_agent, [])
+            one = Ask(ask.resource, ask.version, namespace, name, "", ask.query, ask.user, ask.user_agent, [])
             self.writes.delete(one, options)
         return Answer(200, reads.list_json(look, records, {"resourceVersion": str(self.store.rv)}))
+
+
+def _not_allowed() -> ApiError:
+    message = "the server does not allow this method on the requested resource"
+    return ApiError(405, "MethodNotAllowed", message)
 
 
 def _has(target: Target) -> bool:

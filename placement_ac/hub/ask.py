@@ -17,6 +17,7 @@ from placement_ac.hub.schema import settle
 if TYPE_CHECKING:
     from placement_ac.hub.kinds import Resource, Version
     from placement_ac.hub.store import Key, Object, Record
+    from placement_ac.hub.users import User
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Ask:
     name: str
     subresource: str
     query: dict[str, str]
+    user: User
     user_agent: str
     warnings: list[str]
 

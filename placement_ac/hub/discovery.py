@@ -21,11 +21,22 @@ VERSION = {
     "compiler": "cpython",
     "platform": "in-memory",
 }
-# Questions that are answered but not stored: group, version, plural, kind.
-REVIEWS = (
-    ("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview"),
-    ("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview"),
-)
+# Questions that are answered but not stored: group, version and plural, and the kind.
+REVIEWS = {
+    ("authorization.k8s.io", "v1", "selfsubjectaccessreviews"): "SelfSubjectAccessReview",
+    ("authorization.k8s.io", "v1", "selfsubjectrulesreviews"): "SelfSubjectRulesReview",
+    ("authentication.k8s.io", "v1", "selfsubjectreviews"): "SelfSubjectReview",
+    ("authentication.k8s.io", "v1", "tokenreviews"): "TokenReview",
+}
+TOKEN = {
+    "name": "serviceaccounts/token",
+    "singularName": "",
+    "namespaced": True,
+    "group": "authentication.k8s.io",
+    "version": "v1",
+    "kind": "TokenRequest",
+    "verbs": ["create"],
+}
 
 
 def core_versions(host: str) -> dict[str, Any]:
@@ -58,7 +69,7 @@ def _group(name: str, versions: list[str]) -> dict[str, Any]:
 def resource_list(catalog: Catalog, group: str, version: str) -> dict[str, Any] | None:
     """The APIResourceList of a group and version, None when it is not served."""
     served = catalog.served(group, version)
-    reviews = [_review(*rest) for g, v, *rest in REVIEWS if (g, v) == (group, version)]
+    reviews = [_review(name, kind) for (g, v, name), kind in REVIEWS.items() if (g, v) == (group, version)]
     if not served and not reviews:
         return None
     resources = [entry for pair in served for entry in _resources(*pair)]
@@ -98,6 +109,8 @@ def _resources(resource: Resource, version: Version) -> list[dict[str, Any]]:
 
 
 def _subresource(resource: Resource, name: str) -> dict[str, Any]:
+    if name == "token":
+        return TOKEN
     return {
         "name": f"{resource.plural}/{name}",
         "singularName": "",

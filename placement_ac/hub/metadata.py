@@ -113,6 +113,8 @@ def faults(resource: Resource, metadata: dict[str, Any]) -> list[Cause]:
 
 
 def _good_name(resource: Resource, name: str) -> bool:
+    if resource.group == "rbac.authorization.k8s.io" and not resource.custom:
+        return name not in (".", "..") and not set(name) & {"/", "%"}
     if resource.plural == "namespaces":
         return len(name) <= 63 and bool(DNS_LABEL.fullmatch(name))
     return len(name) <= 253 and bool(SUBDOMAIN.fullmatch(name))

@@ -114,6 +114,14 @@ REVIEW = _message(
         2: ("nonResourceAttributes", _message({1: ("path", _text), 2: ("verb", _text)})),
     }
 )
+TEXT_LIST = _Many(_text)
+RULES = _Many(_message({
+    1: ("verbs", TEXT_LIST), 2: ("apiGroups", TEXT_LIST), 3: ("resources", TEXT_LIST),
+    4: ("resourceNames", TEXT_LIST), 5: ("nonResourceURLs", TEXT_LIST),
+}))  # fmt: skip
+SUBJECT = _message({1: ("kind", _text), 2: ("apiGroup", _text), 3: ("name", _text), 4: ("namespace", _text)})
+ROLE_REF = _message({1: ("apiGroup", _text), 2: ("kind", _text), 3: ("name", _text)})
+BINDING: Message = {2: ("subjects", _Many(SUBJECT)), 3: ("roleRef", ROLE_REF)}
 KINDS: dict[str, Message] = {
     "Namespace": {},
     "ServiceAccount": {},
@@ -126,6 +134,12 @@ KINDS: dict[str, Message] = {
     },
     "SelfSubjectAccessReview": {2: ("spec", REVIEW)},
     "SelfSubjectReview": {},
+    "SelfSubjectRulesReview": {2: ("spec", _message({1: ("namespace", _text)}))},
+    "TokenRequest": {2: ("spec", _message({1: ("audiences", TEXT_LIST), 4: ("expirationSeconds", int)}))},
+    "Role": {2: ("rules", RULES)},
+    "ClusterRole": {2: ("rules", RULES)},
+    "RoleBinding": BINDING,
+    "ClusterRoleBinding": BINDING,
 }
 
 

@@ -50,6 +50,7 @@ class Hub:
 
     `crds`: CustomResourceDefinitions (as dicts) to begin with, None for those the
     package brings along. `history`: changes remembered per kind, for watches.
+    `shortest_token_seconds`: what a ServiceAccount's token must live at least.
     """
 
     def __init__(
@@ -60,14 +61,15 @@ class Hub:
         token: str | None = None,
         crds: Sequence[dict[str, Any]] | None = None,
         history: int = 1000,
+        shortest_token_seconds: int = 600,
     ) -> None:
         self.host, self._wanted_port = host, port
         self.journal: list[Request] = []
         self.faults = Faults()
-        self._access = Access()
+        self._store = Store(history)
+        self._access = Access(self._store, shortest_token_seconds)
         self.token = self._access.add(ADMIN, token)
         self._ca = trustme.CA()
-        self._store = Store(history)
         self._loop = asyncio.new_event_loop()
         self._api = Api(self._store, Catalog(), self._access, self._loop.call_soon)
         self._api.fill(kinds.bundled() if crds is None else crds)
@@ -149,9 +151,14 @@ class Hub:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
-    def add_user(self, name: str, token: str | None = None) -> str:
-        """Register a user; the answer is its bearer token."""
-        return self._access.add(name, token)
+    def add_user(self, name: str, token: str | None = None, groups: Sequence[str] | None = None) -> str:
+        """
+        Register a user; the answer is its bearer token.
+
+        Without `groups` it may do everything (system:masters); with groups, even
+        none, it may do what the roles in the hub say.
+        """
+        return self._access.add(name, token, groups)
 
     def kubeconfig(self) -> dict[str, Any]:
         """A kubeconfig of the hub's admin: https, the CA's certificate, a token."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any
 
+from placement_ac.hub import roles
 from placement_ac.hub.errors import Cause
 from placement_ac.hub.kinds import object_schema
 from placement_ac.hub.metadata import now
@@ -27,7 +28,9 @@ def prepare(resource: Resource, obj: Object, live: Object | None) -> Object:
     return change(obj, live) if change else obj
 
 
-def faults(resource: Resource, obj: Object) -> list[Cause]:
+def faults(resource: Resource, obj: Object, live: Object | None) -> list[Cause]:
+    if resource.group == roles.GROUP and not resource.custom:
+        return list(roles.faults(resource, obj, live))
     return _crd_faults(obj) if is_crd(resource) else []
 
 
@@ -121,5 +124,7 @@ PREPARE: dict[str, Callable[[Object, Object | None], Object]] = {
     "namespaces": _namespace,
     "secrets": _secret,
     "jobs": _job,
+    "rolebindings": roles.prepare,
+    "clusterrolebindings": roles.prepare,
     "customresourcedefinitions": _crd,
 }

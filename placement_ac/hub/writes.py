@@ -27,14 +27,28 @@ if TYPE_CHECKING:
     from placement_ac.hub.store import Object, Store
 
 # Kinds that may be put without saying which version is replaced. Source: AllowUnconditionalUpdate.
-UNCONDITIONAL = {"configmaps", "events", "namespaces", "secrets", "serviceaccounts"}
+UNCONDITIONAL = {
+    "configmaps", "events", "namespaces", "secrets", "serviceaccounts",
+    "clusterrolebindings", "clusterroles", "rolebindings", "roles",
+}  # fmt: skip
 
 
 class Writes:
-    """The writing verbs. `soon` runs a function after the present request."""
+    """
+    The writing verbs.
 
-    def __init__(self, store: Store, catalog: Catalog, soon: Callable[[Callable[[], None]], object]) -> None:
-        self.store, self.catalog = store, catalog
+    `soon` runs a function after the present request; `confirm` raises 403 for what
+    must not be stored on behalf of who asks.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        catalog: Catalog,
+        soon: Callable[[Callable[[], None]], object],
+        confirm: Callable[[Ask, Object], None],
+    ) -> None:
+        self.store, self.catalog, self.confirm = store, catalog, confirm
         self.collector = Collector(store, catalog, soon, self._end, self._rewrite)
 
     # -- the verbs: each returns the record to answer with
@@ -123,9 +137,10 @@ class Writes:
         faults = metadata.faults(ask.resource, obj["metadata"])
         if live is not None:
             faults = [*faults, *metadata.update_faults(obj["metadata"], live["metadata"])]
-        faults += special.faults(ask.resource, obj)
+        faults += special.faults(ask.resource, obj, live)
         if causes := validate(ask.version.schema, obj, live, faults):
             raise invalid(ask.resource, name, causes)
+        self.confirm(ask, obj)
 
     def _insert(self, ask: Ask, obj: Object, owners: managers.Managers) -> Record:
         name = obj["metadata"]["name"]

@@ -1,0 +1,68 @@
+"""
+JSON Web Tokens signed with a key of the hub (ES256). What they say is not judged here.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cached_property
+from typing import Any
+
+import orjson
+from cachetools import LRUCache, cachedmethod
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
+
+SHA256 = ec.ECDSA(hashes.SHA256())
+HALF = 32  # bytes of each of the two numbers that make a signature
+
+
+class Signer:
+    """A key, made when it is first needed; tokens that were read are remembered."""
+
+    def __init__(self) -> None:
+        self._read: LRUCache[str, dict[str, Any] | None] = LRUCache(1024)
+
+    @cached_property
+    def _key(self) -> ec.EllipticCurvePrivateKey:
+        return ec.generate_private_key(ec.SECP256R1())
+
+    @cached_property
+    def _head(self) -> str:
+        public = self._key.public_key().public_bytes(
+            serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
+        return _encode(orjson.dumps({"alg": "ES256", "kid": _encode(hashlib.sha256(public).digest())}))
+
+    def sign(self, claims: dict[str, Any]) -> str:
+        """Return the token that says this."""
+        signed = f"{self._head}.{_encode(orjson.dumps(claims))}"
+        r, s = decode_dss_signature(self._key.sign(signed.encode(), SHA256))
+        return f"{signed}.{_encode(r.to_bytes(HALF, 'big') + s.to_bytes(HALF, 'big'))}"
+
+    @cachedmethod(lambda self: self._read)
+    def read(self, token: str) -> dict[str, Any] | None:
+        """Return what a token says; None for what was not signed with this key."""
+        signed, _, signature = token.rpartition(".")
+        head, _, claims = signed.partition(".")
+        if head != self._head:
+            return None
+        try:
+            numbers = _decode(signature)
+            r, s = int.from_bytes(numbers[:HALF], "big"), int.from_bytes(numbers[HALF:], "big")
+            self._key.public_key().verify(encode_dss_signature(r, s), signed.encode(), SHA256)
+        except (InvalidSignature, ValueError):
+            return None
+        said: dict[str, Any] = orjson.loads(_decode(claims))
+        return said
+
+
+def _encode(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _decode(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

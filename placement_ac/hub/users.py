@@ -1,0 +1,45 @@
+"""
+Who may ask: a name and groups, as authentication finds them. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+MASTERS = "system:masters"  # may do everything, whatever the roles say
+AUTHENTICATED = "system:authenticated"
+UNAUTHENTICATED = "system:unauthenticated"
+ACCOUNT = "system:serviceaccount:"  # begins the user name of every ServiceAccount
+ACCOUNTS = "system:serviceaccounts"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """`uid` and `extra` (such as a token's id) are known of ServiceAccounts only."""
+
+    name: str
+    groups: tuple[str, ...]
+    uid: str = ""
+    extra: dict[str, list[str]] = field(default_factory=dict, compare=False)
+
+    def wire(self) -> dict[str, Any]:
+        """An authentication.k8s.io/v1 UserInfo."""
+        info = {"username": self.name, "uid": self.uid, "groups": list(self.groups), "extra": self.extra}
+        return {key: value for key, value in info.items() if value}
+
+
+ANONYMOUS = User("system:anonymous", (UNAUTHENTICATED,))
+LOOPBACK = User("system:apiserver", (MASTERS, AUTHENTICATED))  # the hub itself
+
+
+def account_name(namespace: str, name: str) -> str:
+    """The user name of a ServiceAccount."""
+    return f"{ACCOUNT}{namespace}:{name}"
+
+
+def account(namespace: str, name: str, uid: str, token_id: str) -> User:
+    """The user that a ServiceAccount is."""
+    groups = (ACCOUNTS, f"{ACCOUNTS}:{namespace}", AUTHENTICATED)
+    extra = {"authentication.kubernetes.io/credential-id": [f"JTI={token_id}"]}
+    return User(account_name(namespace, name), groups, uid, extra)
