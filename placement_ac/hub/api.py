@@ -276,8 +276,10 @@ class Api:
         """Whoever applies what is not there creates it."""
         resource = ask.resource
         action = Action("create", resource.group, resource.plural, "", ask.namespace, ask.name)
-        if not self.access.rbac.judge(ask.user, action).allowed:
-            raise forbidden(f'{resource.full} "{ask.name}" is forbidden: ', about(resource, ask.name))
+        verdict = self.access.rbac.judge(ask.user, action)
+        if not verdict.allowed:
+            message = f'{resource.full} "{ask.name}" is forbidden: {verdict.reason}'
+            raise forbidden(message, about(resource, ask.name))
 
     def _delete(self, ask: Ask, options: dict[str, Any]) -> Answer:
         record, gone = self.writes.delete(ask, options)

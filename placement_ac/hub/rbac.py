@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from placement_ac.hub.ask import Ask
-    from placement_ac.hub.kinds import Resource
     from placement_ac.hub.policy import Rule
     from placement_ac.hub.store import Object, Record, Shelf, Store
     from placement_ac.hub.users import User
@@ -115,7 +114,7 @@ class Rbac:
 
     def _rules(self, role: Object) -> tuple[Rule, ...]:
         """The rules of a role, or of those that it aggregates (which a real server copies into it)."""
-        selectors = (role.get("aggregationRule") or {}).get("clusterRoleSelectors")
+        selectors = _aggregates(role)
         if not selectors:
             return tuple(map(policy.rule, role.get("rules") or ()))
         tests = [roles.selector(one) for one in selectors]
@@ -125,7 +124,7 @@ class Rbac:
 
     # -- nobody gives what they do not have
 
-    def confirm(self, ask: Ask, obj: Object) -> None:
+    def confirm(self, ask: Ask, obj: Object, live: Object | None) -> None:
         """Raises 403 when a user writes a role or binding that gives more than the user holds."""
         if ask.resource.group != GROUP or ask.resource.custom or MASTERS in ask.user.groups:
             return
@@ -135,10 +134,12 @@ class Rbac:
             granted = self.rules_of(reference, ask.namespace)
         else:
             granted = tuple(map(policy.rule, obj.get("rules") or ()))
-            granted += policy.EVERYTHING if obj.get("aggregationRule") else ()
-        held = (rule for _, rule in self.held(ask.user, ask.namespace).rules)
+        held = tuple(rule for _, rule in self.held(ask.user, ask.namespace).rules)
+        name = obj["metadata"]["name"]
         if lacking := policy.missing(granted, held):
-            raise _escalation(ask.user, ask.resource, obj["metadata"]["name"], lacking)
+            raise _too_much(ask, name, _escalation(ask.user, lacking))
+        if (_aggregates(obj) or _aggregates(live or {})) and policy.missing(policy.EVERYTHING, held):
+            raise _too_much(ask, name, "must have cluster-admin privileges to use the aggregationRule")
 
 
 def _excuse(ask: Ask, obj: Object) -> Action:
@@ -150,13 +151,20 @@ def _excuse(ask: Ask, obj: Object) -> Action:
     return Action("bind", GROUP, plural, "", ask.namespace, reference["name"])
 
 
-def _escalation(user: User, resource: Resource, name: str, lacking: Iterable[Rule]) -> ApiError:
+def _aggregates(role: Object) -> list[Object]:
+    return (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or []
+
+
+def _escalation(user: User, lacking: Iterable[Rule]) -> str:
     what = "\n".join(sorted(map(str, lacking)))
-    message = (
-        f'{resource.full} "{name}" is forbidden: user "{user.name}" (groups={policy.quoted(user.groups)}) '
-        f"is attempting to grant RBAC permissions not currently held:\n{what}"
+    return (
+        f'user "{user.name}" (groups={policy.quoted(user.groups)}) is attempting to grant '
+        f"RBAC permissions not currently held:\n{what}"
     )
-    return forbidden(message, about(resource, name))
+
+
+def _too_much(ask: Ask, name: str, why: str) -> ApiError:
+    return forbidden(f'{ask.resource.full} "{name}" is forbidden: {why}', about(ask.resource, name))
 
 
 def _is(user: User, subject: dict[str, Any], namespace: str) -> bool:

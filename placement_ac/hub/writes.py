@@ -46,7 +46,7 @@ class Writes:
         store: Store,
         catalog: Catalog,
         soon: Callable[[Callable[[], None]], object],
-        confirm: Callable[[Ask, Object], None],
+        confirm: Callable[[Ask, Object, Object | None], None],
     ) -> None:
         self.store, self.catalog, self.confirm = store, catalog, confirm
         self.collector = Collector(store, catalog, soon, self._end, self._rewrite)
@@ -140,7 +140,7 @@ class Writes:
         faults += special.faults(ask.resource, obj, live)
         if causes := validate(ask.version.schema, obj, live, faults):
             raise invalid(ask.resource, name, causes)
-        self.confirm(ask, obj)
+        self.confirm(ask, obj, live)
 
     def _insert(self, ask: Ask, obj: Object, owners: managers.Managers) -> Record:
         name = obj["metadata"]["name"]

@@ -1,5 +1,6 @@
 """kubectl, the real one, against the hub."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -127,3 +128,24 @@ def test_a_watch_prints_rows(
     lines = (tmp_path / "out").read_text().splitlines()
     assert lines[0].split() == ["NAME", "CONNECTED", "AGE"]
     assert [line.split()[0] for line in lines[1:]] == ["w", "w"]
+
+
+def test_an_account_is_given_rights_and_a_token(served: Hub, kubectl: Kubectl, tmp_path: Path) -> None:
+    kubectl("create serviceaccount sa")
+    kubectl("create clusterrole reader --verb=get,list --resource=configmaps,jobs.batch/status")
+    kubectl("create clusterrolebinding reader --clusterrole=reader --serviceaccount=default:sa")
+    kubectl("create role one --verb=get --resource=secrets --resource-name=x")
+    kubectl("create rolebinding one --role=one --serviceaccount=default:sa --user=u --group=g")
+    token = kubectl("create token sa --duration=10m").strip()
+    assert "less than 10 minutes" in kubectl("create token sa --duration=1m", fails=True)
+    found = served.kubeconfig()
+    found["users"][0]["user"]["token"] = token
+    (tmp_path / "sa").write_text(json.dumps(found))
+    mine = {"KUBECONFIG": str(tmp_path / "sa")}
+    assert "system:serviceaccount:default:sa" in kubectl("auth whoami", **mine)
+    assert kubectl("auth can-i list configmaps", **mine) == "yes\n"
+    rights = [line.split() for line in kubectl("auth can-i --list", **mine).splitlines()]
+    assert ["configmaps", "[]", "[]", "[get", "list]"] in rights
+    assert ["secrets", "[]", "[x]", "[get]"] in rights
+    refused = kubectl("get secrets", fails=True, **mine)
+    assert 'cannot list resource "secrets" in API group "" in the namespace "default"' in refused
