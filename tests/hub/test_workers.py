@@ -472,10 +472,10 @@ def test_one_that_answers_again_is_asked_like_the_others(admin: Driver, worker: 
 
     async def story(workers: Workers) -> list[set[str]]:
         await workers.ask(by_secret())
-        slow = [set(workers._slow)]
+        slow = [set(workers._lanes.slow)]
         put_secret(admin, "s", kubeconfig(worker))
         await workers.ask(by_secret())
-        return [*slow, set(workers._slow)]
+        return [*slow, set(workers._lanes.slow)]
 
     assert with_workers(admin, story, timeout=2) == [{"p-w"}, set()]
 
