@@ -18,7 +18,7 @@ from placement_ac.errors import ApiError, Conflict, NotFound, Refused, WorkloadT
 from placement_ac.fields import applied_in, nomination
 from placement_ac.kube import Client, Object
 from placement_ac.model import Meta, Workload, workload
-from placement_ac.names import KUEUE_ADMISSION, WORKLOAD, Kind, Resource
+from placement_ac.names import KUEUE_ADMISSION, SECRET, WORKLOAD, Kind, Resource
 
 log = structlog.get_logger(__name__)
 
@@ -136,11 +136,11 @@ class Actor:
             # Without force while nobody was seen to have made it: then a stranger's object is a conflict.
             after = await self._client.apply(resource, action.body, force=observed is not None)
         except Refused as refused:
-            if observed is None or refused.status != 422:
-                raise
+            if observed is None or refused.status != 422 or "spec" not in action.body:
+                raise _without_data(refused, action) from None
             after = await self._mend(resource, action, observed.spec)
         else:
-            if after.get("spec") != action.body["spec"]:
+            if after.get("spec") != action.body.get("spec"):
                 after = await self._mend(resource, action, after.get("spec") or {})
         self._seen(action.kind, after, False)
 
@@ -155,18 +155,20 @@ class Actor:
         }
         if patch["metadata"]["uid"] is None:
             del patch["metadata"]["uid"]
-        return await self._client.merge(resource, action.name, patch)
+        namespace = action.body["metadata"].get("namespace")
+        return await self._client.merge(resource, action.name, patch, namespace=namespace)
 
     async def _delete(self, action: Delete) -> None:
         resource = self._resources[action.kind]
         try:
-            after = await self._client.delete(resource, action.name, uid=action.uid)
+            after = await self._client.delete(resource, action.name, action.namespace, uid=action.uid)
         except NotFound:
             after = {}
         if after.get("kind") == action.kind.kind:
             self._seen(action.kind, after, False)
         else:
-            self._seen(action.kind, {"metadata": {"name": action.name, "uid": action.uid}}, True)
+            metadata = {"name": action.name, "namespace": action.namespace, "uid": action.uid}
+            self._seen(action.kind, {"metadata": metadata}, True)
 
     async def _set_condition(self, action: SetCondition) -> None:
         body = {
@@ -227,6 +229,18 @@ def _raise_first(results: Iterable[object]) -> None:
     for result in results:
         if isinstance(result, BaseException):
             raise result
+
+
+def _without_data(refused: Refused, action: Apply) -> Refused:
+    """Return a refusal that quotes nothing of a Secret: an admission webhook may."""
+    if action.kind is not SECRET:
+        return refused
+    where = action.body["metadata"].get("namespace")
+    message = (
+        f"Secret {where}/{action.name}: refused with HTTP {refused.status} {refused.reason}: "
+        f"may we patch and create Secrets in namespace {where}, or does an admission webhook say no?"
+    )
+    return Refused(message, status=refused.status, reason=refused.reason, retry_after=refused.retry_after)
 
 
 def merge_patch(current: Mapping[str, Any], wanted: Mapping[str, Any]) -> Object:

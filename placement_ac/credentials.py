@@ -4,15 +4,22 @@ Find the way into a cluster among what others have put on the hub.
 Pure. A way that is there but unusable is told, and the next one is tried.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
+from placement_ac.made import secret_problem, way_made
 from placement_ac.model import Profile, Secret, SecretRef
 from placement_ac.names import WAYS, Way
-from placement_ac.snapshot import Source, Unusable
+from placement_ac.snapshot import Made
+from placement_ac.ways import Source, Unusable
 
 SECRET_NAMES: Final = ("kueue-admin-{}-kubeconfig", "multikueue-{}")
+
+
+ALWAYS: Final = datetime.min.replace(tzinfo=UTC)
+"""Before anything expires."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +34,41 @@ class Found:
     """Returns the Secret of that name in Kueue's namespace."""
     profiles_supported: bool = True
     """Whether the served MultiKueueCluster has `clusterProfileRef` (v1beta2)."""
+    providers: Collection[str] | None = None
+    """The access providers that Kueue supports; None: it is not known which."""
+    now: datetime = ALWAYS
+    made: Made | None = None
+    """What was made, or is being made, for the cluster by this program; None: nothing ever is."""
 
 
 def find(found: Found, ways: Sequence[Way] = WAYS) -> Source | Unusable:
-    """Return the first usable way in the order of `ways`, or why there is none."""
+    """Return the first usable way of `ways`, else the one that was made; or why there is none."""
+    answer, problems = _found(found, ways)
+    if answer is not None:
+        return answer
+    made = way_made(found.made) if found.made else None
+    if isinstance(made, Source):
+        return made
+    if made and found.made and found.made.terms.provision:
+        problems.append(made.why)
+    told = dict.fromkeys(problems)  # two ways may meet the same trouble
+    return Unusable("; ".join(told) if told else _nothing_found(found, ways))
+
+
+def is_found(found: Found, ways: Sequence[Way] = WAYS) -> bool:
+    """Whether others have put usable credentials there."""
+    return _found(found, ways)[0] is not None
+
+
+def _found(found: Found, ways: Sequence[Way]) -> tuple[Source | None, list[str]]:
+    """Return the first usable way that others have made, or what is wrong with those that are there."""
     problems: list[str] = []
     for way in ways:
         answer = _FINDERS[way](found)
         if isinstance(answer, Source):
-            return answer
+            return answer, []
         problems += [answer.why] if answer else []
-    told = dict.fromkeys(problems)  # two ways may meet the same trouble
-    return Unusable("; ".join(told) if told else _nothing_found(found, ways))
+    return None, problems
 
 
 def secret_names(cluster: str) -> tuple[str, ...]:
@@ -63,8 +93,9 @@ def _profile_secret(found: Found) -> Source | Unusable | None:
             problems.append(_unreadable(profile))
         for ref in profile.secrets:
             problem = _what_is_wrong(ref, profile, found)
-            if not problem:
-                return Source("Secret", ref.name)
+            secret = found.secret(ref.name)
+            if secret and not problem:
+                return _source(secret)
             problems.append(problem)
     return Unusable("; ".join(problems)) if problems else None
 
@@ -81,18 +112,25 @@ def _what_is_wrong(ref: SecretRef, profile: Profile, found: Found) -> str:
     secret = found.secret(ref.name)
     if secret is None:
         return f"Secret {ref.namespace}/{ref.name}, {told_by}, does not exist"
-    return f"Secret {ref.namespace}/{ref.name} {secret.problem}" if secret.problem else ""
+    wrong = secret_problem(secret, found.now)
+    return f"Secret {ref.namespace}/{ref.name} {wrong}" if wrong else ""
 
 
 def _named_secret(found: Found) -> Source | Unusable | None:
     problems = []
     for name in secret_names(found.cluster):
         secret = found.secret(name)
-        if secret and not secret.problem:
-            return Source("Secret", name)
-        if secret:
-            problems.append(f"Secret {found.kueue_namespace}/{name} {secret.problem}")
+        if secret is None or (found.made and name == found.made.secret_name):
+            continue
+        wrong = secret_problem(secret, found.now)
+        if not wrong:
+            return _source(secret)
+        problems.append(f"Secret {found.kueue_namespace}/{name} {wrong}")
     return Unusable("; ".join(problems)) if problems else None
+
+
+def _source(secret: Secret) -> Source:
+    return Source("Secret", secret.meta.name, secret.expires, secret.issued)
 
 
 def _access_provider(found: Found) -> Source | Unusable | None:
@@ -101,12 +139,17 @@ def _access_provider(found: Found) -> Source | Unusable | None:
             continue
         if profile.problem:
             return Unusable(_unreadable(profile))
-        if not profile.providers:
+        if not supports(profile, found.providers):
             continue
         if not found.profiles_supported:
             return Unusable("Kueue on this hub is too old for ClusterProfiles (it needs v1beta2)")
         return Source("ClusterProfile", profile.meta.name)
     return None
+
+
+def supports(profile: Profile, providers: Collection[str] | None) -> bool:
+    """Whether a ClusterProfile has an access provider that Kueue supports; one of several is enough."""
+    return any(providers is None or name in providers for name in profile.providers)
 
 
 _FINDERS: Final[Mapping[Way, Callable[[Found], Source | Unusable | None]]] = {

@@ -6,11 +6,11 @@ a second look after our own writes finds nothing left to do.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
-from placement_ac.model import Check, KueueObject, Workload
+from placement_ac.model import Check, KueueObject, Workload, Written
 from placement_ac.names import (
     ADMISSION_CHECK,
     ANNOTATION_DRAINING,
@@ -25,18 +25,8 @@ from placement_ac.names import (
     Kind,
 )
 from placement_ac.selection import removable
-from placement_ac.snapshot import (
-    HubFacts,
-    Plan,
-    Reply,
-    Snapshot,
-    Source,
-    Verdict,
-    WantedCluster,
-    WantedConfig,
-)
-
-Body = dict[str, Any]
+from placement_ac.snapshot import Body, HubFacts, Plan, Reply, Snapshot, Verdict, WantedCluster, WantedConfig
+from placement_ac.ways import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +34,9 @@ class Apply:
     """Server-side apply an object of ours; `observed` is the one that is there, if any."""
 
     kind: Kind
-    body: Body
-    observed: KueueObject | None
+    body: Body = field(repr=False)
+    """It may hold a token."""
+    observed: Written | None
 
     @property
     def name(self) -> str:
@@ -59,6 +50,7 @@ class Delete:
     kind: Kind
     name: str
     uid: str
+    namespace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +145,9 @@ def _clusters(seen: Snapshot, wanted: Plan) -> Iterable[Apply]:
         labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_CLUSTER: cluster.cluster}
         if not seen.hub.shared:
             labels[LABEL_PLACEMENT] = seen.name
-        if not _same(observed, labels, cluster.owners, spec):
-            body = _body(cluster.name, labels, cluster.owners, spec, observed, seen.hub)
-            yield Apply(MULTIKUEUE_CLUSTER, body, observed)
+        if not same(observed, labels, cluster.owners, spec):
+            body = body_of(cluster.name, labels, cluster.owners, observed, seen.hub)
+            yield Apply(MULTIKUEUE_CLUSTER, body | {"spec": spec}, observed)
 
 
 def _config(seen: Snapshot, wanted: WantedConfig | None) -> Iterable[Action]:
@@ -168,8 +160,8 @@ def _config(seen: Snapshot, wanted: WantedConfig | None) -> Iterable[Action]:
     labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_PLACEMENT: seen.name}
     spec = {"clusters": list(wanted.clusters)}
     told = _draining(wanted)
-    if not (_same(observed, labels, wanted.owners, spec) and _tells(observed, told)):
-        body = _body(wanted.name, labels, wanted.owners, spec, observed, seen.hub)
+    if not (same(observed, labels, wanted.owners, spec) and _tells(observed, told)):
+        body = body_of(wanted.name, labels, wanted.owners, observed, seen.hub) | {"spec": spec}
         if told:
             body["metadata"]["annotations"] = {ANNOTATION_DRAINING: told}
         yield Apply(MULTIKUEUE_CONFIG, body, observed)
@@ -213,9 +205,7 @@ def source_spec(source: Source, version: str) -> Body:
     return kubeconfig if version in OLD_SHAPE else {"clusterSource": kubeconfig}
 
 
-def _same(
-    observed: KueueObject | None, labels: Mapping[str, str], owners: Mapping[str, str], spec: Body
-) -> bool:
+def same(observed: Written | None, labels: Mapping[str, str], owners: Mapping[str, str], spec: Body) -> bool:
     """Whether `observed` carries all that is wanted, and nothing that we put there and want no more."""
     if observed is None:
         return False
@@ -228,15 +218,19 @@ def _same(
     )
 
 
-def _body(
+def body_of(
     name: str,
     labels: Mapping[str, str],
     owners: Mapping[str, str],
-    spec: Body,
-    observed: KueueObject | None,
+    observed: Written | None,
     hub: HubFacts,
+    *,
+    namespace: str = "",
 ) -> Body:
+    """Return what is applied of an object's metadata; `owners` are AdmissionChecks."""
     metadata: Body = {"name": name, "labels": dict(labels)}
+    if namespace:
+        metadata["namespace"] = namespace
     if owners:
         metadata["ownerReferences"] = [
             {"apiVersion": hub.check_version, "kind": ADMISSION_CHECK.kind, "name": owner, "uid": uid}
@@ -244,7 +238,7 @@ def _body(
         ]
     if observed:
         metadata["uid"] = observed.meta.uid
-    return {"metadata": metadata, "spec": spec}
+    return {"metadata": metadata}
 
 
 # -- conditions
@@ -297,11 +291,11 @@ def _answers(seen: Snapshot, replies: Iterable[Reply]) -> Iterable[SetAnswer]:
 
 def _entry(reply: Reply, seen: Snapshot) -> Body:
     before = reply.workload.answer(reply.check)
-    same = before is not None and before.state == reply.state
+    unchanged = before is not None and before.state == reply.state
     entry: Body = {
         "name": reply.check,
         "state": reply.state,
-        "lastTransitionTime": _time(before.since if before and before.since and same else seen.now),
+        "lastTransitionTime": _time(before.since if before and before.since and unchanged else seen.now),
         "message": reply.message,
     }
     if reply.requeue_after is not None:

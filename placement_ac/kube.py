@@ -149,7 +149,7 @@ class Client:
     async def _pages(self, resource: Resource, namespace: str | None, limit: int) -> AsyncGenerator[Page]:
         more = ""
         while True:
-            query = {"limit": str(limit)} | ({"continue": more} if more else {})
+            query = {"limit": str(limit)} | resource.selector | ({"continue": more} if more else {})
             answer = await self.request("GET", resource.path(namespace), query=query)
             metadata = answer.get("metadata") or {}
             version = str(metadata.get("resourceVersion", ""))
@@ -171,7 +171,7 @@ class Client:
             "allowWatchBookmarks": "true",
             "resourceVersion": resource_version,
             "timeoutSeconds": str(WATCH_SECONDS),
-        }
+        } | resource.selector
         try:
             async with self._watches.get(self._login.server + resource.path(), params=query) as answer:
                 if answer.status >= 400:

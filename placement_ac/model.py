@@ -6,17 +6,22 @@ finding); it never raises, so that one bad object cannot stop the others.
 """
 
 import base64
+import hashlib
 import json
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from placement_ac.access import ForKueueOnly, of_kubeconfig
 from placement_ac.names import (
+    ANNOTATION_ADOPT,
     ANNOTATION_DRAINING,
+    AUTHORITY_KEY,
     CONDITION_ACTIVE,
     CONSUMER,
+    DONE,
     FIELD_MANAGER,
     KUBECONFIG_KEY,
     LABEL_CLUSTER,
@@ -33,11 +38,15 @@ from placement_ac.names import (
     SENT_AGAIN,
     SENT_BACK,
     TAINT_UNREACHABLE,
+    TOKEN_KEY,
     Kind,
 )
+from placement_ac.ways import Unusable
 from placement_ac.wire import (
     CheckSpec,
+    ClientConfig,
     Condition,
+    Conditions,
     Decided,
     DecisionStatus,
     Group,
@@ -166,14 +175,6 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True)
-class Secret:
-    """A Secret, without what is in it: `problem` says why Kueue could not use it ("": it could)."""
-
-    meta: Meta
-    problem: str
-
-
-@dataclass(frozen=True, slots=True)
 class Scores:
     """An AddOnPlacementScore: scores in [-100, 100] of the cluster whose namespace it is in."""
 
@@ -227,10 +228,14 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class ManagedCluster:
-    """A ManagedCluster of OCM's: whether OCM has lost sight of it."""
+    """A ManagedCluster of OCM's: whether OCM has lost sight of it, and where its API server is."""
 
     meta: Meta
     unreachable: bool
+    server: str = ""
+    """The URL in its first client config; "": it has none."""
+    authority: str = ""
+    """The CA of that URL: PEM in base64; "": it says none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,21 +253,32 @@ class Owned:
 
 
 @dataclass(frozen=True, slots=True)
-class KueueObject:
-    """A MultiKueueConfig or MultiKueueCluster, ours or not, with its `spec` as it is."""
+class Written:
+    """An object of a kind that we write, ours or not, with its `spec` as it is."""
 
     meta: Meta
     owners: Mapping[str, str]
     """The AdmissionChecks that own it: uid → name."""
     spec: Raw
     owned: Owned
-    active: bool | None = None
-    """What Kueue says of a MultiKueueCluster: whether it is connected; None: nothing yet."""
 
     @property
     def ours(self) -> bool:
         """Whether we made it or took it over: by its label or, if that was taken off, its managed fields."""
         return self.meta.labels.get(LABEL_MANAGED_BY) == MANAGED_BY or self.owned.applied
+
+    @property
+    def handed_over(self) -> bool:
+        """Whether its owner has handed it over to us."""
+        return self.meta.annotations.get(ANNOTATION_ADOPT) == "true"
+
+
+@dataclass(frozen=True, slots=True)
+class KueueObject(Written):
+    """A MultiKueueConfig or MultiKueueCluster."""
+
+    active: bool | None = None
+    """What Kueue says of a MultiKueueCluster: whether it is connected; None: nothing yet."""
 
     @property
     def placement(self) -> str:
@@ -284,6 +300,50 @@ class KueueObject:
         """The names in a MultiKueueConfig's `spec.clusters`."""
         clusters = self.spec.get("clusters")
         return tuple(str(name) for name in clusters) if isinstance(clusters, list) else ()
+
+    @property
+    def source(self) -> tuple[str, str]:
+        """What a MultiKueueCluster's spec points at, in any version: kind and name; ("", ""): nothing."""
+        source = _mapping(self.spec.get("clusterSource")) or self.spec
+        profile, kubeconfig = _mapping(source.get("clusterProfileRef")), _mapping(source.get("kubeConfig"))
+        if kubeconfig.get("location"):
+            return str(kubeconfig.get("locationType", "Secret")), str(kubeconfig["location"])
+        return ("ClusterProfile", str(profile["name"])) if profile.get("name") else ("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Grant(Written):
+    """A ManagedServiceAccount or ClusterPermission in a managed cluster's namespace."""
+
+    done: bool = False
+    """Whether OCM says that it is in force: the token reported, the rights granted."""
+    problem: str = ""
+    """What OCM has against it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Secret(Written):
+    """A Secret, without what is in it: `problem` says why Kueue could not use it ("": it could)."""
+
+    problem: str = ""
+    digest: str = ""
+    """SHA-256 of its kubeconfig, by which it is compared."""
+    expires: datetime | None = None
+    """When its token or client certificate ends; None: never, as far as one can tell."""
+    issued: datetime | None = None
+    what: str = ""
+    """What it is that ends then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """The Secret in which OCM reports the token of a ManagedServiceAccount. Its repr tells no secret."""
+
+    meta: Meta
+    token: str = field(default="", repr=False)
+    authority: bytes = field(default=b"", repr=False)
+    """PEM: the CA of the worker's API server, as it looks from within."""
+    problem: str = ""
 
 
 def meta_of(raw: Raw) -> Meta:
@@ -387,20 +447,43 @@ def _named_by_ocm(meta: Meta) -> str:
 
 
 def secret(raw: Raw) -> Secret:
-    return Secret(meta_of(raw), _kubeconfig_problem(raw.get("data")))
+    text = _kubeconfig(raw.get("data"))
+    found = of_kubeconfig(text) if isinstance(text, bytes) else Unusable(text)
+    digest = digest_of(text) if isinstance(text, bytes) else ""
+    bare = Secret(meta_of(raw), _owners(raw), {}, _owned(raw), digest=digest)
+    if isinstance(found, ForKueueOnly):
+        found = found.access
+    if isinstance(found, Unusable):
+        return replace(bare, problem=found.why)
+    return replace(bare, expires=found.expires, issued=found.issued, what=found.expires_what)
 
 
-def _kubeconfig_problem(data: object) -> str:
+def _kubeconfig(data: object) -> bytes | str:
+    """Return what stands under the key that Kueue reads, or what is wrong with it."""
     encoded = _mapping(data).get(KUBECONFIG_KEY)
     if encoded is None:
         return f"has no key {KUBECONFIG_KEY!r}"
     if not encoded:
         return f"has an empty key {KUBECONFIG_KEY!r}"
     try:
-        base64.b64decode(encoded, validate=True).decode()
+        return base64.b64decode(encoded, validate=True)
     except (ValueError, TypeError):
-        return f"has a key {KUBECONFIG_KEY!r} that is not UTF-8 text"
-    return ""
+        return f"has a key {KUBECONFIG_KEY!r} that is not base64"
+
+
+def digest_of(kubeconfig: bytes) -> str:
+    return hashlib.sha256(kubeconfig).hexdigest()
+
+
+def token(raw: Raw) -> Token:
+    meta, data = meta_of(raw), _mapping(raw.get("data"))
+    try:
+        found = base64.b64decode(data.get(TOKEN_KEY) or "", validate=True).decode("ascii")
+        authority = base64.b64decode(data.get(AUTHORITY_KEY) or "", validate=True)
+    except (ValueError, TypeError):
+        return Token(meta, problem="is not base64 of a token and a certificate")
+    missing = [key for key, value in ((TOKEN_KEY, found), (AUTHORITY_KEY, authority)) if not value]
+    return Token(meta, found, authority, f"has no {missing[0]}" if missing else "")
 
 
 def scores(raw: Raw) -> Scores:
@@ -410,14 +493,28 @@ def scores(raw: Raw) -> Scores:
 
 
 def kueue_object(raw: Raw) -> KueueObject:
-    owners = (raw.get("metadata") or {}).get("ownerReferences") or ()
+    active = _active(raw)
     return KueueObject(
         meta=meta_of(raw),
-        owners={o["uid"]: o["name"] for o in owners if o.get("kind") == "AdmissionCheck"},
+        owners=_owners(raw),
         spec=_mapping(raw.get("spec")),
         owned=_owned(raw),
-        active=active.status == "True" if (active := _active(raw)) else None,
+        active=active.status == "True" if active else None,
     )
+
+
+def _owners(raw: Raw) -> dict[str, str]:
+    owners = (raw.get("metadata") or {}).get("ownerReferences") or ()
+    return {o["uid"]: o["name"] for o in owners if o.get("kind") == "AdmissionCheck"}
+
+
+def grant(raw: Raw) -> Grant:
+    status, problem = read(Conditions, raw, "status")
+    conditions = status.conditions if status else ()
+    told = [f"{c.reason}: {c.message}".rstrip(": ") for c in conditions if c.status == "False"]
+    done = any(c.type in DONE and c.status == "True" for c in conditions)
+    spec, owned = _mapping(raw.get("spec")), _owned(raw)
+    return Grant(meta_of(raw), _owners(raw), spec, owned, done, "; ".join(told) or problem)
 
 
 def workload(raw: Raw) -> Workload:
@@ -457,8 +554,14 @@ def _readable(raw: Raw) -> WorkloadStatus:
 def managed_cluster(raw: Raw) -> ManagedCluster:
     spec, _ = read(ManagedClusterSpec, raw, "spec")
     taints = spec.taints if spec else ()
-    meta = replace(meta_of(raw), labels=_NOTHING, annotations=_NOTHING)
-    return ManagedCluster(meta, any(taint.key == TAINT_UNREACHABLE for taint in taints))
+    configs = spec.managed_cluster_client_configs if spec else ()
+    first = configs[0] if configs else ClientConfig()
+    return ManagedCluster(
+        meta=replace(meta_of(raw), labels=_NOTHING, annotations=_NOTHING),
+        unreachable=any(taint.key == TAINT_UNREACHABLE for taint in taints),
+        server=first.url,
+        authority=first.ca_bundle or "",
+    )
 
 
 def _owned(raw: Raw) -> Owned:

@@ -4,12 +4,14 @@ Groups, kinds, labels, reasons, limits and derived names: constants with their s
 No function here does more than put names together.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 KUEUE: Final = "kueue.x-k8s.io"
 OCM_CLUSTER: Final = "cluster.open-cluster-management.io"
 INVENTORY: Final = "multicluster.x-k8s.io"
+OCM_AUTHENTICATION: Final = "authentication.open-cluster-management.io"
+OCM_RBAC: Final = "rbac.open-cluster-management.io"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,8 @@ class Kind:
     plural: str
     namespaced: bool
     versions: tuple[str, ...]
+    only: str = ""
+    """If not "": of these objects only those of that name are meant, in whichever namespace."""
 
     def at(self, version: str) -> "Resource":
         return Resource(self, version)
@@ -47,6 +51,14 @@ class Resource:
         what = f"/{name}" if name else ""
         return f"{root}{where}/{self.of.plural}{what}{'/' + subresource if subresource else ''}"
 
+    @property
+    def selector(self) -> dict[str, str]:
+        """The query of a LIST or WATCH that is about the objects which are meant, and no others.
+
+        Kubernetes lets who has a right by `resourceNames` list and watch with just this field selector.
+        """
+        return {"fieldSelector": f"metadata.name={self.of.only}"} if self.of.only else {}
+
 
 KUEUE_VERSIONS: Final = ("v1beta2", "v1beta1", "v1alpha1")
 ADMISSION_CHECK: Final = Kind(KUEUE, "AdmissionCheck", "admissionchecks", False, KUEUE_VERSIONS)
@@ -60,6 +72,16 @@ SECRET: Final = Kind("", "Secret", "secrets", True, ("v1",))
 WORKLOAD: Final = Kind(KUEUE, "Workload", "workloads", True, ("v1beta2", "v1beta1"))
 EVENT: Final = Kind("", "Event", "events", True, ("v1",))
 MANAGED_CLUSTER: Final = Kind(OCM_CLUSTER, "ManagedCluster", "managedclusters", False, ("v1",))
+ACCOUNT: Final = Kind(
+    OCM_AUTHENTICATION, "ManagedServiceAccount", "managedserviceaccounts", True, ("v1beta1", "v1alpha1")
+)
+PERMISSION: Final = Kind(OCM_RBAC, "ClusterPermission", "clusterpermissions", True, ("v1alpha1",))
+
+
+def token_kind(account: str) -> Kind:
+    """Return the Secrets in which OCM reports the token of a ManagedServiceAccount of that name."""
+    return replace(SECRET, only=account)
+
 
 REQUIRED_KINDS: Final = (
     ADMISSION_CHECK,
@@ -184,6 +206,19 @@ SENT_AGAIN: Final = "cluster {} was left, but Kueue sends it nowhere"
 PENDING: Final = "Pending"
 READY: Final = "Ready"
 RETRY: Final = "Retry"
+
+ADDON_ACCOUNT: Final = "multikueue"
+"""How the Go kueue-addon calls its ManagedServiceAccount and ClusterPermission of each cluster."""
+TOKEN_KEY: Final = "token"  # noqa: S105  # a key, nothing secret
+AUTHORITY_KEY: Final = "ca.crt"
+"""The keys of the Secret in which OCM reports a token."""
+DONE: Final = ("TokenReported", "AppliedRBACManifestWork")
+"""OCM: the conditions by which a ManagedServiceAccount and a ClusterPermission are in force."""
+LABEL_SYNC: Final = "authentication.open-cluster-management.io/sync-to-clusterprofile"
+"""OCM: "true" on a ManagedServiceAccount has its token copied to where the cluster's ClusterProfiles are."""
+
+Provision = Literal["none", "managed-serviceaccount"]
+Form = Literal["kubeconfig", "cluster-profile"]
 
 Way = Literal["profile-secret", "secret", "access-provider"]
 """A way to find credentials for a cluster, as the setting `credentials` names it."""

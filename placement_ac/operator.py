@@ -8,7 +8,9 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final, TypeVar
 
 import structlog
@@ -20,30 +22,32 @@ from placement_ac.feed import Feed
 from placement_ac.kube import Client, Object
 from placement_ac.login import Login
 from placement_ac.names import (
+    ACCOUNT,
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
     CLUSTERS_MAX,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     OPTIONAL_KINDS,
+    PERMISSION,
     PLACEMENT,
     PLACEMENT_DECISION,
     REQUIRED_KINDS,
     SECRET,
-    WATCHED_KINDS,
     WORKLOAD,
     Kind,
     Resource,
 )
 from placement_ac.providers import Providers
 from placement_ac.reconcile import Reconciler
-from placement_ac.settings import Settings
-from placement_ac.snapshot import HubFacts, Key, Policy
+from placement_ac.rights import external, rules
+from placement_ac.settings import BadSettings, Settings
+from placement_ac.snapshot import HubFacts, Key, Policy, Terms
 from placement_ac.sync import Sync
 from placement_ac.watch import Watch
 from placement_ac.workers import Workers
 from placement_ac.workqueue import Workqueue
-from placement_ac.world import World
+from placement_ac.world import World, kinds_for
 
 log = structlog.get_logger(__name__)
 
@@ -80,6 +84,8 @@ class Operator:
         access = settings.access_providers
         self._providers = Providers.load(access) if access else None
         self._login = login or Login(settings.kubeconfig, settings.context)
+        self._terms = terms_of(settings)
+        self._kinds = kinds_for(self._terms)
         self._missed_since: dict[Kind, float | None] = {}
         """Kinds that this hub has served: since when it does not (None: it does)."""
 
@@ -107,7 +113,7 @@ class Operator:
         while not stop.is_set():
             finding: object
             try:
-                resources = await _unless(stop, client.discover(WATCHED_KINDS))
+                resources = await _unless(stop, client.discover(self._kinds))
                 if resources is None:
                     break
                 missing = [
@@ -130,7 +136,7 @@ class Operator:
         """Yield the kinds that were served a moment ago: clusters may depend on them, and hubs hiccup."""
         now = time.monotonic()
         self._missed_since |= dict.fromkeys(resources, None)
-        for kind in OPTIONAL_KINDS:
+        for kind in (*OPTIONAL_KINDS, ACCOUNT, PERMISSION):
             if kind in self._missed_since and kind not in resources:
                 since = self._missed_since[kind] = self._missed_since[kind] or now
                 if now - since < PATIENCE_SECONDS:
@@ -141,7 +147,9 @@ class Operator:
     async def _session(self, client: Client, resources: Resources, stop: asyncio.Event) -> None:
         facts = await _unless(stop, self._facts(client, resources))
         if facts is not None:
-            session = Session(self._settings, self._login, client, resources, facts, self._providers)
+            session = Session(
+                self._settings, self._login, client, resources, facts, self._providers, self._terms
+            )
             await session.run(stop, self._on_started)
 
     async def _facts(self, client: Client, resources: Resources) -> HubFacts:
@@ -173,6 +181,7 @@ class Session:
         resources: Resources,
         facts: HubFacts,
         providers: Providers | None,
+        terms: Terms,
     ) -> None:
         self._client = client
         self._resources = resources
@@ -181,7 +190,12 @@ class Session:
             kueue_namespace=settings.kueue_namespace,
             ways=settings.credentials,
             policy=policy_of(settings),
+            terms=replace(terms, served={ACCOUNT, PERMISSION} <= resources.keys()),
+            providers=providers.supported if providers else None,
         )
+        kinds = kinds_for(terms)
+        fed = [kind for kind in kinds if kind is WORKLOAD or kind.only]
+        self._kinds = kinds
         self._queue: Workqueue[Key] = Workqueue(self._work)
         self._workers = Workers(
             client,
@@ -206,18 +220,21 @@ class Session:
             SECRET: settings.kueue_namespace,
         }
         self._sync = Sync(
-            client, resources, self._world, namespaces=namespaces, touched=self._touched, fed={WORKLOAD}
-        )
-        self._feed = Feed(
             client,
-            resources[WORKLOAD],
+            resources,
             self._world,
+            namespaces=namespaces,
             touched=self._touched,
-            settled=self._sync.settled,
+            fed=fed,
+            kinds=kinds,
         )
+        self._feeds = [
+            Feed(client, resources[kind], self._world, touched=self._touched, settled=self._sync.settled)
+            for kind in fed
+        ]
         self._watch = Watch(
             login,
-            {kind: resource for kind, resource in resources.items() if kind is not WORKLOAD},
+            {kind: resource for kind, resource in resources.items() if kind not in fed},
             self._world,
             namespaces=namespaces,
             touched=self._touched,
@@ -232,7 +249,7 @@ class Session:
             asyncio.create_task(_guard(work, ended))
             for work in (
                 *self._sync.parts(),
-                *self._feed.parts(),
+                *(part for feed in self._feeds for part in feed.parts()),
                 self._rediscover(ended),
                 _after(stop, ended.set),
                 _after(started, on_started),
@@ -262,7 +279,7 @@ class Session:
         while not ended.is_set():
             await asyncio.sleep(REDISCOVERY_SECONDS)
             with contextlib.suppress(ApiError):  # the watch deals with outages
-                if await self._client.discover(WATCHED_KINDS) != self._resources:
+                if await self._client.discover(self._kinds) != self._resources:
                     log.info("the hub serves other kinds or versions than before; beginning anew")
                     ended.set()
 
@@ -316,6 +333,28 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
+def terms_of(settings: Settings) -> Terms:
+    """Return what the settings say of the credentials that are made. Raises BadSettings."""
+    frameworks = tuple(map(external, settings.external_frameworks))
+    known = tuple(one for one in frameworks if not isinstance(one, str))
+    return Terms(
+        provision=settings.credentials_provision != "none",
+        account=settings.credentials_account,
+        form=settings.credentials_form,
+        validity=settings.credentials_validity,
+        rules=tuple(rule.as_dict() for rule in rules(settings.frameworks, known)),
+        proxy=settings.cluster_proxy,
+        proxy_authority=_authority(settings.cluster_proxy_ca),
+    )
+
+
+def _authority(path: Path | None) -> bytes:
+    try:
+        return path.read_bytes() if path else b""
+    except OSError as error:
+        raise BadSettings(f"cluster-proxy-ca: {path} cannot be read: {error.strerror}") from None
+
+
 def policy_of(settings: Settings) -> Policy:
     """Return what the settings say of how clusters leave, stand and are told of."""
     return Policy(
@@ -332,4 +371,5 @@ def policy_of(settings: Settings) -> Policy:
         dispatcher=settings.dispatcher,
         step_size=settings.step_size,
         round_timeout=settings.round_timeout,
+        warning=settings.credentials_warning,
     )

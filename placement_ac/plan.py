@@ -12,6 +12,7 @@ from collections.abc import Container
 from dataclasses import replace
 from typing import Final
 
+from placement_ac.ageing import age
 from placement_ac.answers import Outlook, next_retry, replies, stuck, stuck_for
 from placement_ac.course import Course, chart
 from placement_ac.dispatch import Dispatched, dispatch
@@ -27,8 +28,9 @@ from placement_ac.names import (
 from placement_ac.removal import Removal
 from placement_ac.seats import order
 from placement_ac.selection import cluster_of, listed_now, removable, soonest
-from placement_ac.snapshot import Mark, Plan, Reply, Snapshot, Source, WantedCluster, WantedConfig
+from placement_ac.snapshot import Mark, Plan, Reply, Snapshot, WantedCluster, WantedConfig
 from placement_ac.verdict import claimed_elsewhere, judge, taken
+from placement_ac.ways import Source
 from placement_ac.words import some
 
 UNDER_WAY: Final = ("going", "left")
@@ -55,9 +57,19 @@ def _planned(seen: Snapshot) -> Plan:
         # What is under way goes on when the reason has gone.
         answer = replace(answer, marks=answer.marks | {mark for mark in seen.ages if mark.what in UNDER_WAY})
         return _answered(seen, _held(seen, answer), Outlook(verdict, ""))
-    answer = _listed(seen, course, _with_removal(answer, course.removal))
+    answer = _aged(seen, _listed(seen, course, _with_removal(answer, course.removal)))
     answer = _answered(seen, answer, Outlook(verdict, _ready(course), course.removal))
     return _dispatched(answer, dispatch(seen, course))
+
+
+def _aged(seen: Snapshot, answer: Plan) -> Plan:
+    """Add the warnings of credentials that expire soon."""
+    ageing = age(seen, answer.clusters)
+    return replace(
+        answer,
+        notices=(*answer.notices, *ageing.notices),
+        recheck_after=soonest((answer.recheck_after, ageing.recheck_after)),
+    )
 
 
 def _recheck_after(seen: Snapshot, course: Course) -> float | None:

@@ -21,7 +21,7 @@ from pydantic import AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field, 
 from pydantic.alias_generators import to_camel
 
 from placement_ac.settings import BadSettings
-from placement_ac.snapshot import Unusable
+from placement_ac.ways import Unusable
 from placement_ac.wire import Many, Wire
 
 _CONFIG: Final = "client.authentication.k8s.io/exec"
@@ -99,6 +99,11 @@ class Providers(_Shape):
             details = error.errors(include_url=False, include_input=False, include_context=False)
             told = "; ".join(f"{'.'.join(map(str, d['loc'])) or 'the file'}: {d['msg']}" for d in details)
             raise BadSettings(f"{path}: {told}") from None
+
+    @property
+    def supported(self) -> frozenset[str]:
+        """The names of the providers."""
+        return frozenset(provider.name for provider in self.providers)
 
     def choose(self, offers: Offers) -> tuple[Provider, Offer] | None:
         """Return the first provider of the file that the profile offers, as Kueue does."""

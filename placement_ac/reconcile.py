@@ -6,7 +6,7 @@ remembered with its age, and what it wants to know of a cluster is asked beside 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -19,6 +19,7 @@ from placement_ac.events import Events
 from placement_ac.model import KueueObject
 from placement_ac.names import APPLY_FAILED
 from placement_ac.plan import plan
+from placement_ac.provision import provide
 from placement_ac.snapshot import Asked, Key, Mark, Plan, Snapshot
 from placement_ac.verdict import refuse
 from placement_ac.workqueue import Retry
@@ -81,6 +82,34 @@ class Reconciler:
         """Bring one key in order. Raises Retry when it has to be tried again."""
         if not self._world.complete:
             return
+        if key.kind == "cluster":
+            await self._provide(key)
+        else:
+            await self._decide(key)
+
+    async def _provide(self, key: Key) -> None:
+        """Make, renew or take away the credentials of a cluster."""
+        memory, now = self._memory.get(key, Memory()), self._ticks()
+        wanted = provide(self._world.provision(key.name, self._clock(), memory.ages(now)))
+        self._keep(key, wanted.marks, ())
+        try:
+            await self._actor.act(wanted.phases)
+        except Refused as refused:
+            log.warning("the API server refused a write", cluster=key.name, error=refused.message)
+            self._tell_all(self._world.told_trouble(key.name, refused.message))
+            raise Retry(refused.retry_after) from None
+        except ApiError as error:
+            _log(key, error)
+            raise Retry(error.retry_after) from None
+        self._tell_all(self._world.told_trouble(key.name, ""))
+        if wanted.recheck_after is not None:
+            self._later(key, wanted.recheck_after)
+
+    def _tell_all(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            self._later(key, 0.0)
+
+    async def _decide(self, key: Key) -> None:
         seen = self._snapshot(key)
         wanted = plan(seen)
         self._remember(key, seen, wanted)
@@ -113,8 +142,11 @@ class Reconciler:
         return self._world.snapshot(key, self._clock(), memory.ages(now), memory.heard(now))
 
     def _remember(self, key: Key, seen: Snapshot, wanted: Plan) -> None:
+        self._keep(key, wanted.marks, seen.config.listed if seen.config else ())
+
+    def _keep(self, key: Key, marks: Collection[Mark], listed: Collection[str]) -> None:
         memory = self._memory.setdefault(key, Memory())
-        memory.keep(wanted.marks, seen.config.listed if seen.config else (), self._ticks())
+        memory.keep(marks, listed, self._ticks())
         if not memory.since and not memory.asked:
             del self._memory[key]
 

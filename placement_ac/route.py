@@ -12,20 +12,25 @@ from placement_ac.credentials import clusters_of_secret
 from placement_ac.model import (
     Check,
     Decision,
+    Grant,
     KueueObject,
     ManagedCluster,
     Placement,
     Profile,
     Scores,
     Secret,
+    Token,
     Workload,
 )
 from placement_ac.names import (
+    ACCOUNT,
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
+    LABEL_CLUSTER,
     MANAGED_CLUSTER,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
+    PERMISSION,
     PLACEMENT,
     PLACEMENT_DECISION,
     PLACEMENT_SCORE,
@@ -35,7 +40,19 @@ from placement_ac.names import (
 )
 from placement_ac.snapshot import Key
 
-Thing = Check | Placement | Decision | Profile | Secret | Scores | KueueObject | Workload | ManagedCluster
+Thing = (
+    Check
+    | Placement
+    | Decision
+    | Profile
+    | Secret
+    | Scores
+    | KueueObject
+    | Workload
+    | ManagedCluster
+    | Grant
+    | Token
+)
 
 
 class Lookup(Protocol):
@@ -59,10 +76,16 @@ class Lookup(Protocol):
     def placements_of_shared(self) -> Iterable[str]:
         """Placements to ask about a MultiKueueCluster that serves all of them."""
 
+    def clusters_selected(self, placement: str) -> Iterable[str]:
+        """Clusters that the Placement's decisions hold."""
+
+    def clusters_to_provide(self, cluster: str) -> Iterable[str]:
+        """The cluster, if credentials are made at all; else nothing."""
+
 
 def route(kind: Kind, things: Iterable[Thing | None], lookup: Lookup) -> set[Key]:
     """Return the keys that any of `things` (one object, before and after) touches."""
-    rule = _ROUTES[kind]
+    rule: Callable[[Any, Lookup], Iterator[Key]] = _of_token if kind.only else _ROUTES[kind]
     return {key for thing in things if thing is not None for key in rule(thing, lookup)}
 
 
@@ -82,9 +105,15 @@ def _of_ours(check: Check) -> Key:
     return _placement(check.placement) if check.placement else Key("check", check.meta.name)
 
 
+def _credentials(cluster: str, lookup: Lookup) -> Iterator[Key]:
+    return (Key("cluster", name) for name in lookup.clusters_to_provide(cluster))
+
+
 def _of_check(check: Check, lookup: Lookup) -> Iterator[Key]:
     if check.ours:
         yield _of_ours(check)
+        for cluster in lookup.clusters_selected(check.placement):
+            yield from _credentials(cluster, lookup)
         yield from map(_placement, lookup.placements_owned_by(check.meta.uid))
     if check.config:
         yield _placement(check.config)
@@ -99,10 +128,12 @@ def _of_decision(decision: Decision, lookup: Lookup) -> Iterator[Key]:
         yield _placement(decision.placement)
     for entry in decision.decided or ():
         yield from map(_placement, lookup.placements_sharing(entry.cluster_name))
+        yield from _credentials(entry.cluster_name, lookup)
 
 
 def _of_cluster(cluster: str, lookup: Lookup) -> Iterator[Key]:
-    return map(_placement, lookup.placements_of_cluster(cluster))
+    yield from map(_placement, lookup.placements_of_cluster(cluster))
+    yield from _credentials(cluster, lookup)
 
 
 def _of_profile(profile: Profile, lookup: Lookup) -> Iterator[Key]:
@@ -110,8 +141,18 @@ def _of_profile(profile: Profile, lookup: Lookup) -> Iterator[Key]:
 
 
 def _of_secret(secret: Secret, lookup: Lookup) -> Iterator[Key]:
-    for cluster in (*clusters_of_secret(secret.meta.name), *lookup.clusters_of_secret_ref(secret.meta.name)):
+    name, mine = secret.meta.name, secret.meta.labels.get(LABEL_CLUSTER, "")
+    ours = (mine,) if mine and secret.ours else ()
+    for cluster in {*clusters_of_secret(name), *lookup.clusters_of_secret_ref(name), *ours}:
         yield from _of_cluster(cluster, lookup)
+
+
+def _of_grant(grant: Grant, lookup: Lookup) -> Iterator[Key]:
+    return _of_cluster(grant.meta.namespace, lookup)
+
+
+def _of_token(token: Token, lookup: Lookup) -> Iterator[Key]:
+    return _of_cluster(token.meta.namespace, lookup)
 
 
 def _of_scores(scores: Scores, lookup: Lookup) -> Iterator[Key]:
@@ -134,6 +175,7 @@ def _of_multikueue_cluster(obj: KueueObject, lookup: Lookup) -> Iterator[Key]:
         yield from map(_placement, lookup.placements_of_shared())
     yield from (_placement(placement) for placement, _ in splits(obj.meta.name))
     yield from _of_cluster(obj.meta.name, lookup)
+    yield from _credentials(obj.cluster, lookup)
 
 
 def _of_workload(workload: Workload, lookup: Lookup) -> Iterator[Key]:
@@ -159,4 +201,6 @@ _ROUTES: Final[Mapping[Kind, Callable[[Any, Lookup], Iterator[Key]]]] = {
     MULTIKUEUE_CLUSTER: _of_multikueue_cluster,
     WORKLOAD: _of_workload,
     MANAGED_CLUSTER: _of_managed_cluster,
+    ACCOUNT: _of_grant,
+    PERMISSION: _of_grant,
 }

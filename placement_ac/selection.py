@@ -21,7 +21,8 @@ from placement_ac.names import (
     SETTLE_SECONDS,
 )
 from placement_ac.rank import Ranked, rank
-from placement_ac.snapshot import Mark, Snapshot, Source, Unusable
+from placement_ac.snapshot import Mark, Snapshot
+from placement_ac.ways import Source, Unusable
 
 _DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 

@@ -14,7 +14,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_core import PydanticCustomError
 
 from placement_ac.errors import PlacementAcError
-from placement_ac.names import DRAIN, PER_PLACEMENT, SHARED, WAYS, Removal, Way
+from placement_ac.names import DRAIN, PER_PLACEMENT, SHARED, WAYS, Form, Provision, Removal, Way
+from placement_ac.rights import DEFAULT_FRAMEWORKS, FRAMEWORKS, external
 
 PREFIX: Final = "PLACEMENT_AC_"
 _OF_A_SERVICE: Final = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT|PORT_\d+_.*)")
@@ -53,7 +54,9 @@ def _as_written(value: object) -> object:
 
 
 def _split(value: object) -> object:
-    return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    return tuple(part.strip() for part in value.split(",")) if value else ()
 
 
 _IS_DURATION: Final = BeforeValidator(_seconds)
@@ -124,10 +127,61 @@ class Settings(BaseModel):
         None,
         description="The access providers of ClusterProfiles, as in Kueue's configuration (JSON or YAML).",
     )
+    credentials_provision: Provision = Field(
+        "none",
+        description="Make credentials for selected clusters that have none: through OCM, or not at all.",
+    )
+    credentials_account: str = Field(
+        "placement-ac",
+        pattern=_NAMESPACE,
+        description="The name of the ManagedServiceAccounts and ClusterPermissions that are made.",
+    )
+    credentials_form: Form = Field(
+        "kubeconfig",
+        description="What becomes of a token: a kubeconfig Secret of ours, or OCM's ClusterProfile gets it.",
+    )
+    credentials_validity: Seconds = Field(
+        86400.0, ge=600, description="How long a token is good for; OCM renews it when a fifth is left."
+    )
+    credentials_warning: Seconds = Field(
+        604800.0, description="How long before credentials expire an event warns, or when a tenth is left."
+    )
+    cluster_proxy: str = Field(
+        "",
+        pattern=r"^(https://[^/?#@\s]+(/[^?#\s]*)?)?$",
+        description="The URL of OCM's cluster-proxy: kubeconfigs lead there, not to the workers themselves.",
+    )
+    cluster_proxy_ca: Path | None = Field(
+        None, description="The CA of the proxy's certificate (PEM). Without it: the one of each worker."
+    )
+    frameworks: Annotated[tuple[str, ...], BeforeValidator(_split)] = Field(
+        DEFAULT_FRAMEWORKS,
+        min_length=1,
+        description="The job kinds that Kueue's integrations.frameworks has, comma-separated.",
+    )
+    external_frameworks: Annotated[tuple[str, ...], BeforeValidator(_split)] = Field(
+        (), description="Kueue's multiKueue.externalFrameworks, as Kind.version.group, comma-separated."
+    )
     log_format: Literal["text", "json"] = Field("text", description="Log lines for people or programs.")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="The least that is told."
     )
+
+    @field_validator("frameworks")
+    @classmethod
+    def _known(cls, frameworks: tuple[str, ...]) -> tuple[str, ...]:
+        for name in frameworks:
+            if name not in FRAMEWORKS:
+                raise ValueError(f"MultiKueue has no job kind {name!r}; known are {', '.join(FRAMEWORKS)}")
+        return frameworks
+
+    @field_validator("external_frameworks")
+    @classmethod
+    def _named(cls, frameworks: tuple[str, ...]) -> tuple[str, ...]:
+        for name in frameworks:
+            if isinstance(problem := external(name), str):
+                raise ValueError(problem)  # noqa: TRY004  # pydantic wants this one
+        return frameworks
 
     @field_validator("credentials")
     @classmethod

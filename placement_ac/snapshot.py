@@ -7,38 +7,34 @@ No logic beyond reading what is there; no I/O, no clock.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from placement_ac.model import Check, Decision, KueueObject, Placement, Workload
-from placement_ac.names import CLUSTERS_MAX, DRAIN, PER_PLACEMENT, SHARED, Removal
+from placement_ac.model import (
+    Check,
+    Decision,
+    Grant,
+    KueueObject,
+    ManagedCluster,
+    Placement,
+    Profile,
+    Secret,
+    Token,
+    Workload,
+)
+from placement_ac.names import CLUSTERS_MAX, DRAIN, PER_PLACEMENT, SHARED, Form, Removal
 from placement_ac.rank import ScoreTable
+from placement_ac.ways import Credentials, Source
+
+Body = dict[str, Any]
+"""An object, or a part of one, as it goes over the wire."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What is reconciled as one: everything of one Placement, or one check without a usable Placement."""
+    """What is reconciled as one: a Placement, a check without a usable one, or a cluster's credentials."""
 
-    kind: Literal["placement", "check"]
+    kind: Literal["placement", "check", "cluster"]
     name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """How Kueue gets into a cluster: a Secret in its namespace, or a ClusterProfile there."""
-
-    kind: Literal["Secret", "ClusterProfile"]
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Unusable:
-    """Why a cluster cannot be used, for a person to act on."""
-
-    why: str
-
-
-Credentials = Mapping[str, Source | Unusable]
-"""Managed cluster → the way in, or why there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +85,8 @@ class Policy:
     dispatcher: bool = False
     step_size: int = 3
     round_timeout: float = 300.0
+    warning: float = 604800.0
+    """How long before credentials expire it is told."""
 
 
 class Mark(NamedTuple):
@@ -96,6 +94,7 @@ class Mark(NamedTuple):
 
     what: Literal[
         "pending",  # a listed cluster that would go, without OCM having settled it
+        "missing",  # credentials that others had put there, and that are to be made now
         "loss",  # too many clusters at once would go
         "generation",  # of the Placement, as uid/generation
         "edited",  # the Placement was changed
@@ -135,6 +134,69 @@ class Pair:
 
     placement: str
     cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What an admin has chosen of the credentials that are made."""
+
+    provision: bool = False
+    """Whether any are made at all."""
+    account: str = "placement-ac"
+    """The name of the ManagedServiceAccounts and ClusterPermissions."""
+    form: Form = "kubeconfig"
+    """What becomes of a token: our own kubeconfig, or OCM copies it to the ClusterProfile."""
+    validity: float = 86400.0
+    """Seconds that a token is good for."""
+    rules: tuple[Body, ...] = ()
+    """The PolicyRules that an account gets on its worker."""
+    proxy: str = ""
+    """The URL of cluster-proxy, without the cluster's name; "": the worker is reached directly."""
+    proxy_authority: bytes = b""
+    """PEM: the CA of the proxy's certificate; empty: the one that OCM reports with the token."""
+    served: bool = True
+    """Whether the hub has ManagedServiceAccounts and ClusterPermissions at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """All that the credentials depend on that are made for one cluster, taken in one go."""
+
+    cluster: str
+    now: datetime
+    hub: HubFacts = HubFacts()
+    terms: Terms = Terms()
+    namespace: str = "kueue-system"
+    """Kueue's."""
+    name: str = "placement-ac"
+    """What its account and its permission are called; the Go kueue-addon's, when those were handed over."""
+    managed: ManagedCluster | None = None
+    account: Grant | None = None
+    permission: Grant | None = None
+    token: Token | None = None
+    secret: Secret | None = None
+    """The Secret with our kubeconfig."""
+    profile: Profile | None = None
+    """Its ClusterProfile in Kueue's namespace, with an access provider that is supported."""
+    synced: bool = False
+    """Whether OCM has copied the token to where that ClusterProfile is."""
+    owners: Mapping[str, str] = field(default_factory=dict)
+    """The AdmissionChecks that use the cluster: uid → name."""
+    selected: bool = False
+    """Whether a check of ours selects the cluster."""
+    in_use: bool = False
+    """Whether a MultiKueueCluster stands on what is made here."""
+    known: bool = False
+    """Whether there is a MultiKueueCluster of ours for the cluster, whatever it stands on."""
+    found: bool = False
+    """Whether others have put usable credentials on the hub."""
+    trouble: str = ""
+    """Why the API server refused the last write."""
+    ages: Ages = field(default_factory=dict)
+
+    @property
+    def secret_name(self) -> str:
+        return f"{self.name}-{self.cluster}"
 
 
 @dataclass(frozen=True, slots=True)

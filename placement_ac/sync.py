@@ -31,6 +31,7 @@ STALLED_SECONDS: Final = 30.0
 class Sync:
     """Lists kinds on request, each by a task of its own, and tells `touched` the keys to look at.
 
+    `kinds` are all that the world waits for; those that `resources` lacks are not there at all.
     `fed` are kinds that a feed lists; it too calls `settled` at the end of each list.
     """
 
@@ -43,12 +44,14 @@ class Sync:
         namespaces: Mapping[Kind, str],
         touched: Callable[[Iterable[Key]], None],
         fed: Collection[Kind] = (),
+        kinds: Collection[Kind] = WATCHED_KINDS,
     ) -> None:
         self._client = client
         self._resources = resources
         self._world = world
         self._namespaces = namespaces
         self._touched = touched
+        self._kinds = kinds
         self._due = {kind: asyncio.Event() for kind in resources if kind not in fed}
 
     def request(self, kind: Kind) -> None:
@@ -57,7 +60,7 @@ class Sync:
 
     def parts(self) -> list[Coroutine[object, object, None]]:
         """Return what is to be run, each as a task of its own; they end only when cancelled."""
-        for kind in WATCHED_KINDS:
+        for kind in self._kinds:
             if kind not in self._resources:
                 log.info("not served by this hub; going on without", kind=str(kind))
                 self._world.replace(kind, (), "")
@@ -105,5 +108,5 @@ class Sync:
         while True:
             await asyncio.sleep(STALLED_SECONDS)
             if not self._world.complete:
-                missing = [str(kind) for kind in WATCHED_KINDS if not self._world.listed(kind)]
+                missing = [str(kind) for kind in self._kinds if not self._world.listed(kind)]
                 log.warning("still waiting for the first list", kinds=missing)

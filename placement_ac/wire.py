@@ -173,10 +173,18 @@ class Taint(Wire):
     key: str = ""
 
 
+class ClientConfig(Wire):
+    """An entry of `ManagedCluster.spec.managedClusterClientConfigs`; `ca_bundle` is PEM in base64."""
+
+    url: str = ""
+    ca_bundle: str | None = None
+
+
 class ManagedClusterSpec(Wire):
     """`ManagedCluster.spec`."""
 
     taints: Many[Taint] = ()
+    managed_cluster_client_configs: Many[ClientConfig] = ()
 
 
 class ScoreEntry(Wire):

@@ -5,7 +5,7 @@ Told by whoever watches and lists, asked by whoever decides. No I/O, no clock.
 `put`, `remove` and `replace` return the keys that the change touches.
 """
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -13,14 +13,18 @@ from typing import Any, Final
 from cachetools import LRUCache
 
 from placement_ac import model, route
-from placement_ac.credentials import Found, find
+from placement_ac.credentials import Found, find, is_found, supports
 from placement_ac.index import Id, Table
 from placement_ac.names import (
+    ACCOUNT,
+    ADDON_ACCOUNT,
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
+    LABEL_CLUSTER,
     MANAGED_CLUSTER,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
+    PERMISSION,
     PLACEMENT,
     PLACEMENT_DECISION,
     PLACEMENT_SCORE,
@@ -30,18 +34,10 @@ from placement_ac.names import (
     WORKLOAD,
     Kind,
     Way,
+    token_kind,
 )
-from placement_ac.snapshot import (
-    Ages,
-    Asked,
-    HubFacts,
-    Key,
-    Pair,
-    Policy,
-    Snapshot,
-    Source,
-    Unusable,
-)
+from placement_ac.snapshot import Ages, Asked, HubFacts, Key, Made, Pair, Policy, Snapshot, Terms
+from placement_ac.ways import Source, Unusable
 from placement_ac.wire import Raw
 
 _PARSERS: Final[Mapping[Kind, Callable[[Raw], Any]]] = {
@@ -55,6 +51,8 @@ _PARSERS: Final[Mapping[Kind, Callable[[Raw], Any]]] = {
     MULTIKUEUE_CLUSTER: model.kueue_object,
     WORKLOAD: model.workload,
     MANAGED_CLUSTER: model.managed_cluster,
+    ACCOUNT: model.grant,
+    PERMISSION: model.grant,
 }
 
 
@@ -64,6 +62,18 @@ def _one(value: str) -> tuple[str, ...]:
 
 def _shared(obj: model.KueueObject) -> tuple[str, ...]:
     return ("shared",) if obj.ours and not obj.placement else ()
+
+
+def kinds_for(terms: Terms) -> tuple[Kind, ...]:
+    """Return the kinds that are watched: more of them where credentials are made."""
+    if not terms.provision:
+        return WATCHED_KINDS
+    return (
+        *WATCHED_KINDS,
+        ACCOUNT,
+        PERMISSION,
+        *(token_kind(n) for n in sorted({terms.account, ADDON_ACCOUNT})),
+    )
 
 
 GONE_REMEMBERED: Final = 10_000
@@ -80,9 +90,14 @@ class World:
         kueue_namespace: str = "kueue-system",
         ways: Sequence[Way] = WAYS,
         policy: Policy | None = None,
+        terms: Terms | None = None,
+        providers: Collection[str] | None = None,
     ) -> None:
         self.hub = hub or HubFacts()
         self._policy = policy or Policy()
+        self._terms = terms or Terms()
+        self._providers = providers
+        self._trouble: dict[str, str] = {}
         self._kueue_namespace = kueue_namespace
         self._ways = tuple(ways)
         self._listed: dict[Kind, str] = {}
@@ -101,7 +116,9 @@ class World:
             cluster=lambda p: _one(p.cluster),
             secret=lambda p: {ref.name for ref in p.secrets},
         )
-        self._secrets: Table[model.Secret] = Table()
+        self._secrets: Table[model.Secret] = Table(
+            cluster=lambda s: _one(s.meta.labels.get(LABEL_CLUSTER, "")) if s.ours else ()
+        )
         self._scores: Table[model.Scores] = Table()
         self._configs: Table[model.KueueObject] = Table(
             owner=lambda o: o.owners if o.ours else (),
@@ -112,9 +129,15 @@ class World:
             cluster=lambda o: _one(o.cluster) if o.ours else (),
             owner=lambda o: o.owners if o.ours else (),
             shared=_shared,
+            source=lambda o: ("/".join(o.source),),
         )
         self._workloads: Table[model.Workload] = Table(check=lambda w: {a.check for a in w.answers})
         self._managed: Table[model.ManagedCluster] = Table()
+        self._accounts: Table[model.Grant] = Table()
+        self._permissions: Table[model.Grant] = Table()
+        self._tokens: dict[str, Table[model.Token]] = {
+            name: Table() for name in (self._terms.account, ADDON_ACCOUNT)
+        }
         self._carrying: dict[frozenset[str], tuple[model.Workload, ...]] = {}
         self._carrying_at = 0
         self._tables: Mapping[Kind, Table[Any]] = {
@@ -128,21 +151,25 @@ class World:
             MULTIKUEUE_CLUSTER: self._clusters,
             WORKLOAD: self._workloads,
             MANAGED_CLUSTER: self._managed,
+            ACCOUNT: self._accounts,
+            PERMISSION: self._permissions,
+            **{token_kind(name): table for name, table in self._tokens.items()},
         }
+        self._kinds = frozenset(kinds_for(self._terms))
 
     # -- told
 
     @property
     def complete(self) -> bool:
         """Whether every watched kind has been listed: before that, nothing may be decided."""
-        return self._listed.keys() >= set(WATCHED_KINDS)
+        return self._listed.keys() >= self._kinds
 
     def listed(self, kind: Kind) -> bool:
         return kind in self._listed
 
     def put(self, kind: Kind, raw: Raw) -> set[Key]:
         """Take in an object as it is now; an older version than the one known changes nothing."""
-        thing = _PARSERS[kind](raw)
+        thing: Any = (model.token if kind.only else _PARSERS[kind])(raw)
         table = self._tables[kind]
         before = table.things.get(thing.meta.id)
         if not self._watched(kind, thing.meta) or thing.meta.uid in self._gone:
@@ -225,7 +252,7 @@ class World:
             PLACEMENT_DECISION: self.hub.namespace,
             SECRET: self._kueue_namespace,
         }.get(kind)
-        return wanted is None or meta.namespace == wanted
+        return (wanted is None or meta.namespace == wanted) and kind.only in ("", meta.name)
 
     # -- asked by route
 
@@ -257,6 +284,13 @@ class World:
         configs = {config.meta.name for config in self._configs.things.values() if config.ours}
         return configs | set(self._checks.keys("placement"))
 
+    def clusters_to_provide(self, cluster: str) -> Iterable[str]:
+        """Return that cluster, if credentials are made at all."""
+        return _one(cluster) if self._terms.provision else ()
+
+    def clusters_selected(self, placement: str) -> list[str]:
+        return self._selected(placement)
+
     # -- asked by reconcile
 
     def keys(self) -> set[Key]:
@@ -266,8 +300,76 @@ class World:
             for kind, table in self._tables.items()
             if kind in (ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
             for key in route.route(kind, table.things.values(), self)
-            if key.kind == "check" or self._is_ours(key.name)
-        }
+            if key.kind == "check" or (key.kind == "placement" and self._is_ours(key.name))
+        } | {Key("cluster", cluster) for cluster in self._clusters_with_credentials()}
+
+    def _clusters_with_credentials(self) -> Iterable[str]:
+        """Yield the clusters that may need credentials, or have some that are needed no more."""
+        if not self._terms.provision:
+            return
+        for placement in self._checks.keys("placement"):
+            yield from self._selected(placement)
+        yield from self._secrets.keys("cluster")
+        for table in (self._accounts, self._permissions):
+            yield from (obj.meta.namespace for obj in table.things.values() if obj.ours or obj.handed_over)
+
+    def made(self, cluster: str, now: datetime, ages: Ages | None = None) -> Made:
+        """Return all that the credentials depend on that are made for a cluster."""
+        terms = self._terms
+        name = self._account_of(cluster)
+        secret_name = f"{name}-{cluster}"
+        profile = self._profiles.things.get((self._kueue_namespace, cluster))
+        supported = profile is not None and not profile.problem and supports(profile, self._providers)
+        objects = self._clusters.by("cluster", cluster)
+        checks = [c for p in self._users_of(cluster) for c in self._checks.by("placement", p)]
+        owners = {check.meta.uid: check.meta.name for check in checks}
+        return Made(
+            cluster=cluster,
+            now=now,
+            hub=self.hub,
+            terms=terms,
+            namespace=self._kueue_namespace,
+            name=name,
+            managed=self._managed.things.get(("", cluster)),
+            account=self._accounts.things.get((cluster, name)),
+            permission=self._permissions.things.get((cluster, name)),
+            token=self._tokens[name].things.get((cluster, name)),
+            secret=self._secrets.things.get((self._kueue_namespace, secret_name)),
+            profile=profile if supported else None,
+            synced=(self._kueue_namespace, f"{cluster}-{name}") in self._secrets.things,
+            owners=owners | {uid: owner for obj in objects for uid, owner in obj.owners.items()},
+            selected=bool(checks),
+            in_use=self._stands_on(secret_name, cluster),
+            known=bool(objects),
+            trouble=self._trouble.get(cluster, ""),
+            ages=ages or {},
+        )
+
+    def provision(self, cluster: str, now: datetime, ages: Ages) -> Made:
+        """Return the same, and whether others have put credentials there."""
+        made = self.made(cluster, now, ages)
+        return replace(made, found=is_found(self._found(cluster, made), self._found_ways()))
+
+    def told_trouble(self, cluster: str, why: str) -> set[Key]:
+        """Take in why the API server refused to write the credentials of a cluster; "": it did not."""
+        if self._trouble.get(cluster, "") == why:
+            return set()
+        self._trouble[cluster] = why
+        return {Key("placement", name) for name in self.placements_of_cluster(cluster)}
+
+    def _account_of(self, cluster: str) -> str:
+        """Return the name of the cluster's account: the Go kueue-addon's, if that was handed over to us."""
+        theirs = self._accounts.things.get((cluster, ADDON_ACCOUNT))
+        return ADDON_ACCOUNT if theirs and (theirs.ours or theirs.handed_over) else self._terms.account
+
+    def _stands_on(self, secret: str, cluster: str) -> bool:
+        source = f"ClusterProfile/{cluster}" if self._terms.form == "cluster-profile" else f"Secret/{secret}"
+        return source in self._clusters.keys("source")
+
+    def _found_ways(self) -> tuple[Way, ...]:
+        """Return the ways that others make: with ClusterProfiles of our own making, theirs are ours."""
+        mine = self._terms.provision and self._terms.form == "cluster-profile"
+        return tuple(way for way in self._ways if not (mine and way == "access-provider"))
 
     def _is_ours(self, name: str) -> bool:
         config = self._configs.things.get(("", name))
@@ -293,7 +395,7 @@ class World:
         placement = self._placements.things.get((self.hub.namespace, name))
         decisions = tuple(self._decisions.by("placement", name))
         config = self._configs.things.get(("", name))
-        credentials = {cluster: self._way_into(cluster) for cluster in self._selected(name)}
+        credentials = {cluster: self._way_into(cluster, now) for cluster in self._selected(name)}
         checks, users = self._checks.by("placement", name), self._checks.by("config", name)
         workloads = self._workloads_of(checks, users)
         listed = self._names_listed(config, workloads)
@@ -312,10 +414,10 @@ class World:
             credentials=credentials,
             config=config,
             clusters=clusters,
-            rivals=self._rivals(name, credentials),
-            others=self._others(name, {*clusters, *credentials}),
+            rivals=self._rivals(name, credentials, now),
+            others=self._others(name, {*clusters, *credentials}, now),
             listed_elsewhere=frozenset(n for n in clusters if self._listers(n) - {name}),
-            spare={c: self._way_into(c) for c in listed if c not in credentials},
+            spare={c: self._way_into(c, now) for c in listed if c not in credentials},
             policy=self._policy,
             ages=ages,
             workloads=workloads,
@@ -411,23 +513,28 @@ class World:
         ids = ((cluster, resource) for cluster in clusters for resource in resources)
         return {id_: scores for id_ in ids if (scores := self._scores.things.get(id_))}
 
-    def _way_into(self, cluster: str) -> Source | Unusable:
+    def _way_into(self, cluster: str, now: datetime) -> Source | Unusable:
+        return find(self._found(cluster, self.made(cluster, now)), self._found_ways())
+
+    def _found(self, cluster: str, made: Made) -> Found:
         profiles = sorted(
             self._profiles.by("cluster", cluster), key=lambda p: p.meta.namespace != self._kueue_namespace
         )
-        found = Found(
+        return Found(
             cluster=cluster,
             kueue_namespace=self._kueue_namespace,
             profiles=profiles,
             secret=lambda name: self._secrets.things.get((self._kueue_namespace, name)),
             profiles_supported=self.hub.cluster_version not in ("v1beta1", "v1alpha1"),
+            providers=self._providers,
+            now=made.now,
+            made=made,
         )
-        return find(found, self._ways)
 
-    def _usable(self, cluster: str) -> bool:
-        return isinstance(self._way_into(cluster), Source)
+    def _usable(self, cluster: str, now: datetime) -> bool:
+        return isinstance(self._way_into(cluster, now), Source)
 
-    def _rivals(self, name: str, selected: Iterable[str]) -> dict[str, Pair]:
+    def _rivals(self, name: str, selected: Iterable[str], now: datetime) -> dict[str, Pair]:
         """Other pairs that make the name of one of ours; of two new ones the first in the alphabet wins."""
         if self.hub.shared:
             return {}
@@ -435,18 +542,18 @@ class World:
         for cluster in selected:
             wanted = self.hub.cluster_object(name, cluster)
             for placement, other in route.splits(wanted):
-                if placement < name and placement in self._users_of(other) and self._usable(other):
+                if placement < name and placement in self._users_of(other) and self._usable(other, now):
                     rivals[wanted] = Pair(placement, other)
         return rivals
 
-    def _others(self, name: str, cluster_objects: Iterable[str]) -> dict[str, dict[str, str]]:
+    def _others(self, name: str, cluster_objects: Iterable[str], now: datetime) -> dict[str, dict[str, str]]:
         """Return who else lists each shared MultiKueueCluster, or can and is about to, as its owners."""
         if not self.hub.shared:
             return {}
         found = {}
         for cluster in cluster_objects:
             placements = self._listers(cluster) | (
-                self._users_of(cluster) if self._usable(cluster) else set()
+                self._users_of(cluster) if self._usable(cluster, now) else set()
             )
             owners = {uid: owner for other in placements - {name} for uid, owner in self._owners(other)}
             if owners:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from placement_ac import names
+from placement_ac.access import make_kubeconfig
 from placement_ac.diff import Phase, diff
 from placement_ac.names import Kind, Way
 from placement_ac.plan import plan
@@ -132,7 +133,19 @@ def unreadable(of: str = "p", index: int = 1) -> Raw:
     return decision(of=of, index=index, status={"decisions": "all of them"})
 
 
-def secret(name: str, text: bytes | None = b"apiVersion: v1", *, key: str = "kubeconfig", **rest: Any) -> Raw:
+def kubeconfig(
+    token: str = "token", server: str = "https://worker.example:6443", authority: bytes = b""
+) -> bytes:
+    """A kubeconfig that Kueue takes."""
+    made = make_kubeconfig(server, authority, token, "worker")
+    assert isinstance(made, bytes), made
+    return made
+
+
+KUBECONFIG = kubeconfig()
+
+
+def secret(name: str, text: bytes | None = KUBECONFIG, *, key: str = "kubeconfig", **rest: Any) -> Raw:
     data = {} if text is None else {key: base64.b64encode(text).decode()}
     return an(names.SECRET, name, **({"data": data} | rest))
 

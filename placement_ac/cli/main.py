@@ -11,6 +11,7 @@ COMMANDS: Final = {
     "run": "Run the controller.",
     "hub": "Start the embedded hub alone.",
     "demo": "Show the three stories on an embedded hub.",
+    "adopt": "Take over what the Go kueue-addon has made.",
 }
 
 

@@ -1,5 +1,6 @@
 """An admin, OCM and Kueue's other half by hand: short calls on a hub over HTTP, and controllers on it."""
 
+import base64
 import json
 import time
 from collections.abc import Callable, Iterable
@@ -11,6 +12,7 @@ import requests
 
 from placement_ac.demo.stage import ControllerThread
 from placement_ac.hub import Hub
+from tests.builders import kubeconfig
 
 T = TypeVar("T")
 Object = dict[str, Any]
@@ -22,6 +24,8 @@ OCM = f"/apis/cluster.open-cluster-management.io/v1beta1/namespaces/{NS}"
 PROFILES = f"/apis/multicluster.x-k8s.io/v1alpha1/namespaces/{NS}/clusterprofiles"
 SCORES = "/apis/cluster.open-cluster-management.io/v1alpha1/namespaces/{}/addonplacementscores"
 PARAMETERS = {"apiGroup": "cluster.open-cluster-management.io", "kind": "Placement"}
+KUBECONFIG = base64.b64encode(kubeconfig(server="https://127.0.0.1:1")).decode()
+"""As it stands in a Secret: good, though nobody is there."""
 TYPES = {
     "merge": "application/merge-patch+json",
     "apply": "application/apply-patch+yaml",
@@ -87,7 +91,7 @@ class Driver:
     def namespace(self, name: str) -> None:
         self.try_("POST", f"{CORE}/namespaces", {"metadata": {"name": name}})
 
-    def secret(self, name: str, key: str = "kubeconfig", value: str = "a3ViZWNvbmZpZw==") -> None:
+    def secret(self, name: str, key: str = "kubeconfig", value: str = KUBECONFIG) -> None:
         body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": {key: value}}
         self.ask("POST", f"{CORE}/namespaces/{NS}/secrets", body)
 

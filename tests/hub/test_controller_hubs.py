@@ -8,7 +8,7 @@ import pytest
 
 from placement_ac import logs
 from placement_ac.hub import Hub
-from tests.hub.driver import Controllers, Driver, Object, eventually
+from tests.hub.driver import KUBECONFIG, Controllers, Driver, Object, eventually
 from tests.shared import published_crds
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -155,7 +155,7 @@ def test_placements_and_kueue_may_live_in_other_namespaces(
     admin.ask("PATCH", f"{group}/placementdecisions/p-decision-1/status", status, "merge")
     eventually(lambda: admin.reason("p"), "NoClusterUsable")
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "multikueue-b"}}
-    post("/api/v1/namespaces/kueue/secrets", secret | {"data": {"kubeconfig": "e30="}})
+    post("/api/v1/namespaces/kueue/secrets", secret | {"data": {"kubeconfig": KUBECONFIG}})
     eventually(lambda: admin.listed("p"), ["p-b"])
 
 

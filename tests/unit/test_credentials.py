@@ -7,7 +7,7 @@ import pytest
 from placement_ac import model
 from placement_ac.credentials import Found, clusters_of_secret, find, secret_names
 from placement_ac.names import WAYS, Way
-from placement_ac.snapshot import Source, Unusable
+from placement_ac.ways import Source, Unusable
 from tests.builders import NS, kind_of, profile, secret
 
 OUT_OF_REACH = (
@@ -83,7 +83,7 @@ def test_the_first_usable_way_is_taken(objects: list[Any], source: Source) -> No
         ),
         pytest.param(
             [BY_PROFILE, secret("given", b"\xff")],
-            "Secret kueue-system/given has a key 'kubeconfig' that is not UTF-8 text",
+            "Secret kueue-system/given is not YAML",
             id="not UTF-8",
         ),
         pytest.param(

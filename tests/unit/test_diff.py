@@ -8,7 +8,8 @@ import pytest
 from placement_ac.diff import Apply, Delete, SetCondition, conditions, diff, source_spec
 from placement_ac.names import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG
 from placement_ac.plan import plan
-from placement_ac.snapshot import HubFacts, Source, Verdict
+from placement_ac.snapshot import HubFacts, Verdict
+from placement_ac.ways import Source
 from tests.builders import (
     GENERATED,
     Raw,

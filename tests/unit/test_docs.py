@@ -343,7 +343,7 @@ def test_the_rights_are_what_the_controller_asks_for(
     """One cluster by Secret, one by ClusterProfile; a Workload that is answered, nominated, and lost."""
     providers = tmp_path / "providers.json"
     command = {"apiVersion": "client.authentication.k8s.io/v1", "command": "true"}
-    providers.write_text(json.dumps({"providers": [{"name": "other", "execConfig": command}]}))
+    providers.write_text(json.dumps({"providers": [{"name": "ocm", "execConfig": command}]}))
     admin.check("p")
     admin.multikueue_check("mk", "p")
     admin.secrets_for("a")

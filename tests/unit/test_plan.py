@@ -6,8 +6,9 @@ import pytest
 
 from placement_ac.names import CONDITION_MESSAGE_MAX, REASONS
 from placement_ac.plan import plan
-from placement_ac.snapshot import HubFacts, Key, Plan, Source, Verdict, WantedCluster, WantedConfig
+from placement_ac.snapshot import HubFacts, Key, Plan, Verdict, WantedCluster, WantedConfig
 from placement_ac.verdict import refuse
+from placement_ac.ways import Source
 from tests.builders import (
     GENERATED,
     NOW,
@@ -194,7 +195,7 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
                 "no selected cluster is usable: a (no credentials: no ClusterProfile names a Secret for "
                 "kueue-admin, no Secret kueue-admin-a-kubeconfig or multikueue-a in namespace "
                 "kueue-system, no ClusterProfile in namespace kueue-system has an access provider), "
-                "b (Secret kueue-system/multikueue-b has a key 'kubeconfig' that is not UTF-8 text)",
+                "b (Secret kueue-system/multikueue-b is unusable: it should be a map)",
             ),
             id="nothing usable",
         ),

@@ -15,7 +15,7 @@ import yaml
 
 from placement_ac.providers import Command, Credentials, Offer, Offers, Providers, run
 from placement_ac.settings import BadSettings
-from placement_ac.snapshot import Unusable
+from placement_ac.ways import Unusable
 
 Raw = dict[str, Any]
 SECRET = "SeCrEt-42"

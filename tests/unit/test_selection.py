@@ -7,7 +7,8 @@ import pytest
 
 from placement_ac.course import chart
 from placement_ac.selection import Selection, Usable, select
-from placement_ac.snapshot import HubFacts, Mark, Source
+from placement_ac.snapshot import HubFacts, Mark
+from placement_ac.ways import Source
 from tests.builders import (
     check,
     decision,

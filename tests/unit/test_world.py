@@ -16,7 +16,8 @@ from placement_ac.names import (
     WATCHED_KINDS,
 )
 from placement_ac.route import splits
-from placement_ac.snapshot import HubFacts, Key, Mark, Pair, Source
+from placement_ac.snapshot import HubFacts, Key, Mark, Pair
+from placement_ac.ways import Source
 from placement_ac.world import World
 from tests.builders import (
     NOW,

@@ -1,0 +1,128 @@
+"""
+What is to be written for the credentials of one cluster: an account, its rights, and our kubeconfig.
+
+Pure. They are made while a check of ours selects the cluster and nobody else has put credentials
+there, and stay as long as a MultiKueueCluster stands on them. Then they go, the Secret first.
+"""
+
+import base64
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from placement_ac.diff import Action, Apply, Delete, Phase, body_of, same
+from placement_ac.made import in_the_way, kubeconfig_of
+from placement_ac.model import Written, digest_of
+from placement_ac.names import (
+    ACCOUNT,
+    KUBECONFIG_KEY,
+    LABEL_CLUSTER,
+    LABEL_MANAGED_BY,
+    LABEL_SYNC,
+    MANAGED_BY,
+    OCM_AUTHENTICATION,
+    PERMISSION,
+    SECRET,
+    SETTLE_SECONDS,
+    Kind,
+)
+from placement_ac.snapshot import Body, Made, Mark
+from placement_ac.ways import Unusable
+
+MISSING: Final = Mark("missing")
+
+
+@dataclass(frozen=True, slots=True)
+class Provided:
+    """What is to be done for one cluster."""
+
+    phases: tuple[Phase, ...] = ()
+    marks: frozenset[Mark] = frozenset()
+    recheck_after: float | None = None
+
+
+def provide(seen: Made) -> Provided:
+    """Return the writes that bring the credentials of a cluster in order."""
+    if not seen.terms.provision:
+        return Provided()
+    if not seen.in_use and (seen.found or not seen.selected):
+        return Provided(tuple(_taken_away(seen)))
+    left = _patience(seen)
+    if left > 0:
+        return Provided(marks=frozenset({MISSING}), recheck_after=left)
+    marks = frozenset({MISSING} & seen.ages.keys())
+    if not seen.owners or not seen.terms.served or seen.managed is None or in_the_way(seen):
+        return Provided(marks=marks)
+    return Provided(tuple((action,) for action in _applied(seen)), marks)
+
+
+def _patience(seen: Made) -> float:
+    """Return how long to wait: a Secret of somebody else's may be replaced by delete and create."""
+    replaced = seen.known and not seen.in_use and seen.account is None
+    return SETTLE_SECONDS - seen.ages.get(MISSING, 0.0) if replaced else 0.0
+
+
+def _applied(seen: Made) -> Iterable[Action]:
+    """Yield them in their order: OCM resolves a permission's subject by the account."""
+    labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_CLUSTER: seen.cluster}
+    sync = {LABEL_SYNC: "true"} if seen.terms.form == "cluster-profile" else {}
+    yield from _apply(seen, ACCOUNT, seen.account, labels | sync, account_spec(seen.terms.validity))
+    yield from _apply(seen, PERMISSION, seen.permission, labels, permission_spec(seen))
+    if seen.terms.form == "kubeconfig":
+        yield from _apply_secret(seen, labels)
+    elif seen.secret and not seen.secret.meta.deleting:
+        yield from _delete(SECRET, seen.secret)
+
+
+def _apply(
+    seen: Made, kind: Kind, observed: Written | None, labels: dict[str, str], spec: Body
+) -> Iterable[Apply]:
+    if observed and (observed.meta.deleting or same(observed, labels, seen.owners, spec)):
+        return
+    body = body_of(seen.name, labels, seen.owners, observed, seen.hub, namespace=seen.cluster)
+    yield Apply(kind, body | {"spec": spec}, observed)
+
+
+def _apply_secret(seen: Made, labels: dict[str, str]) -> Iterable[Apply]:
+    kubeconfig, observed = kubeconfig_of(seen), seen.secret
+    if isinstance(kubeconfig, Unusable) or (observed and observed.meta.deleting):
+        return  # what is there stays: it may be good for a while yet
+    is_new = observed is None or observed.digest != digest_of(kubeconfig)
+    if is_new or not same(observed, labels, seen.owners, {}):
+        body = body_of(seen.secret_name, labels, seen.owners, observed, seen.hub, namespace=seen.namespace)
+        data = {KUBECONFIG_KEY: base64.b64encode(kubeconfig).decode()}
+        yield Apply(SECRET, body | {"data": data}, observed)
+
+
+def _taken_away(seen: Made) -> Iterable[Phase]:
+    things: tuple[tuple[Kind, Written | None], ...] = (
+        (SECRET, seen.secret),
+        (ACCOUNT, seen.account),
+        (PERMISSION, seen.permission),
+    )
+    for kind, obj in things:
+        if obj and (obj.owned.applied or obj.handed_over) and not obj.meta.deleting:
+            yield tuple(_delete(kind, obj))
+
+
+def _delete(kind: Kind, obj: Written) -> Iterable[Delete]:
+    yield Delete(kind, obj.meta.name, obj.meta.uid, obj.meta.namespace)
+
+
+def account_spec(validity: float) -> Body:
+    """Return the `spec` of a ManagedServiceAccount; `validity` in seconds."""
+    return {"rotation": {"enabled": True, "validity": go_duration(validity)}}
+
+
+def permission_spec(seen: Made) -> Body:
+    """Return the `spec` of a ClusterPermission: the rules, bound to the account of the same name."""
+    subject = {"apiGroup": OCM_AUTHENTICATION, "kind": ACCOUNT.kind, "name": seen.name}
+    rules = [dict(rule) for rule in seen.terms.rules]
+    return {"clusterRole": {"rules": rules}, "clusterRoleBinding": {"subject": subject}}
+
+
+def go_duration(seconds: float) -> str:
+    """Return a duration as Go writes it (`24h0m0s`), in whole seconds."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes}m{rest}s"
