@@ -10,15 +10,17 @@ import base64
 import json
 import tempfile
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self, TypedDict
+from typing import Any, Final, Self, TypedDict
 
 from placement_ac.hub import Hub
 from placement_ac.kube import Client, Object
 from placement_ac.login import Login
-from placement_ac.names import KUBECONFIG_KEY, KUEUE, MULTIKUEUE_CLUSTER, Kind
+from placement_ac.names import KUBECONFIG_KEY, KUEUE, MANAGED_CLUSTER, MULTIKUEUE_CLUSTER, Kind
 from placement_ac.sim import manifests
+from placement_ac.sim.accounts import Accounts
 from placement_ac.sim.informer import Key, StandIn
 from placement_ac.sim.kueue_jobs import JOB
 from placement_ac.sim.multikueue import runs
@@ -27,6 +29,14 @@ from placement_ac.sim.runner import Together
 from placement_ac.sim.worker import SLOTS, Worker
 
 NAMESPACE: Final = "kueue-system"
+_SAID: Final = ("type", "reason", "message")
+_JOINED: Final = {"status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+_OF_CLUSTER: Final = (
+    ("HubAcceptedManagedCluster", "HubClusterAdminAccepted", "Accepted by hub cluster admin"),
+    ("ManagedClusterJoined", "ManagedClusterJoined", "Managed cluster joined"),
+    ("ManagedClusterConditionAvailable", "ManagedClusterAvailable", "Managed cluster is available"),
+)
+"""What OCM says of a ManagedCluster that is well."""
 
 
 class Account(TypedDict):
@@ -90,15 +100,21 @@ class WorkerFleet:
     """Workers by name, up as long as the `with` lasts.
 
     `slots`: how many Workloads have quota at the same time on one worker. `held`: workers that begin so.
-    `pods`: Jobs that run have Pods, as `Worker` says.
+    `pods`: Jobs that run have Pods, as `Worker` says. `shortest_token_seconds`: as `Hub` says.
     """
 
     def __init__(
-        self, names: Iterable[str], *, slots: int = SLOTS, held: Iterable[str] = (), pods: bool = True
+        self,
+        names: Iterable[str],
+        *,
+        slots: int = SLOTS,
+        held: Iterable[str] = (),
+        pods: bool = True,
+        shortest_token_seconds: int = 600,
     ) -> None:
         self.names = tuple(names)
         self.ledger = Ledger()
-        self.hubs = {name: Hub() for name in self.names}
+        self.hubs = {name: Hub(shortest_token_seconds=shortest_token_seconds) for name in self.names}
         self._slots, self._held, self._pods = slots, frozenset(held), pods
         self._workers: dict[str, Worker] = {}
         self._stand_ins = Together(self._open)
@@ -167,6 +183,31 @@ class WorkerFleet:
             }
             for name in self.names
         ]
+
+    def accounts(self, hub: Login, **options: Any) -> Accounts:
+        """Return the stand-in for what OCM does about accounts on that hub; a worker is a managed cluster.
+
+        `options` go to `Accounts`. For `runner.StandIns`, which runs it.
+        """
+        return Accounts(hub, {name: partial(self.login, name) for name in self.names}, **options)
+
+    def managed_clusters(self) -> list[Object]:
+        """Return a ManagedCluster per worker, accepted, joined and available, with its address and its CA."""
+        return [self._managed_cluster(name) for name in self.names]
+
+    def _managed_cluster(self, name: str) -> Object:
+        [entry] = self.hubs[name].kubeconfig()["clusters"]
+        config = {
+            "url": entry["cluster"]["server"],
+            "caBundle": entry["cluster"]["certificate-authority-data"],
+        }
+        return {
+            "apiVersion": MANAGED_CLUSTER.at("v1").api_version,
+            "kind": MANAGED_CLUSTER.kind,
+            "metadata": {"name": name},
+            "spec": {"hubAcceptsClient": True, "managedClusterClientConfigs": [config]},
+            "status": {"conditions": [_JOINED | dict(zip(_SAID, said, strict=True)) for said in _OF_CLUSTER]},
+        }
 
     def put_secrets(self, hub: Login, namespace: str = NAMESPACE) -> None:
         """Write the Secrets (and their Namespace) onto the hub. Raises ApiError's children."""

@@ -15,7 +15,15 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from placement_ac.errors import ApiError, Gone, LoginFailed, NotFound, PlacementAcError, Unavailable
+from placement_ac.errors import (
+    ApiError,
+    Gone,
+    LoginFailed,
+    NotFound,
+    PlacementAcError,
+    Refused,
+    Unavailable,
+)
 from placement_ac.kube import Client, Object
 from placement_ac.login import Login
 from placement_ac.names import WORKLOAD, Kind
@@ -164,7 +172,7 @@ class Remote:
         try:
             await asyncio.wait(listed_or_not, return_when=asyncio.FIRST_COMPLETED)
             if lost.done():
-                raise lost.result()
+                raise await _as_kueue_asks(client, informer, lost.result())
             self._came(client, informer)
             await asyncio.wait(listed_or_not - {listing}, return_when=asyncio.FIRST_COMPLETED)
             if following.done():
@@ -211,6 +219,21 @@ def _login(kubeconfig: bytes) -> Login:
             return Login(path)
         except (LoginFailed, OSError) as error:  # OSError: the CA's data is no certificate
             raise LoginFailed(str(error).replace(str(path), "the Secret")) from None
+
+
+async def _as_kueue_asks(client: Client, informer: Informer, error: ApiError) -> ApiError:
+    """Return what Kueue is told, which begins with a watch: that it may not, if that is so."""
+    if error.status != 403:
+        return error
+    for kind in (kind for kind in (WORKLOAD, JOB) if kind in informer.resources):
+        try:
+            path = informer.resources[kind].path()
+            await client.request("GET", path, query={"watch": "true", "timeoutSeconds": "1"})
+        except Refused as refused:
+            return refused
+        except ApiError:  # it is allowed: a watch is no JSON object
+            continue
+    return error
 
 
 def _no_groups(error: ApiError, server: str) -> str:

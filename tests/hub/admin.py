@@ -71,6 +71,9 @@ class Admin:
     def delete(self, resource: Resource, name: str, namespace: str | None = None) -> None:
         self._runner.run(self._client.delete(resource, name, namespace))
 
+    def request(self, method: str, path: str, body: Object) -> Object:
+        return self._runner.run(self._client.request(method, path, body))
+
     def until(self, read: Callable[[], T], expected: T) -> None:
         """Fail unless `read` gives `expected` within the deadline."""
         deadline = time.monotonic() + DEADLINE_SECONDS
