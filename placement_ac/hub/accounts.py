@@ -41,6 +41,8 @@ class Accounts:
     def issue(self, account: Record, request: dict[str, Any]) -> dict[str, Any]:
         """The answer to a TokenRequest, with spec and status; raises 422 for a life that is too short."""
         given = request.get("spec") or {}
+        if not isinstance(given, dict) or not isinstance(given.get("audiences") or [], list):
+            raise bad_request("the spec of a TokenRequest is a map, and its audiences are a list")
         if given.get("boundObjectRef"):
             raise bad_request("this hub binds tokens to no objects")
         seconds = given.get("expirationSeconds")

@@ -74,8 +74,8 @@ def of_review(spec: dict[str, Any]) -> Action | None:
     """What the spec of a SelfSubjectAccessReview asks; None unless it asks exactly one thing."""
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if isinstance(path, dict) and resource is None:
-        return Action(path.get("verb", ""), path=path.get("path", ""))
+        return Action(str(path.get("verb", "")), path=str(path.get("path", "")))
     if not isinstance(resource, dict) or path is not None:
         return None
     keys = ("verb", "group", "resource", "subresource", "namespace", "name")
-    return Action(*(resource.get(key) or "" for key in keys))
+    return Action(*(str(resource.get(key) or "") for key in keys))

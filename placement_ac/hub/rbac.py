@@ -169,16 +169,13 @@ def _too_much(ask: Ask, name: str, why: str) -> ApiError:
 
 def _is(user: User, subject: dict[str, Any], namespace: str) -> bool:
     """Whether a subject of a binding in `namespace` ("" for a ClusterRoleBinding) is this user."""
-    name = subject["name"]
-    match subject["kind"]:
-        case "User":
-            return bool(user.name == name)
-        case "Group":
-            return name in user.groups
-        case "ServiceAccount":
-            where = subject.get("namespace") or namespace
-            return bool(where) and user.name == account_name(where, name)
-    return False
+    kind, name = subject["kind"], subject["name"]
+    if kind == "User":
+        return bool(user.name == name)
+    if kind == "Group":
+        return name in user.groups
+    where = subject.get("namespace") or namespace
+    return bool(where) and user.name == account_name(where, name)
 
 
 def _told(binding: Record, subject: dict[str, Any]) -> str:

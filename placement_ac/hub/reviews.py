@@ -45,7 +45,7 @@ def _may(access: Access, user: User, spec: Body) -> Body:
 
 def _rules(access: Access, user: User, spec: Body) -> Body:
     namespace = spec.get("namespace")
-    if not namespace:
+    if not namespace or not isinstance(namespace, str):
         raise bad_request("no namespace on request")
     held = access.rbac.held(user, namespace)
     rules = [rule.wire() for _, rule in held.rules]
@@ -58,10 +58,11 @@ def _rules(access: Access, user: User, spec: Body) -> Body:
 
 
 def _whose(access: Access, _: User, spec: Body) -> Body:
-    if not spec.get("token"):
+    token = spec.get("token")
+    if not token or not isinstance(token, str):
         raise bad_request("token is required for TokenReview in authentication")
     try:
-        user = access.bearer(spec["token"])
+        user = access.bearer(token)
     except Refused as refused:
         return {"user": {}, "error": f"[invalid bearer token, {refused}]"}
     return {"authenticated": True, "user": user.wire(), "audiences": [AUDIENCE]}

@@ -52,6 +52,8 @@ class Signer:
             return None
         try:
             numbers = _decode(signature)
+            if _encode(numbers) != signature:
+                return None  # more than one text would stand for it
             r, s = int.from_bytes(numbers[:HALF], "big"), int.from_bytes(numbers[HALF:], "big")
             self._key.public_key().verify(encode_dss_signature(r, s), signed.encode(), SHA256)
         except (InvalidSignature, ValueError):

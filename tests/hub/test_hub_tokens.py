@@ -119,9 +119,9 @@ def test_a_token_must_be_signed_here(admin: Client, account: Client) -> None:
         foreign = token_of(elsewhere)
     wrong = [
         swapped(mine, 1, longer), swapped(mine, 2, longer), foreign, swapped(mine, 2, foreign),
-        mine[:-8], mine.rpartition(".")[0], "..", "a.b.c", "nonsense",
+        mine[:-8], mine + "=", mine.rpartition(".")[0], "..", "a.b.c", "nonsense",
     ]  # fmt: skip
-    assert [Client(admin.hub, token).ask("POST", WHO, {}).status_code for token in wrong] == [401] * 9
+    assert [Client(admin.hub, token).ask("POST", WHO, {}).status_code for token in wrong] == [401] * 10
 
 
 def test_a_token_for_somebody_else_is_not_for_the_hub(admin: Client, account: Client) -> None:
@@ -153,6 +153,8 @@ def test_a_token_lives_neither_too_short_nor_too_long(shortest: int, seconds: in
         ("GET", "sa", None, 405),
         ("POST", "sa", {"spec": {"expirationSeconds": "x"}}, 400),
         ("POST", "sa", {"spec": {"boundObjectRef": {"kind": "Secret", "name": "x"}}}, 400),
+        ("POST", "sa", {"spec": "x"}, 400),
+        ("POST", "sa", {"spec": {"audiences": "x"}}, 400),
         ("POST", "sa", {}, 201),
     ],
 )
@@ -176,7 +178,9 @@ def test_a_token_can_be_reviewed(admin: Client, account: Client) -> None:
         "user": {},
         "error": "[invalid bearer token, service account token has been invalidated]",
     }
-    assert codes(admin, ("POST", TOKEN_REVIEW, {})) == [400]
+    assert (
+        codes(admin, *(("POST", TOKEN_REVIEW, {"spec": spec}) for spec in ({}, {"token": []}))) == [400] * 2
+    )
 
 
 def test_the_token_is_never_told(admin: Client, account: Client) -> None:
