@@ -2,7 +2,9 @@
 
 import base64
 import json
+import re
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -487,3 +489,15 @@ def test_the_cluster_of_an_access_provider(cluster: Raw, access: Access | Unusab
 
 def test_half_of_what_a_plugin_should_give() -> None:
     assert of_profile({"server": SERVER}, SECRET, key=KEY) == Unusable(Refusal.HALF_A_PAIR)
+
+
+# -- the page
+
+
+def test_the_page_has_every_message_and_no_other() -> None:
+    page = (Path(__file__).parents[2] / "docs/credentials.md").read_text()
+    section = page.split("\n## What is checked in a kubeconfig\n")[1].split("\n## ")[0]
+    on_page = re.findall(r"^\| `(.+?)` \|", section, re.MULTILINE)
+    assert on_page == [
+        message.replace("{", "<").replace("}", ">") for message in (*Refusal, *Beyond, *Stricter)
+    ]
