@@ -15,9 +15,8 @@ from typing import Final
 from placement_ac.errors import Conflict, NotFound, Refused
 from placement_ac.kube import Object
 from placement_ac.login import Login
-from placement_ac.names import MANAGED_CLUSTER, SECRET, Kind
+from placement_ac.names import ACCOUNT, MANAGED_CLUSTER, SECRET, Kind
 from placement_ac.sim.account_rules import (
-    ACCOUNT,
     AGENT_NAMESPACE,
     LABEL_IS_ACCOUNT,
     BadToken,

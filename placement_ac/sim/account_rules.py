@@ -14,25 +14,20 @@ from typing import Final
 
 from placement_ac.kube import Object
 from placement_ac.names import (
+    ACCOUNT,
+    AUTHORITY_KEY,
     CLUSTER_PROFILE,
     INVENTORY,
     LABEL_CLUSTER,
     LABEL_MANAGER,
+    LABEL_SYNC,
     OCM_MANAGER,
-    Kind,
+    TOKEN_KEY,
 )
 from placement_ac.sim.multikueue.objects import seconds, stamp
 
-ACCOUNT: Final = Kind(
-    "authentication.open-cluster-management.io",
-    "ManagedServiceAccount",
-    "managedserviceaccounts",
-    True,
-    ("v1beta1", "v1alpha1"),
-)
 LABEL_IS_ACCOUNT: Final = f"{ACCOUNT.group}/is-managed-serviceaccount"
 """On the Secrets and ServiceAccounts that the agent makes."""
-LABEL_SYNC: Final = f"{ACCOUNT.group}/sync-to-clusterprofile"
 LABEL_SYNCED_FROM: Final = f"{ACCOUNT.group}/synced-from"
 AGENT_NAMESPACE: Final = "open-cluster-management-agent-addon"
 """Where the agent lives on a worker, and so its ServiceAccounts."""
@@ -73,7 +68,7 @@ def subject_of(token: str) -> str:
 
 def token_in(secret: Object) -> str:
     """Return the token in a Secret; "" when there is none."""
-    return base64.b64decode((secret.get("data") or {}).get("token", "")).decode(errors="replace")
+    return base64.b64decode((secret.get("data") or {}).get(TOKEN_KEY, "")).decode(errors="replace")
 
 
 def refresh_at(status: Object) -> float:
@@ -117,7 +112,7 @@ def secret_of(account: Object, api_version: str, token: str, authority: str) -> 
             "ownerReferences": [owner],
         },
         "type": "Opaque",
-        "data": {"ca.crt": _encoded(authority), "token": _encoded(token)},
+        "data": {AUTHORITY_KEY: _encoded(authority), TOKEN_KEY: _encoded(token)},
     }
 
 

@@ -16,10 +16,17 @@ from typing import Final
 from placement_ac.errors import Conflict, NotFound
 from placement_ac.kube import Object
 from placement_ac.login import Login
-from placement_ac.names import CLUSTER_PROFILE, LABEL_CLUSTER, MANAGED_CLUSTER, SECRET, Kind
+from placement_ac.names import (
+    ACCOUNT,
+    CLUSTER_PROFILE,
+    LABEL_CLUSTER,
+    MANAGED_CLUSTER,
+    PERMISSION,
+    SECRET,
+    Kind,
+)
 from placement_ac.sim.account_agent import NAMESPACE, SLACK_SECONDS, Agent
 from placement_ac.sim.account_rules import (
-    ACCOUNT,
     AGENT_NAMESPACE,
     LABEL_IS_ACCOUNT,
     LABEL_SYNCED_FROM,
@@ -36,7 +43,6 @@ from placement_ac.sim.permission_rules import (
     ADDON,
     ADDON_NAME,
     APPLIED,
-    PERMISSION,
     WORK,
     Unbuildable,
     invalid,
@@ -93,9 +99,10 @@ class Accounts(StandIn):
     async def run(self) -> None:
         self._loop = asyncio.get_running_loop()
         async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(super().run())
+            await self.informer.synced()  # or an agent takes away what the hub has not told of yet
             for agent in self._agents.values():
                 tasks.create_task(agent.run())
-            await super().run()
 
     # -- from other threads
 

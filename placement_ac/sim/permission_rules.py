@@ -9,12 +9,9 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from placement_ac.kube import Object
-from placement_ac.names import Kind
-from placement_ac.sim.account_rules import ACCOUNT, with_condition
+from placement_ac.names import ACCOUNT, PERMISSION, Kind
+from placement_ac.sim.account_rules import with_condition
 
-PERMISSION: Final = Kind(
-    "rbac.open-cluster-management.io", "ClusterPermission", "clusterpermissions", True, ("v1alpha1",)
-)
 ADDON: Final = Kind(
     "addon.open-cluster-management.io", "ManagedClusterAddOn", "managedclusteraddons", True, ("v1alpha1",)
 )

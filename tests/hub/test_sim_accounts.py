@@ -21,13 +21,22 @@ from placement_ac.hub import Hub
 from placement_ac.hub.kinds import bundled
 from placement_ac.kube import Object
 from placement_ac.login import Login
-from placement_ac.names import CLUSTER_PROFILE, MANAGED_CLUSTER, SECRET, WORKLOAD, Resource
+from placement_ac.names import (
+    ACCOUNT,
+    CLUSTER_PROFILE,
+    LABEL_SYNC,
+    MANAGED_CLUSTER,
+    PERMISSION,
+    SECRET,
+    WORKLOAD,
+    Resource,
+)
 from placement_ac.sim.account_agent import NAMESPACE, SERVICE_ACCOUNT
-from placement_ac.sim.account_rules import ACCOUNT, AGENT_NAMESPACE
+from placement_ac.sim.account_rules import AGENT_NAMESPACE
 from placement_ac.sim.accounts import Accounts
 from placement_ac.sim.fleet import WorkerFleet
 from placement_ac.sim.kueue_jobs import JOB
-from placement_ac.sim.permission_rules import ADDON, CLEANUP, GRANTS, PERMISSION, WORK
+from placement_ac.sim.permission_rules import ADDON, CLEANUP, GRANTS, WORK
 from placement_ac.sim.runner import StandIns
 from tests.hub.admin import Admin, login_to
 
@@ -39,7 +48,7 @@ WORKLOADS, JOBS = WORKLOAD.at("v1beta2"), JOB.at("v1")
 SUBJECT = {"apiGroup": ACCOUNT.group, "kind": ACCOUNT.kind, "name": NAME}
 READ = {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads"], "verbs": ["get", "list", "watch"]}
 JOBS_TOO = {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["list"]}
-SYNC = {"authentication.open-cluster-management.io/sync-to-clusterprofile": "true"}
+SYNC = {LABEL_SYNC: "true"}
 ROLE, BINDING = GRANTS["ClusterRole"].at("v1"), GRANTS["ClusterRoleBinding"].at("v1")
 
 
@@ -532,3 +541,32 @@ def test_nothing_else_is_copied(stage: Stage, labels: dict[str, str], foreign: d
     stage.until(stage.said, REPORTED)
     stage.pause(0.1)
     assert synced(stage) is None
+
+
+# many, and again
+
+
+def test_a_second_run_writes_nothing() -> None:
+    with Hub() as hub, WorkerFleet([W]) as fleet, Stage(hub, fleet) as stage:
+        with StandIns(lambda: login_to(hub), [stage.make]):
+            stage.join()
+            stage.apply(account(), permission(READ))
+            stage.until(stage.permitted, complete(stage))
+            stage.until(stage.said, REPORTED)
+        before = [stage.list(kind) for kind in (ACCOUNTS, PERMISSIONS, WORKS, SECRETS)]
+        with StandIns(lambda: login_to(hub), [stage.make]):
+            stage.pause(0.5)
+        assert [stage.list(kind) for kind in (ACCOUNTS, PERMISSIONS, WORKS, SECRETS)] == before
+
+
+def test_one_cluster_that_is_down_keeps_no_other_waiting() -> None:
+    names = ["w1", "w2"]
+    with Hub() as hub, WorkerFleet(names) as fleet, Stage(hub, fleet) as stage:
+        fleet.kill("w1")
+        with StandIns(lambda: login_to(hub), [stage.make]):
+            stage.apply(*fleet.managed_clusters())
+            stage.until(lambda: bool(stage.get(NAMESPACE.at("v1"), "w2")), True)
+            both = [account() | {"metadata": {"name": NAME, "namespace": name}} for name in names]
+            stage.apply(*both)
+            stage.until(lambda: bool(stage.get(SECRETS, NAME, "w2")), True)
+            assert stage.secret() is None
