@@ -130,7 +130,7 @@ def _named_secret(found: Found) -> Source | Unusable | None:
 
 
 def _source(secret: Secret) -> Source:
-    return Source("Secret", secret.meta.name, secret.expires, secret.issued)
+    return Source("Secret", secret.meta.name, secret.expires, secret.issued, secret.digest)
 
 
 def _access_provider(found: Found) -> Source | Unusable | None:

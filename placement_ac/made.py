@@ -101,7 +101,7 @@ def _by_secret(seen: Made) -> Source | Unusable:
         return Unusable(f"{told} is not there")
     if problem := secret_problem(secret, seen.now):
         return Unusable(f"{told} {problem}")
-    return Source("Secret", seen.secret_name, secret.expires, secret.issued)
+    return Source("Secret", seen.secret_name, secret.expires, secret.issued, secret.digest)
 
 
 def _by_profile(seen: Made) -> Source | Unusable:

@@ -7,18 +7,19 @@ One `Session` lives as long as the hub serves the same kinds and kopf goes on.
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final, TypeVar
 
 import structlog
 
 from placement_ac.act import Actor
+from placement_ac.choices import needs_of, policy_of, terms_of
 from placement_ac.errors import ApiError
 from placement_ac.events import Events
 from placement_ac.feed import Feed
+from placement_ac.fitness import Fitness
 from placement_ac.kube import Client, Object
 from placement_ac.login import Login
 from placement_ac.names import (
@@ -38,13 +39,15 @@ from placement_ac.names import (
     Kind,
     Resource,
 )
+from placement_ac.probe import Probe
 from placement_ac.providers import Providers
-from placement_ac.reconcile import Reconciler
-from placement_ac.rights import external, rules
-from placement_ac.settings import BadSettings, Settings
-from placement_ac.snapshot import HubFacts, Key, Policy, Terms
+from placement_ac.queues import HubQueues
+from placement_ac.reconcile import Examine, Reconciler
+from placement_ac.settings import Settings
+from placement_ac.snapshot import HubFacts, Key, Terms
 from placement_ac.sync import Sync
 from placement_ac.watch import Watch
+from placement_ac.ways import Source
 from placement_ac.workers import Workers
 from placement_ac.workqueue import Workqueue
 from placement_ac.world import World, kinds_for
@@ -193,9 +196,8 @@ class Session:
             terms=replace(terms, served={ACCOUNT, PERMISSION} <= resources.keys()),
             providers=providers.supported if providers else None,
         )
-        kinds = kinds_for(terms)
-        fed = [kind for kind in kinds if kind is WORKLOAD or kind.only]
-        self._kinds = kinds
+        self._kinds = kinds_for(terms)
+        fed = [kind for kind in self._kinds if kind is WORKLOAD or kind.only]
         self._queue: Workqueue[Key] = Workqueue(self._work)
         self._workers = Workers(
             client,
@@ -210,6 +212,7 @@ class Session:
             Actor(client, resources, self._wrote),
             Events(client, resources[ADMISSION_CHECK], _now),
             ask=self._workers.ask,
+            examine=_examiner(settings, client, resources, self._workers),
             clock=_now,
             ticks=time.monotonic,
             later=self._queue.add_after,
@@ -226,7 +229,7 @@ class Session:
             namespaces=namespaces,
             touched=self._touched,
             fed=fed,
-            kinds=kinds,
+            kinds=self._kinds,
         )
         self._feeds = [
             Feed(client, resources[kind], self._world, touched=self._touched, settled=self._sync.settled)
@@ -284,6 +287,19 @@ class Session:
                     ended.set()
 
 
+def _examiner(settings: Settings, client: Client, resources: Resources, workers: Workers) -> Examine | None:
+    """Return what asks a cluster whether it is fit; None when nobody wants to know."""
+    if not settings.credentials_probe:
+        return None
+    queues = HubQueues(client)
+    probe = Probe(workers.entrance, needs_of(settings, resources[WORKLOAD].version))
+
+    async def examine(source: Source, checks: Collection[str]) -> Fitness:
+        return await probe.ask(source, await queues.of(checks))
+
+    return examine
+
+
 async def _guard(work: Coroutine[object, object, None], ended: asyncio.Event) -> None:
     """End the session when one of its helpers fails: half a session is worse than a new one."""
     try:
@@ -331,45 +347,3 @@ def clusters_max(schema: Object | None) -> int:
 
 def _now() -> datetime:
     return datetime.now(UTC)
-
-
-def terms_of(settings: Settings) -> Terms:
-    """Return what the settings say of the credentials that are made. Raises BadSettings."""
-    frameworks = tuple(map(external, settings.external_frameworks))
-    known = tuple(one for one in frameworks if not isinstance(one, str))
-    return Terms(
-        provision=settings.credentials_provision != "none",
-        account=settings.credentials_account,
-        form=settings.credentials_form,
-        validity=settings.credentials_validity,
-        rules=tuple(rule.as_dict() for rule in rules(settings.frameworks, known)),
-        proxy=settings.cluster_proxy,
-        proxy_authority=_authority(settings.cluster_proxy_ca),
-    )
-
-
-def _authority(path: Path | None) -> bytes:
-    try:
-        return path.read_bytes() if path else b""
-    except OSError as error:
-        raise BadSettings(f"cluster-proxy-ca: {path} cannot be read: {error.strerror}") from None
-
-
-def policy_of(settings: Settings) -> Policy:
-    """Return what the settings say of how clusters leave, stand and are told of."""
-    return Policy(
-        removal=settings.removal_policy,
-        drain_deadline=settings.drain_deadline,
-        waiting_grace=settings.waiting_grace,
-        retention=settings.cluster_retention,
-        loss_share=settings.mass_loss_share,
-        loss_grace=settings.mass_loss_grace,
-        reorder_margin=settings.reorder_margin,
-        reorder_interval=settings.reorder_interval,
-        retry_after=settings.retry_waiting_after,
-        requeue_after=round(settings.requeue_after),
-        dispatcher=settings.dispatcher,
-        step_size=settings.step_size,
-        round_timeout=settings.round_timeout,
-        warning=settings.credentials_warning,
-    )

@@ -25,6 +25,7 @@ from placement_ac.names import (
     RIVAL_SECONDS,
     STRANDED_SECONDS,
 )
+from placement_ac.probing import questions
 from placement_ac.removal import Removal
 from placement_ac.seats import order
 from placement_ac.selection import cluster_of, listed_now, removable, soonest
@@ -47,11 +48,13 @@ def plan(seen: Snapshot) -> Plan:
 def _planned(seen: Snapshot) -> Plan:
     course = chart(seen)
     verdict = judge(seen, course)
+    asked, ask_again = questions(seen)
     answer = Plan(
         verdicts={check.meta.name: verdict for check in seen.checks},
         marks=course.selection.marks | course.guarded.marks,
         notices=course.guarded.notices,
-        recheck_after=_recheck_after(seen, course),
+        questions=asked,
+        recheck_after=soonest((_recheck_after(seen, course), ask_again)),
     )
     if verdict.status == "False" and verdict.reason not in (NO_CLUSTER_SELECTED, NO_CLUSTER_USABLE):
         # What is under way goes on when the reason has gone.

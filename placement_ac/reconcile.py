@@ -6,7 +6,7 @@ remembered with its age, and what it wants to know of a cluster is asked beside 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -16,12 +16,14 @@ from placement_ac.act import Actor
 from placement_ac.diff import conditions, diff
 from placement_ac.errors import ApiError, Conflict, NotFound, Refused, WorkloadTrouble
 from placement_ac.events import Events
+from placement_ac.fitness import Fitness
 from placement_ac.model import KueueObject
 from placement_ac.names import APPLY_FAILED
 from placement_ac.plan import plan
 from placement_ac.provision import provide
-from placement_ac.snapshot import Asked, Key, Mark, Plan, Snapshot
+from placement_ac.snapshot import Asked, Fit, Key, Mark, Plan, Question, Snapshot
 from placement_ac.verdict import refuse
+from placement_ac.ways import Source
 from placement_ac.workqueue import Retry
 from placement_ac.world import World
 
@@ -29,6 +31,8 @@ log = structlog.get_logger(__name__)
 
 Ask = Callable[[KueueObject], Awaitable[Asked]]
 """Asks the cluster behind a MultiKueueCluster for its copies; raises nothing."""
+Examine = Callable[[Source, Collection[str]], Awaitable[Fitness]]
+"""Asks the cluster behind a Source whether it is fit for what goes through these checks; raises nothing."""
 
 
 @dataclass(slots=True)
@@ -38,6 +42,8 @@ class Memory:
     since: dict[Mark, float] = field(default_factory=dict)
     asked: dict[str, tuple[float, Asked]] = field(default_factory=dict)
     """MultiKueueCluster → when it was asked, and what it said."""
+    fits: dict[str, tuple[float, Fit]] = field(default_factory=dict)
+    """Cluster → when it was asked whether it is fit, and what it said."""
 
     def ages(self, now: float) -> dict[Mark, float]:
         return {mark: now - since for mark, since in self.since.items()}
@@ -45,16 +51,24 @@ class Memory:
     def heard(self, now: float) -> dict[str, Asked]:
         return {name: replace(said, age=now - when) for name, (when, said) in self.asked.items()}
 
-    def keep(self, marks: Collection[Mark], listed: Collection[str], now: float) -> None:
+    def answered(self, now: float) -> dict[str, Fit]:
+        return {cluster: replace(fit, age=now - when) for cluster, (when, fit) in self.fits.items()}
+
+    def keep(self, marks: Collection[Mark], now: float) -> None:
         self.since = {mark: self.since.get(mark, now) for mark in marks}
+
+    def keep_words(self, listed: Collection[str], selected: Collection[str]) -> None:
+        """Forget what is of no use any more: of clusters that are not listed, or not selected."""
         self.asked = {name: said for name, said in self.asked.items() if name in listed}
+        self.fits = {cluster: said for cluster, said in self.fits.items() if cluster in selected}
 
 
 class Reconciler:
     """Makes the hub what the world calls for, key by key.
 
     `clock` gives the time of day (UTC) for conditions, `ticks` seconds that only go forward.
-    `later(key, seconds)` is asked to bring a key back; `ask` asks a cluster for its copies.
+    `later(key, seconds)` is asked to bring a key back; `ask` asks a cluster for its copies, `examine`
+    whether it is fit (None: nobody is asked that).
     """
 
     def __init__(
@@ -64,6 +78,7 @@ class Reconciler:
         events: Events,
         *,
         ask: Ask,
+        examine: Examine | None = None,
         clock: Callable[[], datetime],
         ticks: Callable[[], float],
         later: Callable[[Key, float], None],
@@ -72,11 +87,12 @@ class Reconciler:
         self._actor = actor
         self._events = events
         self._ask = ask
+        self._examine = examine
         self._clock = clock
         self._ticks = ticks
         self._later = later
         self._memory: dict[Key, Memory] = {}
-        self._asking: dict[tuple[Key, str], asyncio.Task[None]] = {}
+        self._asking: dict[tuple[Key, object], asyncio.Task[None]] = {}
 
     async def reconcile(self, key: Key) -> None:
         """Bring one key in order. Raises Retry when it has to be tried again."""
@@ -91,7 +107,7 @@ class Reconciler:
         """Make, renew or take away the credentials of a cluster."""
         memory, now = self._memory.get(key, Memory()), self._ticks()
         wanted = provide(self._world.provision(key.name, self._clock(), memory.ages(now)))
-        self._keep(key, wanted.marks, ())
+        self._keep(key, wanted.marks)
         try:
             await self._actor.act(wanted.phases)
         except Refused as refused:
@@ -139,22 +155,44 @@ class Reconciler:
 
     def _snapshot(self, key: Key) -> Snapshot:
         memory, now = self._memory.get(key, Memory()), self._ticks()
-        return self._world.snapshot(key, self._clock(), memory.ages(now), memory.heard(now))
+        return self._world.snapshot(
+            key, self._clock(), memory.ages(now), memory.heard(now), memory.answered(now)
+        )
 
     def _remember(self, key: Key, seen: Snapshot, wanted: Plan) -> None:
-        self._keep(key, wanted.marks, seen.config.listed if seen.config else ())
+        if memory := self._memory.get(key):
+            memory.keep_words(seen.config.listed if seen.config else (), seen.credentials)
+        self._keep(key, wanted.marks)
 
-    def _keep(self, key: Key, marks: Collection[Mark], listed: Collection[str]) -> None:
+    def _keep(self, key: Key, marks: Collection[Mark]) -> None:
         memory = self._memory.setdefault(key, Memory())
-        memory.keep(marks, listed, self._ticks())
-        if not memory.since and not memory.asked:
+        memory.keep(marks, self._ticks())
+        if not memory.since and not memory.asked and not memory.fits:
             del self._memory[key]
 
     def _ask_for(self, key: Key, seen: Snapshot, wanted: Plan) -> None:
         for name in wanted.ask:
-            if (key, name) not in self._asking:
-                task = asyncio.get_running_loop().create_task(self._asked(key, name, seen.clusters.get(name)))
-                self._asking[key, name] = task
+            self._beside((key, name), self._asked(key, name, seen.clusters.get(name)))
+        checks = [check.meta.name for check in (*seen.checks, *seen.users)]
+        for question in wanted.questions:
+            if self._examine:
+                self._beside((key, question), self._examined(key, question, checks, self._examine))
+
+    def _beside(self, what: tuple[Key, object], work: Coroutine[object, object, None]) -> None:
+        """Ask beside the work, and the same thing once at a time."""
+        if what in self._asking:
+            work.close()
+        else:
+            self._asking[what] = asyncio.get_running_loop().create_task(work)
+
+    async def _examined(
+        self, key: Key, question: Question, checks: Collection[str], examine: Examine
+    ) -> None:
+        began = self._ticks()
+        fit = Fit(await examine(question.source, checks), question.source, question.source.version)
+        self._memory.setdefault(key, Memory()).fits[question.cluster] = began, fit
+        del self._asking[key, question]
+        self._later(key, 0.0)
 
     async def _asked(self, key: Key, name: str, cluster: KueueObject | None) -> None:
         began = self._ticks()

@@ -7,7 +7,7 @@ waits `REGROUP_SECONDS` all the same; an addition does not.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -20,6 +20,7 @@ from placement_ac.names import (
     REGROUP_SECONDS,
     SETTLE_SECONDS,
 )
+from placement_ac.probing import unfit
 from placement_ac.rank import Ranked, rank
 from placement_ac.snapshot import Mark, Snapshot
 from placement_ac.ways import Source, Unusable
@@ -62,7 +63,7 @@ def select(seen: Snapshot) -> Selection:
     left_out = _entries_without_name(seen)
     pending: dict[str, float] = {}
     for entry in rank(seen.decisions, _prioritizers(seen), seen.scores, seen.now):
-        found = _usable(seen, entry)
+        found = _usable(seen, entry, listed)
         if isinstance(found, Usable):
             usable.append(found)
             continue
@@ -206,11 +207,13 @@ def _left(seen: Snapshot, pending: Mapping[str, float]) -> Iterable[float]:
             yield left
 
 
-def _usable(seen: Snapshot, entry: Ranked) -> Usable | Unusable:
+def _usable(seen: Snapshot, entry: Ranked, listed: Container[str]) -> Usable | Unusable:
     name = seen.hub.cluster_object(seen.name, entry.cluster)
     if problem := _name_problem(entry.cluster, name):
         return Unusable(problem)
     found = seen.credentials.get(entry.cluster, Unusable("no credentials"))
+    if isinstance(found, Source) and entry.cluster not in listed:
+        found = unfit(seen, entry.cluster, found) or found
     return Usable(entry.cluster, name, found, entry) if isinstance(found, Source) else found
 
 

@@ -146,6 +146,9 @@ class Settings(BaseModel):
     credentials_warning: Seconds = Field(
         604800.0, description="How long before credentials expire an event warns, or when a tenth is left."
     )
+    credentials_probe: bool = Field(
+        False, description="Ask a cluster whether it is fit to be a worker before it is listed."
+    )
     cluster_proxy: str = Field(
         "",
         pattern=r"^(https://[^/?#@\s]+(/[^?#\s]*)?)?$",

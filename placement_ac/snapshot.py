@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
+from placement_ac.fitness import Fitness
 from placement_ac.model import (
     Check,
     Decision,
@@ -87,6 +88,8 @@ class Policy:
     round_timeout: float = 300.0
     warning: float = 604800.0
     """How long before credentials expire it is told."""
+    probe: bool = False
+    """Whether clusters are asked if they are fit before they are listed."""
 
 
 class Mark(NamedTuple):
@@ -124,6 +127,25 @@ class Asked:
     copies: Mapping[tuple[str, str], bool] = field(default_factory=dict)
     """(namespace, name) → whether it holds quota there."""
     problem: str = ""
+    age: float = 0.0
+    """Seconds since the question."""
+
+
+class Question(NamedTuple):
+    """A cluster that is to be asked whether it is fit, and the way in."""
+
+    cluster: str
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What a cluster answered when it was asked whether it is fit, and by which way it was entered."""
+
+    fitness: Fitness
+    source: Source
+    version: str
+    """Of what was in the Secret then."""
     age: float = 0.0
     """Seconds since the question."""
 
@@ -240,6 +262,8 @@ class Snapshot:
     """Clusters that OCM has lost sight of."""
     asked: Mapping[str, Asked] = field(default_factory=dict)
     """MultiKueueCluster name → what the cluster said when it was last asked."""
+    fits: Mapping[str, Fit] = field(default_factory=dict)
+    """Cluster → whether it is fit, as it last said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +338,8 @@ class Plan:
     nominations: tuple[Nomination, ...] = ()
     ask: tuple[str, ...] = ()
     """MultiKueueClusters whose clusters are to be asked for the copies that they hold."""
+    questions: tuple[Question, ...] = ()
+    """Clusters that are to be asked whether they are fit."""
     notices: tuple[Notice, ...] = ()
     marks: frozenset[Mark] = frozenset()
     """What lasts: the next snapshot tells the age of each."""

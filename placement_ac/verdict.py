@@ -27,6 +27,7 @@ from placement_ac.names import (
     SOME_CLUSTERS_UNUSABLE,
     Kind,
 )
+from placement_ac.probing import remarks
 from placement_ac.selection import Usable
 from placement_ac.snapshot import Snapshot, Verdict
 from placement_ac.words import some
@@ -196,6 +197,8 @@ def _remarks(seen: Snapshot, course: Course) -> Iterator[str]:
     if beyond:
         yield f"{len(beyond)} beyond the {seen.hub.clusters_max} clusters that Kueue takes: {some(beyond)}"
     yield from _queued(course)
+    told = remarks(seen, [entry.cluster for entry in course.usable])
+    yield from (f"{cluster}: {what}" for cluster, what in told.items())
     if course.guarded.held:
         yield course.guarded.why
     yield from _draining(course)

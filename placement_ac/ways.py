@@ -15,6 +15,8 @@ class Source:
     expires: datetime | None = field(default=None, compare=False)
     """When it ends, as far as one can tell; the way stays the same when it is renewed."""
     issued: datetime | None = field(default=None, compare=False)
+    version: str = field(default="", compare=False)
+    """Of what is in it: another one may open another door."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from placement_ac.names import (
     Way,
     token_kind,
 )
-from placement_ac.snapshot import Ages, Asked, HubFacts, Key, Made, Pair, Policy, Snapshot, Terms
+from placement_ac.snapshot import Ages, Asked, Fit, HubFacts, Key, Made, Pair, Policy, Snapshot, Terms
 from placement_ac.ways import Source, Unusable
 from placement_ac.wire import Raw
 
@@ -381,17 +381,22 @@ class World:
         )
 
     def snapshot(
-        self, key: Key, now: datetime, ages: Ages, asked: Mapping[str, Asked] | None = None
+        self,
+        key: Key,
+        now: datetime,
+        ages: Ages,
+        asked: Mapping[str, Asked] | None = None,
+        fits: Mapping[str, Fit] | None = None,
     ) -> Snapshot:
-        """Return all that `key` depends on; `ages` and `asked` are what the caller remembers of it."""
+        """Return all that `key` depends on; `ages`, `asked`, `fits` are what the caller remembers of it."""
         if key.kind == "check":
             check = self._checks.things.get(("", key.name))
             bad = (check,) if check and check.ours and not check.placement else ()
             workloads = self._workloads_of(bad)
             return Snapshot(name="", now=now, hub=self.hub, checks=bad, ages=ages, workloads=workloads)
-        return self._snapshot(key.name, now, ages, asked or {})
+        return replace(self._snapshot(key.name, now, ages), asked=asked or {}, fits=fits or {})
 
-    def _snapshot(self, name: str, now: datetime, ages: Ages, asked: Mapping[str, Asked]) -> Snapshot:
+    def _snapshot(self, name: str, now: datetime, ages: Ages) -> Snapshot:
         placement = self._placements.things.get((self.hub.namespace, name))
         decisions = tuple(self._decisions.by("placement", name))
         config = self._configs.things.get(("", name))
@@ -423,7 +428,6 @@ class World:
             workloads=workloads,
             gone=frozenset(c for c in listed if self._is_gone(c)),
             unreachable=frozenset(c for c in listed if self._is_unreachable(c)),
-            asked=asked,
         )
 
     def _names_listed(

@@ -1,0 +1,65 @@
+"""
+Which LocalQueues of the hub send jobs through a check: what its workers should have as well.
+
+Read when it is asked for, and believed for a minute.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+import structlog
+from cachetools import TTLCache
+
+from placement_ac.errors import ApiError
+from placement_ac.kube import Client, Object
+from placement_ac.names import KUEUE, KUEUE_VERSIONS, Kind
+
+log = structlog.get_logger(__name__)
+
+CLUSTER_QUEUE: Final = Kind(KUEUE, "ClusterQueue", "clusterqueues", False, KUEUE_VERSIONS)
+LOCAL_QUEUE: Final = Kind(KUEUE, "LocalQueue", "localqueues", True, KUEUE_VERSIONS)
+BELIEVED_SECONDS: Final = 60.0
+
+
+class HubQueues:
+    """The hub's ClusterQueues and LocalQueues."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._known: TTLCache[str, tuple[list[Object], list[Object]]] = TTLCache(1, BELIEVED_SECONDS)
+
+    async def of(self, checks: Collection[str]) -> Mapping[str, frozenset[str]]:
+        """Return namespace → LocalQueues behind ClusterQueues that list one of `checks`.
+
+        Empty if that cannot be read: a worker is asked for nothing then.
+        """
+        try:
+            cluster_queues, local_queues = await self._read()
+        except ApiError as error:
+            log.warning("cannot read the hub's queues", error=error.message)
+            return {}
+        using = {item["metadata"]["name"] for item in cluster_queues if _lists(item, checks)}
+        found: dict[str, set[str]] = {}
+        for item in local_queues:
+            if (item.get("spec") or {}).get("clusterQueue") in using:
+                found.setdefault(item["metadata"]["namespace"], set()).add(item["metadata"]["name"])
+        return {namespace: frozenset(names) for namespace, names in found.items()}
+
+    async def _read(self) -> tuple[list[Object], list[Object]]:
+        known = self._known.get("")
+        if known is None:
+            served = await self._client.discover((CLUSTER_QUEUE, LOCAL_QUEUE))
+            lists = [
+                list((await self._client.list(served[kind])).items) if kind in served else []
+                for kind in (CLUSTER_QUEUE, LOCAL_QUEUE)
+            ]
+            known = self._known[""] = lists[0], lists[1]
+        return known
+
+
+def _lists(queue: Mapping[str, Any], checks: Collection[str]) -> bool:
+    """Whether a ClusterQueue lists one of the checks, in either of the two ways that Kueue has."""
+    spec = queue.get("spec") or {}
+    strategy = (spec.get("admissionChecksStrategy") or {}).get("admissionChecks") or ()
+    names = {*(spec.get("admissionChecks") or ()), *(one.get("name") for one in strategy)}
+    return not names.isdisjoint(checks)
