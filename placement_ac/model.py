@@ -511,10 +511,15 @@ def _owners(raw: Raw) -> dict[str, str]:
 def grant(raw: Raw) -> Grant:
     status, problem = read(Conditions, raw, "status")
     conditions = status.conditions if status else ()
-    told = [f"{c.reason}: {c.message}".rstrip(": ") for c in conditions if c.status == "False"]
+    told = [f"{c.reason}: {_first_line(c.message)}".rstrip(": ") for c in conditions if c.status == "False"]
     done = any(c.type in DONE and c.status == "True" for c in conditions)
     spec, owned = _mapping(raw.get("spec")), _owned(raw)
     return Grant(meta_of(raw), _owners(raw), spec, owned, done, "; ".join(told) or problem)
+
+
+def _first_line(text: str) -> str:
+    """The rest of what OCM says is advice how to look closer."""
+    return text.partition("\n")[0]
 
 
 def workload(raw: Raw) -> Workload:

@@ -63,11 +63,16 @@ def _patience(seen: Made) -> float:
 
 
 def _applied(seen: Made) -> Iterable[Action]:
-    """Yield them in their order: OCM resolves a permission's subject by the account."""
+    """Yield them in their order.
+
+    OCM's controller looks for the account when it first sees a permission, and does not look again
+    (cluster-permission at 6a3e08a, controllers/): so the account works before there is one.
+    """
     labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_CLUSTER: seen.cluster}
     sync = {LABEL_SYNC: "true"} if seen.terms.form == "cluster-profile" else {}
     yield from _apply(seen, ACCOUNT, seen.account, labels | sync, account_spec(seen.terms.validity))
-    yield from _apply(seen, PERMISSION, seen.permission, labels, permission_spec(seen))
+    if seen.permission or (seen.account and seen.account.done):
+        yield from _apply(seen, PERMISSION, seen.permission, labels, permission_spec(seen))
     if seen.terms.form == "kubeconfig":
         yield from _apply_secret(seen, labels)
     elif seen.secret and not seen.secret.meta.deleting:

@@ -9,7 +9,8 @@ Everything here runs in one event loop, so the dicts need no lock.
 import asyncio
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing
 from itertools import count
 from typing import ClassVar
 
@@ -33,6 +34,8 @@ FIRST_WAIT_SECONDS = 0.05
 LONGEST_WAIT_SECONDS = 2.0
 WATCH_SECONDS = 300
 """The server is asked to end a watch after this time; it is continued at once."""
+INITIAL_END = "k8s.io/initial-events-end"
+"""Kubernetes: the annotation of the bookmark that ends what is there already."""
 
 log = structlog.get_logger(__name__)
 
@@ -49,6 +52,7 @@ class Informer:
     called after each change of `objects`, from the event loop; it must neither block nor raise. So is
     `on_error`, with every error that is then waited out.
     A kind that is not served yet is asked for until it is; one of `optional` does not hold up `synced()`.
+    One of `streamed` is not listed: its watch tells what is there, and so needs no right to list.
     """
 
     def __init__(
@@ -59,9 +63,11 @@ class Informer:
         on_change: OnChange,
         *,
         optional: Iterable[Kind] = (),
+        streamed: Iterable[Kind] = (),
         on_error: OnError | None = None,
     ) -> None:
         self._login = login
+        self._streamed = frozenset(streamed)
         self._client = client
         self._optional = frozenset(optional)
         self._kinds = (*kinds, *self._optional)
@@ -99,7 +105,8 @@ class Informer:
         while True:
             try:
                 resource = await self._served(kind)
-                version = await self._list(resource)
+                streamed = kind in self._streamed
+                version = await (self._stream(resource, session) if streamed else self._list(resource))
                 while True:
                     before, version = version, await self._watch(resource, version, session)
                     if version == before:  # a watch that told nothing may end as fast as it was opened
@@ -141,31 +148,47 @@ class Informer:
         for namespace, name in changed.union(written):
             self._on_change(kind, namespace, name)
 
+    async def _stream(self, resource: Resource, session: aiohttp.ClientSession) -> str:
+        """Take in all there is by a watch, and return the version to go on from. Raises ApiError."""
+        now: dict[Name, Object] = {}
+        query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        async with aclosing(self._events(resource, query, session)) as events:
+            async for event in events:
+                item = event["object"]
+                if event["type"] != "BOOKMARK":
+                    now[name_of(item)] = item
+                elif INITIAL_END in (item["metadata"].get("annotations") or {}):
+                    self._replace(resource.of, now)
+                    self._listed[resource.of].set()
+                    return str(item["metadata"]["resourceVersion"])
+        raise Unavailable(f"WATCH {resource.path()}: ended before it told all there is")
+
     async def _watch(self, resource: Resource, version: str, session: aiohttp.ClientSession) -> str:
         """Take in one watch and return the version to go on from. Raises ApiError."""
-        query = {
-            "watch": "true",
-            "allowWatchBookmarks": "true",
-            "resourceVersion": version,
-            "timeoutSeconds": str(WATCH_SECONDS),
-        }
+        async with aclosing(self._events(resource, {"resourceVersion": version}, session)) as events:
+            async for event in events:
+                version = self._take(resource.of, event) or version
+        return version
+
+    async def _events(
+        self, resource: Resource, query: Mapping[str, str], session: aiohttp.ClientSession
+    ) -> AsyncGenerator[Object]:
+        """Yield the events of one watch, those that tell an error aside. Raises ApiError."""
+        asked = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(WATCH_SECONDS)}
         try:
-            async with session.get(self._login.server + resource.path(), params=query) as answer:
+            async with session.get(
+                self._login.server + resource.path(), params=asked | dict(query)
+            ) as answer:
                 if answer.status >= 400:
                     raise error_of(answer.status, _json(await answer.read()), f"WATCH {resource.path()}")
                 async for line in _lines(answer.content):
-                    version = self._take(resource.of, _json(line)) or version
+                    yield _event(resource.of, _json(line))
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Unavailable(f"WATCH {resource.path()}: {type(error).__name__}: {error}") from None
-        return version
 
-    def _take(self, kind: Kind, event: object) -> str:
-        """Put one watch event into `objects` and return its resource version. Raises ApiError."""
-        if not isinstance(event, dict) or not isinstance(event.get("object"), dict):
-            raise Unavailable(f"watch of {kind}: the line is no event")
-        change, item = event.get("type"), event["object"]
-        if change == "ERROR":
-            raise error_of(int(item.get("code") or 500), item, f"watch of {kind}")
+    def _take(self, kind: Kind, event: Object) -> str:
+        """Put one watch event into `objects` and return its resource version."""
+        change, item = event["type"], event["object"]
         if change != "BOOKMARK":
             key = name_of(item)
             if change == "DELETED":
@@ -194,6 +217,15 @@ def _version(item: Object) -> int:
     """Return the resourceVersion as a number: it grows on every hub this runs against (KEP 5504)."""
     version = str(item["metadata"].get("resourceVersion", ""))
     return int(version) if version.isdecimal() else 0
+
+
+def _event(kind: Kind, event: object) -> Object:
+    """Return a watch event as it came. Raises ApiError for one that tells an error, or is none."""
+    if not isinstance(event, dict) or not isinstance(event.get("object"), dict):
+        raise Unavailable(f"watch of {kind}: the line is no event")
+    if event.get("type") == "ERROR":
+        raise error_of(int(event["object"].get("code") or 500), event["object"], f"watch of {kind}")
+    return event
 
 
 def _json(text: bytes) -> object:

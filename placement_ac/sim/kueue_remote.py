@@ -165,7 +165,8 @@ class Remote:
             if not lost.done() and not isinstance(error, Gone | NotFound):
                 lost.set_result(error)
 
-        informer = Informer(login, client, (WORKLOAD, JOB), self._on_change, on_error=lose)
+        # Kueue lists Workloads, to collect garbage, and only watches Jobs (multikueuecluster.go).
+        informer = Informer(login, client, (WORKLOAD, JOB), self._on_change, streamed=(JOB,), on_error=lose)
         following = asyncio.create_task(informer.run())
         listing = asyncio.create_task(informer.synced())
         listed_or_not: set[asyncio.Future[Any]] = {lost, following, listing}
