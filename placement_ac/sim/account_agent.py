@@ -67,7 +67,6 @@ class Agent(StandIn):
         self._paused = False
         self._forced: set[str] = set()
         self._alarms: dict[str, float] = {}
-        self._at_home = False
 
     # -- what may happen to them
 
@@ -155,10 +154,8 @@ class Agent(StandIn):
             self.informer.forget(SERVICE_ACCOUNT, (AGENT_NAMESPACE, name))
 
     async def _ensure_account(self, name: str) -> None:
-        if not self._at_home:
-            await self._create(NAMESPACE, {"metadata": {"name": AGENT_NAMESPACE}})
-            self._at_home = True
         if (AGENT_NAMESPACE, name) not in self.objects(SERVICE_ACCOUNT):
+            await self._create(NAMESPACE, {"metadata": {"name": AGENT_NAMESPACE}})
             labels = {LABEL_IS_ACCOUNT: "true"}
             metadata = {"name": name, "namespace": AGENT_NAMESPACE, "labels": labels}
             await self._create(SERVICE_ACCOUNT, {"metadata": metadata})

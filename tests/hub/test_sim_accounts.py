@@ -222,6 +222,14 @@ def test_a_permission_that_changes_changes_the_rights(stage: Stage) -> None:
     assert stage.worker_says(stage.token()) == 403
 
 
+def test_what_a_permission_does_not_name_any_more_goes(stage: Stage) -> None:
+    stage.apply(account(), permission(READ))
+    stage.until(lambda: bool(stage.worker.get(BINDING, NAME)), True)
+    stage.apply(permission(READ, clusterRoleBinding={"subject": SUBJECT, "name": "another"}))
+    stage.until(lambda: bool(stage.worker.get(BINDING, "another")), True)
+    stage.until(lambda: stage.worker.get(BINDING, NAME), None)
+
+
 def test_a_permission_that_goes_takes_its_rights_along(stage: Stage) -> None:
     stage.apply(account(), permission(READ))
     stage.until(lambda: stage.worker_says(stage.token()) if stage.token() else 0, 200)
@@ -419,6 +427,27 @@ def test_a_token_that_the_worker_will_not_make_is_told(stage: Stage) -> None:
         lambda: stage.said().get("TokenReported", "").startswith(f"False TokenReportFailed {why}"), True
     )
     assert stage.secret() is None
+
+
+def test_a_secret_holds_what_was_reported_and_nothing_else(stage: Stage) -> None:
+    stage.apply(account())
+    stage.until(stage.said, REPORTED)
+    stage.merge(SECRETS, NAME, {"data": {"more": "eA=="}}, namespace=W)
+    stage.ocm.refresh(W)
+    stage.until(lambda: sorted((stage.secret() or {})["data"]), ["ca.crt", "token"])
+
+
+def test_a_service_account_of_somebody_else_is_used_but_not_deleted(stage: Stage) -> None:
+    home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": AGENT_NAMESPACE}}
+    metadata = {"name": NAME, "namespace": AGENT_NAMESPACE}
+    stage.worker.apply(home, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+    stage.apply(account())
+    stage.until(stage.said, REPORTED)
+    token = stage.token()
+    stage.delete(ACCOUNTS, NAME, W)
+    stage.until(stage.secret, None)
+    stage.pause(0.1)
+    assert stage.worker_says(token) == 403
 
 
 def test_an_account_that_goes_takes_everything_along(stage: Stage) -> None:
