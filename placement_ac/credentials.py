@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from placement_ac.made import secret_problem, way_made
+from placement_ac.made import TOO_OLD, secret_problem, way_made
 from placement_ac.model import Profile, Secret, SecretRef
 from placement_ac.names import WAYS, Way
 from placement_ac.snapshot import Made
@@ -49,7 +49,7 @@ def find(found: Found, ways: Sequence[Way] = WAYS) -> Source | Unusable:
     made = way_made(found.made) if found.made else None
     if isinstance(made, Source):
         return made
-    if made and found.made and found.made.terms.provision:
+    if made and found.made and (found.made.terms.provision or found.made.secret):
         problems.append(made.why)
     told = dict.fromkeys(problems)  # two ways may meet the same trouble
     return Unusable("; ".join(told) if told else _nothing_found(found, ways))
@@ -142,7 +142,7 @@ def _access_provider(found: Found) -> Source | Unusable | None:
         if not supports(profile, found.providers):
             continue
         if not found.profiles_supported:
-            return Unusable("Kueue on this hub is too old for ClusterProfiles (it needs v1beta2)")
+            return Unusable(TOO_OLD)
         return Source("ClusterProfile", profile.meta.name)
     return None
 

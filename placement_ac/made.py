@@ -17,12 +17,16 @@ from placement_ac.names import ACCOUNT, ANNOTATION_ADOPT, PERMISSION, SECRET, Ki
 from placement_ac.snapshot import Made
 from placement_ac.ways import Source, Unusable
 
+TOO_OLD: Final = "Kueue on this hub is too old for ClusterProfiles (it needs v1beta2)"
 ADDON: Final = "is OCM's addon managed-serviceaccount enabled for the cluster?"
 
 
 def way_made(seen: Made) -> Source | Unusable:
     """Return the way in that was made for a cluster, or how far it is."""
     source = _by_profile(seen) if seen.terms.form == "cluster-profile" else _by_secret(seen)
+    if isinstance(source, Unusable) and seen.on_secret:
+        before = _by_secret(seen)  # until the ClusterProfile is there
+        source = source if isinstance(before, Unusable) else before
     if isinstance(source, Source) and (seen.known or not seen.terms.provision):
         return source
     for problem in _problems(seen):
@@ -36,7 +40,7 @@ def in_the_way(seen: Made) -> str:
     things: tuple[tuple[Kind, Written | None, str], ...] = (
         (ACCOUNT, seen.account, where),
         (PERMISSION, seen.permission, where),
-        (SECRET, seen.secret, seen.namespace),
+        (SECRET, seen.secret if seen.terms.form == "kubeconfig" else None, seen.namespace),
     )
     for kind, obj, namespace in things:
         if obj and not obj.ours and not obj.handed_over:
@@ -105,6 +109,8 @@ def _by_secret(seen: Made) -> Source | Unusable:
 
 
 def _by_profile(seen: Made) -> Source | Unusable:
+    if not seen.hub.takes_profiles:
+        return Unusable(TOO_OLD)
     if seen.profile is None:
         return Unusable(
             f"no ClusterProfile of {seen.cluster} in namespace {seen.namespace} has an access provider "

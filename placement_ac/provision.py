@@ -2,12 +2,13 @@
 What is to be written for the credentials of one cluster: an account, its rights, and our kubeconfig.
 
 Pure. They are made while a check of ours selects the cluster and nobody else has put credentials
-there, and stay as long as a MultiKueueCluster stands on them. Then they go, the Secret first.
+there, and stay as long as a MultiKueueCluster stands on them. Then they go, the Secret first; so do those
+of a cluster that has left OCM, and those under a name that accounts had before.
 """
 
 import base64
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from placement_ac.diff import Action, Apply, Delete, Phase, body_of, same
@@ -15,6 +16,7 @@ from placement_ac.made import in_the_way, kubeconfig_of
 from placement_ac.model import Written, digest_of
 from placement_ac.names import (
     ACCOUNT,
+    ANNOTATION_ACCOUNT,
     KUBECONFIG_KEY,
     LABEL_CLUSTER,
     LABEL_MANAGED_BY,
@@ -30,6 +32,7 @@ from placement_ac.snapshot import Body, Made, Mark
 from placement_ac.ways import Unusable
 
 MISSING: Final = Mark("missing")
+NO_ANNOTATIONS: Final[Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,14 @@ def provide(seen: Made) -> Provided:
     """Return the writes that bring the credentials of a cluster in order."""
     if not seen.terms.provision:
         return Provided()
-    if not seen.in_use and (seen.found or not seen.selected):
+    now = _of_now(seen)
+    strays = tuple((kind, obj) for kind, obj in seen.strays if obj.owned.applied)
+    return replace(now, phases=(*now.phases, *_deleted(strays)))
+
+
+def _of_now(seen: Made) -> Provided:
+    """Return the same, for what is under the name that accounts have now."""
+    if not seen.in_use and (seen.found or not seen.selected or seen.managed is None):
         return Provided(tuple(_taken_away(seen)))
     left = _patience(seen)
     if left > 0:
@@ -66,29 +76,39 @@ def _applied(seen: Made) -> Iterable[Action]:
     """Yield them in their order.
 
     OCM's controller looks for the account when it first sees a permission, and does not look again
-    (cluster-permission at 6a3e08a, controllers/): so the account works before there is one.
+    before it changes (cluster-permission at 6a3e08a, controllers/): so the account works before there is
+    a permission, and a new account changes it.
     """
     labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_CLUSTER: seen.cluster}
     sync = {LABEL_SYNC: "true"} if seen.terms.form == "cluster-profile" else {}
     yield from _apply(seen, ACCOUNT, seen.account, labels | sync, account_spec(seen.terms.validity))
-    if seen.permission or (seen.account and seen.account.done):
-        yield from _apply(seen, PERMISSION, seen.permission, labels, permission_spec(seen))
-    if seen.terms.form == "kubeconfig":
+    if seen.account and seen.account.done:
+        known = {ANNOTATION_ACCOUNT: seen.account.meta.uid}
+        yield from _apply(seen, PERMISSION, seen.permission, labels, permission_spec(seen), known)
+    if seen.terms.form == "kubeconfig" or seen.on_secret:
         yield from _apply_secret(seen, labels)
-    elif seen.secret and not seen.secret.meta.deleting:
-        yield from _delete(SECRET, seen.secret)
+    elif seen.secret and _is_to_go(seen.secret):
+        yield _delete(SECRET, seen.secret)
 
 
 def _apply(
-    seen: Made, kind: Kind, observed: Written | None, labels: dict[str, str], spec: Body
+    seen: Made,
+    kind: Kind,
+    observed: Written | None,
+    labels: Mapping[str, str],
+    spec: Body,
+    annotations: Mapping[str, str] = NO_ANNOTATIONS,
 ) -> Iterable[Apply]:
-    if observed and (observed.meta.deleting or same(observed, labels, seen.owners, spec)):
+    told = observed is not None and annotations.items() <= observed.meta.annotations.items()
+    if observed and (observed.meta.deleting or (told and same(observed, labels, seen.owners, spec))):
         return
     body = body_of(seen.name, labels, seen.owners, observed, seen.hub, namespace=seen.cluster)
+    if annotations:
+        body["metadata"]["annotations"] = dict(annotations)
     yield Apply(kind, body | {"spec": spec}, observed)
 
 
-def _apply_secret(seen: Made, labels: dict[str, str]) -> Iterable[Apply]:
+def _apply_secret(seen: Made, labels: Mapping[str, str]) -> Iterable[Apply]:
     kubeconfig, observed = kubeconfig_of(seen), seen.secret
     if isinstance(kubeconfig, Unusable) or (observed and observed.meta.deleting):
         return  # what is there stays: it may be good for a while yet
@@ -100,18 +120,21 @@ def _apply_secret(seen: Made, labels: dict[str, str]) -> Iterable[Apply]:
 
 
 def _taken_away(seen: Made) -> Iterable[Phase]:
-    things: tuple[tuple[Kind, Written | None], ...] = (
-        (SECRET, seen.secret),
-        (ACCOUNT, seen.account),
-        (PERMISSION, seen.permission),
-    )
-    for kind, obj in things:
-        if obj and (obj.owned.applied or obj.handed_over) and not obj.meta.deleting:
-            yield tuple(_delete(kind, obj))
+    things = ((SECRET, seen.secret), (ACCOUNT, seen.account), (PERMISSION, seen.permission))
+    return _deleted((kind, obj) for kind, obj in things if obj)
 
 
-def _delete(kind: Kind, obj: Written) -> Iterable[Delete]:
-    yield Delete(kind, obj.meta.name, obj.meta.uid, obj.meta.namespace)
+def _deleted(things: Iterable[tuple[Kind, Written]]) -> Iterable[Phase]:
+    return ((_delete(kind, obj),) for kind, obj in things if _is_to_go(obj))
+
+
+def _is_to_go(obj: Written) -> bool:
+    """Whether it may be deleted, and is not going already. Labels are easily copied with an object."""
+    return (obj.owned.applied or obj.handed_over) and not obj.meta.deleting
+
+
+def _delete(kind: Kind, obj: Written) -> Delete:
+    return Delete(kind, obj.meta.name, obj.meta.uid, obj.meta.namespace)
 
 
 def account_spec(validity: float) -> Body:

@@ -76,6 +76,9 @@ class Lookup(Protocol):
     def placements_of_shared(self) -> Iterable[str]:
         """Placements to ask about a MultiKueueCluster that serves all of them."""
 
+    def clusters_of_made(self, secret: str) -> Iterable[str]:
+        """Clusters for which a Secret of that name may be ours, or be OCM's copy of a token."""
+
     def clusters_selected(self, placement: str) -> Iterable[str]:
         """Clusters that the Placement's decisions hold."""
 
@@ -143,7 +146,8 @@ def _of_profile(profile: Profile, lookup: Lookup) -> Iterator[Key]:
 def _of_secret(secret: Secret, lookup: Lookup) -> Iterator[Key]:
     name, mine = secret.meta.name, secret.meta.labels.get(LABEL_CLUSTER, "")
     ours = (mine,) if mine and secret.ours else ()
-    for cluster in {*clusters_of_secret(name), *lookup.clusters_of_secret_ref(name), *ours}:
+    others = (*lookup.clusters_of_secret_ref(name), *lookup.clusters_of_made(name))
+    for cluster in {*clusters_of_secret(name), *others, *ours}:
         yield from _of_cluster(cluster, lookup)
 
 
@@ -175,7 +179,10 @@ def _of_multikueue_cluster(obj: KueueObject, lookup: Lookup) -> Iterator[Key]:
         yield from map(_placement, lookup.placements_of_shared())
     yield from (_placement(placement) for placement, _ in splits(obj.meta.name))
     yield from _of_cluster(obj.meta.name, lookup)
-    yield from _credentials(obj.cluster, lookup)
+    kind, source = obj.source  # somebody else's may stand on what we made
+    on_made = (source,) if kind == "ClusterProfile" else lookup.clusters_of_made(source)
+    for cluster in {obj.cluster, *on_made}:
+        yield from _credentials(cluster, lookup)
 
 
 def _of_workload(workload: Workload, lookup: Lookup) -> Iterator[Key]:

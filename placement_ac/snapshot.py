@@ -21,8 +21,9 @@ from placement_ac.model import (
     Secret,
     Token,
     Workload,
+    Written,
 )
-from placement_ac.names import CLUSTERS_MAX, DRAIN, PER_PLACEMENT, SHARED, Form, Removal
+from placement_ac.names import CLUSTERS_MAX, DRAIN, PER_PLACEMENT, SHARED, Form, Kind, Removal
 from placement_ac.rank import ScoreTable
 from placement_ac.ways import Credentials, Source
 
@@ -62,6 +63,11 @@ class HubFacts:
     def is_for(self, placement: str, name: str) -> bool:
         """Whether a MultiKueueCluster of that name may be one of the Placement's."""
         return self.shared or name.startswith(f"{placement}-")
+
+    @property
+    def takes_profiles(self) -> bool:
+        """Whether the served MultiKueueCluster has `clusterProfileRef`."""
+        return self.cluster_version not in ("v1beta1", "v1alpha1")
 
     @property
     def shared(self) -> bool:
@@ -208,10 +214,14 @@ class Made:
     """Whether a check of ours selects the cluster."""
     in_use: bool = False
     """Whether a MultiKueueCluster stands on what is made here."""
+    on_secret: bool = False
+    """Whether it is the Secret that one stands on: with ClusterProfiles, from before."""
     known: bool = False
     """Whether there is a MultiKueueCluster of ours for the cluster, whatever it stands on."""
     found: bool = False
     """Whether others have put usable credentials on the hub."""
+    strays: tuple[tuple[Kind, Written], ...] = ()
+    """What was made for the cluster under another name, and no MultiKueueCluster stands on; Secrets first."""
     trouble: str = ""
     """Why the API server refused the last write."""
     ages: Ages = field(default_factory=dict)

@@ -5,7 +5,7 @@ Told by whoever watches and lists, asked by whoever decides. No I/O, no clock.
 `put`, `remove` and `replace` return the keys that the change touches.
 """
 
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -21,6 +21,7 @@ from placement_ac.names import (
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
     LABEL_CLUSTER,
+    LABEL_SYNC,
     MANAGED_CLUSTER,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
@@ -62,6 +63,10 @@ def _one(value: str) -> tuple[str, ...]:
 
 def _shared(obj: model.KueueObject) -> tuple[str, ...]:
     return ("shared",) if obj.ours and not obj.placement else ()
+
+
+def _cluster_of_grant(grant: model.Grant) -> tuple[str, ...]:
+    return (grant.meta.namespace,) if grant.ours or grant.handed_over else ()
 
 
 def kinds_for(terms: Terms) -> tuple[Kind, ...]:
@@ -133,8 +138,8 @@ class World:
         )
         self._workloads: Table[model.Workload] = Table(check=lambda w: {a.check for a in w.answers})
         self._managed: Table[model.ManagedCluster] = Table()
-        self._accounts: Table[model.Grant] = Table()
-        self._permissions: Table[model.Grant] = Table()
+        self._accounts: Table[model.Grant] = Table(cluster=_cluster_of_grant)
+        self._permissions: Table[model.Grant] = Table(cluster=_cluster_of_grant)
         self._tokens: dict[str, Table[model.Token]] = {
             name: Table() for name in (self._terms.account, ADDON_ACCOUNT)
         }
@@ -288,6 +293,12 @@ class World:
         """Return that cluster, if credentials are made at all."""
         return _one(cluster) if self._terms.provision else ()
 
+    def clusters_of_made(self, secret: str) -> Iterable[str]:
+        """Yield the clusters for which that Secret may be ours, or be OCM's copy of a token."""
+        for account in self._tokens:
+            yield from _one(secret.removeprefix(f"{account}-")) if secret.startswith(f"{account}-") else ()
+            yield from _one(secret.removesuffix(f"-{account}")) if secret.endswith(f"-{account}") else ()
+
     def clusters_selected(self, placement: str) -> list[str]:
         return self._selected(placement)
 
@@ -309,9 +320,8 @@ class World:
             return
         for placement in self._checks.keys("placement"):
             yield from self._selected(placement)
-        yield from self._secrets.keys("cluster")
-        for table in (self._accounts, self._permissions):
-            yield from (obj.meta.namespace for obj in table.things.values() if obj.ours or obj.handed_over)
+        for table in (self._clusters, self._secrets, self._accounts, self._permissions):
+            yield from table.keys("cluster")
 
     def made(self, cluster: str, now: datetime, ages: Ages | None = None) -> Made:
         """Return all that the credentials depend on that are made for a cluster."""
@@ -339,7 +349,8 @@ class World:
             synced=(self._kueue_namespace, f"{cluster}-{name}") in self._secrets.things,
             owners=owners | {uid: owner for obj in objects for uid, owner in obj.owners.items()},
             selected=bool(checks),
-            in_use=self._stands_on(secret_name, cluster),
+            in_use=self._stands_on(secret_name, cluster, self._accounts.things.get((cluster, name))),
+            on_secret=f"Secret/{secret_name}" in self._clusters.keys("source"),
             known=bool(objects),
             trouble=self._trouble.get(cluster, ""),
             ages=ages or {},
@@ -348,7 +359,21 @@ class World:
     def provision(self, cluster: str, now: datetime, ages: Ages) -> Made:
         """Return the same, and whether others have put credentials there."""
         made = self.made(cluster, now, ages)
-        return replace(made, found=is_found(self._found(cluster, made), self._found_ways()))
+        found = is_found(self._found(cluster, made), self._found_ways())
+        return replace(made, found=found, strays=tuple(self._strays(made)))
+
+    def _strays(self, made: Made) -> Iterator[tuple[Kind, model.Written]]:
+        """Yield what was made before the account was called otherwise, by the setting or by adoption."""
+        cluster, sources = made.cluster, self._clusters.keys("source")
+        if f"ClusterProfile/{cluster}" in sources and not made.synced:
+            return
+        for secret in self._secrets.by("cluster", cluster):
+            if secret.meta.name != made.secret_name and f"Secret/{secret.meta.name}" not in sources:
+                yield SECRET, secret
+        grants = ((ACCOUNT, self._accounts), (PERMISSION, self._permissions))
+        for kind, grant in ((kind, one) for kind, table in grants for one in table.by("cluster", cluster)):
+            if grant.meta.name != made.name and f"Secret/{grant.meta.name}-{cluster}" not in sources:
+                yield kind, grant
 
     def told_trouble(self, cluster: str, why: str) -> set[Key]:
         """Take in why the API server refused to write the credentials of a cluster; "": it did not."""
@@ -358,13 +383,22 @@ class World:
         return {Key("placement", name) for name in self.placements_of_cluster(cluster)}
 
     def _account_of(self, cluster: str) -> str:
-        """Return the name of the cluster's account: the Go kueue-addon's, if that was handed over to us."""
-        theirs = self._accounts.things.get((cluster, ADDON_ACCOUNT))
-        return ADDON_ACCOUNT if theirs and (theirs.ours or theirs.handed_over) else self._terms.account
+        """Return the name of the cluster's account: the Go kueue-addon's, if that was handed over to us.
 
-    def _stands_on(self, secret: str, cluster: str) -> bool:
-        source = f"ClusterProfile/{cluster}" if self._terms.form == "cluster-profile" else f"Secret/{secret}"
-        return source in self._clusters.keys("source")
+        It is so as long as anything of it is ours, whatever has been deleted.
+        """
+        account = self._accounts.things.get((cluster, ADDON_ACCOUNT))
+        permission = self._permissions.things.get((cluster, ADDON_ACCOUNT))
+        secret = self._secrets.things.get((self._kueue_namespace, f"{ADDON_ACCOUNT}-{cluster}"))
+        taken = any(obj is not None and obj.ours for obj in (account, permission, secret))
+        return ADDON_ACCOUNT if taken or (account and account.handed_over) else self._terms.account
+
+    def _stands_on(self, secret: str, cluster: str, account: model.Grant | None) -> bool:
+        """Whether a MultiKueueCluster stands on what is made, in the form that is wanted or was."""
+        sources = self._clusters.keys("source")
+        synced = account is not None and account.ours and account.meta.labels.get(LABEL_SYNC) == "true"
+        by_profile = self._terms.form == "cluster-profile" or synced
+        return f"Secret/{secret}" in sources or (by_profile and f"ClusterProfile/{cluster}" in sources)
 
     def _found_ways(self) -> tuple[Way, ...]:
         """Return the ways that others make: with ClusterProfiles of our own making, theirs are ours."""
@@ -529,7 +563,7 @@ class World:
             kueue_namespace=self._kueue_namespace,
             profiles=profiles,
             secret=lambda name: self._secrets.things.get((self._kueue_namespace, name)),
-            profiles_supported=self.hub.cluster_version not in ("v1beta1", "v1alpha1"),
+            profiles_supported=self.hub.takes_profiles,
             providers=self._providers,
             now=made.now,
             made=made,

@@ -5,26 +5,30 @@ The uid of an object is `Kind/name` unless told, so that owners can be named by 
 """
 
 import base64
+import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+import trustme
+
 from placement_ac import names
 from placement_ac.access import make_kubeconfig
 from placement_ac.diff import Phase, diff
 from placement_ac.names import Kind, Way
 from placement_ac.plan import plan
-from placement_ac.snapshot import Asked, HubFacts, Key, Mark, Plan, Policy, Snapshot, Verdict
-from placement_ac.world import World
+from placement_ac.provision import provide
+from placement_ac.snapshot import Asked, HubFacts, Key, Made, Mark, Plan, Policy, Snapshot, Terms, Verdict
+from placement_ac.world import World, kinds_for
 
 Raw = dict[str, Any]
 
 NS = "kueue-system"
 NOW = datetime(2026, 8, 1, 12, 0, 0, tzinfo=UTC)
 GENERATED = "MultiKueueConfig and MultiKueueCluster generated"
-KINDS = {kind.kind: kind for kind in names.WATCHED_KINDS}
+KINDS = {kind.kind: kind for kind in (*names.WATCHED_KINDS, names.ACCOUNT, names.PERMISSION)}
 
 
 def uid_of(kind: Kind, name: str) -> str:
@@ -194,7 +198,7 @@ def foreign_config(name: str = "p", *clusters: str, **rest: Any) -> Raw:
 
 
 def foreign_cluster(name: str, **rest: Any) -> Raw:
-    return an(names.MULTIKUEUE_CLUSTER, name, spec=kubeconfig_spec("by-hand"), **rest)
+    return an(names.MULTIKUEUE_CLUSTER, name, **({"spec": kubeconfig_spec("by-hand")} | rest))
 
 
 # -- what we make
@@ -280,13 +284,21 @@ def world(
     hub: HubFacts | None = None,
     ways: Sequence[Way] = names.WAYS,
     policy: Policy = AT_ONCE,
+    terms: Terms | None = None,
+    providers: Sequence[str] | None = None,
 ) -> World:
     """A complete world that holds these objects (and lists of objects)."""
-    seen = World(hub, ways=ways, policy=policy)
+    seen = World(hub, ways=ways, policy=policy, terms=terms, providers=providers)
     raws = [raw for part in objects for raw in ([part] if isinstance(part, dict) else part)]
-    for kind in names.WATCHED_KINDS:
-        seen.replace(kind, [raw for raw in raws if kind_of(raw) == kind], "1")
+    for kind in kinds_for(terms or Terms()):
+        seen.replace(kind, [raw for raw in raws if is_of(kind, raw)], "1")
     return seen
+
+
+def is_of(kind: Kind, raw: Raw) -> bool:
+    """Whether a list of that kind holds the object."""
+    found = raw["metadata"]
+    return replace(kind, only="") == kind_of(raw) and kind.only in ("", found["name"])
 
 
 AnyAges = Mapping[Any, float]
@@ -377,3 +389,120 @@ def managed_clusters(*clusters: str, unreachable: Sequence[str] = ()) -> list[Ra
         an(names.MANAGED_CLUSTER, name, spec={"taints": [taint]} if name in unreachable else {})
         for name in clusters
     ]
+
+
+# -- credentials that are made
+
+
+A_RULE = {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads"], "verbs": ["get"]}
+TERMS = Terms(provision=True, rules=(A_RULE,))
+SERVER = "https://worker.example:6443"
+
+
+@functools.cache
+def authority() -> str:
+    """The CA of a worker's API server: PEM."""
+    return trustme.CA().cert_pem.bytes().decode()
+
+
+def encoded(text: str | bytes) -> str:
+    return base64.b64encode(text.encode() if isinstance(text, str) else text).decode()
+
+
+def jwt(of: str = "", issued: datetime = NOW, hours: float = 24.0) -> str:
+    """A token that is good for so long; no two of different `of` are the same."""
+    claims = {"sub": of, "iat": int(issued.timestamp()), "exp": int(issued.timestamp() + hours * 3600)}
+    parts = [{}, claims, {"signature": "SeCrEt"}]
+    return ".".join(
+        base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts
+    )
+
+
+def managed_cluster(name: str, server: str = SERVER, bundle: str | None = None, **rest: Any) -> Raw:
+    """A ManagedCluster with a client config; `bundle` is its caBundle as it stands there."""
+    config = {"url": server} | ({} if bundle is None else {"caBundle": bundle})
+    return an(names.MANAGED_CLUSTER, name, **({"spec": {"managedClusterClientConfigs": [config]}} | rest))
+
+
+def grant(kind: Kind, cluster: str, name: str = "placement-ac", *, done: bool = True, **rest: Any) -> Raw:
+    """A ManagedServiceAccount or ClusterPermission of somebody else's; `done`: OCM has put it in force."""
+    of = {names.ACCOUNT: "TokenReported", names.PERMISSION: "AppliedRBACManifestWork"}[kind]
+    status = {"conditions": [{"type": of, "status": "True", "reason": of, "message": ""}]} if done else {}
+    uid = f"{kind.kind}/{cluster}/{name}"
+    return an(kind, name, cluster, **({"spec": {}, "status": status, "uid": uid} | rest))
+
+
+def our_grant(
+    kind: Kind, cluster: str, name: str = "placement-ac", *, owners: Sequence[str] = ("check",), **rest: Any
+) -> Raw:
+    """One that we made, as we want it to be."""
+    specs = {
+        names.ACCOUNT: {"rotation": {"enabled": True, "validity": "24h0m0s"}},
+        names.PERMISSION: {
+            "clusterRole": {"rules": [A_RULE]},
+            "clusterRoleBinding": {
+                "subject": {
+                    "apiGroup": names.OCM_AUTHENTICATION,
+                    "kind": "ManagedServiceAccount",
+                    "name": name,
+                }
+            },
+        },
+    }
+    return grant(kind, cluster, name, **({"spec": specs[kind]} | _marks_of_ours(cluster, owners) | rest))
+
+
+def token(cluster: str, name: str = "placement-ac", *, text: str | None = None, **rest: Any) -> Raw:
+    """The Secret in which OCM reports the token of an account."""
+    data = {"token": encoded(jwt(cluster) if text is None else text), "ca.crt": encoded(authority())}
+    return an(names.SECRET, name, cluster, **({"data": data, "uid": f"Secret/{cluster}/{name}"} | rest))
+
+
+def our_secret(
+    cluster: str,
+    name: str = "placement-ac",
+    *,
+    text: str | None = None,
+    owners: Sequence[str] = ("check",),
+    **rest: Any,
+) -> Raw:
+    """The Secret that we make of `token(cluster, text=text)` and `managed_cluster(cluster)`."""
+    made = make_kubeconfig(SERVER, authority(), jwt(cluster) if text is None else text, cluster)
+    assert isinstance(made, bytes), made
+    return secret(f"{name}-{cluster}", made, **(_marks_of_ours(cluster, owners) | rest))
+
+
+def _marks_of_ours(cluster: str, owners: Sequence[str]) -> Raw:
+    labels = labels_of(None, cluster)
+    return {
+        "labels": labels,
+        "ownerReferences": references(*owners),
+        "managedFields": managed(labels, [uid_of(names.ADMISSION_CHECK, owner) for owner in owners]),
+    }
+
+
+def provided(cluster: str, name: str = "placement-ac", **rest: Any) -> list[Raw]:
+    """All that is made for a cluster, and what OCM made of it."""
+    return [
+        our_grant(names.ACCOUNT, cluster, name, **rest),
+        our_grant(names.PERMISSION, cluster, name, **rest),
+        token(cluster, name),
+        our_secret(cluster, name, **rest),
+    ]
+
+
+def on_made(cluster: str, secret: str = "", of: str = "p", **rest: Any) -> Raw:
+    """Our MultiKueueCluster on made credentials."""
+    spec = kubeconfig_spec(secret or f"placement-ac-{cluster}")
+    return our_cluster(cluster, of, **({"spec": spec} | rest))
+
+
+def made_for(seen: World, cluster: str = "a", ages: AnyAges | None = None, now: datetime = NOW) -> Made:
+    """What the credentials of a cluster depend on."""
+    return seen.provision(cluster, now, dict(ages or {}))
+
+
+def writes(*objects: Any, cluster: str = "a", ages: AnyAges | None = None, **rest: Any) -> list[str]:
+    """What is to be written for the credentials of a cluster, in order, one phase after the other."""
+    provided = provide(made_for(world(*objects, **({"terms": TERMS} | rest)), cluster, ages))
+    return [f"{type(a).__name__} {a.kind.kind} {a.name}" for phase in provided.phases for a in phase]

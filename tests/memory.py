@@ -1,7 +1,7 @@
 """
 A hub in plain dicts, for tests without HTTP: it carries out actions as an API server would.
 
-Server-side apply is modelled for labels, annotations, ownerReferences and spec; deletion collects
+Server-side apply is modelled for labels, annotations, ownerReferences, spec and data; deletion collects
 what has lost its last owner.
 """
 
@@ -14,9 +14,10 @@ from placement_ac import names
 from placement_ac.diff import Action, Apply, Delete, SetCondition, diff
 from placement_ac.names import Kind
 from placement_ac.plan import plan
-from placement_ac.snapshot import HubFacts, Key, Mark
-from placement_ac.world import World
-from tests.builders import AT_ONCE, NOW, Raw, kind_of, managed
+from placement_ac.provision import provide
+from placement_ac.snapshot import HubFacts, Key, Mark, Terms
+from placement_ac.world import World, kinds_for
+from tests.builders import AT_ONCE, NOW, Raw, is_of, kind_of, managed
 
 Id = tuple[Kind, str, str]
 
@@ -24,8 +25,9 @@ Id = tuple[Kind, str, str]
 class MemoryHub:
     """Objects by kind, namespace and name; every change has a resourceVersion of its own."""
 
-    def __init__(self, objects: Iterable[Raw], facts: HubFacts) -> None:
+    def __init__(self, objects: Iterable[Raw], facts: HubFacts, terms: Terms | None = None) -> None:
         self.facts = facts
+        self.terms = terms or Terms()
         self.objects: dict[Id, Raw] = {}
         self.version = 0
         self.made = 0
@@ -41,9 +43,9 @@ class MemoryHub:
 
     def world(self) -> World:
         """What a controller sees that starts now."""
-        world = World(self.facts, policy=AT_ONCE)
-        for kind in names.WATCHED_KINDS:
-            items = [raw for (of, _, _), raw in self.objects.items() if of == kind]
+        world = World(self.facts, policy=AT_ONCE, terms=self.terms)
+        for kind in kinds_for(self.terms):
+            items = [raw for raw in self.objects.values() if is_of(kind, raw)]
             world.replace(kind, copy.deepcopy(items), str(self.version))
         return world
 
@@ -52,9 +54,9 @@ class MemoryHub:
         if isinstance(action, Apply):
             self._apply(action)
         elif isinstance(action, Delete):
-            found = self.objects.get((action.kind, "", action.name))
+            found = self.objects.get(id_of_target(action))
             if found and found["metadata"]["uid"] == action.uid:
-                del self.objects[action.kind, "", action.name]
+                del self.objects[id_of_target(action)]
         elif isinstance(action, SetCondition):
             self._set(action)
         else:
@@ -69,13 +71,13 @@ class MemoryHub:
                 del self.objects[id_]
 
     def _apply(self, action: Apply) -> None:
-        id_ = (action.kind, "", action.name)
+        id_ = id_of_target(action)
         before = self.objects.get(id_)
         wanted = action.body["metadata"]
         if wanted.get("uid") != (before["metadata"]["uid"] if before else None):
             return
         self.made += not before
-        after = copy.deepcopy(before) if before else new(action.kind, action.name, self.made)
+        after = copy.deepcopy(before) if before else new(id_, self.made)
         metadata = after["metadata"]
         ours = _owned(metadata)
         owners = wanted.get("ownerReferences", [])
@@ -91,7 +93,10 @@ class MemoryHub:
             *owners,
         ]
         metadata["managedFields"] = managed(wanted["labels"], [owner["uid"] for owner in owners], told)
-        after["spec"] = copy.deepcopy(action.body["spec"])
+        if "spec" in action.body:
+            after["spec"] = copy.deepcopy(action.body["spec"])
+        if "data" in action.body:
+            after["data"] = after.get("data", {}) | action.body["data"]
         if after != before:
             self.put(after)
 
@@ -107,9 +112,19 @@ def id_of(raw: Raw) -> Id:
     return kind_of(raw), raw["metadata"].get("namespace", ""), raw["metadata"]["name"]
 
 
-def new(kind: Kind, name: str, number: int) -> Raw:
-    metadata = {"name": name, "uid": f"made-{number}", "generation": 1}
-    return {"apiVersion": kind.at("v1beta2").api_version, "kind": kind.kind, "metadata": metadata}
+def id_of_target(action: Action) -> Id:
+    """The id of what an action writes."""
+    if isinstance(action, Apply):
+        return action.kind, action.body["metadata"].get("namespace", ""), action.name
+    return action.kind, getattr(action, "namespace", ""), action.name
+
+
+def new(id_: Id, number: int) -> Raw:
+    kind, namespace, name = id_
+    metadata: Raw = {"name": name, "uid": f"made-{number}", "generation": 1}
+    if namespace:
+        metadata["namespace"] = namespace
+    return {"apiVersion": kind.at(kind.versions[0]).api_version, "kind": kind.kind, "metadata": metadata}
 
 
 def _owned(metadata: Mapping[str, Any]) -> dict[str, set[str]]:
@@ -145,6 +160,9 @@ class EverLate(Mapping[Mark, float]):
 
 def todo(world: World, key: Key) -> list[Action]:
     """What `key` still calls for in a world, when every wait is over, in order."""
+    if key.kind == "cluster":
+        provided = provide(world.provision(key.name, NOW, EverLate()))
+        return [action for phase in provided.phases for action in phase]
     seen = world.snapshot(key, NOW, EverLate())
     return [action for phase in diff(seen, plan(seen)) for action in phase]
 
@@ -174,14 +192,24 @@ def settle(hub: MemoryHub, world: World, keys: Iterable[Key] | None = None) -> l
 
 
 def _comes_back(world: World, key: Key) -> bool:
+    if key.kind == "cluster":
+        return False  # it waits for nothing but time, and that is over
     return plan(world.snapshot(key, NOW, EverLate())).recheck_after is not None
 
 
 def tell(hub: MemoryHub, world: World, action: Action) -> set[Key]:
     """Carry out one action, tell the world, and return the keys that this touches."""
-    id_ = (action.kind, "", action.name)
+    id_ = id_of_target(action)
     before = hub.objects.get(id_)
     hub.act(action)
-    if after := hub.objects.get(id_):
-        return world.put(action.kind, copy.deepcopy(after))
-    return world.remove(action.kind, before) if before else set()
+    return show(hub, world, before, hub.objects.get(id_))
+
+
+def show(hub: MemoryHub, world: World, before: Raw | None, after: Raw | None) -> set[Key]:
+    """Tell the world how an object is now (None: it is gone); a Secret may be of two kinds."""
+    raw = after or before
+    touched: set[Key] = set()
+    for kind in kinds_for(hub.terms):
+        if raw and is_of(kind, raw):
+            touched |= (world.put if after else world.remove)(kind, copy.deepcopy(raw))
+    return touched
