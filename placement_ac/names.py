@@ -123,6 +123,9 @@ ANNOTATION_DRAINING: Final = "placement-ac.open-cluster-management.io/draining"
 ANNOTATION_ADOPT: Final = "placement-ac.open-cluster-management.io/adopt"
 """Set to "true" by the owner of an object in our way: hands the object over to us."""
 
+ANNOTATION_ACCOUNT: Final = "placement-ac.open-cluster-management.io/account"
+"""On our ClusterPermission: the uid of its account, as OCM looks for that only when a permission changes."""
+
 CONSUMER: Final = "kueue-admin"
 """`ClusterProfile.status.credentials[].consumer` of the Secret that is meant for Kueue."""
 KUBECONFIG_KEY: Final = "kubeconfig"
