@@ -22,6 +22,7 @@ from placement_ac.feed import Feed
 from placement_ac.fitness import Fitness
 from placement_ac.kube import Client, Object
 from placement_ac.login import Login
+from placement_ac.metrics import registry, served
 from placement_ac.names import (
     ACCOUNT,
     ADMISSION_CHECK,
@@ -89,6 +90,8 @@ class Operator:
         self._login = login or Login(settings.kubeconfig, settings.context)
         self._terms = terms_of(settings)
         self._kinds = kinds_for(self._terms)
+        self._world: World | None = None
+        self._metrics = registry(self._expiries)
         self._missed_since: dict[Kind, float | None] = {}
         """Kinds that this hub has served: since when it does not (None: it does)."""
 
@@ -96,7 +99,8 @@ class Operator:
         """Work until `stop` is set."""
         asyncio.get_running_loop().set_exception_handler(_left_behind)
         failures = 0
-        async with Client(self._login) as client:
+        listening = served(self._metrics, self._settings.metrics_bind_address)
+        async with listening, Client(self._login) as client:
             while resources := await self._wait_for_kinds(client, stop):
                 began = time.monotonic()
                 try:
@@ -153,7 +157,11 @@ class Operator:
             session = Session(
                 self._settings, self._login, client, resources, facts, self._providers, self._terms
             )
+            self._world = session.world
             await session.run(stop, self._on_started)
+
+    def _expiries(self) -> Mapping[str, datetime]:
+        return self._world.expiries() if self._world else {}
 
     async def _facts(self, client: Client, resources: Resources) -> HubFacts:
         schema = await client.schema(resources[MULTIKUEUE_CONFIG])
@@ -188,7 +196,7 @@ class Session:
     ) -> None:
         self._client = client
         self._resources = resources
-        self._world = World(
+        self.world = World(
             facts,
             kueue_namespace=settings.kueue_namespace,
             ways=settings.credentials,
@@ -208,7 +216,7 @@ class Session:
             profile_resource=resources.get(CLUSTER_PROFILE),
         )
         self._reconciler = Reconciler(
-            self._world,
+            self.world,
             Actor(client, resources, self._wrote),
             Events(client, resources[ADMISSION_CHECK], _now),
             ask=self._workers.ask,
@@ -225,20 +233,20 @@ class Session:
         self._sync = Sync(
             client,
             resources,
-            self._world,
+            self.world,
             namespaces=namespaces,
             touched=self._touched,
             fed=fed,
             kinds=self._kinds,
         )
         self._feeds = [
-            Feed(client, resources[kind], self._world, touched=self._touched, settled=self._sync.settled)
+            Feed(client, resources[kind], self.world, touched=self._touched, settled=self._sync.settled)
             for kind in fed
         ]
         self._watch = Watch(
             login,
             {kind: resource for kind, resource in resources.items() if kind not in fed},
-            self._world,
+            self.world,
             namespaces=namespaces,
             touched=self._touched,
             gap=self._sync.request,
@@ -271,12 +279,12 @@ class Session:
         await self._reconciler.reconcile(key)
 
     def _touched(self, keys: Iterable[Key]) -> None:
-        if self._world.complete:
+        if self.world.complete:
             self._queue.add(*keys)
 
     def _wrote(self, kind: Kind, obj: Object, gone: bool) -> None:
         """Our own write is known at once; its echo then changes nothing."""
-        self._touched((self._world.remove if gone else self._world.put)(kind, obj))
+        self._touched((self.world.remove if gone else self.world.put)(kind, obj))
 
     async def _rediscover(self, ended: asyncio.Event) -> None:
         while not ended.is_set():

@@ -165,6 +165,11 @@ class Settings(BaseModel):
     external_frameworks: Annotated[tuple[str, ...], BeforeValidator(_split)] = Field(
         (), description="Kueue's multiKueue.externalFrameworks, as Kind.version.group, comma-separated."
     )
+    metrics_bind_address: str = Field(
+        "",
+        pattern=r"^(.*:\d{1,5})?$",
+        description="Where /metrics is served, as HOST:PORT or :PORT.  [default: nowhere]",
+    )
     log_format: Literal["text", "json"] = Field("text", description="Log lines for people or programs.")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="The least that is told."

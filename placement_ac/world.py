@@ -13,7 +13,7 @@ from typing import Any, Final
 from cachetools import LRUCache
 
 from placement_ac import model, route
-from placement_ac.credentials import Found, find, is_found, supports
+from placement_ac.credentials import ALWAYS, Found, find, is_found, supports
 from placement_ac.index import Id, Table
 from placement_ac.names import (
     ACCOUNT,
@@ -374,6 +374,13 @@ class World:
         for kind, grant in ((kind, one) for kind, table in grants for one in table.by("cluster", cluster)):
             if grant.meta.name != made.name and f"Secret/{grant.meta.name}-{cluster}" not in sources:
                 yield kind, grant
+
+    def expiries(self) -> dict[str, datetime]:
+        """Return when the credentials end of each cluster that we list or that a check of ours selects."""
+        clusters = set(self._clusters.keys("cluster"))
+        clusters.update(c for placement in self._checks.keys("placement") for c in self._selected(placement))
+        ways = {cluster: self._way_into(cluster, ALWAYS) for cluster in clusters}
+        return {c: way.expires for c, way in ways.items() if isinstance(way, Source) and way.expires}
 
     def told_trouble(self, cluster: str, why: str) -> set[Key]:
         """Take in why the API server refused to write the credentials of a cluster; "": it did not."""

@@ -10,6 +10,7 @@ import click
 
 from placement_ac import logs
 from placement_ac.errors import LoginFailed
+from placement_ac.metrics import CannotListen
 from placement_ac.operator import Operator
 from placement_ac.settings import PREFIX, BadSettings, Settings, default_of, is_duration, load
 
@@ -54,7 +55,7 @@ def command(**flags: Any) -> None:
     gc.freeze()  # what is loaded by now stays: else the collector goes through it with every page of a list
     try:
         asyncio.run(_run(settings))
-    except (BadSettings, LoginFailed) as error:
+    except (BadSettings, CannotListen, LoginFailed) as error:
         raise click.ClickException(str(error)) from None
 
 
