@@ -1,14 +1,37 @@
 """The way into a cluster, or why there is none."""
 
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from placement_ac import model
-from placement_ac.credentials import Found, clusters_of_secret, find, secret_names
-from placement_ac.names import WAYS, Way
+from placement_ac.credentials import Found, clusters_of_secret, find, is_found, secret_names
+from placement_ac.names import ACCOUNT, PERMISSION, WAYS, Way
+from placement_ac.snapshot import Terms
 from placement_ac.ways import Source, Unusable
-from tests.builders import NS, kind_of, profile, secret
+from tests.builders import (
+    NOW,
+    NS,
+    TERMS,
+    check,
+    decision,
+    grant,
+    jwt,
+    kind_of,
+    kubeconfig,
+    managed_cluster,
+    on_made,
+    our_grant,
+    our_secret,
+    placement,
+    profile,
+    provided,
+    secret,
+    snapshot,
+    world,
+)
 
 OUT_OF_REACH = (
     "Secret a/s, named by ClusterProfile kueue-system/a, is out of Kueue's reach: "
@@ -155,3 +178,117 @@ def test_a_secrets_name_leads_back_to_its_cluster(cluster: str) -> None:
 )
 def test_other_names_lead_nowhere(name: str) -> None:
     assert clusters_of_secret(name) == ()
+
+
+# -- what ends
+
+
+def ending(name: str, hours: float) -> Any:
+    return secret(name, kubeconfig(jwt(name, hours=hours)))
+
+
+def test_what_has_expired_is_told_and_the_next_way_is_tried() -> None:
+    soon, later = ending("kueue-admin-a-kubeconfig", 1), ending("multikueue-a", 2)
+    first, second = Source("Secret", "kueue-admin-a-kubeconfig"), Source("Secret", "multikueue-a")
+    at = {hours: NOW + timedelta(hours=hours) for hours in (0, 1, 2)}
+    assert [find(replace(found(soon, later), now=at[hours])) for hours in (0, 1)] == [first, second]
+    assert find(replace(found(soon, later), now=at[2])) == Unusable(
+        "Secret kueue-system/kueue-admin-a-kubeconfig has a token that expired at 2026-08-01T13:00:00Z; "
+        "Secret kueue-system/multikueue-a has a token that expired at 2026-08-01T14:00:00Z"
+    )
+
+
+def test_a_profiles_secret_that_has_expired() -> None:
+    told = find(replace(found(BY_PROFILE, ending("given", 1)), now=NOW + timedelta(hours=1)))
+    assert told == Unusable("Secret kueue-system/given has a token that expired at 2026-08-01T13:00:00Z")
+
+
+def test_a_way_tells_when_it_ends() -> None:
+    way = find(found(ending("multikueue-a", 1)))
+    assert isinstance(way, Source)
+    assert (way.issued, way.expires) == (NOW, NOW + timedelta(hours=1))
+
+
+# -- access providers
+
+
+@pytest.mark.parametrize(
+    ("supported", "usable"),
+    [
+        pytest.param(None, True, id="not known which"),
+        pytest.param(["other", "ocm"], True, id="one of several"),
+        pytest.param(["other"], False, id="none that the profile has"),
+        pytest.param([], False, id="none at all"),
+    ],
+)
+def test_an_access_provider_must_be_supported(supported: list[str] | None, usable: bool) -> None:
+    several = found(profile("a", providers=["secretreader", "ocm"]))
+    way = find(replace(several, providers=supported))
+    assert isinstance(way, Source) == usable
+
+
+# -- found ones and made ones
+
+
+def way(*objects: Any, now: datetime = NOW, **rest: Any) -> Source | Unusable | None:
+    """The way into cluster a in a world in which it is selected."""
+    seen = world(check(), placement(), decision("a"), *objects, **({"terms": TERMS} | rest))
+    return replace(snapshot(seen), now=now).credentials["a"]
+
+
+MADE = [managed_cluster("a"), *provided("a")]
+
+
+def test_found_ones_go_before_made_ones() -> None:
+    assert way(MADE, BY_NAME) == Source("Secret", "multikueue-a")
+    assert way(MADE) == Source("Secret", "placement-ac-a")
+    assert way(MADE, secret("multikueue-a", b"{")) == Source("Secret", "placement-ac-a")
+
+
+def test_what_is_wrong_with_either_is_told() -> None:
+    assert way(managed_cluster("a"), secret("multikueue-a", None)) == Unusable(
+        "Secret kueue-system/multikueue-a has no key 'kubeconfig'; "
+        "ManagedServiceAccount a/placement-ac is being made"
+    )
+
+
+def test_what_was_made_is_used_when_no_more_is_made_and_told_when_it_ends() -> None:
+    off = Terms(provision=False)
+    assert way(our_secret("a"), terms=off) == Source("Secret", "placement-ac-a")
+    ended = secret("placement-ac-a", kubeconfig(jwt("a", NOW - timedelta(days=2))))
+    assert way(ended, terms=off) == Unusable(
+        "Secret kueue-system/placement-ac-a has a token that expired at 2026-07-31T12:00:00Z"
+    )
+    nothing = way(terms=off)
+    assert isinstance(nothing, Unusable)
+    assert "placement-ac" not in nothing.why
+
+
+def test_the_addons_are_found_ones_until_they_are_handed_over() -> None:
+    theirs = [grant(ACCOUNT, "a", "multikueue"), grant(PERMISSION, "a", "multikueue"), BY_NAME]
+    assert way(theirs) == Source("Secret", "multikueue-a")
+    seen = world(check(), placement(), decision("a"), theirs, managed_cluster("a"), terms=TERMS)
+    assert seen.provision("a", NOW, {}).found
+
+
+@pytest.mark.parametrize("handed", range(4))
+def test_in_no_step_of_an_adoption_is_a_cluster_unusable(handed: int) -> None:
+    """In the order in which the command hands them over: Secret, permission, account."""
+    adopt = {"placement-ac.open-cluster-management.io/adopt": "true"}
+    notes: list[Any] = [{"annotations": adopt} if at < handed else {} for at in range(3)]
+    objects = [
+        secret("multikueue-a", **notes[0]),
+        grant(PERMISSION, "a", "multikueue", done=False, **notes[1]),
+        grant(ACCOUNT, "a", "multikueue", done=False, **notes[2]),
+        on_made("a", "multikueue-a"),
+    ]
+    assert way(objects) == Source("Secret", "multikueue-a")
+    taken_over = [our_grant(ACCOUNT, "a", "multikueue", done=False), *objects[:2], *objects[3:]]
+    assert way(taken_over) == Source("Secret", "multikueue-a")
+
+
+def test_whether_others_have_put_any() -> None:
+    made = world(MADE, BY_PROVIDER, terms=replace(TERMS, form="cluster-profile"))
+    assert not made.provision("a", NOW, {}).found, "that profile is the one of our own making"
+    assert is_found(found(BY_NAME))
+    assert not is_found(found(secret("multikueue-a", None)))

@@ -6,38 +6,51 @@ from typing import Any
 import pytest
 
 from placement_ac.names import (
+    ACCOUNT,
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
+    MANAGED_CLUSTER,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
+    PERMISSION,
     PLACEMENT,
     PLACEMENT_DECISION,
     SECRET,
     WATCHED_KINDS,
+    token_kind,
 )
 from placement_ac.route import splits
-from placement_ac.snapshot import HubFacts, Key, Mark, Pair
+from placement_ac.snapshot import HubFacts, Key, Mark, Pair, Terms
 from placement_ac.ways import Source
-from placement_ac.world import World
+from placement_ac.world import World, kinds_for
 from tests.builders import (
     NOW,
+    TERMS,
     Raw,
     check,
     check_with,
     decision,
     foreign_cluster,
     foreign_config,
+    grant,
     kind_of,
+    kubeconfig_spec,
     made,
+    managed_cluster,
     multikueue_check,
+    on_made,
     our_cluster,
     our_config,
+    our_grant,
+    our_secret,
     placement,
     profile,
+    provided,
     scores,
     secret,
     secrets,
     snapshot,
+    token,
     undecided,
     world,
 )
@@ -369,3 +382,137 @@ def test_an_object_is_not_changed_by_being_looked_at() -> None:
     snapshot(world(raw, check(), placement()))
     assert raw == before
     assert world(raw).remove(CLUSTER_PROFILE, profile("a")) == set()
+
+
+# -- credentials that are made
+
+TOKENS = token_kind("placement-ac")
+ON_A = {"spec": kubeconfig_spec("placement-ac-a")}
+
+
+def credentials(*clusters: str) -> set[Key]:
+    return {Key("cluster", cluster) for cluster in clusters}
+
+
+@pytest.mark.parametrize(
+    ("kind", "news"),
+    [
+        pytest.param(ACCOUNT, grant(ACCOUNT, "a"), id="somebody's account"),
+        pytest.param(ACCOUNT, grant(ACCOUNT, "a", "multikueue"), id="the addon's"),
+        pytest.param(PERMISSION, our_grant(PERMISSION, "a"), id="our permission"),
+        pytest.param(TOKENS, token("a"), id="the token"),
+        pytest.param(token_kind("multikueue"), token("a", "multikueue"), id="the token of the addon's"),
+        pytest.param(MANAGED_CLUSTER, managed_cluster("a"), id="the worker's address"),
+        pytest.param(SECRET, our_secret("a"), id="our Secret"),
+        pytest.param(SECRET, our_secret("a", labels={}), id="our Secret without its labels"),
+        pytest.param(SECRET, secret("placement-ac-a"), id="somebody else's Secret in our way"),
+        pytest.param(SECRET, secret("a-placement-ac", None), id="OCM's copy of the token"),
+        pytest.param(SECRET, secret("a-multikueue", None), id="its copy of the addon's"),
+        pytest.param(SECRET, secret("multikueue-a"), id="a found Secret"),
+        pytest.param(CLUSTER_PROFILE, profile("a"), id="its ClusterProfile"),
+    ],
+)
+def test_what_the_credentials_of_a_cluster_depend_on(kind: Any, news: Raw) -> None:
+    objects = [check(), decision("a"), check("other", "q"), decision("b", of="q")]
+    wanted = placements("p") | credentials("a")
+    seen = world(*objects, terms=TERMS)
+    assert seen.put(kind, news) >= wanted
+    assert seen.remove(kind, news) >= wanted
+    assert not world(*objects, news, terms=TERMS).remove(kind, news) & (placements("q") | credentials("b")), (
+        "nobody else"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "news"),
+    [
+        pytest.param(ADMISSION_CHECK, check(), id="a check of ours that selects it"),
+        pytest.param(PLACEMENT_DECISION, decision("a"), id="a decision"),
+        pytest.param(MULTIKUEUE_CLUSTER, on_made("a"), id="our MultiKueueCluster"),
+        pytest.param(MULTIKUEUE_CLUSTER, foreign_cluster("x", **ON_A), id="somebody's that stands on it"),
+        pytest.param(MULTIKUEUE_CLUSTER, on_made("a", labels={}), id="one whose labels are off"),
+        pytest.param(
+            MULTIKUEUE_CLUSTER,
+            foreign_cluster("x", spec={"clusterSource": {"clusterProfileRef": {"name": "a"}}}),
+            id="one on its ClusterProfile",
+        ),
+    ],
+)
+def test_who_uses_the_credentials_of_a_cluster(kind: Any, news: Raw) -> None:
+    seen = world(*([decision("a")] if kind is not PLACEMENT_DECISION else []), terms=TERMS)
+    assert Key("cluster", "a") in seen.put(kind, news)
+    assert Key("cluster", "a") in seen.remove(kind, news)
+
+
+def test_a_check_that_moves_on_brings_up_the_clusters_of_both_placements() -> None:
+    seen = world(check(), decision("a"), decision("b", of="q"), terms=TERMS)
+    assert seen.put(ADMISSION_CHECK, check(placement="q", version=2)) >= credentials("a", "b")
+
+
+def test_without_provision_nothing_of_it_is_looked_at() -> None:
+    seen = world(check(), decision("a"), our_secret("a"))
+    assert kinds_for(Terms()) == WATCHED_KINDS
+    assert seen.keys() == placements("p")
+    assert seen.put(SECRET, our_secret("a", version=2)) == placements("p")
+
+
+def test_the_first_look_is_at_all_clusters_that_may_need_credentials_or_have_some() -> None:
+    seen = world(
+        *(check(), decision("selected"), decision("not-ours", of="q"), multikueue_check("mk", "q")),
+        *(our_secret("secret"), our_grant(ACCOUNT, "account"), our_grant(PERMISSION, "permission")),
+        *(
+            grant(
+                ACCOUNT,
+                "handed",
+                "multikueue",
+                annotations={"placement-ac.open-cluster-management.io/adopt": "true"},
+            ),
+        ),
+        *(grant(ACCOUNT, "theirs"), secret("placement-ac-theirs"), on_made("drained")),
+        terms=TERMS,
+    )
+    everything = seen.keys()
+    assert {key for key in everything if key.kind == "cluster"} == credentials(
+        "selected", "secret", "account", "permission", "handed", "drained"
+    )
+
+
+def test_tokens_and_grants_are_told_by_name_and_namespace() -> None:
+    seen = world(check(), decision("a"), terms=TERMS)
+    assert seen.put(TOKENS, token("a", "another")) == set(), "not the one that is asked for"
+    assert seen.put(SECRET, token("a")) == set(), "not in Kueue's namespace"
+    assert seen.made("a", NOW).token is None
+    seen.put(TOKENS, token("a"))
+    assert seen.made("a", NOW).token is not None
+    assert seen.made("b", NOW).token is None
+
+
+def test_it_is_not_complete_before_the_tokens_are_listed() -> None:
+    seen = World(terms=TERMS)
+    for kind in kinds_for(TERMS):
+        assert not seen.complete
+        seen.replace(kind, [], "1")
+    assert seen.complete
+
+
+def test_trouble_is_told_to_those_who_select_the_cluster_once() -> None:
+    seen = world(check(), decision("a"), terms=TERMS)
+    assert seen.told_trouble("a", "") == set()
+    assert seen.told_trouble("a", "no") == placements("p")
+    assert seen.told_trouble("a", "no") == set()
+    assert (seen.made("a", NOW).trouble, seen.made("b", NOW).trouble) == ("no", "")
+    assert seen.told_trouble("a", "") == placements("p")
+
+
+def test_the_account_is_the_addons_from_when_it_is_handed_over_until_nothing_of_it_is_ours() -> None:
+    theirs = grant(ACCOUNT, "a", "multikueue")
+    adopt = {"placement-ac.open-cluster-management.io/adopt": "true"}
+    for objects, name in (
+        ([theirs, secret("multikueue-a")], "placement-ac"),
+        ([theirs, secret("multikueue-a", annotations=adopt)], "placement-ac"),
+        ([grant(ACCOUNT, "a", "multikueue", annotations=adopt)], "multikueue"),
+        ([our_grant(PERMISSION, "a", "multikueue")], "multikueue"),
+        ([our_secret("a", "multikueue")], "multikueue"),
+        ([provided("b", "multikueue")], "placement-ac"),
+    ):
+        assert world(*objects, terms=TERMS).made("a", NOW).name == name
