@@ -1,31 +1,54 @@
 """The documents say what the code does: tables, commands, links and output are compared with it."""
 
+import base64
 import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
+import trustme
+from prometheus_client import generate_latest
 
-from placement_ac import credentials, kube, names, operator, sync, workqueue
+from placement_ac import (
+    ageing,
+    credentials,
+    entrance,
+    kube,
+    made,
+    metrics,
+    model,
+    names,
+    operator,
+    probing,
+    queues,
+    sync,
+    workqueue,
+)
 from placement_ac.cli.main import COMMANDS, main
 from placement_ac.demo.play import Outcome
 from placement_ac.demo.shows import PlainShow, document
 from placement_ac.demo.stories import STEPS
 from placement_ac.hub import Hub
 from placement_ac.settings import PREFIX, Settings, default_of
+from placement_ac.snapshot import Made, Terms
+from placement_ac.ways import Unusable
 from tests.hub.driver import Controllers, Driver, eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 README, CHANGELOG = ROOT / "README.md", ROOT / "CHANGELOG.md"
 REFERENCE, ARCHITECTURE = ROOT / "docs" / "reference.md", ROOT / "docs" / "architecture.md"
-CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+CONTRIBUTING, CREDENTIALS = ROOT / "CONTRIBUTING.md", ROOT / "docs" / "credentials.md"
 DOCUMENTS = (*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md")), ROOT / "samples" / "README.md")
 
 Row = tuple[str, ...]
+NOW = datetime(2026, 8, 1, tzinfo=UTC)
 
 
 # -- reading Markdown
@@ -133,6 +156,7 @@ def test_the_ways_to_credentials_in_their_order() -> None:
 
 
 def test_names_labels_and_annotations() -> None:
+    account = default_of("credentials_account")
     assert [row[1] for row in table(REFERENCE, "Names, labels and annotations")] == [
         names.OUR_CONTROLLER,
         "the Placement's name",
@@ -142,6 +166,10 @@ def test_names_labels_and_annotations() -> None:
         names.LABEL_CLUSTER,
         f'{names.ANNOTATION_ADOPT}: "true"',
         names.ANNOTATION_DRAINING,
+        f"{account}; or {names.ADDON_ACCOUNT}, after placement-ac adopt",
+        f"{account}-<cluster>; or {names.ADDON_ACCOUNT}-<cluster>, after placement-ac adopt",
+        names.ANNOTATION_ACCOUNT,
+        f'{names.LABEL_SYNC}: "true"',
         names.FIELD_MANAGER,
     ]
 
@@ -166,9 +194,107 @@ def test_times() -> None:
         sync.RELIST_SECONDS,
         workqueue.FIRST_BACKOFF_SECONDS,
         workqueue.MOST_BACKOFF_SECONDS,
+        probing.GOOD_SECONDS,
+        probing.BAD_SECONDS,
+        queues.BELIEVED_SECONDS,
+        entrance.CREDENTIALS_SECONDS,
+        entrance.EXPIRY_SECONDS,
         kube.TIMEOUT_SECONDS,
         kube.SILENCE_SECONDS,
     ]
+
+
+def test_events() -> None:
+    code = "".join(path.read_text("utf-8") for path in (ROOT / "placement_ac").glob("*.py"))
+    posted = set(re.findall(r"\bNotice\(\"(\w+)\"", code)) | {ageing.EXPIRES_SOON}
+    assert len(re.findall(r"\bNotice\(", code)) == len(posted)
+    rows = table(REFERENCE, "Events")
+    assert {row[0] for row in rows} == posted
+    assert {row[1] for row in rows} == {"Warning"}
+
+
+def test_metrics() -> None:
+    page = generate_latest(metrics.registry(lambda: {"a": NOW})).decode()
+    told = [tuple(re.split(r"[{=]", line)[:2]) for line in page.splitlines() if line[:1] != "#"]
+    assert [row[:2] for row in table(REFERENCE, "Metrics")] == told
+
+
+# -- credentials
+
+
+def an(kind: names.Kind, name: str, **rest: Any) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "c", **rest.pop("metadata", {})}
+    return {
+        "apiVersion": kind.at(kind.versions[0]).api_version,
+        "kind": kind.kind,
+        "metadata": metadata,
+    } | rest
+
+
+def encoded(token: str) -> dict[str, str]:
+    """What OCM reports."""
+    data = {"token": token.encode(), "ca.crt": trustme.CA().cert_pem.bytes()}
+    return {key: base64.b64encode(value).decode() for key, value in data.items()}
+
+
+OURS = {"labels": {names.LABEL_MANAGED_BY: names.MANAGED_BY}}
+REPORTED = an(names.SECRET, "placement-ac", data=encoded("token"))
+NO_TOKEN = model.token(an(names.SECRET, "placement-ac"))
+
+
+def grant(kind: names.Kind, *conditions: dict[str, Any], **metadata: Any) -> model.Grant:
+    status = {"conditions": [{"message": "", **one} for one in conditions]}
+    return model.grant(an(kind, "placement-ac", metadata=OURS | metadata, status=status))
+
+
+def cluster(**config: str) -> model.ManagedCluster:
+    return model.managed_cluster(
+        an(names.MANAGED_CLUSTER, "c", spec={"managedClusterClientConfigs": [config]})
+    )
+
+
+IN_FORCE, REFUSED = (
+    {"type": names.DONE[0], "status": status, "reason": "Because"} for status in ("True", "False")
+)
+WITH_CLUSTER = Made("c", NOW, terms=Terms(provision=True), managed=cluster(url="https://c"))
+WITH_ACCOUNT = replace(WITH_CLUSTER, account=grant(names.ACCOUNT, IN_FORCE))
+WITH_TOKEN = replace(WITH_ACCOUNT, token=model.token(REPORTED))
+USED = replace(WITH_TOKEN, terms=Terms())
+PROFILES = replace(USED, terms=Terms(form="cluster-profile"))
+EXPIRED = replace(model.secret(an(names.SECRET, "placement-ac-c")), problem="", what="token", expires=NOW)
+PROFILE = model.profile(an(names.CLUSTER_PROFILE, "c"))
+
+MESSAGES = [
+    replace(WITH_CLUSTER, terms=Terms(provision=True, served=False)),
+    replace(WITH_CLUSTER, managed=None),
+    replace(WITH_CLUSTER, account=grant(names.ACCOUNT, labels={})),
+    WITH_CLUSTER,
+    replace(WITH_CLUSTER, account=grant(names.ACCOUNT)),
+    replace(WITH_CLUSTER, account=grant(names.ACCOUNT, REFUSED)),
+    WITH_ACCOUNT,
+    replace(WITH_ACCOUNT, token=NO_TOKEN),
+    replace(WITH_TOKEN, managed=cluster()),
+    replace(WITH_TOKEN, managed=cluster(url="https://c", caBundle="?")),
+    replace(WITH_TOKEN, managed=cluster(url="http://c")),
+    replace(WITH_TOKEN, permission=grant(names.PERMISSION)),
+    USED,
+    replace(USED, secret=EXPIRED),
+    PROFILES,
+    replace(PROFILES, profile=PROFILE),
+]
+"""What comes to each of the messages, in their order in the table."""
+
+
+def test_what_a_message_means() -> None:
+    rows = table(CREDENTIALS, "What a message means")
+    assert [row for row in rows if not row[1]] == []
+    told = [made.way_made(seen) for seen in MESSAGES]
+    patterns = [re.sub(r"<\w+>", "(.+)", re.escape(row[0])) for row in rows]
+    assert [
+        (pattern, way)
+        for pattern, way in zip(patterns, told, strict=True)
+        if not (isinstance(way, Unusable) and re.fullmatch(pattern, way.why))
+    ] == []
 
 
 # -- commands
@@ -191,7 +317,7 @@ def test_every_command() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["hub", "demo"])
+@pytest.mark.parametrize("name", ["hub", "demo", "adopt"])
 def test_every_option(name: str) -> None:
     rows = table(REFERENCE, f"Options of `{name}`")
     assert {flag for row in rows for flag in re.findall(r"--[a-z-]+", row[0])} == flags(command(name))
@@ -206,7 +332,7 @@ def test_every_command_line_in_the_documents_is_possible() -> None:
     wrong = []
     for path in DOCUMENTS:
         for line in spans(path):
-            for words in re.findall(r"placement-ac((?: [^|#\s]+)+)", line):
+            for words in re.findall(r"(?<!=)placement-ac((?: [^|#\s]+)+)", line):
                 name, *rest = words.split()
                 if name not in COMMANDS and not name.startswith("-"):
                     wrong.append(line)
@@ -337,10 +463,9 @@ WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
 WHEN = "2026-01-01T00:00:00Z"
 
 
-def test_the_rights_are_what_the_controller_asks_for(
-    hub: Hub, admin: Driver, controllers: Controllers, tmp_path: Path
-) -> None:
+def test_the_rights_are_what_the_controller_asks_for(hub: Hub, admin: Driver, tmp_path: Path) -> None:
     """One cluster by Secret, one by ClusterProfile; a Workload that is answered, nominated, and lost."""
+    (rights, *_) = tables(README, "Install it")
     providers = tmp_path / "providers.json"
     command = {"apiVersion": "client.authentication.k8s.io/v1", "command": "true"}
     providers.write_text(json.dumps({"providers": [{"name": "ocm", "execConfig": command}]}))
@@ -349,29 +474,74 @@ def test_the_rights_are_what_the_controller_asks_for(
     admin.secrets_for("a")
     admin.profile("b", accessProviders=[{"name": "ocm"}])
     for name in ("a", "b"):
-        managed = {"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster"}
-        admin.ask("POST", MANAGED, managed | {"metadata": {"name": name}})
+        _managed_cluster(admin, name)
     admin.placement("p")
     admin.decide("p", "a", "b")
-    controllers.start(dispatcher=True, access_providers=providers)
-    eventually(lambda: admin.listed("p"), ["p-a", "p-b"])
-    eventually(lambda: admin.reason("p"), "Active")
-    for name in admin.clusters():
-        connected = _condition("Active")
-        admin.ask("PATCH", admin.kueue("multikueueclusters", name, "status"), connected, "merge")
-    _a_workload_with_quota(admin)
-    eventually(lambda: admin.ask("GET", f"{WORKLOADS}/w")["status"].get("nominatedClusterNames"))
-    admin.decide("p")
-    admin.placement_says("p", 0)
-    eventually(lambda: admin.reason("p"), "NoClusterSelected")
-    eventually(lambda: "cannot be asked" in admin.active("p")["message"])
-    for name in ("a", "b"):
-        admin.ask("DELETE", f"{MANAGED}/{name}")
-    eventually(admin.clusters, [])
-    wanted = {
-        (_group(row[0]), row[1], verb) for row in table(README, "Install it") for verb in row[2].split(", ")
-    }
-    eventually(lambda: asked(hub), wanted)
+    with Controllers(allowed(hub, admin, tmp_path, rights)) as controllers:
+        controllers.start(dispatcher=True, access_providers=providers)
+        eventually(lambda: admin.listed("p"), ["p-a", "p-b"])
+        eventually(lambda: admin.reason("p"), "Active")
+        for name in admin.clusters():
+            connected = _condition("Active")
+            admin.ask("PATCH", admin.kueue("multikueueclusters", name, "status"), connected, "merge")
+        _a_workload_with_quota(admin)
+        eventually(lambda: admin.ask("GET", f"{WORKLOADS}/w")["status"].get("nominatedClusterNames"))
+        admin.decide("p")
+        admin.placement_says("p", 0)
+        eventually(lambda: admin.reason("p"), "NoClusterSelected")
+        eventually(lambda: "cannot be asked" in admin.active("p")["message"])
+        for name in ("a", "b"):
+            admin.ask("DELETE", f"{MANAGED}/{name}")
+        eventually(admin.clusters, [])
+        eventually(lambda: asked(hub), one_by_one(rights))
+
+
+def test_the_rights_for_making_and_probing(hub: Hub, admin: Driver, tmp_path: Path) -> None:
+    """Credentials are made, renewed, and taken away again; nobody answers at the cluster's address."""
+    rights, *more = tables(README, "Install it")
+    making, probing = (wanted for wanted in more if len(wanted[0]) == 4)
+    admin.namespace("w")
+    _managed_cluster(admin, "w", managedClusterClientConfigs=[{"url": "https://127.0.0.1:1"}])
+    admin.check("p")
+    admin.placement("p")
+    admin.decide("p", "w")
+    with Controllers(allowed(hub, admin, tmp_path, rights + making + probing)) as controllers:
+        controllers.start(credentials_provision="managed-serviceaccount", credentials_probe=True)
+        eventually(lambda: admin.get(f"{ACCOUNT}/placement-ac"))
+        _ocm_reports(admin, "one")
+        made = eventually(lambda: admin.get(MADE_SECRET))["data"]
+        _ocm_reports(admin, "two")
+        eventually(lambda: (admin.get(MADE_SECRET) or {}).get("data") not in (made, None))
+        eventually(lambda: "cannot be reached" in admin.active("p").get("message", ""))
+        admin.decide("p")
+        admin.placement_says("p", 0)
+        eventually(lambda: [admin.get(path) for path in (MADE_SECRET, *GRANTS)], [None] * 3)
+        wanted = one_by_one(making + probing)
+        eventually(lambda: asked(hub) - one_by_one(rights), wanted)
+
+
+AUTHENTICATION = "/apis/authentication.open-cluster-management.io/v1beta1/namespaces/w"
+ACCOUNT = f"{AUTHENTICATION}/managedserviceaccounts"
+PERMISSION = "/apis/rbac.open-cluster-management.io/v1alpha1/namespaces/w/clusterpermissions"
+GRANTS = (f"{ACCOUNT}/placement-ac", f"{PERMISSION}/placement-ac")
+SECRETS = "/api/v1/namespaces/{}/secrets"
+MADE_SECRET = f"{SECRETS.format('kueue-system')}/placement-ac-w"
+
+
+def _managed_cluster(admin: Driver, name: str, **spec: Any) -> None:
+    managed = {"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster"}
+    admin.ask("POST", MANAGED, managed | {"metadata": {"name": name}, "spec": spec})
+
+
+def _ocm_reports(admin: Driver, token: str) -> None:
+    """Say as OCM does that the account and the permission are in force, and what the token is."""
+    data = encoded(token)
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "placement-ac"}, "data": data}
+    if admin.try_("POST", SECRETS.format("w"), body).status_code == 409:
+        admin.ask("PATCH", f"{SECRETS.format('w')}/placement-ac", {"data": data}, "merge")
+    for path, done in zip(GRANTS, names.DONE, strict=True):
+        eventually(lambda path=path: admin.get(path))
+        admin.ask("PATCH", f"{path}/status", _condition(done), "merge")
 
 
 def _condition(kind: str) -> dict[str, Any]:
@@ -393,6 +563,46 @@ def _a_workload_with_quota(admin: Driver) -> None:
     admin.ask("PATCH", f"{WORKLOADS}/w/status", {"status": status}, "merge")
 
 
+def one_by_one(rights: Iterable[Row]) -> set[Row]:
+    """Return the rights of a table: group, resource (and which, if it is about named ones), verb."""
+    found = set()
+    for row in rights:
+        resource, named, which = row[1].partition(" named ")
+        for verb, name in product(row[2].split(", "), which.split(", ")):
+            found.add((_group(row[0]), f"{resource}{named}{name}", verb))
+    return found
+
+
+def allowed(hub: Hub, admin: Driver, folder: Path, rights: Iterable[Row]) -> Path:
+    """Return a kubeconfig for somebody who has the rights of a table, and no others."""
+    everywhere = [row for row in rights if row[3:] in ((), ("cluster-wide",))]
+    here = [row for row in rights if row not in everywhere]
+    admin.ask("POST", f"{RBAC}/clusterroles", {"metadata": {"name": "r"}, "rules": [*map(_rule, everywhere)]})
+    admin.ask("POST", f"{RBAC}/clusterrolebindings", _bound("ClusterRole"))
+    admin.ask("POST", f"{RBAC}/{KUEUES}/roles", {"metadata": {"name": "r"}, "rules": [*map(_rule, here)]})
+    admin.ask("POST", f"{RBAC}/{KUEUES}/rolebindings", _bound("Role"))
+    kubeconfig = hub.kubeconfig()
+    kubeconfig["users"][0]["user"]["token"] = hub.add_user("controller", groups=())
+    path = folder / "allowed"
+    path.write_text(json.dumps(kubeconfig))
+    return path
+
+
+RBAC, KUEUES = "/apis/rbac.authorization.k8s.io/v1", "namespaces/kueue-system"
+
+
+def _rule(row: Row) -> dict[str, Any]:
+    resource, _, named = row[1].partition(" named ")
+    rule = {"apiGroups": [_group(row[0])], "resources": [resource], "verbs": row[2].split(", ")}
+    return rule | ({"resourceNames": named.split(", ")} if named else {})
+
+
+def _bound(kind: str) -> dict[str, Any]:
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": "r"}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "controller"}
+    return {"metadata": {"name": "r"}, "roleRef": role, "subjects": [subject]}
+
+
 def _group(told: str) -> str:
     return "" if told == "(core)" else told
 
@@ -412,6 +622,8 @@ def asked(hub: Hub) -> set[Row]:
         if not where or not request.user_agent.startswith(("placement-ac", "kopf/")):
             continue
         resource = where["plural"] + (f"/{where['sub']}" if where["sub"] else "")
+        if named := re.fullmatch(r"metadata.name=(\S+)", request.query.get("fieldSelector", "")):
+            resource += f" named {named[1]}"
         verb = VERBS.get(request.method) or _reading(request.query, where["name"])
         found.add((where["group"] or "", resource, verb))
         if request.status == 201:  # an apply that makes the object needs both rights
