@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check unit format bench-workloads clean
+.PHONY: help demo test check unit format bench-workloads bench-rotation clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ format: $(VENV)/installed ## Format the code and mend what lint can mend
 
 bench-workloads: $(VENV)/installed ## Measure memory and time per decision with 100,000 Workloads on the hub
 	$(BIN)/python -m bench.workloads
+
+bench-rotation: $(VENV)/installed ## Measure how soon a new token is in its kubeconfig, with 50 clusters
+	$(BIN)/python -m bench.rotation
 
 clean: ## Remove the virtual environment and what the tools left
 	rm -rf $(VENV) .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

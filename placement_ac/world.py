@@ -185,7 +185,22 @@ class World:
             return self._put_workload(thing, before)
         touched = route.route(kind, (before,), self)
         table.put(thing.meta.id, thing)
-        return touched | route.route(kind, (thing,), self)
+        touched |= route.route(kind, (thing,), self)
+        if before and self._is_renewal(kind, before, thing):
+            return {key for key in touched if key.kind == "cluster"}
+        return touched
+
+    def _is_renewal(self, kind: Kind, before: Any, now: Any) -> bool:
+        """Whether a token has merely been replaced by one that lasts longer: no Placement has to know."""
+        if kind is not SECRET and not kind.only:
+            return False
+        if before.meta.uid != now.meta.uid or before.problem or now.problem:
+            return False
+        if kind.only:
+            return True
+        lasts = now.expires is None or (before.expires is not None and before.expires <= now.expires)
+        same = replace(before.meta, resource_version=now.meta.resource_version) == now.meta
+        return lasts and same and now.ours and not self._policy.probe
 
     def _put_workload(self, now: model.Workload, before: model.Workload | None) -> set[Key]:
         """Keep a Workload from its first check until it is finished; most events change nothing here."""

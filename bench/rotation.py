@@ -1,0 +1,186 @@
+"""
+How long after OCM has reported a new token is it in our kubeconfig, with many clusters at once?
+
+`make bench-rotation`: a hub, one worker that stands for all clusters, OCM's stand-in and the controller,
+in one process. Tokens are renewed at random. Prints one JSON object: `lagMs` is the time from the moment
+the hub tells of the Secret with the token to the moment it tells of the Secret with the kubeconfig that
+has it, `writes` what the controller wrote meanwhile, by kind.
+"""
+
+import asyncio
+import base64
+import json
+import random
+import statistics
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from placement_ac import logs
+from placement_ac.access import Access, of_kubeconfig
+from placement_ac.demo.stage import ControllerThread
+from placement_ac.hub import Hub
+from placement_ac.kube import Client, Object
+from placement_ac.login import Login
+from placement_ac.names import (
+    KUBECONFIG_KEY,
+    KUEUE,
+    LABEL_PLACEMENT,
+    OCM_CLUSTER,
+    OUR_CONTROLLER,
+    PLACEMENT,
+    SECRET,
+    TOKEN_KEY,
+)
+from placement_ac.sim import manifests
+from placement_ac.sim.accounts import Accounts
+from placement_ac.sim.fleet import WorkerFleet
+from placement_ac.sim.runner import StandIns
+
+NS: Final = "kueue-system"
+SEED: Final = 1
+DEADLINE_SECONDS: Final = 120.0
+
+
+class Clock:
+    """When the hub told of each token: reported by OCM, and in a kubeconfig of ours."""
+
+    def __init__(self) -> None:
+        self.reported: dict[str, float] = {}
+        self.written: dict[str, float] = {}
+
+    def take(self, secret: Object) -> None:
+        now, data = time.monotonic(), secret.get("data") or {}
+        if TOKEN_KEY in data:
+            self.reported.setdefault(base64.b64decode(data[TOKEN_KEY]).decode(), now)
+        if KUBECONFIG_KEY in data:
+            access = of_kubeconfig(base64.b64decode(data[KUBECONFIG_KEY]))
+            if isinstance(access, Access):
+                self.written.setdefault(access.token, now)
+
+    def lags(self) -> list[float]:
+        """Seconds from one to the other, for each token; those that were replaced at once are not here."""
+        return [self.written[token] - when for token, when in self.reported.items() if token in self.written]
+
+
+def fleet_objects(fleet: WorkerFleet, clusters: list[str]) -> Iterator[Object]:
+    """Yield what an admin writes, and OCM's decision: one check, one Placement, all clusters."""
+    [worker] = fleet.managed_clusters()
+    for name in clusters:
+        yield worker | {"metadata": {"name": name}}
+    yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NS}}
+    ocm = {"apiVersion": f"{OCM_CLUSTER}/v1beta1"}
+    yield ocm | {"kind": "Placement", "metadata": {"name": "p", "namespace": NS}, "spec": {}}
+    parameters = {"apiGroup": OCM_CLUSTER, "kind": PLACEMENT.kind, "name": "p"}
+    yield {
+        "apiVersion": f"{KUEUE}/v1beta2",
+        "kind": "AdmissionCheck",
+        "metadata": {"name": "p"},
+        "spec": {"controllerName": OUR_CONTROLLER, "parameters": parameters},
+    }
+    metadata = {"name": "p-decision-1", "namespace": NS, "labels": {LABEL_PLACEMENT: "p"}}
+    decisions = [{"clusterName": name, "reason": ""} for name in clusters]
+    yield ocm | {"kind": "PlacementDecision", "metadata": metadata, "status": {"decisions": decisions}}
+
+
+@contextmanager
+def stage(clusters: list[str], folder: Path) -> Iterator[tuple[Hub, Accounts]]:
+    """Everything, with all credentials made."""
+    kubeconfig = folder / "kubeconfig"
+    made: list[Accounts] = []
+    with Hub() as hub, WorkerFleet(["worker"]) as fleet:
+        hub.write_kubeconfig(kubeconfig)
+
+        def make(login: Login) -> Accounts:
+            made.append(Accounts(login, {name: lambda: fleet.login("worker") for name in clusters}))
+            return made[0]
+
+        with StandIns(kubeconfig, [make]):
+            asyncio.run(_put(kubeconfig, fleet_objects(fleet, clusters)))
+            settings = {"credentials_provision": "managed-serviceaccount", "mass_loss_grace": 0}
+            with ControllerThread(kubeconfig=kubeconfig, **settings):
+                yield hub, made[0]
+
+
+async def _put(kubeconfig: Path, objects: Iterator[Object]) -> None:
+    async with Client(Login(kubeconfig), field_manager="bench") as client:
+        await manifests.apply(client, list(objects))
+
+
+async def measure(kubeconfig: Path, hub: Hub, ocm: Accounts, clusters: list[str], refreshes: int) -> Any:
+    clock, chance = Clock(), random.Random(SEED)  # noqa: S311  # the same refreshes in every run
+    async with Client(Login(kubeconfig), field_manager="bench") as client:
+        watching = asyncio.create_task(_follow(client, clock))
+        await _until(lambda: len(clock.written) >= len(clusters))
+        await _at_rest(hub)
+        since = len(hub.journal)
+        clock.reported.clear()  # the first ones waited for everything else that was to be made
+        for _ in range(refreshes):
+            await asyncio.to_thread(ocm.refresh, chance.choice(clusters))
+            await asyncio.sleep(chance.uniform(0, 0.05))
+        await _at_rest(hub)
+        watching.cancel()
+    lags = sorted(clock.lags())
+    wrote = [r for r in hub.journal[since:] if r.user_agent == "placement-ac" and r.method != "GET"]
+    return {
+        "clusters": len(clusters),
+        "refreshes": refreshes,
+        "lagMs": {
+            "p50": round(statistics.median(lags) * 1000, 1),
+            "p99": round(lags[int(len(lags) * 0.99)] * 1000, 1),
+            "max": round(lags[-1] * 1000, 1),
+        },
+        "notWritten": len(clock.reported) - len(lags),
+        "writes": dict(Counter(f"{r.method} {r.path.split('/')[-2]}" for r in wrote)),
+    }
+
+
+async def _follow(client: Client, clock: Clock) -> None:
+    version = "0"
+    while True:
+        async with aclosing(_events(client, version)) as events:
+            async for item in events:
+                clock.take(item)
+                version = item["metadata"]["resourceVersion"]
+
+
+async def _events(client: Client, version: str) -> AsyncIterator[Object]:
+    async for _, item in client.watch(SECRET.at("v1"), version):
+        yield item
+
+
+async def _until(reached: Any) -> None:
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        while not reached():  # noqa: ASYNC110  # plain state, nobody sets an Event
+            await asyncio.sleep(0.05)
+
+
+async def _at_rest(hub: Hub) -> None:
+    """Return when nothing has been written for a second."""
+    while True:
+        before = len(hub.journal)
+        await asyncio.sleep(1.0)
+        if all(request.method == "GET" for request in hub.journal[before:]):
+            return
+
+
+@click.command()
+@click.option("--clusters", default=50, show_default=True)
+@click.option("--refreshes", default=500, show_default=True)
+def main(clusters: int, refreshes: int) -> None:
+    """Measure, and print what came out."""
+    logs.configure("text", "error")
+    names = [f"cluster{number}" for number in range(clusters)]
+    with tempfile.TemporaryDirectory() as folder, stage(names, Path(folder)) as (hub, ocm):
+        result = asyncio.run(measure(Path(folder) / "kubeconfig", hub, ocm, names, refreshes))
+    click.echo(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()
