@@ -80,7 +80,7 @@ def _applied(seen: Made) -> Iterable[Action]:
     a permission, and a new account changes it.
     """
     labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_CLUSTER: seen.cluster}
-    sync = {LABEL_SYNC: "true"} if seen.terms.form == "cluster-profile" else {}
+    sync = {LABEL_SYNC: "true"} if _is_synced(seen) else {}
     yield from _apply(seen, ACCOUNT, seen.account, labels | sync, account_spec(seen.terms.validity))
     if seen.account and seen.account.done:
         known = {ANNOTATION_ACCOUNT: seen.account.meta.uid}
@@ -89,6 +89,12 @@ def _applied(seen: Made) -> Iterable[Action]:
         yield from _apply_secret(seen, labels)
     elif seen.secret and _is_to_go(seen.secret):
         yield _delete(SECRET, seen.secret)
+
+
+def _is_synced(seen: Made) -> bool:
+    """Whether OCM is to copy the token to the ClusterProfile: if it did, as long as that is stood on."""
+    before = seen.account is not None and seen.account.meta.labels.get(LABEL_SYNC) == "true"
+    return seen.terms.form == "cluster-profile" or (before and seen.on_profile)
 
 
 def _apply(

@@ -216,6 +216,8 @@ class Made:
     """Whether a MultiKueueCluster stands on what is made here."""
     on_secret: bool = False
     """Whether it is the Secret that one stands on: with ClusterProfiles, from before."""
+    on_profile: bool = False
+    """Whether a MultiKueueCluster stands on the ClusterProfile of the cluster."""
     known: bool = False
     """Whether there is a MultiKueueCluster of ours for the cluster, whatever it stands on."""
     found: bool = False

@@ -366,6 +366,7 @@ class World:
             selected=bool(checks),
             in_use=self._stands_on(secret_name, cluster, self._accounts.things.get((cluster, name))),
             on_secret=f"Secret/{secret_name}" in self._clusters.keys("source"),
+            on_profile=f"ClusterProfile/{cluster}" in self._clusters.keys("source"),
             known=bool(objects),
             trouble=self._trouble.get(cluster, ""),
             ages=ages or {},
@@ -374,7 +375,7 @@ class World:
     def provision(self, cluster: str, now: datetime, ages: Ages) -> Made:
         """Return the same, and whether others have put credentials there."""
         made = self.made(cluster, now, ages)
-        found = is_found(self._found(cluster, made), self._found_ways())
+        found = is_found(self._found(cluster, made), self._found_ways(made))
         return replace(made, found=found, strays=tuple(self._strays(made)))
 
     def _strays(self, made: Made) -> Iterator[tuple[Kind, model.Written]]:
@@ -418,14 +419,17 @@ class World:
     def _stands_on(self, secret: str, cluster: str, account: model.Grant | None) -> bool:
         """Whether a MultiKueueCluster stands on what is made, in the form that is wanted or was."""
         sources = self._clusters.keys("source")
-        synced = account is not None and account.ours and account.meta.labels.get(LABEL_SYNC) == "true"
+        mine = account is not None and (account.ours or account.handed_over)
+        synced = mine and account is not None and account.meta.labels.get(LABEL_SYNC) == "true"
         by_profile = self._terms.form == "cluster-profile" or synced
         return f"Secret/{secret}" in sources or (by_profile and f"ClusterProfile/{cluster}" in sources)
 
-    def _found_ways(self) -> tuple[Way, ...]:
-        """Return the ways that others make: with ClusterProfiles of our own making, theirs are ours."""
-        mine = self._terms.provision and self._terms.form == "cluster-profile"
-        return tuple(way for way in self._ways if not (mine and way == "access-provider"))
+    def _found_ways(self, made: Made) -> tuple[Way, ...]:
+        """Return the ways that others make. A ClusterProfile is ours, once OCM may copy our token there."""
+        account = made.account
+        mine = account is not None and (account.ours or account.handed_over)
+        is_ours = self._terms.provision and (self._terms.form == "cluster-profile" or mine)
+        return tuple(way for way in self._ways if not (is_ours and way == "access-provider"))
 
     def _is_ours(self, name: str) -> bool:
         config = self._configs.things.get(("", name))
@@ -574,7 +578,8 @@ class World:
         return {id_: scores for id_ in ids if (scores := self._scores.things.get(id_))}
 
     def _way_into(self, cluster: str, now: datetime) -> Source | Unusable:
-        return find(self._found(cluster, self.made(cluster, now)), self._found_ways())
+        made = self.made(cluster, now)
+        return find(self._found(cluster, made), self._found_ways(made))
 
     def _found(self, cluster: str, made: Made) -> Found:
         profiles = sorted(

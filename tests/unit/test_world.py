@@ -453,7 +453,7 @@ def test_without_provision_nothing_of_it_is_looked_at() -> None:
     seen = world(check(), decision("a"), our_secret("a"))
     assert kinds_for(Terms()) == WATCHED_KINDS
     assert seen.keys() == placements("p")
-    assert seen.put(SECRET, our_secret("a", version=2)) == placements("p")
+    assert seen.remove(SECRET, our_secret("a")) == placements("p")
 
 
 def test_the_first_look_is_at_all_clusters_that_may_need_credentials_or_have_some() -> None:
