@@ -449,7 +449,10 @@ def our_grant(
             },
         },
     }
-    return grant(kind, cluster, name, **({"spec": specs[kind]} | _marks_of_ours(cluster, owners) | rest))
+    told = {names.ANNOTATION_ACCOUNT: f"ManagedServiceAccount/{cluster}/{name}"}
+    annotations = {"annotations": told} if kind is names.PERMISSION else {}
+    marks = _marks_of_ours(cluster, owners) | annotations
+    return grant(kind, cluster, name, **({"spec": specs[kind]} | marks | rest))
 
 
 def token(cluster: str, name: str = "placement-ac", *, text: str | None = None, **rest: Any) -> Raw:

@@ -358,8 +358,9 @@ def test_from_secrets_to_profiles_the_secret_stays_until_nobody_stands_on_it() -
 
 def test_from_profiles_to_secrets_the_account_stays_while_somebody_stands_on_it() -> None:
     made = in_sync(our_grant(PERMISSION, "a"), token("a"), SYNCED, profile("a"))
-    assert writes(NOT_SELECTED, made, ON_PROFILE) == [ACCOUNT_WRITE, SECRET_WRITE], "it may move, not go"
-    assert writes(SELECTED, made, ON_PROFILE) == [ACCOUNT_WRITE, SECRET_WRITE]
+    assert writes(NOT_SELECTED, made, ON_PROFILE) == [SECRET_WRITE], "it may move, not go"
+    assert writes(SELECTED, made, ON_PROFILE) == [SECRET_WRITE], "OCM goes on to copy the token"
+    assert writes(SELECTED, made, our_secret("a"), on_made("a")) == [ACCOUNT_WRITE], "and then no more"
 
 
 # -- what the Go kueue-addon made
