@@ -27,7 +27,7 @@ def way_made(seen: Made) -> Source | Unusable:
     if isinstance(source, Unusable) and seen.on_secret:
         before = _by_secret(seen)  # until the ClusterProfile is there
         source = source if isinstance(before, Unusable) else before
-    if isinstance(source, Source) and (seen.known or not seen.terms.provision):
+    if isinstance(source, Source) and (seen.known or seen.in_use or not seen.terms.provision):
         return source
     for problem in _problems(seen):
         return Unusable(problem)

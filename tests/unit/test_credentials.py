@@ -17,12 +17,13 @@ from tests.builders import (
     TERMS,
     check,
     decision,
+    foreign_cluster,
     grant,
     jwt,
     kind_of,
     kubeconfig,
+    kubeconfig_spec,
     managed_cluster,
-    on_made,
     our_grant,
     our_secret,
     placement,
@@ -280,7 +281,7 @@ def test_in_no_step_of_an_adoption_is_a_cluster_unusable(handed: int) -> None:
         secret("multikueue-a", **notes[0]),
         grant(PERMISSION, "a", "multikueue", done=False, **notes[1]),
         grant(ACCOUNT, "a", "multikueue", done=False, **notes[2]),
-        on_made("a", "multikueue-a"),
+        foreign_cluster("a", spec=kubeconfig_spec("multikueue-a")),  # handed over after them
     ]
     assert way(objects) == Source("Secret", "multikueue-a")
     taken_over = [our_grant(ACCOUNT, "a", "multikueue", done=False), *objects[:2], *objects[3:]]
