@@ -65,7 +65,8 @@ async def check_that_it_is_stopped(client: Client) -> None:
         raise StillRuns(f"cannot tell whether {ADDON} still runs: {refused.message}") from None
     for item in found.items:
         metadata = item["metadata"]
-        if metadata["name"] == ADDON and (item.get("spec") or {}).get("replicas", 1):
+        wanted, pods = ((item.get(part) or {}).get("replicas") for part in ("spec", "status"))
+        if metadata["name"] == ADDON and (wanted != 0 or pods):
             stop = f"kubectl scale deployment -n {metadata['namespace']} {ADDON} --replicas=0"
             raise StillRuns(f"{ADDON} still runs, and would undo what is handed over: first {stop}")
 
@@ -76,7 +77,8 @@ async def steps(client: Client, kueue_namespace: str, clusters: Collection[str] 
     found = [step async for step in _of_accounts(client, served, kueue_namespace, clusters)]
     if not clusters:
         found += [step async for step in _of_checks(client, served)]
-    return found
+    # Several checks may have one list, and several lists one cluster.
+    return list({(step.resource, step.namespace, step.name): step for step in found}.values())
 
 
 async def carry_out(client: Client, step: Step) -> None:
