@@ -17,6 +17,7 @@ from typing import ClassVar
 import aiohttp
 import orjson
 import structlog
+from cachetools import LRUCache
 
 from placement_ac.errors import ApiError, NotFound, Unavailable
 from placement_ac.kube import Client, Object, error_of
@@ -34,6 +35,8 @@ FIRST_WAIT_SECONDS = 0.05
 LONGEST_WAIT_SECONDS = 2.0
 WATCH_SECONDS = 300
 """The server is asked to end a watch after this time; it is continued at once."""
+GONE_REMEMBERED = 1000
+"""Objects of which it is remembered that they have gone: the answer to a write may come later."""
 INITIAL_END = "k8s.io/initial-events-end"
 """Kubernetes: the annotation of the bookmark that ends what is there already."""
 
@@ -75,6 +78,7 @@ class Informer:
         self._on_error = on_error
         self._listed = {kind: asyncio.Event() for kind in self._kinds}
         self._written: dict[tuple[Kind, Name], Object] = {}
+        self._gone: LRUCache[str, bool] = LRUCache(GONE_REMEMBERED)
         self.resources: dict[Kind, Resource] = {}
         self.objects: dict[Kind, dict[Name, Object]] = {kind: {} for kind in self._kinds}
 
@@ -84,9 +88,17 @@ class Informer:
             await listed.wait()
 
     def remember(self, kind: Kind, written: Object) -> None:
-        """Take in what was just written; an older event, on its way meanwhile, will not cover it."""
-        self._written[kind, name_of(written)] = written
-        self.objects[kind][name_of(written)] = written
+        """Take in what was just written; an older event, on its way meanwhile, will not cover it.
+
+        Its answer may come after events of what happened to it since: those count.
+        """
+        key, uid = name_of(written), written["metadata"].get("uid")
+        seen = self.objects[kind].get(key)
+        newer = seen is not None and _version(seen) > _version(written)
+        if newer or (uid is not None and uid in self._gone):
+            return
+        self._written[kind, key] = written
+        self.objects[kind][key] = written
 
     def forget(self, kind: Kind, key: Name) -> None:
         """Take in that an object was just deleted."""
@@ -192,6 +204,7 @@ class Informer:
         if change != "BOOKMARK":
             key = name_of(item)
             if change == "DELETED":
+                self._gone[item["metadata"].get("uid", "")] = True
                 self._written.pop((kind, key), None)
                 self.objects[kind].pop(key, None)
             else:

@@ -23,8 +23,9 @@ HANG = object()
 """In a script of a watch: stay open and say nothing more."""
 
 
-def secret(name: str, version: str, **more: Any) -> dict[str, Any]:
-    return {"metadata": {"namespace": "ns", "name": name, "resourceVersion": version}, **more}
+def secret(name: str, version: str, *, uid: str = "", **more: Any) -> dict[str, Any]:
+    identity = {"uid": uid} if uid else {}
+    return {"metadata": {"namespace": "ns", "name": name, "resourceVersion": version} | identity, **more}
 
 
 def event(kind: str, item: dict[str, Any]) -> bytes:
@@ -186,6 +187,36 @@ def test_what_was_written_in_a_gap_is_told_with_the_next_list(tmp_path: Path) ->
 
     asyncio.run(write_at_once())
     assert sorted(changes) == ["a", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("since", "known"),
+    [
+        pytest.param("MODIFIED", {"a": "102"}, id="it was changed"),
+        pytest.param("DELETED", {}, id="it was deleted"),
+    ],
+)
+def test_the_answer_to_a_write_does_not_cover_what_came_since(
+    tmp_path: Path, since: str, known: dict[str, str]
+) -> None:
+    """The watch may be faster than the answer."""
+    made, later = (secret("a", version, uid="1") for version in ("101", "102"))
+    script = Script([[]], [[event("ADDED", made), event(since, later), HANG]])
+    changes: list[str] = []
+
+    async def answer_late() -> dict[str, str]:
+        async with serving(script, tmp_path) as login, Client(login) as client:
+            informer = Informer(login, client, [SECRET], lambda *_: changes.append("a"))
+            running = asyncio.create_task(informer.run())
+            await until(lambda: len(changes) == 2)
+            informer.remember(SECRET, made)
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+            return {
+                n: item["metadata"]["resourceVersion"] for (_, n), item in informer.objects[SECRET].items()
+            }
+
+    assert asyncio.run(answer_late()) == known
 
 
 def test_a_torn_line_is_no_event(tmp_path: Path) -> None:
