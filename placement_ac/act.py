@@ -135,9 +135,10 @@ class Actor:
         try:
             # Without force while nobody was seen to have made it: then a stranger's object is a conflict.
             after = await self._client.apply(resource, action.body, force=observed is not None)
-        except Refused as refused:
-            if observed is None or refused.status != 422 or "spec" not in action.body:
-                raise _without_data(refused, action) from None
+        except ApiError as error:
+            mendable = isinstance(error, Refused) and error.status == 422 and "spec" in action.body
+            if observed is None or not mendable:
+                raise _without_data(error, action) from None
             after = await self._mend(resource, action, observed.spec)
         else:
             if after.get("spec") != action.body.get("spec"):
@@ -231,16 +232,16 @@ def _raise_first(results: Iterable[object]) -> None:
             raise result
 
 
-def _without_data(refused: Refused, action: Apply) -> Refused:
-    """Return a refusal that quotes nothing of a Secret: an admission webhook may."""
-    if action.kind is not SECRET:
-        return refused
+def _without_data(error: ApiError, action: Apply) -> ApiError:
+    """Return an error that quotes nothing of a Secret: an admission webhook may, with any status."""
+    if action.kind is not SECRET or not error.status:
+        return error
     where = action.body["metadata"].get("namespace")
     message = (
-        f"Secret {where}/{action.name}: refused with HTTP {refused.status} {refused.reason}: "
+        f"Secret {where}/{action.name}: refused with HTTP {error.status} {error.reason}: "
         f"may we patch and create Secrets in namespace {where}, or does an admission webhook say no?"
     )
-    return Refused(message, status=refused.status, reason=refused.reason, retry_after=refused.retry_after)
+    return type(error)(message, status=error.status, reason=error.reason, retry_after=error.retry_after)
 
 
 def merge_patch(current: Mapping[str, Any], wanted: Mapping[str, Any]) -> Object:
