@@ -14,12 +14,12 @@ from placement_ac.feed import Feed
 from placement_ac.hub import Hub
 from placement_ac.kube import Client
 from placement_ac.login import Login
-from placement_ac.names import ADMISSION_CHECK, WATCHED_KINDS, WORKLOAD
+from placement_ac.names import ADMISSION_CHECK, PLACEMENT_DECISION, WATCHED_KINDS, WORKLOAD, token_kind
 from placement_ac.snapshot import Key
 from placement_ac.sync import Sync
-from placement_ac.world import World
-from tests.builders import check
-from tests.hub.driver import NS, Driver
+from placement_ac.world import World, kinds_for
+from tests.builders import NOW, TERMS, authority, check, decision, encoded
+from tests.hub.driver import CORE, NS, Driver
 from tests.shared import published_crds
 
 RESOURCE = WORKLOAD.at("v1beta2")
@@ -465,3 +465,88 @@ def test_a_watch_tells_objects_of_any_size_and_bookmarks(hub: Hub, tmp_path: Pat
             return [event async for event in client.watch(RESOURCE, "1")]
 
     assert asyncio.run(watch()) == [("ADDED", big), ("BOOKMARK", mark)]
+
+
+# -- the Secrets in which OCM reports tokens
+
+TOKENS = token_kind("placement-ac")
+
+
+class Tokens:
+    """OCM by hand: Secrets of one name in any namespace, and others."""
+
+    def __init__(self, admin: Driver) -> None:
+        self.admin = admin
+
+    def report(self, cluster: str, text: str, name: str = "placement-ac") -> None:
+        self.admin.namespace(cluster)
+        data = {"token": encoded(text), "ca.crt": encoded(authority())}
+        body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": data}
+        path = f"{CORE}/namespaces/{cluster}/secrets"
+        if self.admin.get(f"{path}/{name}"):
+            self.admin.ask("PATCH", f"{path}/{name}", {"data": data}, "merge")
+        else:
+            self.admin.ask("POST", path, body)
+
+    def delete(self, cluster: str) -> None:
+        self.admin.ask("DELETE", f"{CORE}/namespaces/{cluster}/secrets/placement-ac")
+
+
+class TokenRig:
+    """A feed of tokens in a world in which everything else has been listed; p selects clusters a and b."""
+
+    def __init__(self, client: Client) -> None:
+        self.world = World(terms=TERMS)
+        raws = {ADMISSION_CHECK: [check("p", "p")], PLACEMENT_DECISION: [decision("a", "b", of="p")]}
+        for kind in kinds_for(TERMS):
+            if kind != TOKENS:
+                self.world.replace(kind, raws.get(kind, []), "1")
+        self.touched: list[set[Key]] = []
+        sync = Sync(client, {}, self.world, namespaces={}, touched=self._touch, fed={TOKENS})
+        resource = TOKENS.at("v1")
+        self.feed = Feed(client, resource, self.world, touched=self._touch, settled=sync.settled)
+
+    def _touch(self, keys: Any) -> None:
+        if keys and self.world.complete:
+            self.touched.append({key for key in keys if key.kind == "cluster"})
+
+    def tokens(self) -> dict[str, str]:
+        found = {cluster: self.world.made(cluster, NOW).token for cluster in "abc"}
+        return {cluster: token.token for cluster, token in found.items() if token}
+
+
+def test_tokens_come_change_and_go_and_no_other_secret_is_asked_for(
+    hub: Hub, admin: Driver, tmp_path: Path
+) -> None:
+    hub.write_kubeconfig(tmp_path / "kubeconfig")
+    ocm = Tokens(admin)
+
+    async def story() -> None:
+        async with Client(Login(tmp_path / "kubeconfig")) as client:
+            rig = TokenRig(client)
+            parts = [asyncio.create_task(part) for part in rig.feed.parts()]
+            try:
+                await until(lambda: rig.world.complete)
+                assert rig.tokens() == {"a": "one"}
+                ocm.report("b", "two")
+                ocm.report("b", "noise", "another")
+                await until(lambda: rig.tokens() == {"a": "one", "b": "two"})
+                ocm.report("a", "one more")
+                await until(lambda: rig.tokens() == {"a": "one more", "b": "two"})
+                ocm.delete("b")
+                await until(lambda: rig.tokens() == {"a": "one more"})
+                hub.drop_watches()
+                ocm.report("c", "three")
+                await until(lambda: rig.tokens() == {"a": "one more", "c": "three"})
+                keys = [sorted(key.name for key in keys) for keys in rig.touched[-4:]]
+                assert keys == [["b"], ["a"], ["b"], ["c"]]
+            finally:
+                for part in parts:
+                    part.cancel()
+                await asyncio.gather(*parts, return_exceptions=True)
+
+    ocm.report("a", "one")
+    ocm.report("a", "noise", "default-token")
+    asyncio.run(story())
+    asked = [r.query.get("fieldSelector") for r in hub.journal if r.path == TOKENS.at("v1").path()]
+    assert set(asked) == {"metadata.name=placement-ac"}
