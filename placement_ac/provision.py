@@ -63,7 +63,14 @@ def _of_now(seen: Made) -> Provided:
     marks = frozenset({MISSING} & seen.ages.keys())
     if not seen.owners or not seen.terms.served or seen.managed is None or in_the_way(seen):
         return Provided(marks=marks)
-    return Provided(tuple((action,) for action in _applied(seen)), marks)
+    # Whatever else is refused, the token of a cluster that is in must be renewed.
+    actions = sorted(_applied(seen), key=lambda action: not _renews(seen, action))
+    return Provided(tuple((action,) for action in actions), marks)
+
+
+def _renews(seen: Made, action: Action) -> bool:
+    ours = seen.secret is not None and seen.secret.ours and seen.on_secret
+    return ours and isinstance(action, Apply) and action.kind is SECRET
 
 
 def _patience(seen: Made) -> float:

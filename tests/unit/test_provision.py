@@ -281,6 +281,13 @@ def test_what_a_drained_job_needs_is_renewed_to_the_end() -> None:
     assert writes(NOT_SELECTED, rotated, on_made("a")) == [SECRET_WRITE]
 
 
+def test_a_cluster_that_is_in_gets_its_new_token_before_anything_else_is_tried() -> None:
+    old = [our_grant(ACCOUNT, "a", spec={}), our_grant(PERMISSION, "a", spec={}), our_secret("a")]
+    new = token("a", text=jwt("new"))
+    assert writes(SELECTED, old, new, on_made("a"))[0] == SECRET_WRITE
+    assert writes(SELECTED, old, new)[0] == ACCOUNT_WRITE
+
+
 @pytest.mark.parametrize("selected", [SELECTED[:3], NOT_SELECTED[:3]], ids=["still selected", "not selected"])
 def test_a_managed_cluster_that_is_gone_leaves_nothing_behind(selected: list[Any]) -> None:
     others = [managed_cluster("b")]

@@ -624,6 +624,24 @@ def test_a_refused_account_is_told_on_the_checks_until_it_may_be_made(
     providing(test)
 
 
+def test_a_token_is_renewed_though_all_else_is_refused(
+    hub: Hub, ocm: Ocm, providing: Callable[[Test], None]
+) -> None:
+    async def test(rig: Rig) -> None:
+        await made(rig, ocm)
+        for key in (A, P):
+            await rig.look(key)
+        ocm.admin.ask("PATCH", ocm.account, {"spec": {"rotation": {"validity": "1h"}}}, "merge")
+        ocm.reports(jwt("second"))
+        await rig.list()
+        hub.faults.add("PATCH", "managedserviceaccounts", status=403, body=FORBIDDEN)
+        before = ocm.admin.ask("GET", ocm.secret)["data"]
+        assert await rig.look(A) is not None
+        assert ocm.admin.ask("GET", ocm.secret)["data"] != before
+
+    providing(test)
+
+
 def test_a_stranger_that_was_quicker_keeps_his_secret(ocm: Ocm, providing: Callable[[Test], None]) -> None:
     async def test(rig: Rig) -> None:
         await rig.list()
