@@ -375,7 +375,7 @@ class World:
     def provision(self, cluster: str, now: datetime, ages: Ages) -> Made:
         """Return the same, and whether others have put credentials there."""
         made = self.made(cluster, now, ages)
-        found = is_found(self._found(cluster, made), self._found_ways(made))
+        found = is_found(self._found(cluster, now, made), self._found_ways(made))
         return replace(made, found=found, strays=tuple(self._strays(made)))
 
     def _strays(self, made: Made) -> Iterator[tuple[Kind, model.Written]]:
@@ -578,10 +578,13 @@ class World:
         return {id_: scores for id_ in ids if (scores := self._scores.things.get(id_))}
 
     def _way_into(self, cluster: str, now: datetime) -> Source | Unusable:
+        before = self._kueue_namespace, f"{self._terms.account}-{cluster}"
+        if not self._terms.provision and before not in self._secrets.things:
+            return find(self._found(cluster, now), self._ways)  # nothing is or was made: most hubs
         made = self.made(cluster, now)
-        return find(self._found(cluster, made), self._found_ways(made))
+        return find(self._found(cluster, now, made), self._found_ways(made))
 
-    def _found(self, cluster: str, made: Made) -> Found:
+    def _found(self, cluster: str, now: datetime, made: Made | None = None) -> Found:
         profiles = sorted(
             self._profiles.by("cluster", cluster), key=lambda p: p.meta.namespace != self._kueue_namespace
         )
@@ -592,7 +595,7 @@ class World:
             secret=lambda name: self._secrets.things.get((self._kueue_namespace, name)),
             profiles_supported=self.hub.takes_profiles,
             providers=self._providers,
-            now=made.now,
+            now=now,
             made=made,
         )
 
