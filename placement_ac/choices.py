@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from placement_ac.fitness import Needs
-from placement_ac.rights import External, external, kinds, needed, rules
+from placement_ac.rights import External, Release, external, kinds, needed, release, rules, shipped
 from placement_ac.settings import BadSettings, Settings
-from placement_ac.snapshot import Policy, Terms
+from placement_ac.snapshot import Body, Policy, Terms
 
 
 def policy_of(settings: Settings) -> Policy:
@@ -29,10 +29,35 @@ def policy_of(settings: Settings) -> Policy:
     )
 
 
-def needs_of(settings: Settings, version: str) -> Needs:
-    """Return what the settings want of a worker; `version` is that of the Workloads which it gets."""
-    frameworks = settings.frameworks, _externals(settings)
-    return Needs(version, kinds(*frameworks), needed(*frameworks))
+def asks_for_kueue(settings: Settings) -> bool:
+    """Whether it matters which Kueue the hub has, and the settings do not say."""
+    wanted = settings.credentials_provision != "none" or settings.credentials_probe
+    return wanted and not settings.kueue_version
+
+
+def told_kueue(settings: Settings) -> Release | None:
+    """Return the release of the hub's Kueue that the settings tell."""
+    return release(settings.kueue_version)
+
+
+def needs_of(settings: Settings, version: str, kueue: Release | None) -> Needs:
+    """Return what a worker needs for the hub's Kueue; `version` is that of the Workloads which it gets."""
+    frameworks, externals = _frameworks(settings, kueue), _externals(settings)
+    return Needs(
+        version,
+        kinds(frameworks, externals, kueue),
+        needed(frameworks, externals, kueue=kueue),
+    )
+
+
+def rules_of(settings: Settings, kueue: Release | None) -> tuple[Body, ...]:
+    """Return the PolicyRules that the hub's Kueue needs on a worker."""
+    granted = rules(_frameworks(settings, kueue), _externals(settings), kueue=kueue)
+    return tuple(rule.as_dict() for rule in granted)
+
+
+def _frameworks(settings: Settings, kueue: Release | None) -> tuple[str, ...]:
+    return settings.frameworks or shipped(kueue)
 
 
 def _externals(settings: Settings) -> tuple[External, ...]:
@@ -41,14 +66,12 @@ def _externals(settings: Settings) -> tuple[External, ...]:
 
 
 def terms_of(settings: Settings) -> Terms:
-    """Return what the settings say of the credentials that are made. Raises BadSettings."""
-    granted = rules(settings.frameworks, _externals(settings))
+    """Return what the settings say of made credentials, but for the rules. Raises BadSettings."""
     return Terms(
         provision=settings.credentials_provision != "none",
         account=settings.credentials_account,
         form=settings.credentials_form,
         validity=settings.credentials_validity,
-        rules=tuple(rule.as_dict() for rule in granted),
         proxy=settings.cluster_proxy,
         proxy_authority=_authority(settings.cluster_proxy_ca),
     )

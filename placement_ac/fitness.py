@@ -13,13 +13,12 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from placement_ac.names import KUEUE, WORKLOAD
-from placement_ac.rights import Kind, Right
+from placement_ac.rights import Kind, Right, release
 from placement_ac.words import some
 
 Queues = Mapping[str, frozenset[str]]
 """Namespace → the names of its LocalQueues."""
 API_VERSION: Final = re.compile(r"v\d{1,4}((alpha|beta)\d{1,4})?")
-_RELEASE: Final = re.compile(r"v?\d{1,4}\.\d{1,4}\.\d{1,4}([-+][0-9A-Za-z.+-]{1,40})?")
 
 
 class Served(NamedTuple):
@@ -185,4 +184,4 @@ def _kind(group: str, plural: str, version: str = "") -> str:
 def release_of(image: object, label: object) -> str:
     """Return the release that the tag of a container's image tells, else the label; "" when neither does."""
     tag = str(image).partition("@")[0].rpartition("/")[2].partition(":")[2]
-    return next((text for text in (tag, str(label)) if _RELEASE.fullmatch(text)), "")
+    return next((text for text in (tag, str(label)) if release(text)), "")

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 import structlog
 
 from placement_ac.act import Actor
-from placement_ac.choices import needs_of, policy_of, terms_of
+from placement_ac.choices import asks_for_kueue, needs_of, policy_of, rules_of, terms_of, told_kueue
 from placement_ac.errors import ApiError
 from placement_ac.events import Events
 from placement_ac.feed import Feed
@@ -42,8 +42,10 @@ from placement_ac.names import (
 )
 from placement_ac.probe import Probe
 from placement_ac.providers import Providers
+from placement_ac.questions import running_kueue
 from placement_ac.queues import HubQueues
 from placement_ac.reconcile import Examine, Reconciler
+from placement_ac.rights import Release
 from placement_ac.settings import Settings
 from placement_ac.snapshot import HubFacts, Key, Terms
 from placement_ac.sync import Sync
@@ -92,6 +94,9 @@ class Operator:
         self._kinds = kinds_for(self._terms)
         self._world: World | None = None
         self._metrics = registry(self._expiries)
+        self._kueue = told_kueue(settings)
+        """The hub's, as it was known last."""
+        self._unknown_told = False
         self._missed_since: dict[Kind, float | None] = {}
         """Kinds that this hub has served: since when it does not (None: it does)."""
 
@@ -171,14 +176,28 @@ class Operator:
             clusters_max=clusters_max(schema),
             namespace=self._settings.placement_namespace,
             naming=self._settings.cluster_names,
+            kueue=await self._hubs_kueue(client),
         )
         log.info(
             "found the hub",
             server=self._login.server,
+            kueue=str(facts.kueue or ""),
             clusters_max=facts.clusters_max,
             versions={kind.kind: resource.api_version for kind, resource in resources.items()},
         )
         return facts
+
+    async def _hubs_kueue(self, client: Client) -> Release | None:
+        if asks_for_kueue(self._settings):
+            self._kueue = await running_kueue(client, self._settings.kueue_namespace) or self._kueue
+            if not (self._kueue or self._unknown_told):
+                self._unknown_told = True
+                log.info(
+                    "the release of the hub's Kueue is not known: what any release needs on a worker counts;"
+                    " allow to get its Deployment, or set kueue-version",
+                    namespace=self._settings.kueue_namespace,
+                )
+        return self._kueue
 
 
 class Session:
@@ -196,12 +215,18 @@ class Session:
     ) -> None:
         self._client = client
         self._resources = resources
+        self._kueue = facts.kueue
+        self._kueues_namespace = settings.kueue_namespace if asks_for_kueue(settings) else None
         self.world = World(
             facts,
             kueue_namespace=settings.kueue_namespace,
             ways=settings.credentials,
             policy=policy_of(settings),
-            terms=replace(terms, served={ACCOUNT, PERMISSION} <= resources.keys()),
+            terms=replace(
+                terms,
+                served={ACCOUNT, PERMISSION} <= resources.keys(),
+                rules=rules_of(settings, facts.kueue),
+            ),
             providers=providers.supported if providers else None,
         )
         self._kinds = kinds_for(terms)
@@ -220,7 +245,7 @@ class Session:
             Actor(client, resources, self._wrote),
             Events(client, resources[ADMISSION_CHECK], _now),
             ask=self._workers.ask,
-            examine=_examiner(settings, client, resources, self._workers),
+            examine=_examiner(settings, client, resources, facts, self._workers),
             clock=_now,
             ticks=time.monotonic,
             later=self._queue.add_after,
@@ -293,14 +318,24 @@ class Session:
                 if await self._client.discover(self._kinds) != self._resources:
                     log.info("the hub serves other kinds or versions than before; beginning anew")
                     ended.set()
+                elif await self._has_another_kueue():
+                    log.info("the hub has another release of Kueue than before; beginning anew")
+                    ended.set()
+
+    async def _has_another_kueue(self) -> bool:
+        if self._kueues_namespace is None:
+            return False
+        return await running_kueue(self._client, self._kueues_namespace) not in (None, self._kueue)
 
 
-def _examiner(settings: Settings, client: Client, resources: Resources, workers: Workers) -> Examine | None:
+def _examiner(
+    settings: Settings, client: Client, resources: Resources, facts: HubFacts, workers: Workers
+) -> Examine | None:
     """Return what asks a cluster whether it is fit; None when nobody wants to know."""
     if not settings.credentials_probe:
         return None
     queues = HubQueues(client)
-    probe = Probe(workers.entrance, needs_of(settings, resources[WORKLOAD].version))
+    probe = Probe(workers.entrance, needs_of(settings, resources[WORKLOAD].version, facts.kueue))
 
     async def examine(source: Source, checks: Collection[str]) -> Fitness:
         return await probe.ask(source, await queues.of(checks))

@@ -1,5 +1,6 @@
 """
-What is asked of one worker to know whether it is fit: only reads, and SelfSubjectAccessReviews.
+What is asked of one worker to know whether it is fit: only reads, and SelfSubjectAccessReviews. And what of
+the hub, to know which Kueue runs there.
 
 An answer that is an error is `Unknown`, in words that quote nothing of the worker's.
 """
@@ -10,11 +11,11 @@ from functools import partial
 from typing import Final, TypeVar
 
 from placement_ac.entrance import CannotAsk, in_words
-from placement_ac.errors import ApiError
+from placement_ac.errors import ApiError, NotFound, Refused
 from placement_ac.fitness import API_VERSION, Findings, Needs, Places, Served, Unknown, release_of
 from placement_ac.kube import Client
 from placement_ac.names import KUEUE, KUEUE_VERSIONS, Kind, Resource
-from placement_ac.rights import Right
+from placement_ac.rights import Release, Right, release
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -31,6 +32,26 @@ LOCAL_QUEUE: Final = Kind(KUEUE, "LocalQueue", "localqueues", True, KUEUE_VERSIO
 REVIEW: Final = Kind(
     "authorization.k8s.io", "SelfSubjectAccessReview", "selfsubjectaccessreviews", False, ("v1",)
 ).at("v1")
+
+
+async def kueue_release(client: Client, namespace: str) -> str:
+    """Return the release that Kueue's Deployment tells; "" when it tells none. Raises ApiError."""
+    deployment = await client.get(DEPLOYMENT, MANAGER, namespace)
+    containers = deployment["spec"]["template"]["spec"]["containers"]
+    image = next((one.get("image") for one in containers if one.get("name") == "manager"), "")
+    label = (deployment["metadata"].get("labels") or {}).get(RELEASE_LABEL)
+    return release_of(image, label)
+
+
+async def running_kueue(client: Client, namespace: str) -> Release | None:
+    """Return the release that Kueue's Deployment tells; None when it tells none or cannot be read.
+
+    Raises ApiError when there is no answer.
+    """
+    try:
+        return release(await kueue_release(client, namespace))
+    except (NotFound, Refused):
+        return None
 
 
 class Questions:
@@ -113,14 +134,9 @@ class Questions:
     async def _kueue_release(self, namespace: str) -> str | Unknown:
         answer = await self._try(
             f"get the Deployment {namespace}/{MANAGER}",
-            partial(self._client.get, DEPLOYMENT, MANAGER, namespace),
+            partial(kueue_release, self._client, namespace),
         )
-        if isinstance(answer, Unknown):
-            return answer
-        containers = answer["spec"]["template"]["spec"]["containers"]
-        image = next((one.get("image") for one in containers if one.get("name") == "manager"), "")
-        label = (answer["metadata"].get("labels") or {}).get(RELEASE_LABEL)
-        return release_of(image, label) or Unknown("neither its image nor its label tells a release")
+        return answer or Unknown("neither its image nor its label tells a release")
 
     async def _names(self, resource: Resource) -> frozenset[tuple[str, str]] | Unknown:
         """Return namespace and name of all objects."""

@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from placement_ac.errors import PlacementAcError
 from placement_ac.names import DRAIN, PER_PLACEMENT, SHARED, WAYS, Form, Provision, Removal, Way
-from placement_ac.rights import DEFAULT_FRAMEWORKS, FRAMEWORKS, external
+from placement_ac.rights import FRAMEWORKS, external, release
 
 PREFIX: Final = "PLACEMENT_AC_"
 _OF_A_SERVICE: Final = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT|PORT_\d+_.*)")
@@ -157,10 +157,13 @@ class Settings(BaseModel):
     cluster_proxy_ca: Path | None = Field(
         None, description="The CA of the proxy's certificate (PEM). Without it: the one of each worker."
     )
+    kueue_version: str = Field(
+        "", description="The release of the hub's Kueue, like 0.19.1.  [default: what its Deployment tells]"
+    )
     frameworks: Annotated[tuple[str, ...], BeforeValidator(_split)] = Field(
-        DEFAULT_FRAMEWORKS,
-        min_length=1,
-        description="The job kinds that Kueue's integrations.frameworks has, comma-separated.",
+        (),
+        description="The job kinds that Kueue's integrations.frameworks has, comma-separated.  "
+        "[default: those of the configuration that this Kueue is shipped with]",
     )
     external_frameworks: Annotated[tuple[str, ...], BeforeValidator(_split)] = Field(
         (), description="Kueue's multiKueue.externalFrameworks, as Kind.version.group, comma-separated."
@@ -174,6 +177,13 @@ class Settings(BaseModel):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="The least that is told."
     )
+
+    @field_validator("kueue_version")
+    @classmethod
+    def _release(cls, version: str) -> str:
+        if version and not release(version):
+            raise ValueError("a release is like 0.19.1 or v0.18.6")
+        return version
 
     @field_validator("frameworks")
     @classmethod

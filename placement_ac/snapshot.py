@@ -25,6 +25,7 @@ from placement_ac.model import (
 )
 from placement_ac.names import CLUSTERS_MAX, DRAIN, PER_PLACEMENT, SHARED, Form, Kind, Removal
 from placement_ac.rank import ScoreTable
+from placement_ac.rights import Release
 from placement_ac.ways import Credentials, Source
 
 Body = dict[str, Any]
@@ -51,6 +52,8 @@ class HubFacts:
     namespace: str = "kueue-system"
     """Where Placements are looked for."""
     naming: str = PER_PLACEMENT
+    kueue: Release | None = None
+    """The release of the hub's Kueue; None: unknown, or of no use."""
 
     def cluster_object(self, placement: str, cluster: str) -> str:
         """Return the MultiKueueCluster's name for a Placement's cluster."""

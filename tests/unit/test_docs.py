@@ -624,6 +624,8 @@ def asked(hub: Hub) -> set[Row]:
         resource = where["plural"] + (f"/{where['sub']}" if where["sub"] else "")
         if named := re.fullmatch(r"metadata.name=(\S+)", request.query.get("fieldSelector", "")):
             resource += f" named {named[1]}"
+        if where["plural"] == "deployments":
+            resource += f" named {where['name']}"
         verb = VERBS.get(request.method) or _reading(request.query, where["name"])
         found.add((where["group"] or "", resource, verb))
         if request.status == 201:  # an apply that makes the object needs both rights

@@ -2,28 +2,52 @@
 
 import itertools
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from placement_ac.rights import (
-    DEFAULT_FRAMEWORKS,
+    ASSUMED,
+    EXTERNAL_SINCE,
     FRAMEWORKS,
     GATES,
-    WORKLOAD_RULES,
+    WORKLOADS,
     External,
     Kind,
+    Release,
     Right,
     Rule,
+    Span,
     external,
     kinds,
     needed,
+    release,
     rules,
+    shipped,
 )
 
 PAGE = Path(__file__).parents[2] / "docs/credentials.md"
 PIPELINE_RUN = External("PipelineRun.v1.tekton.dev", "tekton.dev", "v1", "PipelineRun", "pipelineruns")
 SENT = ("create", "delete", "get", "watch")
+WORKLOAD_RULES = tuple(duty.rule for duty in WORKLOADS)
+TRAINING = {f"kubeflow.org/{kind}job" for kind in ("paddle", "pytorch", "tf", "xgboost", "jax")}
+
+
+def at(text: str) -> Release:
+    found = release(text)
+    assert found
+    return found
+
+
+def verbs(framework: str, version: str) -> str:
+    """The verbs that are granted for a kind, Workloads aside."""
+    return " ".join(
+        verb
+        for rule in rules([framework], kueue=at(version))
+        for verb in rule.verbs
+        if rule.groups != ("kueue.x-k8s.io",)
+    )
 
 
 def test_the_rules_of_a_few_kinds() -> None:
@@ -102,8 +126,133 @@ def test_what_a_worker_has_to_serve() -> None:
     )
 
 
-def test_the_default_is_of_kinds_that_are_sent() -> None:
-    assert len(kinds(DEFAULT_FRAMEWORKS)) == len(DEFAULT_FRAMEWORKS) == 11
+# -- which release it is
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("0.19.1", (0, 19, 1)),
+        ("v0.18.6", (0, 18, 6)),
+        ("v0.20.0-rc.1", (0, 20, 0)),
+        ("v0.16.3+patched", (0, 16, 3)),
+        ("0.19", None),
+        ("main", None),
+        ("v20260801-v0.19.0-12-gabcdef", None),
+        ("0.19.1\n", None),
+        ("", None),
+    ],
+)
+def test_a_release(text: str, found: tuple[int, ...] | None) -> None:
+    assert release(text) == found
+
+
+@pytest.mark.parametrize(
+    ("span", "inside", "outside"),
+    [
+        pytest.param(
+            Span("0.14"), ["0.14.0", "0.14.7", "0.20.0", "1.0.0"], ["0.13.10", "0.9.0"], id="a line"
+        ),
+        pytest.param(
+            Span("0.14.8, 0.15.3"),
+            ["0.14.8", "0.14.10", "0.15.3", "0.16.0"],
+            ["0.13.9", "0.14.7", "0.15.0", "0.15.2"],
+            id="two lines",
+        ),
+        pytest.param(
+            Span("0.11.4", until="0.17.4"),
+            ["0.11.4", "0.12.0", "0.17.3"],
+            ["0.11.3", "0.17.4", "0.18.0"],
+            id="an end",
+        ),
+        pytest.param(
+            Span("0.8", until="0.17.4, 0.18.2"), ["0.18.1"], ["0.17.4", "0.18.2", "0.19.0"], id="two ends"
+        ),
+        pytest.param(Span(""), [], ["0.8.0", "0.20.0"], id="never"),
+    ],
+)
+def test_releases(span: Span, inside: list[str], outside: list[str]) -> None:
+    assert [text for text in (*inside, *outside) if span.has(at(text))] == inside
+    assert span.has(None) is bool(inside)
+
+
+@pytest.mark.parametrize(
+    ("framework", "version", "granted"),
+    [
+        pytest.param("batch/job", "0.17.8", "create delete get watch", id="elastic jobs are off"),
+        pytest.param("batch/job", "0.18.0", "create delete get patch watch", id="elastic jobs are on"),
+        pytest.param("ray.io/raycluster", "0.18.6", "create delete get watch", id="not elastic yet"),
+        pytest.param("ray.io/raycluster", "0.19.0", "create delete get patch watch", id="elastic clusters"),
+        pytest.param("ray.io/rayservice", "0.18.4", "create delete get watch", id="no sync"),
+        pytest.param("ray.io/rayservice", "0.18.5", "create delete get patch watch", id="sync"),
+        pytest.param(
+            "ray.io/rayservice", "0.19.0", "create delete get watch", id="no sync in the newer line"
+        ),
+        pytest.param("ray.io/rayservice", "0.19.1", "create delete get patch watch", id="sync there too"),
+        pytest.param("ray.io/rayservice", "0.16.9", "", id="unknown"),
+        pytest.param("pod", "0.17.3", "create delete get list watch", id="groups are listed"),
+        pytest.param("pod", "0.17.4", "create delete get watch", id="and are not"),
+        pytest.param("leaderworkerset.x-k8s.io/leaderworkerset", "0.16.0", "", id="enabled, and not sent"),
+        pytest.param("batch/job", "0.99.0", "create delete get patch watch", id="newer than all known"),
+    ],
+)
+def test_a_release_is_granted_what_it_needs(framework: str, version: str, granted: str) -> None:
+    assert verbs(framework, version) == granted
+    assert bool(kinds([framework], kueue=at(version))) is bool(granted)
+
+
+@pytest.mark.parametrize(
+    ("version", "granted"), [("0.14.7", False), ("0.14.8", True), ("0.15.2", False), ("0.15.3", True)]
+)
+def test_evicting_a_copy(version: str, granted: bool) -> None:
+    wanted = Right("kueue.x-k8s.io", "workloads", "status", "patch")
+    assert (wanted in needed([], kueue=at(version))) is granted
+
+
+def test_external_kinds_begin_with_0_14() -> None:
+    assert rules([], [PIPELINE_RUN], kueue=at("0.13.5")) == rules([], kueue=at("0.13.5"))
+    assert kinds([], [PIPELINE_RUN], at("0.13.5")) == ()
+    assert len(kinds([], [PIPELINE_RUN], at("0.14.0"))) == 1
+
+
+def test_a_gate_that_is_on_before_its_time() -> None:
+    elastic = rules(["batch/job"], gates=["ElasticJobsViaWorkloadSlices"], kueue=at("0.17.0"))
+    assert Rule(("batch",), ("jobs",), ("create", "delete", "get", "patch", "watch")) in elastic
+
+
+def test_a_gate_that_a_release_does_not_have() -> None:
+    quota = ["MultiKueueManagerQuotaAutomation"]
+    assert rules([], gates=quota, kueue=at("0.17.0")) == rules([], kueue=at("0.17.0"))
+
+
+@pytest.mark.parametrize("version", ["0.13.0", "0.16.4", "0.18.6", "0.19.2", "0.20.0"])
+def test_an_unknown_release_is_granted_what_any_needs(version: str) -> None:
+    assert {*needed(FRAMEWORKS, [PIPELINE_RUN], kueue=at(version))} < {*needed(FRAMEWORKS, [PIPELINE_RUN])}
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "more", "less"),
+    [
+        ("0.13.0", "0.14.0", {"trainer.kubeflow.org/trainjob"}, set()),
+        (
+            "0.15.8",
+            "0.16.0",
+            {"pod", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset", "deployment"},
+            set(),
+        ),
+        ("0.16.9", "0.17.0", {"ray.io/rayservice"}, set()),
+        ("0.18.6", "0.19.0", set(), TRAINING),
+        ("0.19.2", "0.20.0", set(), set()),
+    ],
+)
+def test_what_is_shipped(older: str, newer: str, more: set[str], less: set[str]) -> None:
+    before, after = {*shipped(at(older))}, {*shipped(at(newer))}
+    assert (after - before, before - after) == (more, less)
+
+
+def test_what_an_unknown_release_is_shipped_with() -> None:
+    assert shipped(None) == shipped(ASSUMED)
+    assert len(kinds(shipped(None))) == 11
 
 
 @pytest.mark.parametrize(
@@ -164,18 +313,27 @@ def told(rule: Rule) -> tuple[str, str]:
     return ", ".join(f"`{name.removesuffix('.')}`" for name in names), ", ".join(rule.verbs)
 
 
-def test_the_page_has_each_kind_with_its_rights_and_no_other() -> None:
+def test_the_page_has_each_right_and_no_other() -> None:
+    expected = dict(in_the_table())
     on_page = rows("Rights on a worker")
-    expected = {
-        f"`{name}`": [*(told(one.rules[0]) if one.rules else ("none", "")), one.since, f"`{one.source}`"]
-        for name, one in FRAMEWORKS.items()
-    }
-    gates = {
-        f"gate `{name}`": [*told(gate.rules[0]), gate.since, f"`{gate.source}`"]
-        for name, gate in GATES.items()
-    }
-    workloads = {told(rule)[0]: told(rule)[1] for rule in WORKLOAD_RULES}
     assert {name: row for name, row in on_page.items() if name in expected} == expected
-    assert {name: row for name, row in on_page.items() if name in gates} == gates
-    assert {row[0]: row[1] for name, row in on_page.items() if name.startswith("any")} == workloads
-    assert len(on_page) == len(expected) + len(gates) + len(workloads) + 2  # a heading, an external kind
+    assert on_page.keys() - expected.keys() == {"Job kind"}
+
+
+def in_the_table() -> Iterator[tuple[str, list[str]]]:
+    """Yield first cell and the others: resources, verbs, since, enabled since, source."""
+    for name, duty in zip(("any: Workloads", "any: their status"), WORKLOADS, strict=True):
+        yield name, [*told(duty.rule), f"{duty.since}", "always", f"`{duty.source}`"]
+    for name, one in FRAMEWORKS.items():
+        base = told(one.rule(SENT)) if one.plural else ("none", "")
+        yield f"`{name}`", [*base, f"{one.since}", f"{one.shipped}", f"`{one.source}`"]
+        for more in one.more:
+            on = str(GATES[more.gate].on) if more.gate else "always"
+            what = f"gate `{more.gate}`" if more.gate else "groups"
+            yield f"`{name}`, {what}", [*told(one.rule(more.verbs)), f"{more.since}", on, f"`{one.source}`"]
+    source = "`pkg/controller/admissionchecks/multikueue/externalframeworks`"
+    external_kind = f"an external one, `{PIPELINE_RUN.name}`"
+    yield external_kind, [*told(PIPELINE_RUN.rule), f"{EXTERNAL_SINCE}", "never", source]
+    for name, gate in GATES.items():
+        for duty in gate.duties:
+            yield f"gate `{name}`", [*told(duty.rule), f"{duty.since}", f"{gate.on}", f"`{duty.source}`"]

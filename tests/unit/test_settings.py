@@ -95,6 +95,12 @@ def test_the_environment_is_the_processes_unless_told(monkeypatch: pytest.Monkey
             id="a way twice",
         ),
         pytest.param(
+            {"kueue_version": "0.19"},
+            {},
+            "kueue-version: '0.19' is not possible: a release is like 0.19.1 or v0.18.6",
+            id="half a release",
+        ),
+        pytest.param(
             {"log_level": "loud"},
             {"PLACEMENT_AC_LOG_FORMAT": "xml"},
             "log-format: 'xml' is not possible: Input should be 'text' or 'json'; log-level: 'loud' is not "
