@@ -121,9 +121,7 @@ class World:
             cluster=lambda p: _one(p.cluster),
             secret=lambda p: {ref.name for ref in p.secrets},
         )
-        self._secrets: Table[model.Secret] = Table(
-            cluster=lambda s: _one(s.meta.labels.get(LABEL_CLUSTER, "")) if s.ours else ()
-        )
+        self._secrets: Table[model.Secret] = Table(cluster=self._clusters_of_ours)
         self._scores: Table[model.Scores] = Table()
         self._configs: Table[model.KueueObject] = Table(
             owner=lambda o: o.owners if o.ours else (),
@@ -310,9 +308,23 @@ class World:
 
     def clusters_of_made(self, secret: str) -> Iterable[str]:
         """Yield the clusters for which that Secret may be ours, or be OCM's copy of a token."""
+        known = self._secrets.things.get((self._kueue_namespace, secret))
+        yield from self._clusters_of_ours(known) if known else ()
         for account in self._tokens:
             yield from _one(secret.removeprefix(f"{account}-")) if secret.startswith(f"{account}-") else ()
             yield from _one(secret.removesuffix(f"-{account}")) if secret.endswith(f"-{account}") else ()
+
+    def _clusters_of_ours(self, secret: model.Secret) -> tuple[str, ...]:
+        """Return the cluster for which a Secret is ours, though its labels were taken off."""
+        told = secret.meta.labels.get(LABEL_CLUSTER, "")
+        if not secret.ours or told:
+            return _one(told) if secret.ours else ()
+        prefixes = (f"{account}-" for account in self._tokens)
+        return tuple(
+            secret.meta.name.removeprefix(prefix)
+            for prefix in prefixes
+            if secret.meta.name.startswith(prefix)
+        )
 
     def clusters_selected(self, placement: str) -> list[str]:
         return self._selected(placement)
