@@ -27,9 +27,15 @@ _UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _PART: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
 _DURATION: Final = re.compile(rf"({_PART.pattern})+")
 
-_WORDS: Final = {
-    "string_pattern_mismatch": "a namespace has lower-case letters, digits and '-', at most 63",
+_LABEL: Final = "it has lower-case letters, digits and '-', at most 63"
+_SHAPES: Final = {
+    "placement-namespace": _LABEL.replace("it", "a namespace", 1),
+    "kueue-namespace": _LABEL.replace("it", "a namespace", 1),
+    "credentials-account": _LABEL,
+    "cluster-proxy": "it is the URL of a server, https://…",
+    "metrics-bind-address": "it is HOST:PORT or :PORT",
 }
+"""What a text that has a pattern looks like."""
 
 
 class BadSettings(PlacementAcError):
@@ -256,5 +262,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 def _explain(error: Any) -> str:
     name = str(error["loc"][0]).replace("_", "-") if error["loc"] else "settings"
-    told = _WORDS.get(error["type"], error["msg"].removeprefix("Value error, "))
+    told = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "string_pattern_mismatch":
+        told = _SHAPES[name]
     return f"{name}: {error['input']!r} is not possible: {told}"

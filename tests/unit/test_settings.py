@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from placement_ac.rights import FRAMEWORKS, external
 from placement_ac.settings import BadSettings, Settings, load
 
 KNOWN = ", ".join(f"PLACEMENT_AC_{name.upper()}" for name in Settings.model_fields)
@@ -93,6 +94,31 @@ def test_the_environment_is_the_processes_unless_told(monkeypatch: pytest.Monkey
             {},
             "credentials: 'secret,secret' is not possible: each way may stand there once",
             id="a way twice",
+        ),
+        pytest.param(
+            {"cluster_proxy": "http://proxy"},
+            {},
+            "cluster-proxy: 'http://proxy' is not possible: it is the URL of a server, https://…",
+            id="a proxy without TLS",
+        ),
+        pytest.param(
+            {"metrics_bind_address": "8080"},
+            {},
+            "metrics-bind-address: '8080' is not possible: it is HOST:PORT or :PORT",
+            id="no address",
+        ),
+        pytest.param(
+            {"frameworks": "batch/job,batch/cronjob"},
+            {},
+            "frameworks: 'batch/job,batch/cronjob' is not possible: MultiKueue has no job kind "
+            f"'batch/cronjob'; known are {', '.join(FRAMEWORKS)}",
+            id="an unknown job kind",
+        ),
+        pytest.param(
+            {"external_frameworks": "PipelineRun"},
+            {},
+            f"external-frameworks: 'PipelineRun' is not possible: {external('PipelineRun')}",
+            id="half an external kind",
         ),
         pytest.param(
             {"kueue_version": "0.19"},
