@@ -4,12 +4,14 @@ import asyncio
 import signal
 import sys
 import threading
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from typing import Literal
 
 import click
 from rich.console import Console
 
 from placement_ac import logs
+from placement_ac.demo.making import Making
 from placement_ac.demo.play import Show, play
 from placement_ac.demo.scene import CARELESS, Way
 from placement_ac.demo.shows import JsonShow, LiveShow, PlainShow
@@ -43,18 +45,32 @@ from placement_ac.sim.manifests import FIELD_MANAGER
     is_flag=True,
     help="Show in story 3 what a careless list does, in the controller's place: the job runs twice.",
 )
+@click.option(
+    "--credentials",
+    type=click.Choice(["found", "made"]),
+    default="found",
+    show_default=True,
+    help="Whether somebody has put the workers' credentials on the hub, or OCM is asked to make them.",
+)
 @click.option("--keep", is_flag=True, help="Leave the hub running, with a kubeconfig to use with kubectl.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the controller's log as well (on stderr).")
 def command(
-    story: int | None, output: str | None, removal_policy: Removal, unsafe: bool, keep: bool, verbose: bool
+    story: int | None,
+    output: str | None,
+    removal_policy: Removal,
+    unsafe: bool,
+    credentials: Literal["found", "made"],
+    keep: bool,
+    verbose: bool,
 ) -> None:
     """Show the three stories on an embedded hub."""
     if unsafe and (story in (1, 2) or removal_policy == IMMEDIATE):
         raise click.UsageError("--unsafe is for story 3, and goes with no other removal policy")
     logs.configure("text", "info" if verbose else "error")
     way: Way = CARELESS if unsafe else removal_policy
-    shown = programme(story, way)
-    with Stage(jobs=shown.ending is not None, removal_policy=removal_policy) as stage:
+    made = credentials == "made"
+    shown = programme(story, way, made=made)
+    with Stage(jobs=shown.ending is not None, made=made, removal_policy=removal_policy) as stage:
         right = asyncio.run(_play(stage, shown, output))
         if keep:
             _keep(stage, to_stderr=output == "json")
@@ -64,7 +80,10 @@ def command(
 async def _play(stage: Stage, shown: Programme, output: str | None) -> bool:
     login = Login(stage.kubeconfig)
     ledger = stage.fleet.ledger if stage.fleet else None
-    async with Client(login, field_manager=FIELD_MANAGER) as client, Viewer(login, client, ledger) as seen:
+    async with AsyncExitStack() as opened:
+        client = await opened.enter_async_context(Client(login, field_manager=FIELD_MANAGER))
+        making = await opened.enter_async_context(Making(login, stage.workers)) if stage.made else None
+        seen = await opened.enter_async_context(Viewer(login, client, ledger, making))
         with _show(output) as show:
             return await play(shown, client, stage, seen, show)
 

@@ -15,6 +15,7 @@ from placement_ac.names import (
     ADMISSION_CHECK,
     LABEL_CLUSTER,
     LABEL_PLACEMENT,
+    MANAGED_BY,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     OUR_CONTROLLER,
@@ -85,7 +86,8 @@ class Careless(StandIn):
         ]
 
     async def _make(self, name: str, placement: str, cluster: str) -> None:
-        secrets = [one for one in secret_names(cluster) if (NAMESPACE, one) in self.objects(SECRET)]
+        names = (*secret_names(cluster), f"{MANAGED_BY}-{cluster}")
+        secrets = [one for one in names if (NAMESPACE, one) in self.objects(SECRET)]
         resource = self.informer.resources[MULTIKUEUE_CLUSTER]
         body: Object = {
             "metadata": {"name": name, "labels": {LABEL_PLACEMENT: placement, LABEL_CLUSTER: cluster}},

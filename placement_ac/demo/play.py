@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from placement_ac.demo.making import MadeSeen
 from placement_ac.demo.steps import JOB_NAME, Backstage, Ending, Programme, Step, came_out_right, fleet
 from placement_ac.demo.viewer import JobSeen, Viewer
 from placement_ac.kube import Client, Object
@@ -20,7 +21,7 @@ STEP_SECONDS: Final = 10.0
 class Outcome:
     """What a step came to. Times in milliseconds; `reaction` is from OCM's decision to the config.
 
-    `job` is there where a step is about one.
+    `job` is there where a step is about one, `made` where it is about credentials that are made.
     """
 
     number: int
@@ -32,6 +33,7 @@ class Outcome:
     objects: Sequence[Object]
     condition: dict[str, Any]
     job: JobSeen | None = None
+    made: MadeSeen | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ async def play(programme: Programme, client: Client, backstage: Backstage, seen:
 
 async def _act(number: int, step: Step, client: Client, backstage: Backstage, seen: Viewer) -> Outcome:
     began = time.monotonic()
+    if seen.making:
+        seen.making.mark()
     await step.act(client, backstage)
     config_at = None
     if await seen.until(lambda: step.lists(seen), STEP_SECONDS):
@@ -80,6 +84,8 @@ async def _act(number: int, step: Step, client: Client, backstage: Backstage, se
     right = await seen.until(lambda: came_out_right(step, seen), STEP_SECONDS if config_at else 0)
     decided_at = seen.decided_at(step.placement) or began
     job = seen.job(JOB_NAME) if step.job else None
+    made = seen.making.seen() if seen.making and step.made is not None else None
+    objects = (*_listed(step, seen), *(job.objects if job else ()), *(made.objects if made else ()))
     return Outcome(
         number=number,
         step=step,
@@ -87,9 +93,10 @@ async def _act(number: int, step: Step, client: Client, backstage: Backstage, se
         elapsed=(time.monotonic() - began) * 1000,
         reaction=max(0.0, config_at - decided_at) * 1000 if config_at and decided_at > began else None,
         decided=seen.decided(step.placement),
-        objects=[_plain(obj) for obj in (*_listed(step, seen), *(job.objects if job else ()))],
+        objects=[_plain(obj) for obj in objects],
         condition=dict(seen.condition(ADMISSION_CHECK, step.placement)),
         job=job,
+        made=made,
     )
 
 

@@ -14,11 +14,12 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from placement_ac.demo.making import MadeSeen, labelled
 from placement_ac.demo.play import Finale, Outcome
 from placement_ac.demo.steps import Step
 from placement_ac.demo.viewer import JobSeen
 from placement_ac.kube import Object
-from placement_ac.names import LABEL_PLACEMENT
+from placement_ac.names import LABEL_MANAGED_BY, LABEL_PLACEMENT, MANAGED_BY
 
 CUSTOM_COLUMNS: Final = (
     "NAME:.metadata.name,"
@@ -39,6 +40,12 @@ JOB_COLUMNS: Final = (
     'FINISHED:.status.conditions[?(@.type=="Finished")].status'
 )
 
+MADE_HEADS: Final = ("KIND", "NAMESPACE", "NAME")
+MADE: Final = (
+    f"kubectl get managedserviceaccounts,clusterpermissions,secrets -A -l {LABEL_MANAGED_BY}={MANAGED_BY} "
+    "-o custom-columns='KIND:.kind,NAMESPACE:.metadata.namespace,NAME:.metadata.name'"
+)
+
 
 class JsonShow:
     """One JSON document per step, a line each; where a job was shown, one more that tells how it ended."""
@@ -57,6 +64,7 @@ class JsonShow:
 
 def document(outcome: Outcome) -> dict[str, Any]:
     """Return the JSON document of a step: step, objects, condition, elapsed milliseconds."""
+    made = {"credentials": _of_credentials(outcome.made)} if outcome.made else {}
     return {
         "step": outcome.number,
         "story": outcome.step.story,
@@ -68,7 +76,11 @@ def document(outcome: Outcome) -> dict[str, Any]:
         "decision": list(outcome.decided),
         "objects": list(outcome.objects),
         "condition": outcome.condition,
-    }
+    } | made
+
+
+def _of_credentials(made: MadeSeen) -> dict[str, list[str]]:
+    return {"current": list(made.current), "renewed": list(made.renewed), "workers": made.on_workers}
 
 
 def last_document(outcomes: Sequence[Outcome], finale: Finale) -> dict[str, Any]:
@@ -112,6 +124,8 @@ def result_lines(outcome: Outcome) -> Iterable[str]:
     yield " ".join(str(condition.get(key, "")) for key in ("status", "reason", "message")).strip() or "(none)"
     if outcome.job:
         yield from job_lines(outcome.job, name)
+    if outcome.made:
+        yield from made_lines(outcome.made)
 
 
 def job_lines(job: JobSeen, check: str) -> Iterable[str]:
@@ -119,6 +133,36 @@ def job_lines(job: JobSeen, check: str) -> Iterable[str]:
     yield f"$ kubectl get workloads -o custom-columns='{JOB_COLUMNS.format(check)}'"
     yield from columns([JOB_HEADS, *(_job_row(obj, check) for obj in _workloads(job))])
     yield f"# on the workers: {on_the_workers(job)}"
+
+
+def made_lines(made: MadeSeen) -> Iterable[str]:
+    """Yield what is there of credentials that are made: on the hub, as kubectl would print it, and beyond."""
+    yield f"$ {MADE}"
+    rows = [
+        (obj["kind"], obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in labelled(made.objects)
+    ]
+    yield from columns([MADE_HEADS, *rows])
+    yield f"# in the kubeconfigs: {tokens_told(made)}"
+    yield f"# on the workers: {grants_told(made)}"
+
+
+def tokens_told(made: MadeSeen) -> str:
+    """Return whose kubeconfig has the token that OCM has reported last, and which of these are new."""
+    if not made.current:
+        return "no token"
+    renewed = f"; renewed: {' and '.join(made.renewed)}" if made.renewed else ""
+    return f"the token that OCM has reported last, for {_enumerated(made.current)}{renewed}"
+
+
+def grants_told(made: MadeSeen) -> str:
+    """Return which workers hold what was made there."""
+    workers = made.on_workers
+    return f"accounts and rights on {_enumerated(workers)}" if workers else "nothing"
+
+
+def _enumerated(names: Sequence[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def on_the_workers(job: JobSeen) -> str:
@@ -164,6 +208,9 @@ def _wish(step: Step) -> str:
         where = " and ".join(step.job.runs_on or ()) or "nowhere"
         parts += [f"the job on {where}"] if step.job.runs_on is not None else []
         parts += ["the job finished"] if step.job.finished else []
+    if step.made is not None:
+        parts.append(f"credentials for {_enumerated(step.made)} alone" if step.made else "nothing left")
+    parts += [f"a new token for {step.renewed}"] if step.renewed else []
     return ", ".join(parts)
 
 
@@ -214,6 +261,20 @@ def _narrow_row(cluster: Object) -> tuple[str, str, str]:
     return name, connected, way
 
 
+def _narrow_made(made: MadeSeen) -> Iterable[str]:
+    objects = labelled(made.objects)
+    kinds = dict.fromkeys(obj["kind"] for obj in objects)
+    for kind in kinds:
+        names = (
+            f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
+            for obj in objects
+            if obj["kind"] == kind
+        )
+        yield f"{kind}: {', '.join(names)}"
+    yield f"In the kubeconfigs: {tokens_told(made)}"
+    yield f"On the workers: {grants_told(made)}"
+
+
 class LiveShow:
     """A terminal: what happens now below what has happened. `with` it."""
 
@@ -256,9 +317,11 @@ class LiveShow:
         listed = ", ".join(config["spec"]["clusters"]) if config else "(none)"
         condition = outcome.condition
         told = f"Active={condition.get('status')}  {condition.get('reason')}: {condition.get('message')}"
+        told = told if condition else "(none)"
         job = (
             [Text(f"Job on the workers: {on_the_workers(outcome.job)}", style="bold")] if outcome.job else []
         )
+        made = [Text(line) for line in _narrow_made(outcome.made)] if outcome.made else []
         return Panel(
             Group(
                 done,
@@ -266,6 +329,7 @@ class LiveShow:
                 table,
                 Text(f"AdmissionCheck {outcome.step.placement}: {told}"),
                 *job,
+                *made,
                 Text(verdict(outcome), style="green" if outcome.right else "bold red"),
             ),
             title=self._title(outcome.number, outcome.step),

@@ -2,13 +2,14 @@
 What a story is played on: the embedded hub, the stand-ins and the controller, each in a thread of its own.
 
 The controller is the real one and speaks to the hub over HTTP, like everybody here. Where a job is shown
-there are worker hubs too, and the stand-in for Kueue connects to them.
+there are worker hubs too, and the stand-in for Kueue connects to them. Where credentials are made, it goes in
+with these, and a stand-in plays OCM's agents.
 """
 
 import asyncio
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +17,7 @@ from typing import Any, Final, Self
 
 from placement_ac.demo.careless import Careless
 from placement_ac.hub import Hub
+from placement_ac.kube import Object
 from placement_ac.login import Login
 from placement_ac.names import DRAIN, Removal
 from placement_ac.operator import Operator
@@ -28,6 +30,8 @@ CLUSTERS: Final = ("cluster1", "cluster2", "cluster3")
 """The clusters of samples/fleet that have a worker hub, where a job is shown."""
 SPEED: Final = 20.0
 """How much faster than the real one's the times of the stand-in for Kueue pass."""
+PROVISION: Final = {"credentials_provision": "managed-serviceaccount", "frameworks": "batch/job"}
+"""The controller's settings where credentials are made: the workers know of no other kind of job."""
 
 
 def _kueue(login: Login) -> StandIn:
@@ -83,14 +87,17 @@ class ControllerThread:
 class Stage:
     """All of it, up as long as the `with` lasts. `kubeconfig` leads to the hub.
 
-    `jobs`: there are workers. `removal_policy`: the controller's.
+    `jobs`: there are workers. `made`: the same, and nobody has put credentials for them there.
+    `removal_policy`: the controller's.
     """
 
-    def __init__(self, *, jobs: bool = False, removal_policy: Removal = DRAIN) -> None:
+    def __init__(self, *, jobs: bool = False, made: bool = False, removal_policy: Removal = DRAIN) -> None:
         self._stack = ExitStack()
         self._policy = removal_policy
         self._controller: ControllerThread
-        self.fleet = WorkerFleet(CLUSTERS) if jobs else None
+        self.made = made
+        self._refresh: Callable[[str], None]
+        self.fleet = WorkerFleet(CLUSTERS) if jobs or made else None
         self.hub: Hub
         self.kubeconfig: Path
 
@@ -106,18 +113,31 @@ class Stage:
         if self.fleet:
             self._stack.enter_context(self.fleet)
         kueue: str | Maker = _kueue if self.fleet else "kueue"
+        accounts: tuple[Maker, ...] = (self._make_accounts,) if self.made else ()
         folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="placement-ac-"))
         self.kubeconfig = Path(folder) / "kubeconfig"
         self.hub = self._stack.enter_context(Hub())
         self.hub.write_kubeconfig(self.kubeconfig)
-        self._stack.enter_context(StandIns(self.kubeconfig, ("ocm", kueue)))
+        self._stack.enter_context(StandIns(self.kubeconfig, ("ocm", *accounts, kueue)))
         # A MultiKueueCluster that is unlisted is deleted at once: nobody waits a minute to see it.
         settings = {"removal_policy": self._policy, "cluster_retention": 0.0}
-        self._controller = ControllerThread(kubeconfig=self.kubeconfig, **settings)
+        provision = PROVISION if self.made else {}
+        self._controller = ControllerThread(kubeconfig=self.kubeconfig, **settings, **provision)
         self._stack.enter_context(self._controller)
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def _make_accounts(self, login: Login) -> StandIn:
+        assert self.fleet  # noqa: S101  # there are workers where credentials are made
+        accounts = self.fleet.accounts(login)
+        self._refresh = accounts.refresh
+        return accounts
+
+    @property
+    def workers(self) -> Mapping[str, Login]:
+        """An admin's way into each worker."""
+        return {name: self.fleet.login(name) for name in self.fleet.names} if self.fleet else {}
 
     # -- backstage
 
@@ -125,6 +145,15 @@ class Stage:
     def kubeconfigs(self) -> Mapping[str, bytes]:
         """The way into each worker."""
         return {name: self.fleet.kubeconfig(name) for name in self.fleet.names} if self.fleet else {}
+
+    @property
+    def managed_clusters(self) -> Sequence[Object]:
+        """The workers' addresses, as OCM tells them; none where credentials lie there already."""
+        return self.fleet.managed_clusters() if self.fleet and self.made else ()
+
+    async def renew(self, cluster: str) -> None:
+        """Have OCM's agent on a cluster report a new token."""
+        await asyncio.to_thread(self._refresh, cluster)
 
     async def end_job(self, name: str) -> None:
         """Complete a job wherever it runs."""

@@ -6,7 +6,7 @@ ends on its worker, a controller that is replaced) is done backstage.
 """
 
 import base64
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -16,15 +16,19 @@ from placement_ac.kube import Client, Object
 from placement_ac.names import (
     ACTIVE,
     ADMISSION_CHECK,
+    CLUSTER_PROFILE,
     GENERATED,
     KUBECONFIG_KEY,
     MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
     OCM_CLUSTER,
+    PLACEMENT,
     PLACEMENT_SCORE,
     SECRET,
     Kind,
 )
 from placement_ac.sim.fleet import Account
+from placement_ac.sim.kueue import LOCAL_QUEUE, RESOURCE_FLAVOR
 from placement_ac.sim.manifests import apply, load, samples
 
 MANAGED_CLUSTER: Final = Kind(OCM_CLUSTER, "ManagedCluster", "managedclusters", False, ("v1",))
@@ -33,6 +37,9 @@ SCORE: Final = "gpuClusterAvailable"
 SCORES: Final = "resource-usage-score"
 JOB_NAME: Final = "train"
 """The job of Story 3; the sample leaves the name to the hub."""
+_WAYS_IN: Final = (SECRET.kind, CLUSTER_PROFILE.kind)
+_OF_STORY_1: Final = (PLACEMENT, ADMISSION_CHECK, CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR)
+"""The kinds in its manifest."""
 
 
 class Backstage(Protocol):
@@ -41,6 +48,15 @@ class Backstage(Protocol):
     @property
     def kubeconfigs(self) -> Mapping[str, bytes]:
         """The way into each worker by the cluster's name; empty where no job is shown."""
+        ...
+
+    @property
+    def managed_clusters(self) -> Sequence[Object]:
+        """ManagedClusters with the workers' addresses; empty where no credentials are made."""
+        ...
+
+    async def renew(self, cluster: str) -> None:
+        """Have OCM report a new token of the account on a cluster."""
         ...
 
     async def end_job(self, name: str) -> None:
@@ -71,6 +87,8 @@ class Step:
     """`done` is told as the commands that do the same; `clusters` is what the config must list then.
 
     `clusters` is None where it does not matter yet. `draining`: the last of them, which is to leave.
+    `made`: the clusters for which credentials must be made, and for no other; None where that does not
+    matter. `renewed`: the one whose token must be new. `gone`: nothing must be left of the check.
     """
 
     story: int
@@ -81,6 +99,9 @@ class Step:
     clusters: tuple[str, ...] | None
     draining: str = ""
     job: JobIs | None = None
+    made: tuple[str, ...] | None = None
+    renewed: str = ""
+    gone: bool = False
 
     @property
     def wanted(self) -> list[str]:
@@ -113,8 +134,12 @@ class Programme:
 
 
 def came_out_right(step: Step, seen: Viewer) -> bool:
-    """Whether the list, what hangs on it, and the job are what they must be."""
-    return (step.clusters is None or _list_is_right(step, seen)) and _job_is_right(step, seen)
+    """Whether the list, what hangs on it, the job and what was made are what they must be."""
+    return (
+        (step.clusters is None or _list_is_right(step, seen))
+        and _job_is_right(step, seen)
+        and _made_is_right(step, seen)
+    )
 
 
 def _list_is_right(step: Step, seen: Viewer) -> bool:
@@ -124,6 +149,10 @@ def _list_is_right(step: Step, seen: Viewer) -> bool:
         for obj in seen.all(MULTIKUEUE_CLUSTER)
         if obj["metadata"]["name"].startswith(f"{step.placement}-")
     ]
+    if step.gone:
+        return not mine and not any(
+            seen.get(kind, step.placement) for kind in (MULTIKUEUE_CONFIG, ADMISSION_CHECK)
+        )
     return (
         step.lists(seen)
         and mine == sorted(step.wanted)
@@ -150,6 +179,13 @@ def _job_is_right(step: Step, seen: Viewer) -> bool:
     return (found.runs_on, found.recorded, found.finished) == (wanted.runs_on, recorded, wanted.finished)
 
 
+def _made_is_right(step: Step, seen: Viewer) -> bool:
+    if step.made is None or seen.making is None:
+        return True
+    made = seen.making.seen()
+    return made.is_for(step.made) and (not step.renewed or step.renewed in made.renewed)
+
+
 def queue_of(step: Step) -> str:
     return step.placement.replace("placement-", "cluster-queue-")
 
@@ -161,6 +197,26 @@ def applied(*names: str) -> Act:
     async def act(client: Client, _: Backstage) -> None:
         for name in names:
             await apply(client, load(samples() / name))
+
+    return act
+
+
+def deleted(name: str) -> Act:
+    """Delete what Story 1's manifest has put there."""
+    kinds = {kind.kind: kind for kind in _OF_STORY_1}
+
+    async def act(client: Client, _: Backstage) -> None:
+        for item in load(samples() / name):
+            metadata, version = item["metadata"], item["apiVersion"].rpartition("/")[2]
+            resource = kinds[item["kind"]].at(version)
+            await client.delete(resource, metadata["name"], metadata.get("namespace"))
+
+    return act
+
+
+def renew(cluster: str) -> Act:
+    async def act(_: Client, backstage: Backstage) -> None:
+        await backstage.renew(cluster)
 
     return act
 
@@ -207,14 +263,27 @@ def score_told(**values: int) -> str:
 async def fleet(client: Client, backstage: Backstage) -> None:
     """Put on the hub what is there before any story: clusters in a set, profiles, scores, Secrets.
 
-    Where there are workers, the Secrets lead to them.
+    Where there are workers, the Secrets lead to them. Where credentials are made, there are neither profiles
+    nor Secrets, and the ManagedClusters have the workers' addresses.
     """
+    items = load(samples() / "fleet")
+    if backstage.managed_clusters:
+        specs = {one["metadata"]["name"]: one["spec"] for one in backstage.managed_clusters}
+        bare = (item for item in items if item["kind"] not in _WAYS_IN)
+        await apply(client, [_with_address(item, specs) for item in bare])
+        return
     ways_in = {
         name: kubeconfig
         for cluster, kubeconfig in backstage.kubeconfigs.items()
         for name in secret_names(cluster)
     }
-    await apply(client, [_with_way_in(item, ways_in) for item in load(samples() / "fleet")])
+    await apply(client, [_with_way_in(item, ways_in) for item in items])
+
+
+def _with_address(item: Object, specs: Mapping[str, Object]) -> Object:
+    if item["kind"] != MANAGED_CLUSTER.kind:
+        return item
+    return item | {"spec": item["spec"] | specs[item["metadata"]["name"]]}
 
 
 def _with_way_in(item: Object, ways_in: Mapping[str, bytes]) -> Object:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
+from placement_ac.demo.making import Making
 from placement_ac.kube import Client, Object
 from placement_ac.login import Login
 from placement_ac.names import (
@@ -57,9 +58,15 @@ class JobSeen:
 
 
 class Viewer:
-    """Watches the hub; `async with` it. `ledger`: what the workers count, where there are any."""
+    """Watches the hub; `async with` it. `ledger`: what the workers count, where there are any.
 
-    def __init__(self, login: Login, client: Client, ledger: Ledger | None = None) -> None:
+    `making`: watches what is made, where credentials are.
+    """
+
+    def __init__(
+        self, login: Login, client: Client, ledger: Ledger | None = None, making: Making | None = None
+    ) -> None:
+        self.making = making
         self._ledger = ledger or Ledger()
         self._informer = Informer(login, client, KINDS, self._changed)
         self._moved = asyncio.Event()
