@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from placement_ac.fitness import Needs
+from placement_ac.names import SETTLE_SECONDS
 from placement_ac.rights import External, Release, external, kinds, needed, release, rules, shipped
 from placement_ac.settings import BadSettings, Settings
 from placement_ac.snapshot import Body, Policy, Terms
@@ -72,6 +73,7 @@ def terms_of(settings: Settings) -> Terms:
         account=settings.credentials_account,
         form=settings.credentials_form,
         validity=settings.credentials_validity,
+        patience=max(settings.cluster_retention, SETTLE_SECONDS),
         proxy=settings.cluster_proxy,
         proxy_authority=_authority(settings.cluster_proxy_ca),
     )

@@ -55,9 +55,9 @@ def find(found: Found, ways: Sequence[Way] = WAYS) -> Source | Unusable:
     return Unusable("; ".join(told) if told else _nothing_found(found, ways))
 
 
-def is_found(found: Found, ways: Sequence[Way] = WAYS) -> bool:
-    """Whether others have put usable credentials there."""
-    return _found(found, ways)[0] is not None
+def found_by(found: Found, ways: Sequence[Way] = WAYS) -> Source | None:
+    """Return the first usable credentials that others have put there."""
+    return _found(found, ways)[0]
 
 
 def _found(found: Found, ways: Sequence[Way]) -> tuple[Source | None, list[str]]:

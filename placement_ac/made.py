@@ -27,11 +27,15 @@ def way_made(seen: Made) -> Source | Unusable:
     if isinstance(source, Unusable) and seen.on_secret:
         before = _by_secret(seen)  # until the ClusterProfile is there
         source = source if isinstance(before, Unusable) else before
-    if isinstance(source, Source) and (seen.known or seen.in_use or not seen.terms.provision):
+    if isinstance(source, Source) and (_is_stood_on(seen, source) or not seen.terms.provision):
         return source
     for problem in _problems(seen):
         return Unusable(problem)
     return source
+
+
+def _is_stood_on(seen: Made, source: Source) -> bool:
+    return seen.on_secret if source.kind == "Secret" else seen.on_profile
 
 
 def in_the_way(seen: Made) -> str:

@@ -32,6 +32,7 @@ from placement_ac.snapshot import Body, Made, Mark
 from placement_ac.ways import Unusable
 
 MISSING: Final = Mark("missing")
+UNNEEDED: Final = Mark("unneeded")
 NO_ANNOTATIONS: Final[Mapping[str, str]] = {}
 
 
@@ -40,6 +41,8 @@ class Provided:
     """What is to be done for one cluster."""
 
     phases: tuple[Phase, ...] = ()
+    leftovers: tuple[Phase, ...] = ()
+    """What was made under another name: that it cannot be deleted is in nobody's way."""
     marks: frozenset[Mark] = frozenset()
     recheck_after: float | None = None
 
@@ -48,29 +51,43 @@ def provide(seen: Made) -> Provided:
     """Return the writes that bring the credentials of a cluster in order."""
     if not seen.terms.provision:
         return Provided()
-    now = _of_now(seen)
-    strays = tuple((kind, obj) for kind, obj in seen.strays if obj.owned.applied)
-    return replace(now, phases=(*now.phases, *_deleted(strays)))
+    strays = ((kind, obj) for kind, obj in seen.strays if obj.owned.applied)
+    return replace(_of_now(seen), leftovers=tuple(_deleted(strays)))
 
 
 def _of_now(seen: Made) -> Provided:
     """Return the same, for what is under the name that accounts have now."""
     if not seen.in_use and (seen.found or not seen.selected or seen.managed is None):
-        return Provided(tuple(_taken_away(seen)))
+        return _unneeded(seen)
     left = _patience(seen)
     if left > 0:
         return Provided(marks=frozenset({MISSING}), recheck_after=left)
     marks = frozenset({MISSING} & seen.ages.keys())
-    if not seen.owners or not seen.terms.served or seen.managed is None or in_the_way(seen):
+    if not seen.owners or seen.managed is None:
         return Provided(marks=marks)
     # Whatever else is refused, the token of a cluster that is in must be renewed.
     actions = sorted(_applied(seen), key=lambda action: not _renews(seen, action))
-    return Provided(tuple((action,) for action in actions), marks)
+    if not seen.terms.served or in_the_way(seen):
+        actions = [action for action in actions if _renews(seen, action)]
+    return Provided(tuple((action,) for action in actions), marks=marks)
+
+
+def _unneeded(seen: Made) -> Provided:
+    """Take them away, but for a decision that flickers; with what others made, look again when it ends."""
+    ends = (seen.found.expires - seen.now).total_seconds() if seen.found and seen.found.expires else None
+    left = seen.terms.patience - seen.ages.get(UNNEEDED, 0.0)
+    if left > 0 and seen.managed and not seen.found and _is_there(seen):
+        return Provided(marks=frozenset({UNNEEDED}), recheck_after=left)
+    return Provided(tuple(_taken_away(seen)), recheck_after=max(ends, 0.0) if ends is not None else None)
+
+
+def _is_there(seen: Made) -> bool:
+    return any(obj is not None for obj in (seen.secret, seen.account, seen.permission))
 
 
 def _renews(seen: Made, action: Action) -> bool:
-    ours = seen.secret is not None and seen.secret.ours and seen.on_secret
-    return ours and isinstance(action, Apply) and action.kind is SECRET
+    mine = seen.on_secret and (seen.secret is None or seen.secret.ours)
+    return mine and isinstance(action, Apply) and action.kind is SECRET
 
 
 def _patience(seen: Made) -> float:

@@ -110,16 +110,23 @@ class Reconciler:
         self._keep(key, wanted.marks)
         try:
             await self._actor.act(wanted.phases)
-        except Refused as refused:
-            log.warning("the API server refused a write", cluster=key.name, error=refused.message)
-            self._tell_all(self._world.told_trouble(key.name, refused.message))
-            raise Retry(refused.retry_after) from None
+        except ApiError as error:
+            self._tell_trouble(key, error)
+            raise Retry(error.retry_after) from None
+        self._tell_all(self._world.told_trouble(key.name, ""))
+        try:
+            await self._actor.act(wanted.leftovers)
         except ApiError as error:
             _log(key, error)
             raise Retry(error.retry_after) from None
-        self._tell_all(self._world.told_trouble(key.name, ""))
         if wanted.recheck_after is not None:
             self._later(key, wanted.recheck_after)
+
+    def _tell_trouble(self, key: Key, error: ApiError) -> None:
+        """Say in the log, and in the condition of who waits for it, why credentials cannot be written."""
+        _log(key, error)
+        if not isinstance(error, Conflict):
+            self._tell_all(self._world.told_trouble(key.name, error.message))
 
     def _tell_all(self, keys: Iterable[Key]) -> None:
         for key in keys:
@@ -217,5 +224,7 @@ class Reconciler:
 def _log(key: Key, error: ApiError) -> None:
     if isinstance(error, Conflict | NotFound):
         log.debug("the hub has moved on; looking again", key=key.name, error=error.message)
+    elif isinstance(error, Refused):
+        log.warning("the API server refused a write", key=key.name, error=error.message)
     else:
         log.warning("the API server is not available; trying again", key=key.name, error=error.message)

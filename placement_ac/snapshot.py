@@ -107,6 +107,7 @@ class Mark(NamedTuple):
     what: Literal[
         "pending",  # a listed cluster that would go, without OCM having settled it
         "missing",  # credentials that others had put there, and that are to be made now
+        "unneeded",  # credentials of ours that nobody needs
         "loss",  # too many clusters at once would go
         "generation",  # of the Placement, as uid/generation
         "edited",  # the Placement was changed
@@ -187,6 +188,8 @@ class Terms:
     """PEM: the CA of the proxy's certificate; empty: the one that OCM reports with the token."""
     served: bool = True
     """Whether the hub has ManagedServiceAccounts and ClusterPermissions at all."""
+    patience: float = 0.0
+    """Seconds for which what is needed no more stays: a decision may flicker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +226,8 @@ class Made:
     """Whether a MultiKueueCluster stands on the ClusterProfile of the cluster."""
     known: bool = False
     """Whether there is a MultiKueueCluster of ours for the cluster, whatever it stands on."""
-    found: bool = False
-    """Whether others have put usable credentials on the hub."""
+    found: Source | None = None
+    """The usable credentials that others have put on the hub."""
     strays: tuple[tuple[Kind, Written], ...] = ()
     """What was made for the cluster under another name, and no MultiKueueCluster stands on; Secrets first."""
     trouble: str = ""

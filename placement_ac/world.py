@@ -13,7 +13,7 @@ from typing import Any, Final
 from cachetools import LRUCache
 
 from placement_ac import model, route
-from placement_ac.credentials import ALWAYS, Found, find, is_found, supports
+from placement_ac.credentials import ALWAYS, Found, find, found_by, supports
 from placement_ac.index import Id, Table
 from placement_ac.names import (
     ACCOUNT,
@@ -103,6 +103,8 @@ class World:
         self._terms = terms or Terms()
         self._providers = providers
         self._trouble: dict[str, str] = {}
+        self._judged_at = ALWAYS
+        """The time of the last snapshot."""
         self._kueue_namespace = kueue_namespace
         self._ways = tuple(ways)
         self._listed: dict[Kind, str] = {}
@@ -196,6 +198,8 @@ class World:
             return False
         if kind.only:
             return True
+        if before.expires is not None and before.expires <= self._judged_at:
+            return False  # it has been judged unusable
         lasts = now.expires is None or (before.expires is not None and before.expires <= now.expires)
         same = replace(before.meta, resource_version=now.meta.resource_version) == now.meta
         return lasts and same and now.ours and not self._policy.probe
@@ -387,7 +391,7 @@ class World:
     def provision(self, cluster: str, now: datetime, ages: Ages) -> Made:
         """Return the same, and whether others have put credentials there."""
         made = self.made(cluster, now, ages)
-        found = is_found(self._found(cluster, now, made), self._found_ways(made))
+        found = found_by(self._found(cluster, now, made), self._found_ways(made))
         return replace(made, found=found, strays=tuple(self._strays(made)))
 
     def _strays(self, made: Made) -> Iterator[tuple[Kind, model.Written]]:
@@ -415,6 +419,8 @@ class World:
         if self._trouble.get(cluster, "") == why:
             return set()
         self._trouble[cluster] = why
+        if not why:
+            del self._trouble[cluster]
         return {Key("placement", name) for name in self.placements_of_cluster(cluster)}
 
     def _account_of(self, cluster: str) -> str:
@@ -425,8 +431,11 @@ class World:
         account = self._accounts.things.get((cluster, ADDON_ACCOUNT))
         permission = self._permissions.things.get((cluster, ADDON_ACCOUNT))
         secret = self._secrets.things.get((self._kueue_namespace, f"{ADDON_ACCOUNT}-{cluster}"))
-        taken = any(obj is not None and obj.ours for obj in (account, permission, secret))
-        return ADDON_ACCOUNT if taken or (account and account.handed_over) else self._terms.account
+        there = [obj for obj in (account, permission, secret) if obj is not None]
+        # As long as the account is there, it counts: it is handed over last.
+        handed_over = account.handed_over if account else any(obj.handed_over for obj in there)
+        taken = handed_over or any(obj.ours for obj in there)
+        return ADDON_ACCOUNT if taken else self._terms.account
 
     def _stands_on(self, secret: str, cluster: str, account: model.Grant | None) -> bool:
         """Whether a MultiKueueCluster stands on what is made, in the form that is wanted or was."""
@@ -440,8 +449,11 @@ class World:
         """Return the ways that others make. A ClusterProfile is ours, once OCM may copy our token there."""
         account = made.account
         mine = account is not None and (account.ours or account.handed_over)
-        is_ours = self._terms.provision and (self._terms.form == "cluster-profile" or mine)
-        return tuple(way for way in self._ways if not (is_ours and way == "access-provider"))
+        theirs = made.on_profile and account is not None and account.meta.labels.get(LABEL_SYNC) != "true"
+        is_ours = self._terms.form == "cluster-profile" or (mine and not theirs)
+        if not self._terms.provision or not is_ours:
+            return self._ways
+        return tuple(way for way in self._ways if way != "access-provider")
 
     def _is_ours(self, name: str) -> bool:
         config = self._configs.things.get(("", name))
@@ -461,6 +473,7 @@ class World:
         fits: Mapping[str, Fit] | None = None,
     ) -> Snapshot:
         """Return all that `key` depends on; `ages`, `asked`, `fits` are what the caller remembers of it."""
+        self._judged_at = now
         if key.kind == "check":
             check = self._checks.things.get(("", key.name))
             bad = (check,) if check and check.ours and not check.placement else ()

@@ -508,4 +508,5 @@ def made_for(seen: World, cluster: str = "a", ages: AnyAges | None = None, now: 
 def writes(*objects: Any, cluster: str = "a", ages: AnyAges | None = None, **rest: Any) -> list[str]:
     """What is to be written for the credentials of a cluster, in order, one phase after the other."""
     provided = provide(made_for(world(*objects, **({"terms": TERMS} | rest)), cluster, ages))
-    return [f"{type(a).__name__} {a.kind.kind} {a.name}" for phase in provided.phases for a in phase]
+    phases = (*provided.phases, *provided.leftovers)
+    return [f"{type(a).__name__} {a.kind.kind} {a.name}" for phase in phases for a in phase]

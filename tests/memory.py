@@ -162,7 +162,7 @@ def todo(world: World, key: Key) -> list[Action]:
     """What `key` still calls for in a world, when every wait is over, in order."""
     if key.kind == "cluster":
         provided = provide(world.provision(key.name, NOW, EverLate()))
-        return [action for phase in provided.phases for action in phase]
+        return [action for phase in (*provided.phases, *provided.leftovers) for action in phase]
     seen = world.snapshot(key, NOW, EverLate())
     return [action for phase in diff(seen, plan(seen)) for action in phase]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from placement_ac import model
-from placement_ac.credentials import Found, clusters_of_secret, find, is_found, secret_names
+from placement_ac.credentials import Found, clusters_of_secret, find, found_by, secret_names
 from placement_ac.names import ACCOUNT, PERMISSION, WAYS, Way
 from placement_ac.snapshot import Terms
 from placement_ac.ways import Source, Unusable
@@ -291,5 +291,5 @@ def test_in_no_step_of_an_adoption_is_a_cluster_unusable(handed: int) -> None:
 def test_whether_others_have_put_any() -> None:
     made = world(MADE, BY_PROVIDER, terms=replace(TERMS, form="cluster-profile"))
     assert not made.provision("a", NOW, {}).found, "that profile is the one of our own making"
-    assert is_found(found(BY_NAME))
-    assert not is_found(found(secret("multikueue-a", None)))
+    assert found_by(found(BY_NAME)) == Source("Secret", "multikueue-a")
+    assert found_by(found(secret("multikueue-a", None))) is None
