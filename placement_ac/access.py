@@ -289,14 +289,14 @@ def _with_credentials(door: Access, token: str, certificate: str, key: str) -> A
 
 
 def _of_pair(certificate: str, key: str) -> expiry.Lifetime:
-    lifetime, is_key = expiry.of_client(certificate), expiry.is_key(key)
-    if lifetime is None:
-        raise Unfit(Refusal.NO_CERTIFICATE if is_key else Refusal.NO_PAIR)
-    if not is_key:
+    pair = expiry.of_pair(certificate, key)
+    if pair.lifetime is None:
+        raise Unfit(Refusal.NO_CERTIFICATE if pair.is_key else Refusal.NO_PAIR)
+    if not pair.is_key:
         raise Unfit(Refusal.NO_KEY)
-    if not expiry.belong_together(certificate, key):
+    if not pair.match:
         raise Unfit(Refusal.OTHER_KEY)
-    return lifetime
+    return pair.lifetime
 
 
 def _ending(access: Access, *lifetimes: expiry.Lifetime | None) -> Access:

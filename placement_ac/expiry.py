@@ -6,6 +6,7 @@ Pure: no clock, nothing is verified, and nothing of what is read is quoted.
 
 import re
 from base64 import urlsafe_b64decode
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -46,33 +47,33 @@ def of_token(token: str) -> Lifetime:
 
 def certificates(text: str) -> str:
     """Return those PEM blocks of `text` that are certificates, and leave out the others, as Go does."""
-    return "".join(f"{block}\n" for block, _ in _parsed(text))
+    return "".join(f"{one.pem}\n" for one in _parsed(text))
 
 
 def of_authority(text: str) -> Lifetime | None:
     """Return how long one of these authorities is good at least, or None when there is no certificate."""
-    found = [certificate for _, certificate in _parsed(text)]
-    if not found:
-        return None
-    last = max(found, key=lambda certificate: certificate.not_valid_after_utc)
-    return _of_certificate(AUTHORITY, last)
+    last = max(_parsed(text), key=lambda one: one.expires, default=None)
+    return Lifetime(AUTHORITY, last.issued, last.expires) if last else None
 
 
-def of_client(certificate: str) -> Lifetime | None:
-    """Return how long a client certificate is good (the first one counts), or None when it is none."""
-    found = [parsed for _, parsed in _parsed(certificate)]
-    return _of_certificate(CLIENT_CERTIFICATE, found[0]) if found else None
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What a client certificate (the first one counts) and a private key are."""
+
+    lifetime: Lifetime | None
+    """How long the certificate is good; None: it is none."""
+    is_key: bool
+    """Whether the key is one, without a password."""
+    match: bool
+    """Whether the certificate is for that key."""
 
 
-def is_key(key: str) -> bool:
-    """Return whether that PEM is a private key which needs no password."""
-    return _public(key) is not None
-
-
-def belong_together(certificate: str, key: str) -> bool:
-    """Return whether the certificate (the first one counts) is for that key."""
-    found = _parsed(certificate)
-    return bool(found) and found[0][1].public_key() == _public(key)
+def of_pair(certificate: str, key: str) -> Pair:
+    """Return what is in these two PEM texts."""
+    leaf, public = next(_parsed(certificate), None), _public_of_key(key)
+    shown = _public_of_certificate(leaf) if leaf else None
+    lifetime = Lifetime(CLIENT_CERTIFICATE, leaf.issued, leaf.expires) if leaf and shown else None
+    return Pair(lifetime, public is not None, lifetime is not None and shown == public)
 
 
 def first(*lifetimes: Lifetime | None) -> Lifetime:
@@ -105,25 +106,41 @@ def _moment(seconds: object) -> datetime | None:
         return None
 
 
-def _of_certificate(what: str, certificate: "Certificate") -> Lifetime:
-    return Lifetime(what, certificate.not_valid_before_utc, certificate.not_valid_after_utc)
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    pem: str
+    certificate: "Certificate"
+    issued: datetime
+    expires: datetime
 
 
-def _parsed(text: str) -> list[tuple[str, "Certificate"]]:
+# cryptography gives errors of many kinds, some of them bare Exceptions, for what is no certificate or
+# key: an X.509 version that is not 1 or 3, a curve that it does not know, a year that is none. Their
+# texts may quote what they are about.
+
+
+def _parsed(text: str) -> Iterator[_Parsed]:
     from cryptography import x509  # noqa: PLC0415  0.1 s to load, for the commands that need it
 
-    found = []
     for block in _CERTIFICATE.findall(text):
         try:
-            found.append((block, x509.load_pem_x509_certificate(block.encode())))
-        except ValueError:
+            found = x509.load_pem_x509_certificate(block.encode())
+            one = _Parsed(block, found, found.not_valid_before_utc, found.not_valid_after_utc)
+        except Exception:  # noqa: S112  it is left out, as in Go
             continue
-    return found
+        yield one
 
 
-def _public(key: str) -> object:
+def _public_of_certificate(parsed: _Parsed) -> object:
+    """The key that a certificate is for, or None."""
+    try:
+        return parsed.certificate.public_key()
+    except Exception:
+        return None
+
+
+def _public_of_key(key: str) -> object:
     """The public half of a private key, or None."""
-    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415  like its neighbour
     from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415  likewise
 
     block = _KEY.search(key)
@@ -131,5 +148,5 @@ def _public(key: str) -> object:
         return None
     try:
         return load_pem_private_key(block[0].encode(), password=None).public_key()
-    except (ValueError, TypeError, UnsupportedAlgorithm):  # a TypeError: it has a password
+    except Exception:
         return None

@@ -166,7 +166,9 @@ def _loaded(text: bytes) -> Any:
     try:
         _refuse_bombs(text)
         return yaml.load(text, _LOADER)  # noqa: S506  a safe loader, the C one where there is one
-    except (yaml.YAMLError, ValueError, OverflowError):  # PyYAML lets through what Python says of a date
+    except Unfit:
+        raise
+    except Exception:  # PyYAML lets through whatever Python says of a tagged value, and quotes it
         raise Unfit(Refusal.NOT_YAML) from None
 
 

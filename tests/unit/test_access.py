@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import trustme
 import yaml
+from cryptography import x509
 from cryptography.hazmat.primitives import serialization as ser
 
 from placement_ac import expiry
@@ -78,6 +79,27 @@ def read(config: object) -> Access | Unusable:
 def others(section: str, name: str, content: Raw) -> list[Raw]:
     """The entries of a kubeconfig, and one that the current context does not use."""
     return [*kubeconfig()[section], {"name": "other", name: content}]
+
+
+def second_version(certificate: str) -> str:
+    """It, as a certificate of X.509 version 2, for which cryptography has an error of no known kind."""
+    der = x509.load_pem_x509_certificate(certificate.encode()).public_bytes(ser.Encoding.DER)
+    assert der.count(b"\xa0\x03\x02\x01\x02") == 1
+    second = der.replace(b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x01")
+    return f"-----BEGIN CERTIFICATE-----\n{encoded(second)}\n-----END CERTIFICATE-----\n"
+
+
+ODD_CURVE = """-----BEGIN CERTIFICATE-----
+MIIBIzCB7qADAgECAhQg2KJyb0xZXVi/+TXjqsy+KfA4+jAKBggqhkjOPQQDAjAM
+MQowCAYDVQQDDAF4MCAXDTI2MTEyMTE5NTYyNVoYDzIxMjYxMDI4MTk1NjI1WjAM
+MQowCAYDVQQDDAF4MDIwEAYHKoZIzj0CAQYFK4EEAAYDHgAEqUaUjy43Om3YJ7lt
+1s12dzqg5O4+6zxUy5NdnqNTMFEwHQYDVR0OBBYEFLm8qDlFaWbzputuBNCAwaJx
+tDcoMB8GA1UdIwQYMBaAFLm8qDlFaWbzputuBNCAwaJxtDcoMA8GA1UdEwEB/wQF
+MAMBAf8wCgYIKoZIzj0EAwIDJAAwIQIOSdKB4fJ38uzGtJA1NcYCDwC45fHL67xg
+RArAYUrG1Q==
+-----END CERTIFICATE-----
+"""
+"""For a key on secp112r1, which cryptography does not know."""
 
 
 def locked(key: str) -> str:
@@ -216,6 +238,11 @@ REFUSED = [
     (Refusal.HALF_A_PAIR, kubeconfig(TOKEN | {"client-certificate": "/c"})),
     (Refusal.NO_PAIR, kubeconfig({"client-certificate-data": NO_PEM, "client-key-data": NO_PEM})),
     (Refusal.NO_CERTIFICATE, kubeconfig(PAIR | {"client-certificate-data": NO_PEM})),
+    (
+        Refusal.NO_CERTIFICATE,
+        kubeconfig(PAIR | {"client-certificate-data": encoded(second_version(CERTIFICATE))}),
+    ),
+    (Refusal.NO_CERTIFICATE, kubeconfig(PAIR | {"client-certificate-data": encoded(ODD_CURVE)})),
     (Refusal.NO_KEY, kubeconfig(PAIR | {"client-key-data": NO_PEM})),
     (Refusal.NO_KEY, kubeconfig(PAIR | {"client-key-data": encoded(locked(KEY))})),
     (Refusal.OTHER_KEY, kubeconfig(PAIR | {"client-key-data": encoded(issued()[1])})),
@@ -224,6 +251,10 @@ REFUSED = [
     (Refusal.TOKEN, kubeconfig({"token": f"{SECRET}\r\nX-Evil: 1"})),
     (Refusal.AUTHORITY, kubeconfig(cluster={"certificate-authority-data": NO_PEM})),
     (Refusal.AUTHORITY, kubeconfig(cluster={"certificate-authority-data": encoded(KEY)})),
+    (
+        Refusal.AUTHORITY,
+        kubeconfig(cluster={"certificate-authority-data": encoded(second_version(AUTHORITY))}),
+    ),
     *(
         (Refusal.ADDRESS, kubeconfig(cluster={"server": server}))
         for server in (
@@ -263,6 +294,11 @@ NOT_READ = [
     (Refusal.NOT_YAML, b"--- a\n--- b"),
     (Refusal.NOT_YAML, b"a: !!python/name:os.system"),
     (Refusal.NOT_YAML, b'{"token": "\\ud800"}'),
+    *(
+        (Refusal.NOT_YAML, f"users: [{{user: {{token: !!{tag} {SECRET}}}}}]".encode())
+        for tag in ("bool", "int", "float", "timestamp")
+    ),
+    (Refusal.NOT_YAML, b"a: !!int ''"),
     (Refusal.TOO_DEEP, b"[" * 100_000),
     (Refusal.TOO_DEEP, b'{"a":' * 5_000),
     (Refusal.ALIASES, b"a: &a [1]\nb: [*a, *a]"),
@@ -444,6 +480,7 @@ def test_ours_may_have_no_authority_of_its_own() -> None:
         pytest.param(("https://\ud800", AUTHORITY, SECRET), Refusal.NOT_YAML, id="no text"),
         pytest.param((SERVER, KEY, SECRET), Refusal.AUTHORITY, id="no authority"),
         pytest.param((SERVER, b"\xff\x00", SECRET), Refusal.AUTHORITY, id="no PEM"),
+        pytest.param((SERVER, second_version(AUTHORITY), SECRET), Refusal.AUTHORITY, id="version 2"),
         pytest.param((SERVER, AUTHORITY, ""), Refusal.NOBODY, id="no token"),
         pytest.param((SERVER, AUTHORITY, f"{SECRET}\n"), Refusal.TOKEN, id="a line break"),
     ],
