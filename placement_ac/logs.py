@@ -4,6 +4,7 @@ How log lines look: constant messages with keys, as text for people or JSON for 
 
 import logging
 import sys
+import traceback
 from typing import Literal
 
 import structlog
@@ -26,3 +27,9 @@ def configure(form: Literal["text", "json"] = "text", level: str = "info") -> No
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
+
+
+def without_words(error: BaseException) -> str:
+    """Return the type of an error and where it came up, and nothing of its text, which may quote a token."""
+    frames = (f"{frame.f_code.co_filename}:{line}" for frame, line in traceback.walk_tb(error.__traceback__))
+    return " ".join((type(error).__name__, *frames))

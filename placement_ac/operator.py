@@ -22,6 +22,7 @@ from placement_ac.feed import Feed
 from placement_ac.fitness import Fitness
 from placement_ac.kube import Client, Object
 from placement_ac.login import Login
+from placement_ac.logs import without_words
 from placement_ac.metrics import registry, served
 from placement_ac.names import (
     ACCOUNT,
@@ -49,11 +50,12 @@ from placement_ac.rights import Release
 from placement_ac.settings import Settings
 from placement_ac.snapshot import HubFacts, Key, Terms
 from placement_ac.sync import Sync
-from placement_ac.watch import Watch
+from placement_ac.tables import kinds_for
+from placement_ac.watch import Watch, WatchEnded
 from placement_ac.ways import Source
 from placement_ac.workers import Workers
 from placement_ac.workqueue import Workqueue
-from placement_ac.world import World, kinds_for
+from placement_ac.world import World
 
 log = structlog.get_logger(__name__)
 
@@ -113,9 +115,8 @@ class Operator:
                 except ApiError as error:
                     log.warning("the session could not go on; beginning anew", error=error.message)
                 except Exception as error:  # kopf ends in many ways, and each means: begin anew
-                    log.warning(
-                        "the watch ended; beginning anew", error=f"{type(error).__name__}: {error}"[:500]
-                    )
+                    why = str(error) if isinstance(error, WatchEnded) else without_words(error)
+                    log.warning("the watch ended; beginning anew", error=why)
                 failures = 1 if time.monotonic() - began > HEALTHY_SECONDS else failures + 1
                 await _pause(stop, RESTART_SECONDS[min(failures, len(RESTART_SECONDS)) - 1])
 
@@ -347,8 +348,8 @@ async def _guard(work: Coroutine[object, object, None], ended: asyncio.Event) ->
     """End the session when one of its helpers fails: half a session is worse than a new one."""
     try:
         await work
-    except Exception:  # whatever it is: it is told, and the session begins anew
-        log.exception("a part of the session failed")
+    except Exception as error:  # whatever it is: it is told, and the session begins anew
+        log.error("a part of the session failed", error=without_words(error))  # noqa: TRY400  it would quote
         ended.set()
 
 

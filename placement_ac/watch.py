@@ -19,6 +19,7 @@ from yarl import URL
 
 from placement_ac.errors import PlacementAcError
 from placement_ac.login import Login
+from placement_ac.logs import without_words
 from placement_ac.names import Kind, Resource
 from placement_ac.snapshot import Key
 from placement_ac.world import World
@@ -35,7 +36,7 @@ CANCEL_AGAIN_SECONDS: Final = 0.2
 
 
 class WatchEnded(PlacementAcError):
-    """kopf gave up."""
+    """kopf gave up. What it says quotes nothing that kopf was working on."""
 
 
 class _Backoffs:
@@ -185,4 +186,4 @@ class _Grumbles(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
         if error is not None and not self.last:
-            self.last = f"{type(error).__name__}: {error}"[:300]
+            self.last = without_words(error)

@@ -12,6 +12,8 @@ from typing import Final, Generic, TypeVar
 
 import structlog
 
+from placement_ac.logs import without_words
+
 K = TypeVar("K", bound=Hashable)
 log = structlog.get_logger(__name__)
 
@@ -94,8 +96,8 @@ class Workqueue(Generic[K]):
                 await self._work(key)
             except Retry as retry:
                 self._fail(key, retry.after)
-            except Exception:  # whatever it is, it must not lose the key
-                log.exception("work failed unexpectedly", key=str(key))
+            except Exception as error:  # whatever it is, it must not lose the key
+                log.error("work failed unexpectedly", key=str(key), error=without_words(error))  # noqa: TRY400  it would quote
                 self._fail(key, None)
             else:
                 self._failures.pop(key, None)
