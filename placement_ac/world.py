@@ -5,23 +5,17 @@ Told by whoever watches and lists, asked by whoever decides. No I/O, no clock.
 `put`, `remove` and `replace` return the keys that the change touches.
 """
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from cachetools import LRUCache
-
 from placement_ac import model, route
-from placement_ac.credentials import ALWAYS, Found, find, found_by, supports
-from placement_ac.index import Id, Table
+from placement_ac.index import Id
 from placement_ac.names import (
     ACCOUNT,
-    ADDON_ACCOUNT,
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
-    LABEL_CLUSTER,
-    LABEL_SYNC,
     MANAGED_CLUSTER,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
@@ -30,15 +24,11 @@ from placement_ac.names import (
     PLACEMENT_DECISION,
     PLACEMENT_SCORE,
     SECRET,
-    WATCHED_KINDS,
-    WAYS,
     WORKLOAD,
     Kind,
-    Way,
-    token_kind,
 )
-from placement_ac.snapshot import Ages, Asked, Fit, HubFacts, Key, Made, Pair, Policy, Snapshot, Terms
-from placement_ac.ways import Source, Unusable
+from placement_ac.snapshot import Ages, Asked, Fit, Key, Pair, Snapshot
+from placement_ac.supply import Supply
 from placement_ac.wire import Raw
 
 _PARSERS: Final[Mapping[Kind, Callable[[Raw], Any]]] = {
@@ -57,110 +47,8 @@ _PARSERS: Final[Mapping[Kind, Callable[[Raw], Any]]] = {
 }
 
 
-def _one(value: str) -> tuple[str, ...]:
-    return (value,) if value else ()
-
-
-def _shared(obj: model.KueueObject) -> tuple[str, ...]:
-    return ("shared",) if obj.ours and not obj.placement else ()
-
-
-def _cluster_of_grant(grant: model.Grant) -> tuple[str, ...]:
-    return (grant.meta.namespace,) if grant.ours or grant.handed_over else ()
-
-
-def kinds_for(terms: Terms) -> tuple[Kind, ...]:
-    """Return the kinds that are watched: more of them where credentials are made."""
-    if not terms.provision:
-        return WATCHED_KINDS
-    return (
-        *WATCHED_KINDS,
-        ACCOUNT,
-        PERMISSION,
-        *(token_kind(n) for n in sorted({terms.account, ADDON_ACCOUNT})),
-    )
-
-
-GONE_REMEMBERED: Final = 10_000
-"""Objects of which it is remembered that they have gone: a list that is under way may still hold them."""
-
-
-class World:
+class World(Supply):
     """The hub as seen so far. Not thread-safe: one event loop owns it."""
-
-    def __init__(
-        self,
-        hub: HubFacts | None = None,
-        *,
-        kueue_namespace: str = "kueue-system",
-        ways: Sequence[Way] = WAYS,
-        policy: Policy | None = None,
-        terms: Terms | None = None,
-        providers: Collection[str] | None = None,
-    ) -> None:
-        self.hub = hub or HubFacts()
-        self._policy = policy or Policy()
-        self._terms = terms or Terms()
-        self._providers = providers
-        self._trouble: dict[str, str] = {}
-        self._judged_at = ALWAYS
-        """The time of the last snapshot."""
-        self._kueue_namespace = kueue_namespace
-        self._ways = tuple(ways)
-        self._listed: dict[Kind, str] = {}
-        self._gone: LRUCache[str, bool] = LRUCache(GONE_REMEMBERED)
-        self._checks: Table[model.Check] = Table(
-            placement=lambda c: _one(c.placement),
-            config=lambda c: _one(c.config),
-            uid=lambda c: _one(c.meta.uid),
-        )
-        self._placements: Table[model.Placement] = Table()
-        self._decisions: Table[model.Decision] = Table(
-            placement=lambda d: _one(d.placement),
-            cluster=lambda d: {entry.cluster_name for entry in d.decided or ()},
-        )
-        self._profiles: Table[model.Profile] = Table(
-            cluster=lambda p: _one(p.cluster),
-            secret=lambda p: {ref.name for ref in p.secrets},
-        )
-        self._secrets: Table[model.Secret] = Table(cluster=self._clusters_of_ours)
-        self._scores: Table[model.Scores] = Table()
-        self._configs: Table[model.KueueObject] = Table(
-            owner=lambda o: o.owners if o.ours else (),
-            listed=lambda o: o.listed if o.ours else (),
-        )
-        self._clusters: Table[model.KueueObject] = Table(
-            placement=lambda o: _one(o.placement) if o.ours else (),
-            cluster=lambda o: _one(o.cluster) if o.ours else (),
-            owner=lambda o: o.owners if o.ours else (),
-            shared=_shared,
-            source=lambda o: ("/".join(o.source),),
-        )
-        self._workloads: Table[model.Workload] = Table(check=lambda w: {a.check for a in w.answers})
-        self._managed: Table[model.ManagedCluster] = Table()
-        self._accounts: Table[model.Grant] = Table(cluster=_cluster_of_grant)
-        self._permissions: Table[model.Grant] = Table(cluster=_cluster_of_grant)
-        self._tokens: dict[str, Table[model.Token]] = {
-            name: Table() for name in (self._terms.account, ADDON_ACCOUNT)
-        }
-        self._carrying: dict[frozenset[str], tuple[model.Workload, ...]] = {}
-        self._carrying_at = 0
-        self._tables: Mapping[Kind, Table[Any]] = {
-            ADMISSION_CHECK: self._checks,
-            PLACEMENT: self._placements,
-            PLACEMENT_DECISION: self._decisions,
-            CLUSTER_PROFILE: self._profiles,
-            SECRET: self._secrets,
-            PLACEMENT_SCORE: self._scores,
-            MULTIKUEUE_CONFIG: self._configs,
-            MULTIKUEUE_CLUSTER: self._clusters,
-            WORKLOAD: self._workloads,
-            MANAGED_CLUSTER: self._managed,
-            ACCOUNT: self._accounts,
-            PERMISSION: self._permissions,
-            **{token_kind(name): table for name, table in self._tokens.items()},
-        }
-        self._kinds = frozenset(kinds_for(self._terms))
 
     # -- told
 
@@ -278,13 +166,6 @@ class World:
 
     # -- asked by route
 
-    def placements_of_cluster(self, cluster: str) -> set[str]:
-        selected = {decision.placement for decision in self._decisions.by("cluster", cluster)}
-        listed = {obj.placement for obj in self._clusters.by("cluster", cluster)}
-        if self.hub.shared:
-            listed |= self._listers(cluster)
-        return (selected | listed) - {""}
-
     def clusters_of_secret_ref(self, name: str) -> set[str]:
         return {profile.cluster for profile in self._profiles.by("secret", name)}
 
@@ -306,30 +187,6 @@ class World:
         configs = {config.meta.name for config in self._configs.things.values() if config.ours}
         return configs | set(self._checks.keys("placement"))
 
-    def clusters_to_provide(self, cluster: str) -> Iterable[str]:
-        """Return that cluster, if credentials are made at all."""
-        return _one(cluster) if self._terms.provision else ()
-
-    def clusters_of_made(self, secret: str) -> Iterable[str]:
-        """Yield the clusters for which that Secret may be ours, or be OCM's copy of a token."""
-        known = self._secrets.things.get((self._kueue_namespace, secret))
-        yield from self._clusters_of_ours(known) if known else ()
-        for account in self._tokens:
-            yield from _one(secret.removeprefix(f"{account}-")) if secret.startswith(f"{account}-") else ()
-            yield from _one(secret.removesuffix(f"-{account}")) if secret.endswith(f"-{account}") else ()
-
-    def _clusters_of_ours(self, secret: model.Secret) -> tuple[str, ...]:
-        """Return the cluster for which a Secret is ours, though its labels were taken off."""
-        told = secret.meta.labels.get(LABEL_CLUSTER, "")
-        if not secret.ours or told:
-            return _one(told) if secret.ours else ()
-        prefixes = (f"{account}-" for account in self._tokens)
-        return tuple(
-            secret.meta.name.removeprefix(prefix)
-            for prefix in prefixes
-            if secret.meta.name.startswith(prefix)
-        )
-
     def clusters_selected(self, placement: str) -> list[str]:
         return self._selected(placement)
 
@@ -344,116 +201,6 @@ class World:
             for key in route.route(kind, table.things.values(), self)
             if key.kind == "check" or (key.kind == "placement" and self._is_ours(key.name))
         } | {Key("cluster", cluster) for cluster in self._clusters_with_credentials()}
-
-    def _clusters_with_credentials(self) -> Iterable[str]:
-        """Yield the clusters that may need credentials, or have some that are needed no more."""
-        if not self._terms.provision:
-            return
-        for placement in self._checks.keys("placement"):
-            yield from self._selected(placement)
-        for table in (self._clusters, self._secrets, self._accounts, self._permissions):
-            yield from table.keys("cluster")
-
-    def made(self, cluster: str, now: datetime, ages: Ages | None = None) -> Made:
-        """Return all that the credentials depend on that are made for a cluster."""
-        terms = self._terms
-        name = self._account_of(cluster)
-        secret_name = f"{name}-{cluster}"
-        profile = self._profiles.things.get((self._kueue_namespace, cluster))
-        supported = profile is not None and not profile.problem and supports(profile, self._providers)
-        objects = self._clusters.by("cluster", cluster)
-        checks = [c for p in self._users_of(cluster) for c in self._checks.by("placement", p)]
-        owners = {check.meta.uid: check.meta.name for check in checks}
-        return Made(
-            cluster=cluster,
-            now=now,
-            hub=self.hub,
-            terms=terms,
-            namespace=self._kueue_namespace,
-            name=name,
-            managed=self._managed.things.get(("", cluster)),
-            account=self._accounts.things.get((cluster, name)),
-            permission=self._permissions.things.get((cluster, name)),
-            token=self._tokens[name].things.get((cluster, name)),
-            secret=self._secrets.things.get((self._kueue_namespace, secret_name)),
-            profile=profile if supported else None,
-            synced=(self._kueue_namespace, f"{cluster}-{name}") in self._secrets.things,
-            owners=owners | {uid: owner for obj in objects for uid, owner in obj.owners.items()},
-            selected=bool(checks),
-            in_use=self._stands_on(secret_name, cluster, self._accounts.things.get((cluster, name))),
-            on_secret=f"Secret/{secret_name}" in self._clusters.keys("source"),
-            on_profile=f"ClusterProfile/{cluster}" in self._clusters.keys("source"),
-            known=bool(objects),
-            trouble=self._trouble.get(cluster, ""),
-            ages=ages or {},
-        )
-
-    def provision(self, cluster: str, now: datetime, ages: Ages) -> Made:
-        """Return the same, and whether others have put credentials there."""
-        made = self.made(cluster, now, ages)
-        found = found_by(self._found(cluster, now, made), self._found_ways(made))
-        return replace(made, found=found, strays=tuple(self._strays(made)))
-
-    def _strays(self, made: Made) -> Iterator[tuple[Kind, model.Written]]:
-        """Yield what was made before the account was called otherwise, by the setting or by adoption."""
-        cluster, sources = made.cluster, self._clusters.keys("source")
-        if f"ClusterProfile/{cluster}" in sources and not made.synced:
-            return
-        for secret in self._secrets.by("cluster", cluster):
-            if secret.meta.name != made.secret_name and f"Secret/{secret.meta.name}" not in sources:
-                yield SECRET, secret
-        grants = ((ACCOUNT, self._accounts), (PERMISSION, self._permissions))
-        for kind, grant in ((kind, one) for kind, table in grants for one in table.by("cluster", cluster)):
-            if grant.meta.name != made.name and f"Secret/{grant.meta.name}-{cluster}" not in sources:
-                yield kind, grant
-
-    def expiries(self) -> dict[str, datetime]:
-        """Return when the credentials end of each cluster that we list or that a check of ours selects."""
-        clusters = set(self._clusters.keys("cluster"))
-        clusters.update(c for placement in self._checks.keys("placement") for c in self._selected(placement))
-        ways = {cluster: self._way_into(cluster, ALWAYS) for cluster in clusters}
-        return {c: way.expires for c, way in ways.items() if isinstance(way, Source) and way.expires}
-
-    def told_trouble(self, cluster: str, why: str) -> set[Key]:
-        """Take in why the API server refused to write the credentials of a cluster; "": it did not."""
-        if self._trouble.get(cluster, "") == why:
-            return set()
-        self._trouble[cluster] = why
-        if not why:
-            del self._trouble[cluster]
-        return {Key("placement", name) for name in self.placements_of_cluster(cluster)}
-
-    def _account_of(self, cluster: str) -> str:
-        """Return the name of the cluster's account: the Go kueue-addon's, if that was handed over to us.
-
-        It is so as long as anything of it is ours, whatever has been deleted.
-        """
-        account = self._accounts.things.get((cluster, ADDON_ACCOUNT))
-        permission = self._permissions.things.get((cluster, ADDON_ACCOUNT))
-        secret = self._secrets.things.get((self._kueue_namespace, f"{ADDON_ACCOUNT}-{cluster}"))
-        there = [obj for obj in (account, permission, secret) if obj is not None]
-        # As long as the account is there, it counts: it is handed over last.
-        handed_over = account.handed_over if account else any(obj.handed_over for obj in there)
-        taken = handed_over or any(obj.ours for obj in there)
-        return ADDON_ACCOUNT if taken else self._terms.account
-
-    def _stands_on(self, secret: str, cluster: str, account: model.Grant | None) -> bool:
-        """Whether a MultiKueueCluster stands on what is made, in the form that is wanted or was."""
-        sources = self._clusters.keys("source")
-        mine = account is not None and (account.ours or account.handed_over)
-        synced = mine and account is not None and account.meta.labels.get(LABEL_SYNC) == "true"
-        by_profile = self._terms.form == "cluster-profile" or synced
-        return f"Secret/{secret}" in sources or (by_profile and f"ClusterProfile/{cluster}" in sources)
-
-    def _found_ways(self, made: Made) -> tuple[Way, ...]:
-        """Return the ways that others make. A ClusterProfile is ours, once OCM may copy our token there."""
-        account = made.account
-        mine = account is not None and (account.ours or account.handed_over)
-        theirs = made.on_profile and account is not None and account.meta.labels.get(LABEL_SYNC) != "true"
-        is_ours = self._terms.form == "cluster-profile" or (mine and not theirs)
-        if not self._terms.provision or not is_ours:
-            return self._ways
-        return tuple(way for way in self._ways if way != "access-provider")
 
     def _is_ours(self, name: str) -> bool:
         config = self._configs.things.get(("", name))
@@ -548,16 +295,6 @@ class World:
         managed = self._managed.things.get(("", cluster))
         return managed is not None and managed.unreachable
 
-    def _selected(self, placement: str) -> list[str]:
-        return list(
-            dict.fromkeys(
-                entry.cluster_name
-                for decision in self._decisions.by("placement", placement)
-                for entry in decision.decided or ()
-                if entry.cluster_name
-            )
-        )
-
     def _objects(
         self, name: str, selected: Iterable[str], listed: Iterable[str]
     ) -> dict[str, model.KueueObject]:
@@ -572,18 +309,6 @@ class World:
             selected = self.hub.shared and self._users_of(obj.meta.name)
             if not selected and not self._listers(obj.meta.name) - {name}:
                 yield obj
-
-    def _listers(self, cluster_object: str) -> set[str]:
-        """Placements whose MultiKueueConfig lists that MultiKueueCluster."""
-        return {config.meta.name for config in self._configs.by("listed", cluster_object)}
-
-    def _users_of(self, cluster: str) -> set[str]:
-        """Placements that a check of ours names and whose decisions hold the cluster."""
-        return {
-            decision.placement
-            for decision in self._decisions.by("cluster", cluster)
-            if decision.placement in self._checks.keys("placement")
-        }
 
     def _holders(
         self, config: model.KueueObject | None, clusters: Iterable[model.KueueObject], name: str
@@ -601,31 +326,6 @@ class World:
         resources = {p.resource_name for p in placement.prioritizers} if placement else set()
         ids = ((cluster, resource) for cluster in clusters for resource in resources)
         return {id_: scores for id_ in ids if (scores := self._scores.things.get(id_))}
-
-    def _way_into(self, cluster: str, now: datetime) -> Source | Unusable:
-        before = self._kueue_namespace, f"{self._terms.account}-{cluster}"
-        if not self._terms.provision and before not in self._secrets.things:
-            return find(self._found(cluster, now), self._ways)  # nothing is or was made: most hubs
-        made = self.made(cluster, now)
-        return find(self._found(cluster, now, made), self._found_ways(made))
-
-    def _found(self, cluster: str, now: datetime, made: Made | None = None) -> Found:
-        profiles = sorted(
-            self._profiles.by("cluster", cluster), key=lambda p: p.meta.namespace != self._kueue_namespace
-        )
-        return Found(
-            cluster=cluster,
-            kueue_namespace=self._kueue_namespace,
-            profiles=profiles,
-            secret=lambda name: self._secrets.things.get((self._kueue_namespace, name)),
-            profiles_supported=self.hub.takes_profiles,
-            providers=self._providers,
-            now=now,
-            made=made,
-        )
-
-    def _usable(self, cluster: str, now: datetime) -> bool:
-        return isinstance(self._way_into(cluster, now), Source)
 
     def _rivals(self, name: str, selected: Iterable[str], now: datetime) -> dict[str, Pair]:
         """Other pairs that make the name of one of ours; of two new ones the first in the alphabet wins."""

@@ -21,7 +21,8 @@ from placement_ac.names import Kind, Way
 from placement_ac.plan import plan
 from placement_ac.provision import provide
 from placement_ac.snapshot import Asked, HubFacts, Key, Made, Mark, Plan, Policy, Snapshot, Terms, Verdict
-from placement_ac.world import World, kinds_for
+from placement_ac.tables import kinds_for
+from placement_ac.world import World
 
 Raw = dict[str, Any]
 

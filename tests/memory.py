@@ -16,7 +16,8 @@ from placement_ac.names import Kind
 from placement_ac.plan import plan
 from placement_ac.provision import provide
 from placement_ac.snapshot import HubFacts, Key, Mark, Terms
-from placement_ac.world import World, kinds_for
+from placement_ac.tables import kinds_for
+from placement_ac.world import World
 from tests.builders import AT_ONCE, NOW, Raw, is_of, kind_of, managed
 
 Id = tuple[Kind, str, str]

@@ -17,7 +17,8 @@ from placement_ac.login import Login
 from placement_ac.names import ADMISSION_CHECK, PLACEMENT_DECISION, WATCHED_KINDS, WORKLOAD, token_kind
 from placement_ac.snapshot import Key
 from placement_ac.sync import Sync
-from placement_ac.world import World, kinds_for
+from placement_ac.tables import kinds_for
+from placement_ac.world import World
 from tests.builders import NOW, TERMS, authority, check, decision, encoded
 from tests.hub.driver import CORE, NS, Driver
 from tests.shared import published_crds

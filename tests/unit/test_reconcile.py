@@ -34,8 +34,9 @@ from placement_ac.plan import plan
 from placement_ac.provision import provide
 from placement_ac.reconcile import Reconciler
 from placement_ac.snapshot import Asked, Key
+from placement_ac.tables import kinds_for
 from placement_ac.workqueue import Retry
-from placement_ac.world import World, kinds_for
+from placement_ac.world import World
 from tests.builders import AT_ONCE, GENERATED, SERVER, TERMS, authority, encoded, jwt
 from tests.hub.driver import CORE, NS, Driver
 

@@ -21,8 +21,9 @@ from placement_ac.names import (
 )
 from placement_ac.route import splits
 from placement_ac.snapshot import HubFacts, Key, Mark, Pair, Terms
+from placement_ac.tables import kinds_for
 from placement_ac.ways import Source
-from placement_ac.world import World, kinds_for
+from placement_ac.world import World
 from tests.builders import (
     NOW,
     TERMS,

@@ -1,0 +1,183 @@
+"""
+What has been seen of the hub, kind by kind: the tables, their indexes, and the simplest lookups.
+
+Filled and asked by `World` alone. No I/O, no clock.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+from cachetools import LRUCache
+
+from placement_ac import model
+from placement_ac.credentials import ALWAYS
+from placement_ac.index import Table
+from placement_ac.names import (
+    ACCOUNT,
+    ADDON_ACCOUNT,
+    ADMISSION_CHECK,
+    CLUSTER_PROFILE,
+    LABEL_CLUSTER,
+    MANAGED_CLUSTER,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    PERMISSION,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    PLACEMENT_SCORE,
+    SECRET,
+    WATCHED_KINDS,
+    WAYS,
+    WORKLOAD,
+    Kind,
+    Way,
+    token_kind,
+)
+from placement_ac.snapshot import HubFacts, Policy, Terms
+
+
+def one(value: str) -> tuple[str, ...]:
+    return (value,) if value else ()
+
+
+def _shared(obj: model.KueueObject) -> tuple[str, ...]:
+    return ("shared",) if obj.ours and not obj.placement else ()
+
+
+def _cluster_of_grant(grant: model.Grant) -> tuple[str, ...]:
+    return (grant.meta.namespace,) if grant.ours or grant.handed_over else ()
+
+
+def kinds_for(terms: Terms) -> tuple[Kind, ...]:
+    """Return the kinds that are watched: more of them where credentials are made."""
+    if not terms.provision:
+        return WATCHED_KINDS
+    return (
+        *WATCHED_KINDS,
+        ACCOUNT,
+        PERMISSION,
+        *(token_kind(n) for n in sorted({terms.account, ADDON_ACCOUNT})),
+    )
+
+
+GONE_REMEMBERED: Final = 10_000
+"""Objects of which it is remembered that they have gone: a list that is under way may still hold them."""
+
+
+class Tables:
+    """The objects of each kind that matters."""
+
+    def __init__(
+        self,
+        hub: HubFacts | None = None,
+        *,
+        kueue_namespace: str = "kueue-system",
+        ways: Sequence[Way] = WAYS,
+        policy: Policy | None = None,
+        terms: Terms | None = None,
+        providers: Collection[str] | None = None,
+    ) -> None:
+        self.hub = hub or HubFacts()
+        self._policy = policy or Policy()
+        self._terms = terms or Terms()
+        self._providers = providers
+        self._trouble: dict[str, str] = {}
+        self._judged_at = ALWAYS
+        """The time of the last snapshot."""
+        self._kueue_namespace = kueue_namespace
+        self._ways = tuple(ways)
+        self._listed: dict[Kind, str] = {}
+        self._gone: LRUCache[str, bool] = LRUCache(GONE_REMEMBERED)
+        self._checks: Table[model.Check] = Table(
+            placement=lambda c: one(c.placement),
+            config=lambda c: one(c.config),
+            uid=lambda c: one(c.meta.uid),
+        )
+        self._placements: Table[model.Placement] = Table()
+        self._decisions: Table[model.Decision] = Table(
+            placement=lambda d: one(d.placement),
+            cluster=lambda d: {entry.cluster_name for entry in d.decided or ()},
+        )
+        self._profiles: Table[model.Profile] = Table(
+            cluster=lambda p: one(p.cluster),
+            secret=lambda p: {ref.name for ref in p.secrets},
+        )
+        self._secrets: Table[model.Secret] = Table(cluster=self._clusters_of_ours)
+        self._scores: Table[model.Scores] = Table()
+        self._configs: Table[model.KueueObject] = Table(
+            owner=lambda o: o.owners if o.ours else (),
+            listed=lambda o: o.listed if o.ours else (),
+        )
+        self._clusters: Table[model.KueueObject] = Table(
+            placement=lambda o: one(o.placement) if o.ours else (),
+            cluster=lambda o: one(o.cluster) if o.ours else (),
+            owner=lambda o: o.owners if o.ours else (),
+            shared=_shared,
+            source=lambda o: ("/".join(o.source),),
+        )
+        self._workloads: Table[model.Workload] = Table(check=lambda w: {a.check for a in w.answers})
+        self._managed: Table[model.ManagedCluster] = Table()
+        self._accounts: Table[model.Grant] = Table(cluster=_cluster_of_grant)
+        self._permissions: Table[model.Grant] = Table(cluster=_cluster_of_grant)
+        self._tokens: dict[str, Table[model.Token]] = {
+            name: Table() for name in (self._terms.account, ADDON_ACCOUNT)
+        }
+        self._carrying: dict[frozenset[str], tuple[model.Workload, ...]] = {}
+        self._carrying_at = 0
+        self._tables: Mapping[Kind, Table[Any]] = {
+            ADMISSION_CHECK: self._checks,
+            PLACEMENT: self._placements,
+            PLACEMENT_DECISION: self._decisions,
+            CLUSTER_PROFILE: self._profiles,
+            SECRET: self._secrets,
+            PLACEMENT_SCORE: self._scores,
+            MULTIKUEUE_CONFIG: self._configs,
+            MULTIKUEUE_CLUSTER: self._clusters,
+            WORKLOAD: self._workloads,
+            MANAGED_CLUSTER: self._managed,
+            ACCOUNT: self._accounts,
+            PERMISSION: self._permissions,
+            **{token_kind(name): table for name, table in self._tokens.items()},
+        }
+        self._kinds = frozenset(kinds_for(self._terms))
+
+    def _clusters_of_ours(self, secret: model.Secret) -> tuple[str, ...]:
+        """Return the cluster for which a Secret is ours, though its labels were taken off."""
+        told = secret.meta.labels.get(LABEL_CLUSTER, "")
+        if not secret.ours or told:
+            return one(told) if secret.ours else ()
+        prefixes = (f"{account}-" for account in self._tokens)
+        return tuple(
+            secret.meta.name.removeprefix(prefix)
+            for prefix in prefixes
+            if secret.meta.name.startswith(prefix)
+        )
+
+    def _selected(self, placement: str) -> list[str]:
+        return list(
+            dict.fromkeys(
+                entry.cluster_name
+                for decision in self._decisions.by("placement", placement)
+                for entry in decision.decided or ()
+                if entry.cluster_name
+            )
+        )
+
+    def _listers(self, cluster_object: str) -> set[str]:
+        """Placements whose MultiKueueConfig lists that MultiKueueCluster."""
+        return {config.meta.name for config in self._configs.by("listed", cluster_object)}
+
+    def _users_of(self, cluster: str) -> set[str]:
+        """Placements that a check of ours names and whose decisions hold the cluster."""
+        return {
+            decision.placement
+            for decision in self._decisions.by("cluster", cluster)
+            if decision.placement in self._checks.keys("placement")
+        }
+
+    def placements_of_cluster(self, cluster: str) -> set[str]:
+        selected = {decision.placement for decision in self._decisions.by("cluster", cluster)}
+        listed = {obj.placement for obj in self._clusters.by("cluster", cluster)}
+        if self.hub.shared:
+            listed |= self._listers(cluster)
+        return (selected | listed) - {""}
