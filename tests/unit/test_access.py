@@ -441,9 +441,8 @@ def test_of_a_bundle_go_reads_what_it_can() -> None:
 def untested(key: rsa.RSAPrivateKey) -> str:
     """The key, with a secret half that a test of it finds to be none."""
     parts = key.private_numbers()
-    p, q = parts.p + 2, parts.q
     wrong = rsa.RSAPrivateNumbers(
-        p, q, parts.d, parts.dmp1, parts.dmq1, parts.iqmp, parts.public_numbers
+        parts.p, parts.q, parts.d + 2, parts.dmp1, parts.dmq1, parts.iqmp, parts.public_numbers
     ).private_key(unsafe_skip_rsa_key_validation=True)
     return wrong.private_bytes(
         ser.Encoding.PEM, ser.PrivateFormat.TraditionalOpenSSL, ser.NoEncryption()
@@ -454,7 +453,7 @@ def test_the_primes_of_an_rsa_key_are_not_tested_as_that_takes_seconds() -> None
     leaf = CA.issue_cert("client@example.com", key_type=trustme.KeyType.RSA)
     key = ser.load_pem_private_key(leaf.private_key_pem.bytes(), None)
     assert isinstance(key, rsa.RSAPrivateKey)
-    with pytest.raises(ValueError, match="modulus"):
+    with pytest.raises(ValueError, match=r"(?i)key"):
         ser.load_pem_private_key(untested(key).encode(), None)
     user = {
         "client-certificate-data": encoded(leaf.cert_chain_pems[0].bytes()),
