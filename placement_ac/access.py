@@ -40,6 +40,7 @@ class Beyond(StrEnum):
     )
     IMPERSONATION = "stands in for another user (as), which only Kueue does"
     SOCKS = "has a proxy-url with socks5, which only Kueue can use"
+    NOBODY = "has neither a token nor a client certificate"
 
 
 class Stricter(StrEnum):
@@ -136,6 +137,8 @@ def of_profile(
 
     As in Kueue, the server is always verified, against the authority's data only.
     """
+    if not (token or certificate or key):
+        return Unusable(Beyond.NOBODY.value)
     try:
         return _with_credentials(_door(shaped(Cluster, cluster)), token, certificate, key)
     except Unfit as unfit:
@@ -171,9 +174,7 @@ def _current(config: Kubeconfig) -> tuple[Cluster, User]:
         raise Unfit(Refusal.NO_CONTEXT)
     if context.cluster not in clusters:
         raise Unfit(Refusal.NO_CLUSTER)
-    if context.user not in users:
-        raise Unfit(Refusal.NO_USER)
-    return clusters[context.cluster], users[context.user]
+    return clusters[context.cluster], users.get(context.user, User())
 
 
 def _objections_to(user: User) -> Iterator[str]:
@@ -206,13 +207,15 @@ def _beyond_us(cluster: Cluster, user: User) -> Iterator[Beyond]:
         yield Beyond.FILES
     if user.stands_in_for:
         yield Beyond.IMPERSONATION
-    if cluster.proxy_url.startswith("socks5:"):
+    if urlsplit(cluster.proxy_url).scheme == "socks5":
         yield Beyond.SOCKS
+    if not (user.token or user.client_certificate_data):
+        yield Beyond.NOBODY
 
 
 def _door(cluster: Cluster) -> Access:
     _raise_first(_objections_to_server(cluster.server))
-    if cluster.proxy_url and not cluster.proxy_url.startswith(("http://", "https://", "socks5://")):
+    if cluster.proxy_url and not _is_proxy(cluster.proxy_url):
         raise Unfit(Refusal.PROXY)
     authority = _decoded(cluster.certificate_authority_data, "certificate-authority-data")
     lifetime = expiry.of_authority(authority) if authority else None
@@ -240,6 +243,11 @@ def _objections_to_server(server: str) -> Iterator[str]:
         yield Refusal.IPV6
 
 
+def _is_proxy(address: str) -> bool:
+    url = _split(address)
+    return url is not None and url.scheme in ("http", "https", "socks5") and bool(url.netloc)
+
+
 def _plain(server: str) -> str:
     """Return it without a user, who may have a password, and like Go without query and fragment."""
     url = urlsplit(server)
@@ -265,25 +273,22 @@ def _is_host(host: str) -> bool:
 
 
 def _with_user(door: Access, user: User) -> Access:
+    """As clientcmd does: a key without a certificate is nothing."""
+    in_files = bool(user.client_certificate or user.client_key)
     certificate = _decoded(user.client_certificate_data, "client-certificate-data")
-    key = _decoded(user.client_key_data, "client-key-data")
     shown = bool(certificate or user.client_certificate)
+    key = _decoded(user.client_key_data, "client-key-data") if shown else ""
     if shown and not (key or user.client_key):
         raise Unfit(Refusal.HALF_A_PAIR)
-    if shown and (user.client_certificate or user.client_key):
-        return _with_credentials(door, user.token, "", "") if user.token else door
-    if user.token and not shown:
-        key = ""  # as clientcmd does
-    return _with_credentials(door, user.token, certificate, key)
+    return _with_credentials(door, user.token, *(("", "") if in_files else (certificate, key)))
 
 
 def _with_credentials(door: Access, token: str, certificate: str, key: str) -> Access:
+    token = token.rstrip(" \t")  # as Go's HTTP does
     if token and not _TOKEN.fullmatch(token):
         raise Unfit(Refusal.TOKEN)
     if bool(certificate) != bool(key):
         raise Unfit(Refusal.HALF_A_PAIR)
-    if not token and not certificate:
-        raise Unfit(Refusal.NOBODY)
     lifetimes = [expiry.of_token(token), _of_pair(certificate, key) if certificate else None]
     return _ending(replace(door, token=token, certificate=certificate, key=key), *lifetimes)
 

@@ -4,8 +4,9 @@ Read a kubeconfig's text into its parts, as Go would: the same types, and `null`
 Pure. No refusal quotes what it was made for.
 """
 
+import re
 from enum import StrEnum
-from typing import Any, Final, Never, TypeVar
+from typing import Any, ClassVar, Final, Never, TypeVar
 
 import orjson
 import yaml
@@ -14,9 +15,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 SIZE_MAX: Final = 256 * 1024
 """Bytes. A kubeconfig has a few thousand."""
 MARKS_MAX: Final = 10_000
-"""Colons, commas and line breaks: what bounds the time that reading takes."""
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""Colons, commas and line breaks, and what aliases stand for: it bounds the time that reading takes."""
+_SAFE: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DEPTH: Final = 50
+_ENDLESS: Final = MARKS_MAX + 1
+"""The size of what is not written to its end yet, or nowhere."""
 _WORDS: Final = {
     "model_type": "it should be a map",
     "list_type": "it should be a list",
@@ -33,7 +36,7 @@ class Refusal(StrEnum):
     TOO_MANY = "has more than 10000 fields and lines: that is no kubeconfig"
     NOT_YAML = "is not YAML"
     TOO_DEEP = "is nested too deeply for a kubeconfig"
-    ALIASES = "has YAML aliases: write it without"
+    ALIASES = "has YAML aliases that stand for too much, or for themselves: write it without"
     NO_MAP = "is unusable: it should be a map"
     SHAPE = "has a {field} that is unusable: {why}"
     NOT_CONFIG = "is of another kind or apiVersion: it should be a Config of v1"
@@ -45,7 +48,6 @@ class Refusal(StrEnum):
     NO_SERVER = "has a cluster without a server"
     NO_CONTEXT = "has no current context: set current-context to one of its contexts"
     NO_CLUSTER = "has a current context without its cluster"
-    NO_USER = "has a current context without its user"
     BASIC = "has a user name and password: only a token or a client certificate is allowed"
     EXEC = "has an exec plugin: no program is run for a Secret, give a token"
     AUTH_PROVIDER = "has an auth-provider: no program is run for a Secret, give a token"
@@ -56,7 +58,6 @@ class Refusal(StrEnum):
     NO_CERTIFICATE = "has client-certificate-data that is no certificate"
     NO_KEY = "has client-key-data that is no private key, or one with a password"
     OTHER_KEY = "has a client certificate that is for another key than client-key-data"
-    NOBODY = "has neither a token nor a client certificate"
     TOKEN = "has a token with characters that no token has: is there a line break in it?"  # noqa: S105  no secret
     AUTHORITY = "has certificate-authority-data that is no certificate"
     ADDRESS = "has a server that is no http or https address of a host"
@@ -165,11 +166,48 @@ def _loaded(text: bytes) -> Any:
             return content
     try:
         _refuse_bombs(text)
-        return yaml.load(text, _LOADER)  # noqa: S506  a safe loader, the C one where there is one
+        return _Loader(text).get_data()  # the first document, as Go
     except Unfit:
         raise
     except Exception:  # PyYAML lets through whatever Python says of a tagged value, and quotes it
         raise Unfit(Refusal.NOT_YAML) from None
+
+
+class _Loader(_SAFE):  # type: ignore[valid-type,misc]  # the C one where there is one
+    """Takes for strings what Go does (sigs.k8s.io/yaml, goyaml.v2/resolve.go): dates and times, and `=`."""
+
+    yaml_implicit_resolvers: ClassVar[dict[Any, Any]] = {}
+    bool_values: ClassVar = yaml.SafeLoader.bool_values | {"y": True, "n": False}
+
+
+_TAG: Final = "tag:yaml.org,2002:"
+_NUMBER: Final = re.compile(
+    r"[-+]?(0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|([0-9][0-9_]*(\.[0-9_]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
+    r"|\.(inf|Inf|INF))|\.(nan|NaN|NAN)"
+)
+
+
+def _number(_: object, node: yaml.ScalarNode) -> float:
+    """No field of a kubeconfig that is of interest is a number: that it is one is enough."""
+    if not _NUMBER.fullmatch(node.value):
+        raise Unfit(Refusal.NOT_YAML)
+    return 0.0
+
+
+for _kind, _pattern, _first in (
+    (
+        "bool",
+        r"[yYnN]|yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF",
+        "yYnNtTfFoO",
+    ),
+    ("null", r"|~|null|Null|NULL", ["", "~", "n", "N"]),
+    ("float", _NUMBER.pattern, "-+.0123456789"),
+    ("merge", r"<<", "<"),
+):
+    _Loader.add_implicit_resolver(_TAG + _kind, re.compile(rf"(?:{_pattern})\Z"), list(_first))
+for _kind in ("int", "float"):
+    _Loader.add_constructor(_TAG + _kind, _number)
+_Loader.add_constructor(f"{_TAG}timestamp", yaml.SafeLoader.construct_yaml_str)
 
 
 def _is_deeper(content: Any, depth: int) -> bool:
@@ -181,12 +219,26 @@ def _is_deeper(content: Any, depth: int) -> bool:
 
 def _refuse_bombs(text: bytes) -> None:
     """Deep nesting ends the process in the C loader; aliases multiply."""
-    depth = 0
-    for event in yaml.parse(text, _LOADER):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _DEPTH:
+    nodes, aliased = 0, 0
+    open_: list[tuple[str | None, int]] = []
+    sizes: dict[str | None, int] = {}
+    for event in yaml.parse(text, _Loader):
+        if isinstance(event, yaml.DocumentEndEvent):
+            return
+        if isinstance(event, yaml.CollectionStartEvent):
+            open_.append((event.anchor, nodes))
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = open_.pop()
+            sizes[anchor] = nodes - before
+        elif isinstance(event, yaml.ScalarEvent):
+            sizes[event.anchor] = 1
+        elif isinstance(event, yaml.AliasEvent):
+            size = sizes.get(event.anchor, _ENDLESS)
+            nodes, aliased = nodes + size, aliased + size
+        nodes += isinstance(event, yaml.NodeEvent)
+        if len(open_) > _DEPTH:
             raise Unfit(Refusal.TOO_DEEP)
-        if isinstance(event, yaml.AliasEvent):
+        if aliased > MARKS_MAX:
             raise Unfit(Refusal.ALIASES)
 
 

@@ -109,6 +109,15 @@ def locked(key: str) -> str:
     return private.private_bytes(ser.Encoding.PEM, ser.PrivateFormat.PKCS8, lock).decode()
 
 
+def bomb(name: str, twice: str) -> list[bytes]:
+    """Lines of YAML of which each has all of the one before, twice."""
+    lines = [f"{name}0: &{name}0 {{x: y}}"]
+    for level in range(1, 40):
+        content = twice.format(*[f"*{name}{level - 1}"] * 2)
+        lines.append(f"{name}{level}: &{name}{level} {content}")
+    return [line.encode() for line in lines]
+
+
 def deep(levels: int) -> Any:
     return [deep(levels - 1)] if levels else []
 
@@ -170,10 +179,80 @@ def deep(levels: int) -> Any:
         pytest.param(
             kubeconfig(TOKEN | {"client-key-data": encoded(KEY)}), Access(SERVER, SECRET), id="a key too many"
         ),
+        pytest.param(kubeconfig({"token": f"{SECRET} \t"}), Access(SERVER, SECRET), id="a blank at the end"),
+        pytest.param(
+            kubeconfig(cluster={"proxy-url": "HTTP://proxy:3128"}),
+            Access(SERVER, SECRET, proxy="HTTP://proxy:3128"),
+            id="a proxy in upper case",
+        ),
     ],
 )
 def test_a_way_in(config: Raw, access: Access) -> None:
     assert read(config) == access
+
+
+YAML = """
+apiVersion: v1
+kind: Config
+clusters:
+- name: {name}
+  cluster: {{server: "https://worker1.example.com:6443"{more}}}
+users: [{{name: u, user: {user}}}]
+contexts: [{{name: {name}, context: {{cluster: {name}, user: u}}}}]
+current-context: {name}
+"""
+
+
+def written(
+    name: str = "x", more: str = "", user: str = f"{{token: {SECRET}}}", before: str = "", after: str = ""
+) -> Access | Unusable:
+    """What is read of a kubeconfig with these pieces of YAML in it."""
+    return of_kubeconfig((before + YAML.format(name=name, more=more, user=user) + after).encode())
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        pytest.param({"before": "---\n", "after": "---\n"}, id="two marks"),
+        pytest.param({"after": "---\nkind: Secret\n"}, id="a second document"),
+        pytest.param({"after": "---\n}{ [*x"}, id="a second one that is none"),
+        *(
+            pytest.param({"name": name}, id=name)
+            for name in (
+                "2026-08-01",
+                "1:30",
+                "1:30.5",
+                "2024-13-45",
+                "=",
+                "2026-08-01T10:00:00Z",
+                "0x",
+                "1.2.3",
+            )
+        ),
+        pytest.param({"more": ", extensions: [2024-13-45, 1:99, =, .inf, 0o7]"}, id="odd values"),
+        pytest.param({"more": ", insecure-skip-tls-verify: n"}, id="n is false"),
+        pytest.param({"more": ", insecure-skip-tls-verify: !!bool off"}, id="off is false"),
+        pytest.param({"name": "!!timestamp 2026-08-01"}, id="a date by its tag"),
+        pytest.param({"before": f"extensions: &t {SECRET}\n", "user": "{token: *t}"}, id="an alias"),
+        pytest.param(
+            {"before": f"extensions: &t {{token: {SECRET}}}\n", "user": "{<<: *t}"}, id="a merged alias"
+        ),
+    ],
+)
+def test_yaml_is_read_as_go_reads_it(pieces: dict[str, str]) -> None:
+    assert written(**pieces) == Access(SERVER, SECRET)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["y", "N", "on", "OFF", "Yes", "1", "-1_000", "0x1f", "0o17", "017", "089", "1e3", ".5", "1.", ".inf"],
+)
+def test_what_is_no_string_for_go_is_no_name(name: str) -> None:
+    assert written(name) == Unusable("has a clusters.0.name that is unusable: it should be a string")
+
+
+def test_what_is_null_for_go_is_no_name() -> None:
+    assert written("~") == Access(SERVER, SECRET)
 
 
 REFUSED = [
@@ -226,7 +305,6 @@ REFUSED = [
     (Refusal.NO_CONTEXT, kubeconfig(contexts=[])),
     (Refusal.NO_CONTEXT, kubeconfig(current_context=None)),
     (Refusal.NO_CLUSTER, kubeconfig(clusters=[])),
-    (Refusal.NO_USER, kubeconfig(users=None)),
     (Refusal.BASIC, kubeconfig({"username": "u", "password": SECRET})),
     (Refusal.BASIC, kubeconfig(TOKEN | {"username": "u"})),
     (Refusal.EXEC, kubeconfig(TOKEN | {"exec": {"command": "x"}})),
@@ -236,6 +314,8 @@ REFUSED = [
     (Refusal.FILE_AND_DATA, kubeconfig(PAIR | {"client-certificate": "/c"})),
     (Refusal.FILE_AND_DATA, kubeconfig(PAIR | {"client-key": "/k"})),
     (Refusal.HALF_A_PAIR, kubeconfig({"client-certificate-data": encoded(CERTIFICATE)})),
+    (Refusal.PROXY, kubeconfig(cluster={"proxy-url": "http://"})),
+    (Refusal.PROXY, kubeconfig(cluster={"proxy-url": "http://proxy:port"})),
     (Refusal.HALF_A_PAIR, kubeconfig(TOKEN | {"client-certificate": "/c"})),
     (Refusal.NO_PAIR, kubeconfig({"client-certificate-data": NO_PEM, "client-key-data": NO_PEM})),
     (Refusal.NO_CERTIFICATE, kubeconfig(PAIR | {"client-certificate-data": NO_PEM})),
@@ -247,7 +327,6 @@ REFUSED = [
     (Refusal.NO_KEY, kubeconfig(PAIR | {"client-key-data": NO_PEM})),
     (Refusal.NO_KEY, kubeconfig(PAIR | {"client-key-data": encoded(locked(KEY))})),
     (Refusal.OTHER_KEY, kubeconfig(PAIR | {"client-key-data": encoded(issued()[1])})),
-    (Refusal.NOBODY, kubeconfig({})),
     (Refusal.TOKEN, kubeconfig({"token": f"{SECRET}\n"})),
     (Refusal.TOKEN, kubeconfig({"token": f"{SECRET}\r\nX-Evil: 1"})),
     (Refusal.AUTHORITY, kubeconfig(cluster={"certificate-authority-data": NO_PEM})),
@@ -291,20 +370,21 @@ NOT_READ = [
     (Refusal.NOT_YAML, b"}{" + SECRET.encode()),
     (Refusal.NOT_YAML, b"\xff\xfe\xff"),
     (Refusal.NOT_YAML, b"\x00"),
-    (Refusal.NOT_YAML, b"a: 2020-13-45"),
-    (Refusal.NOT_YAML, b"--- a\n--- b"),
     (Refusal.NOT_YAML, b"a: !!python/name:os.system"),
     (Refusal.NOT_YAML, b'{"token": "\\ud800"}'),
     *(
         (Refusal.NOT_YAML, f"users: [{{user: {{token: !!{tag} {SECRET}}}}}]".encode())
-        for tag in ("bool", "int", "float", "timestamp")
+        for tag in ("bool", "int", "float")
     ),
     (Refusal.NOT_YAML, b"a: !!int ''"),
     (Refusal.TOO_DEEP, b"[" * 100_000),
     (Refusal.TOO_DEEP, b'{"a":' * 5_000),
-    (Refusal.ALIASES, b"a: &a [1]\nb: [*a, *a]"),
-    (Refusal.ALIASES, b"{a: &a [1], b: *a}"),
+    (Refusal.ALIASES, b"\n".join(bomb("a", "[{}, {}]"))),
+    (Refusal.ALIASES, b"\n".join(bomb("a", "{{<<: [{}, {}]}}"))),
+    (Refusal.ALIASES, b"a: &a [*a]"),
+    (Refusal.ALIASES, b"a: *b"),
     (Refusal.NO_MAP, b""),
+    (Refusal.NO_MAP, b"--- a\n--- {b: c}"),
 ]
 
 
@@ -347,9 +427,12 @@ def test_every_rule_has_a_kubeconfig_that_breaks_it() -> None:
         ),
         (
             Beyond.SOCKS,
-            kubeconfig(cluster={"proxy-url": "socks5://h:1"}),
-            Access(SERVER, SECRET, proxy="socks5://h:1"),
+            kubeconfig(cluster={"proxy-url": "Socks5://h:1"}),
+            Access(SERVER, SECRET, proxy="Socks5://h:1"),
         ),
+        (Beyond.NOBODY, kubeconfig({}), Access(SERVER)),
+        (Beyond.NOBODY, kubeconfig({"client-key-data": encoded(KEY)}), Access(SERVER)),
+        (Beyond.NOBODY, kubeconfig(users=None), Access(SERVER)),
     ],
 )
 def test_what_only_kueue_can_use(why: str, config: Raw, access: Access) -> None:
@@ -360,7 +443,7 @@ def test_what_only_kueue_can_use(why: str, config: Raw, access: Access) -> None:
 
 
 def test_all_that_only_kueue_can_use_is_tested() -> None:
-    assert len(Beyond) == 4
+    assert len(Beyond) == 5
 
 
 def test_no_secret_is_in_the_repr() -> None:
@@ -506,7 +589,7 @@ def test_ours_may_have_no_authority_of_its_own() -> None:
         pytest.param((SERVER, KEY, SECRET), Refusal.AUTHORITY, id="no authority"),
         pytest.param((SERVER, b"\xff\x00", SECRET), Refusal.AUTHORITY, id="no PEM"),
         pytest.param((SERVER, second_version(AUTHORITY), SECRET), Refusal.AUTHORITY, id="version 2"),
-        pytest.param((SERVER, AUTHORITY, ""), Refusal.NOBODY, id="no token"),
+        pytest.param((SERVER, AUTHORITY, ""), Beyond.NOBODY, id="no token"),
         pytest.param((SERVER, AUTHORITY, f"{SECRET}\n"), Refusal.TOKEN, id="a line break"),
     ],
 )
