@@ -82,13 +82,15 @@ def of_kubeconfig(text: bytes) -> Access | Unusable:
     """Return the way in that the current context of a Secret's kubeconfig tells.
 
     What Kueue takes and this program does not is a ForKueueOnly. Whether it has expired is for the caller.
+    Without TLS, nobody is let in by anything: as in clientcmd, no credentials go over plain http.
     """
     try:
         config = parsed(text)
         _raise_first(_objections_to_all(config))
         cluster, user = _current(config)
         _raise_first(_objections_to(user))
-        access = _with_user(_door(cluster), user)
+        door = _door(cluster)
+        access = _with_user(door, user) if _is_secure(door) else door
     except Unfit as unfit:
         return Unusable(str(unfit))
     beyond = next(_beyond_us(cluster, user), None)
@@ -100,7 +102,7 @@ def strict(text: bytes) -> str:
     judged = of_kubeconfig(text)
     if isinstance(judged, Unusable):
         return judged.why
-    return "" if judged.server.startswith("https://") else Stricter.HTTPS.value
+    return "" if _is_secure(judged) else Stricter.HTTPS.value
 
 
 def make_kubeconfig(server: str, authority: str | bytes, token: str, cluster: str) -> bytes | Unusable:
@@ -140,9 +142,11 @@ def of_profile(
     if not (token or certificate or key):
         return Unusable(Beyond.NOBODY.value)
     try:
-        return _with_credentials(_door(shaped(Cluster, cluster)), token, certificate, key)
+        door = _door(shaped(Cluster, cluster))
+        access = _with_credentials(door, token, certificate, key)
     except Unfit as unfit:
         return Unusable(str(unfit))
+    return access if _is_secure(door) else Unusable(Stricter.HTTPS.value)
 
 
 def _objections_to_all(config: Kubeconfig) -> Iterator[str]:
@@ -178,16 +182,29 @@ def _current(config: Kubeconfig) -> tuple[Cluster, User]:
 
 
 def _objections_to(user: User) -> Iterator[str]:
-    if user.username or user.password:
+    """Yield what clientcmd does not take, whether it is used or not."""
+    if user.token and _has_password(user):
+        yield Refusal.BASIC
+    if (user.as_uid or user.as_groups or user.as_user_extra) and not user.stands_in_for:
+        yield Refusal.AS_NOBODY
+    if _is_twice(user):
+        yield Refusal.FILE_AND_DATA
+    shown = user.client_certificate or user.client_certificate_data
+    if shown and not (user.client_key or user.client_key_data):
+        yield Refusal.HALF_A_PAIR
+
+
+def _objections_to_use(user: User) -> Iterator[str]:
+    if _has_password(user):
         yield Refusal.BASIC
     if user.plugin is not None:
         yield Refusal.EXEC
     if user.auth_provider is not None:
         yield Refusal.AUTH_PROVIDER
-    if (user.as_uid or user.as_groups or user.as_user_extra) and not user.stands_in_for:
-        yield Refusal.AS_NOBODY
-    if _is_twice(user):
-        yield Refusal.FILE_AND_DATA
+
+
+def _has_password(user: User) -> bool:
+    return bool(user.username or user.password)
 
 
 def _is_twice(user: User) -> bool:
@@ -207,9 +224,9 @@ def _beyond_us(cluster: Cluster, user: User) -> Iterator[Beyond]:
         yield Beyond.FILES
     if user.stands_in_for:
         yield Beyond.IMPERSONATION
-    if urlsplit(cluster.proxy_url).scheme == "socks5":
+    if _scheme(cluster.proxy_url) == "socks5":
         yield Beyond.SOCKS
-    if not (user.token or user.client_certificate_data):
+    if not (user.token or user.client_certificate_data) and _scheme(cluster.server) == "https":
         yield Beyond.NOBODY
 
 
@@ -218,6 +235,8 @@ def _door(cluster: Cluster) -> Access:
     if cluster.proxy_url and not _is_proxy(cluster.proxy_url):
         raise Unfit(Refusal.PROXY)
     authority = _decoded(cluster.certificate_authority_data, "certificate-authority-data")
+    if _scheme(cluster.server) == "http":
+        authority = ""
     lifetime = expiry.of_authority(authority) if authority else None
     if authority and not lifetime:
         raise Unfit(Refusal.AUTHORITY)
@@ -241,6 +260,14 @@ def _objections_to_server(server: str) -> Iterator[str]:
         yield Refusal.HOST
     elif url.netloc.endswith("]"):
         yield Refusal.IPV6
+
+
+def _scheme(address: str) -> str:
+    return urlsplit(address).scheme
+
+
+def _is_secure(access: Access) -> bool:
+    return access.server.startswith("https://")
 
 
 def _is_proxy(address: str) -> bool:
@@ -273,14 +300,12 @@ def _is_host(host: str) -> bool:
 
 
 def _with_user(door: Access, user: User) -> Access:
-    """As clientcmd does: a key without a certificate is nothing."""
-    in_files = bool(user.client_certificate or user.client_key)
-    certificate = _decoded(user.client_certificate_data, "client-certificate-data")
-    shown = bool(certificate or user.client_certificate)
-    key = _decoded(user.client_key_data, "client-key-data") if shown else ""
-    if shown and not (key or user.client_key):
-        raise Unfit(Refusal.HALF_A_PAIR)
-    return _with_credentials(door, user.token, *(("", "") if in_files else (certificate, key)))
+    _raise_first(_objections_to_use(user))
+    certificate, key = user.client_certificate_data, user.client_key_data
+    if user.client_certificate or user.client_key or not certificate:
+        certificate = key = ""  # as clientcmd does: a key without a certificate is nothing
+    certificate = _decoded(certificate, "client-certificate-data")
+    return _with_credentials(door, user.token, certificate, _decoded(key, "client-key-data"))
 
 
 def _with_credentials(door: Access, token: str, certificate: str, key: str) -> Access:

@@ -159,8 +159,19 @@ def deep(levels: int) -> Any:
             ),
             id="all that is known of a cluster",
         ),
-        pytest.param(
-            kubeconfig(cluster={"server": "http://[::1]:80"}), Access("http://[::1]:80", SECRET), id="http"
+        *(
+            pytest.param(
+                kubeconfig(user, {"server": "HTTP://[::1]:80"} | more), Access("http://[::1]:80"), id=name
+            )
+            for name, user, more in (
+                ("nobody over http", {}, {}),
+                ("no token over http", TOKEN, {}),
+                ("no certificate over http", PAIR, {}),
+                ("no password over http", {"username": "u", "password": SECRET}, {}),
+                ("no plugin over http", {"exec": {"command": "x"}}, {}),
+                ("no authority over http", {}, {"certificate-authority-data": encoded(AUTHORITY)}),
+                ("none that is none over http", {}, {"certificate-authority-data": NO_PEM}),
+            )
         ),
         pytest.param(
             kubeconfig(cluster={"server": f"{SERVER}/a?x=1#y"}), Access(f"{SERVER}/a", SECRET), id="a query"
@@ -307,6 +318,8 @@ REFUSED = [
     (Refusal.NO_CLUSTER, kubeconfig(clusters=[])),
     (Refusal.BASIC, kubeconfig({"username": "u", "password": SECRET})),
     (Refusal.BASIC, kubeconfig(TOKEN | {"username": "u"})),
+    (Refusal.BASIC, kubeconfig(TOKEN | {"username": "u"}, {"server": "http://worker1"})),
+    (Refusal.HALF_A_PAIR, kubeconfig({"client-certificate": "/c"}, {"server": "http://worker1"})),
     (Refusal.EXEC, kubeconfig(TOKEN | {"exec": {"command": "x"}})),
     (Refusal.EXEC, kubeconfig(TOKEN | {"exec": {}})),
     (Refusal.AUTH_PROVIDER, kubeconfig(TOKEN | {"auth-provider": {"name": "gcp"}})),
@@ -625,6 +638,7 @@ def test_what_no_kubeconfig_is_made_of(arguments: tuple[str, str | bytes, str], 
             id="verified all the same, and no file is read",
         ),
         pytest.param({}, Unusable(Refusal.ADDRESS), id="nothing"),
+        pytest.param({"server": "http://worker1"}, Unusable(Stricter.HTTPS), id="http"),
         pytest.param({"server": 7}, Unusable("has a server that is unusable: it should be a string"), id="7"),
     ],
 )
