@@ -1,7 +1,9 @@
 """Where the facts and recordings are that the project shares: `../shared`, beside the repository."""
 
+import copy
 import functools
 import os
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +28,18 @@ def shared_dir() -> Path:
 
 
 @functools.cache
-def _crds(folder: Path) -> list[dict[str, Any]]:
+def _crds(folder: Path) -> bytes:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return [yaml.load(path.read_text(), loader) for path in sorted(folder.glob("*.yaml"))]
+    return pickle.dumps([yaml.load(path.read_text(), loader) for path in sorted(folder.glob("*.yaml"))])
 
 
 def published_crds() -> list[dict[str, Any]]:
-    """Return the CRDs as their projects publish them; where they are not, the hub's own."""
+    """Return the CRDs as their projects publish them; where they are not, the hub's own.
+
+    They are the caller's to change.
+    """
     try:
-        return _crds(shared_dir() / "crds")
+        crds: list[dict[str, Any]] = pickle.loads(_crds(shared_dir() / "crds"))
     except pytest.skip.Exception:
-        return bundled()
+        return copy.deepcopy(bundled())
+    return crds
