@@ -4,6 +4,7 @@ Which LocalQueues of the hub send jobs through a check: what its workers should 
 Read when it is asked for, and believed for a minute.
 """
 
+import asyncio
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
@@ -27,6 +28,7 @@ class HubQueues:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._known: TTLCache[str, tuple[list[Object], list[Object]]] = TTLCache(1, BELIEVED_SECONDS)
+        self._reading = asyncio.Lock()
 
     async def of(self, checks: Collection[str]) -> Mapping[str, frozenset[str]]:
         """Return namespace → LocalQueues behind ClusterQueues that list one of `checks`.
@@ -46,14 +48,15 @@ class HubQueues:
         return {namespace: frozenset(names) for namespace, names in found.items()}
 
     async def _read(self) -> tuple[list[Object], list[Object]]:
-        known = self._known.get("")
-        if known is None:
-            served = await self._client.discover((CLUSTER_QUEUE, LOCAL_QUEUE))
-            lists = [
-                list((await self._client.list(served[kind])).items) if kind in served else []
-                for kind in (CLUSTER_QUEUE, LOCAL_QUEUE)
-            ]
-            known = self._known[""] = lists[0], lists[1]
+        async with self._reading:  # who comes meanwhile waits for the same answer
+            known = self._known.get("")
+            if known is None:
+                served = await self._client.discover((CLUSTER_QUEUE, LOCAL_QUEUE))
+                lists = [
+                    list((await self._client.list(served[kind])).items) if kind in served else []
+                    for kind in (CLUSTER_QUEUE, LOCAL_QUEUE)
+                ]
+                known = self._known[""] = lists[0], lists[1]
         return known
 
 
