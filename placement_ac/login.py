@@ -7,11 +7,15 @@ Gives aiohttp sessions that authenticate every request; a token that was renewed
 """
 
 import asyncio
+import contextlib
+import io
 import math
 import os
 import ssl
+import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -153,10 +157,22 @@ def _trust(access: Access) -> ssl.SSLContext:
 
 def _show(context: ssl.SSLContext, certificate: str, key: str) -> None:
     """OpenSSL takes them from a file only: one that nobody else can read, gone when this returns."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "client.pem"
-        path.write_text(f"{certificate}\n{key}\n")
+    with _open_file() as (file, path):
+        file.write(f"{certificate}\n{key}\n".encode())
         context.load_cert_chain(path, password="")  # or it asks for one at the terminal
+
+
+@contextlib.contextmanager
+def _open_file() -> Iterator[tuple[io.FileIO, Path]]:
+    """Yield a file without a buffer, and its name; on Linux in memory, and so gone after a crash as well."""
+    if sys.platform == "linux":
+        with os.fdopen(os.memfd_create("client.pem"), "wb", buffering=0) as file:
+            yield file, Path(f"/proc/self/fd/{file.fileno()}")
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "client.pem"
+            with path.open("wb", buffering=0) as file:
+                yield file, path
 
 
 def _first_line(error: Exception) -> str:

@@ -4,13 +4,17 @@ import asyncio
 import base64
 import json
 import stat
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 import yaml
 from kubernetes.config import incluster_config
 
+from placement_ac.access import Access
 from placement_ac.errors import LoginFailed, NotFound, Unavailable
 from placement_ac.hub import Hub
 from placement_ac.kube import Client
@@ -106,6 +110,25 @@ def test_a_broken_kubeconfig_is_told(tmp_path: Path, content: str, told: str) ->
     (tmp_path / "c").write_text(content)
     with pytest.raises(LoginFailed, match=told):
         Login(tmp_path / "c")
+
+
+def with_certificate() -> Login:
+    leaf = trustme.CA().issue_cert("client@example.com")
+    certificate, key = leaf.cert_chain_pems[0].bytes().decode(), leaf.private_key_pem.bytes().decode()
+    return Login(access=Access("https://worker1", certificate=certificate, key=key))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has files in memory")
+def test_the_key_of_a_worker_touches_no_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "not there"))
+    assert with_certificate().server == "https://worker1"
+
+
+def test_elsewhere_its_file_is_gone_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with_certificate()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_context_that_is_not_there_is_told(hub: Hub, tmp_path: Path) -> None:
