@@ -123,6 +123,11 @@ class Stage:
     def until_connected(self, *clusters: str) -> None:
         soon(self.connected, [f"p-{cluster}" for cluster in clusters])
 
+    def until_renewed(self, cluster: str, before: str) -> None:
+        """Until OCM has reported another token than `before`, and our kubeconfig has it."""
+        soon(lambda: self.token(cluster) not in ("", before))
+        self.until_current(cluster)
+
     def until_current(self, cluster: str) -> None:
         """Until our kubeconfig has the token that OCM has reported last."""
         soon(lambda: self.token(cluster) != "" and self.token(cluster) == self.token_in_kubeconfig(cluster))

@@ -133,8 +133,7 @@ def test_what_is_made_is_labelled_and_owned_by_the_checks_that_use_it(selected: 
 def test_a_new_token_is_in_the_kubeconfig_at_once_and_nothing_else_is_written(selected: Stage) -> None:
     before, written = selected.token_in_kubeconfig("a"), len(selected.admin.hub.journal)
     selected.ocm.refresh("a")
-    selected.until_current("a")
-    assert selected.token_in_kubeconfig("a") != before
+    selected.until_renewed("a", before)
     assert selected.admin.writes(written) == [("PATCH", f"{CORE}/namespaces/{NS}/secrets/placement-ac-a")]
     selected.until_connected("a", "b")
 
@@ -220,8 +219,7 @@ def test_our_check_alone_may_go_without_the_jobs_losing_their_way(selected: Stag
 def test_a_revoked_token_is_replaced(selected: Stage) -> None:
     before = selected.token_in_kubeconfig("a")
     selected.ocm.revoke("a")
-    soon(lambda: selected.token("a") not in ("", before))
-    selected.until_current("a")
+    selected.until_renewed("a", before)
     selected.until_connected("a", "b")
 
 

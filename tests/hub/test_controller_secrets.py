@@ -65,14 +65,16 @@ def test_a_full_run_tells_no_token(there: Stage, admin: Driver, tmp_path: Path) 
     ):
         there.until_connected("a", "b")
         heard.listen(admin)
+        before = there.token("a")
         there.ocm.refresh("a")
-        there.until_current("a")
+        there.until_renewed("a", before)
         heard.listen(admin)
         _let_a_webhook_quote_the_secret(there, admin)
         heard.listen(admin)
         there.fleet.kill("b")
+        before = there.token("a")
         there.ocm.revoke("a")
-        there.until_current("a")
+        there.until_renewed("a", before)
         heard.listen(admin)
         admin.ask(
             "PATCH",
@@ -106,5 +108,4 @@ def _let_a_webhook_quote_the_secret(there: Stage, admin: Driver) -> None:
     body = {"kind": "Status", "status": "Failure", "code": 403, "reason": "Forbidden", "message": quoted}
     admin.hub.faults.add("PATCH", "/secrets/placement-ac-a$", status=403, body=body)
     there.ocm.refresh("a")
-    soon(lambda: there.token("a") not in ("", before))
-    there.until_current("a")
+    there.until_renewed("a", before)
