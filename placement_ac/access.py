@@ -82,7 +82,7 @@ def of_kubeconfig(text: bytes) -> Access | Unusable:
     """Return the way in that the current context of a Secret's kubeconfig tells.
 
     What Kueue takes and this program does not is a ForKueueOnly. Whether it has expired is for the caller.
-    Without TLS, nobody is let in by anything: as in clientcmd, no credentials go over plain http.
+    As in clientcmd, no credentials go over plain http: such an Access has none.
     """
     try:
         config = parsed(text)
