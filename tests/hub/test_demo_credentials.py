@@ -196,7 +196,7 @@ def test_story_1_alone() -> None:
     ]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", [way for way in WAYS if way != DRAIN])  # that is in all stories, above
 def test_a_job_comes_to_the_same_as_with_found_credentials(
     way: scene.Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -303,7 +303,7 @@ def test_a_token_that_is_not_renewed_is_told(monkeypatch: pytest.MonkeyPatch) ->
         """Let the agent sleep."""
 
     monkeypatch.setattr(Stage, "renew", do_nothing)
-    monkeypatch.setattr("placement_ac.demo.play.STEP_SECONDS", 1.5)
+    monkeypatch.setattr("placement_ac.demo.play.STEP_SECONDS", 4.0)  # what is needed no more stays for 2 s
     run = played("--story", "2")
     assert run.exit_code == 1
     [line] = [line for line in run.stdout.splitlines() if "NOT RIGHT" in line]
@@ -349,10 +349,9 @@ def test_the_demo_holds_on_the_published_crds_too(monkeypatch: pytest.MonkeyPatc
     published = functools.partial(Hub, crds=published_crds())
     monkeypatch.setattr("placement_ac.demo.stage.Hub", published)
     monkeypatch.setattr("placement_ac.sim.fleet.Hub", published)
-    run = played("-o", "json", "--removal-policy", "Immediate")
+    run = played("--story", "2", "-o", "json")
     assert run.exit_code == 0, run.output
-    steps = programme(way=IMMEDIATE, made=True).steps
-    assert [doc["ok"] for doc in documents(run.stdout)] == [True] * (len(steps) + 1)
+    assert [doc["ok"] for doc in documents(run.stdout)] == [True] * len(programme(2, made=True).steps)
 
 
 def untimed(text: str) -> str:
