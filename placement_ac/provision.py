@@ -78,7 +78,9 @@ def _unneeded(seen: Made) -> Provided:
     left = seen.terms.patience - seen.ages.get(UNNEEDED, 0.0)
     if left > 0 and seen.managed and not seen.found and _is_there(seen):
         return Provided(marks=frozenset({UNNEEDED}), recheck_after=left)
-    return Provided(tuple(_taken_away(seen)), recheck_after=max(ends, 0.0) if ends is not None else None)
+    marks = frozenset({UNNEEDED} & seen.ages.keys())  # a delete that fails does not wait anew
+    again = max(ends, 0.0) if ends is not None else None
+    return Provided(tuple(_taken_away(seen)), marks=marks, recheck_after=again)
 
 
 def _is_there(seen: Made) -> bool:

@@ -105,11 +105,9 @@ def test_a_decision_that_flickers_takes_no_account_away() -> None:
     waiting = world([check(), placement(), undecided(), managed_cluster("a")], mine, terms=PATIENT)
     assert provide(made_for(waiting)) == Provided(marks=frozenset({UNNEEDED}), recheck_after=60.0)
     assert provide(made_for(waiting, ages={UNNEEDED: 20.0})).recheck_after == 40.0
-    gone = [
-        [action.name for action in phase]
-        for phase in provide(made_for(waiting, ages={UNNEEDED: 60.0})).phases
-    ]
-    assert gone == [["placement-ac"]]
+    late = provide(made_for(waiting, ages={UNNEEDED: 60.0}))
+    assert [[action.name for action in phase] for phase in late.phases] == [["placement-ac"]]
+    assert late.marks == {UNNEEDED}, "a delete that fails does not wait anew"
 
 
 def test_nothing_is_waited_for_when_the_cluster_is_gone_or_others_have_made_some() -> None:
