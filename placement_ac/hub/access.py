@@ -35,7 +35,7 @@ class Access:
 
         Without `groups` it may do everything. From any thread: a single dict operation.
         """
-        token = token or secrets.token_urlsafe(24)
+        token = token or secrets.token_hex(24)  # no "-" in front: it may be an argument
         self._users[token] = User(name, (*((MASTERS,) if groups is None else groups), AUTHENTICATED))
         return token
 
