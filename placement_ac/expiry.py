@@ -126,7 +126,7 @@ def _parsed(text: str) -> Iterator[_Parsed]:
         try:
             found = x509.load_pem_x509_certificate(block.encode())
             one = _Parsed(block, found, found.not_valid_before_utc, found.not_valid_after_utc)
-        except Exception:  # noqa: S112  it is left out, as in Go
+        except Exception:  # noqa: S112  of many kinds, InvalidVersion too; it is left out, as in Go
             continue
         yield one
 
@@ -135,7 +135,7 @@ def _public_of_certificate(parsed: _Parsed) -> object:
     """The key that a certificate is for, or None."""
     try:
         return parsed.certificate.public_key()
-    except Exception:
+    except Exception:  # UnsupportedAlgorithm, ValueError and more, by the curve: a Secret must not stop us
         return None
 
 
@@ -150,5 +150,5 @@ def _public_of_key(key: str) -> object:
         # Only the public half is of interest; to test the primes of an RSA key takes seconds.
         private = load_pem_private_key(block[0].encode(), password=None, unsafe_skip_rsa_key_validation=True)
         return private.public_key()
-    except Exception:
+    except Exception:  # as above, and TypeError for one with a password
         return None

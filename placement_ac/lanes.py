@@ -41,7 +41,7 @@ class Lanes:
         except TooSlow:
             self.slow.add(who)
             raise
-        except Exception:
+        except Exception:  # any other end is an answer; it goes on to who asked
             self.slow.discard(who)
             raise
         finally:

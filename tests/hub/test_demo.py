@@ -293,6 +293,10 @@ def assert_kubectl_says_the_same(kubeconfig: str, story: str) -> None:
     """What the demo shows "as kubectl would" is what kubectl shows, to the letter."""
     answers = last_answers(CliRunner().invoke(command, ["--story", story]).output)
     assert len(answers) == {"2": 3, "3": 4}[story]
+    assert_kubectl_answers(kubeconfig, answers)
+
+
+def assert_kubectl_answers(kubeconfig: str, answers: dict[str, list[str]]) -> None:
     for asked, answer in answers.items():
         run = subprocess.run(
             asked,

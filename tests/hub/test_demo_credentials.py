@@ -4,7 +4,6 @@ import base64
 import functools
 import io
 import json
-import os
 import re
 import shutil
 import signal
@@ -28,7 +27,15 @@ from placement_ac.demo.stage import Stage
 from placement_ac.demo.stories import programme
 from placement_ac.hub import Hub
 from placement_ac.names import DRAIN, IMMEDIATE
-from tests.hub.test_demo import ARGUMENTS, COUNTED, WAYS, documents, last_answers, sources
+from tests.hub.test_demo import (
+    ARGUMENTS,
+    COUNTED,
+    WAYS,
+    assert_kubectl_answers,
+    documents,
+    last_answers,
+    sources,
+)
 from tests.shared import published_crds
 
 README = Path(__file__).resolve().parents[2] / "README.md"
@@ -280,16 +287,7 @@ def test_kubectl_says_the_same_of_what_was_made() -> None:
             kubeconfig = shown.rpartition("export KUBECONFIG=")[2].strip()
             answers = last_answers(shown)
             assert len(answers) == 4
-            for asked, answer in answers.items():
-                run = subprocess.run(
-                    asked,
-                    shell=True,
-                    check=False,
-                    env=os.environ | {"KUBECONFIG": kubeconfig},
-                    capture_output=True,
-                    text=True,
-                )
-                assert [line.strip() for line in run.stdout.splitlines()] == answer, run.stderr
+            assert_kubectl_answers(kubeconfig, answers)
         finally:
             demo.send_signal(signal.SIGINT)
     assert demo.returncode == 0
