@@ -1,11 +1,9 @@
 """What users may do on the hub: by rules, roles and bindings, and by nothing else."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from placement_ac.hub import Hub
 from tests.hub.hub_client import (
     CHECKS,
     CONFIGMAPS,
@@ -19,7 +17,6 @@ from tests.hub.hub_client import (
     status,
 )
 from tests.hub.rights import (
-    ACCOUNTS,
     BINDINGS,
     CLUSTER_BINDINGS,
     CLUSTER_ROLES,
@@ -29,29 +26,10 @@ from tests.hub.rights import (
     bound_to,
     codes,
     rule,
-    token_of,
 )
 
 Object = dict[str, Any]
 WORKLOADS = f"{KUEUE}/workloads"
-
-
-@pytest.fixture
-def hub() -> Iterator[Hub]:
-    with Hub(shortest_token_seconds=1) as hub:
-        yield hub
-
-
-@pytest.fixture
-def admin(hub: Hub) -> Client:
-    return Client(hub)
-
-
-@pytest.fixture
-def account(admin: Client) -> Client:
-    """A client of the ServiceAccount `sa` in the namespace `default`, which may do nothing yet."""
-    admin.create(ACCOUNTS, {"metadata": {"name": "sa"}})
-    return Client(admin.hub, token_of(admin))
 
 
 def test_a_refusal_says_what_is_missing(admin: Client, account: Client) -> None:

@@ -1,15 +1,12 @@
 """Roles and bindings as objects, what their authors may give, and what users may ask about themselves."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import requests
 
-from placement_ac.hub import Hub
 from tests.hub.hub_client import Client
 from tests.hub.rights import (
-    ACCOUNTS,
     BINDINGS,
     CLUSTER_BINDINGS,
     CLUSTER_ROLES,
@@ -23,28 +20,9 @@ from tests.hub.rights import (
     bound_to,
     codes,
     rule,
-    token_of,
 )
 
 Object = dict[str, Any]
-
-
-@pytest.fixture
-def hub() -> Iterator[Hub]:
-    with Hub(shortest_token_seconds=1) as hub:
-        yield hub
-
-
-@pytest.fixture
-def admin(hub: Hub) -> Client:
-    return Client(hub)
-
-
-@pytest.fixture
-def account(admin: Client) -> Client:
-    """A client of the ServiceAccount `sa` in the namespace `default`, which may do nothing yet."""
-    admin.create(ACCOUNTS, {"metadata": {"name": "sa"}})
-    return Client(admin.hub, token_of(admin))
 
 
 def review(**attributes: str) -> Object:

@@ -3,7 +3,6 @@
 import base64
 import json
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -24,24 +23,6 @@ from tests.hub.rights import (
 )
 
 Object = dict[str, Any]
-
-
-@pytest.fixture
-def hub() -> Iterator[Hub]:
-    with Hub(shortest_token_seconds=1) as hub:
-        yield hub
-
-
-@pytest.fixture
-def admin(hub: Hub) -> Client:
-    return Client(hub)
-
-
-@pytest.fixture
-def account(admin: Client) -> Client:
-    """A client of the ServiceAccount `sa` in the namespace `default`, which may do nothing yet."""
-    admin.create(ACCOUNTS, {"metadata": {"name": "sa"}})
-    return Client(admin.hub, token_of(admin))
 
 
 def part(token: str, number: int) -> Object:
