@@ -7,6 +7,7 @@ there ever was, `factor` compares the medians.
 """
 
 import asyncio
+import base64
 import json
 import os
 import statistics
@@ -27,6 +28,7 @@ from placement_ac.kube import Client, Event, Object
 from placement_ac.login import Login
 from placement_ac.names import (
     ADMISSION_CHECK,
+    KUBECONFIG_KEY,
     KUEUE,
     LABEL_GROUP_INDEX,
     LABEL_PLACEMENT,
@@ -54,14 +56,15 @@ TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
-def hub(kubeconfig: Path, workloads: int, ours: int) -> Iterator[None]:
+def hub(kubeconfig: Path, workloads: int, ours: int) -> Iterator[bytes]:
+    """Run a hub and give the kubeconfig that it has written."""
     command = [sys.executable, "-m", "bench.hub", str(kubeconfig), str(workloads), str(ours)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]  # noqa: S603  # ours
         if process.stdout.readline() != READY:
             raise click.ClickException("the hub did not start")
         try:
-            yield
+            yield kubeconfig.read_bytes()
         finally:
             process.stdin.close()
 
@@ -115,12 +118,13 @@ def body(kind: Kind, name: str, **rest: Any) -> Object:
     return {"apiVersion": newest(kind).api_version, "kind": kind.kind, "metadata": metadata} | rest
 
 
-async def prepare(client: Client) -> None:
-    """Put everything on the hub that a check needs to become Active."""
+async def prepare(client: Client, kubeconfig: bytes) -> None:
+    """Put everything on the hub that a check needs to become Active; each worker is the hub itself."""
+    data = {KUBECONFIG_KEY: base64.b64encode(kubeconfig).decode()}
     for name in (NS, *(f"team-{n}" for n in range(20))):
         await client.create(newest(NAMESPACE), body(NAMESPACE, name))
     for cluster in CLUSTERS:
-        secret = body(SECRET, f"multikueue-{cluster}", data={"kubeconfig": "a3ViZWNvbmZpZw=="})
+        secret = body(SECRET, f"multikueue-{cluster}", data=data)
         await client.create(newest(SECRET), secret)
     checks = {
         CHECK: (OUR_CONTROLLER, {"apiGroup": OCM_CLUSTER, "kind": "Placement", "name": "p"}),
@@ -152,13 +156,16 @@ async def decide(client: Client, *clusters: str) -> None:
 
 
 async def until_active(client: Client) -> None:
-    while not active(await client.get(newest(ADMISSION_CHECK), CHECK)):  # noqa: ASYNC110  # the hub has no Event
+    end = time.monotonic() + NEVER_SECONDS
+    while "True" not in (told := condition(await client.get(newest(ADMISSION_CHECK), CHECK))):
+        if time.monotonic() > end:
+            raise click.ClickException(f"the check does not become Active: {' '.join(told)}")
         await asyncio.sleep(0.1)
 
 
-def active(check: Object) -> bool:
+def condition(check: Object) -> tuple[str, ...]:
     conditions = check.get("status", {}).get("conditions", ())
-    return any(c["type"] == "Active" and c["status"] == "True" for c in conditions)
+    return next(((c["status"], c["reason"], c["message"]) for c in conditions if c["type"] == "Active"), ())
 
 
 # -- measuring
@@ -206,13 +213,12 @@ async def side(workloads: int, ours: int) -> AsyncIterator[tuple[Side, Start]]:
     """Start a hub with Workloads on it, and a controller there; give them when both are at rest."""
     with tempfile.TemporaryDirectory() as folder:
         kubeconfig = Path(folder) / "kubeconfig"
-        with hub(kubeconfig, workloads, ours):
+        with hub(kubeconfig, workloads, ours) as written:
             async with Client(Login(kubeconfig)) as client:
-                await prepare(client)
+                await prepare(client, written)
                 began = time.monotonic()
                 with controller(kubeconfig) as pid:
-                    async with asyncio.timeout(NEVER_SECONDS):
-                        await until_active(client)
+                    await until_active(client)
                     start = Start(time.monotonic() - began, cpu_seconds(pid))
                     await rest(pid)
                     version = (await client.list(newest(MULTIKUEUE_CONFIG))).resource_version
