@@ -1,25 +1,20 @@
 """
-Every setting: validated, frozen, with its default. The only reader of the environment.
+Every setting: validated, frozen, with its default, and as one writes it. No I/O.
 
-A setting comes from the command line, else from `PLACEMENT_AC_<NAME>`, else from its default.
+Where the values come from is the business of `sources`.
 """
 
-import os
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Final, Literal, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from placement_ac.errors import PlacementAcError
 from placement_ac.names import DRAIN, PER_PLACEMENT, SHARED, WAYS, Form, Provision, Removal, Way
 from placement_ac.rights import FRAMEWORKS, external, release
 
-PREFIX: Final = "PLACEMENT_AC_"
-_OF_A_SERVICE: Final = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT|PORT_\d+_.*)")
-"""Kubernetes: the variables that it puts into every Pod for a Service that is called placement-ac…"""
 _NAMESPACE: Final = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 
 
@@ -28,7 +23,7 @@ _PART: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
 _DURATION: Final = re.compile(rf"({_PART.pattern})+")
 
 _LABEL: Final = "it has lower-case letters, digits and '-', at most 63"
-_SHAPES: Final = {
+SHAPES: Final = {
     "placement-namespace": _LABEL.replace("it", "a namespace", 1),
     "kueue-namespace": _LABEL.replace("it", "a namespace", 1),
     "credentials-account": _LABEL,
@@ -75,6 +70,9 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    config: Path | None = Field(
+        None, description="A file with settings (YAML or JSON), read once, at the start."
+    )
     kubeconfig: Path | None = Field(
         None, description="The kubeconfig; without it $KUBECONFIG, ~/.kube/config or the Pod's account."
     )
@@ -157,7 +155,7 @@ class Settings(BaseModel):
     )
     cluster_proxy: str = Field(
         "",
-        pattern=r"^(https://[^/?#@\s]+(/[^?#\s]*)?)?$",
+        pattern=r"^(https://[^/?#@\s]+(/[^?#@\s]*)?)?$",
         description="The URL of OCM's cluster-proxy: kubeconfigs lead there, not to the workers themselves.",
     )
     cluster_proxy_ca: Path | None = Field(
@@ -222,47 +220,34 @@ def is_duration(name: str) -> bool:
     return any(_IS_DURATION in kind for kind in kinds)
 
 
+def is_list(name: str) -> bool:
+    """Whether a setting has any number of values."""
+    return get_origin(Settings.model_fields[name].annotation) is tuple
+
+
+Written = str | bool | int | float | list[str] | None
+"""A value as YAML and JSON have it; None: there is none."""
+
+
+def written(name: str, value: object) -> Written:
+    """Return a value of the setting `name` as one writes it in a file."""
+    if isinstance(value, tuple):
+        return list(value)
+    if is_duration(name) and isinstance(value, float):
+        return f"{value:f}".rstrip("0").rstrip(".") + "s"
+    return value if isinstance(value, bool | int | float | None) else str(value)
+
+
+def in_words(name: str, value: object) -> str:
+    """Return a value of the setting `name` as one writes it for a flag; "" for none."""
+    told = written(name, value)
+    if isinstance(told, list):
+        return ",".join(told)
+    if isinstance(told, bool):
+        return str(told).lower()
+    return "" if told is None else str(told)
+
+
 def default_of(name: str) -> str:
-    """Return the default of a setting as one writes it; "" when it has none."""
-    field = Settings.model_fields[name]
-    default = field.default
-    if default is None:
-        return ""
-    if isinstance(default, tuple):
-        return ",".join(default)
-    if isinstance(default, bool):
-        return str(default).lower()
-    return f"{default:g}s" if is_duration(name) else str(default)
-
-
-def load(flags: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Settings:
-    """Return the settings; `flags` that are None were not given. Raises BadSettings."""
-    given = _from_environment(os.environ if environment is None else environment)
-    given |= {name: value for name, value in flags.items() if value is not None}
-    try:
-        return Settings.model_validate(given)
-    except ValidationError as error:
-        first_of_each = {details["loc"][:1]: details for details in reversed(error.errors(include_url=False))}
-        raise BadSettings("; ".join(map(_explain, reversed(first_of_each.values())))) from None
-
-
-def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    given = {}
-    for variable, value in environment.items():
-        if variable.startswith(PREFIX):
-            name = variable.removeprefix(PREFIX).lower()
-            if name not in Settings.model_fields:
-                if _OF_A_SERVICE.fullmatch(name.upper()):
-                    continue
-                known = ", ".join(PREFIX + field.upper() for field in Settings.model_fields)
-                raise BadSettings(f"{variable}: there is no such setting; known are {known}")
-            given[name] = value
-    return given
-
-
-def _explain(error: Any) -> str:
-    name = str(error["loc"][0]).replace("_", "-") if error["loc"] else "settings"
-    told = error["msg"].removeprefix("Value error, ")
-    if error["type"] == "string_pattern_mismatch":
-        told = _SHAPES[name]
-    return f"{name}: {error['input']!r} is not possible: {told}"
+    """Return the default of a setting as one writes it for a flag; "" when it has none."""
+    return in_words(name, Settings.model_fields[name].default)

@@ -9,21 +9,23 @@ from typing import Any, get_args
 import click
 
 from placement_ac import logs
+from placement_ac.cli.print_settings import Form, shown
 from placement_ac.errors import LoginFailed
 from placement_ac.metrics import CannotListen
 from placement_ac.operator import Operator
-from placement_ac.settings import PREFIX, BadSettings, Settings, default_of, is_duration, load
+from placement_ac.settings import BadSettings, Settings, default_of, is_duration
+from placement_ac.sources import PREFIX, flag_name, load
 
 
 def _options(command: click.Command) -> click.Command:
     """Give a command one option for each setting, its help and default told by the setting itself."""
     for name, field in reversed(Settings.model_fields.items()):
-        shown = default_of(name)
-        told = f" [default: {shown}]" if shown else ""
+        default = default_of(name)
+        told = f" [default: {default}]" if default else ""
         command.params.insert(
             0,
             click.Option(
-                [f"--{name.replace('_', '-')}"],
+                [f"--{flag_name(name)}"],
                 help=f"{field.description}{told}",
                 metavar="DURATION" if is_duration(name) else _choices(field.annotation),
             ),
@@ -44,13 +46,31 @@ def _choices(annotation: Any) -> str:
 
 
 @_options
-@click.command("run", epilog=f"Each option may be given as {PREFIX}<NAME> in the environment as well.")
-def command(**flags: Any) -> None:
+@click.command(
+    "run",
+    epilog=f"A setting may be given as {PREFIX}<NAME> in the environment as well, or as <name> in the file.",
+)
+@click.option(
+    "--print-settings", is_flag=True, help="Print the settings and where each came from; run nothing."
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["yaml", "json"]),
+    help="Print them so; the YAML is a settings file.  [default: a table]",
+)
+def command(print_settings: bool, output: Form | None, **flags: Any) -> None:
     """Run the controller."""
+    if output and not print_settings:
+        raise click.UsageError("--output goes with --print-settings")
     try:
-        settings = load(flags)
+        loaded = load(flags)
     except BadSettings as error:
         raise click.UsageError(str(error)) from None
+    if print_settings:
+        click.echo(shown(loaded, output or "table"))
+        return
+    settings = loaded.settings
     logs.configure(settings.log_format, settings.log_level)
     gc.freeze()  # what is loaded by now stays: else the collector goes through it with every page of a list
     try:

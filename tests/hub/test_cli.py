@@ -54,7 +54,10 @@ def test_wrong_words_are_told_and_exit_with_2(words: list[str], told: str) -> No
 def test_an_unknown_setting_in_the_environment_is_refused() -> None:
     run = CliRunner(env={"PLACEMENT_AC_KUBECONFG": "x"}).invoke(main, ["run"])
     assert run.exit_code == 2
-    assert "PLACEMENT_AC_KUBECONFG: there is no such setting; known are PLACEMENT_AC_KUBECONFIG" in run.output
+    assert (
+        "PLACEMENT_AC_KUBECONFG: there is no such setting; did you mean PLACEMENT_AC_KUBECONFIG?"
+        in run.output
+    )
 
 
 def test_a_missing_kubeconfig_is_told_and_exits_with_1(tmp_path: Path) -> None:

@@ -36,8 +36,9 @@ from placement_ac.demo.play import Outcome
 from placement_ac.demo.shows import PlainShow, document
 from placement_ac.demo.stories import STEPS
 from placement_ac.hub import Hub
-from placement_ac.settings import PREFIX, Settings, default_of
+from placement_ac.settings import Settings, default_of
 from placement_ac.snapshot import Made, Terms
+from placement_ac.sources import PREFIX
 from placement_ac.ways import Unusable
 from tests.hub.driver import Controllers, Driver, eventually
 

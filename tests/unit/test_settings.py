@@ -1,4 +1,4 @@
-"""Settings come from the command line, else from the environment, else from their defaults."""
+"""Settings are validated and frozen; a flag counts before the environment."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from placement_ac.rights import FRAMEWORKS, external
-from placement_ac.settings import BadSettings, Settings, load
+from placement_ac.settings import BadSettings, Settings
+from placement_ac.sources import load
 
 KNOWN = ", ".join(f"PLACEMENT_AC_{name.upper()}" for name in Settings.model_fields)
 
@@ -46,12 +47,12 @@ KNOWN = ", ".join(f"PLACEMENT_AC_{name.upper()}" for name in Settings.model_fiel
     ],
 )
 def test_where_a_setting_comes_from(flags: Any, environment: Any, expected: Any) -> None:
-    assert load(flags, environment) == Settings(**expected)
+    assert load(flags, environment).settings == Settings(**expected)
 
 
 def test_the_environment_is_the_processes_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLACEMENT_AC_LOG_LEVEL", "debug")
-    assert load({}).log_level == "debug"
+    assert load({}).settings.log_level == "debug"
 
 
 @pytest.mark.parametrize(
@@ -129,8 +130,8 @@ def test_the_environment_is_the_processes_unless_told(monkeypatch: pytest.Monkey
         pytest.param(
             {"log_level": "loud"},
             {"PLACEMENT_AC_LOG_FORMAT": "xml"},
-            "log-format: 'xml' is not possible: Input should be 'text' or 'json'; log-level: 'loud' is not "
-            "possible: Input should be 'debug', 'info', 'warning' or 'error'",
+            "PLACEMENT_AC_LOG_FORMAT: 'xml' is not possible: Input should be 'text' or 'json'; "
+            "log-level: 'loud' is not possible: Input should be 'debug', 'info', 'warning' or 'error'",
             id="two at once",
         ),
     ],

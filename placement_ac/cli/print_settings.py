@@ -1,0 +1,45 @@
+"""`placement-ac run --print-settings`: the effective settings, and where each came from."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Final, Literal
+
+from placement_ac.settings import in_words, written
+from placement_ac.sources import FILE, Loaded, flag_name
+
+Form = Literal["table", "yaml", "json"]
+
+
+def shown(loaded: Loaded, form: Form) -> str:
+    """Return the settings in this form, without a line break at the end. That in YAML is a settings file."""
+    return _FORMS[form](loaded)
+
+
+def _table(loaded: Loaded) -> str:
+    rows = [("SETTING", "VALUE", "SOURCE")]
+    rows += [
+        (flag_name(name), in_words(name, value), loaded.sources[name]) for name, value in loaded.settings
+    ]
+    wide, wider = (max(len(row[column]) for row in rows) for column in (0, 1))
+    return "\n".join(f"{name:<{wide}}  {value:<{wider}}  {source}" for name, value, source in rows)
+
+
+def _yaml(loaded: Loaded) -> str:
+    """A setting without a value, and the one that names the file, can only be told in a comment."""
+    lines = []
+    for name, value in loaded.settings:
+        text = "" if value is None else json.dumps(written(name, value), ensure_ascii=False)  # JSON is YAML
+        line = f"{flag_name(name)}: {text}  # {loaded.sources[name]}"
+        lines.append(f"# {line}" if value is None or name == FILE else line)
+    return "\n".join(lines)
+
+
+def _json(loaded: Loaded) -> str:
+    rows = [
+        {"name": flag_name(name), "value": written(name, value), "source": loaded.sources[name]}
+        for name, value in loaded.settings
+    ]
+    return json.dumps(rows, indent=2, ensure_ascii=False)
+
+
+_FORMS: Final[Mapping[Form, Callable[[Loaded], str]]] = {"table": _table, "yaml": _yaml, "json": _json}
