@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+CRDS ?= ../shared/crds
 
-.PHONY: help demo test check unit format bench-workloads bench-rotation clean
+.PHONY: help demo test check unit test-envtest format bench-workloads bench-rotation clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +22,9 @@ check: $(VENV)/installed ## Check formatting, lint, types and layers
 
 unit: $(VENV)/installed ## Run every test and measure coverage
 	$(BIN)/pytest -n auto --cov --cov-report=term:skip-covered
+
+test-envtest: $(VENV)/installed ## Run the hub tests on a real API server; needs KUBEBUILDER_ASSETS, takes CRDS
+	@$(BIN)/pytest --envtest --crds '$(CRDS)' --timeout 300 -rs tests/hub
 
 format: $(VENV)/installed ## Format the code and mend what lint can mend
 	$(BIN)/ruff format .

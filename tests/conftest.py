@@ -1,17 +1,56 @@
 """What every test may use: a hub, an admin on it, and the controller."""
 
+import signal
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from placement_ac import logs
 from placement_ac.hub import Hub
+from tests import envtest
+from tests.envtest import HubMaker
 from tests.hub.driver import Controllers, Driver
 from tests.shared import published_crds
 
 sys.setrecursionlimit(2500)  # celpy does so when it is first used, and hypothesis warns of the change
+
+SHARED_CRDS = Path(__file__).resolve().parents[2] / "shared" / "crds"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("placement-ac")
+    group.addoption(
+        "--envtest",
+        action="store_true",
+        help=f"test on a real API server, from the folder ${envtest.VARIABLE}",
+    )
+    group.addoption("--crds", default=str(SHARED_CRDS), help="with --envtest: the folder of the CRDs on it")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not config.getoption("envtest"):
+        return
+    try:
+        envtest.assets()
+        envtest.crds_in(Path(config.getoption("crds")))
+    except envtest.Missing as missing:
+        raise pytest.UsageError(str(missing)) from None
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the servers are stopped then, too
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """On a real API server leave out what has nothing to do with it, or asks too much of it."""
+    if not config.getoption("envtest"):
+        return
+    for item in items:
+        if "a_hub" not in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.skip("has embedded hubs of its own, or none"))
+        for mark in item.iter_markers("embedded"):
+            item.add_marker(pytest.mark.skip(f"needs the embedded hub: {mark.args[0]}"))
 
 
 @pytest.fixture(autouse=True)
@@ -19,10 +58,36 @@ def _quiet() -> None:
     logs.configure("text", "error")
 
 
+@pytest.fixture(scope="session")
+def real_hub(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[envtest.RealHub | None]:
+    """With `--envtest` a real API server, one for all tests."""
+    if not pytestconfig.getoption("envtest"):
+        yield None
+        return
+    crds = envtest.crds_in(Path(pytestconfig.getoption("crds")))
+    with envtest.RealHub(envtest.assets(), tmp_path_factory.mktemp("envtest"), crds) as hub:
+        yield hub
+
+
+@pytest.fixture(scope="session")
+def a_hub(real_hub: envtest.RealHub | None) -> HubMaker:
+    """Makes a `Hub` with these options; with `--envtest` it is the real one, cleared."""
+
+    def make(**options: Any) -> AbstractContextManager[Hub]:
+        if real_hub is None:
+            return Hub(**options)
+        real_hub.wipe()
+        return nullcontext(cast("Hub", real_hub))
+
+    return make
+
+
 @pytest.fixture
-def hub() -> Iterator[Hub]:
+def hub(a_hub: HubMaker) -> Iterator[Hub]:
     """A hub that serves the published CRDs, and so validates against them whatever is written."""
-    with Hub(crds=published_crds()) as hub:
+    with a_hub(crds=published_crds()) as hub:
         yield hub
 
 

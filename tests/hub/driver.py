@@ -13,6 +13,7 @@ import requests
 from placement_ac.demo.stage import ControllerThread
 from placement_ac.hub import Hub
 from tests.builders import kubeconfig
+from tests.envtest import session_to
 
 T = TypeVar("T")
 Object = dict[str, Any]
@@ -50,9 +51,7 @@ class Driver:
     def __init__(self, hub: Hub, v: str = "v1beta2") -> None:
         self.hub = hub
         self.v = v
-        self.session = requests.Session()
-        self.session.trust_env = False
-        self.session.headers["Authorization"] = f"Bearer {hub.token}"
+        self.session = session_to(hub)
 
     def __enter__(self) -> Self:
         return self

@@ -12,6 +12,7 @@ from typing import Any, Self
 import requests
 
 from placement_ac.hub import Hub
+from tests.envtest import connection_to, session_to
 
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 OCM = "/apis/cluster.open-cluster-management.io/v1beta1/namespaces/default"
@@ -34,9 +35,7 @@ class Client:
 
     def __init__(self, hub: Hub, token: str | None = None) -> None:
         self.hub = hub
-        self.session = requests.Session()
-        self.session.trust_env = False
-        self.session.headers["Authorization"] = f"Bearer {token or hub.token}"
+        self.session = session_to(hub, token)
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> requests.Response:
         data = body if body is None or isinstance(body, (str, bytes)) else json.dumps(body)
@@ -85,7 +84,7 @@ class Watching:
         asked = "&".join(f"{key}={value}" for key, value in {"watch": "true", **query}.items())
         self.seen: list[Object] = []
         self.broken = ""
-        self.connection = http.client.HTTPConnection("127.0.0.1", client.hub.port, timeout=20)
+        self.connection = connection_to(client.hub)
         self.connection.request("GET", f"{path}?{asked}", headers=dict(client.session.headers))
         self.socket = self.connection.sock
         self.answer = self.connection.getresponse()

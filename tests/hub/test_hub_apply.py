@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from placement_ac.hub import Hub, fields
+from placement_ac.hub import fields
 from placement_ac.hub.apply import merge
 from placement_ac.hub.schema import Node
+from tests.envtest import HubMaker
 from tests.hub.hub_client import (
     CHECKS,
     CONFIGMAPS,
@@ -22,8 +23,8 @@ from tests.hub.hub_client import (
 
 
 @pytest.fixture
-def client() -> Iterator[Client]:
-    with Hub() as hub:
+def client(a_hub: HubMaker) -> Iterator[Client]:
+    with a_hub() as hub:
         yield Client(hub)
 
 

@@ -11,12 +11,13 @@ import pytest
 from kubernetes.dynamic import DynamicClient
 
 from placement_ac.hub import Hub
+from tests.envtest import HubMaker
 from tests.hub.hub_client import CONFIGS, Client, config, wait_for
 
 
 @pytest.fixture
-def hub() -> Iterator[Hub]:
-    with Hub() as hub:
+def hub(a_hub: HubMaker) -> Iterator[Hub]:
+    with a_hub() as hub:
         yield hub
 
 

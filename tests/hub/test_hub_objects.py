@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from placement_ac.hub import Hub
+from tests.envtest import HubMaker
 from tests.hub.hub_client import (
     CHECKS,
     CONFIGMAPS,
@@ -26,8 +26,8 @@ F = "/metadata/finalizers"
 
 
 @pytest.fixture
-def client() -> Iterator[Client]:
-    with Hub() as hub:
+def client(a_hub: HubMaker) -> Iterator[Client]:
+    with a_hub() as hub:
         yield Client(hub)
 
 

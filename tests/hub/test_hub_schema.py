@@ -7,20 +7,21 @@ import pytest
 
 from placement_ac.hub import Hub, cel, kinds, table
 from placement_ac.hub.schema import UNSET
+from tests.envtest import HubMaker
 from tests.hub.hub_client import CONFIGS, CRDS, KUEUE, OCM, TABLE, Client, config, crd, spec_schema, wait_for
 
 THINGS = "/apis/example.com/v1/namespaces/default/things"
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
-    with Hub() as hub:
+def client(a_hub: HubMaker) -> Iterator[Client]:
+    with a_hub() as hub:
         yield Client(hub)
 
 
 @pytest.fixture
-def empty() -> Iterator[Client]:
-    with Hub(crds=[]) as hub:
+def empty(a_hub: HubMaker) -> Iterator[Client]:
+    with a_hub(crds=[]) as hub:
         yield Client(hub)
 
 

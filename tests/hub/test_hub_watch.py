@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from placement_ac.hub import Hub, watch
+from placement_ac.hub import watch
+from tests.envtest import HubMaker
 from tests.hub.hub_client import (
     CONFIGMAPS,
     CONFIGS,
@@ -22,8 +23,8 @@ from tests.hub.hub_client import (
 
 
 @pytest.fixture
-def client() -> Iterator[Client]:
-    with Hub(history=20) as hub:
+def client(a_hub: HubMaker) -> Iterator[Client]:
+    with a_hub(history=20) as hub:
         yield Client(hub)
 
 

@@ -28,6 +28,7 @@ from placement_ac.names import (
 )
 from placement_ac.sim.kueue import CLUSTER_QUEUE, IN_USE, LOCAL_QUEUE, RESOURCE_FLAVOR, MultiKueue
 from placement_ac.sim.runner import StandIns
+from tests.envtest import HubMaker
 from tests.hub.admin import Admin
 from tests.shared import shared_dir
 
@@ -171,12 +172,12 @@ Staged = Callable[..., Stage]
 
 
 @pytest.fixture
-def staged(tmp_path: Path) -> Iterator[Staged]:
+def staged(a_hub: HubMaker, tmp_path: Path) -> Iterator[Staged]:
     """Starts a hub, the stand-in with the options given, and the queues of the recording."""
     with ExitStack() as opened:
 
         def start(**options: Any) -> Stage:
-            hub = opened.enter_context(Hub())
+            hub = opened.enter_context(a_hub())
             hub.write_kubeconfig(tmp_path / "kubeconfig")
             opened.enter_context(
                 StandIns(tmp_path / "kubeconfig", [lambda login: MultiKueue(login, **options)])

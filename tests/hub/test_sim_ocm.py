@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import requests
 
 from placement_ac.hub import Hub
 from placement_ac.login import Login
 from placement_ac.sim.ocm import Scheduler
 from placement_ac.sim.runner import StandIns
+from tests.envtest import HubMaker, session_to
 from tests.shared import shared_dir
 
 OCM = "cluster.open-cluster-management.io"
@@ -42,9 +42,7 @@ class Api:
 
     def __init__(self, hub: Hub) -> None:
         self._url = hub.url
-        self._session = requests.Session()
-        self._session.trust_env = False
-        self._session.headers["Authorization"] = f"Bearer {hub.token}"
+        self._session = session_to(hub)
 
     def __call__(self, method: str, path: str, body: Any = None, **headers: Any) -> dict[str, Any]:
         answer = self._session.request(method, self._url + path, json=body, timeout=10, **headers)
@@ -78,10 +76,10 @@ def write_scores(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture
-def hub(tmp_path: Path, write_scores: bool) -> Iterator[Hub]:
+def hub(a_hub: HubMaker, tmp_path: Path, write_scores: bool) -> Iterator[Hub]:
     """A hub with the stand-in for OCM, and nothing else on it."""
     kubeconfig = tmp_path / "hub.kubeconfig"
-    with Hub() as hub:
+    with a_hub() as hub:
         hub.write_kubeconfig(kubeconfig)
 
         def scheduler(login: Login) -> Scheduler:
