@@ -19,6 +19,7 @@ from placement_ac.kube import Client, Object
 from placement_ac.model import meta_of
 from placement_ac.names import Resource
 from placement_ac.snapshot import Key
+from placement_ac.vitals import Sign
 from placement_ac.world import World
 
 log = structlog.get_logger(__name__)
@@ -48,12 +49,14 @@ class Feed:
         *,
         touched: Callable[[Iterable[Key]], None],
         settled: Settled,
+        sign: Sign,
     ) -> None:
         self._client = client
         self._resource = resource
         self._world = world
         self._touched = touched
         self._settled = settled
+        self._sign = sign
         self._version = ""
         """The last version seen, to go on from; "": only a list can tell."""
         self._failures = 0
@@ -79,6 +82,7 @@ class Feed:
             try:
                 await self._list(everything=True)
             except ApiError as error:
+                self._sign.failed(error)
                 log.debug("cannot list again yet", kind=str(self._resource.of), error=error.message)
                 self._version = ""
 
@@ -89,6 +93,7 @@ class Feed:
         version = ""
         async with aclosing(self._client.pages(self._resource, limit=PAGE)) as pages:
             async for page in pages:
+                self._sign.heard()
                 version = page.resource_version
                 if page.first:
                     present.clear()
@@ -97,6 +102,7 @@ class Feed:
                 await asyncio.sleep(0)
         self._settled(partial(self._world.settle, kind, present, version), everything=everything)
         self._version = version
+        self._sign.listed()
 
     def _show(self, items: Iterable[Object]) -> set[Id]:
         """Return the ids of those that the world keeps."""
@@ -110,8 +116,10 @@ class Feed:
     async def _watch(self) -> None:
         async with aclosing(self._client.watch(self._resource, self._version)) as events:
             async for change, item in events:
+                self._sign.heard()
                 self._take(change, item)
                 self._failures = 0
+        self._sign.heard()  # a server that says nothing but ends the watch in time is there
         self._failures = 0
 
     def _take(self, change: str, item: Object) -> None:
@@ -122,6 +130,9 @@ class Feed:
 
     def _failed(self, error: ApiError) -> float:
         """Return how long to wait before going on; from where, `error` tells."""
+        self._sign.failed(error)
+        if error.status:
+            self._sign.heard()
         if isinstance(error, Gone | Garbled):
             self._version = ""
         tell = log.debug if self._failures else log.warning

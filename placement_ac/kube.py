@@ -22,10 +22,13 @@ Event = tuple[str, Object]
 PAGE = 500
 """Objects asked for at once, as kubectl does."""
 TIMEOUT_SECONDS = 30.0
-WATCH_SECONDS = 50
+WATCH_SECONDS = 40
 """The server is asked to end a watch after this time: not every server sends bookmarks while all is quiet."""
-SILENCE_SECONDS = 60.0
-"""A watch on which nothing has come for this long, not even its end, has been cut on the way."""
+SILENCE_SECONDS = 50.0
+"""A watch on which nothing has come for this long, not even its end, has been cut on the way.
+
+With what it takes to begin anew, less than a minute is lost.
+"""
 CONNECT_SECONDS = 10.0
 RETRY_AFTER_MOST_SECONDS = 60.0
 """The most that `Retry-After` may ask for: an answer "in an hour" must not outlive what it was about."""

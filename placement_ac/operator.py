@@ -23,7 +23,7 @@ from placement_ac.fitness import Fitness
 from placement_ac.kube import Client, Object
 from placement_ac.login import Login
 from placement_ac.logs import without_words
-from placement_ac.metrics import registry, served
+from placement_ac.metrics import registry
 from placement_ac.names import (
     ACCOUNT,
     ADMISSION_CHECK,
@@ -41,6 +41,7 @@ from placement_ac.names import (
     Kind,
     Resource,
 )
+from placement_ac.pages import served
 from placement_ac.probe import Probe
 from placement_ac.providers import Providers
 from placement_ac.questions import running_kueue
@@ -51,7 +52,9 @@ from placement_ac.settings import Settings
 from placement_ac.snapshot import HubFacts, Key, Terms
 from placement_ac.sync import Sync
 from placement_ac.tables import kinds_for
+from placement_ac.vitals import Vitals
 from placement_ac.watch import Watch, WatchEnded
+from placement_ac.watchdog import watched
 from placement_ac.ways import Source
 from placement_ac.workers import Workers
 from placement_ac.workqueue import Workqueue
@@ -95,6 +98,7 @@ class Operator:
         self._terms = terms_of(settings)
         self._kinds = kinds_for(self._terms)
         self._world: World | None = None
+        self._vitals = Vitals()
         self._metrics = registry(self._expiries)
         self._kueue = told_kueue(settings)
         """The hub's, as it was known last."""
@@ -106,8 +110,8 @@ class Operator:
         """Work until `stop` is set."""
         asyncio.get_running_loop().set_exception_handler(_left_behind)
         failures = 0
-        listening = served(self._metrics, self._settings.metrics_bind_address)
-        async with listening, Client(self._login) as client:
+        listening = served(self._settings, self._metrics, self._vitals)
+        async with watched(self._vitals), listening, Client(self._login) as client:
             while resources := await self._wait_for_kinds(client, stop):
                 began = time.monotonic()
                 try:
@@ -117,6 +121,7 @@ class Operator:
                 except Exception as error:  # kopf ends in many ways, and each means: begin anew
                     why = str(error) if isinstance(error, WatchEnded) else without_words(error)
                     log.warning("the watch ended; beginning anew", error=why)
+                self._vitals.waits("the session has ended and begins anew")
                 failures = 1 if time.monotonic() - began > HEALTHY_SECONDS else failures + 1
                 await _pause(stop, RESTART_SECONDS[min(failures, len(RESTART_SECONDS)) - 1])
 
@@ -125,20 +130,25 @@ class Operator:
         told: object = None
         while not stop.is_set():
             finding: object
+            self._vitals.asked()
             try:
                 resources = await _unless(stop, client.discover(self._kinds))
                 if resources is None:
                     break
+                self._vitals.answered()
                 missing = [
                     str(kind) for kind in (*REQUIRED_KINDS, *self._missed(resources)) if kind not in resources
                 ]
                 if not missing:
                     return resources
                 finding = missing
+                self._vitals.waits(f"waiting for CRDs that are not installed: {', '.join(missing)}")
                 if finding != told:
                     log.warning("waiting for CRDs that are not installed", kinds=missing)
             except ApiError as error:
                 finding = type(error)
+                self._vitals.failed(error)
+                self._vitals.waits(f"the API server does not answer: {error.message}")
                 if finding != told:
                     log.warning("the API server does not answer; waiting", error=error.message)
             told = finding
@@ -161,7 +171,14 @@ class Operator:
         facts = await _unless(stop, self._facts(client, resources))
         if facts is not None:
             session = Session(
-                self._settings, self._login, client, resources, facts, self._providers, self._terms
+                self._settings,
+                self._login,
+                client,
+                resources,
+                facts,
+                self._providers,
+                self._terms,
+                self._vitals,
             )
             self._world = session.world
             await session.run(stop, self._on_started)
@@ -213,7 +230,9 @@ class Session:
         facts: HubFacts,
         providers: Providers | None,
         terms: Terms,
+        vitals: Vitals,
     ) -> None:
+        self._vitals = vitals
         self._client = client
         self._resources = resources
         self._kueue = facts.kueue
@@ -232,6 +251,8 @@ class Session:
         )
         self._kinds = kinds_for(terms)
         fed = [kind for kind in self._kinds if kind is WORKLOAD or kind.only]
+        named = vitals.begin(_watch_name(resource.of) for resource in resources.values())
+        signs = {kind: named[_watch_name(kind)] for kind in resources}
         self._queue: Workqueue[Key] = Workqueue(self._work)
         self._workers = Workers(
             client,
@@ -262,11 +283,19 @@ class Session:
             self.world,
             namespaces=namespaces,
             touched=self._touched,
+            signs=signs,
             fed=fed,
             kinds=self._kinds,
         )
         self._feeds = [
-            Feed(client, resources[kind], self.world, touched=self._touched, settled=self._sync.settled)
+            Feed(
+                client,
+                resources[kind],
+                self.world,
+                touched=self._touched,
+                settled=self._sync.settled,
+                sign=signs[kind],
+            )
             for kind in fed
         ]
         self._watch = Watch(
@@ -276,6 +305,7 @@ class Session:
             namespaces=namespaces,
             touched=self._touched,
             gap=self._sync.request,
+            signs=signs,
         )
 
     async def run(self, stop: asyncio.Event, on_started: Callable[[], None]) -> None:
@@ -315,8 +345,14 @@ class Session:
     async def _rediscover(self, ended: asyncio.Event) -> None:
         while not ended.is_set():
             await asyncio.sleep(REDISCOVERY_SECONDS)
+            self._vitals.asked()
             with contextlib.suppress(ApiError):  # the watch deals with outages
-                if await self._client.discover(self._kinds) != self._resources:
+                served = await self._client.discover(self._kinds)
+                self._vitals.answered()
+                if lost := self._vitals.lost():
+                    log.warning("no word on a watch for too long; beginning anew", watches=lost)
+                    ended.set()
+                elif served != self._resources:
                     log.info("the hub serves other kinds or versions than before; beginning anew")
                     ended.set()
                 elif await self._has_another_kueue():
@@ -342,6 +378,10 @@ def _examiner(
         return await probe.ask(source, await queues.of(checks))
 
     return examine
+
+
+def _watch_name(kind: Kind) -> str:
+    return f"{kind.plural} named {kind.only}" if kind.only else kind.plural
 
 
 async def _guard(work: Coroutine[object, object, None], ended: asyncio.Event) -> None:

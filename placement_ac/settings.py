@@ -29,6 +29,7 @@ SHAPES: Final = {
     "credentials-account": _LABEL,
     "cluster-proxy": "it is the URL of a server, https://…",
     "metrics-bind-address": "it is HOST:PORT or :PORT",
+    "health-probe-bind-address": "it is HOST:PORT or :PORT",
 }
 """What a text that has a pattern looks like."""
 
@@ -176,6 +177,11 @@ class Settings(BaseModel):
         "",
         pattern=r"^(.*:\d{1,5})?$",
         description="Where /metrics is served, as HOST:PORT or :PORT.  [default: nowhere]",
+    )
+    health_probe_bind_address: str = Field(
+        "",
+        pattern=r"^(.*:\d{1,5})?$",
+        description="Where /healthz and /readyz are served, as HOST:PORT or :PORT.  [default: nowhere]",
     )
     log_format: Literal["text", "json"] = Field("text", description="Log lines for people or programs.")
     log_level: Literal["debug", "info", "warning", "error"] = Field(

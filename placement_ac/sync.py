@@ -16,6 +16,7 @@ from placement_ac.errors import ApiError
 from placement_ac.kube import Client
 from placement_ac.names import WATCHED_KINDS, Kind, Resource
 from placement_ac.snapshot import Key
+from placement_ac.vitals import Sign
 from placement_ac.world import World
 
 log = structlog.get_logger(__name__)
@@ -43,6 +44,7 @@ class Sync:
         *,
         namespaces: Mapping[Kind, str],
         touched: Callable[[Iterable[Key]], None],
+        signs: Mapping[Kind, Sign],
         fed: Collection[Kind] = (),
         kinds: Collection[Kind] = WATCHED_KINDS,
     ) -> None:
@@ -51,6 +53,7 @@ class Sync:
         self._world = world
         self._namespaces = namespaces
         self._touched = touched
+        self._signs = signs
         self._kinds = kinds
         self._due = {kind: asyncio.Event() for kind in resources if kind not in fed}
 
@@ -84,6 +87,7 @@ class Sync:
             try:
                 listing = await self._client.list(self._resources[kind], self._namespaces.get(kind))
             except ApiError as error:
+                self._signs[kind].failed(error)
                 pause = error.retry_after or RETRY_SECONDS[min(tries, len(RETRY_SECONDS) - 1)]
                 level = log.debug if tries else log.warning
                 level("cannot list; trying again", kind=str(kind), error=error.message)
@@ -93,6 +97,7 @@ class Sync:
                 break
         settle = partial(self._world.replace, kind, listing.items, listing.resource_version)
         self.settled(settle, everything=everything)
+        self._signs[kind].listed()
 
     def settled(self, settle: Callable[[], set[Key]], *, everything: bool) -> None:
         """Complete a list by `settle` and tell the keys to look at: those it touched, or `everything`."""

@@ -17,11 +17,13 @@ import kopf
 import structlog
 from yarl import URL
 
+from placement_ac import kube
 from placement_ac.errors import PlacementAcError
 from placement_ac.login import Login
 from placement_ac.logs import without_words
 from placement_ac.names import Kind, Resource
 from placement_ac.snapshot import Key
+from placement_ac.vitals import Sign
 from placement_ac.world import World
 
 log = structlog.get_logger(__name__)
@@ -63,6 +65,7 @@ class Watch:
         namespaces: Mapping[Kind, str],
         touched: Touched,
         gap: Callable[[Kind], None],
+        signs: Mapping[Kind, Sign],
     ) -> None:
         self._login = login
         self._resources = resources
@@ -70,6 +73,7 @@ class Watch:
         self._namespaces = namespaces
         self._touched = touched
         self._gap = gap
+        self._signs = signs
         self._unreachable = False
         prefix = URL(login.server).path.rstrip("/")
         self._paths = {prefix + resource.path(): kind for kind, resource in resources.items()}
@@ -114,6 +118,10 @@ class Watch:
         settings.process.ultimate_exiting_timeout = None
         settings.networking.error_backoffs = _Backoffs()
         settings.networking.connect_timeout = 5.0
+        settings.networking.request_timeout = kube.TIMEOUT_SECONDS
+        # kopf's own are "whenever the server ends it" and 70 seconds: a stuck watch is to begin within 60.
+        settings.watching.server_timeout = kube.WATCH_SECONDS
+        settings.watching.inactivity_timeout = kube.SILENCE_SECONDS
         for kind, namespace in self._namespaces.items():
             version = self._resources[kind].version  # without it, only a group's preferred version is meant
             selectors = settings.watching.field_selectors
@@ -133,6 +141,8 @@ class Watch:
             self._unreachable = False
             log.info("the API server answers again")
         kind = self._paths.get(request.url.path)
+        if kind:
+            self._signs[kind].heard()
         if kind and "watch" not in request.url.query:
             self._gap(kind)
 
@@ -146,6 +156,7 @@ class Watch:
 
     def _handler(self, kind: Kind) -> Callable[..., Any]:
         async def seen(event: Mapping[str, Any], **_: Any) -> None:
+            self._signs[kind].heard()
             take = self._world.remove if event["type"] == "DELETED" else self._world.put
             self._touched(take(kind, event["object"]))
 

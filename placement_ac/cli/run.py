@@ -11,8 +11,8 @@ import click
 from placement_ac import logs
 from placement_ac.cli.print_settings import Form, shown
 from placement_ac.errors import LoginFailed
-from placement_ac.metrics import CannotListen
 from placement_ac.operator import Operator
+from placement_ac.pages import CannotListen
 from placement_ac.settings import BadSettings, Settings, default_of, is_duration
 from placement_ac.sources import PREFIX, flag_name, load
 

@@ -18,6 +18,7 @@ from placement_ac.names import ADMISSION_CHECK, PLACEMENT_DECISION, WATCHED_KIND
 from placement_ac.snapshot import Key
 from placement_ac.sync import Sync
 from placement_ac.tables import kinds_for
+from placement_ac.vitals import Vitals
 from placement_ac.world import World
 from tests.builders import NOW, TERMS, authority, check, decision, encoded
 from tests.hub.driver import CORE, NS, Driver
@@ -81,8 +82,9 @@ class Rig:
             if kind is not WORKLOAD:
                 self.world.replace(kind, checks, "1")
         self.touched: list[set[Key]] = []
-        sync = Sync(client, {}, self.world, namespaces={}, touched=self._touch, fed={WORKLOAD})
-        self.feed = Feed(client, RESOURCE, self.world, touched=self._touch, settled=sync.settled)
+        sync = Sync(client, {}, self.world, namespaces={}, touched=self._touch, signs={}, fed={WORKLOAD})
+        sign = Vitals().begin(["workloads"])["workloads"]
+        self.feed = Feed(client, RESOURCE, self.world, touched=self._touch, settled=sync.settled, sign=sign)
 
     def _touch(self, keys: Any) -> None:
         if keys and self.world.complete:
@@ -503,9 +505,10 @@ class TokenRig:
             if kind != TOKENS:
                 self.world.replace(kind, raws.get(kind, []), "1")
         self.touched: list[set[Key]] = []
-        sync = Sync(client, {}, self.world, namespaces={}, touched=self._touch, fed={TOKENS})
+        sync = Sync(client, {}, self.world, namespaces={}, touched=self._touch, signs={}, fed={TOKENS})
         resource = TOKENS.at("v1")
-        self.feed = Feed(client, resource, self.world, touched=self._touch, settled=sync.settled)
+        sign = Vitals().begin(["tokens"])["tokens"]
+        self.feed = Feed(client, resource, self.world, touched=self._touch, settled=sync.settled, sign=sign)
 
     def _touch(self, keys: Any) -> None:
         if keys and self.world.complete:

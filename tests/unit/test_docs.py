@@ -29,6 +29,7 @@ from placement_ac import (
     probing,
     queues,
     sync,
+    vitals,
     workqueue,
 )
 from placement_ac.cli.main import COMMANDS, main
@@ -201,7 +202,12 @@ def test_times() -> None:
         entrance.CREDENTIALS_SECONDS,
         entrance.EXPIRY_SECONDS,
         kube.TIMEOUT_SECONDS,
+        kube.WATCH_SECONDS,
         kube.SILENCE_SECONDS,
+        vitals.REVIVE_SECONDS,
+        vitals.DEAD_SECONDS,
+        vitals.AWAY_SECONDS,
+        vitals.LATE_SECONDS,
     ]
 
 
