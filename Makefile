@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Tests on a hub mostly wait: two for each CPU.
+WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 CRDS ?= ../shared/crds
 
 .PHONY: help demo test check unit test-envtest format bench-workloads bench-rotation clean
@@ -21,7 +23,7 @@ check: $(VENV)/installed ## Check formatting, lint, types and layers
 	$(BIN)/lint-imports
 
 unit: $(VENV)/installed ## Run every test and measure coverage
-	$(BIN)/pytest -n auto --cov --cov-report=term:skip-covered
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term:skip-covered
 
 test-envtest: $(VENV)/installed ## Run the hub tests on a real API server; needs KUBEBUILDER_ASSETS, takes CRDS
 	@$(BIN)/pytest --envtest --crds '$(CRDS)' --timeout 300 -rs tests/hub

@@ -15,14 +15,14 @@ def encoded(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-def test_the_kubeconfigs_of_50_clusters_follow_their_tokens(tmp_path: Path) -> None:
-    """How soon, `make bench-rotation` tells."""
-    clusters = [f"cluster{number}" for number in range(50)]
+def test_the_kubeconfigs_of_many_clusters_follow_their_tokens(tmp_path: Path) -> None:
+    """How soon, and with 50 clusters, `make bench-rotation` tells."""
+    clusters = [f"cluster{number}" for number in range(15)]
     with stage(clusters, tmp_path) as (hub, ocm):
-        result = asyncio.run(measure(tmp_path / "kubeconfig", hub, ocm, clusters, 60))
+        result = asyncio.run(measure(tmp_path / "kubeconfig", hub, ocm, clusters, 30))
     assert result["notWritten"] == 0
     assert result["writes"].keys() == {"PATCH secrets"}
-    assert result["writes"]["PATCH secrets"] <= 60, "two in a row for one cluster may be one write"
+    assert result["writes"]["PATCH secrets"] <= 30, "two in a row for one cluster may be one write"
 
 
 def reported(cluster: str, token: str) -> Object:
