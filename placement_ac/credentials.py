@@ -29,7 +29,7 @@ class Found:
     cluster: str
     kueue_namespace: str
     profiles: Sequence[Profile] = ()
-    """Its ClusterProfiles, Kueue's namespace first."""
+    """Its ClusterProfiles in Kueue's namespace."""
     secret: Callable[[str], Secret | None] = lambda _: None
     """Returns the Secret of that name in Kueue's namespace."""
     profiles_supported: bool = True
@@ -135,8 +135,6 @@ def _source(secret: Secret) -> Source:
 
 def _access_provider(found: Found) -> Source | Unusable | None:
     for profile in found.profiles:
-        if profile.meta.namespace != found.kueue_namespace:
-            continue
         if profile.problem:
             return Unusable(_unreadable(profile))
         if not supports(profile, found.providers):

@@ -1,8 +1,9 @@
 """
-Follow a kind of which there may be 100,000 objects: LIST page by page, then WATCH from there.
+Follow a kind in one namespace, or one of which there may be 100,000 objects: LIST by pages, then WATCH.
 
-kopf lists a kind at once and starts a task for each object. Here each object is
-shown to the world and dropped; the world keeps the few that matter. Decides nothing.
+kopf follows a kind everywhere or nowhere, lists it at once and starts a task for each object. Here a
+Role is right enough, and each object is shown to the world and dropped; the world keeps what matters.
+Decides nothing.
 """
 
 import asyncio
@@ -13,12 +14,13 @@ from typing import Final, Protocol
 
 import structlog
 
-from placement_ac.errors import ApiError, Garbled, Gone
+from placement_ac.errors import ApiError, Garbled, Gone, Refused
 from placement_ac.index import Id
 from placement_ac.kube import Client, Object
 from placement_ac.model import meta_of
 from placement_ac.names import Resource
 from placement_ac.snapshot import Key
+from placement_ac.tables import EVERYWHERE
 from placement_ac.vitals import Sign
 from placement_ac.world import World
 
@@ -39,7 +41,10 @@ class Settled(Protocol):
 
 
 class Feed:
-    """Keeps the world up to date on one kind, and tells `touched` the keys to look at."""
+    """Keeps the world up to date on one kind, and tells `touched` the keys to look at.
+
+    Asks for what is in `namespace` alone; "": for what there is in all of them.
+    """
 
     def __init__(
         self,
@@ -47,6 +52,7 @@ class Feed:
         resource: Resource,
         world: World,
         *,
+        namespace: str = EVERYWHERE,
         touched: Callable[[Iterable[Key]], None],
         settled: Settled,
         sign: Sign,
@@ -54,12 +60,15 @@ class Feed:
         self._client = client
         self._resource = resource
         self._world = world
+        self._namespace = namespace
         self._touched = touched
         self._settled = settled
         self._sign = sign
         self._version = ""
         """The last version seen, to go on from; "": only a list can tell."""
         self._failures = 0
+        self._refused = False
+        self._told = {"kind": str(resource.of)} | ({"namespace": namespace} if namespace else {})
 
     def parts(self) -> list[Coroutine[object, object, None]]:
         """Return what is to be run, each as a task of its own; they end only when cancelled."""
@@ -70,8 +79,7 @@ class Feed:
             try:
                 if not self._version:
                     await self._list(everything=False)
-                await self._watch()
-                pause = PAUSE_SECONDS[0]  # else a server that ends watches at once would be hammered
+                pause = await self._watch()
             except ApiError as error:
                 pause = self._failed(error)
             await asyncio.sleep(pause)
@@ -83,7 +91,7 @@ class Feed:
                 await self._list(everything=True)
             except ApiError as error:
                 self._sign.failed(error)
-                log.debug("cannot list again yet", kind=str(self._resource.of), error=error.message)
+                log.debug("cannot list again yet", **self._told, error=error.message)
                 self._version = ""
 
     async def _list(self, *, everything: bool) -> None:
@@ -91,16 +99,17 @@ class Feed:
         kind = self._resource.of
         present: set[Id] = set()
         version = ""
-        async with aclosing(self._client.pages(self._resource, limit=PAGE)) as pages:
+        async with aclosing(self._client.pages(self._resource, self._namespace, limit=PAGE)) as pages:
             async for page in pages:
                 self._sign.heard()
                 version = page.resource_version
                 if page.first:
                     present.clear()
-                    self._touched(self._world.begin(kind, version))
+                    self._touched(self._world.begin(kind, version, self._namespace))
                 present |= self._show(page.items)
                 await asyncio.sleep(0)
-        self._settled(partial(self._world.settle, kind, present, version), everything=everything)
+        settle = partial(self._world.settle, kind, present, version, self._namespace)
+        self._settled(settle, everything=everything)
         self._version = version
         self._sign.listed()
 
@@ -113,14 +122,17 @@ class Feed:
         self._touched(touched)
         return {id_ for item in items if self._world.holds(kind, id_ := meta_of(item).id)}
 
-    async def _watch(self) -> None:
-        async with aclosing(self._client.watch(self._resource, self._version)) as events:
+    async def _watch(self) -> float:
+        """Return how long to wait before going on: a server that ends watches at once is not hammered."""
+        began = asyncio.get_running_loop().time()
+        async with aclosing(self._client.watch(self._resource, self._version, self._namespace)) as events:
             async for change, item in events:
                 self._sign.heard()
                 self._take(change, item)
-                self._failures = 0
+                self._works()
         self._sign.heard()  # a server that says nothing but ends the watch in time is there
-        self._failures = 0
+        self._works()
+        return max(0.0, began + PAUSE_SECONDS[0] - asyncio.get_running_loop().time())
 
     def _take(self, change: str, item: Object) -> None:
         if change != "BOOKMARK":
@@ -135,8 +147,20 @@ class Feed:
             self._sign.heard()
         if isinstance(error, Gone | Garbled):
             self._version = ""
-        tell = log.debug if self._failures else log.warning
-        tell("cannot follow; trying again", kind=str(self._resource.of), error=error.message)
+        self._tell(error)
         pause = error.retry_after or PAUSE_SECONDS[min(self._failures, len(PAUSE_SECONDS) - 1)]
         self._failures += 1
         return pause
+
+    def _works(self) -> None:
+        self._failures, self._refused = 0, False
+
+    def _tell(self, error: ApiError) -> None:
+        """Tell of trouble once; once more when it turns out that a person has to do something about it."""
+        if isinstance(error, Refused):
+            tell = log.debug if self._refused else log.warning
+            self._refused = True
+            tell("may not follow; trying again", **self._told, needed="list, watch", error=error.message)
+        else:
+            tell = log.debug if self._failures else log.warning
+            tell("cannot follow; trying again", **self._told, error=error.message)

@@ -66,19 +66,22 @@ def _too_much(seen: Snapshot, lost: Collection[str], staying: Collection[str], n
 def _edits(seen: Snapshot) -> tuple[frozenset[Mark], bool]:
     """Return what is known of the Placement's changes, and whether one is recent.
 
-    The generation that is found at the start is none: a restart must not open the guard.
+    The generation that is found at the start is none: a restart must not open the guard. Nor is that of
+    a Placement in another namespace, which counts as one there has come or gone: nobody changed it.
     """
     if seen.placement is None:
         return frozenset(mark for mark in seen.ages if mark.what == "generation"), False
     now = _generation(seen.placement)
-    known = any(mark.what == "generation" for mark in seen.ages)
+    here = f"{seen.placement.meta.namespace}/"
+    known = any(mark.what == "generation" and mark.of.startswith(here) for mark in seen.ages)
     changed = known and now not in seen.ages
     edited = changed or seen.ages.get(Mark("edited", now.of), EDITED_SECONDS) < EDITED_SECONDS
     return frozenset({now, Mark("edited", now.of)} if edited else {now}), edited
 
 
 def _generation(placement: Placement) -> Mark:
-    return Mark("generation", f"{placement.meta.uid}/{placement.meta.generation}")
+    meta = placement.meta
+    return Mark("generation", f"{meta.namespace}/{meta.uid}/{meta.generation}")
 
 
 def _minutes(seconds: float) -> str:

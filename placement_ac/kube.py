@@ -161,14 +161,17 @@ class Client:
             if not more:
                 return
 
-    async def watch(self, resource: Resource, resource_version: str) -> AsyncGenerator[Event]:
+    async def watch(
+        self, resource: Resource, resource_version: str, namespace: str | None = None
+    ) -> AsyncGenerator[Event]:
         """Yield what happens after `resource_version`, bookmarks too, until the server ends the watch.
 
         Raises Gone when that version is forgotten, Garbled for what is no event.
         """
         if self._watches is None:
             raise Unavailable("the client is closed")
-        request = f"WATCH {resource.path()}"
+        path = resource.path(namespace)
+        request = f"WATCH {path}"
         query = {
             "watch": "true",
             "allowWatchBookmarks": "true",
@@ -176,7 +179,7 @@ class Client:
             "timeoutSeconds": str(WATCH_SECONDS),
         } | resource.selector
         try:
-            async with self._watches.get(self._login.server + resource.path(), params=query) as answer:
+            async with self._watches.get(self._login.server + path, params=query) as answer:
                 if answer.status >= 400:
                     _read(answer, await answer.read(), request)
                 async for line in _lines(answer.content):

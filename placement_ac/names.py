@@ -95,6 +95,8 @@ REQUIRED_KINDS: Final = (
 OPTIONAL_KINDS: Final = (CLUSTER_PROFILE, PLACEMENT_SCORE, MANAGED_CLUSTER)
 """Kinds that a hub may do without: their absence means "there are none of them"."""
 WATCHED_KINDS: Final = REQUIRED_KINDS + OPTIONAL_KINDS
+FED_KINDS: Final = (SECRET, CLUSTER_PROFILE, PLACEMENT, PLACEMENT_DECISION, WORKLOAD)
+"""Kinds that a feed follows, most of them in a few namespaces only; kopf follows the others."""
 
 OUR_CONTROLLER: Final = "open-cluster-management.io/placement"
 """`AdmissionCheck.spec.controllerName` of the checks that this controller answers."""
@@ -187,7 +189,7 @@ REASONS: Final = {
     ACTIVE: "all selected clusters are in",
     SOME_CLUSTERS_UNUSABLE: "some clusters are left out: no credentials, or beyond the cap",
     BAD_PARAMETERS: "the check's parameters are missing, or do not name an OCM Placement",
-    PLACEMENT_NOT_FOUND: "there is no such Placement in the watched namespace",
+    PLACEMENT_NOT_FOUND: "there is no such Placement in the watched namespaces",
     NO_DECISION: "OCM has not decided yet",
     NO_CLUSTER_SELECTED: "OCM has decided: no cluster matches",
     NO_CLUSTER_USABLE: "clusters are selected, but none has usable credentials",

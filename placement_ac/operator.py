@@ -29,12 +29,11 @@ from placement_ac.names import (
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
     CLUSTERS_MAX,
+    FED_KINDS,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     OPTIONAL_KINDS,
     PERMISSION,
-    PLACEMENT,
-    PLACEMENT_DECISION,
     REQUIRED_KINDS,
     SECRET,
     WORKLOAD,
@@ -51,8 +50,8 @@ from placement_ac.rights import Release
 from placement_ac.settings import Settings
 from placement_ac.snapshot import HubFacts, Key, Terms
 from placement_ac.sync import Sync
-from placement_ac.tables import kinds_for
-from placement_ac.vitals import Vitals
+from placement_ac.tables import EVERYWHERE, Scope, kinds_for
+from placement_ac.vitals import Sign, Vitals
 from placement_ac.watch import Watch, WatchEnded
 from placement_ac.watchdog import watched
 from placement_ac.ways import Source
@@ -192,7 +191,7 @@ class Operator:
             check_version=resources[ADMISSION_CHECK].api_version,
             cluster_version=resources[MULTIKUEUE_CLUSTER].version,
             clusters_max=clusters_max(schema),
-            namespace=self._settings.placement_namespace,
+            namespaces=self._settings.placement_namespace,
             naming=self._settings.cluster_names,
             kueue=await self._hubs_kueue(client),
         )
@@ -250,9 +249,9 @@ class Session:
             providers=providers.supported if providers else None,
         )
         self._kinds = kinds_for(terms)
-        fed = [kind for kind in self._kinds if kind is WORKLOAD or kind.only]
-        named = vitals.begin(_watch_name(resource.of) for resource in resources.values())
-        signs = {kind: named[_watch_name(kind)] for kind in resources}
+        fed = [kind for kind in self._kinds if kind in FED_KINDS or kind.only]
+        signs = _signs(vitals, [(kind, where) for kind in resources for where in self.world.namespaces(kind)])
+        everywhere = {kind: sign for (kind, where), sign in signs.items() if where == EVERYWHERE}
         self._queue: Workqueue[Key] = Workqueue(self._work)
         self._workers = Workers(
             client,
@@ -272,18 +271,12 @@ class Session:
             ticks=time.monotonic,
             later=self._queue.add_after,
         )
-        namespaces = {
-            PLACEMENT: settings.placement_namespace,
-            PLACEMENT_DECISION: settings.placement_namespace,
-            SECRET: settings.kueue_namespace,
-        }
         self._sync = Sync(
             client,
             resources,
             self.world,
-            namespaces=namespaces,
             touched=self._touched,
-            signs=signs,
+            signs=everywhere,
             fed=fed,
             kinds=self._kinds,
         )
@@ -292,20 +285,22 @@ class Session:
                 client,
                 resources[kind],
                 self.world,
+                namespace=namespace,
                 touched=self._touched,
                 settled=self._sync.settled,
-                sign=signs[kind],
+                sign=signs[kind, namespace],
             )
             for kind in fed
+            if kind in resources
+            for namespace in self.world.namespaces(kind)
         ]
         self._watch = Watch(
             login,
             {kind: resource for kind, resource in resources.items() if kind not in fed},
             self.world,
-            namespaces=namespaces,
             touched=self._touched,
             gap=self._sync.request,
-            signs=signs,
+            signs=everywhere,
         )
 
     async def run(self, stop: asyncio.Event, on_started: Callable[[], None]) -> None:
@@ -380,8 +375,15 @@ def _examiner(
     return examine
 
 
-def _watch_name(kind: Kind) -> str:
-    return f"{kind.plural} named {kind.only}" if kind.only else kind.plural
+def _signs(vitals: Vitals, scopes: Collection[Scope]) -> dict[Scope, Sign]:
+    names = [_watch_name(kind, namespace) for kind, namespace in scopes]
+    found = vitals.begin(names)
+    return {scope: found[name] for scope, name in zip(scopes, names, strict=True)}
+
+
+def _watch_name(kind: Kind, namespace: str) -> str:
+    named = f" named {kind.only}" if kind.only else ""
+    return f"{kind.plural}{named}" + (f" in {namespace}" if namespace else "")
 
 
 async def _guard(work: Coroutine[object, object, None], ended: asyncio.Event) -> None:

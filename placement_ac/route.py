@@ -79,6 +79,9 @@ class Lookup(Protocol):
     def clusters_of_made(self, secret: str) -> Iterable[str]:
         """Clusters for which a Secret of that name may be ours, or be OCM's copy of a token."""
 
+    def decisions_in_question(self, placement: str) -> Iterable[Decision]:
+        """Decisions that may count or not as Placements of that name come and go, in several namespaces."""
+
     def clusters_selected(self, placement: str) -> Iterable[str]:
         """Clusters that the Placement's decisions hold."""
 
@@ -122,8 +125,10 @@ def _of_check(check: Check, lookup: Lookup) -> Iterator[Key]:
         yield _placement(check.config)
 
 
-def _of_placement(placement: Placement, _: Lookup) -> Iterator[Key]:
+def _of_placement(placement: Placement, lookup: Lookup) -> Iterator[Key]:
     yield _placement(placement.meta.name)
+    for decision in lookup.decisions_in_question(placement.meta.name):
+        yield from _of_decision(decision, lookup)
 
 
 def _of_decision(decision: Decision, lookup: Lookup) -> Iterator[Key]:

@@ -61,6 +61,7 @@ def _split(value: object) -> object:
     return tuple(part.strip() for part in value.split(",")) if value else ()
 
 
+Namespace = Annotated[str, Field(pattern=_NAMESPACE)]
 _IS_DURATION: Final = BeforeValidator(_seconds)
 Seconds = Annotated[float, _IS_DURATION, Field(ge=0, allow_inf_nan=False)]
 """A duration. Unit: seconds."""
@@ -78,8 +79,11 @@ class Settings(BaseModel):
         None, description="The kubeconfig; without it $KUBECONFIG, ~/.kube/config or the Pod's account."
     )
     context: str | None = Field(None, description="The context in the kubeconfig.")
-    placement_namespace: str = Field(
-        "kueue-system", pattern=_NAMESPACE, description="Where the Placements are that checks name."
+    placement_namespace: Annotated[tuple[Namespace, ...], BeforeValidator(_split)] = Field(
+        ("kueue-system",),
+        min_length=1,
+        description="Where the Placements are that checks name, comma-separated: "
+        "the first namespace that has one of the name counts.",
     )
     kueue_namespace: str = Field(
         "kueue-system",
@@ -211,12 +215,12 @@ class Settings(BaseModel):
                 raise ValueError(problem)  # noqa: TRY004  # pydantic wants this one
         return frameworks
 
-    @field_validator("credentials")
+    @field_validator("credentials", "placement_namespace")
     @classmethod
-    def _each_once(cls, ways: tuple[Way, ...]) -> tuple[Way, ...]:
-        if len(set(ways)) != len(ways):
-            raise ValueError("each way may stand there once")
-        return ways
+    def _each_once(cls, named: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(named)) != len(named):
+            raise ValueError("each may stand there once")
+        return named
 
 
 def is_duration(name: str) -> bool:

@@ -49,8 +49,8 @@ class HubFacts:
     cluster_version: str = "v1beta2"
     """Version of MultiKueueCluster."""
     clusters_max: int = CLUSTERS_MAX
-    namespace: str = "kueue-system"
-    """Where Placements are looked for."""
+    namespaces: tuple[str, ...] = ("kueue-system",)
+    """Where Placements are looked for: the first that has one of the name counts."""
     naming: str = PER_PLACEMENT
     kueue: Release | None = None
     """The release of the hub's Kueue; None: unknown, or of no use."""
@@ -109,7 +109,7 @@ class Mark(NamedTuple):
         "missing",  # credentials that others had put there, and that are to be made now
         "unneeded",  # credentials of ours that nobody needs
         "loss",  # too many clusters at once would go
-        "generation",  # of the Placement, as uid/generation
+        "generation",  # of the Placement, as namespace/uid/generation
         "edited",  # the Placement was changed
         "closed",  # a cluster for which the gate is closed
         "shut",  # the gate, whoever closed it
@@ -165,6 +165,7 @@ class Pair:
     """A Placement and one of its clusters."""
 
     placement: str
+    """As namespace/name."""
     cluster: str
 
 

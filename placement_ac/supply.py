@@ -157,13 +157,10 @@ class Supply(Tables):
         return find(self._found(cluster, now, made), self._found_ways(made))
 
     def _found(self, cluster: str, now: datetime, made: Made | None = None) -> Found:
-        profiles = sorted(
-            self._profiles.by("cluster", cluster), key=lambda p: p.meta.namespace != self._kueue_namespace
-        )
         return Found(
             cluster=cluster,
             kueue_namespace=self._kueue_namespace,
-            profiles=profiles,
+            profiles=self._profiles.by("cluster", cluster),
             secret=lambda name: self._secrets.things.get((self._kueue_namespace, name)),
             profiles_supported=self.hub.takes_profiles,
             providers=self._providers,

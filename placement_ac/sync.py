@@ -42,7 +42,6 @@ class Sync:
         resources: Mapping[Kind, Resource],
         world: World,
         *,
-        namespaces: Mapping[Kind, str],
         touched: Callable[[Iterable[Key]], None],
         signs: Mapping[Kind, Sign],
         fed: Collection[Kind] = (),
@@ -51,7 +50,6 @@ class Sync:
         self._client = client
         self._resources = resources
         self._world = world
-        self._namespaces = namespaces
         self._touched = touched
         self._signs = signs
         self._kinds = kinds
@@ -85,7 +83,7 @@ class Sync:
         tries = 0
         while True:
             try:
-                listing = await self._client.list(self._resources[kind], self._namespaces.get(kind))
+                listing = await self._client.list(self._resources[kind])
             except ApiError as error:
                 self._signs[kind].failed(error)
                 pause = error.retry_after or RETRY_SECONDS[min(tries, len(RETRY_SECONDS) - 1)]
@@ -113,5 +111,4 @@ class Sync:
         while True:
             await asyncio.sleep(STALLED_SECONDS)
             if not self._world.complete:
-                missing = [str(kind) for kind in self._kinds if not self._world.listed(kind)]
-                log.warning("still waiting for the first list", kinds=missing)
+                log.warning("still waiting for the first list", kinds=self._world.unlisted())

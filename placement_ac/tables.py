@@ -60,6 +60,9 @@ def kinds_for(terms: Terms) -> tuple[Kind, ...]:
     )
 
 
+Scope = tuple[Kind, str]
+"""What is listed at once: a kind, in one namespace or EVERYWHERE."""
+EVERYWHERE: Final = ""
 GONE_REMEMBERED: Final = 10_000
 """Objects of which it is remembered that they have gone: a list that is under way may still hold them."""
 
@@ -86,7 +89,13 @@ class Tables:
         """The time of the last snapshot."""
         self._kueue_namespace = kueue_namespace
         self._ways = tuple(ways)
-        self._listed: dict[Kind, str] = {}
+        self._namespaces: Mapping[Kind, tuple[str, ...]] = {
+            PLACEMENT: self.hub.namespaces,
+            PLACEMENT_DECISION: self.hub.namespaces,
+            SECRET: (kueue_namespace,),
+            CLUSTER_PROFILE: (kueue_namespace,),
+        }
+        self._listed: dict[Scope, str] = {}
         self._gone: LRUCache[str, bool] = LRUCache(GONE_REMEMBERED)
         self._checks: Table[model.Check] = Table(
             placement=lambda c: one(c.placement),
@@ -139,7 +148,13 @@ class Tables:
             PERMISSION: self._permissions,
             **{token_kind(name): table for name, table in self._tokens.items()},
         }
-        self._kinds = frozenset(kinds_for(self._terms))
+        self._scopes = dict.fromkeys(
+            (kind, namespace) for kind in kinds_for(self._terms) for namespace in self.namespaces(kind)
+        )
+
+    def namespaces(self, kind: Kind) -> tuple[str, ...]:
+        """Return where a kind is watched: its namespaces, or EVERYWHERE."""
+        return self._namespaces.get(kind, (EVERYWHERE,))
 
     def _clusters_of_ours(self, secret: model.Secret) -> tuple[str, ...]:
         """Return the cluster for which a Secret is ours, though its labels were taken off."""
@@ -153,11 +168,31 @@ class Tables:
             if secret.meta.name.startswith(prefix)
         )
 
+    def _home_of(self, placement: str) -> str:
+        """Return the namespace whose Placement of that name counts: the first that has one.
+
+        Where none has, it is the first with decisions for it: they go a moment after their Placement.
+        """
+        first, *more = self.hub.namespaces
+        if not more:
+            return first
+        decided = {decision.meta.namespace for decision in self._decisions.by("placement", placement)}
+        having = (
+            *(space for space in self.hub.namespaces if (space, placement) in self._placements.things),
+            *(space for space in self.hub.namespaces if space in decided),
+        )
+        return next(iter(having), first)
+
+    def _decisions_of(self, placement: str) -> list[model.Decision]:
+        """Return the decisions that count: those beside the Placement that does."""
+        home = self._home_of(placement)
+        return [d for d in self._decisions.by("placement", placement) if d.meta.namespace == home]
+
     def _selected(self, placement: str) -> list[str]:
         return list(
             dict.fromkeys(
                 entry.cluster_name
-                for decision in self._decisions.by("placement", placement)
+                for decision in self._decisions_of(placement)
                 for entry in decision.decided or ()
                 if entry.cluster_name
             )
@@ -173,6 +208,7 @@ class Tables:
             decision.placement
             for decision in self._decisions.by("cluster", cluster)
             if decision.placement in self._checks.keys("placement")
+            and decision.meta.namespace == self._home_of(decision.placement)
         }
 
     def placements_of_cluster(self, cluster: str) -> set[str]:

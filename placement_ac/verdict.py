@@ -66,14 +66,15 @@ def parameters_are_wrong(seen: Snapshot, _: Course) -> Verdict | None:
 def placement_is_missing(seen: Snapshot, _: Course) -> Verdict | None:
     if seen.placement:
         return None
-    return refuse(PLACEMENT_NOT_FOUND, f"there is no Placement {seen.hub.namespace}/{seen.name}")
+    looked_for = some([f"{namespace}/{seen.name}" for namespace in seen.hub.namespaces], " or ")
+    return refuse(PLACEMENT_NOT_FOUND, f"there is no Placement {looked_for}")
 
 
 def nothing_is_decided(seen: Snapshot, course: Course) -> Verdict | None:
     malformed = _malformed(seen)
     if course.selection.decided and (course.usable or not malformed):
         return None
-    where = f"Placement {seen.hub.namespace}/{seen.name}"
+    where = _placement(seen)
     if malformed:
         return refuse(NO_DECISION, f"the decision of {where} cannot be read: {malformed}")
     return refuse(NO_DECISION, f"OCM has not decided yet for {where}{_placement_says(seen)}")
@@ -82,7 +83,7 @@ def nothing_is_decided(seen: Snapshot, course: Course) -> Verdict | None:
 def nothing_is_selected(seen: Snapshot, course: Course) -> Verdict | None:
     if course.usable or course.selection.left_out or course.beyond or course.queued:
         return None
-    told = f"Placement {seen.hub.namespace}/{seen.name} selects no cluster{_placement_says(seen)}"
+    told = f"{_placement(seen)} selects no cluster{_placement_says(seen)}"
     return refuse(NO_CLUSTER_SELECTED, "; ".join((told, *_draining(course))))
 
 
@@ -159,8 +160,12 @@ def refuse(reason: str, message: str) -> Verdict:
 def _cure(seen: Snapshot) -> str:
     return (
         f"set spec.parameters to apiGroup: {OCM_CLUSTER}, kind: {PLACEMENT.kind} "
-        f"and the name of a Placement in namespace {seen.hub.namespace}"
+        f"and the name of a Placement in namespace {some(seen.hub.namespaces, ' or ')}"
     )
+
+
+def _placement(seen: Snapshot) -> str:
+    return f"{PLACEMENT.kind} {seen.placement.meta.namespace}/{seen.name}" if seen.placement else ""
 
 
 def _in_the_way(kind: Kind, obj: KueueObject | None, name: str) -> str:

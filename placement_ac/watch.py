@@ -62,7 +62,6 @@ class Watch:
         resources: Mapping[Kind, Resource],
         world: World,
         *,
-        namespaces: Mapping[Kind, str],
         touched: Touched,
         gap: Callable[[Kind], None],
         signs: Mapping[Kind, Sign],
@@ -70,7 +69,6 @@ class Watch:
         self._login = login
         self._resources = resources
         self._world = world
-        self._namespaces = namespaces
         self._touched = touched
         self._gap = gap
         self._signs = signs
@@ -122,10 +120,6 @@ class Watch:
         # kopf's own are "whenever the server ends it" and 70 seconds: a stuck watch is to begin within 60.
         settings.watching.server_timeout = kube.WATCH_SECONDS
         settings.watching.inactivity_timeout = kube.SILENCE_SECONDS
-        for kind, namespace in self._namespaces.items():
-            version = self._resources[kind].version  # without it, only a group's preferred version is meant
-            selectors = settings.watching.field_selectors
-            selectors[kind.group, version, kind.plural] = f"metadata.namespace={namespace}"
         return settings
 
     async def _log_in(self, **_: Any) -> kopf.AiohttpSession:

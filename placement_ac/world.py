@@ -29,6 +29,7 @@ from placement_ac.names import (
 )
 from placement_ac.snapshot import Ages, Asked, Fit, Key, Pair, Snapshot
 from placement_ac.supply import Supply
+from placement_ac.tables import EVERYWHERE, Scope
 from placement_ac.wire import Raw
 
 _PARSERS: Final[Mapping[Kind, Callable[[Raw], Any]]] = {
@@ -54,11 +55,13 @@ class World(Supply):
 
     @property
     def complete(self) -> bool:
-        """Whether every watched kind has been listed: before that, nothing may be decided."""
-        return self._listed.keys() >= self._kinds
+        """Whether every kind has been listed wherever it is watched: before that, nothing may be decided."""
+        return self._listed.keys() >= self._scopes.keys()
 
-    def listed(self, kind: Kind) -> bool:
-        return kind in self._listed
+    def unlisted(self) -> list[str]:
+        """Return what has not been listed yet, in words."""
+        missing = [scope for scope in self._scopes if scope not in self._listed]
+        return [f"{kind} in {namespace}" if namespace else str(kind) for kind, namespace in missing]
 
     def put(self, kind: Kind, raw: Raw) -> set[Key]:
         """Take in an object as it is now; an older version than the one known changes nothing."""
@@ -127,42 +130,55 @@ class World(Supply):
             present.add(model.meta_of(raw).id)
         return touched | self.settle(kind, present, resource_version)
 
-    def begin(self, kind: Kind, resource_version: str) -> set[Key]:
-        """Take in that a list begins. If versions begin anew, nothing is complete until it is settled."""
-        if not _later(self._listed.get(kind, ""), resource_version):
-            return set()
-        del self._listed[kind]
-        return self._forget(kind)
+    def begin(self, kind: Kind, resource_version: str, namespace: str | None = None) -> set[Key]:
+        """Take in that a list begins. If versions begin anew, nothing is complete until it is settled.
 
-    def settle(self, kind: Kind, present: Container[Id], resource_version: str) -> set[Key]:
+        It is about that namespace alone; None: about all in which the kind is watched.
+        """
+        touched: set[Key] = set()
+        for scope in self._within(kind, namespace):
+            if _later(self._listed.get(scope, ""), resource_version):
+                del self._listed[scope]
+                touched |= self._forget(scope)
+        return touched
+
+    def settle(
+        self, kind: Kind, present: Container[Id], resource_version: str, namespace: str | None = None
+    ) -> set[Key]:
         """Take in that a list is complete: what is not `present` has gone, unless it is newer."""
         touched: set[Key] = set()
-        for id_, thing in list(self._tables[kind].things.items()):
-            if id_ not in present and not _later(thing.meta.resource_version, resource_version):
-                touched |= route.route(kind, (thing,), self)
-                self._tables[kind].drop(id_)
-        self._listed[kind] = resource_version
+        for scope in self._within(kind, namespace):
+            for id_, thing in self._things_in(scope):
+                if id_ not in present and not _later(thing.meta.resource_version, resource_version):
+                    touched |= route.route(kind, (thing,), self)
+                    self._tables[kind].drop(id_)
+            self._listed[scope] = resource_version
         return touched
+
+    def _within(self, kind: Kind, namespace: str | None) -> list[Scope]:
+        return [(kind, one) for one in (self.namespaces(kind) if namespace is None else (namespace,))]
+
+    def _things_in(self, scope: Scope) -> list[tuple[Id, Any]]:
+        kind, namespace = scope
+        things = self._tables[kind].things.items()
+        return [(id_, thing) for id_, thing in things if namespace in (EVERYWHERE, id_[0])]
 
     def holds(self, kind: Kind, id_: Id) -> bool:
         return id_ in self._tables[kind].things
 
-    def _forget(self, kind: Kind) -> set[Key]:
-        """Drop a kind: the hub was restored, its versions begin anew and compare with nothing known."""
+    def _forget(self, scope: Scope) -> set[Key]:
+        """Drop all of it: the hub was restored, its versions begin anew and compare with nothing known."""
         self._gone.clear()  # a restore brings back what had gone
-        table = self._tables[kind]
-        touched = route.route(kind, table.things.values(), self)
-        for id_ in list(table.things):
-            table.drop(id_)
+        kind, _ = scope
+        things = self._things_in(scope)
+        touched = route.route(kind, (thing for _, thing in things), self)
+        for id_, _ in things:
+            self._tables[kind].drop(id_)
         return touched
 
     def _watched(self, kind: Kind, meta: model.Meta) -> bool:
-        wanted = {
-            PLACEMENT: self.hub.namespace,
-            PLACEMENT_DECISION: self.hub.namespace,
-            SECRET: self._kueue_namespace,
-        }.get(kind)
-        return (wanted is None or meta.namespace == wanted) and kind.only in ("", meta.name)
+        wanted = self._namespaces.get(kind)
+        return (wanted is None or meta.namespace in wanted) and kind.only in ("", meta.name)
 
     # -- asked by route
 
@@ -186,6 +202,9 @@ class World(Supply):
     def placements_of_shared(self) -> set[str]:
         configs = {config.meta.name for config in self._configs.things.values() if config.ours}
         return configs | set(self._checks.keys("placement"))
+
+    def decisions_in_question(self, placement: str) -> list[model.Decision]:
+        return self._decisions.by("placement", placement) if len(self.hub.namespaces) > 1 else []
 
     def clusters_selected(self, placement: str) -> list[str]:
         return self._selected(placement)
@@ -229,8 +248,8 @@ class World(Supply):
         return replace(self._snapshot(key.name, now, ages), asked=asked or {}, fits=fits or {})
 
     def _snapshot(self, name: str, now: datetime, ages: Ages) -> Snapshot:
-        placement = self._placements.things.get((self.hub.namespace, name))
-        decisions = tuple(self._decisions.by("placement", name))
+        placement = self._placements.things.get((self._home_of(name), name))
+        decisions = tuple(self._decisions_of(name))
         config = self._configs.things.get(("", name))
         credentials = {cluster: self._way_into(cluster, now) for cluster in self._selected(name)}
         checks, users = self._checks.by("placement", name), self._checks.by("config", name)
@@ -289,7 +308,10 @@ class World(Supply):
 
     def _is_gone(self, cluster: str) -> bool:
         """Whether the hub has ManagedClusters, but not this one."""
-        return bool(self._listed.get(MANAGED_CLUSTER)) and ("", cluster) not in self._managed.things
+        return (
+            bool(self._listed.get((MANAGED_CLUSTER, EVERYWHERE)))
+            and ("", cluster) not in self._managed.things
+        )
 
     def _is_unreachable(self, cluster: str) -> bool:
         managed = self._managed.things.get(("", cluster))
@@ -336,7 +358,7 @@ class World(Supply):
             wanted = self.hub.cluster_object(name, cluster)
             for placement, other in route.splits(wanted):
                 if placement < name and placement in self._users_of(other) and self._usable(other, now):
-                    rivals[wanted] = Pair(placement, other)
+                    rivals[wanted] = Pair(f"{self._home_of(placement)}/{placement}", other)
         return rivals
 
     def _others(self, name: str, cluster_objects: Iterable[str], now: datetime) -> dict[str, dict[str, str]]:

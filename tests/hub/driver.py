@@ -1,6 +1,7 @@
 """An admin, OCM and Kueue's other half by hand: short calls on a hub over HTTP, and controllers on it."""
 
 import base64
+import copy
 import json
 import time
 from collections.abc import Callable, Iterable
@@ -51,6 +52,7 @@ class Driver:
     def __init__(self, hub: Hub, v: str = "v1beta2") -> None:
         self.hub = hub
         self.v = v
+        self.ocm = OCM
         self.session = session_to(hub)
 
     def __enter__(self) -> Self:
@@ -58,6 +60,13 @@ class Driver:
 
     def __exit__(self, *_: object) -> None:
         self.session.close()
+
+    def in_namespace(self, name: str) -> "Driver":
+        """The same, whose Placements are in another namespace, which is made."""
+        other = copy.copy(self)
+        other.ocm = OCM.replace(NS, name)
+        other.namespace(name)
+        return other
 
     def ask(self, method: str, path: str, body: Any = None, form: str = "", **query: str) -> Object:
         """Send a request and return the answer's JSON; fails on 4xx and 5xx."""
@@ -143,7 +152,7 @@ class Driver:
         return self.ask("POST", self.kueue(plural), body)
 
     def placement(self, name: str, selected: int | None = None, **spec: Any) -> Object:
-        made = self.ask("POST", f"{OCM}/placements", _ocm("Placement", name) | {"spec": spec})
+        made = self.ask("POST", f"{self.ocm}/placements", _ocm("Placement", name) | {"spec": spec})
         if selected is not None:
             self.placement_says(name, selected)
         return made
@@ -158,7 +167,7 @@ class Driver:
             "lastTransitionTime": "2026-01-01T00:00:00Z",
         }
         status = {"numberOfSelectedClusters": selected, "conditions": [condition]}
-        self.ask("PATCH", f"{OCM}/placements/{name}/status", {"status": status}, "merge")
+        self.ask("PATCH", f"{self.ocm}/placements/{name}/status", {"status": status}, "merge")
 
     def decide(self, placement: str, *clusters: Any, index: int = 1, group: int = 0) -> None:
         """Write a PlacementDecision; a cluster is a name, or a (name, score)."""
@@ -168,12 +177,12 @@ class Driver:
             "cluster.open-cluster-management.io/placement": placement,
             "cluster.open-cluster-management.io/decision-group-index": str(group),
         }
-        self.try_("POST", f"{OCM}/placementdecisions", body)
+        self.try_("POST", f"{self.ocm}/placementdecisions", body)
         self.decision_status(name, [_decided(cluster) for cluster in clusters])
 
     def decision_status(self, name: str, decisions: Iterable[Object]) -> None:
         patch = {"status": {"decisions": list(decisions)}}
-        self.ask("PATCH", f"{OCM}/placementdecisions/{name}/status", patch, "merge")
+        self.ask("PATCH", f"{self.ocm}/placementdecisions/{name}/status", patch, "merge")
 
     def select(self, name: str, *clusters: Any) -> None:
         """All that a check needs to become Active: Secrets, Placement, decision."""
@@ -216,7 +225,7 @@ def _ocm(kind: str, name: str) -> Object:
     return {
         "apiVersion": "cluster.open-cluster-management.io/v1beta1",
         "kind": kind,
-        "metadata": {"name": name, "namespace": NS},
+        "metadata": {"name": name},
     }
 
 

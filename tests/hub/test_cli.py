@@ -26,7 +26,7 @@ from tests.hub.driver import Driver, eventually
             id="unknown way",
         ),
         pytest.param(
-            ["run", "--credentials", "secret,secret"], "each way may stand there once", id="a way twice"
+            ["run", "--credentials", "secret,secret"], "each may stand there once", id="a way twice"
         ),
         pytest.param(
             ["run", "--placement-namespace", "Not_A_Name"],

@@ -82,7 +82,7 @@ class Rig:
             if kind is not WORKLOAD:
                 self.world.replace(kind, checks, "1")
         self.touched: list[set[Key]] = []
-        sync = Sync(client, {}, self.world, namespaces={}, touched=self._touch, signs={}, fed={WORKLOAD})
+        sync = Sync(client, {}, self.world, touched=self._touch, signs={}, fed={WORKLOAD})
         sign = Vitals().begin(["workloads"])["workloads"]
         self.feed = Feed(client, RESOURCE, self.world, touched=self._touch, settled=sync.settled, sign=sign)
 
@@ -505,7 +505,7 @@ class TokenRig:
             if kind != TOKENS:
                 self.world.replace(kind, raws.get(kind, []), "1")
         self.touched: list[set[Key]] = []
-        sync = Sync(client, {}, self.world, namespaces={}, touched=self._touch, signs={}, fed={TOKENS})
+        sync = Sync(client, {}, self.world, touched=self._touch, signs={}, fed={TOKENS})
         resource = TOKENS.at("v1")
         sign = Vitals().begin(["tokens"])["tokens"]
         self.feed = Feed(client, resource, self.world, touched=self._touch, settled=sync.settled, sign=sign)

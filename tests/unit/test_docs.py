@@ -472,7 +472,7 @@ WHEN = "2026-01-01T00:00:00Z"
 
 def test_the_rights_are_what_the_controller_asks_for(hub: Hub, admin: Driver, tmp_path: Path) -> None:
     """One cluster by Secret, one by ClusterProfile; a Workload that is answered, nominated, and lost."""
-    (rights, *_) = tables(README, "Install it")
+    rights = table(README, "Install it")
     providers = tmp_path / "providers.json"
     command = {"apiVersion": "client.authentication.k8s.io/v1", "command": "true"}
     providers.write_text(json.dumps({"providers": [{"name": "ocm", "execConfig": command}]}))
@@ -482,10 +482,11 @@ def test_the_rights_are_what_the_controller_asks_for(hub: Hub, admin: Driver, tm
     admin.profile("b", accessProviders=[{"name": "ocm"}])
     for name in ("a", "b"):
         _managed_cluster(admin, name)
-    admin.placement("p")
-    admin.decide("p", "a", "b")
+    ocm = admin.in_namespace("teams")
+    ocm.placement("p")
+    ocm.decide("p", "a", "b")
     with Controllers(allowed(hub, admin, tmp_path, rights)) as controllers:
-        controllers.start(dispatcher=True, access_providers=providers)
+        controllers.start(placement_namespace=TEAMS, dispatcher=True, access_providers=providers)
         eventually(lambda: admin.listed("p"), ["p-a", "p-b"])
         eventually(lambda: admin.reason("p"), "Active")
         for name in admin.clusters():
@@ -493,8 +494,8 @@ def test_the_rights_are_what_the_controller_asks_for(hub: Hub, admin: Driver, tm
             admin.ask("PATCH", admin.kueue("multikueueclusters", name, "status"), connected, "merge")
         _a_workload_with_quota(admin)
         eventually(lambda: admin.ask("GET", f"{WORKLOADS}/w")["status"].get("nominatedClusterNames"))
-        admin.decide("p")
-        admin.placement_says("p", 0)
+        ocm.decide("p")
+        ocm.placement_says("p", 0)
         eventually(lambda: admin.reason("p"), "NoClusterSelected")
         eventually(lambda: "cannot be asked" in admin.active("p")["message"])
         for name in ("a", "b"):
@@ -505,23 +506,25 @@ def test_the_rights_are_what_the_controller_asks_for(hub: Hub, admin: Driver, tm
 
 def test_the_rights_for_making_and_probing(hub: Hub, admin: Driver, tmp_path: Path) -> None:
     """Credentials are made, renewed, and taken away again; nobody answers at the cluster's address."""
-    rights, *more = tables(README, "Install it")
-    making, probing = (wanted for wanted in more if len(wanted[0]) == 4)
+    rights, making, probing = (wanted for wanted in tables(README, "Install it") if len(wanted[0]) == 4)
     admin.namespace("w")
     _managed_cluster(admin, "w", managedClusterClientConfigs=[{"url": "https://127.0.0.1:1"}])
     admin.check("p")
-    admin.placement("p")
-    admin.decide("p", "w")
+    ocm = admin.in_namespace("teams")
+    ocm.placement("p")
+    ocm.decide("p", "w")
     with Controllers(allowed(hub, admin, tmp_path, rights + making + probing)) as controllers:
-        controllers.start(credentials_provision="managed-serviceaccount", credentials_probe=True)
+        controllers.start(
+            placement_namespace=TEAMS, credentials_provision="managed-serviceaccount", credentials_probe=True
+        )
         eventually(lambda: admin.get(f"{ACCOUNT}/placement-ac"))
         _ocm_reports(admin, "one")
         made = eventually(lambda: admin.get(MADE_SECRET))["data"]
         _ocm_reports(admin, "two")
         eventually(lambda: (admin.get(MADE_SECRET) or {}).get("data") not in (made, None))
         eventually(lambda: "cannot be reached" in admin.active("p").get("message", ""))
-        admin.decide("p")
-        admin.placement_says("p", 0)
+        ocm.decide("p")
+        ocm.placement_says("p", 0)
         eventually(lambda: [admin.get(path) for path in (MADE_SECRET, *GRANTS)], [None] * 3)
         wanted = one_by_one(making + probing)
         eventually(lambda: asked(hub) - one_by_one(rights), wanted)
@@ -571,23 +574,25 @@ def _a_workload_with_quota(admin: Driver) -> None:
 
 
 def one_by_one(rights: Iterable[Row]) -> set[Row]:
-    """Return the rights of a table: group, resource (and which, if it is about named ones), verb."""
+    """Return the rights of a table: group, resource (and which, if it names some), verb, namespace."""
     found = set()
     for row in rights:
         resource, named, which = row[1].partition(" named ")
-        for verb, name in product(row[2].split(", "), which.split(", ")):
-            found.add((_group(row[0]), f"{resource}{named}{name}", verb))
+        for verb, name, where in product(row[2].split(", "), which.split(", "), WHERE[row[3]]):
+            found.add((_group(row[0]), f"{resource}{named}{name}", verb, where))
     return found
 
 
 def allowed(hub: Hub, admin: Driver, folder: Path, rights: Iterable[Row]) -> Path:
     """Return a kubeconfig for somebody who has the rights of a table, and no others."""
-    everywhere = [row for row in rights if row[3:] in ((), ("cluster-wide",))]
-    here = [row for row in rights if row not in everywhere]
-    admin.ask("POST", f"{RBAC}/clusterroles", {"metadata": {"name": "r"}, "rules": [*map(_rule, everywhere)]})
-    admin.ask("POST", f"{RBAC}/clusterrolebindings", _bound("ClusterRole"))
-    admin.ask("POST", f"{RBAC}/{KUEUES}/roles", {"metadata": {"name": "r"}, "rules": [*map(_rule, here)]})
-    admin.ask("POST", f"{RBAC}/{KUEUES}/rolebindings", _bound("Role"))
+    for namespace in sorted({where for spaces in WHERE.values() for where in spaces}):
+        rules = [_rule(row) for row in rights if namespace in WHERE[row[3]]]
+        kind, path = "ClusterRole", RBAC
+        if namespace:
+            kind, path = "Role", f"{RBAC}/namespaces/{namespace}"
+            admin.namespace(namespace)
+        admin.ask("POST", f"{path}/{kind.lower()}s", {"metadata": {"name": "r"}, "rules": rules})
+        admin.ask("POST", f"{path}/{kind.lower()}bindings", _bound(kind))
     kubeconfig = hub.kubeconfig()
     kubeconfig["users"][0]["user"]["token"] = hub.add_user("controller", groups=())
     path = folder / "allowed"
@@ -595,7 +600,14 @@ def allowed(hub: Hub, admin: Driver, folder: Path, rights: Iterable[Row]) -> Pat
     return path
 
 
-RBAC, KUEUES = "/apis/rbac.authorization.k8s.io/v1", "namespaces/kueue-system"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+TEAMS = "more-teams,teams"
+WHERE = {
+    "cluster-wide": ("",),
+    "in Kueue's namespace": ("kueue-system",),
+    "in each Placement namespace": tuple(TEAMS.split(",")),
+}
+"""What the tables say → the namespaces of the Roles."""
 
 
 def _rule(row: Row) -> dict[str, Any]:
@@ -615,15 +627,16 @@ def _group(told: str) -> str:
 
 
 RESOURCE = re.compile(
-    r"/(?:api|apis/(?P<group>[^/]+))/(?P<version>v\w+)(?:/namespaces/[^/]+)?/(?P<plural>[a-z]+)"
+    r"/(?:api|apis/(?P<group>[^/]+))/(?P<version>v\w+)(?:/namespaces/(?P<where>[^/]+))?/(?P<plural>[a-z]+)"
     r"(?:/(?P<name>[^/]+))?(?:/(?P<sub>[a-z]+))?"
 )
 VERBS = {"POST": "create", "PATCH": "patch", "DELETE": "delete", "PUT": "update"}
 
 
 def asked(hub: Hub) -> set[Row]:
-    """Return the rights that the controller's requests took, kopf's among them: group, resource, verb."""
+    """Return the rights that the controller's requests took, kopf's too: group, resource, verb, namespace."""
     found = set()
+    few = {where for spaces in WHERE.values() for where in spaces}
     for request in hub.journal:
         where = RESOURCE.fullmatch(request.path)
         if not where or not request.user_agent.startswith(("placement-ac", "kopf/")):
@@ -634,9 +647,10 @@ def asked(hub: Hub) -> set[Row]:
         if where["plural"] == "deployments":
             resource += f" named {where['name']}"
         verb = VERBS.get(request.method) or _reading(request.query, where["name"])
-        found.add((where["group"] or "", resource, verb))
+        namespace = where["where"] if where["where"] in few else ""  # in any other: by the ClusterRole
+        found.add((where["group"] or "", resource, verb, namespace))
         if request.status == 201:  # an apply that makes the object needs both rights
-            found.add((where["group"] or "", resource, "create"))
+            found.add((where["group"] or "", resource, "create", namespace))
     return found
 
 

@@ -69,21 +69,27 @@ def test_a_loss_that_ends_by_itself_leaves_no_trace() -> None:
 
 
 def test_whoever_changes_the_placement_gets_it_at_once() -> None:
-    known = {Mark("generation", "Placement/p/1"): 999.0}
+    known = {Mark("generation", "kueue-system/Placement/p/1"): 999.0}
     answer = scene("abc", "", known, generation=2)
-    assert (answer.config, Mark("edited", "Placement/p/2") in answer.marks) == (None, True)
+    assert (answer.config, Mark("edited", "kueue-system/Placement/p/2") in answer.marks) == (None, True)
 
 
 @pytest.mark.parametrize(("age", "kept"), [(59.0, []), (60.0, ["a", "b", "c"])])
 def test_a_change_counts_for_a_minute_as_ocm_may_follow_late(age: float, kept: list[str]) -> None:
-    known = {Mark("generation", "Placement/p/2"): age, Mark("edited", "Placement/p/2"): age}
+    known = {
+        Mark("generation", "kueue-system/Placement/p/2"): age,
+        Mark("edited", "kueue-system/Placement/p/2"): age,
+    }
     assert listed(scene("abc", "", known, generation=2)) == kept
 
 
 def test_the_generation_found_at_the_start_is_no_change() -> None:
     """After a restart of the hub, controller and OCM come up together."""
     answer = scene("abc", "", generation=7)
-    assert (listed(answer), Mark("generation", "Placement/p/7") in answer.marks) == (["a", "b", "c"], True)
+    assert (listed(answer), Mark("generation", "kueue-system/Placement/p/7") in answer.marks) == (
+        ["a", "b", "c"],
+        True,
+    )
 
 
 def test_vanished_credentials_are_a_loss_as_well() -> None:

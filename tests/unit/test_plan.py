@@ -320,7 +320,7 @@ def test_of_two_new_pairs_that_make_one_name_the_first_in_the_alphabet_gets_it()
         verdicts={
             "one": no(
                 "NameTaken",
-                "MultiKueueCluster a-b-c is the name for cluster b-c of Placement a as well: "
+                "MultiKueueCluster a-b-c is the name for cluster b-c of Placement kueue-system/a as well: "
                 "rename one of the Placements",
             )
         },

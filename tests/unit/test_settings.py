@@ -93,8 +93,21 @@ def test_the_environment_is_the_processes_unless_told(monkeypatch: pytest.Monkey
         pytest.param(
             {"credentials": "secret,secret"},
             {},
-            "credentials: 'secret,secret' is not possible: each way may stand there once",
+            "credentials: 'secret,secret' is not possible: each may stand there once",
             id="a way twice",
+        ),
+        pytest.param(
+            {"placement_namespace": "teams,teams"},
+            {},
+            "placement-namespace: 'teams,teams' is not possible: each may stand there once",
+            id="a namespace twice",
+        ),
+        pytest.param(
+            {"placement_namespace": "teams,"},
+            {},
+            "placement-namespace: '' is not possible: a namespace has lower-case letters, digits and '-', "
+            "at most 63",
+            id="a namespace without a name",
         ),
         pytest.param(
             {"cluster_proxy": "http://proxy"},
