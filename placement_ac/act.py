@@ -17,6 +17,7 @@ from placement_ac.diff import Action, Apply, Delete, Nominate, Phase, SetAnswer,
 from placement_ac.errors import ApiError, Conflict, NotFound, Refused, WorkloadTrouble
 from placement_ac.fields import applied_in, nomination
 from placement_ac.kube import Client, Object
+from placement_ac.logs import Told
 from placement_ac.model import Meta, Workload, workload
 from placement_ac.names import KUEUE_ADMISSION, SECRET, WORKLOAD, Kind, Resource
 
@@ -36,6 +37,7 @@ class Actor:
         self._client = client
         self._resources = resources
         self._seen = seen
+        self._told = Told()
 
     async def act(self, phases: Iterable[Phase]) -> None:
         """Do all of it, or raise the first error of the phase in which one came up.
@@ -55,9 +57,7 @@ class Actor:
         began = time.monotonic()
         await self._write(action)
         took = round((time.monotonic() - began) * 1000, 1)
-        log.info(
-            _DONE[type(action)], kind=action.kind.kind, name=action.name, took_ms=took, **_details(action)
-        )
+        _tell(action, kind=action.kind.kind, name=action.name, took_ms=took, **_details(action))
 
     def _write(self, action: Action) -> Awaitable[None]:
         if isinstance(action, Apply):
@@ -79,7 +79,8 @@ class Actor:
             if not answer and refused.status == 422:  # Kueue: it has been placed meanwhile
                 log.debug("already placed", name=action.name, error=refused.message)
                 return
-            log.warning(
+            log.log(
+                self._told.level(action.workload.meta.uid, refused.message),
                 "the API server refused a write to a Workload",
                 namespace=action.namespace,
                 name=action.name,
@@ -87,6 +88,7 @@ class Actor:
             )
             raise WorkloadTrouble(refused.message, retry_after=refused.retry_after) from None
         else:
+            self._told.over(action.workload.meta.uid)
             self._seen(WORKLOAD, after, False)
 
     async def _answer(self, action: SetAnswer) -> Object:
@@ -185,13 +187,17 @@ class Actor:
             self._seen(action.kind, after, False)
 
 
-_DONE: Mapping[type[Action], str] = {
-    Apply: "applied",
-    Delete: "deleted",
-    SetCondition: "condition set",
-    SetAnswer: "Workload answered",
-    Nominate: "Workload nominated",
-}
+def _tell(action: Action, **keys: object) -> None:
+    if isinstance(action, Apply):
+        log.info("applied", **keys)
+    elif isinstance(action, Delete):
+        log.info("deleted", **keys)
+    elif isinstance(action, SetCondition):
+        log.info("condition set", **keys)
+    elif isinstance(action, SetAnswer):
+        log.info("Workload answered", **keys)
+    else:
+        log.info("Workload nominated", **keys)
 
 
 def _identity(meta: Meta) -> Object:

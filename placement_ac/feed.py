@@ -17,6 +17,7 @@ import structlog
 from placement_ac.errors import ApiError, Garbled, Gone, Refused
 from placement_ac.index import Id
 from placement_ac.kube import Client, Object
+from placement_ac.logs import Told
 from placement_ac.model import meta_of
 from placement_ac.names import Resource
 from placement_ac.snapshot import Key
@@ -67,8 +68,8 @@ class Feed:
         self._version = ""
         """The last version seen, to go on from; "": only a list can tell."""
         self._failures = 0
-        self._refused = False
-        self._told = {"kind": str(resource.of)} | ({"namespace": namespace} if namespace else {})
+        self._told = Told()
+        self._keys = {"kind": str(resource.of)} | ({"namespace": namespace} if namespace else {})
 
     def parts(self) -> list[Coroutine[object, object, None]]:
         """Return what is to be run, each as a task of its own; they end only when cancelled."""
@@ -91,7 +92,7 @@ class Feed:
                 await self._list(everything=True)
             except ApiError as error:
                 self._sign.failed(error)
-                log.debug("cannot list again yet", **self._told, error=error.message)
+                log.debug("cannot list again yet", **self._keys, error=error.message)
                 self._version = ""
 
     async def _list(self, *, everything: bool) -> None:
@@ -153,14 +154,18 @@ class Feed:
         return pause
 
     def _works(self) -> None:
-        self._failures, self._refused = 0, False
+        self._failures = 0
+        if self._told.over(self):
+            log.info("follows again", **self._keys)
 
     def _tell(self, error: ApiError) -> None:
         """Tell of trouble once; once more when it turns out that a person has to do something about it."""
-        if isinstance(error, Refused):
-            tell = log.debug if self._refused else log.warning
-            self._refused = True
-            tell("may not follow; trying again", **self._told, needed="list, watch", error=error.message)
+        if isinstance(error, Gone):  # it happens to every watch that was away for long
+            log.debug("forgotten by the hub; listing again", **self._keys)
+        elif isinstance(error, Refused):
+            level = self._told.level(self, "refused")
+            needed = "list, watch"
+            log.log(level, "may not follow; trying again", **self._keys, needed=needed, error=error.message)
         else:
-            tell = log.debug if self._failures else log.warning
-            tell("cannot follow; trying again", **self._told, error=error.message)
+            level = self._told.level(self, "fails")
+            log.log(level, "cannot follow; trying again", **self._keys, error=error.message)

@@ -28,6 +28,7 @@ from kubernetes import config as kubernetes_config
 
 from placement_ac.access import Access
 from placement_ac.errors import LoginFailed
+from placement_ac.logs import Told
 
 log = structlog.get_logger(__name__)
 
@@ -58,6 +59,7 @@ class Login:
         self._valid_until = math.inf if access else 0.0
         self._refused = False
         self._renewing = asyncio.Lock()
+        self._told = Told()
 
     def session(self, *, connections: int = 0, **options: object) -> aiohttp.ClientSession:
         """Return a new session; who asked for it closes it.
@@ -102,11 +104,15 @@ class Login:
         try:
             if refused:  # the package keeps a token that has no expiry for ever, wherever it is from
                 self._configuration = self._again()
-            return _authorization(self._configuration)
+            headers = _authorization(self._configuration)
         except (LoginFailed, kubernetes_config.ConfigException, OSError, ValueError) as error:
-            log.warning("cannot renew the login", error=f"{type(error).__name__}: {_first_line(error)}")
+            why = f"{type(error).__name__}: {_first_line(error)}"
+            log.log(self._told.level(self, why), "cannot renew the login", error=why)
             self._refused = refused
             return self._headers
+        if self._told.over(self):
+            log.info("the login is renewed again")
+        return headers
 
 
 def _load(kubeconfig: Path | None, context: str | None) -> kubernetes_client.Configuration:

@@ -1,17 +1,34 @@
 """
 How log lines look: constant messages with keys, as text for people or JSON for programs.
+
+A state that lasts is told once: see `Told`. What libraries log is not ours to show, for it may quote
+anything; of their failures, the place is told.
 """
 
+import difflib
 import logging
 import sys
 import traceback
-from typing import Literal
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Final, Literal, TextIO
 
 import structlog
+from cachetools import LRUCache
+
+log = structlog.get_logger(__name__)
+
+LEVELS: Final = {
+    name: logging.getLevelNamesMapping()[name.upper()] for name in ("debug", "info", "warning", "error")
+}
+REMEMBERED: Final = 10_000
+_PACKAGE: Final = "placement_ac."
 
 
-def configure(form: Literal["text", "json"] = "text", level: str = "info") -> None:
-    """Send every log line from `level` on to stderr."""
+def configure(form: Literal["text", "json"] = "text", *levels: str) -> None:
+    """Send log lines to stderr: those from a level on, as `levels_of` reads it (nothing: info)."""
+    least = levels_of(levels)
     renderer: structlog.typing.Processor
     renderer = (
         structlog.processors.JSONRenderer() if form == "json" else structlog.dev.ConsoleRenderer(colors=False)
@@ -19,17 +36,108 @@ def configure(form: Literal["text", "json"] = "text", level: str = "info") -> No
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
+            _from_level(least),
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
             renderer,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        wrapper_class=structlog.make_filtering_bound_logger(min(least.values())),
+        logger_factory=partial(_Lines, sys.stderr),
         cache_logger_on_first_use=False,
     )
+    root = logging.getLogger()
+    root.handlers = [*(handler for handler in root.handlers if type(handler) is not _Failures), _Failures()]
+
+
+def levels_of(told: Iterable[str]) -> Mapping[str, int]:
+    """Return the least level of each module that is named (`reconcile=debug`) and, by "", of all others.
+
+    A package stands for all that is in it. Raises ValueError, which says what is possible.
+    """
+    found: dict[str, int] = {}
+    for part in told:
+        module, names_one, level = part.rpartition("=")
+        if level not in LEVELS:
+            raise ValueError(f"{level!r} is no level; known are {', '.join(LEVELS)}")
+        if names_one and module not in modules():
+            near = difflib.get_close_matches(module, modules(), n=1)
+            cure = f"did you mean {near[0]}?" if near else f"known are {', '.join(modules())}"
+            raise ValueError(f"there is no module {module!r}; {cure}")
+        if module in found:
+            raise ValueError(f"{module or 'the level of all modules'} stands there twice")
+        found[module] = LEVELS[level]
+    return {"": logging.INFO} | found
+
+
+@cache
+def modules() -> tuple[str, ...]:
+    """Return the modules of this program, by the names of their files; of those in packages with dots."""
+    root = Path(__file__).parent
+    paths = (path.relative_to(root).with_suffix("").parts for path in root.rglob("*.py"))
+    names = {".".join(part for part in path if part != "__init__") for path in paths}
+    return tuple(sorted(names - {"", "__main__"}))
+
+
+class Told:
+    """Remembers what was said of whom, so that what lasts is told once and its end as well."""
+
+    def __init__(self) -> None:
+        self._said: LRUCache[Hashable, str] = LRUCache(REMEMBERED)
+
+    def level(self, about: Hashable, what: str, first: int = logging.WARNING) -> int:
+        """Return the level at which to say `what` now: `first`, or debug if it was said last."""
+        news = self._said.get(about) != what
+        self._said[about] = what
+        return first if news else logging.DEBUG
+
+    def over(self, about: Hashable) -> bool:
+        """Whether something was said of it; forget that."""
+        return self._said.pop(about, None) is not None
 
 
 def without_words(error: BaseException) -> str:
     """Return the type of an error and where it came up, and nothing of its text, which may quote a token."""
     frames = (f"{frame.f_code.co_filename}:{line}" for frame, line in traceback.walk_tb(error.__traceback__))
     return " ".join((type(error).__name__, *frames))
+
+
+class _Lines(structlog.PrintLogger):
+    """Prints the lines of one module."""
+
+    def __init__(self, file: TextIO, name: str = "") -> None:
+        super().__init__(file)
+        self.name = name.removeprefix(_PACKAGE)
+
+
+class _Failures(logging.Handler):
+    """Tells where a library says that it failed; without a handler, Python prints what libraries say."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        told = without_words(error) if error else f"{record.pathname}:{record.lineno}"
+        log.error("a library failed", library=record.name, error=told)
+
+
+def _from_level(least: Mapping[str, int]) -> structlog.typing.Processor:
+    """Return what drops the lines below their module's level, and puts first what each line has."""
+    of = cache(_level_of(least))
+
+    def choose(logger: Any, _: str, line: structlog.typing.EventDict) -> structlog.typing.EventDict:
+        level = line.pop("level")
+        if LEVELS[level] < of(logger.name):
+            raise structlog.DropEvent
+        return {"level": level, "logger": logger.name, "event": line.pop("event"), **line}
+
+    return choose
+
+
+def _level_of(least: Mapping[str, int]) -> Callable[[str], int]:
+    def of(name: str) -> int:
+        while name and name not in least:
+            name = name.rpartition(".")[0]
+        return least[name]
+
+    return of

@@ -6,6 +6,7 @@ One `Session` lives as long as the hub serves the same kinds and kopf goes on.
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import replace
@@ -16,13 +17,13 @@ import structlog
 
 from placement_ac.act import Actor
 from placement_ac.choices import asks_for_kueue, needs_of, policy_of, rules_of, terms_of, told_kueue
-from placement_ac.errors import ApiError
+from placement_ac.errors import ApiError, PlacementAcError
 from placement_ac.events import Events
 from placement_ac.feed import Feed
 from placement_ac.fitness import Fitness
 from placement_ac.kube import Client, Object
 from placement_ac.login import Login
-from placement_ac.logs import without_words
+from placement_ac.logs import Told, without_words
 from placement_ac.metrics import registry
 from placement_ac.names import (
     ACCOUNT,
@@ -52,7 +53,7 @@ from placement_ac.snapshot import HubFacts, Key, Terms
 from placement_ac.sync import Sync
 from placement_ac.tables import EVERYWHERE, Scope, kinds_for
 from placement_ac.vitals import Sign, Vitals
-from placement_ac.watch import Watch, WatchEnded
+from placement_ac.watch import Watch
 from placement_ac.watchdog import watched
 from placement_ac.ways import Source
 from placement_ac.workers import Workers
@@ -102,6 +103,7 @@ class Operator:
         self._kueue = told_kueue(settings)
         """The hub's, as it was known last."""
         self._unknown_told = False
+        self._told = Told()
         self._missed_since: dict[Kind, float | None] = {}
         """Kinds that this hub has served: since when it does not (None: it does)."""
 
@@ -113,22 +115,24 @@ class Operator:
         async with watched(self._vitals), listening, Client(self._login) as client:
             while resources := await self._wait_for_kinds(client, stop):
                 began = time.monotonic()
+                why = ""
                 try:
                     await self._session(client, resources, stop)
-                except ApiError as error:
-                    log.warning("the session could not go on; beginning anew", error=error.message)
                 except Exception as error:  # kopf ends in many ways, and each means: begin anew
-                    why = str(error) if isinstance(error, WatchEnded) else without_words(error)
-                    log.warning("the watch ended; beginning anew", error=why)
+                    why = str(error) if isinstance(error, PlacementAcError) else without_words(error)
                 self._vitals.waits("the session has ended and begins anew")
-                failures = 1 if time.monotonic() - began > HEALTHY_SECONDS else failures + 1
+                failures += 1
+                if time.monotonic() - began > HEALTHY_SECONDS:
+                    failures = 1
+                    self._told.over("session")
+                if why:
+                    level = self._told.level("session", why)
+                    log.log(level, "the session ended; beginning anew", error=why)
                 await _pause(stop, RESTART_SECONDS[min(failures, len(RESTART_SECONDS)) - 1])
 
     async def _wait_for_kinds(self, client: Client, stop: asyncio.Event) -> Resources | None:
         """Return what the hub serves once nothing indispensable is missing; None when stopped."""
-        told: object = None
         while not stop.is_set():
-            finding: object
             self._vitals.asked()
             try:
                 resources = await _unless(stop, client.discover(self._kinds))
@@ -139,18 +143,17 @@ class Operator:
                     str(kind) for kind in (*REQUIRED_KINDS, *self._missed(resources)) if kind not in resources
                 ]
                 if not missing:
+                    if self._told.over("kinds"):
+                        self._told.over("hub")
                     return resources
-                finding = missing
                 self._vitals.waits(f"waiting for CRDs that are not installed: {', '.join(missing)}")
-                if finding != told:
-                    log.warning("waiting for CRDs that are not installed", kinds=missing)
+                level = self._told.level("kinds", str(missing))
+                log.log(level, "waiting for CRDs that are not installed", kinds=missing)
             except ApiError as error:
-                finding = type(error)
                 self._vitals.failed(error)
                 self._vitals.waits(f"the API server does not answer: {error.message}")
-                if finding != told:
-                    log.warning("the API server does not answer; waiting", error=error.message)
-            told = finding
+                level = self._told.level("kinds", type(error).__name__)
+                log.log(level, "the API server does not answer; waiting", error=error.message)
             await _pause(stop, DISCOVERY_SECONDS)
         return None
 
@@ -195,7 +198,8 @@ class Operator:
             naming=self._settings.cluster_names,
             kueue=await self._hubs_kueue(client),
         )
-        log.info(
+        log.log(
+            self._told.level("hub", str((facts, resources)), logging.INFO),
             "found the hub",
             server=self._login.server,
             kueue=str(facts.kueue or ""),

@@ -6,6 +6,7 @@ that does not answer keeps no other waiting.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -21,6 +22,7 @@ from placement_ac.errors import ApiError
 from placement_ac.fitness import Fitness, Needs, Places, Queues, Unknown
 from placement_ac.kube import Client
 from placement_ac.lanes import Lanes
+from placement_ac.logs import Told, without_words
 from placement_ac.questions import Questions
 from placement_ac.ways import Source
 
@@ -57,6 +59,7 @@ class Probe:
         self._clock = clock
         self._lanes = Lanes(parallel, patience=entrance.timeout * PATIENCE)
         self._asking: WeakValueDictionary[Version, asyncio.Lock] = WeakValueDictionary()
+        self._unexpected = Told()
         self._known: TLRUCache[Version, Fitness] = TLRUCache(CACHED, _believed_until)
         self._placed: TLRUCache[_Asked, Fitness] = TLRUCache(CACHED, _believed_until)
 
@@ -85,12 +88,17 @@ class Probe:
         try:
             async with asking, self._lanes.place(source):
                 known = self._remembered(door, queues)  # by somebody who asked while this one waited
-                return known or await self._told(door, queues)
+                fit = known or await self._told(door, queues)
         except CannotAsk as why:
             unfit = self._unfit(str(why))
         except Exception as error:  # a worker may answer anything, and must not stop the others by it
-            log.error("asking a worker failed", name=source.name, error=type(error).__name__)  # noqa: TRY400
+            place = without_words(error)
+            level = self._unexpected.level(source, place, logging.ERROR)
+            log.log(level, "asking a worker failed", name=source.name, error=place)
             unfit = self._unfit(f"what the worker of {door.told} answered has another shape than Kubernetes'")
+        else:
+            self._unexpected.over(source)
+            return fit
         self._known[door.version] = unfit
         return unfit
 

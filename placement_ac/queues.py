@@ -13,6 +13,7 @@ from cachetools import TTLCache
 
 from placement_ac.errors import ApiError
 from placement_ac.kube import Client, Object
+from placement_ac.logs import Told
 from placement_ac.names import KUEUE, KUEUE_VERSIONS, Kind
 
 log = structlog.get_logger(__name__)
@@ -29,6 +30,7 @@ class HubQueues:
         self._client = client
         self._known: TTLCache[str, tuple[list[Object], list[Object]]] = TTLCache(1, BELIEVED_SECONDS)
         self._reading = asyncio.Lock()
+        self._told = Told()
 
     async def of(self, checks: Collection[str]) -> Mapping[str, frozenset[str]]:
         """Return namespace → LocalQueues behind ClusterQueues that list one of `checks`.
@@ -38,8 +40,12 @@ class HubQueues:
         try:
             cluster_queues, local_queues = await self._read()
         except ApiError as error:
-            log.warning("cannot read the hub's queues", error=error.message)
+            log.log(
+                self._told.level(self, error.message), "cannot read the hub's queues", error=error.message
+            )
             return {}
+        if self._told.over(self):
+            log.info("the hub's queues can be read again")
         using = {item["metadata"]["name"] for item in cluster_queues if _lists(item, checks)}
         found: dict[str, set[str]] = {}
         for item in local_queues:

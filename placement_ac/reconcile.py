@@ -17,6 +17,7 @@ from placement_ac.diff import conditions, diff
 from placement_ac.errors import ApiError, Conflict, NotFound, Refused, WorkloadTrouble
 from placement_ac.events import Events
 from placement_ac.fitness import Fitness
+from placement_ac.logs import Told
 from placement_ac.model import KueueObject
 from placement_ac.names import APPLY_FAILED
 from placement_ac.plan import plan
@@ -92,6 +93,7 @@ class Reconciler:
         self._ticks = ticks
         self._later = later
         self._memory: dict[Key, Memory] = {}
+        self._told = Told()
         self._asking: dict[tuple[Key, object], asyncio.Task[None]] = {}
 
     async def reconcile(self, key: Key) -> None:
@@ -117,14 +119,15 @@ class Reconciler:
         try:
             await self._actor.act(wanted.leftovers)
         except ApiError as error:
-            _log(key, error)
+            self._say(key, error)
             raise Retry(error.retry_after) from None
+        self._say_that_it_is_over(key)
         if wanted.recheck_after is not None:
             self._later(key, wanted.recheck_after)
 
     def _tell_trouble(self, key: Key, error: ApiError) -> None:
         """Say in the log, and in the condition of who waits for it, why credentials cannot be written."""
-        _log(key, error)
+        self._say(key, error)
         if not isinstance(error, Conflict):
             self._tell_all(self._world.told_trouble(key.name, error.message))
 
@@ -140,15 +143,16 @@ class Reconciler:
         try:
             await self._actor.act(diff(seen, wanted))
         except Refused as refused:
-            await self._tell(seen, wanted, refused)
+            await self._tell(key, seen, wanted, refused)
             raise Retry(refused.retry_after) from None
         except WorkloadTrouble as error:
             log.debug("a Workload could not be written; trying again", key=key.name, error=error.message)
             await self._events.post(wanted.notices, seen.checks)
             raise Retry(error.retry_after) from None  # and no sooner: there may be hundreds of them
         except ApiError as error:
-            _log(key, error)
+            self._say(key, error)
             raise Retry(error.retry_after) from None
+        self._say_that_it_is_over(key)
         await self._events.post(wanted.notices, seen.checks)
         if wanted.recheck_after is not None:
             self._later(key, wanted.recheck_after)
@@ -205,26 +209,38 @@ class Reconciler:
         began = self._ticks()
         said = await self._ask(cluster) if cluster else Asked({}, "its MultiKueueCluster is not there")
         if said.problem:
-            log.warning("a cluster cannot be asked for its copies", cluster=name, error=said.problem)
+            level = self._told.level(name, said.problem)
+            log.log(level, "a cluster cannot be asked for its copies", cluster=name, error=said.problem)
+        elif self._told.over(name):
+            log.info("a cluster can be asked for its copies again", cluster=name)
         self._memory.setdefault(key, Memory()).asked[name] = began, said
         del self._asking[key, name]
         self._later(key, 0.0)
 
-    async def _tell(self, seen: Snapshot, wanted: Plan, refused: Refused) -> None:
+    async def _tell(self, key: Key, seen: Snapshot, wanted: Plan, refused: Refused) -> None:
         """Say on the checks that the API server refused a write; if it refuses that too, in the log."""
-        log.warning("the API server refused a write", placement=seen.name, error=refused.message)
+        self._say(key, refused)
         verdict = refuse(APPLY_FAILED, refused.message)
         verdicts = dict.fromkeys(wanted.verdicts, verdict)
         try:
             await self._actor.act((conditions(seen, verdicts),))
         except ApiError as error:
-            log.warning("the condition could not be set", placement=seen.name, error=error.message)
+            level = self._told.level((key, "condition"), error.message)
+            log.log(level, "the condition could not be set", key=key.name, error=error.message)
 
+    def _say(self, key: Key, error: ApiError) -> None:
+        if isinstance(error, Conflict | NotFound):
+            log.debug("the hub has moved on; looking again", key=key.name, error=error.message)
+        elif isinstance(error, Refused):
+            level = self._told.level(key, error.message)
+            log.log(level, "the API server refused a write", key=key.name, error=error.message)
+        elif error.status:
+            level = self._told.level(key, error.message)
+            log.log(level, "the API server cannot write now; trying again", key=key.name, error=error.message)
+        else:  # the watches tell of that, once for all keys
+            log.debug("the API server does not answer; trying again", key=key.name, error=error.message)
 
-def _log(key: Key, error: ApiError) -> None:
-    if isinstance(error, Conflict | NotFound):
-        log.debug("the hub has moved on; looking again", key=key.name, error=error.message)
-    elif isinstance(error, Refused):
-        log.warning("the API server refused a write", key=key.name, error=error.message)
-    else:
-        log.warning("the API server is not available; trying again", key=key.name, error=error.message)
+    def _say_that_it_is_over(self, key: Key) -> None:
+        self._told.over((key, "condition"))
+        if self._told.over(key):
+            log.info("written at last", key=key.name)

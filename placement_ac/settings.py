@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from pydantic_core import PydanticCustomError
 
 from placement_ac.errors import PlacementAcError
+from placement_ac.logs import levels_of
 from placement_ac.names import DRAIN, PER_PLACEMENT, SHARED, WAYS, Form, Provision, Removal, Way
 from placement_ac.rights import FRAMEWORKS, external, release
 
@@ -188,8 +189,8 @@ class Settings(BaseModel):
         description="Where /healthz and /readyz are served, as HOST:PORT or :PORT.  [default: nowhere]",
     )
     log_format: Literal["text", "json"] = Field("text", description="Log lines for people or programs.")
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="The least that is told."
+    log_level: Annotated[tuple[str, ...], BeforeValidator(_split)] = Field(
+        ("info",), description="The least that is told, of some modules another: info,reconcile=debug."
     )
 
     @field_validator("kueue_version")
@@ -214,6 +215,12 @@ class Settings(BaseModel):
             if isinstance(problem := external(name), str):
                 raise ValueError(problem)  # noqa: TRY004  # pydantic wants this one
         return frameworks
+
+    @field_validator("log_level")
+    @classmethod
+    def _levels(cls, told: tuple[str, ...]) -> tuple[str, ...]:
+        levels_of(told)
+        return told
 
     @field_validator("credentials", "placement_namespace")
     @classmethod

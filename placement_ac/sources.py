@@ -162,5 +162,7 @@ def _explain(error: Any, names: Mapping[str, str]) -> str:
     told = error["msg"].removeprefix("Value error, ")
     if error["type"] == "string_pattern_mismatch":
         told = SHAPES[flag_name(field)]
-    problem = f"{names.get(field, field)}: {error['input']!r} is not possible: {told}"
+    given = error["input"]
+    shown = ",".join(given) if isinstance(given, tuple) else given
+    problem = f"{names.get(field, field)}: {shown!r} is not possible: {told}"
     return re.sub(r"//.*@", "//…@", problem)  # what stands there in a URL may be a password

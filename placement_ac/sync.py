@@ -14,6 +14,7 @@ import structlog
 
 from placement_ac.errors import ApiError
 from placement_ac.kube import Client
+from placement_ac.logs import Told
 from placement_ac.names import WATCHED_KINDS, Kind, Resource
 from placement_ac.snapshot import Key
 from placement_ac.vitals import Sign
@@ -53,6 +54,7 @@ class Sync:
         self._touched = touched
         self._signs = signs
         self._kinds = kinds
+        self._told = Told()
         self._due = {kind: asyncio.Event() for kind in resources if kind not in fed}
 
     def request(self, kind: Kind) -> None:
@@ -87,12 +89,14 @@ class Sync:
             except ApiError as error:
                 self._signs[kind].failed(error)
                 pause = error.retry_after or RETRY_SECONDS[min(tries, len(RETRY_SECONDS) - 1)]
-                level = log.debug if tries else log.warning
-                level("cannot list; trying again", kind=str(kind), error=error.message)
+                level = self._told.level(kind, error.message)
+                log.log(level, "cannot list; trying again", kind=str(kind), error=error.message)
                 tries += 1
                 await asyncio.sleep(pause)
             else:
                 break
+        if self._told.over(kind):
+            log.info("listed again", kind=str(kind))
         settle = partial(self._world.replace, kind, listing.items, listing.resource_version)
         self.settled(settle, everything=everything)
         self._signs[kind].listed()
@@ -111,4 +115,6 @@ class Sync:
         while True:
             await asyncio.sleep(STALLED_SECONDS)
             if not self._world.complete:
-                log.warning("still waiting for the first list", kinds=self._world.unlisted())
+                missing = self._world.unlisted()
+                level = self._told.level("stalled", str(missing))
+                log.log(level, "still waiting for the first list", kinds=missing)

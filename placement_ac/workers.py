@@ -5,6 +5,7 @@ Nothing is kept open. Whatever goes wrong is an answer, in words for an admin, a
 line quotes what came from a Secret, a plugin or a worker; who does not answer keeps nobody else waiting.
 """
 
+import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from placement_ac.entrance import CACHED, CannotAsk, Entrance, Version, Way, in_
 from placement_ac.errors import ApiError, Gone
 from placement_ac.kube import PAGE, Client
 from placement_ac.lanes import Lanes
+from placement_ac.logs import Told, without_words
 from placement_ac.model import KueueObject
 from placement_ac.names import LABEL_ORIGIN, WORKLOAD, Resource
 from placement_ac.providers import Providers
@@ -53,6 +55,7 @@ class Workers:
             profile_resource=profile_resource,
         )
         self._lanes = Lanes(parallel)
+        self._told = Told()
         self._served: TTLCache[Version, Resource] = TTLCache(CACHED, DISCOVERY_SECONDS)
 
     async def ask(self, cluster: KueueObject) -> Asked:
@@ -60,12 +63,17 @@ class Workers:
         name = cluster.meta.name
         try:
             async with self._lanes.place(name):
-                return Asked(await self._copies(cluster))
+                said = Asked(await self._copies(cluster))
         except CannotAsk as why:
             return Asked(problem=f"MultiKueueCluster {name}: {why}")
         except Exception as error:  # a worker may answer anything, and must not stop the others by it
-            log.error("asking a worker failed", name=name, error=type(error).__name__)  # noqa: TRY400
+            place = without_words(error)
+            log.log(
+                self._told.level(name, place, logging.ERROR), "asking a worker failed", name=name, error=place
+            )
             return Asked(problem=f"MultiKueueCluster {name}: unexpected {type(error).__name__}")
+        self._told.over(name)
+        return said
 
     async def _copies(self, cluster: KueueObject) -> Mapping[Id, bool]:
         deadline = self.entrance.deadline()

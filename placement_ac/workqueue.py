@@ -6,13 +6,14 @@ worked on once more; a key that failed waits longer each time, up to a cap.
 """
 
 import asyncio
+import logging
 import random
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Final, Generic, TypeVar
 
 import structlog
 
-from placement_ac.logs import without_words
+from placement_ac.logs import Told, without_words
 
 K = TypeVar("K", bound=Hashable)
 log = structlog.get_logger(__name__)
@@ -43,6 +44,7 @@ class Workqueue(Generic[K]):
         self._not_before: dict[K, float] = {}
         self._timers: dict[K, tuple[float, asyncio.TimerHandle]] = {}
         self._closed = False
+        self._told = Told()
 
     def add(self, *keys: K) -> None:
         """Work on `keys` at once: something has changed. Only a wait that the work asked for is kept."""
@@ -97,11 +99,15 @@ class Workqueue(Generic[K]):
             except Retry as retry:
                 self._fail(key, retry.after)
             except Exception as error:  # whatever it is, it must not lose the key
-                log.error("work failed unexpectedly", key=str(key), error=without_words(error))  # noqa: TRY400  it would quote
+                why = without_words(error)
+                level = self._told.level(key, why, logging.ERROR)
+                log.log(level, "work failed unexpectedly", key=str(key), error=why)
                 self._fail(key, None)
             else:
                 self._failures.pop(key, None)
                 self._not_before.pop(key, None)
+                if self._told.over(key):
+                    log.info("works again", key=str(key))
 
     def _done(self, key: K) -> None:
         del self._tasks[key]

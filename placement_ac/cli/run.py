@@ -71,7 +71,7 @@ def command(print_settings: bool, output: Form | None, **flags: Any) -> None:
         click.echo(shown(loaded, output or "table"))
         return
     settings = loaded.settings
-    logs.configure(settings.log_format, settings.log_level)
+    logs.configure(settings.log_format, *settings.log_level)
     gc.freeze()  # what is loaded by now stays: else the collector goes through it with every page of a list
     try:
         asyncio.run(_run(settings))

@@ -154,6 +154,12 @@ def test_what_may_stand_in_the_file(path: Path, text: str, expected: Any) -> Non
             id="an impossible part",
         ),
         pytest.param(
+            "log-level: [info, loud]",
+            "log-level: 'info,loud' is not possible: 'loud' is no level; "
+            "known are debug, info, warning, error",
+            id="an impossible level",
+        ),
+        pytest.param(
             "cluster-proxy: https://me:secret@proxy",
             "cluster-proxy: 'https://…@proxy' is not possible: it is the URL of a server, https://…",
             id="a password",
@@ -194,19 +200,19 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
 
 
 def test_a_flag_counts_before_the_environment_before_the_file(path: Path) -> None:
-    path.write_text("context: file\nkueue-namespace: file\nplacement-namespace: file\n")
+    path.write_text("context: file\nkueue-namespace: file\ncredentials-account: file\n")
     environment = {
         "PLACEMENT_AC_CONFIG": str(path),
         "PLACEMENT_AC_CONTEXT": "environment",
         "PLACEMENT_AC_KUEUE_NAMESPACE": "environment",
     }
     loaded = load({"context": "flag"}, environment)
-    names = ("context", "kueue_namespace", "placement_namespace", "log_level", "config")
+    names = ("context", "kueue_namespace", "credentials_account", "log_level", "config")
     assert {name: (getattr(loaded.settings, name), loaded.sources[name]) for name in names} == {
         "context": ("flag", "flag"),
         "kueue_namespace": ("environment", "environment PLACEMENT_AC_KUEUE_NAMESPACE"),
-        "placement_namespace": ("file", f"file {path}"),
-        "log_level": ("info", "default"),
+        "credentials_account": ("file", f"file {path}"),
+        "log_level": (("info",), "default"),
         "config": (path, "environment PLACEMENT_AC_CONFIG"),
     }
 

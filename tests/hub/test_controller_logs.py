@@ -1,0 +1,123 @@
+"""What a running controller logs: lines for programs, one for each change of state, and else nothing."""
+
+import io
+import json
+import time
+from contextlib import redirect_stderr
+from typing import Any
+
+import pytest
+
+from placement_ac import logs
+from placement_ac.hub import Hub
+from tests.hub.conftest import shorten
+from tests.hub.driver import NS, Controllers, Driver, eventually
+
+OFTEN = {"RELIST_SECONDS": 0.3, "REDISCOVERY_SECONDS": 0.3, "TOKEN_SECONDS": 0.1}
+"""What goes on while nothing happens, more often than it does."""
+SECRETS = f"/api/v1/namespaces/{NS}/secrets"
+
+
+class Log:
+    """The lines of the controllers of one test, each read as JSON."""
+
+    def __init__(self, level: str) -> None:
+        self._file = io.StringIO()
+        with redirect_stderr(self._file):
+            logs.configure("json", level)
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        whole = self._file.getvalue().rpartition("\n")[0]
+        return [json.loads(line) for line in whole.splitlines()]
+
+    def events(self, since: int = 0) -> list[str]:
+        return [line["event"] for line in self.lines[since:]]
+
+    def await_(self, event: str, since: int = 0) -> None:
+        eventually(lambda: event in self.events(since))
+
+
+@pytest.fixture
+def log() -> Log:
+    return Log("info")
+
+
+def test_each_line_is_an_object_that_says_what_and_who(admin: Driver, controllers: Controllers) -> None:
+    log = Log("debug")
+    admin.check("p")
+    admin.select("p", "a")
+    with controllers():
+        eventually(lambda: admin.reason("p"), "Active")
+    assert [line for line in log.lines if list(line)[:3] != ["level", "logger", "event"]] == []
+    assert [line for line in log.lines if not line["timestamp"].endswith("Z")] == []
+    assert {line["logger"] for line in log.lines} < set(logs.modules())
+    said = [(line["logger"], line["event"], line.get("kind")) for line in log.lines]
+    assert [one for one in said if one[0] == "act"] == [
+        ("act", "applied", "MultiKueueCluster"),
+        ("act", "applied", "MultiKueueConfig"),
+        ("act", "condition set", "AdmissionCheck"),
+    ]
+
+
+def test_nothing_is_told_when_nothing_changes(
+    log: Log, hub: Hub, admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shorten(monkeypatch, **OFTEN)
+    admin.check("p")
+    admin.select("p", "a")
+    controllers.start()
+    eventually(lambda: admin.reason("p"), "Active")
+    log.await_("condition set")
+    before, asked = len(log.lines), len(hub.journal)
+    eventually(lambda: sum(request.path == SECRETS for request in hub.journal[asked:]) > 5)
+    assert log.events(before) == []
+
+
+def test_an_outage_is_two_lines_for_each_who_watches(
+    log: Log, hub: Hub, admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shorten(monkeypatch, WATCH_SECONDS=1)  # the end of a quiet watch tells that it goes on
+    admin.check("p")
+    admin.select("p", "a")
+    controllers.start()
+    eventually(lambda: admin.reason("p"), "Active")
+    log.await_("condition set")
+    before = len(log.lines)
+
+    def told(event: str) -> list[tuple[str, ...]]:
+        lines = [line for line in log.lines[before:] if line["event"] == event]
+        return sorted((line["logger"], line.get("kind", ""), line.get("namespace", "")) for line in lines)
+
+    with hub.outage():
+        eventually(lambda: told("the API server does not answer; trying again"))
+        time.sleep(1.5)  # what is tested: several tries
+        away = told("cannot follow; trying again")
+    eventually(lambda: told("the API server answers again"), [("watch", "", "")])
+    eventually(lambda: told("follows again"), away)
+    assert away
+    assert away == sorted(set(away))
+    assert set(log.events(before)) == {
+        "the API server does not answer; trying again",
+        "the API server answers again",
+        "cannot follow; trying again",
+        "follows again",
+    }
+
+
+def test_a_write_that_is_refused_is_told_once_and_its_end(
+    log: Log, hub: Hub, admin: Driver, controllers: Controllers
+) -> None:
+    admin.check("p")
+    admin.select("p", "a")
+    body = {"kind": "Status", "status": "Failure", "code": 403, "message": "no rights"}
+    hub.faults.add("PATCH", "/multikueueconfigs/p", status=403, body=body, times=10_000)
+    controllers.start()
+    tries = lambda: sum(request.path.endswith("/multikueueconfigs/p") for request in hub.journal)  # noqa: E731
+    eventually(lambda: tries() > 3)
+    hub.faults.clear()
+    log.await_("written at last")
+    assert log.events().count("the API server refused a write") == 1
+    assert [line["error"] for line in log.lines if "error" in line] == [
+        log.lines[-1].get("error", "no rights")
+    ]
