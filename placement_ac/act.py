@@ -18,6 +18,7 @@ from placement_ac.errors import ApiError, Conflict, NotFound, Refused, WorkloadT
 from placement_ac.fields import applied_in, nomination
 from placement_ac.kube import Client, Object
 from placement_ac.logs import Told
+from placement_ac.metrics import Metrics
 from placement_ac.model import Meta, Workload, workload
 from placement_ac.names import KUEUE_ADMISSION, SECRET, WORKLOAD, Kind, Resource
 
@@ -33,11 +34,18 @@ Seen = Callable[[Kind, Object, bool], None]
 class Actor:
     """Writes to one hub, in the versions that it serves."""
 
-    def __init__(self, client: Client, resources: Mapping[Kind, Resource], seen: Seen) -> None:
+    def __init__(
+        self,
+        client: Client,
+        resources: Mapping[Kind, Resource],
+        seen: Seen,
+        metrics: Metrics | None = None,
+    ) -> None:
         self._client = client
         self._resources = resources
         self._seen = seen
         self._told = Told()
+        self._metrics = metrics or Metrics()
 
     async def act(self, phases: Iterable[Phase]) -> None:
         """Do all of it, or raise the first error of the phase in which one came up.
@@ -55,7 +63,12 @@ class Actor:
 
     async def _one(self, action: Action) -> None:
         began = time.monotonic()
-        await self._write(action)
+        try:
+            await self._write(action)
+        except ApiError as error:
+            self._metrics.wrote(action.kind.kind, _VERBS[type(action)], error)
+            raise
+        self._metrics.wrote(action.kind.kind, _VERBS[type(action)])
         took = round((time.monotonic() - began) * 1000, 1)
         _tell(action, kind=action.kind.kind, name=action.name, took_ms=took, **_details(action))
 
@@ -86,7 +99,7 @@ class Actor:
                 name=action.name,
                 error=refused.message,
             )
-            raise WorkloadTrouble(refused.message, retry_after=refused.retry_after) from None
+            raise WorkloadTrouble(refused.message, retry_after=refused.retry_after) from refused
         else:
             self._told.over(action.workload.meta.uid)
             self._seen(WORKLOAD, after, False)
@@ -198,6 +211,15 @@ def _tell(action: Action, **keys: object) -> None:
         log.info("Workload answered", **keys)
     else:
         log.info("Workload nominated", **keys)
+
+
+_VERBS: Mapping[type[Action], str] = {
+    Apply: "apply",
+    Delete: "delete",
+    SetCondition: "apply_status",
+    SetAnswer: "apply_status",
+    Nominate: "apply_status",
+}
 
 
 def _identity(meta: Meta) -> Object:

@@ -4,7 +4,9 @@ The only place that speaks HTTP to an API server: discover, list, watch, read, a
 One try per call: whoever calls decides when to try again, with what `errors` tells.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -18,6 +20,10 @@ from placement_ac.names import FIELD_MANAGER, Kind, Resource
 Object = dict[str, Any]
 Event = tuple[str, Object]
 """What a watch tells: ADDED, MODIFIED, DELETED or BOOKMARK, and the object."""
+
+Answered = Callable[[str, int | None, float | None], None]
+"""Told of each request: its verb, the HTTP code of its failure (0: no answer; None: it went well), and the
+seconds that it took (None: it is a watch, which lasts)."""
 
 PAGE = 500
 """Objects asked for at once, as kubectl does."""
@@ -60,10 +66,16 @@ class Client:
     """One API server. Every method raises ApiError's children, nothing else."""
 
     def __init__(
-        self, login: Login, *, field_manager: str = FIELD_MANAGER, timeout: float = TIMEOUT_SECONDS
+        self,
+        login: Login,
+        *,
+        field_manager: str = FIELD_MANAGER,
+        timeout: float = TIMEOUT_SECONDS,
+        answered: Answered = lambda *_: None,
     ) -> None:
         self._login = login
         self._manager = field_manager
+        self._answered = answered
         self._timeout = aiohttp.ClientTimeout(total=timeout)
         self._session: aiohttp.ClientSession | None = None
         self._watches: aiohttp.ClientSession | None = None
@@ -168,6 +180,17 @@ class Client:
 
         Raises Gone when that version is forgotten, Garbled for what is no event.
         """
+        try:
+            async with aclosing(self._watch(resource, resource_version, namespace)) as events:
+                async for event in events:
+                    yield event
+        except ApiError as error:
+            self._answered("watch", error.status, None)
+            raise
+
+    async def _watch(
+        self, resource: Resource, resource_version: str, namespace: str | None
+    ) -> AsyncGenerator[Event]:
         if self._watches is None:
             raise Unavailable("the client is closed")
         path = resource.path(namespace)
@@ -249,6 +272,19 @@ class Client:
         content_type: str = JSON,
     ) -> Object:
         """Send one request and return the JSON object that answers it."""
+        verb = "list" if method == "GET" and query and "limit" in query else _VERBS[method]
+        began = time.perf_counter()
+        try:
+            found = await self._request(method, path, body, query, content_type)
+        except ApiError as error:
+            self._answered(verb, error.status, time.perf_counter() - began)
+            raise
+        self._answered(verb, None, time.perf_counter() - began)
+        return found
+
+    async def _request(
+        self, method: str, path: str, body: object, query: Mapping[str, str] | None, content_type: str
+    ) -> Object:
         if self._session is None:
             raise Unavailable("the client is closed")
         data = None if body is None else orjson.dumps(body)
@@ -260,6 +296,15 @@ class Client:
                 return _read(answer, await answer.read(), f"{method} {path}")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Unavailable(f"{method} {path}: {type(error).__name__}: {error}") from None
+
+
+_VERBS: Mapping[str, str] = {
+    "GET": "get",
+    "POST": "create",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
 
 
 def _read(answer: aiohttp.ClientResponse, text: bytes, request: str) -> Object:

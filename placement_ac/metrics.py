@@ -1,33 +1,243 @@
-"""What Prometheus may read: the registry of one controller. `pages` shows it."""
+"""
+What is counted, and what Prometheus reads of it: one registry for each controller, none for the process.
 
-from collections.abc import Callable, Iterable, Mapping
+To count costs microseconds and never fails. What has been counted stays as long as the controller lives, from
+session to session; what there is at the moment is looked up when somebody asks. `pages` shows it.
+"""
+
+import platform
+import time
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from importlib.metadata import version
+from types import TracebackType
+from typing import Final, NamedTuple, Self
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-EXPIRATION: Final = "placement_ac_credential_expiration_timestamp_seconds"
+from placement_ac import measures
+from placement_ac.errors import ApiError
+from placement_ac.measures import Measure, result_of
+from placement_ac.standing import Standing
 
-Expiries = Callable[[], Mapping[str, datetime]]
-"""Tells cluster → when its credentials end; a cluster whose credentials do not end is not in it."""
+
+class Load(NamedTuple):
+    """How busy a queue is: numbers of keys, and seconds."""
+
+    waiting: int = 0
+    oldest: float = 0.0
+    """How long the one has waited that has waited the longest."""
+    longest: float = 0.0
+    """How long the one has been worked on that takes the longest."""
+    retrying: int = 0
 
 
-class _Credentials(Collector):
-    def __init__(self, expiries: Expiries) -> None:
-        self._expiries = expiries
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where it is looked up how things are at the moment."""
+
+    expiries: Callable[[], Mapping[str, datetime]] = dict
+    """Cluster → when its credentials end; a cluster whose credentials do not end is not in it."""
+    load: Callable[[], Load] = Load
+    leading: Callable[[], bool] = bool
+
+
+class Metrics:
+    """Counts what one controller does. It belongs to one event loop."""
+
+    def __init__(self, sources: Sources | None = None) -> None:
+        self.registry: CollectorRegistry = _Registry()
+        self._reconciles = _counter(measures.RECONCILES, self.registry)
+        self._reconcile_seconds = _histogram(measures.RECONCILE_SECONDS, self.registry)
+        self._latency = _histogram(measures.LATENCY, self.registry)
+        self._decision_changes = _counter(measures.DECISION_CHANGES, self.registry)
+        self._writes = _counter(measures.WRITES, self.registry)
+        self._api_seconds = _histogram(measures.API_SECONDS, self.registry)
+        self._api_errors = _counter(measures.API_ERRORS, self.registry)
+        self._told: dict[Hashable, float] = {}
+        """Keys → since when an event waits for what follows from it."""
+        self.standings: dict[Hashable, Standing] = {}
+        self.registry.register(_Present(sources or Sources(), self.standings))
+        ProcessCollector(registry=self.registry)
+        for controller in measures.CONTROLLERS:  # a rate needs to know that there was nothing before
+            self._latency.labels(controller)
+            for result in measures.RESULTS:
+                self._reconciles.labels(controller, result)
+
+    def begin_session(self) -> None:
+        """Forget what is known of keys: a new world begins."""
+        self._told.clear()
+        self.standings.clear()
+        self._decision_changes.clear()
+
+    def told(self, keys: Iterable[Hashable]) -> None:
+        """Take in that an event touches these keys."""
+        now = time.perf_counter()
+        for key in keys:
+            self._told.setdefault(key, now)
+
+    def run(self, key: Hashable, controller: str) -> "Run":
+        """Return what measures one look at `key`: as long as its `with` lasts."""
+        return Run(self, key, controller)
+
+    def stands(self, key: Hashable, now: Standing) -> None:
+        """Take in how it stands with a Placement, or with a check without one."""
+        before = self.standings.get(key)
+        if not now.checks:
+            if before is not None:
+                self._forget(key, before)
+            return
+        self.standings[key] = now
+        if not now.placement:
+            return
+        changed_set = self._decision_changes.labels(now.placement, "set")
+        changed_order = self._decision_changes.labels(now.placement, "order")
+        if before is not None and before.selected != now.selected:
+            same = set(before.selected) == set(now.selected)
+            (changed_order if same else changed_set).inc()
+
+    def _forget(self, key: Hashable, before: Standing) -> None:
+        del self.standings[key]
+        for change in ("set", "order") if before.placement else ():
+            self._decision_changes.remove(before.placement, change)
+
+    def wrote(self, kind: str, verb: str, error: ApiError | None = None) -> None:
+        """Count a write to the hub."""
+        self._writes.labels(kind, verb, result_of(error)).inc()
+
+    def answered(self, verb: str, status: int | None, seconds: float | None) -> None:
+        """Count a request to the hub's API server: `kube.Answered`."""
+        if seconds is not None:
+            self._api_seconds.labels(verb).observe(seconds)
+        if status is not None:
+            self._api_errors.labels(str(status or measures.NO_ANSWER), verb).inc()
+
+    # -- for Run alone
+
+    def take(self, key: Hashable) -> float | None:
+        """Return since when an event waits for `key`; what comes from now on is another one."""
+        return self._told.pop(key, None)
+
+    def ended(self, run: "Run", error: BaseException | None) -> None:
+        """Count a look that has ended. After a failure the event still waits."""
+        if error is not None and not isinstance(error, Exception):
+            return
+        result, now = result_of(error), time.perf_counter()
+        self._reconciles.labels(run.controller, result).inc()
+        self._reconcile_seconds.labels(run.controller, result).observe(now - run.began)
+        if run.told is None:
+            return
+        if error is not None:
+            self._told[run.key] = run.told
+        elif run.applied_at is not None:
+            self._latency.labels(run.controller).observe(run.applied_at - run.told)
+
+
+class Run:
+    """One look at a key, from the first question to the last write."""
+
+    __slots__ = ("_metrics", "applied_at", "began", "controller", "key", "told")
+
+    def __init__(self, metrics: Metrics, key: Hashable, controller: str) -> None:
+        self._metrics = metrics
+        self.key = key
+        self.controller = controller
+        self.applied_at: float | None = None
+        self.began = 0.0
+        self.told: float | None = None
+
+    def __enter__(self) -> Self:
+        self.began = time.perf_counter()
+        self.told = self._metrics.take(self.key)
+        return self
+
+    def __exit__(
+        self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
+    ) -> None:
+        self._metrics.ended(self, error)
+
+    def applied(self) -> None:
+        """Take in that all has been written that had to be, and that there was something."""
+        self.applied_at = time.perf_counter()
+
+
+class _Present(Collector):
+    """How things are at the moment."""
+
+    def __init__(self, sources: Sources, standings: Mapping[Hashable, Standing]) -> None:
+        self._sources = sources
+        self._standings = standings
+
+    def describe(self) -> Iterable[Metric]:
+        """Spare the registry a look at what is not there yet."""
+        return ()
 
     def collect(self) -> Iterable[Metric]:
-        told = "When the credentials of a cluster expire, in seconds since 1970."
-        gauge = GaugeMetricFamily(EXPIRATION, told, labels=["cluster"])
-        for cluster, when in sorted(self._expiries().items()):
-            gauge.add_metric([cluster], when.timestamp())
-        yield gauge
+        yield from self._of_queue()
+        yield from self._of_checks()
+        expiries = sorted(self._sources.expiries().items())
+        yield _gauge(measures.EXPIRATION, (((cluster,), end.timestamp()) for cluster, end in expiries))
+        yield _gauge(measures.LEADER, [((), float(self._sources.leading()))])
+        yield _gauge(measures.BUILD_INFO, [(_BUILD, 1.0)])
+
+    def _of_queue(self) -> Iterable[Metric]:
+        load = self._sources.load()
+        yield _gauge(measures.QUEUE_DEPTH, [((), load.waiting)])
+        yield _gauge(measures.QUEUE_AGE, [((), load.oldest)])
+        yield _gauge(measures.QUEUE_RUNNING, [((), load.longest)])
+        yield _gauge(measures.QUEUE_RETRYING, [((), load.retrying)])
+
+    def _of_checks(self) -> Iterable[Metric]:
+        standings = self._standings.values() if self._sources.leading() else ()
+        known = [(check, one) for one in standings for check in one.checks]
+        yield _gauge(
+            measures.CHECK_ACTIVE,
+            (((name, one.placement, reason), float(active)) for (name, active, reason), one in known),
+        )
+        yield _gauge(
+            measures.CLUSTERS,
+            (((name, state), n) for (name, _, _), one in known for state, n in _states(one)),
+        )
+        yield _gauge(
+            measures.DRAIN_START,
+            (((name,), min(one.draining)) for (name, _, _), one in known if one.draining),
+        )
 
 
-def registry(expiries: Expiries) -> CollectorRegistry:
-    """Return a registry of its own, so that several controllers may live in one process."""
-    found = CollectorRegistry()
-    found.register(_Credentials(expiries))
-    return found
+_BUILD: Final = (version("placement-ac"), platform.python_version())
+
+
+def _states(one: Standing) -> tuple[tuple[str, int], ...]:
+    return (
+        ("selected", len(one.selected)),
+        ("listed", one.listed),
+        ("draining", len(one.draining)),
+        ("unusable", one.unusable),
+    )
+
+
+def _counter(of: Measure, registry: CollectorRegistry) -> Counter:
+    return Counter(of.name, of.told, of.labels, registry=registry)
+
+
+def _histogram(of: Measure, registry: CollectorRegistry) -> Histogram:
+    return Histogram(of.name, of.told, of.labels, registry=registry, buckets=of.buckets)
+
+
+def _gauge(of: Measure, values: Iterable[tuple[tuple[str, ...], float]]) -> Metric:
+    family = GaugeMetricFamily(of.name, of.told, labels=of.labels)
+    for labels, value in values:
+        family.add_metric(labels, value)
+    return family
+
+
+class _Registry(CollectorRegistry):
+    """Leaves out when each counter began: nobody asks, and there would be half as many series again."""
+
+    def collect(self) -> Iterable[Metric]:
+        for family in super().collect():
+            family.samples = [one for one in family.samples if not one.name.endswith("_created")]
+            yield family

@@ -24,7 +24,7 @@ from placement_ac.fitness import Fitness
 from placement_ac.kube import Client, Object
 from placement_ac.login import Login
 from placement_ac.logs import Told, without_words
-from placement_ac.metrics import registry
+from placement_ac.metrics import Load, Metrics, Sources
 from placement_ac.names import (
     ACCOUNT,
     ADMISSION_CHECK,
@@ -97,9 +97,9 @@ class Operator:
         self._login = login or Login(settings.kubeconfig, settings.context)
         self._terms = terms_of(settings)
         self._kinds = kinds_for(self._terms)
-        self._world: World | None = None
+        self._current: Session | None = None
         self._vitals = Vitals()
-        self._metrics = registry(self._expiries)
+        self._metrics = Metrics(Sources(self._expiries, self._load, lambda: True))
         self._kueue = told_kueue(settings)
         """The hub's, as it was known last."""
         self._unknown_told = False
@@ -111,8 +111,9 @@ class Operator:
         """Work until `stop` is set."""
         asyncio.get_running_loop().set_exception_handler(_left_behind)
         failures = 0
-        listening = served(self._settings, self._metrics, self._vitals)
-        async with watched(self._vitals), listening, Client(self._login) as client:
+        listening = served(self._settings, self._metrics.registry, self._vitals)
+        connected = Client(self._login, answered=self._metrics.answered)
+        async with watched(self._vitals), listening, connected as client:
             while resources := await self._wait_for_kinds(client, stop):
                 began = time.monotonic()
                 why = ""
@@ -172,7 +173,7 @@ class Operator:
     async def _session(self, client: Client, resources: Resources, stop: asyncio.Event) -> None:
         facts = await _unless(stop, self._facts(client, resources))
         if facts is not None:
-            session = Session(
+            self._current = Session(
                 self._settings,
                 self._login,
                 client,
@@ -181,12 +182,15 @@ class Operator:
                 self._providers,
                 self._terms,
                 self._vitals,
+                self._metrics,
             )
-            self._world = session.world
-            await session.run(stop, self._on_started)
+            await self._current.run(stop, self._on_started)
 
     def _expiries(self) -> Mapping[str, datetime]:
-        return self._world.expiries() if self._world else {}
+        return self._current.world.expiries() if self._current else {}
+
+    def _load(self) -> Load:
+        return self._current.queue.load() if self._current else Load()
 
     async def _facts(self, client: Client, resources: Resources) -> HubFacts:
         schema = await client.schema(resources[MULTIKUEUE_CONFIG])
@@ -234,9 +238,12 @@ class Session:
         providers: Providers | None,
         terms: Terms,
         vitals: Vitals,
+        metrics: Metrics,
     ) -> None:
         self._vitals = vitals
         self._client = client
+        self._metrics = metrics
+        metrics.begin_session()
         self._resources = resources
         self._kueue = facts.kueue
         self._kueues_namespace = settings.kueue_namespace if asks_for_kueue(settings) else None
@@ -256,7 +263,7 @@ class Session:
         fed = [kind for kind in self._kinds if kind in FED_KINDS or kind.only]
         signs = _signs(vitals, [(kind, where) for kind in resources for where in self.world.namespaces(kind)])
         everywhere = {kind: sign for (kind, where), sign in signs.items() if where == EVERYWHERE}
-        self._queue: Workqueue[Key] = Workqueue(self._work)
+        self.queue: Workqueue[Key] = Workqueue(self._work)
         self._workers = Workers(
             client,
             resources[SECRET],
@@ -267,13 +274,14 @@ class Session:
         )
         self._reconciler = Reconciler(
             self.world,
-            Actor(client, resources, self._wrote),
+            Actor(client, resources, self._wrote, metrics),
             Events(client, resources[ADMISSION_CHECK], _now),
             ask=self._workers.ask,
             examine=_examiner(settings, client, resources, facts, self._workers),
             clock=_now,
             ticks=time.monotonic,
-            later=self._queue.add_after,
+            later=self.queue.add_after,
+            metrics=metrics,
         )
         self._sync = Sync(
             client,
@@ -305,6 +313,7 @@ class Session:
             touched=self._touched,
             gap=self._sync.request,
             signs=everywhere,
+            answered=metrics.answered,
         )
 
     async def run(self, stop: asyncio.Event, on_started: Callable[[], None]) -> None:
@@ -327,7 +336,7 @@ class Session:
             for task in helpers:
                 task.cancel()
             await asyncio.gather(*helpers, return_exceptions=True)
-            await self._queue.close()
+            await self.queue.close()
             await self._reconciler.close()
 
     async def _work(self, key: Key) -> None:
@@ -335,11 +344,15 @@ class Session:
 
     def _touched(self, keys: Iterable[Key]) -> None:
         if self.world.complete:
-            self._queue.add(*keys)
+            touched = tuple(keys)
+            self._metrics.told(touched)
+            self.queue.add(*touched)
 
     def _wrote(self, kind: Kind, obj: Object, gone: bool) -> None:
         """Our own write is known at once; its echo then changes nothing."""
-        self._touched((self.world.remove if gone else self.world.put)(kind, obj))
+        touched = (self.world.remove if gone else self.world.put)(kind, obj)
+        if self.world.complete:
+            self.queue.add(*touched)
 
     async def _rediscover(self, ended: asyncio.Event) -> None:
         while not ended.is_set():

@@ -49,9 +49,12 @@ def _planned(seen: Snapshot) -> Plan:
     course = chart(seen)
     verdict = judge(seen, course)
     asked, ask_again = questions(seen)
+    selection = course.selection
     answer = Plan(
+        selected=selection.ranked,
+        unusable=tuple(cluster for cluster in selection.ranked if cluster in selection.left_out),
         verdicts={check.meta.name: verdict for check in seen.checks},
-        marks=course.selection.marks | course.guarded.marks,
+        marks=selection.marks | course.guarded.marks,
         notices=course.guarded.notices,
         questions=asked,
         recheck_after=soonest((_recheck_after(seen, course), ask_again)),

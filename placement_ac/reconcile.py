@@ -18,11 +18,13 @@ from placement_ac.errors import ApiError, Conflict, NotFound, Refused, WorkloadT
 from placement_ac.events import Events
 from placement_ac.fitness import Fitness
 from placement_ac.logs import Told
+from placement_ac.metrics import Metrics, Run
 from placement_ac.model import KueueObject
 from placement_ac.names import APPLY_FAILED
 from placement_ac.plan import plan
 from placement_ac.provision import provide
 from placement_ac.snapshot import Asked, Fit, Key, Mark, Plan, Question, Snapshot
+from placement_ac.standing import standing
 from placement_ac.verdict import refuse
 from placement_ac.ways import Source
 from placement_ac.workqueue import Retry
@@ -83,6 +85,7 @@ class Reconciler:
         clock: Callable[[], datetime],
         ticks: Callable[[], float],
         later: Callable[[Key, float], None],
+        metrics: Metrics | None = None,
     ) -> None:
         self._world = world
         self._actor = actor
@@ -92,6 +95,7 @@ class Reconciler:
         self._clock = clock
         self._ticks = ticks
         self._later = later
+        self._metrics = metrics or Metrics()
         self._memory: dict[Key, Memory] = {}
         self._told = Told()
         self._asking: dict[tuple[Key, object], asyncio.Task[None]] = {}
@@ -100,12 +104,13 @@ class Reconciler:
         """Bring one key in order. Raises Retry when it has to be tried again."""
         if not self._world.complete:
             return
-        if key.kind == "cluster":
-            await self._provide(key)
-        else:
-            await self._decide(key)
+        with self._metrics.run(key, key.kind) as run:
+            if key.kind == "cluster":
+                await self._provide(key, run)
+            else:
+                await self._decide(key, run)
 
-    async def _provide(self, key: Key) -> None:
+    async def _provide(self, key: Key, run: Run) -> None:
         """Make, renew or take away the credentials of a cluster."""
         memory, now = self._memory.get(key, Memory()), self._ticks()
         wanted = provide(self._world.provision(key.name, self._clock(), memory.ages(now)))
@@ -114,14 +119,16 @@ class Reconciler:
             await self._actor.act(wanted.phases)
         except ApiError as error:
             self._tell_trouble(key, error)
-            raise Retry(error.retry_after) from None
+            raise Retry(error.retry_after) from error
         self._tell_all(self._world.told_trouble(key.name, ""))
         try:
             await self._actor.act(wanted.leftovers)
         except ApiError as error:
             self._say(key, error)
-            raise Retry(error.retry_after) from None
+            raise Retry(error.retry_after) from error
         self._say_that_it_is_over(key)
+        if wanted.phases or wanted.leftovers:
+            run.applied()
         if wanted.recheck_after is not None:
             self._later(key, wanted.recheck_after)
 
@@ -135,24 +142,28 @@ class Reconciler:
         for key in keys:
             self._later(key, 0.0)
 
-    async def _decide(self, key: Key) -> None:
+    async def _decide(self, key: Key, run: Run) -> None:
         seen = self._snapshot(key)
         wanted = plan(seen)
+        self._metrics.stands(key, standing(seen, wanted))
+        writes = diff(seen, wanted)
         self._remember(key, seen, wanted)
         self._ask_for(key, seen, wanted)
         try:
-            await self._actor.act(diff(seen, wanted))
+            await self._actor.act(writes)
         except Refused as refused:
             await self._tell(key, seen, wanted, refused)
-            raise Retry(refused.retry_after) from None
+            raise Retry(refused.retry_after) from refused
         except WorkloadTrouble as error:
             log.debug("a Workload could not be written; trying again", key=key.name, error=error.message)
             await self._events.post(wanted.notices, seen.checks)
-            raise Retry(error.retry_after) from None  # and no sooner: there may be hundreds of them
+            raise Retry(error.retry_after) from error  # and no sooner: there may be hundreds of them
         except ApiError as error:
             self._say(key, error)
-            raise Retry(error.retry_after) from None
+            raise Retry(error.retry_after) from error
         self._say_that_it_is_over(key)
+        if writes:
+            run.applied()
         await self._events.post(wanted.notices, seen.checks)
         if wanted.recheck_after is not None:
             self._later(key, wanted.recheck_after)

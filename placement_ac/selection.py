@@ -47,6 +47,8 @@ class Selection:
 
     decided: bool
     """False: OCM has not said anything that could be acted on."""
+    ranked: tuple[str, ...] = ()
+    """Every cluster that is decided on, best first."""
     usable: tuple[Usable, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Cluster (or where it should stand) → why it is not in."""
@@ -62,7 +64,8 @@ def select(seen: Snapshot) -> Selection:
     usable: list[Usable] = []
     left_out = _entries_without_name(seen)
     pending: dict[str, float] = {}
-    for entry in rank(seen.decisions, _prioritizers(seen), seen.scores, seen.now):
+    ranked = rank(seen.decisions, _prioritizers(seen), seen.scores, seen.now)
+    for entry in ranked:
         found = _usable(seen, entry, listed)
         if isinstance(found, Usable):
             usable.append(found)
@@ -79,6 +82,7 @@ def select(seen: Snapshot) -> Selection:
     pending |= dict.fromkeys(missing, seconds)
     return Selection(
         decided=bool(staying) or is_decided(seen.placement, seen.decisions),
+        ranked=tuple(entry.cluster for entry in ranked),
         usable=(*usable, *staying),
         left_out=left_out,
         marks=frozenset(Mark("pending", cluster) for cluster in pending),

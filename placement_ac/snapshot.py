@@ -349,6 +349,10 @@ class Plan:
 
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     """AdmissionCheck name → its verdict."""
+    selected: tuple[str, ...] = ()
+    """The clusters that OCM has decided on, best first."""
+    unusable: tuple[str, ...] = ()
+    """Those of them that are left out for what they are."""
     config: WantedConfig | None = None
     clusters: tuple[WantedCluster, ...] = ()
     kept: frozenset[str] = frozenset()

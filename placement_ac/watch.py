@@ -65,6 +65,7 @@ class Watch:
         touched: Touched,
         gap: Callable[[Kind], None],
         signs: Mapping[Kind, Sign],
+        answered: kube.Answered,
     ) -> None:
         self._login = login
         self._resources = resources
@@ -72,6 +73,7 @@ class Watch:
         self._touched = touched
         self._gap = gap
         self._signs = signs
+        self._answered = answered
         self._unreachable = False
         prefix = URL(login.server).path.rstrip("/")
         self._paths = {prefix + resource.path(): kind for kind, resource in resources.items()}
@@ -134,6 +136,8 @@ class Watch:
         if self._unreachable:
             self._unreachable = False
             log.info("the API server answers again")
+        if request.response.status >= 400:
+            self._answered(_verb(request.url), request.response.status, None)
         kind = self._paths.get(request.url.path)
         if kind:
             self._signs[kind].heard()
@@ -142,7 +146,10 @@ class Watch:
 
     async def _see_failure(self, _: object, __: object, request: aiohttp.TraceRequestExceptionParams) -> None:
         error = request.exception
-        if not self._unreachable and isinstance(error, (OSError, aiohttp.ClientError)):  # a stop is neither
+        if not isinstance(error, (OSError, aiohttp.ClientError)):
+            return  # we stop
+        self._answered(_verb(request.url), 0, None)
+        if not self._unreachable:
             self._unreachable = True
             log.warning(
                 "the API server does not answer; trying again", error=f"{type(error).__name__}: {error}"
@@ -155,6 +162,10 @@ class Watch:
             self._touched(take(kind, event["object"]))
 
         return seen
+
+
+def _verb(url: URL) -> str:
+    return "watch" if "watch" in url.query else "list"
 
 
 async def _until_it_ends(operator: asyncio.Task[None]) -> None:

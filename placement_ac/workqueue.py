@@ -14,6 +14,7 @@ from typing import Final, Generic, TypeVar
 import structlog
 
 from placement_ac.logs import Told, without_words
+from placement_ac.metrics import Load
 
 K = TypeVar("K", bound=Hashable)
 log = structlog.get_logger(__name__)
@@ -40,6 +41,9 @@ class Workqueue(Generic[K]):
         self._slots = asyncio.Semaphore(parallel)
         self._tasks: dict[K, asyncio.Task[None]] = {}
         self._again: set[K] = set()
+        self._waiting: dict[K, float] = {}
+        """Keys that are not worked on yet, though they should be: since when."""
+        self._working: dict[K, float] = {}
         self._failures: dict[K, int] = {}
         self._not_before: dict[K, float] = {}
         self._timers: dict[K, tuple[float, asyncio.TimerHandle]] = {}
@@ -72,6 +76,7 @@ class Workqueue(Generic[K]):
             timer.cancel()
         self._timers.clear()
         self._again.clear()
+        self._waiting.clear()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     def _ring(self, key: K) -> None:
@@ -79,9 +84,20 @@ class Workqueue(Generic[K]):
         self._not_before.pop(key, None)
         self._start(key)
 
+    def load(self) -> Load:
+        """Return how busy the queue is."""
+        now = asyncio.get_running_loop().time()
+        return Load(
+            waiting=len(self._waiting),
+            oldest=now - min(self._waiting.values(), default=now),
+            longest=now - min(self._working.values(), default=now),
+            retrying=len(self._failures),
+        )
+
     def _start(self, key: K) -> None:
         if self._closed:
             return
+        self._waiting.setdefault(key, asyncio.get_running_loop().time())
         if key in self._tasks:
             self._again.add(key)
             return
@@ -94,6 +110,8 @@ class Workqueue(Generic[K]):
             if self._closed:
                 return
             self._again.discard(key)
+            self._waiting.pop(key, None)
+            self._working[key] = asyncio.get_running_loop().time()
             try:
                 await self._work(key)
             except Retry as retry:
@@ -108,6 +126,8 @@ class Workqueue(Generic[K]):
                 self._not_before.pop(key, None)
                 if self._told.over(key):
                     log.info("works again", key=str(key))
+            finally:
+                del self._working[key]
 
     def _done(self, key: K) -> None:
         del self._tasks[key]
@@ -120,5 +140,6 @@ class Workqueue(Generic[K]):
         pause = min(MOST_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** min(tries - 1, 16))
         pause *= 1 + random.uniform(-JITTER, JITTER)  # noqa: S311  # no secret depends on it
         if after:
+            self._waiting.pop(key, None)
             self._not_before[key] = asyncio.get_running_loop().time() + after
         self.add_after(key, max(pause, after or 0.0))

@@ -61,6 +61,7 @@ def wanted(cluster: str, secret: str | None = "", owners: dict[str, str] = CHECK
 
 def test_every_selected_cluster_with_credentials_is_generated() -> None:
     assert unmarked(planned(check(), placement(), decision("b", "a"), secrets("a", "b"))) == Plan(
+        selected=("a", "b"),
         verdicts={"check": yes("Active")},
         config=WantedConfig("p", ("p-a", "p-b"), CHECK),
         clusters=(wanted("a"), wanted("b")),
@@ -317,6 +318,7 @@ def test_of_two_new_pairs_that_make_one_name_the_first_in_the_alphabet_gets_it()
     assert verdict(*objects, check="two", of="a") == yes("Active")
     refused = planned(*objects, of="a-b")
     assert unmarked(refused) == Plan(
+        selected=("c",),
         verdicts={
             "one": no(
                 "NameTaken",
@@ -396,6 +398,7 @@ def test_all_checks_of_a_placement_share_its_objects_and_its_verdict() -> None:
     answer = planned(check("one"), check("two"), multikueue_check(), placement(), decision("a"), secrets("a"))
     owners = {f"AdmissionCheck/{name}": name for name in ("one", "two", "mk")}
     assert unmarked(answer) == Plan(
+        selected=("a",),
         verdicts={"one": yes("Active"), "two": yes("Active")},
         config=WantedConfig("p", ("p-a",), owners),
         clusters=(wanted("a", owners=owners),),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from placement_ac.metrics import Load
 from placement_ac.workqueue import FIRST_BACKOFF_SECONDS, JITTER, MOST_BACKOFF_SECONDS, Retry, Workqueue
 
 
@@ -247,5 +248,48 @@ def test_a_key_whose_work_was_cancelled_can_come_again() -> None:
         queue.add("a")
         await asyncio.sleep(1)
         assert worker.times == [0.0, 1.0]
+
+    run(test())
+
+
+def test_the_load_tells_who_waits_who_is_worked_on_and_who_failed() -> None:
+    async def test() -> None:
+        worker = Worker(takes=2.0)
+        queue = Workqueue(worker, parallel=1)
+        assert queue.load() == Load()
+        queue.add("a", "b")
+        await asyncio.sleep(1)
+        assert queue.load() == Load(waiting=1, oldest=1.0, longest=1.0)
+        queue.add("a")  # once more, when it is done
+        await asyncio.sleep(2)
+        assert queue.load() == Load(waiting=1, oldest=2.0, longest=1.0)
+        await asyncio.sleep(10)
+        assert queue.load() == Load()
+
+    run(test())
+
+
+def test_a_key_that_asked_to_wait_is_to_be_tried_again_and_waits_for_no_turn() -> None:
+    async def test() -> None:
+        worker = Worker(Retry(60), None, takes=1.0)
+        queue = Workqueue(worker)
+        queue.add("a")
+        await asyncio.sleep(0.5)
+        queue.add("a")
+        await asyncio.sleep(1)
+        assert queue.load() == Load(retrying=1)
+        await asyncio.sleep(70)
+        assert queue.load() == Load()
+
+    run(test())
+
+
+def test_a_closed_queue_has_no_load() -> None:
+    async def test() -> None:
+        queue = Workqueue(Worker(takes=1.0), parallel=1)
+        queue.add("a", "b")
+        await asyncio.sleep(0.5)
+        await queue.close()
+        assert queue.load() == Load()
 
     run(test())
