@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 CRDS ?= ../shared/crds
 
-.PHONY: help demo test check unit test-envtest format bench-workloads bench-rotation clean
+.PHONY: help demo test check unit test-envtest test-kind format bench-workloads bench-rotation clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ unit: $(VENV)/installed ## Run every test and measure coverage
 
 test-envtest: $(VENV)/installed ## Run the hub tests on a real API server; needs KUBEBUILDER_ASSETS, takes CRDS
 	@$(BIN)/pytest --envtest --crds '$(CRDS)' --timeout 300 -rs tests/hub
+
+test-kind: $(VENV)/installed ## Play the three stories on what ./setup-env.sh has made
+	@$(BIN)/pytest --kind -v --timeout 1800 tests/kind
 
 format: $(VENV)/installed ## Format the code and mend what lint can mend
 	$(BIN)/ruff format .

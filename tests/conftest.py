@@ -14,6 +14,7 @@ from placement_ac.hub import Hub
 from tests import envtest
 from tests.envtest import HubMaker
 from tests.hub.driver import Controllers, Driver
+from tests.kind import environment
 from tests.shared import published_crds
 
 sys.setrecursionlimit(2500)  # celpy does so when it is first used, and hypothesis warns of the change
@@ -29,17 +30,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help=f"test on a real API server, from the folder ${envtest.VARIABLE}",
     )
     group.addoption("--crds", default=str(SHARED_CRDS), help="with --envtest: the folder of the CRDs on it")
+    group.addoption("--kind", action="store_true", help="collect tests/kind, for what setup-env.sh has made")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("kind") and (missing := environment.missing()):
+        raise pytest.UsageError(missing)
     if not config.getoption("envtest"):
         return
     try:
         envtest.assets()
         envtest.crds_in(Path(config.getoption("crds")))
-    except envtest.Missing as missing:
-        raise pytest.UsageError(str(missing)) from None
+    except envtest.Missing as absent:
+        raise pytest.UsageError(str(absent)) from None
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the servers are stopped then, too
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    here = Path(__file__).parent
+    return True if collection_path == here / "kind" and not config.getoption("kind") else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -1,6 +1,6 @@
-"""`make test-envtest`: what it says where it cannot begin."""
+"""`make test-envtest` and `make test-kind`: what they say where they cannot begin."""
 
-import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import envtest
+from tests.kind import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 HINT = "name a folder with kube-apiserver and etcd (`setup-envtest use -p path` prints one)"
@@ -62,25 +63,30 @@ def test_a_folder_without_crds(tmp_path: Path, content: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("assets", "said"),
+    ("target", "given", "said"),
     [
-        pytest.param(None, "KUBEBUILDER_ASSETS is not set", id="missing"),
-        pytest.param("/no/such/folder", "KUBEBUILDER_ASSETS=/no/such/folder is not a folder", id="wrong"),
+        pytest.param("test-envtest", {}, f"KUBEBUILDER_ASSETS is not set: {HINT}", id="no assets"),
+        pytest.param(
+            "test-envtest",
+            {"KUBEBUILDER_ASSETS": "/no/such/folder"},
+            f"KUBEBUILDER_ASSETS=/no/such/folder is not a folder: {HINT}",
+            id="wrong assets",
+        ),
+        pytest.param("test-kind", {}, f"kind and kubectl: not on PATH; {environment.HINT}", id="no kind"),
     ],
 )
-def test_make_says_so_in_one_line(assets: str | None, said: str) -> None:
-    given = {name: value for name, value in os.environ.items() if not name.startswith(("KUBEB", "MAKE"))}
+def test_make_says_so_in_one_line(tmp_path: Path, target: str, given: dict[str, str], said: str) -> None:
     made = f"{sys.prefix}/installed"
     done = subprocess.run(
-        ["make", f"--old-file={made}", f"VENV={sys.prefix}", "test-envtest"],
+        [shutil.which("make") or "make", f"--old-file={made}", f"VENV={sys.prefix}", target],
         cwd=ROOT,
-        env=given if assets is None else given | {"KUBEBUILDER_ASSETS": assets},
+        env={"PATH": str(tmp_path)} | given,
         capture_output=True,
         text=True,
         check=False,
     )
     told = [line for line in (done.stdout + done.stderr).splitlines() if line and not line.startswith("make")]
-    assert (done.returncode, told) == (2, [f"ERROR: {said}: {HINT}"])
+    assert (done.returncode, told) == (2, [f"ERROR: {said}"])
 
 
 def test_an_api_server_that_does_not_come_up_has_the_last_word(tmp_path: Path) -> None:

@@ -1,0 +1,85 @@
+"""The three stories of the demo, step by step, on a hub and workers that are there already."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+
+from placement_ac.demo.steps import JOB_NAME, Act, Backstage, Programme, came_out_right
+from placement_ac.demo.stories import programme
+from placement_ac.demo.viewer import Viewer
+from placement_ac.kube import Client, Object
+from placement_ac.login import Login
+from placement_ac.names import Kind
+from placement_ac.sim.fleet import Ledger
+from placement_ac.sim.informer import Informer
+from placement_ac.sim.kueue_jobs import JOB
+from placement_ac.sim.manifests import FIELD_MANAGER, apply, load, samples
+
+THE_END = "/tmp/end"  # in the Pod of the job
+WAITS_FOR_ITS_END = ["sh", "-c", f"until [ -e {THE_END} ]; do sleep 1; done"]
+
+
+def for_real(story: int) -> Programme:
+    """Return a story whose job can be told to come to its end."""
+    told = programme(story)
+    first = next((step for step in told.steps if step.job), None)
+    steps = tuple(replace(step, act=_create_job) if step is first else step for step in told.steps)
+    return replace(told, steps=steps)
+
+
+async def _create_job(client: Client, _: Backstage) -> None:
+    (job,) = load(samples() / "job-demo2.yaml")
+    job["metadata"] = {"name": JOB_NAME} | {k: v for k, v in job["metadata"].items() if k != "generateName"}
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    container["command"] = WAITS_FOR_ITS_END
+    await apply(client, [job])
+
+
+async def play(
+    told: Programme, hub: Login, workers: Mapping[str, Login], backstage: Backstage, seconds: float
+) -> list[str]:
+    """Play it; return what did not come out right within so many seconds, a line each."""
+    wrong: list[str] = []
+    async with Client(hub, field_manager=FIELD_MANAGER) as client, _counted(workers) as ledger:
+        async with Viewer(hub, client, ledger) as seen:
+            for step in (*filter(None, [told.preparation]), *told.steps):
+                act: Act = step.act
+                await act(client, backstage)
+                if not await seen.until(lambda step=step: came_out_right(step, seen), seconds):
+                    wrong.append(f"{step.title}: {_how_it_is(step.placement, seen)}")
+        if told.ending and (account := ledger.of(JOB_NAME)) != told.ending.wanted:
+            wrong.append(f"the job ended as {account}, not {told.ending.wanted}")
+    return wrong
+
+
+def _how_it_is(placement: str, seen: Viewer) -> Object:
+    job = seen.job(JOB_NAME)
+    return {"listed": seen.listed(placement), "decided": seen.decided(placement), "job": job.runs_on}
+
+
+@asynccontextmanager
+async def _counted(workers: Mapping[str, Login]) -> AsyncIterator[Ledger]:
+    """Count what runs on the workers."""
+    ledger = Ledger()
+    async with AsyncExitStack() as opened, asyncio.TaskGroup() as tasks:
+        watches = []
+        for name, login in workers.items():
+            client = await opened.enter_async_context(Client(login, field_manager=FIELD_MANAGER))
+            watch = _Watch(name, login, client, ledger)
+            watches.append(tasks.create_task(watch.informer.run()))
+            await watch.informer.synced()
+        yield ledger
+        for watch in watches:
+            watch.cancel()
+
+
+class _Watch:
+    """Enters the Jobs of one worker into the ledger."""
+
+    def __init__(self, worker: str, login: Login, client: Client, ledger: Ledger) -> None:
+        self.informer = Informer(login, client, (JOB,), self._enter)
+        self._worker, self._ledger = worker, ledger
+
+    def _enter(self, kind: Kind, namespace: str, name: str) -> None:
+        self._ledger.enter(self._worker, name, self.informer.objects[kind].get((namespace, name)))
