@@ -1,7 +1,7 @@
 """
 Who asks, and may they? Tokens to users, and what the roles allow them.
 
-Runs in the hub's thread, but for `Access.add`.
+Runs in the hub's thread, but for `Access.add` and `Access.expire`.
 """
 
 from __future__ import annotations
@@ -38,6 +38,10 @@ class Access:
         token = token or secrets.token_hex(24)  # no "-" in front: it may be an argument
         self._users[token] = User(name, (*((MASTERS,) if groups is None else groups), AUTHENTICATED))
         return token
+
+    def expire(self, token: str) -> None:
+        """Forget a token of a user. From any thread: a single dict operation."""
+        self._users.pop(token, None)
 
     def user(self, authorization: str) -> User:
         """The user an Authorization header names; raises 401 for a token that is not good (any more)."""

@@ -26,18 +26,18 @@ CUT = 0  # the status in the journal of a request whose connection was cut
 
 
 class Front:
-    """Serves requests with `api`; `watches` are those that are open."""
+    """Serves requests with `api`; `watches` are those that are open, with the User-Agent of who watches."""
 
     def __init__(self, api: Api, faults: Faults, journal: list[Request]) -> None:
         self.api, self.faults, self.journal = api, faults, journal
-        self.watches: set[Watch] = set()
+        self.watches: dict[Watch, str] = {}
 
     def server(self) -> web.Server:
         return web.Server(self.handle, access_log=None, keepalive_timeout=3600.0)
 
     async def handle(self, request: BaseRequest) -> web.StreamResponse:
         call = await self._call(request)
-        fault = self.faults.take(call.method, call.path)
+        fault = self.faults.take(call.method, call.path, call.user_agent)
         if fault is None:
             return await self._serve(request, call)
         done = self.api.answer(call) if fault.after else None
@@ -85,7 +85,7 @@ class Front:
     async def _stream(self, request: BaseRequest, call: Call, user: str, watch: Watch) -> web.StreamResponse:
         self._note(call, user, 200)
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
-        self.watches.add(watch)
+        self.watches[watch] = call.user_agent
         try:
             await response.prepare(request)
             await watch.run(response.write)
@@ -93,7 +93,7 @@ class Front:
             pass  # the client has gone: so has its watch
         finally:
             watch.leave()
-            self.watches.discard(watch)
+            del self.watches[watch]
         return response
 
     def _cut(self, request: BaseRequest) -> web.Response:

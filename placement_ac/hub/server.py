@@ -32,6 +32,7 @@ from placement_ac.hub.store import Store
 from placement_ac.hub.watch import GARBAGE, error_line
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Callable, Coroutine, Iterator, Sequence
 
 ADMIN = "kubernetes-admin"
@@ -160,6 +161,10 @@ class Hub:
         """
         return self._access.add(name, token, groups)
 
+    def expire_token(self, token: str) -> None:
+        """From now on this token of a user is answered with 401; watches that are open go on."""
+        self._access.expire(token)
+
     def kubeconfig(self) -> dict[str, Any]:
         """A kubeconfig of the hub's admin: https, the CA's certificate, a token."""
         ca = base64.b64encode(self._ca.cert_pem.bytes()).decode()
@@ -218,17 +223,29 @@ class Hub:
         self,
         how: Literal["close", "hang", "garbage", "error-410", "error-500"] = "close",
         resource: str | None = None,
+        agent: str | tuple[str, ...] = "",
     ) -> None:
         """
-        End all watches, or those of `resource` (a plural name such as "placements").
+        End all watches, or those of `resource` (a plural name such as "placements"), or those of
+        who has a User-Agent that begins with `agent` (or one of them).
 
         `close`: as after a timeout; `hang`: they stay open and nothing comes any more;
         the others send a last line first, half an event or an ERROR event.
         """
 
         def drop() -> None:
-            for watch in tuple(self._front.watches):
-                if resource in (None, watch.shelf.resource.plural):
+            for watch, by in tuple(self._front.watches.items()):
+                if resource in (None, watch.shelf.resource.plural) and by.startswith(agent):
                     watch.hang() if how == "hang" else watch.finish(END[how])
 
         self._in_loop(drop)
+
+    def repeat_history(self, chance: random.Random, agent: str | tuple[str, ...] = "") -> None:
+        """Tell these watches all that is remembered of their kind once more: each change twice, in any order."""
+
+        def repeat() -> None:
+            for watch, by in tuple(self._front.watches.items()):
+                if by.startswith(agent):
+                    watch.repeat(chance)
+
+        self._in_loop(repeat)

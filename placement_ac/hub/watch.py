@@ -16,6 +16,7 @@ import orjson
 from placement_ac.hub.errors import ApiError, Cause
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Awaitable, Callable
 
     from placement_ac.hub.kinds import Version
@@ -101,6 +102,13 @@ class Watch:
             kind = "DELETED" if not now else "MODIFIED" if was else "ADDED"
             self.lines.append(line(kind, self.render(change.last)))
             self._news.set()
+
+    def repeat(self, chance: random.Random) -> None:
+        """Tell all that is remembered once more: each change twice, in any order."""
+        changes = [change for change in self.shelf.changes for _ in range(2) if self._here(change)]
+        chance.shuffle(changes)
+        for change in changes:
+            self._tell(change)
 
     def finish(self, last: bytes = b"") -> None:
         """End the watch after what is waiting to be sent, and `last`."""

@@ -121,7 +121,7 @@ class Stage:
         self.fleet.hubs[worker].faults.add("GET", "/workloads$", delay=seconds)
 
     def write_is_delayed(self) -> bool:
-        return not self.admin.hub.faults._faults
+        return self.admin.hub.faults.all_met
 
     # -- what is there
 

@@ -1,7 +1,6 @@
 """What goes wrong between the controller and the hub: nothing is lost, and nobody is hammered."""
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -74,53 +73,6 @@ def test_a_refused_write_is_told_and_tried_again(hub: Hub, running: Driver) -> N
     eventually(lambda: running.reason("p"), "Active")
     eventually(lambda: running.listed("p"), ["p-a", "p-c"])
     assert asked_by_controller(hub, since) < 30
-
-
-def _gone(hub: Hub) -> None:
-    hub.forget_history()
-    hub.drop_watches("error-410")
-
-
-@pytest.mark.parametrize(
-    "cut",
-    [
-        pytest.param(lambda hub: hub.drop_watches("close"), id="closed"),
-        pytest.param(_gone, id="410 Gone"),
-        pytest.param(lambda hub: hub.drop_watches("error-500"), id="an error that ends kopf"),
-        pytest.param(lambda hub: hub.drop_watches("garbage"), id="garbage"),
-    ],
-)
-def test_a_watch_that_ends_begins_anew(hub: Hub, running: Driver, cut: Callable[[Hub], None]) -> None:
-    since = len(hub.journal)
-    cut(hub)
-    running.decide("p", "a", "c")
-    eventually(lambda: running.listed("p"), ["p-a", "p-c"], seconds=15)
-    assert asked_by_controller(hub, since) < 120
-
-
-def test_what_vanished_while_nobody_watched_is_noticed(hub: Hub, running: Driver) -> None:
-    """Deleted during an outage, and the history is gone as well: only a list can tell."""
-    running.check("q")
-    running.select("q", "a")
-    eventually(lambda: running.reason("q"), "Active")
-    hub.drop_watches("hang")
-    running.ask("DELETE", running.kueue(CONFIGS, "p"))
-    running.ask("DELETE", running.kueue("multikueueclusters", "q-a"))
-    hub.forget_history()
-    hub.drop_watches("error-410")
-    eventually(lambda: running.listed("p"), ["p-a", "p-b"], seconds=15)
-    eventually(running.clusters, ["p-a", "p-b", "q-a"], seconds=15)
-
-
-def test_an_api_server_that_goes_away_comes_back_to_a_controller_that_waited(
-    hub: Hub, running: Driver
-) -> None:
-    since = len(hub.journal)
-    with hub.outage():
-        time.sleep(3)  # what is tested: the controller must live through it
-    running.decide("p", "c")
-    eventually(lambda: running.listed("p"), ["p-c"], seconds=10)
-    assert asked_by_controller(hub, since) < 120
 
 
 def test_a_hub_that_is_not_there_yet_is_waited_for(hub: Hub, admin: Driver, controllers: Controllers) -> None:

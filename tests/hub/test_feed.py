@@ -284,7 +284,7 @@ def test_a_relist_that_fails_is_made_up_for(
     async def story(rig: Rig) -> None:
         await until(lambda: rig.world.complete and _watched(hub))
         hub.faults.add("GET", "workloads", status=503, delay=0.3)
-        await until(lambda: not hub.faults._faults)
+        await until(lambda: hub.faults.all_met)
         monkeypatch.setattr("placement_ac.feed.RELIST_SECONDS", 600.0)
         await until(lambda: hub.journal[-1].status == 503)
         hub.drop_watches("close")
