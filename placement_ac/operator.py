@@ -21,6 +21,7 @@ from placement_ac.errors import ApiError, PlacementAcError
 from placement_ac.events import Events
 from placement_ac.feed import Feed
 from placement_ac.fitness import Fitness
+from placement_ac.jumps import notice
 from placement_ac.kube import Client, Object
 from placement_ac.login import Login
 from placement_ac.logs import Told, without_words
@@ -326,6 +327,7 @@ class Session:
                 *self._sync.parts(),
                 *(part for feed in self._feeds for part in feed.parts()),
                 self._rediscover(ended),
+                notice(_now, self._look_again),
                 _after(stop, ended.set),
                 _after(started, on_started),
             )
@@ -347,6 +349,9 @@ class Session:
             touched = tuple(keys)
             self._metrics.told(touched)
             self.queue.add(*touched)
+
+    def _look_again(self) -> None:
+        self._touched(self.world.keys())
 
     def _wrote(self, kind: Kind, obj: Object, gone: bool) -> None:
         """Our own write is known at once; its echo then changes nothing."""

@@ -241,7 +241,7 @@ class Hub:
         self._in_loop(drop)
 
     def repeat_history(self, chance: random.Random, agent: str | tuple[str, ...] = "") -> None:
-        """Tell these watches all that is remembered of their kind once more: each change twice, in any order."""
+        """Tell these watches once more all that is remembered: each change twice, in any order."""
 
         def repeat() -> None:
             for watch, by in tuple(self._front.watches.items()):

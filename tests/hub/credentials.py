@@ -10,13 +10,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from placement_ac.access import Access, of_kubeconfig
+from placement_ac.access import Access, make_kubeconfig, of_kubeconfig
 from placement_ac.login import Login
 from placement_ac.names import MANAGED_CLUSTER
 from placement_ac.sim.accounts import Accounts
 from placement_ac.sim.fleet import WorkerFleet
 from placement_ac.sim.kueue_manager import Kueue
 from placement_ac.sim.runner import Maker, StandIns
+from tests.hub import jobs
 from tests.hub.admin import login_to
 from tests.hub.driver import CORE, NS, Controllers, Driver, Object
 from tests.hub.jobs import SPEED, soon
@@ -165,3 +166,26 @@ def _tokens(text: str) -> list[str]:
     if text.startswith("{"):
         return [user["user"].get("token", text) for user in json.loads(text)["users"]]
     return [text]
+
+
+def token_of(worker: Driver, seconds: int) -> str:
+    """A token of a ServiceAccount on a worker that is good for so long."""
+    worker.try_("POST", f"{CORE}/namespaces/default/serviceaccounts", {"metadata": {"name": "k"}})
+    spec = {"spec": {"expirationSeconds": seconds}}
+    answer = worker.ask("POST", f"{CORE}/namespaces/default/serviceaccounts/k/token", spec)
+    return str(answer["status"]["token"])
+
+
+def put(there: Stage | jobs.Stage, cluster: str, token: str) -> None:
+    """A Secret with a kubeconfig of somebody else's."""
+    [entry] = there.fleet.hubs[cluster].kubeconfig()["clusters"]
+    authority = base64.b64decode(entry["cluster"]["certificate-authority-data"])
+    made = make_kubeconfig(entry["cluster"]["server"], authority, token, cluster)
+    assert isinstance(made, bytes)
+    data = {"kubeconfig": base64.b64encode(made).decode()}
+    path = f"{CORE}/namespaces/{NS}/secrets"
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": f"multikueue-{cluster}"}, "data": data}
+    if there.admin.get(f"{path}/multikueue-{cluster}"):
+        there.admin.ask("PATCH", f"{path}/multikueue-{cluster}", {"data": data}, "merge")
+    else:
+        there.admin.ask("POST", path, body)

@@ -11,10 +11,9 @@ from datetime import UTC, datetime
 import pytest
 import requests
 
-from placement_ac.access import make_kubeconfig
 from tests.hub.conftest import shorten
-from tests.hub.credentials import Stage, stage
-from tests.hub.driver import CORE, NS, Controllers, Driver, Object
+from tests.hub.credentials import Stage, put, stage, token_of
+from tests.hub.driver import CORE, Controllers, Driver, Object
 from tests.hub.jobs import soon
 
 Play = Callable[..., Stage]
@@ -32,29 +31,6 @@ def play(admin: Driver, controllers: Controllers) -> Iterator[Play]:
             return there
 
         yield start
-
-
-def token_of(worker: Driver, seconds: int) -> str:
-    """A token of a ServiceAccount on a worker that is good for so long."""
-    worker.try_("POST", f"{CORE}/namespaces/default/serviceaccounts", {"metadata": {"name": "k"}})
-    spec = {"spec": {"expirationSeconds": seconds}}
-    answer = worker.ask("POST", f"{CORE}/namespaces/default/serviceaccounts/k/token", spec)
-    return str(answer["status"]["token"])
-
-
-def put(there: Stage, cluster: str, token: str) -> None:
-    """A Secret with a kubeconfig of somebody else's."""
-    [entry] = there.fleet.hubs[cluster].kubeconfig()["clusters"]
-    authority = base64.b64decode(entry["cluster"]["certificate-authority-data"])
-    made = make_kubeconfig(entry["cluster"]["server"], authority, token, cluster)
-    assert isinstance(made, bytes)
-    data = {"kubeconfig": base64.b64encode(made).decode()}
-    path = f"{CORE}/namespaces/{NS}/secrets"
-    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": f"multikueue-{cluster}"}, "data": data}
-    if there.admin.get(f"{path}/multikueue-{cluster}"):
-        there.admin.ask("PATCH", f"{path}/multikueue-{cluster}", {"data": data}, "merge")
-    else:
-        there.admin.ask("POST", path, body)
 
 
 def test_a_token_that_expires_is_told_before_and_then_the_cluster_leaves(play: Play, admin: Driver) -> None:

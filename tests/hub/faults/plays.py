@@ -20,7 +20,8 @@ import yaml
 
 from placement_ac.hub import Hub
 from placement_ac.hub.faults import WRITES
-from tests.hub.driver import OCM, Driver, Object
+from tests.hub.credentials import put, token_of
+from tests.hub.driver import OCM, Driver, Object, eventually
 from tests.hub.jobs import Stage
 
 OURS: Final = ("placement-ac", "kopf/")
@@ -33,6 +34,8 @@ RIGHT: Final = {
     "conditions": {"p": ("True", "Active")},
 }
 """c has come in a's place, and a drains."""
+B_CAME_BACK: Final = RIGHT | {"configs": {"p": ["p-c", "p-b", "p-a"]}}
+"""The same, where b was left out for a while: the order alone is no reason for a write."""
 
 
 @dataclass
@@ -234,12 +237,19 @@ def _rival(hub: Hub) -> Iterator[None]:
 
 
 def clock_that_jumps(scene: Scene, seconds: float) -> float:
-    """A day ahead, while a drains; then back behind where it was."""
+    """A day ahead, while a drains, so that b's token seems to have expired; then back behind where it was."""
     scene.clock.ahead = timedelta(days=1)
-    began = scene.change()
+    scene.change()
+    eventually(lambda: scene.admin.reason("p"), "SomeClustersUnusable", seconds=20)
     time.sleep(seconds)
     scene.clock.ahead = timedelta(days=-1)
-    return began
+    return time.monotonic()
+
+
+def a_token_of_an_hour(scene: Scene) -> None:
+    """What b's kubeconfig has."""
+    with Driver(scene.there.fleet.hubs["b"]) as worker:
+        put(scene.there, "b", token_of(worker, 3600))
 
 
 @dataclass(frozen=True)
@@ -252,25 +262,24 @@ class Fault:
     asks: int
     """The most requests that the controller may make until all is right again, when played small."""
     before: Callable[[Scene], None] = lambda scene: None
+    right: Object = field(default_factory=lambda: RIGHT)
 
     @property
     def name(self) -> str:
         return self.play.__name__
 
 
-FAULTS: Final = tuple(
-    [
-        Fault(api_server_gone, 2, 30, 120),
-        Fault(api_server_with_a_new_history, 1, 10, 120),
-        Fault(objects_that_vanished_in_a_gap, 0, 5, 120, another_check),
-        Fault(watch_that_hangs, 0, 0, 60),
-        Fault(garbage_in_a_watch, 0, 0, 120),
-        Fault(answers_429_with_retry_after, 2, 30, 120),
-        Fault(storm_of_500s, 2, 30, 300),
-        Fault(slow_api_server, 0.5, 2, 60),
-        Fault(storm_of_409s, 2, 30, 120),
-        Fault(expired_token, 1, 30, 200),
-        Fault(clock_that_jumps, 1, 10, 30),
-        Fault(events_twice_and_in_any_order, 1, 10, 30),
-    ]
+FAULTS: Final = (
+    Fault(api_server_gone, 2, 30, 120),
+    Fault(api_server_with_a_new_history, 1, 10, 120),
+    Fault(objects_that_vanished_in_a_gap, 0, 5, 120, another_check),
+    Fault(watch_that_hangs, 0, 0, 60),
+    Fault(garbage_in_a_watch, 0, 0, 120),
+    Fault(answers_429_with_retry_after, 2, 30, 120),
+    Fault(storm_of_500s, 2, 30, 300),
+    Fault(slow_api_server, 0.5, 2, 60),
+    Fault(storm_of_409s, 2, 30, 120),
+    Fault(expired_token, 1, 30, 200),
+    Fault(clock_that_jumps, 0, 10, 60, a_token_of_an_hour, B_CAME_BACK),
+    Fault(events_twice_and_in_any_order, 1, 10, 30),
 )

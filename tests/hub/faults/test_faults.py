@@ -7,17 +7,15 @@ from pathlib import Path
 import pytest
 
 from tests.hub.conftest import shorten
-from tests.hub.driver import Driver, eventually
-from tests.hub.faults.plays import CLUSTERS, FAULTS, RIGHT, Fault, Scene, begin, prepare
+from tests.hub.driver import Driver
+from tests.hub.faults.plays import CLUSTERS, FAULTS, Fault, Scene, begin, prepare
 from tests.hub.jobs import Play, soon
-
-pytestmark = pytest.mark.embedded("orders faults")
 
 
 @pytest.fixture
 def scene(play: Play, admin: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
     """The stage before the fault, times shortened; the controller runs."""
-    shorten(monkeypatch, SILENCE_SECONDS=2.0)
+    shorten(monkeypatch, WATCH_SECONDS=1, SILENCE_SECONDS=2.0)
     there = play(*CLUSTERS)
     scene = prepare(there, tmp_path)
     monkeypatch.setattr("placement_ac.operator._now", scene.clock)
@@ -33,12 +31,12 @@ def test_fault(scene: Scene, fault: Fault) -> None:
     there, hub = scene.there, scene.hub
     since = len(hub.journal)
     fault.play(scene, fault.small)
-    soon(scene.world, RIGHT)
+    soon(scene.world, fault.right)
     assert scene.asked(since) <= fault.asks
     hub.faults.clear()
     nothing_is_lost(scene)
     there.finish("j")
-    there.until_listed("b", "c")
+    soon(lambda: sorted(there.listed()), ["b", "c"])
     soon(scene.admin.clusters, ["p-b", "p-c"])
     there.until_finished("j")
     assert there.account("j") == (1, 1, True)
