@@ -19,7 +19,7 @@ from placement_ac.fields import applied_in, nomination
 from placement_ac.kube import Client, Object
 from placement_ac.logs import Told
 from placement_ac.metrics import Metrics
-from placement_ac.model import Meta, Workload, workload
+from placement_ac.model import Meta, Workload, meta_of, workload
 from placement_ac.names import KUEUE_ADMISSION, SECRET, WORKLOAD, Kind, Resource
 
 log = structlog.get_logger(__name__)
@@ -154,30 +154,32 @@ class Actor:
             mendable = isinstance(error, Refused) and error.status == 422 and "spec" in action.body
             if observed is None or not mendable:
                 raise _without_data(error, action) from None
-            after = await self._mend(resource, action, observed.spec)
+            after = await self._mend(resource, action, observed.spec, observed.meta)
         else:
             if after.get("spec") != action.body.get("spec"):
-                after = await self._mend(resource, action, after.get("spec") or {})
+                after = await self._mend(resource, action, after.get("spec") or {}, meta_of(after))
         self._seen(action.kind, after, False)
 
-    async def _mend(self, resource: Resource, action: Apply, spec: Mapping[str, Any]) -> Object:
+    async def _mend(self, resource: Resource, action: Apply, spec: Mapping[str, Any], meta: Meta) -> Object:
         """Take out of a spec of ours what others put in: an apply cannot, as it is theirs."""
-        patch = {
-            "metadata": {
-                "uid": action.body["metadata"].get("uid"),
-                "labels": action.body["metadata"]["labels"],
-            },
+        applied = action.body["metadata"]
+        patch: Object = {
+            "metadata": {"labels": applied["labels"]},
             "spec": merge_patch(spec, action.body["spec"]),
         }
-        if patch["metadata"]["uid"] is None:
-            del patch["metadata"]["uid"]
+        if "uid" in applied:
+            patch["metadata"]["uid"] = applied["uid"]
+        if "resourceVersion" in applied:
+            patch["metadata"]["resourceVersion"] = meta.resource_version
         namespace = action.body["metadata"].get("namespace")
         return await self._client.merge(resource, action.name, patch, namespace=namespace)
 
     async def _delete(self, action: Delete) -> None:
         resource = self._resources[action.kind]
         try:
-            after = await self._client.delete(resource, action.name, action.namespace, uid=action.uid)
+            after = await self._client.delete(
+                resource, action.name, action.namespace, uid=action.uid, version=action.version
+            )
         except NotFound:
             after = {}
         if after.get("kind") == action.kind.kind:

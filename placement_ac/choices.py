@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from placement_ac.election import Pace
 from placement_ac.fitness import Needs
 from placement_ac.names import SETTLE_SECONDS
 from placement_ac.rights import External, Release, external, kinds, needed, release, rules, shipped
@@ -34,6 +35,15 @@ def asks_for_kueue(settings: Settings) -> bool:
     """Whether it matters which Kueue the hub has, and the settings do not say."""
     wanted = settings.credentials_provision != "none" or settings.credentials_probe
     return wanted and not settings.kueue_version
+
+
+def pace_of(settings: Settings) -> Pace:
+    """Return how long a Lease is good, and when it is renewed."""
+    return Pace(
+        lease=settings.leader_elect_lease_duration,
+        renew=settings.leader_elect_renew_deadline,
+        retry=settings.leader_elect_retry_period,
+    )
 
 
 def told_kueue(settings: Settings) -> Release | None:

@@ -51,6 +51,8 @@ class Delete:
     name: str
     uid: str
     namespace: str = ""
+    version: str = ""
+    """If not "": only as long as it has this resourceVersion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +157,16 @@ def _config(seen: Snapshot, wanted: WantedConfig | None) -> Iterable[Action]:
     if wanted is None:
         mine = observed and observed.ours and observed.placement in ("", seen.name)
         if observed and mine and not observed.meta.deleting:
-            yield Delete(MULTIKUEUE_CONFIG, observed.meta.name, observed.meta.uid)
+            meta = observed.meta
+            yield Delete(MULTIKUEUE_CONFIG, meta.name, meta.uid, version=meta.resource_version)
         return
     labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_PLACEMENT: seen.name}
     spec = {"clusters": list(wanted.clusters)}
     told = _draining(wanted)
     if not (same(observed, labels, wanted.owners, spec) and _tells(observed, told)):
         body = body_of(wanted.name, labels, wanted.owners, observed, seen.hub) | {"spec": spec}
+        if observed:  # what was decided on an old list must not come after what another leader has decided
+            body["metadata"]["resourceVersion"] = observed.meta.resource_version
         if told:
             body["metadata"]["annotations"] = {ANNOTATION_DRAINING: told}
         yield Apply(MULTIKUEUE_CONFIG, body, observed)

@@ -46,6 +46,10 @@ class Refused(ApiError):
     """Any other 4xx: the same request will be refused again; a person has to change something."""
 
 
+class NotLeading(ApiError):
+    """The write was not sent: this process does not lead. Whoever does sees what there is to be done."""
+
+
 class WorkloadTrouble(ApiError):
     """Some Workload could not be written to; all else has been done."""
 

@@ -12,7 +12,7 @@ from typing import Final
 import structlog
 from cachetools import TTLCache
 
-from placement_ac.errors import ApiError
+from placement_ac.errors import ApiError, NotLeading
 from placement_ac.kube import Client, Object
 from placement_ac.model import Check
 from placement_ac.names import ADMISSION_CHECK, EVENT, FIELD_MANAGER, Resource
@@ -49,6 +49,8 @@ class Events:
         log.info("event", check=check.meta.name, reason=notice.reason, message=notice.message)
         try:
             await self._client.create(EVENT.at("v1"), self._event(notice, check))
+        except NotLeading:
+            log.debug("not posted, as another one leads", reason=notice.reason)
         except ApiError as error:
             log.warning("an event could not be posted", reason=notice.reason, error=error.message)
 

@@ -4,6 +4,7 @@ The only place that speaks HTTP to an API server: discover, list, watch, read, a
 One try per call: whoever calls decides when to try again, with what `errors` tells.
 """
 
+import math
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import aclosing
@@ -13,7 +14,8 @@ from typing import Any, Self
 import aiohttp
 import orjson
 
-from placement_ac.errors import ApiError, Conflict, Garbled, Gone, NotFound, Refused, Unavailable
+from placement_ac.errors import ApiError, Conflict, Garbled, Gone, NotFound, NotLeading, Refused, Unavailable
+from placement_ac.fence import READ, Gate, fenced
 from placement_ac.login import Login
 from placement_ac.names import FIELD_MANAGER, Kind, Resource
 
@@ -63,7 +65,10 @@ class Page:
 
 
 class Client:
-    """One API server. Every method raises ApiError's children, nothing else."""
+    """One API server. Every method raises ApiError's children, nothing else.
+
+    With a `gate`, what writes is asked there as late as can be, right before it goes out.
+    """
 
     def __init__(
         self,
@@ -72,17 +77,24 @@ class Client:
         field_manager: str = FIELD_MANAGER,
         timeout: float = TIMEOUT_SECONDS,
         answered: Answered = lambda *_: None,
+        gate: Gate | None = None,
     ) -> None:
         self._login = login
         self._manager = field_manager
         self._answered = answered
         self._timeout = aiohttp.ClientTimeout(total=timeout)
+        self._gate = gate
         self._session: aiohttp.ClientSession | None = None
         self._watches: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
         headers = {"User-Agent": self._manager, "Accept": JSON}
-        self._session = self._login.session(connections=CONNECTIONS, timeout=self._timeout, headers=headers)
+        self._session = self._login.session(
+            connections=CONNECTIONS,
+            timeout=self._timeout,
+            headers=headers,
+            request_class=fenced(self._gate) if self._gate else aiohttp.ClientRequest,
+        )
         # A watch lasts: it must not take a connection from the writes.
         silence = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
         self._watches = self._login.session(timeout=silence, headers=headers)
@@ -178,6 +190,8 @@ class Client:
     ) -> AsyncGenerator[Event]:
         """Yield what happens after `resource_version`, bookmarks too, until the server ends the watch.
 
+        With "" it begins with what there is.
+
         Raises Gone when that version is forgotten, Garbled for what is no event.
         """
         try:
@@ -218,6 +232,14 @@ class Client:
         path = resource.path(metadata.get("namespace"))
         return await self.request("POST", path, body, query={"fieldManager": self._manager})
 
+    async def put(self, resource: Resource, body: Object) -> Object:
+        """Put `body` in the place of the version that it has; create it if it has none."""
+        metadata = body["metadata"]
+        if not metadata.get("resourceVersion"):
+            return await self.create(resource, body)
+        path = resource.path(metadata.get("namespace"), metadata["name"])
+        return await self.request("PUT", path, body, query={"fieldManager": self._manager})
+
     async def apply(
         self,
         resource: Resource,
@@ -253,13 +275,23 @@ class Client:
         )
 
     async def delete(
-        self, resource: Resource, name: str, namespace: str | None = None, *, uid: str | None = None
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        uid: str | None = None,
+        version: str | None = None,
     ) -> Object:
         """Delete that very object: with `uid`, another one of the same name stays (Conflict).
 
-        Returns a Status when it has gone, or the object when a finalizer still holds it.
+        With `version`, so does one that has changed since. Returns a Status when it has gone, or the object
+        when a finalizer still holds it.
         """
-        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}} if uid else None
+        wanted = {"uid": uid, "resourceVersion": version}
+        preconditions = {key: value for key, value in wanted.items() if value}
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
+        body = options if preconditions else None
         return await self.request("DELETE", resource.path(namespace, name), body)
 
     async def request(
@@ -276,6 +308,8 @@ class Client:
         began = time.perf_counter()
         try:
             found = await self._request(method, path, body, query, content_type)
+        except NotLeading:
+            raise  # nothing was asked
         except ApiError as error:
             self._answered(verb, error.status, time.perf_counter() - began)
             raise
@@ -289,9 +323,12 @@ class Client:
             raise Unavailable("the client is closed")
         data = None if body is None else orjson.dumps(body)
         headers = {} if body is None else {"Content-Type": content_type}
+        timeout = self._timeout
+        if self._gate and method != READ:
+            timeout = aiohttp.ClientTimeout(total=min(self._gate(), timeout.total or math.inf))
         try:
             async with self._session.request(
-                method, self._login.server + path, params=query, data=data, headers=headers
+                method, self._login.server + path, params=query, data=data, headers=headers, timeout=timeout
             ) as answer:
                 return _read(answer, await answer.read(), f"{method} {path}")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:

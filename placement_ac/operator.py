@@ -16,13 +16,14 @@ from typing import Final, TypeVar
 import structlog
 
 from placement_ac.act import Actor
-from placement_ac.choices import asks_for_kueue, needs_of, policy_of, rules_of, terms_of, told_kueue
+from placement_ac.choices import asks_for_kueue, needs_of, pace_of, policy_of, rules_of, terms_of, told_kueue
 from placement_ac.errors import ApiError, PlacementAcError
 from placement_ac.events import Events
 from placement_ac.feed import Feed
 from placement_ac.fitness import Fitness
 from placement_ac.jumps import notice
 from placement_ac.kube import Client, Object
+from placement_ac.lease import Lease
 from placement_ac.login import Login
 from placement_ac.logs import Told, without_words
 from placement_ac.metrics import Load, Metrics, Sources
@@ -99,8 +100,9 @@ class Operator:
         self._terms = terms_of(settings)
         self._kinds = kinds_for(self._terms)
         self._current: Session | None = None
+        self._lease = self._candidate() if settings.leader_elect else None
         self._vitals = Vitals()
-        self._metrics = Metrics(Sources(self._expiries, self._load, lambda: True))
+        self._metrics = Metrics(Sources(self._expiries, self._load, lambda: self.leading))
         self._kueue = told_kueue(settings)
         """The hub's, as it was known last."""
         self._unknown_told = False
@@ -108,13 +110,35 @@ class Operator:
         self._missed_since: dict[Kind, float | None] = {}
         """Kinds that this hub has served: since when it does not (None: it does)."""
 
+    @property
+    def leading(self) -> bool:
+        """Whether this process may write."""
+        return self._lease is None or self._lease.leading
+
+    def _candidate(self) -> Lease:
+        settings = self._settings
+        return Lease(
+            self._login,
+            pace_of(settings),
+            namespace=settings.leader_elect_resource_namespace or settings.kueue_namespace,
+            name=settings.leader_elect_resource_name,
+            changed=self._led,
+        )
+
+    def _led(self, leading: bool) -> None:
+        if self._current:
+            self._current.led(leading)
+
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set."""
         asyncio.get_running_loop().set_exception_handler(_left_behind)
         failures = 0
         listening = served(self._settings, self._metrics.registry, self._vitals)
-        connected = Client(self._login, answered=self._metrics.answered)
-        async with watched(self._vitals), listening, connected as client:
+        lead = self._lease.sought() if self._lease else contextlib.nullcontext()
+        gate = self._lease.left if self._lease else None
+        connected = Client(self._login, answered=self._metrics.answered, gate=gate)
+        # The lead is given up when nothing is written any more.
+        async with watched(self._vitals), listening, lead, connected as client:
             while resources := await self._wait_for_kinds(client, stop):
                 began = time.monotonic()
                 why = ""
@@ -184,6 +208,7 @@ class Operator:
                 self._terms,
                 self._vitals,
                 self._metrics,
+                leads=lambda: self.leading,
             )
             await self._current.run(stop, self._on_started)
 
@@ -227,7 +252,7 @@ class Operator:
 
 
 class Session:
-    """One life of the watch, and the world that it fills."""
+    """One life of the watch, and the world that it fills; no key is worked on unless it `leads`."""
 
     def __init__(
         self,
@@ -240,9 +265,12 @@ class Session:
         terms: Terms,
         vitals: Vitals,
         metrics: Metrics,
+        *,
+        leads: Callable[[], bool],
     ) -> None:
         self._vitals = vitals
         self._client = client
+        self._leads = leads
         self._metrics = metrics
         metrics.begin_session()
         self._resources = resources
@@ -341,11 +369,21 @@ class Session:
             await self.queue.close()
             await self._reconciler.close()
 
+    def led(self, leading: bool) -> None:
+        """Begin to work on every key, or stop as if this process had just begun; the world stays."""
+        self._reconciler.forget()
+        if leading:
+            self._touched(self.world.keys())
+        else:
+            self.queue.drop()
+            self._metrics.begin_session()
+
     async def _work(self, key: Key) -> None:
-        await self._reconciler.reconcile(key)
+        if self._leads():
+            await self._reconciler.reconcile(key)
 
     def _touched(self, keys: Iterable[Key]) -> None:
-        if self.world.complete:
+        if self.world.complete and self._leads():
             touched = tuple(keys)
             self._metrics.told(touched)
             self.queue.add(*touched)

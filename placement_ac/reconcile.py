@@ -14,7 +14,7 @@ import structlog
 
 from placement_ac.act import Actor
 from placement_ac.diff import conditions, diff
-from placement_ac.errors import ApiError, Conflict, NotFound, Refused, WorkloadTrouble
+from placement_ac.errors import ApiError, Conflict, NotFound, NotLeading, Refused, WorkloadTrouble
 from placement_ac.events import Events
 from placement_ac.fitness import Fitness
 from placement_ac.logs import Told
@@ -135,7 +135,7 @@ class Reconciler:
     def _tell_trouble(self, key: Key, error: ApiError) -> None:
         """Say in the log, and in the condition of who waits for it, why credentials cannot be written."""
         self._say(key, error)
-        if not isinstance(error, Conflict):
+        if not isinstance(error, Conflict | NotLeading):
             self._tell_all(self._world.told_trouble(key.name, error.message))
 
     def _tell_all(self, keys: Iterable[Key]) -> None:
@@ -168,11 +168,17 @@ class Reconciler:
         if wanted.recheck_after is not None:
             self._later(key, wanted.recheck_after)
 
+    def forget(self) -> None:
+        """Remember nothing, as after a restart, and ask nobody any more."""
+        for task in self._asking.values():
+            task.cancel()
+        self._asking.clear()
+        self._memory.clear()
+
     async def close(self) -> None:
         """Ask nobody any more."""
         tasks = list(self._asking.values())
-        for task in tasks:
-            task.cancel()
+        self.forget()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _snapshot(self, key: Key) -> Snapshot:
@@ -240,7 +246,9 @@ class Reconciler:
             log.log(level, "the condition could not be set", key=key.name, error=error.message)
 
     def _say(self, key: Key, error: ApiError) -> None:
-        if isinstance(error, Conflict | NotFound):
+        if isinstance(error, NotLeading):
+            log.debug("not written, as another one leads", key=key.name)
+        elif isinstance(error, Conflict | NotFound):
             log.debug("the hub has moved on; looking again", key=key.name, error=error.message)
         elif isinstance(error, Refused):
             level = self._told.level(key, error.message)

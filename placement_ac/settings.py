@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Final, Literal, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from placement_ac.errors import PlacementAcError
@@ -17,6 +17,7 @@ from placement_ac.names import DRAIN, PER_PLACEMENT, SHARED, WAYS, Form, Provisi
 from placement_ac.rights import FRAMEWORKS, external, release
 
 _NAMESPACE: Final = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
+_OBJECT_NAME: Final = r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$"
 
 
 _UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
@@ -28,6 +29,8 @@ SHAPES: Final = {
     "placement-namespace": _LABEL.replace("it", "a namespace", 1),
     "kueue-namespace": _LABEL.replace("it", "a namespace", 1),
     "credentials-account": _LABEL,
+    "leader-elect-resource-name": "it has lower-case letters, digits, '-' and '.', at most 253",
+    "leader-elect-resource-namespace": _LABEL.replace("it", "a namespace", 1),
     "cluster-proxy": "it is the URL of a server, https://…",
     "metrics-bind-address": "it is HOST:PORT or :PORT",
     "health-probe-bind-address": "it is HOST:PORT or :PORT",
@@ -188,6 +191,27 @@ class Settings(BaseModel):
         pattern=r"^(.*:\d{1,5})?$",
         description="Where /healthz and /readyz are served, as HOST:PORT or :PORT.  [default: nowhere]",
     )
+    leader_elect: bool = Field(
+        True, description="Write only while holding a Lease, so that there may be several replicas."
+    )
+    leader_elect_lease_duration: Seconds = Field(
+        15.0, ge=1, description="How long the others wait before they take over from a leader that is silent."
+    )
+    leader_elect_renew_deadline: Seconds = Field(
+        10.0,
+        gt=0,
+        validate_default=True,
+        description="How long a leader writes on when it cannot renew the Lease.",
+    )
+    leader_elect_retry_period: Seconds = Field(
+        2.0, gt=0, validate_default=True, description="How often the Lease is renewed or looked at."
+    )
+    leader_elect_resource_name: str = Field(
+        "placement-ac", pattern=_OBJECT_NAME, description="The name of the Lease."
+    )
+    leader_elect_resource_namespace: str = Field(
+        "", pattern=rf"^$|{_NAMESPACE}", description="Where the Lease is.  [default: Kueue's namespace]"
+    )
     log_format: Literal["text", "json"] = Field("text", description="Log lines for people or programs.")
     log_level: Annotated[tuple[str, ...], BeforeValidator(_split)] = Field(
         ("info",), description="The least that is told, of some modules another: info,reconcile=debug."
@@ -222,12 +246,29 @@ class Settings(BaseModel):
         levels_of(told)
         return told
 
+    @field_validator("leader_elect_renew_deadline")
+    @classmethod
+    def _sooner_than_others_take_over(cls, seconds: float, info: ValidationInfo) -> float:
+        return _shorter(seconds, "leader_elect_lease_duration", info)
+
+    @field_validator("leader_elect_retry_period")
+    @classmethod
+    def _sooner_than_the_end(cls, seconds: float, info: ValidationInfo) -> float:
+        return _shorter(seconds, "leader_elect_renew_deadline", info)
+
     @field_validator("credentials", "placement_namespace")
     @classmethod
     def _each_once(cls, named: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(named)) != len(named):
             raise ValueError("each may stand there once")
         return named
+
+
+def _shorter(seconds: float, than: str, info: ValidationInfo) -> float:
+    most = info.data.get(than)
+    if most is not None and seconds >= most:
+        raise ValueError(f"it must be shorter than {than.replace('_', '-')}, which is {most:g}s")
+    return seconds
 
 
 def is_duration(name: str) -> bool:

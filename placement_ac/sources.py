@@ -164,5 +164,5 @@ def _explain(error: Any, names: Mapping[str, str]) -> str:
         told = SHAPES[flag_name(field)]
     given = error["input"]
     shown = ",".join(given) if isinstance(given, tuple) else given
-    problem = f"{names.get(field, field)}: {shown!r} is not possible: {told}"
+    problem = f"{names.get(field, flag_name(field))}: {shown!r} is not possible: {told}"
     return re.sub(r"//.*@", "//…@", problem)  # what stands there in a URL may be a password

@@ -69,6 +69,15 @@ class Workqueue(Generic[K]):
             known[1].cancel()
         self._timers[key] = (due, loop.call_at(due, self._ring, key))
 
+    def drop(self) -> None:
+        """Forget every key, and cancel what is under way."""
+        for _, timer in self._timers.values():
+            timer.cancel()
+        for kept in (self._timers, self._again, self._waiting, self._failures, self._not_before):
+            kept.clear()
+        for task in self._tasks.values():
+            task.cancel()
+
     async def close(self) -> None:
         """Take nothing more; let what is under way end with what it is writing."""
         self._closed = True

@@ -249,7 +249,13 @@ class Controllers:
 
     def __call__(self, **settings: Any) -> ControllerThread:
         """A controller that keeps nothing for a while, unless told: most tests are about the end."""
-        at_once = {"cluster_retention": 0, "mass_loss_grace": 0, "reorder_margin": 0, "reorder_interval": 0}
+        at_once: dict[str, Any] = {
+            "cluster_retention": 0,
+            "mass_loss_grace": 0,
+            "reorder_margin": 0,
+            "reorder_interval": 0,
+            "leader_elect": False,
+        }
         return ControllerThread(kubeconfig=self.kubeconfig, **at_once | settings)
 
     def start(self, **settings: Any) -> ControllerThread:

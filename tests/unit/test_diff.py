@@ -114,7 +114,7 @@ def test_a_delete_names_that_very_object() -> None:
     config, cluster = made("a")
     config["metadata"]["uid"], cluster["metadata"]["uid"] = "17", "18"
     assert phases(placement(), config, cluster) == (
-        (Delete(MULTIKUEUE_CONFIG, "p", "17"),),
+        (Delete(MULTIKUEUE_CONFIG, "p", "17", version="1"),),
         (Delete(MULTIKUEUE_CLUSTER, "p-a", "18"),),
     )
 
@@ -246,7 +246,7 @@ def test_what_is_put_back_is_applied_to_the_object_that_was_seen() -> None:
     the(objects, CONFIG, "p")["spec"] = {"clusters": ["x"]}
     seen = snapshot(world(*objects))
     wanted = body(CONFIG, "p", labels_of("p"), {"clusters": ["p-a"]})
-    wanted["metadata"]["uid"] = "MultiKueueConfig/p"
+    wanted["metadata"] |= {"uid": "MultiKueueConfig/p", "resourceVersion": "1"}
     assert diff(seen, plan(seen)) == ((Apply(MULTIKUEUE_CONFIG, wanted, seen.config),),)
 
 

@@ -471,7 +471,7 @@ WHEN = "2026-01-01T00:00:00Z"
 
 def test_the_rights_are_what_the_controller_asks_for(hub: Hub, admin: Driver, tmp_path: Path) -> None:
     """One cluster by Secret, one by ClusterProfile; a Workload that is answered, nominated, and lost."""
-    rights = table(README, "Install it")
+    rights, leading, *_ = tables(README, "Install it")
     providers = tmp_path / "providers.json"
     command = {"apiVersion": "client.authentication.k8s.io/v1", "command": "true"}
     providers.write_text(json.dumps({"providers": [{"name": "ocm", "execConfig": command}]}))
@@ -484,8 +484,10 @@ def test_the_rights_are_what_the_controller_asks_for(hub: Hub, admin: Driver, tm
     ocm = admin.in_namespace("teams")
     ocm.placement("p")
     ocm.decide("p", "a", "b")
-    with Controllers(allowed(hub, admin, tmp_path, rights)) as controllers:
-        controllers.start(placement_namespace=TEAMS, dispatcher=True, access_providers=providers)
+    with Controllers(allowed(hub, admin, tmp_path, rights + leading)) as controllers:
+        controllers.start(
+            placement_namespace=TEAMS, dispatcher=True, access_providers=providers, leader_elect=True
+        )
         eventually(lambda: admin.listed("p"), ["p-a", "p-b"])
         eventually(lambda: admin.reason("p"), "Active")
         for name in admin.clusters():
@@ -500,12 +502,14 @@ def test_the_rights_are_what_the_controller_asks_for(hub: Hub, admin: Driver, tm
         for name in ("a", "b"):
             admin.ask("DELETE", f"{MANAGED}/{name}")
         eventually(admin.clusters, [])
-        eventually(lambda: asked(hub), one_by_one(rights))
+        eventually(lambda: asked(hub), one_by_one(rights + leading))
 
 
 def test_the_rights_for_making_and_probing(hub: Hub, admin: Driver, tmp_path: Path) -> None:
     """Credentials are made, renewed, and taken away again; nobody answers at the cluster's address."""
-    rights, making, probing = (wanted for wanted in tables(README, "Install it") if len(wanted[0]) == 4)
+    rights, _leading, making, probing = (
+        wanted for wanted in tables(README, "Install it") if len(wanted[0]) == 4
+    )
     admin.namespace("w")
     _managed_cluster(admin, "w", managedClusterClientConfigs=[{"url": "https://127.0.0.1:1"}])
     admin.check("p")
@@ -643,7 +647,7 @@ def asked(hub: Hub) -> set[Row]:
         resource = where["plural"] + (f"/{where['sub']}" if where["sub"] else "")
         if named := re.fullmatch(r"metadata.name=(\S+)", request.query.get("fieldSelector", "")):
             resource += f" named {named[1]}"
-        if where["plural"] == "deployments":
+        if where["name"] and where["plural"] in ("deployments", "leases"):
             resource += f" named {where['name']}"
         verb = VERBS.get(request.method) or _reading(request.query, where["name"])
         namespace = where["where"] if where["where"] in few else ""  # in any other: by the ClusterRole

@@ -141,6 +141,27 @@ def test_the_environment_is_the_processes_unless_told(monkeypatch: pytest.Monkey
             id="half a release",
         ),
         pytest.param(
+            {"leader_elect_lease_duration": "10s"},
+            {},
+            "leader-elect-renew-deadline: 10.0 is not possible: "
+            "it must be shorter than leader-elect-lease-duration, which is 10s",
+            id="a lease that ends with the lead",
+        ),
+        pytest.param(
+            {"leader_elect_retry_period": "1m"},
+            {},
+            "leader-elect-retry-period: '1m' is not possible: "
+            "it must be shorter than leader-elect-renew-deadline, which is 10s",
+            id="a lead that ends between two renewals",
+        ),
+        pytest.param(
+            {"leader_elect_resource_name": "A Lease"},
+            {},
+            "leader-elect-resource-name: 'A Lease' is not possible: "
+            "it has lower-case letters, digits, '-' and '.', at most 253",
+            id="no name of a Lease",
+        ),
+        pytest.param(
             {"log_level": "loud"},
             {"PLACEMENT_AC_LOG_FORMAT": "xml"},
             "PLACEMENT_AC_LOG_FORMAT: 'xml' is not possible: Input should be 'text' or 'json'; "

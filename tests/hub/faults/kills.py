@@ -27,6 +27,7 @@ SETTINGS: Final = {
     "reorder_margin": "0",
     "reorder_interval": "0s",
     "log_level": "error",
+    "leader_elect": "false",
 }
 END: Final = {"configs": {"p": ["p-b"]}, "clusters": ["p-b"], "conditions": {"p": ("True", "Active")}}
 WAKES_SECONDS: Final = 1000.0
