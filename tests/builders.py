@@ -45,6 +45,7 @@ def an(kind: Kind, name: str, namespace: str = NS, *, version: int = 1, **rest: 
     metadata = {"name": name, "uid": uid_of(kind, name), "resourceVersion": str(version), "generation": 1}
     if kind.namespaced:
         metadata["namespace"] = namespace
+        metadata["uid"] += f"@{namespace}" * (namespace != NS)
     body = {key: rest.pop(key) for key in ("spec", "status", "data") if key in rest}
     metadata |= rest
     return {
@@ -129,13 +130,14 @@ def decision(
     return an(names.PLACEMENT_DECISION, f"{of}-decision-{index}", **rest)
 
 
-def undecided(of: str = "p", index: int = 1) -> Raw:
+def undecided(of: str = "p", index: int = 1, namespace: str = NS) -> Raw:
     """A PlacementDecision that OCM has made but not filled."""
-    return {key: value for key, value in decision(of=of, index=index).items() if key != "status"}
+    made = decision(of=of, index=index, namespace=namespace)
+    return {key: value for key, value in made.items() if key != "status"}
 
 
-def unreadable(of: str = "p", index: int = 1) -> Raw:
-    return decision(of=of, index=index, status={"decisions": "all of them"})
+def unreadable(of: str = "p", index: int = 1, namespace: str = NS) -> Raw:
+    return decision(of=of, index=index, namespace=namespace, status={"decisions": "all of them"})
 
 
 def kubeconfig(

@@ -98,7 +98,11 @@ def hubs(draw: st.DrawFn) -> MemoryHub:
     listed = [raw["metadata"]["name"] for raw in objects if raw["kind"] == "MultiKueueCluster"]
     if listed and draw(st.booleans()):
         objects.append(our_config(*dict.fromkeys(listed)))
-    return MemoryHub({id_of(raw): raw for raw in objects}.values(), HubFacts(), TERMS)
+    spaces = draw(st.sampled_from(((NS,), ("first", NS))))
+    if draw(st.booleans()):
+        objects += [placement(namespace="first")] * draw(mostly)
+        objects.append(decision(*draw(st.sets(clusters)), namespace="first"))
+    return MemoryHub({id_of(raw): raw for raw in objects}.values(), HubFacts(namespaces=spaces), TERMS)
 
 
 quick = settings(

@@ -19,6 +19,7 @@ from placement_ac.world import World
 from tests.builders import (
     AT_ONCE,
     NOW,
+    NS,
     Raw,
     check,
     check_with,
@@ -39,6 +40,8 @@ from tests.memory import MemoryHub, id_of, settle, tell, todo
 PLACEMENTS = ("a", "a-b", "p")
 CLUSTERS = ("b-c", "c", "x")
 CHECKS = ("one", "two")
+ELSEWHERE = "elsewhere"
+SPACES = (NS, ELSEWHERE)
 ADOPT = {names.ANNOTATION_ADOPT: "true"}
 
 placements = st.sampled_from(PLACEMENTS)
@@ -47,6 +50,7 @@ owners = st.lists(st.sampled_from(("one", "two", "mk-a", "mk-p")), max_size=2, u
 annotations = st.sampled_from(({}, {}, ADOPT))
 mostly = st.sampled_from((True, True, True, False))
 seldom = mostly.map(lambda yes: not yes)
+selected = st.sampled_from((None, None, 0, 1, 2))
 
 
 @st.composite
@@ -63,22 +67,27 @@ def worlds(draw: st.DrawFn) -> list[Raw]:
 @st.composite
 def branches(draw: st.DrawFn, of: str) -> list[Raw]:
     """A Placement and what belongs to it."""
-    objects = [placement(of, draw(st.sampled_from((None, None, 0, 1, 2))))] if draw(mostly) else []
+    spaces = (NS,) * draw(mostly) + (ELSEWHERE,) * draw(seldom)
+    objects = [placement(of, draw(selected), namespace=namespace) for namespace in spaces]
     objects += [check(name, of) for name in CHECKS if draw(seldom)] or [check(f"of-{of}", of)] * draw(mostly)
     objects += [multikueue_check(f"mk-{of}", of)] * draw(seldom)
-    return objects + [draw(decisions(of, index)) for index in range(1, draw(st.integers(1, 2)) + 1)]
+    for namespace in (NS, *spaces[1:]):
+        indexes = range(1, draw(st.integers(1, 2)) + 1)
+        objects += [draw(decisions(of, index, namespace)) for index in indexes]
+    return objects
 
 
-def decisions(of: str, index: int) -> st.SearchStrategy[Raw]:
+def decisions(of: str, index: int, namespace: str = NS) -> st.SearchStrategy[Raw]:
     entries = st.one_of(
         real_clusters, real_clusters, st.tuples(real_clusters, st.integers(-2, 2)), st.just("")
     )
     good = st.builds(
-        lambda cs, group: decision(*cs, of=of, index=index, group=group),
+        lambda cs, group: decision(*cs, of=of, index=index, group=group, namespace=namespace),
         st.lists(entries, max_size=3),
         st.integers(0, 2),
     )
-    return st.one_of(good, good, good, st.just(undecided(of, index)), st.just(unreadable(of, index)))
+    odd = st.sampled_from((undecided(of, index, namespace), unreadable(of, index, namespace)))
+    return st.one_of(good, good, good, odd.map(copy.deepcopy))
 
 
 def _config(of: str, listed: list[tuple[str, bool]], owners: list[str], stripped: bool) -> Raw:
@@ -105,7 +114,10 @@ leftovers = st.one_of(
     real_clusters.map(lambda cluster: secret(f"multikueue-{cluster}", b"\xff")),
 )
 facts = st.builds(
-    HubFacts, naming=st.sampled_from((names.PER_PLACEMENT, names.SHARED)), clusters_max=st.integers(1, 3)
+    HubFacts,
+    naming=st.sampled_from((names.PER_PLACEMENT, names.SHARED)),
+    clusters_max=st.integers(1, 3),
+    namespaces=st.sampled_from(((NS,), (NS, ELSEWHERE), (ELSEWHERE, NS))),
 )
 hubs = st.builds(MemoryHub, worlds(), facts)
 quick = settings(
@@ -143,10 +155,10 @@ def test_a_crash_between_any_two_writes_changes_nothing_of_the_end(hub: MemoryHu
 
 
 changes = st.one_of(
-    st.one_of([decisions(of, index) for of in PLACEMENTS for index in (1, 2)]),
+    st.one_of([decisions(of, index, where) for of in PLACEMENTS for index in (1, 2) for where in SPACES]),
     st.builds(check, st.sampled_from(CHECKS), placements),
     st.just(check_with(None, "one")),
-    st.builds(placement, placements, st.one_of(st.none(), st.integers(0, 2))),
+    st.builds(placement, placements, selected, namespace=st.sampled_from(SPACES)),
     leftovers,
 )
 
