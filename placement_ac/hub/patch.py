@@ -32,8 +32,8 @@ def strategic_patch(node: Node, value: Any, patch: Any) -> Any:
     """
     As a merge patch, but lists with merge keys (map lists, sets) are merged by item.
 
-    Understood: `$patch: delete` and `replace`, `$deleteFromPrimitiveList/…`, `$retainKeys`;
-    `$setElementOrder/…` is accepted and not followed.
+    Understood: `$patch: delete` and `replace`, `$deleteFromPrimitiveList/…`, `$retainKeys`, and
+    `$setElementOrder/…` for map lists (items that it does not name stand last).
     """
     if not isinstance(patch, dict):
         return patch
@@ -48,7 +48,18 @@ def strategic_patch(node: Node, value: Any, patch: Any) -> Any:
         else:
             child = node.child(key) or ANYTHING
             merged[key] = _strategic_value(child, merged.get(key), change)
+    for key, order in patch.items():
+        name = key.removeprefix("$setElementOrder/")
+        if name != key and isinstance(merged.get(name), list):
+            merged[name] = _ordered(node.child(name) or ANYTHING, merged[name], order)
     return merged
+
+
+def _ordered(node: Node, items: list[Any], order: list[Any]) -> list[Any]:
+    if node.list_type != "map":
+        return items
+    wanted = {node.element(item): n for n, item in enumerate(order)}
+    return sorted(items, key=lambda item: wanted.get(node.element(item), len(wanted)))
 
 
 def _directive(merged: dict[str, Any], key: str, change: Any) -> None:

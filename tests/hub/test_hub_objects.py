@@ -222,6 +222,9 @@ def test_a_strategic_patch_merges_lists_by_their_keys(client: Client) -> None:
     assert client.patch(f"{CONFIGMAPS}/a", more, "strategic")["metadata"]["finalizers"] == ["e.com/y"]
     fresh = {"metadata": {"ownerReferences": [{"$patch": "replace"}, owners[0]]}}
     assert client.patch(f"{CONFIGMAPS}/a", fresh, "strategic")["metadata"]["ownerReferences"] == owners[:1]
+    order = {"metadata": {"ownerReferences": [owners[1]], "$setElementOrder/ownerReferences": [{"uid": "b"}]}}
+    ordered = client.patch(f"{CONFIGMAPS}/a", order, "strategic")["metadata"]["ownerReferences"]
+    assert ordered == [owners[1], owners[0]]
 
 
 def test_an_unknown_kind_of_patch_is_refused(client: Client) -> None:
