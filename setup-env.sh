@@ -261,7 +261,8 @@ install_addons() {
     local addons=open-cluster-management-addon account=() proxy=()
     step "OCM's addons"
     if [[ $MODE == cluster-profile ]]; then
-        account=(--set featureGates.clusterProfile=true)
+        # Charts of different age have one name or the other, and mind no name that they do not have.
+        account=(--set featureGates.clusterProfile=true --set featureGates.clusterProfileCredSyncer=true)
         proxy=(--set userServer.enabled=true --set enableServiceProxy=true
             --set featureGates.clusterProfileAccessProvider=true)
     fi

@@ -39,10 +39,17 @@ ADMIN = "kubernetes-admin"
 START_SECONDS = 120.0
 STOP_SECONDS = 10.0
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-NOT_OURS = (
-    b"/registry/apiregistration.k8s.io/",
-    b"/registry/leases/kube-system/",
-    b"/registry/masterleases/",
+NOT_OURS = tuple(
+    f"/registry/{kept}/".encode()
+    for kept in (
+        "apiregistration.k8s.io",
+        "flowschemas",
+        "leases/kube-system",
+        "masterleases",
+        "prioritylevelconfigurations",
+        "ranges",
+        "services/specs/default",
+    )
 )
 """What the API server keeps there for itself, whenever it likes."""
 AT_ONCE = 100

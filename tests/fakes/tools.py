@@ -102,7 +102,7 @@ FORMS = {
 }
 CHARTS = {
     "oci://registry.k8s.io/kueue/charts/kueue": [],
-    "ocm/managed-serviceaccount": ["featureGates.clusterProfile"],
+    "ocm/managed-serviceaccount": ["featureGates.clusterProfile", "featureGates.clusterProfileCredSyncer"],
     "ocm/cluster-permission": ["global.imageOverrides.cluster_permission"],
     "ocm/cluster-proxy": [
         "installByPlacement.placementName",
