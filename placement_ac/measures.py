@@ -8,7 +8,15 @@ of Kueue, `controller` as in those of controller-runtime.
 
 from typing import Final, Literal, NamedTuple
 
-from placement_ac.errors import ApiError, Conflict, NotFound, Refused, Unavailable, WorkloadTrouble
+from placement_ac.errors import (
+    ApiError,
+    Conflict,
+    NotFound,
+    NotLeading,
+    Refused,
+    Unavailable,
+    WorkloadTrouble,
+)
 
 PREFIX: Final = "placement_ac_"
 
@@ -134,6 +142,7 @@ _RESULTS: Final[tuple[tuple[type[ApiError], str], ...]] = (
     (Refused, "refused"),
     (Unavailable, "unavailable"),
     (WorkloadTrouble, "workload"),
+    (NotLeading, "not_leading"),
 )
 RESULTS: Final = (SUCCESS, *(name for _, name in _RESULTS), ERROR)
 

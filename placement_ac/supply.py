@@ -16,6 +16,7 @@ from placement_ac.names import (
     LABEL_SYNC,
     PERMISSION,
     SECRET,
+    WORKLOAD,
     Kind,
     Way,
 )
@@ -102,7 +103,16 @@ class Supply(Tables):
                 yield kind, grant
 
     def expiries(self) -> dict[str, datetime]:
-        """Return when the credentials end of each cluster that we list or that a check of ours selects."""
+        """Return when the credentials end of each cluster that we list or that a check of ours selects.
+
+        Known as long as nothing changes but Workloads: Prometheus asks often, of maybe 2,000 clusters.
+        """
+        changes = sum(table.changes for kind, table in self._tables.items() if kind is not WORKLOAD)
+        if self._expiries is None or self._expiries[0] != (changes, self._trouble):
+            self._expiries = (changes, dict(self._trouble)), self._looked_up_expiries()
+        return self._expiries[1]
+
+    def _looked_up_expiries(self) -> dict[str, datetime]:
         clusters = set(self._clusters.keys("cluster"))
         clusters.update(c for placement in self._checks.keys("placement") for c in self._selected(placement))
         ways = {cluster: self._way_into(cluster, ALWAYS) for cluster in clusters}

@@ -85,6 +85,8 @@ class Tables:
         self._terms = terms or Terms()
         self._providers = providers
         self._trouble: dict[str, str] = {}
+        self._expiries: tuple[object, dict[str, Any]] | None = None
+        """What was looked up last, cluster → datetime, and at which of all changes."""
         self._judged_at = ALWAYS
         """The time of the last snapshot."""
         self._kueue_namespace = kueue_namespace

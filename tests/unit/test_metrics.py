@@ -2,17 +2,29 @@
 
 import asyncio
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from placement_ac.errors import ApiError, Conflict, NotFound, Refused, Unavailable, WorkloadTrouble
+from placement_ac.errors import (
+    ApiError,
+    Conflict,
+    NotFound,
+    NotLeading,
+    Refused,
+    Unavailable,
+    WorkloadTrouble,
+)
 from placement_ac.measures import RESULTS, result_of
 from placement_ac.metrics import Load, Metrics, Sources
+from placement_ac.names import ADMISSION_CHECK, SECRET
 from placement_ac.standing import Standing
+from placement_ac.wire import Raw
 from placement_ac.workqueue import Retry
+from placement_ac.world import World
+from tests.builders import NOW, check, decision, jwt, kubeconfig, secret, world
 
 Labels = dict[str, str]
 
@@ -42,6 +54,7 @@ def caused(error: Exception) -> Exception:
         pytest.param(caused(Refused("")), "refused", id="refused"),
         pytest.param(caused(Unavailable("")), "unavailable", id="unavailable"),
         pytest.param(caused(WorkloadTrouble("")), "workload", id="a Workload"),
+        pytest.param(NotLeading(""), "not_leading", id="another one leads"),
         pytest.param(ApiError(""), "error", id="another error of the API"),
         pytest.param(KeyError("x"), "error", id="nobody expected it"),
     ],
@@ -169,3 +182,22 @@ def test_several_controllers_in_one_process_count_for_themselves() -> None:
     labels = {"kind": "Secret", "verb": "apply", "result": "success"}
     assert value(one, "placement_ac_writes_total", **labels) == 1.0
     assert value(other, "placement_ac_writes_total", **labels) is None
+
+
+def test_expiries_follow_what_the_world_is_told() -> None:
+    def told(name: str, hours: float, version: int) -> Raw:
+        return secret(f"multikueue-{name}", kubeconfig(jwt(hours=hours)), version=version)
+
+    def hours(seen: World) -> dict[str, float]:
+        return {name: (end - NOW) / timedelta(hours=1) for name, end in seen.expiries().items()}
+
+    seen = world(check(), decision("a", "b"), told("a", 1, 1))
+    assert hours(seen) == hours(seen) == {"a": 1.0}
+    seen.put(SECRET, told("b", 2, 1))
+    assert hours(seen) == {"a": 1.0, "b": 2.0}
+    seen.put(SECRET, told("a", 3, 2))
+    assert hours(seen) == {"a": 3.0, "b": 2.0}
+    seen.remove(SECRET, told("a", 3, 2))
+    assert hours(seen) == {"b": 2.0}
+    seen.remove(ADMISSION_CHECK, check())
+    assert hours(seen) == {}
