@@ -12,6 +12,7 @@ COMMANDS: Final = {
     "hub": "Start the embedded hub alone.",
     "demo": "Show the three stories on an embedded hub.",
     "adopt": "Take over what the Go kueue-addon has made.",
+    "cleanup": "Remove what the controller has made.",
 }
 
 

@@ -323,7 +323,7 @@ def test_every_command() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["hub", "demo", "adopt"])
+@pytest.mark.parametrize("name", ["hub", "demo", "adopt", "cleanup"])
 def test_every_option(name: str) -> None:
     rows = table(REFERENCE, f"Options of `{name}`")
     assert {flag for row in rows for flag in re.findall(r"--[a-z-]+", row[0])} == flags(command(name))

@@ -1,0 +1,63 @@
+"""`placement-ac cleanup`: remove what the controller has made, when it is there no more."""
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from placement_ac.cleanup import InTheWay, Outcome, find, obstacles, remove
+from placement_ac.errors import ApiError, LoginFailed
+from placement_ac.kube import Client
+from placement_ac.login import Login
+
+
+@click.command("cleanup")
+@click.option("--kubeconfig", type=click.Path(dir_okay=False, path_type=Path), help="The kubeconfig.")
+@click.option("--context", help="The context in the kubeconfig.")
+@click.option(
+    "--kueue-namespace", default="kueue-system", show_default=True, help="Where Kueue reads Secrets."
+)
+@click.option("--yes", is_flag=True, help="Delete. Without it, only tell what would be deleted.")
+@click.option("--force", is_flag=True, help="Do not ask whether jobs or a controller still need it.")
+def command(
+    kubeconfig: Path | None, context: str | None, kueue_namespace: str, yes: bool, force: bool
+) -> None:
+    """Remove what the controller has made on the hub.
+
+    That is the MultiKueueConfigs, MultiKueueClusters, ClusterPermissions, ManagedServiceAccounts and
+    Secrets with our label, and the Lease. AdmissionChecks and Workloads stay as they are.
+    """
+    try:
+        gone = asyncio.run(_clean_up(Login(kubeconfig, context), kueue_namespace, yes, force))
+    except (ApiError, LoginFailed, InTheWay) as error:
+        raise click.ClickException(str(error)) from None
+    if not gone:
+        raise click.exceptions.Exit(1)
+
+
+async def _clean_up(login: Login, namespace: str, yes: bool, force: bool) -> bool:
+    """Return whether all is gone, or would be."""
+    async with Client(login) as client:
+        things = await find(client, namespace)
+        if not things:
+            click.echo("nothing to delete")
+            return True
+        in_the_way = [] if force else await obstacles(client, things, namespace)
+        if not yes:
+            for thing in things:
+                click.echo(f"{thing.told} deleted (dry run)")
+            for obstacle in in_the_way:
+                click.echo(f"--yes would be refused: {obstacle}", err=True)
+            return True
+        if in_the_way:
+            raise InTheWay(f"{'; '.join(in_the_way)}; or use --force")
+        return all([_tell(outcome) async for outcome in remove(client, things)])
+
+
+def _tell(outcome: Outcome) -> bool:
+    if outcome.problem:
+        click.echo(f"{outcome.thing.told}: {outcome.problem}", err=True)
+    else:
+        held = f", once {outcome.held} lets it go" if outcome.held else ""
+        click.echo(f"{outcome.thing.told} deleted{held}")
+    return not outcome.problem
