@@ -20,7 +20,7 @@ import structlog
 
 from placement_ac.election import Election, Pace
 from placement_ac.errors import ApiError, Conflict, NotFound, NotLeading
-from placement_ac.kube import Client, Object
+from placement_ac.kube import Answered, Client, Object
 from placement_ac.login import Login
 from placement_ac.logs import without_words
 from placement_ac.names import LEASE
@@ -37,9 +37,17 @@ class Lease:
     """Takes part in the election; `changed` is told when the lead is taken or lost."""
 
     def __init__(
-        self, login: Login, pace: Pace, *, namespace: str, name: str, changed: Callable[[bool], None]
+        self,
+        login: Login,
+        pace: Pace,
+        *,
+        namespace: str,
+        name: str,
+        changed: Callable[[bool], None],
+        answered: Answered = lambda *_: None,
     ) -> None:
         self._login = login
+        self._answered = answered
         self._pace = pace
         self._namespace, self._name = namespace, name
         self._resource = replace(LEASE, only=name).at("v1")
@@ -69,7 +77,7 @@ class Lease:
     async def sought(self) -> AsyncIterator[None]:
         """Take part while the `with` lasts, then give the lead up: every write has to be done by then."""
         # Half of the time that is left to renew it: a request that hangs leaves room for another.
-        async with Client(self._login, timeout=self._pace.renew / 2) as client:
+        async with Client(self._login, timeout=self._pace.renew / 2, answered=self._answered) as client:
             tasks = [asyncio.create_task(part) for part in (self._elect(client), self._listen(client))]
             try:
                 yield

@@ -100,9 +100,9 @@ class Operator:
         self._terms = terms_of(settings)
         self._kinds = kinds_for(self._terms)
         self._current: Session | None = None
+        self._metrics = Metrics(Sources(self._expiries, self._load, lambda: self.leading))
         self._lease = self._candidate() if settings.leader_elect else None
         self._vitals = Vitals()
-        self._metrics = Metrics(Sources(self._expiries, self._load, lambda: self.leading))
         self._kueue = told_kueue(settings)
         """The hub's, as it was known last."""
         self._unknown_told = False
@@ -123,6 +123,7 @@ class Operator:
             namespace=settings.leader_elect_resource_namespace or settings.kueue_namespace,
             name=settings.leader_elect_resource_name,
             changed=self._led,
+            answered=self._metrics.answered,
         )
 
     def _led(self, leading: bool) -> None:

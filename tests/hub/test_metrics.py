@@ -51,16 +51,24 @@ class Page:
 Reads = Callable[[], Page]
 
 
-@pytest.fixture
-def port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
+def reads(port: int) -> Reads:
+    return lambda: Page(requests.get(f"http://127.0.0.1:{port}/metrics", timeout=5).text)
+
+
+@pytest.fixture
+def port() -> int:
+    return free_port()
+
+
 @pytest.fixture
 def read(port: int) -> Reads:
-    return lambda: Page(requests.get(f"http://127.0.0.1:{port}/metrics", timeout=5).text)
+    return reads(port)
 
 
 def test_all_that_happens_is_exported_and_alerts_and_dashboard_find_it(
@@ -143,3 +151,36 @@ def test_a_check_that_is_deleted_leaves_no_series(
         ],
         [],
     )
+
+
+def test_only_who_leads_tells_of_checks(
+    admin: Driver, controllers: Controllers, read: Reads, port: int
+) -> None:
+    admin.check("p")
+    admin.select("p", "a")
+    soon_again = {"leader_elect": True, "leader_elect_retry_period": 0.2}
+    first = controllers.start(metrics_bind_address=f"127.0.0.1:{port}", **soon_again)
+    soon(lambda: admin.listed("p"), ["p-a"])
+    other = free_port()
+    controllers.start(
+        metrics_bind_address=f"127.0.0.1:{other}",
+        health_probe_bind_address=f"127.0.0.1:{other}",
+        **soon_again,
+    )
+    soon(lambda: is_ready(other))
+    soon(lambda: said(read()), (1.0, {"p"}))
+    assert said(reads(other)()) == (0.0, set())
+    first.stop()
+    soon(lambda: said(reads(other)()), (1.0, {"p"}))
+
+
+def is_ready(port: int) -> bool:
+    try:
+        return requests.get(f"http://127.0.0.1:{port}/readyz", timeout=5).ok
+    except requests.ConnectionError:
+        return False
+
+
+def said(page: Page) -> tuple[float, set[str]]:
+    """Whether it leads, and the checks of which it tells."""
+    return page.sum("leader"), {one.labels["check"] for one in page.series if "check" in one.labels}
