@@ -38,7 +38,7 @@ def fenced(gate: Gate) -> type[aiohttp.ClientRequest]:
                 if self.method != READ:
                     gate()
             except NotLeading as refused:
-                if conn.protocol:
+                if conn.protocol is not None:
                     conn.protocol.set_exception(refused)  # to whom waits for the answer
                 return
             await super().write_bytes(writer, conn, content_length)
