@@ -160,7 +160,7 @@ _FINDERS: Final[Mapping[Way, Callable[[Found], Source | Unusable | None]]] = {
 def _nothing_found(found: Found, ways: Sequence[Way]) -> str:
     namespace = found.kueue_namespace
     hints = {
-        "profile-secret": "no ClusterProfile names a Secret for kueue-admin",
+        "profile-secret": f"no ClusterProfile in namespace {namespace} names a Secret for kueue-admin",
         "secret": f"no Secret {' or '.join(secret_names(found.cluster))} in namespace {namespace}",
         "access-provider": f"no ClusterProfile in namespace {namespace} has an access provider",
     }

@@ -74,14 +74,9 @@ def found(*objects: Any, supported: bool = True) -> Found:
             id="a Secret out of reach, then one by name",
         ),
         pytest.param(
-            [profile("a", secret=("a", "s")), profile("a", "other", secret=(NS, "given")), secret("given")],
+            [profile("a", secret=("a", "s")), profile("also-a", secret=(NS, "given")), secret("given")],
             Source("Secret", "given"),
             id="the second profile",
-        ),
-        pytest.param(
-            [profile("a", "other", providers=["ocm"]), BY_PROVIDER],
-            Source("ClusterProfile", "a"),
-            id="Kueue's own namespace counts",
         ),
     ],
 )
@@ -94,7 +89,7 @@ def test_the_first_usable_way_is_taken(objects: list[Any], source: Source) -> No
     [
         pytest.param(
             [],
-            "no credentials: no ClusterProfile names a Secret for kueue-admin, "
+            "no credentials: no ClusterProfile in namespace kueue-system names a Secret for kueue-admin, "
             "no Secret kueue-admin-a-kubeconfig or multikueue-a in namespace kueue-system, "
             "no ClusterProfile in namespace kueue-system has an access provider",
             id="nothing",

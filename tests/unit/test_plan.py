@@ -193,9 +193,10 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
             [placement(), decision("a", "b"), secret("multikueue-b", b"\xff\xfe")],
             no(
                 "NoClusterUsable",
-                "no selected cluster is usable: a (no credentials: no ClusterProfile names a Secret for "
-                "kueue-admin, no Secret kueue-admin-a-kubeconfig or multikueue-a in namespace "
-                "kueue-system, no ClusterProfile in namespace kueue-system has an access provider), "
+                "no selected cluster is usable: a (no credentials: no ClusterProfile in namespace "
+                "kueue-system names a Secret for kueue-admin, no Secret kueue-admin-a-kubeconfig or "
+                "multikueue-a in namespace kueue-system, no ClusterProfile in namespace kueue-system has an "
+                "access provider), "
                 "b (Secret kueue-system/multikueue-b is unusable: it should be a map)",
             ),
             id="nothing usable",
@@ -245,9 +246,10 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
             [placement(), decision("a"), foreign_config()],
             no(
                 "NoClusterUsable",
-                "no selected cluster is usable: a (no credentials: no ClusterProfile names a Secret for "
-                "kueue-admin, no Secret kueue-admin-a-kubeconfig or multikueue-a in namespace "
-                "kueue-system, no ClusterProfile in namespace kueue-system has an access provider)",
+                "no selected cluster is usable: a (no credentials: no ClusterProfile in namespace "
+                "kueue-system names a Secret for kueue-admin, no Secret kueue-admin-a-kubeconfig or "
+                "multikueue-a in namespace kueue-system, no ClusterProfile in namespace kueue-system has an "
+                "access provider)",
             ),
             id="nothing usable before a name that is taken",
         ),

@@ -26,9 +26,9 @@ from tests.builders import (
 )
 
 NOTHING_FOUND = (
-    "no credentials: no ClusterProfile names a Secret for kueue-admin, no Secret kueue-admin-{0}-kubeconfig "
-    "or multikueue-{0} in namespace kueue-system, no ClusterProfile in namespace kueue-system "
-    "has an access provider"
+    "no credentials: no ClusterProfile in namespace kueue-system names a Secret for kueue-admin, "
+    "no Secret kueue-admin-{0}-kubeconfig or multikueue-{0} in namespace kueue-system, "
+    "no ClusterProfile in namespace kueue-system has an access provider"
 )
 WAITS = frozenset({Mark("pending", "b")})
 MANY = [f"c{number:02}" for number in range(23)]

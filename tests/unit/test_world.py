@@ -193,6 +193,7 @@ def test_nothing_is_complete_before_every_kind_has_been_listed() -> None:
         pytest.param(PLACEMENT, placement(namespace="elsewhere"), id="Placement"),
         pytest.param(PLACEMENT_DECISION, decision("a", namespace="elsewhere"), id="PlacementDecision"),
         pytest.param(SECRET, secret("multikueue-a", namespace="elsewhere"), id="Secret"),
+        pytest.param(CLUSTER_PROFILE, profile("a", "elsewhere", secret=("kueue-system", "s")), id="profile"),
     ],
 )
 def test_other_namespaces_are_nobodys_business(kind: Any, raw: Raw) -> None:
