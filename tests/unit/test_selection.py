@@ -61,7 +61,9 @@ def test_clusters_come_in_order_and_each_once() -> None:
         decision("c", "b", index=2),
         secrets("a", "b", "c"),
     )
-    assert answer == Selection(decided=True, usable=(usable("b"), usable("c"), usable("a")))
+    assert answer == Selection(
+        decided=True, usable=(usable("b"), usable("c"), usable("a")), ranked=("b", "c", "a")
+    )
 
 
 @pytest.mark.parametrize("most", [20, 10])
@@ -141,14 +143,22 @@ def test_a_cluster_that_goes_waits_for_ocm_to_settle(
 def test_what_waits_is_told_so_that_its_age_is_known_next_time() -> None:
     answer = chosen(placement(selected=2), decision("a"), secrets("a", "b"), made("a", "b"))
     assert answer == Selection(
-        decided=True, usable=(usable("a"), usable("b", None)), marks=WAITS, recheck_after=2.0
+        decided=True,
+        usable=(usable("a"), usable("b", None)),
+        ranked=("a",),
+        marks=WAITS,
+        recheck_after=2.0,
     )
 
 
 def test_vanished_credentials_wait_as_well() -> None:
     objects = [placement(selected=2), decision("a", "b"), secrets("a"), made("a", "b")]
     assert chosen(*objects) == Selection(
-        decided=True, usable=(usable("a"), usable("b", None)), marks=WAITS, recheck_after=2.0
+        decided=True,
+        usable=(usable("a"), usable("b", None)),
+        ranked=("a", "b"),
+        marks=WAITS,
+        recheck_after=2.0,
     )
     assert chosen(*objects, ages={"b": 2.5}) == Selection(
         decided=True, usable=(usable("a"),), left_out={"b": NOTHING_FOUND.format("b")}, marks=WAITS
