@@ -161,7 +161,11 @@ def test_vanished_credentials_wait_as_well() -> None:
         recheck_after=2.0,
     )
     assert chosen(*objects, ages={"b": 2.5}) == Selection(
-        decided=True, usable=(usable("a"),), left_out={"b": NOTHING_FOUND.format("b")}, marks=WAITS
+        decided=True,
+        usable=(usable("a"),),
+        left_out={"b": NOTHING_FOUND.format("b")},
+        ranked=("a", "b"),
+        marks=WAITS,
     )
 
 
