@@ -6,7 +6,11 @@ BIN := $(VENV)/bin
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 CRDS ?= ../shared/crds
 
-.PHONY: help demo test check unit test-envtest test-kind format bench-workloads bench-rotation clean
+# Of every platform and Python, as the image has another Python than this machine.
+LOCK := --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate --upgrade
+IMAGE ?= ghcr.io/placement-ac/placement-ac:v0.1.0
+
+.PHONY: help demo test check unit test-envtest test-kind lock image format bench-workloads bench-rotation clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +44,15 @@ bench-workloads: $(VENV)/installed ## Measure memory and time per decision with 
 
 bench-rotation: $(VENV)/installed ## Measure how soon a new token is in its kubeconfig, with 50 clusters
 	$(BIN)/python -m bench.rotation
+
+lock: $(VENV)/installed ## Lock what the image holds, with hashes, by pyproject.toml
+	@echo '# What the image holds, each with its hashes. Made by `make lock` from pyproject.toml; not edited by hand.' > requirements.lock
+	$(BIN)/uv pip compile $(LOCK) pyproject.toml >> requirements.lock
+	@echo '# What builds the wheel for the image, with hashes. Made by `make lock`; not edited by hand.' > requirements-build.lock
+	echo 'hatchling>=1.27' | $(BIN)/uv pip compile $(LOCK) - >> requirements-build.lock
+
+image: ## Build the image; IMAGE names it
+	docker build --tag '$(IMAGE)' .
 
 clean: ## Remove the virtual environment and what the tools left
 	rm -rf $(VENV) .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
