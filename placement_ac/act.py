@@ -47,14 +47,17 @@ class Actor:
         self._told = Told()
         self._metrics = metrics or Metrics()
 
-    async def act(self, phases: Iterable[Phase]) -> None:
+    async def act(self, phases: Iterable[Phase], done: list[Action] | None = None) -> None:
         """Do all of it, or raise the first error of the phase in which one came up.
 
         Workloads do not stand in each other's way: WorkloadTrouble is raised when all is done.
+        What was done is added to `done`, whatever is raised.
         """
         trouble: list[object] = []
         for phase in phases:
             results = await asyncio.gather(*map(self._one, phase), return_exceptions=True)
+            if done is not None:
+                done += [action for action, result in zip(phase, results, strict=True) if result is None]
             if phase and isinstance(phase[0], SetAnswer | Nominate):
                 trouble += results
             else:

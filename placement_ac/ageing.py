@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from placement_ac.names import EXPIRES_SOON
 from placement_ac.selection import soonest
 from placement_ac.snapshot import Notice, Snapshot, WantedCluster
 from placement_ac.ways import Source
 
 LAST_SHARE: Final = 0.1
 """Of its life: OCM renews a token when a fifth of it is left, so with a tenth left nobody does."""
-EXPIRES_SOON: Final = "CredentialsExpireSoon"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,4 +45,4 @@ def _lead(seen: Snapshot, source: Source) -> float:
 
 def _warning(cluster: str, source: Source) -> Notice:
     told = f"the credentials of cluster {cluster} in {source.kind} {source.name} expire"
-    return Notice(EXPIRES_SOON, f"{told} at {source.expires:%Y-%m-%dT%H:%M:%SZ}: renew them", warning=True)
+    return Notice(EXPIRES_SOON, f"{told} at {source.expires:%Y-%m-%dT%H:%M:%SZ}: renew them")

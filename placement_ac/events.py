@@ -1,77 +1,205 @@
 """
-Post Kubernetes events on AdmissionChecks; the same one not again within ten minutes.
+Post Kubernetes events on AdmissionChecks and Workloads, beside the work; the same one is counted up.
 
-An event is a courtesy: one that cannot be posted is logged, and never in the way.
+An event is a courtesy: nobody waits for one, and one that cannot be posted is logged, at most.
+Its name follows from what it says, so that whoever says the same, before a restart or on
+another replica, finds it there and counts it up. What lasts is not said again within ten minutes.
 """
 
-import uuid
-from collections.abc import Callable, Iterable
-from datetime import datetime
+import asyncio
+import hashlib
+import socket
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
 from cachetools import TTLCache
 
-from placement_ac.errors import ApiError, NotLeading
+from placement_ac.errors import ApiError, Conflict, NotFound, Refused, Unavailable
 from placement_ac.kube import Client, Object
-from placement_ac.model import Check
-from placement_ac.names import ADMISSION_CHECK, EVENT, FIELD_MANAGER, Resource
-from placement_ac.snapshot import Notice
+from placement_ac.logs import Told
+from placement_ac.model import Check, Meta
+from placement_ac.names import ADMISSION_CHECK, EVENT, EVENTS, FIELD_MANAGER, WORKLOAD, Kind, Resource
+from placement_ac.notices import Post
 
 log = structlog.get_logger(__name__)
 
 AGAIN_SECONDS: Final = 600.0
 REMEMBERED: Final = 10_000
+QUEUED: Final = 500
+"""Events that wait to be posted, at most."""
+PAUSES: Final = (1.0, 5.0)
+"""Seconds between the tries to post one event."""
 NAMESPACE: Final = "default"
 """Kubernetes: where events on cluster-scoped objects are."""
+NAME_MAX: Final = 200
+"""Characters of an object's name in the name of an event on it (Kubernetes: 253 in all)."""
 MESSAGE_MAX: Final = 1024
 """Kubernetes: characters in an event's message."""
+RESOURCE: Final = EVENT.at("v1")
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """An event on its way: what it says, on what, and when that was."""
+
+    post: Post
+    kind: Kind
+    meta: Meta
+    when: datetime
+
+    @property
+    def message(self) -> str:
+        return self.post.message[:MESSAGE_MAX]
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.meta.uid, self.post.reason, self.message
+
+    @property
+    def name(self) -> str:
+        """The event's name: the same for who says the same on the same object."""
+        said = hashlib.sha256("\0".join(self.key).encode()).hexdigest()[:16]
+        return f"{self.meta.name[:NAME_MAX].rstrip('-.')}.{said}"
+
+    @property
+    def namespace(self) -> str:
+        return self.meta.namespace or NAMESPACE
 
 
 class Events:
-    """Posts notices; `clock` gives the time of day (UTC)."""
+    """Posts what it is given, one after another; `clock` gives the time of day (UTC)."""
 
-    def __init__(self, client: Client, checks: Resource, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, client: Client, resources: Mapping[Kind, Resource], clock: Callable[[], datetime]
+    ) -> None:
         self._client = client
-        self._checks = checks
+        self._resources = resources
         self._clock = clock
-        self._told: TTLCache[tuple[str, Notice], bool] = TTLCache(REMEMBERED, AGAIN_SECONDS)
+        self._instance = socket.gethostname()
+        self._told: TTLCache[tuple[str, str, str], bool] = TTLCache(REMEMBERED, AGAIN_SECONDS)
+        self._waiting: deque[Waiting] = deque()
+        self._sending: asyncio.Task[None] | None = None
+        self._refusals = Told()
+        """By namespace."""
+        self._full = False
+        """Whether it has been told that too many wait."""
 
-    async def post(self, notices: Iterable[Notice], checks: Iterable[Check]) -> None:
-        """Post each notice on each check, if that has not been done lately."""
-        for check in checks:
-            for notice in notices:
-                if (check.meta.uid, notice) not in self._told:
-                    self._told[check.meta.uid, notice] = True
-                    await self._post(notice, check)
+    def post(self, posts: Iterable[Post], checks: Iterable[Check]) -> None:
+        """Queue each event, on its Workload or on all `checks`; return at once."""
+        checks, now = tuple(checks), self._clock()
+        for post in posts:
+            if post.about:
+                self._put(Waiting(post, WORKLOAD, post.about.meta, now))
+            else:
+                for check in checks:
+                    self._put(Waiting(post, ADMISSION_CHECK, check.meta, now))
+        if self._waiting and (self._sending is None or self._sending.done()):
+            self._full = False
+            self._sending = asyncio.get_running_loop().create_task(self._send())
 
-    async def _post(self, notice: Notice, check: Check) -> None:
-        log.info("event", check=check.meta.name, reason=notice.reason, message=notice.message)
+    async def close(self) -> None:
+        """Post nothing any more."""
+        self._waiting.clear()
+        if self._sending:
+            self._sending.cancel()
+            await asyncio.gather(self._sending, return_exceptions=True)
+
+    def _put(self, event: Waiting) -> None:
+        if event.post.lasts and event.key in self._told:
+            return
+        if len(self._waiting) < QUEUED:
+            self._told[event.key] = True
+            self._waiting.append(event)
+        elif not self._full:
+            self._full = True
+            log.debug("too many events; some are not posted", waiting=len(self._waiting))
+
+    async def _send(self) -> None:
+        while self._waiting:
+            event = self._waiting.popleft()
+            try:
+                await self._try(event)
+            except ApiError as error:
+                self._failed(event, error)
+            else:
+                self._refusals.over(event.namespace)
+                log.info(
+                    "event",
+                    kind=event.kind.kind,
+                    name=event.meta.name,
+                    reason=event.post.reason,
+                    message=event.message,
+                )
+
+    async def _try(self, event: Waiting) -> None:
+        for pause in PAUSES:
+            try:
+                await self._write(event)
+            except Unavailable as error:
+                await asyncio.sleep(error.retry_after or pause)
+            else:
+                return
+        await self._write(event)
+
+    def _failed(self, event: Waiting, error: ApiError) -> None:
+        if isinstance(error, Refused):
+            level = self._refusals.level(event.namespace, error.message)
+            log.log(level, "an event was refused", namespace=event.namespace, error=error.message)
+        else:
+            self._told.pop(event.key, None)  # whoever finds it so again may try again
+            log.debug("an event could not be posted", reason=event.post.reason, error=error.message)
+
+    async def _write(self, event: Waiting) -> None:
         try:
-            await self._client.create(EVENT.at("v1"), self._event(notice, check))
-        except NotLeading:
-            log.debug("not posted, as another one leads", reason=notice.reason)
-        except ApiError as error:
-            log.warning("an event could not be posted", reason=notice.reason, error=error.message)
+            await self._client.create(RESOURCE, self._body(event))
+        except Conflict:
+            try:
+                await self._count(event)
+            except NotFound:  # it has expired in between
+                await self._client.create(RESOURCE, self._body(event))
 
-    def _event(self, notice: Notice, check: Check) -> Object:
-        now = self._clock().strftime("%Y-%m-%dT%H:%M:%SZ")
+    async def _count(self, event: Waiting) -> None:
+        """Count up the event that is there: a patch of nothing gives it, so no other right is needed."""
+        found = await self._merge(event, {})
+        since = str(found.get("lastTimestamp") or "")
+        if event.post.lasts and since > _time(event.when - timedelta(seconds=AGAIN_SECONDS)):
+            return
+        before = found.get("count")
+        count = before + 1 if isinstance(before, int) else 2
+        await self._merge(event, {"count": count, "lastTimestamp": _time(event.when)})
+
+    async def _merge(self, event: Waiting, patch: Object) -> Object:
+        return await self._client.merge(RESOURCE, event.name, patch, namespace=event.namespace)
+
+    def _body(self, event: Waiting) -> Object:
+        now = _time(event.when)
         return {
             "apiVersion": "v1",
             "kind": EVENT.kind,
-            "metadata": {"name": f"{check.meta.name}.{uuid.uuid4().hex[:16]}", "namespace": NAMESPACE},
+            "metadata": {"name": event.name, "namespace": event.namespace},
             "involvedObject": {
-                "apiVersion": self._checks.api_version,
-                "kind": ADMISSION_CHECK.kind,
-                "name": check.meta.name,
-                "uid": check.meta.uid,
-                "resourceVersion": check.meta.resource_version,
+                "apiVersion": self._resources[event.kind].api_version,
+                "kind": event.kind.kind,
+                "name": event.meta.name,
+                **({"namespace": event.meta.namespace} if event.meta.namespace else {}),
+                "uid": event.meta.uid,
+                "resourceVersion": event.meta.resource_version,
             },
-            "type": "Warning" if notice.warning else "Normal",
-            "reason": notice.reason,
-            "message": notice.message[:MESSAGE_MAX],
+            "type": EVENTS[event.post.reason][0],
+            "reason": event.post.reason,
+            "message": event.message,
             "source": {"component": FIELD_MANAGER},
+            "reportingComponent": FIELD_MANAGER,
+            "reportingInstance": self._instance,
             "firstTimestamp": now,
             "lastTimestamp": now,
             "count": 1,
         }
+
+
+def _time(when: datetime) -> str:
+    return when.strftime("%Y-%m-%dT%H:%M:%SZ")

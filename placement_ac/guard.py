@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from placement_ac.model import Placement
-from placement_ac.names import EDITED_SECONDS
+from placement_ac.names import EDITED_SECONDS, HELD
 from placement_ac.selection import Selection, Usable
 from placement_ac.snapshot import Mark, Notice, Snapshot
+from placement_ac.words import span
 
 FEW: Final = 4
 """With fewer clusters than this only the loss of all of them is held."""
@@ -44,13 +45,13 @@ def guard(seen: Snapshot, selection: Selection, listed: Mapping[str, str]) -> Gu
         return Guarded(marks=marks | {Mark("loss")})
     why = (
         f"{len(lost)} of {len(lost) + len(staying)} clusters would go at once though the Placement was not"
-        f" changed: held for {_minutes(seen.policy.loss_grace)}, or until the Placement is changed"
+        f" changed: held for {span(seen.policy.loss_grace)}, or until the Placement is changed"
     )
     return Guarded(
         held=tuple(Usable(cluster, listed[cluster], None) for cluster in lost),
         why=why,
         marks=marks | {Mark("loss")},
-        notices=(Notice("Held", why, warning=True),),
+        notices=(Notice(HELD, why),),
         recheck_after=seen.policy.loss_grace - age,
     )
 
@@ -82,7 +83,3 @@ def _edits(seen: Snapshot) -> tuple[frozenset[Mark], bool]:
 def _generation(placement: Placement) -> Mark:
     meta = placement.meta
     return Mark("generation", f"{meta.namespace}/{meta.uid}/{meta.generation}")
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds / 60:g} min" if seconds >= 60 else f"{seconds:g} s"

@@ -199,6 +199,34 @@ REASONS: Final = {
 }
 """Every reason of the condition `Active`, with the sentence that the docs give it."""
 
+CLUSTERS_SELECTED: Final = "ClustersSelected"
+CLUSTER_ADDED: Final = "ClusterAdded"
+CLUSTER_DRAINING: Final = "ClusterDraining"
+CLUSTER_REMOVED: Final = "ClusterRemoved"
+CLUSTER_UNUSABLE: Final = "ClusterUnusable"
+HELD: Final = "Held"
+WORKLOADS_SENT_BACK: Final = "WorkloadsSentBack"
+CLUSTER_LOST: Final = "ClusterLost"
+EXPIRES_SOON: Final = "CredentialsExpireSoon"
+WORKLOAD_SENT_BACK: Final = "SentBack"
+
+EVENTS: Final = {
+    CLUSTERS_SELECTED: ("Normal", "clusters are listed where none was, or all were leaving"),
+    CLUSTER_ADDED: ("Normal", "clusters are listed, or selected again while they drained"),
+    CLUSTER_DRAINING: ("Normal", "clusters begin to leave, and stay listed for now"),
+    CLUSTER_REMOVED: ("Normal", "clusters are listed no more"),
+    CLUSTER_UNUSABLE: ("Warning", "selected clusters cannot be used"),
+    HELD: ("Warning", "a mass loss is held"),
+    WORKLOADS_SENT_BACK: ("Warning", "jobs that run on a cluster that leaves are sent back"),
+    WORKLOAD_SENT_BACK: ("Warning", "the job is sent back from a cluster that leaves"),
+    CLUSTER_LOST: ("Warning", "a ManagedCluster was deleted while jobs ran or waited there"),
+    EXPIRES_SOON: ("Warning", "the credentials of a listed cluster end soon"),
+}
+"""Every reason of a Kubernetes event: its type, and the sentence that the docs begin with."""
+
+UNUSABLE_SECONDS: Final = 3.0
+"""How long the same clusters are unusable for the same reasons before an event tells of it: most pass."""
+
 Removal = Literal["Drain", "Immediate"]
 DRAIN: Final[Removal] = "Drain"
 """The setting `removal_policy`: Workloads that run on a cluster which leaves are waited for."""

@@ -305,7 +305,7 @@ class Session:
         self._reconciler = Reconciler(
             self.world,
             Actor(client, resources, self._wrote, metrics),
-            Events(client, resources[ADMISSION_CHECK], _now),
+            Events(client, resources, _now),
             ask=self._workers.ask,
             examine=_examiner(settings, client, resources, facts, self._workers),
             clock=_now,

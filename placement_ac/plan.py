@@ -25,6 +25,7 @@ from placement_ac.names import (
     RIVAL_SECONDS,
     STRANDED_SECONDS,
 )
+from placement_ac.notices import changes, complain
 from placement_ac.probing import questions
 from placement_ac.removal import Removal
 from placement_ac.seats import order
@@ -50,20 +51,22 @@ def _planned(seen: Snapshot) -> Plan:
     verdict = judge(seen, course)
     asked, ask_again = questions(seen)
     selection = course.selection
+    complaint = complain(seen, course)
     answer = Plan(
         selected=selection.ranked,
         unusable=tuple(cluster for cluster in selection.ranked if cluster in selection.left_out),
         verdicts={check.meta.name: verdict for check in seen.checks},
-        marks=selection.marks | course.guarded.marks,
-        notices=course.guarded.notices,
+        marks=selection.marks | course.guarded.marks | complaint.marks,
+        notices=(*course.guarded.notices, *complaint.notices),
         questions=asked,
-        recheck_after=soonest((_recheck_after(seen, course), ask_again)),
+        recheck_after=soonest((_recheck_after(seen, course), ask_again, complaint.recheck_after)),
     )
     if verdict.status == "False" and verdict.reason not in (NO_CLUSTER_SELECTED, NO_CLUSTER_USABLE):
         # What is under way goes on when the reason has gone.
         answer = replace(answer, marks=answer.marks | {mark for mark in seen.ages if mark.what in UNDER_WAY})
         return _answered(seen, _held(seen, answer), Outlook(verdict, ""))
     answer = _aged(seen, _listed(seen, course, _with_removal(answer, course.removal)))
+    answer = replace(answer, notices=(*answer.notices, *changes(seen, course, answer.config)))
     answer = _answered(seen, answer, Outlook(verdict, _ready(course), course.removal))
     return _dispatched(answer, dispatch(seen, course))
 

@@ -13,14 +13,15 @@ from datetime import datetime
 import structlog
 
 from placement_ac.act import Actor
-from placement_ac.diff import conditions, diff
+from placement_ac.diff import Action, SetAnswer, conditions, diff
 from placement_ac.errors import ApiError, Conflict, NotFound, NotLeading, Refused, WorkloadTrouble
 from placement_ac.events import Events
 from placement_ac.fitness import Fitness
 from placement_ac.logs import Told
 from placement_ac.metrics import Metrics, Run
 from placement_ac.model import KueueObject
-from placement_ac.names import APPLY_FAILED
+from placement_ac.names import APPLY_FAILED, MULTIKUEUE_CONFIG, RETRY
+from placement_ac.notices import due
 from placement_ac.plan import plan
 from placement_ac.provision import provide
 from placement_ac.snapshot import Asked, Fit, Key, Mark, Plan, Question, Snapshot
@@ -149,24 +150,38 @@ class Reconciler:
         writes = diff(seen, wanted)
         self._remember(key, seen, wanted)
         self._ask_for(key, seen, wanted)
+        trouble: ApiError | None = None
+        done: list[Action] = []
         try:
-            await self._actor.act(writes)
-        except Refused as refused:
-            await self._tell(key, seen, wanted, refused)
-            raise Retry(refused.retry_after) from refused
-        except WorkloadTrouble as error:
-            log.debug("a Workload could not be written; trying again", key=key.name, error=error.message)
-            await self._events.post(wanted.notices, seen.checks)
-            raise Retry(error.retry_after) from error  # and no sooner: there may be hundreds of them
+            await self._actor.act(writes, done)
         except ApiError as error:
-            self._say(key, error)
-            raise Retry(error.retry_after) from error
+            trouble = error
+        self._post(seen, wanted, done, calm=trouble is None or isinstance(trouble, WorkloadTrouble))
+        if trouble:
+            await self._troubled(key, seen, wanted, trouble)
+            raise Retry(trouble.retry_after) from trouble  # no sooner: it may be about hundreds of Workloads
         self._say_that_it_is_over(key)
         if writes:
             run.applied()
-        await self._events.post(wanted.notices, seen.checks)
         if wanted.recheck_after is not None:
             self._later(key, wanted.recheck_after)
+
+    def _post(self, seen: Snapshot, wanted: Plan, done: Iterable[Action], *, calm: bool) -> None:
+        listed = any(action.kind is MULTIKUEUE_CONFIG for action in done)
+        answered = {
+            action.workload.meta.uid
+            for action in done
+            if isinstance(action, SetAnswer) and any(entry["state"] == RETRY for entry in action.entries)
+        }
+        self._events.post(due(wanted.notices, listed=listed, answered=answered, calm=calm), seen.checks)
+
+    async def _troubled(self, key: Key, seen: Snapshot, wanted: Plan, error: ApiError) -> None:
+        if isinstance(error, Refused):
+            await self._tell(key, seen, wanted, error)
+        elif isinstance(error, WorkloadTrouble):
+            log.debug("a Workload could not be written; trying again", key=key.name, error=error.message)
+        else:
+            self._say(key, error)
 
     def forget(self) -> None:
         """Remember nothing, as after a restart, and ask nobody any more."""
@@ -176,7 +191,8 @@ class Reconciler:
         self._memory.clear()
 
     async def close(self) -> None:
-        """Ask nobody any more."""
+        """Ask nobody any more, and tell nobody."""
+        await self._events.close()
         tasks = list(self._asking.values())
         self.forget()
         await asyncio.gather(*tasks, return_exceptions=True)

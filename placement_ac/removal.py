@@ -14,11 +14,14 @@ from placement_ac.leaving import Case, Jobs, Leaving
 from placement_ac.model import Workload
 from placement_ac.names import (
     ASK_AGAIN_SECONDS,
+    CLUSTER_LOST,
     GATE_MOST_SECONDS,
     HEAL_SECONDS,
     IMMEDIATE,
     OPEN_SECONDS,
     QUIET_SECONDS,
+    WORKLOAD_SENT_BACK,
+    WORKLOADS_SENT_BACK,
 )
 from placement_ac.selection import listed_now, names_now, soonest
 from placement_ac.snapshot import Mark, Notice, Snapshot
@@ -105,8 +108,12 @@ def _once_cleared(case: Case, here: Leaving) -> Leaving:
 def _lost(here: Leaving, workloads: Collection[Workload]) -> Leaving:
     if not workloads:
         return here
-    told = f"ManagedCluster {here.cluster} is gone, and with it: {_names(workloads)}"
-    return replace(here, notices=(Notice("ClusterLost", told, warning=True),))
+    told = f"ManagedCluster {here.cluster} is gone, and with it"
+    to_each = (
+        f"cluster {here.cluster}, where it was, is lost with its ManagedCluster; it starts anew elsewhere"
+    )
+    notice = Notice(CLUSTER_LOST, told, "list", tuple(workloads), (CLUSTER_LOST, to_each))
+    return replace(here, notices=(notice,))
 
 
 # -- while jobs run there
@@ -136,12 +143,13 @@ def _drain(case: Case, here: Leaving, running: list[Workload]) -> Leaving:
     )
 
 
-def _told(case: Case, cluster: str, send_back: Collection[Workload]) -> tuple[Notice, ...]:
+def _told(case: Case, cluster: str, send_back: tuple[Workload, ...]) -> tuple[Notice, ...]:
     if not send_back:
         return ()
     cause = "at once" if case.seen.policy.removal == IMMEDIATE else "as the deadline has passed"
-    text = f"cluster {cluster} leaves {cause}; sent back: {_names(send_back)}"
-    return (Notice("WorkloadsSentBack", text, warning=True),)
+    told = f"cluster {cluster} leaves {cause}; sent back"
+    to_each = f"sent back from cluster {cluster}, which leaves {cause}; it starts anew elsewhere"
+    return (Notice(WORKLOADS_SENT_BACK, told, "answers", send_back, (WORKLOAD_SENT_BACK, to_each)),)
 
 
 def _deadline_left(case: Case, name: str) -> float | None:
@@ -250,7 +258,3 @@ def _waits(case: Case, leaving: Collection[Leaving], left: Iterable[Mark]) -> It
         yield GATE_MOST_SECONDS - case.age(AIRED)
     elif any(one.closed for one in leaving):
         yield max(grace_of(case.seen) + GATE_MOST_SECONDS - case.age(SHUT), 0.0)
-
-
-def _names(workloads: Iterable[Workload]) -> str:
-    return some([workload.label for workload in workloads])

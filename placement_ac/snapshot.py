@@ -122,6 +122,7 @@ class Mark(NamedTuple):
         "ordered",  # the order of the list
         "stuck",  # a Workload (its uid) with quota and no cluster that could take it
         "round",  # a Workload's nominations, as uid/count
+        "unusable",  # what an event is to say of clusters that cannot be used
     ]
     of: str = ""
 
@@ -336,11 +337,19 @@ class Nomination:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """An event to be posted on the checks."""
+    """An event to be posted on the checks, and on the Workloads that it names."""
 
     reason: str
     message: str
-    warning: bool = False
+    """Where it names Workloads, their names follow."""
+    after: Literal["", "list", "answers"] = ""
+    """The write that must have been done: of the MultiKueueConfig, or of what a Workload named here is told.
+
+    "": it tells of what lasts, not of what is done.
+    """
+    workloads: tuple[Workload, ...] = ()
+    to_each: tuple[str, str] = ("", "")
+    """Reason and message of the event on each of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
 """
-How lists of names are told: the first ones by name, the rest counted.
+How lists of names are told, the first ones by name and the rest counted; and numbers, and times.
 """
 
 from collections.abc import Iterable
@@ -11,5 +11,18 @@ NAMES_SHOWN: Final = 10
 
 def some(names: Iterable[str], between: str = ", ") -> str:
     names = list(names)
-    rest = len(names) - NAMES_SHOWN
-    return between.join(names[:NAMES_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+    return between.join(names[:NAMES_SHOWN]) + and_more(len(names) - NAMES_SHOWN)
+
+
+def and_more(rest: int) -> str:
+    return f" and {rest} more" if rest > 0 else ""
+
+
+def span(seconds: float) -> str:
+    """Return `30 s`, `5 min`."""
+    return f"{seconds / 60:g} min" if seconds >= 60 else f"{seconds:g} s"
+
+
+def count_of(number: int, what: str) -> str:
+    """Return `1 cluster`, `2 clusters`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -18,6 +18,7 @@ from placement_ac import names
 from placement_ac.access import make_kubeconfig
 from placement_ac.diff import Phase, diff
 from placement_ac.names import Kind, Way
+from placement_ac.notices import due
 from placement_ac.plan import plan
 from placement_ac.provision import provide
 from placement_ac.snapshot import Asked, HubFacts, Key, Made, Mark, Plan, Policy, Snapshot, Terms, Verdict
@@ -321,6 +322,13 @@ def unmarked(answer: Plan) -> Plan:
 def planned(*objects: Any, of: str = "p", ages: AnyAges | None = None, **rest: Any) -> Plan:
     """What the Placement `of` calls for in a world of these objects."""
     return plan(snapshot(world(*objects, **rest), of, ages))
+
+
+def posts(answer: Plan) -> list[tuple[str, str, str]]:
+    """The events of a plan when all is written: reason, the Workload's name ("": on the checks), message."""
+    every = {workload.meta.uid for notice in answer.notices for workload in notice.workloads}
+    due_now = due(answer.notices, listed=True, answered=every, calm=True)
+    return [(one.reason, one.about.meta.name if one.about else "", one.message) for one in due_now]
 
 
 def verdict(*objects: Any, check: str = "check", **rest: Any) -> Verdict:

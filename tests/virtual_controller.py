@@ -421,7 +421,7 @@ class _Life:
         self._reconciler = Reconciler(
             self._world,
             Actor(client, served, self._wrote),
-            Events(client, served[names.ADMISSION_CHECK], self._clock),
+            Events(client, served, self._clock),
             ask=self._ask,
             clock=self._clock,
             ticks=self._loop.time,

@@ -213,12 +213,24 @@ class Driver:
         return str(self.active(check).get("reason", ""))
 
     def writes(self, since: int = 0) -> list[tuple[str, str]]:
-        """What controllers wrote, from the journal: (method, path)."""
+        """What controllers wrote, from the journal: (method, path); not the events, which come beside."""
         return [
             (request.method, request.path)
             for request in self.hub.journal[since:]
             if request.method in ("POST", "PUT", "PATCH", "DELETE") and request.user_agent == "placement-ac"
+            if "/events" not in request.path
         ]
+
+    def events(self, kind: str = "AdmissionCheck") -> list[Object]:
+        """Kubernetes events on objects of that kind, in the order in which they were first posted."""
+        items = self.ask("GET", f"{CORE}/namespaces/default/events")["items"]
+        there = {item["metadata"]["name"]: item for item in items if item["involvedObject"]["kind"] == kind}
+        posted = [
+            r.body["metadata"]["name"]
+            for r in list(self.hub.journal)
+            if r.path.endswith("/events") and r.body
+        ]
+        return [there[name] for name in dict.fromkeys(posted) if name in there]
 
 
 def _ocm(kind: str, name: str) -> Object:

@@ -170,11 +170,10 @@ class Stage:
         reasons = ("it cannot be asked for copies: ", "Kueue is not connected to it)")
         return any(f"draining: {cluster} ({reason}" in self.remark() for reason in reasons)
 
-    def events(self) -> list[tuple[str, str, str]]:
-        """Type, reason and message of the events on checks."""
-        items = self.admin.ask("GET", f"{CORE}/namespaces/default/events")["items"]
-        found = [item for item in items if item["involvedObject"]["kind"] == "AdmissionCheck"]
-        return [(item["type"], item["reason"], item["message"]) for item in found]
+    def warnings(self, kind: str = "AdmissionCheck") -> list[tuple[str, str]]:
+        """Reason and message of the warnings on checks, or on Workloads."""
+        found = [event for event in self.admin.events(kind) if event["type"] == "Warning"]
+        return [(event["reason"], event["message"]) for event in found]
 
     def connected(self) -> int:
         """How many MultiKueueClusters Kueue calls connected."""

@@ -66,8 +66,10 @@ def test_a_job_is_sent_back_while_its_cluster_is_listed(play: Play, settings: An
     there.select("b")
     there.until_runs("j", "b")
     there.until_listed("b")
-    event = ("Warning", "WorkloadsSentBack", f"cluster c leaves {cause}; sent back: {named(there, 'j')}")
-    assert there.events() == [event]
+    told = f"cluster c leaves {cause}; sent back: {named(there, 'j')}"
+    soon(there.warnings, [("WorkloadsSentBack", told)])
+    told = f"sent back from cluster c, which leaves {cause}; it starts anew elsewhere"
+    soon(lambda: there.warnings("Workload"), [("SentBack", told)])
     answers = there.answers("j")
     assert (answers[:2], answers[-1]) == ([ONLY_C, LEAVES], ONLY_B)
     there.finish("j")
@@ -214,11 +216,13 @@ def test_a_cluster_that_ocm_cannot_reach_stays_until_it_is_given_up(play: Play) 
     assert there.listed() == ["b", "c"]
     there.taint("c")
     soon(there.remark, "draining: c (Workloads run there)")
-    assert (there.listed(), there.answers("j"), there.events()) == (["b", "c"], [ONLY_C], [])
+    assert (there.listed(), there.answers("j"), there.warnings()) == (["b", "c"], [ONLY_C], [])
     there.delete_managed("c")
     there.until_listed("b")
     lost = f"ManagedCluster c is gone, and with it: {named(there, 'j')}"
-    soon(there.events, [("Warning", "ClusterLost", lost)])
+    soon(there.warnings, [("ClusterLost", lost)])
+    [(reason, told)] = soon(lambda: there.warnings("Workload"))
+    assert (reason, "cluster c, where it was, is lost" in told) == ("ClusterLost", True)
 
 
 @pytest.mark.parametrize("closed", [False, True], ids=["from the start", "once the gate is closed"])

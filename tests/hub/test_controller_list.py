@@ -27,7 +27,7 @@ def test_the_loss_of_all_clusters_is_held_unless_the_placement_was_changed(play:
         "3 of 3 clusters would go at once though the Placement was not changed: "
         "held for 2 s, or until the Placement is changed"
     )
-    assert there.events() == [("Warning", "Held", told)]
+    soon(there.warnings, [("Held", told)])
     conditions = [r for r in there.writes("/admissionchecks/p/status") if told in r.raw.decode()]
     [deleted] = [r for r in there.config_writes() if r.method == "DELETE"]
     assert (len(conditions), deleted.at - conditions[0].at > 1) == (1, True)

@@ -25,7 +25,7 @@ from placement_ac.hub import Hub
 from placement_ac.kube import Client, Object
 from placement_ac.login import Login
 from placement_ac.model import KueueObject
-from placement_ac.names import ADMISSION_CHECK, WATCHED_KINDS, Kind
+from placement_ac.names import WATCHED_KINDS, Kind
 from placement_ac.reconcile import Reconciler
 from placement_ac.snapshot import Asked, HubFacts, Key
 from placement_ac.workqueue import Retry
@@ -45,6 +45,11 @@ class Crash(BaseException):
     """The process dies here."""
 
 
+def is_event(path: str) -> bool:
+    """Whether a request is about Kubernetes events: those are posted beside the work."""
+    return "/events" in path
+
+
 class MortalClient(Client):
     """Dies before or after its next write, when it is told to."""
 
@@ -52,7 +57,7 @@ class MortalClient(Client):
     after = False
 
     async def request(self, method: str, path: str, *args: Any, **options: Any) -> Object:
-        if method == "GET" or self.dies_at is None:
+        if method == "GET" or self.dies_at is None or is_event(path):
             return await super().request(method, path, *args, **options)
         self.dies_at -= 1
         if self.dies_at < 0:
@@ -75,7 +80,7 @@ class Controller:
         self.reconciler = Reconciler(
             self.world,
             Actor(client, RESOURCES, self._wrote),
-            Events(client, RESOURCES[ADMISSION_CHECK], self._clock),
+            Events(client, RESOURCES, self._clock),
             ask=self._nobody_answers,
             clock=self._clock,
             ticks=lambda: self.now,
@@ -275,7 +280,9 @@ def stage() -> Iterator[tuple[Hub, Driver, Login]]:
 async def calm_run(admin: Driver, login: Login, ending: dict[str, Any]) -> dict[str, Any]:
     bring_about(admin, ending)
     async with Client(login) as client:
-        await Controller(client).settle()
+        controller = Controller(client)
+        await controller.settle()
+        await controller.reconciler.close()
     return ours(admin)
 
 
@@ -303,6 +310,7 @@ async def stormy_run(
             try:
                 await controller.work()
             except Crash:
+                await controller.reconciler.close()
                 controller = Controller(client)
                 await controller.list_all()
             client.dies_at = None
@@ -311,9 +319,12 @@ async def stormy_run(
         await controller.settle()
         assert theirs(admin) == before
         # A new process finds nothing left to do.
+        await controller.reconciler.close()
         since = len(hub.journal)
-        await Controller(client).settle()
-        assert [r for r in hub.journal[since:] if r.method != "GET"] == []
+        controller = Controller(client)
+        await controller.settle()
+        await controller.reconciler.close()
+        assert [r for r in hub.journal[since:] if r.method != "GET" and not is_event(r.path)] == []
     return ours(admin)
 
 

@@ -16,9 +16,9 @@ import pytest
 import trustme
 
 from placement_ac import (
-    ageing,
     credentials,
     entrance,
+    events,
     kube,
     made,
     model,
@@ -190,6 +190,8 @@ def test_times() -> None:
         names.LOST_SECONDS,
         names.STRANDED_SECONDS,
         names.EDITED_SECONDS,
+        names.UNUSABLE_SECONDS,
+        events.AGAIN_SECONDS,
         operator.DISCOVERY_SECONDS,
         operator.REDISCOVERY_SECONDS,
         operator.PATIENCE_SECONDS,
@@ -212,12 +214,19 @@ def test_times() -> None:
 
 
 def test_events() -> None:
-    code = "".join(path.read_text("utf-8") for path in (ROOT / "placement_ac").glob("*.py"))
-    posted = set(re.findall(r"\bNotice\(\"(\w+)\"", code)) | {ageing.EXPIRES_SOON}
-    assert len(re.findall(r"\bNotice\(", code)) == len(posted)
     rows = table(REFERENCE, "Events")
-    assert {row[0] for row in rows} == posted
-    assert {row[1] for row in rows} == {"Warning"}
+    assert {row[0]: row[1] for row in rows} == {name: kind for name, (kind, _) in names.EVENTS.items()}
+    for name, _, _, when in rows:
+        assert when.startswith(names.EVENTS[name][1])
+    code = "".join(
+        path.read_text("utf-8")
+        for path in (ROOT / "placement_ac").glob("*.py")
+        if path.name not in ("names.py", "events.py")
+    )
+    constants = [
+        key for key, value in vars(names).items() if isinstance(value, str) and value in names.EVENTS
+    ]
+    assert [key for key in constants if not re.search(rf"\b{key}\b", code)] == [], "posted nowhere"
 
 
 def test_metrics() -> None:
@@ -502,6 +511,7 @@ def test_the_rights_are_what_the_controller_asks_for(hub: Hub, admin: Driver, tm
         for name in ("a", "b"):
             admin.ask("DELETE", f"{MANAGED}/{name}")
         eventually(admin.clusters, [])
+        ocm.decide("p", "a", "b")  # as at first: that event is there already
         eventually(lambda: asked(hub), one_by_one(rights + leading))
 
 

@@ -53,7 +53,7 @@ def test_it_is_told_in_the_condition_and_in_an_event() -> None:
     verdict = answer.verdicts["check"]
     assert (verdict.status, verdict.reason) == ("True", "Active")
     assert verdict.message.endswith(f"; {told}")
-    assert [(n.reason, n.message, n.warning) for n in answer.notices] == [("Held", told, True)]
+    assert [(notice.reason, notice.message) for notice in answer.notices] == [("Held", told)]
     assert (LOSS in answer.marks, answer.recheck_after) == (True, 300.0)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from placement_ac.names import CONDITION_MESSAGE_MAX, REASONS
 from placement_ac.plan import plan
-from placement_ac.snapshot import HubFacts, Key, Plan, Verdict, WantedCluster, WantedConfig
+from placement_ac.snapshot import HubFacts, Key, Notice, Plan, Verdict, WantedCluster, WantedConfig
 from placement_ac.verdict import refuse
 from placement_ac.ways import Source
 from tests.builders import (
@@ -65,6 +65,7 @@ def test_every_selected_cluster_with_credentials_is_generated() -> None:
         verdicts={"check": yes("Active")},
         config=WantedConfig("p", ("p-a", "p-b"), CHECK),
         clusters=(wanted("a"), wanted("b")),
+        notices=(Notice("ClustersSelected", "2 clusters, by Placement kueue-system/p: a, b", "list"),),
     )
 
 
@@ -404,6 +405,7 @@ def test_all_checks_of_a_placement_share_its_objects_and_its_verdict() -> None:
         verdicts={"one": yes("Active"), "two": yes("Active")},
         config=WantedConfig("p", ("p-a",), owners),
         clusters=(wanted("a", owners=owners),),
+        notices=(Notice("ClustersSelected", "1 cluster, by Placement kueue-system/p: a", "list"),),
     )
 
 

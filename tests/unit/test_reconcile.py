@@ -23,7 +23,6 @@ from placement_ac.login import Login
 from placement_ac.model import KueueObject
 from placement_ac.names import (
     ACCOUNT,
-    ADMISSION_CHECK,
     MANAGED_CLUSTER,
     MULTIKUEUE_CONFIG,
     PERMISSION,
@@ -52,13 +51,15 @@ class Rig:
     resources: Any
     ticks: float = 0.0
     later: list[tuple[Key, float]] = field(default_factory=list)
+    events: Events = field(init=False)
     world: World = field(default_factory=lambda: World(policy=AT_ONCE))
 
     def __post_init__(self) -> None:
+        self.events = Events(self.client, self.resources, lambda: WHEN)
         self.reconciler = Reconciler(
             self.world,
             Actor(self.client, self.resources, self._seen),
-            Events(self.client, self.resources[ADMISSION_CHECK], lambda: WHEN),
+            self.events,
             ask=self._ask,
             clock=lambda: WHEN,
             ticks=lambda: self.ticks,
@@ -75,6 +76,11 @@ class Rig:
         for kind, resource in self.resources.items():
             listing = await self.client.list(resource)
             self.world.replace(kind, listing.items, listing.resource_version)
+
+    async def told(self) -> None:
+        """Wait until the events that were queued are posted, or not."""
+        if self.events._sending:
+            await self.events._sending
 
     async def look(self, key: Key = P) -> Retry | None:
         try:
@@ -618,7 +624,7 @@ def test_a_refused_account_is_told_on_the_checks_until_it_may_be_made(
         await rig.look()
         assert said(ocm.admin)[2].endswith("a (you shall not)")
         assert await rig.look(A) is None
-        assert rig.later == [(P, 0.0), (P, 0.0)]
+        assert [key for key, seconds in rig.later if seconds == 0.0] == [P, P]
         await rig.look()
         assert "is not in force yet" in said(ocm.admin)[2]
 

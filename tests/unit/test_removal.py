@@ -13,7 +13,7 @@ import pytest
 from placement_ac.diff import Phase, diff
 from placement_ac.names import ANNOTATION_DRAINING, IMMEDIATE
 from placement_ac.plan import plan
-from placement_ac.snapshot import Asked, HubFacts, Mark, Notice, Plan, Policy, Snapshot
+from placement_ac.snapshot import Asked, HubFacts, Mark, Plan, Policy, Snapshot
 from tests.builders import (
     NOW,
     check,
@@ -24,6 +24,7 @@ from tests.builders import (
     our_cluster,
     our_config,
     placement,
+    posts,
     running,
     secrets,
     snapshot,
@@ -345,9 +346,11 @@ def test_immediate_sends_back_what_runs_there_while_it_is_listed() -> None:
     assert (closing.replies, CLOSED in closing.marks) == ((), True)
     answer = scene(job, workload("new"), policy=AT_ONCE, asked=NOBODY, ages={CLOSED: 0.1})
     assert (replies(answer), listed(answer)) == ({"job": "Retry", "new": "Pending"}, ("p-b", "p-a"))
-    assert answer.notices == (
-        Notice("WorkloadsSentBack", "cluster a leaves at once; sent back: default/job", warning=True),
-    )
+    back = "sent back from cluster a, which leaves at once; it starts anew elsewhere"
+    assert posts(answer)[:2] == [
+        ("WorkloadsSentBack", "", "cluster a leaves at once; sent back: default/job"),
+        ("SentBack", "job", back),
+    ]
 
 
 def evicted(name: str, seconds: float) -> Any:
@@ -455,8 +458,13 @@ def test_a_deadline_that_expires_sends_back_too_with_an_event() -> None:
     assert (early.replies, early.recheck_after) == ((), 100.0)
     late = scene(job, policy=policy, asked=NOBODY, ages={CLOSED: 0.1}, draining="2026-08-01T11:50:00Z")
     assert replies(late) == {"job": "Retry"}
-    assert [notice.message for notice in late.notices] == [
-        "cluster a leaves as the deadline has passed; sent back: default/job"
+    assert posts(late) == [
+        ("WorkloadsSentBack", "", "cluster a leaves as the deadline has passed; sent back: default/job"),
+        (
+            "SentBack",
+            "job",
+            "sent back from cluster a, which leaves as the deadline has passed; it starts anew elsewhere",
+        ),
     ]
 
 
@@ -474,9 +482,12 @@ def test_an_unreachable_cluster_is_left_to_kueues_own_timer() -> None:
 def test_a_deleted_managed_cluster_goes_at_once_and_its_workloads_are_told() -> None:
     answer = scene(running("job", "p-a"), running("other", "p-b"), fleet=managed_clusters("b"))
     assert listed(answer) == ("p-b",)
-    assert answer.notices == (
-        Notice("ClusterLost", "ManagedCluster a is gone, and with it: default/job", warning=True),
-    )
+    lost = "cluster a, where it was, is lost with its ManagedCluster; it starts anew elsewhere"
+    assert posts(answer) == [
+        ("ClusterLost", "", "ManagedCluster a is gone, and with it: default/job"),
+        ("ClusterLost", "job", lost),
+        ("ClusterRemoved", "", "1 cluster is listed no more: a (its ManagedCluster is gone)"),
+    ]
 
 
 def test_a_hub_without_managed_clusters_does_not_make_all_of_them_gone() -> None:
