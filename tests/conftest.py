@@ -67,6 +67,15 @@ def _quiet() -> None:
     logs.configure("text", "error")
 
 
+@pytest.fixture(autouse=True)
+def _can_be_stopped() -> Iterator[None]:
+    """A command that runs in this process takes Ctrl-C for itself, and leaves it so."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
 @pytest.fixture(scope="session")
 def real_hub(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory

@@ -147,6 +147,7 @@ class RealHub:
             "listen-peer-urls": peer,
             "initial-advertise-peer-urls": peer,
             "initial-cluster": f"default={peer}",
+            "unsafe-no-fsync": "true",  # nothing here outlives the tests
         }
 
     def _api_server_options(self) -> dict[str, object]:

@@ -76,12 +76,20 @@ class Addon:
         self.admin.config(name, *clusters)
 
     def deployed(self, replicas: int | None, name: str = "kueue-addon-controller", pods: int = 0) -> None:
-        """The addon's Deployment; the embedded hub has the kind from here on."""
+        """The addon's Deployment; the embedded hub has the kind from here on, a real one has it anyway."""
         self.admin.namespace("addons")
-        self.admin.try_("POST", CRDS, crd("Deployment", ANYTHING, group="apps"))
-        body: Any = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}}
-        body |= {"spec": {} if replicas is None else {"replicas": replicas}, "status": {"replicas": pods}}
-        eventually(lambda: self.admin.try_("POST", DEPLOYMENTS, body).status_code, 201)
+        if self.admin.get(DEPLOYMENTS) is None:
+            self.admin.try_("POST", CRDS, crd("Deployment", ANYTHING, group="apps"))
+        labels = {"app": name}
+        template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        spec: Any = {"selector": {"matchLabels": labels}, "template": template}
+        spec |= {} if replicas is None else {"replicas": replicas}
+        status = {"status": {"replicas": pods}}
+        body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+        eventually(lambda: self.admin.try_("POST", DEPLOYMENTS, body | status).status_code, 201)
+        self.admin.try_(
+            "PATCH", f"{DEPLOYMENTS}/{name}/status", status, "merge"
+        )  # a kind with that subresource
 
 
 @pytest.fixture

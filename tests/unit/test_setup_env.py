@@ -1,6 +1,7 @@
 """`setup-env.sh`, against fakes of the tools that it calls (`tests/fakes/tools.py`)."""
 
 import copy
+import re
 import shlex
 import shutil
 import subprocess
@@ -69,8 +70,12 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 
 def told(output: str, marks: str = "+?") -> list[str]:
     """The commands in what the script says, as the fakes note them."""
+    return [" ".join(words) for words in told_words(output, marks)]
+
+
+def told_words(output: str, marks: str = "+?") -> list[list[str]]:
     lines = [line for line in output.splitlines() if line[:2] in [f"{mark} " for mark in marks]]
-    return [" ".join(shlex.split(line[2:].replace("<", "'<'").replace(">", "'>'"))) for line in lines]
+    return [shlex.split(line[2:].replace("<", "'<'").replace(">", "'>'")) for line in lines]
 
 
 def test_shellcheck_has_nothing_to_say() -> None:
@@ -233,6 +238,29 @@ def test_profiles_only_add_to_kueues_configuration() -> None:
         "initContainers"
     ]
     assert provider["execConfig"]["command"] == plugin["command"][-1]
+
+
+def test_kueue_and_this_controller_have_the_same_access_providers() -> None:
+    path = ROOT / "config" / "components" / "cluster-profile" / "access-providers.yaml"
+    [ours] = yaml.safe_load(path.read_text())["providers"]
+    del ours["execConfig"]["env"]  # Kueue is in the namespace of the Secrets, this controller is not
+    configuration = _configuration("kueue-cluster-profile.yaml")
+    assert configuration["multiKueue"]["clusterProfile"]["accessProviders"] == [ours]
+
+
+@MODES
+def test_what_is_built_is_what_is_installed(machine: Machine, options: list[str]) -> None:
+    """The image has the name in the overlay, so that the node has it already."""
+    calls = {call[0]: call for call in told_words(machine.runs("--dry-run", *options)) if is_ours(call)}
+    overlay = ROOT / calls["kubectl"][-1]
+    assert (overlay / "kustomization.yaml").is_file()
+    manifest = (ROOT / "config" / "manager" / "deployment.yaml").read_text()
+    images = re.findall(r"^ *image: (.+)$", manifest, re.MULTILINE)
+    assert images == [calls["docker"][-2]] == [calls["kind"][3]]
+
+
+def is_ours(call: list[str]) -> bool:
+    return call[:2] in (["docker", "build"], ["kind", "load"]) or "-k" in call
 
 
 def _configuration(name: str) -> dict[str, Any]:
