@@ -67,15 +67,17 @@ class Actor:
     async def _one(self, action: Action) -> None:
         began = time.monotonic()
         try:
-            await self._write(action)
+            written = await self._write(action)
         except ApiError as error:
             self._metrics.wrote(action.kind.kind, _VERBS[type(action)], error)
             raise
         self._metrics.wrote(action.kind.kind, _VERBS[type(action)])
         took = round((time.monotonic() - began) * 1000, 1)
-        _tell(action, kind=action.kind.kind, name=action.name, took_ms=took, **_details(action))
+        if written:
+            _tell(action, kind=action.kind.kind, name=action.name, took_ms=took, **_details(action))
 
-    def _write(self, action: Action) -> Awaitable[None]:
+    def _write(self, action: Action) -> Awaitable[bool]:
+        """Return whether there was something to write to."""
         if isinstance(action, Apply):
             return self._apply(action)
         if isinstance(action, Delete):
@@ -84,7 +86,7 @@ class Actor:
             return self._set_condition(action)
         return self._on_workload(action)
 
-    async def _on_workload(self, action: SetAnswer | Nominate) -> None:
+    async def _on_workload(self, action: SetAnswer | Nominate) -> bool:
         """Write to a Workload; what the API server has against one of them is no fault of the check's."""
         answer = isinstance(action, SetAnswer)
         try:
@@ -94,7 +96,7 @@ class Actor:
         except Refused as refused:
             if not answer and refused.status == 422:  # Kueue: it has been placed meanwhile
                 log.debug("already placed", name=action.name, error=refused.message)
-                return
+                return False
             log.log(
                 self._told.level(action.workload.meta.uid, refused.message),
                 "the API server refused a write to a Workload",
@@ -106,6 +108,8 @@ class Actor:
         else:
             self._told.over(action.workload.meta.uid)
             self._seen(WORKLOAD, after, False)
+            return True
+        return False
 
     async def _answer(self, action: SetAnswer) -> Object:
         """Apply our entries alone, on the version that was seen: whatever came between is a conflict.
@@ -147,7 +151,7 @@ class Actor:
             resource, body, subresource="status", force=True, manager=KUEUE_ADMISSION
         )
 
-    async def _apply(self, action: Apply) -> None:
+    async def _apply(self, action: Apply) -> bool:
         resource = self._resources[action.kind]
         observed = action.observed
         try:
@@ -162,6 +166,7 @@ class Actor:
             if after.get("spec") != action.body.get("spec"):
                 after = await self._mend(resource, action, after.get("spec") or {}, meta_of(after))
         self._seen(action.kind, after, False)
+        return True
 
     async def _mend(self, resource: Resource, action: Apply, spec: Mapping[str, Any], meta: Meta) -> Object:
         """Take out of a spec of ours what others put in: an apply cannot, as it is theirs."""
@@ -177,7 +182,7 @@ class Actor:
         namespace = action.body["metadata"].get("namespace")
         return await self._client.merge(resource, action.name, patch, namespace=namespace)
 
-    async def _delete(self, action: Delete) -> None:
+    async def _delete(self, action: Delete) -> bool:
         resource = self._resources[action.kind]
         try:
             after = await self._client.delete(
@@ -190,8 +195,9 @@ class Actor:
         else:
             metadata = {"name": action.name, "namespace": action.namespace, "uid": action.uid}
             self._seen(action.kind, {"metadata": metadata}, True)
+        return True
 
-    async def _set_condition(self, action: SetCondition) -> None:
+    async def _set_condition(self, action: SetCondition) -> bool:
         body = {
             "metadata": {"name": action.check, "uid": action.uid},
             "status": {"conditions": [action.condition]},
@@ -201,8 +207,9 @@ class Actor:
             after = await self._client.apply(resource, body, subresource="status", force=True)
         except NotFound:
             log.debug("already gone", kind=action.kind.kind, name=action.name)
-        else:
-            self._seen(action.kind, after, False)
+            return False
+        self._seen(action.kind, after, False)
+        return True
 
 
 def _tell(action: Action, **keys: object) -> None:

@@ -105,6 +105,8 @@ class Lease:
         try:
             async with asyncio.timeout(until):
                 await self._look(client)
+            if self._failing:
+                log.info("the Lease can be read and written again")
             self._failing = False
         except TimeoutError:
             self._current = False  # leading has ended with the request under way

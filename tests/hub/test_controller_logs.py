@@ -12,6 +12,7 @@ from placement_ac import logs
 from placement_ac.hub import Hub
 from tests.hub.conftest import shorten
 from tests.hub.driver import NS, Controllers, Driver, eventually
+from tests.hub.jobs import has_quota
 
 OFTEN = {"RELIST_SECONDS": 0.3, "REDISCOVERY_SECONDS": 0.3, "TOKEN_SECONDS": 0.1}
 """What goes on while nothing happens, more often than it does."""
@@ -121,3 +122,31 @@ def test_a_write_that_is_refused_is_told_once_and_its_end(
     assert [line["error"] for line in log.lines if "error" in line] == [
         log.lines[-1].get("error", "no rights")
     ]
+
+
+def test_a_lease_that_cannot_be_renewed_is_told_once_and_its_end(
+    log: Log, hub: Hub, admin: Driver, controllers: Controllers
+) -> None:
+    controllers.start(leader_elect=True, leader_elect_retry_period=0.1)
+    log.await_("leading")
+    before = len(log.lines)
+    hub.faults.add("PUT", "/leases/", status=500, times=3)
+    log.await_("the Lease can be read and written again", before)
+    events = [line["event"] for line in log.lines[before:] if line["logger"] == "lease"]
+    assert events == [
+        "the Lease cannot be read or written; trying again",
+        "the Lease can be read and written again",
+    ]
+
+
+def test_what_was_gone_meanwhile_is_not_told_as_written(
+    hub: Hub, admin: Driver, controllers: Controllers
+) -> None:
+    log = Log("debug")
+    admin.check("p")
+    admin.select("p", "a")
+    has_quota(admin, "w", "p")
+    hub.faults.add("PATCH", "/workloads/w/status$", status=404, times=10_000)
+    controllers.start()
+    log.await_("already gone")
+    assert "Workload answered" not in log.events()
