@@ -68,6 +68,8 @@ class Feed:
         self._version = ""
         """The last version seen, to go on from; "": only a list can tell."""
         self._failures = 0
+        self._answered = True
+        """Whether the hub answered the last request that failed."""
         self._told = Told()
         self._keys = {"kind": str(resource.of)} | ({"namespace": namespace} if namespace else {})
 
@@ -146,6 +148,9 @@ class Feed:
         self._sign.failed(error)
         if error.status:
             self._sign.heard()
+            if not self._answered:
+                self._failures = 0  # a hub that is back is asked soon
+        self._answered = bool(error.status)
         if isinstance(error, Gone | Garbled):
             self._version = ""
         self._tell(error)

@@ -1,11 +1,15 @@
 """What goes wrong between the controller and the hub: nothing is lost, and nobody is hammered."""
 
+import base64
 import time
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from placement_ac.hub import Hub
+from tests.builders import jwt, kubeconfig
+from tests.hub.conftest import shorten
 from tests.hub.driver import Controllers, Driver, eventually
 
 CONFIGS = "multikueueconfigs"
@@ -120,3 +124,24 @@ def test_an_idle_controller_is_quiet(hub: Hub, running: Driver) -> None:
     since = len(hub.journal)
     time.sleep(2)  # what is tested: nothing happens, so nothing is asked
     assert asked_by_controller(hub, since) == 0
+
+
+def test_credentials_are_judged_anew_when_the_clock_was_set(
+    admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing else happens: no event comes that would be a reason to look."""
+    shorten(monkeypatch, SETTLE_SECONDS=0.1, LOOK_SECONDS=0.2)
+    ahead = [timedelta()]
+    monkeypatch.setattr("placement_ac.operator._now", lambda: datetime.now(UTC) + ahead[0])
+    good_for_an_hour = kubeconfig(jwt(issued=datetime.now(UTC), hours=1), server="https://127.0.0.1:1")
+    admin.check("p")
+    admin.secret("multikueue-a", value=base64.b64encode(good_for_an_hour).decode())
+    admin.select("p", "a")
+    controllers.start()
+    eventually(lambda: admin.reason("p"), "Active")
+    time.sleep(0.5)  # whatever is still to be looked at
+    ahead[0] = timedelta(days=1)
+    eventually(lambda: admin.reason("p"), "NoClusterUsable")
+    time.sleep(0.5)  # as above
+    ahead[0] = timedelta(days=-1)
+    eventually(lambda: admin.reason("p"), "Active")

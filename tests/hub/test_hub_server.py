@@ -13,6 +13,7 @@ import pytest
 import requests
 
 from placement_ac.hub import Hub, front, protobuf
+from placement_ac.hub.faults import WRITES
 from tests.hub.hub_client import CONFIGMAPS, CONFIGS, Client, Watching, config, configmap, wait_for
 
 
@@ -143,6 +144,24 @@ def test_a_fault_may_be_slowness(hub: Hub, client: Client) -> None:
     assert time.monotonic() - began >= 0.3
     hub.faults.add("POST", delay=0.01, after=True)
     assert client.create(CONFIGMAPS, configmap("a"))["kind"] == "ConfigMap"
+
+
+def test_a_fault_may_be_meant_for_one_client_and_for_its_nth_write(hub: Hub, client: Client) -> None:
+    hub.faults.add(WRITES, agent="ours/", status=500, skip=1)
+    ours = {"User_Agent": "ours/1.0"}
+    statuses = [
+        client.ask("POST", CONFIGMAPS, configmap(name), **agent).status_code
+        for name, agent in (("a", {}), ("b", ours), ("c", {}), ("d", ours), ("e", ours))
+    ]
+    assert statuses == [201, 201, 201, 500, 201]
+    assert hub.faults.all_met
+
+
+def test_a_token_that_expires_is_good_no_more(hub: Hub) -> None:
+    token = hub.add_user("bob")
+    assert Client(hub, token).ask("GET", CONFIGS).status_code == 200
+    hub.expire_token(token)
+    assert Client(hub, token).ask("GET", CONFIGS).status_code == 401
 
 
 def test_faults_can_be_called_off(hub: Hub, client: Client) -> None:

@@ -1,6 +1,7 @@
 """Watches: what is told, to whom, from when on, and how they end."""
 
 import contextlib
+import random
 from collections.abc import Iterator
 
 import pytest
@@ -165,6 +166,16 @@ def test_a_watch_can_hang(client: Client) -> None:
         client.create(CONFIGS, config("a"))
         assert seen.ended()
     assert seen.seen == []
+
+
+def test_a_watch_can_be_told_the_past_once_more(client: Client) -> None:
+    client.create(CONFIGS, config("a"))
+    client.delete(f"{CONFIGS}/a")
+    with Watching(client, CONFIGS, resourceVersion=client.version(CONFIGS)) as seen:
+        wait_for(lambda: "watch" in client.hub.journal[-1].query, True)
+        client.hub.repeat_history(random.Random(1), agent="nobody")
+        client.hub.repeat_history(random.Random(1))
+        wait_for(lambda: sorted(seen.events), [("ADDED", "a")] * 2 + [("DELETED", "a")] * 2)
 
 
 def test_a_client_that_leaves_is_forgotten(client: Client) -> None:

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -26,8 +25,8 @@ SETTINGS: Final = {
     "mass_loss_grace": "0s",
     "reorder_margin": "0",
     "reorder_interval": "0s",
-    "log_level": "error",
     "leader_elect": "false",
+    "log_level": "error",
 }
 END: Final = {"configs": {"p": ["p-b"]}, "clusters": ["p-b"], "conditions": {"p": ("True", "Active")}}
 WAKES_SECONDS: Final = 1000.0
@@ -43,6 +42,7 @@ class Process:
         self._killer: threading.Thread | None = None
         self._stopped = threading.Event()
         self.kills = 0
+        self.killed_at = 0.0
 
     def __enter__(self) -> Self:
         self._process = self._start()
@@ -90,10 +90,3 @@ def send_a_job_back(scene: Scene) -> Object:
     there.until_finished("j")
     soon(scene.world, END)
     return scene.world()
-
-
-def comes_to_rest(scene: Scene, seconds: float) -> bool:
-    """Whether nothing is written any more."""
-    since = len(scene.hub.journal)
-    time.sleep(seconds)
-    return scene.admin.writes(since) == []

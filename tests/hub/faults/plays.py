@@ -1,9 +1,10 @@
 """
 What may go wrong between the controller and the hub, played on a stage where jobs run.
 
-Before each play, clusters a and b are selected and a job runs on a; the play has c come in a's place,
-and returns when time begins to be counted. Then all must be right again: c and b listed, a drains under
-its job. The tests play it small, `bench/faults.py` at full size.
+Before each play, clusters a and b are selected and a job runs on a. The play has c come in a's place and b's
+MultiKueueCluster go, so that each way of watching has news, and returns when time begins to be counted. Then
+all must be right again: c and b listed, a drains under its job. The tests play it small, `bench/faults.py` at
+full size.
 """
 
 import random
@@ -22,7 +23,7 @@ from placement_ac.hub import Hub
 from placement_ac.hub.faults import WRITES
 from tests.hub.credentials import put, token_of
 from tests.hub.driver import OCM, Driver, Object, eventually
-from tests.hub.jobs import Stage
+from tests.hub.jobs import Stage, soon
 
 OURS: Final = ("placement-ac", "kopf/")
 """How the User-Agents of the controller begin: its own, and kopf's."""
@@ -66,8 +67,9 @@ class Scene:
         return self.there.admin
 
     def change(self) -> float:
-        """Have c come in a's place, and return when."""
+        """Have c come in a's place, take b's MultiKueueCluster away by hand, and return when."""
         self.there.select("c", "b")
+        self.admin.ask("DELETE", self.admin.kueue("multikueueclusters", "p-b"))
         return time.monotonic()
 
     def world(self) -> Object:
@@ -84,8 +86,9 @@ class Scene:
         }
 
     def asked(self, since: int) -> int:
-        """How many requests the controller has made."""
-        return sum(request.user_agent.startswith(OURS) for request in list(self.hub.journal)[since:])
+        """How many requests the controller has made, beside those for its Lease."""
+        requests = list(self.hub.journal)[since:]
+        return sum(one.user_agent.startswith(OURS) and "/leases" not in one.path for one in requests)
 
 
 def prepare(there: Stage, folder: Path) -> Scene:
@@ -106,6 +109,39 @@ def begin(scene: Scene) -> None:
     scene.there.until_runs("j", "a")
     scene.there.select("a", "b")
     scene.there.until_listed("a", "b")
+
+
+# -- what must be true after each
+
+
+def nothing_is_lost(scene: Scene) -> None:
+    """A change of each kind is heard: a new check, Placement, decision; objects of ours that go."""
+    scene.admin.check("new")
+    scene.there.select("b", placement="new")
+    soon(lambda: scene.admin.reason("new"), "Active")
+    scene.admin.ask("DELETE", scene.admin.kueue("multikueueconfigs", "new"))
+    soon(lambda: scene.admin.listed("new"), ["new-b"])
+    scene.admin.ask("DELETE", scene.admin.kueue("multikueueclusters", "new-b"))
+    soon(lambda: "new-b" in scene.admin.clusters())
+    scene.admin.ask("DELETE", scene.admin.kueue("admissionchecks", "new"))
+    soon(lambda: "new-b" not in scene.admin.clusters())
+
+
+def end_well(scene: Scene) -> None:
+    """The job, which ran on a all the time, finishes; then a leaves."""
+    there = scene.there
+    there.finish("j")
+    soon(lambda: sorted(there.listed()), ["b", "c"])
+    soon(scene.admin.clusters, ["p-b", "p-c"])
+    there.until_finished("j")
+    assert there.account("j") == (1, 1, True)
+
+
+def comes_to_rest(scene: Scene, seconds: float) -> bool:
+    """Whether nothing is written any more."""
+    since = len(scene.hub.journal)
+    time.sleep(seconds)
+    return not any(path for _, path in scene.admin.writes(since) if "/leases/" not in path)
 
 
 # -- the API server
@@ -239,7 +275,7 @@ def _rival(hub: Hub) -> Iterator[None]:
 def clock_that_jumps(scene: Scene, seconds: float) -> float:
     """A day ahead, while a drains, so that b's token seems to have expired; then back behind where it was."""
     scene.clock.ahead = timedelta(days=1)
-    scene.change()
+    scene.there.select("c", "b")
     eventually(lambda: scene.admin.reason("p"), "SomeClustersUnusable", seconds=20)
     time.sleep(seconds)
     scene.clock.ahead = timedelta(days=-1)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.hub.driver import Driver
-from tests.hub.faults.kills import END, Process, comes_to_rest, send_a_job_back
-from tests.hub.faults.plays import prepare
+from tests.hub.faults.kills import END, Process, send_a_job_back
+from tests.hub.faults.plays import comes_to_rest, prepare
 from tests.hub.jobs import Play
 
 

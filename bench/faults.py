@@ -1,0 +1,148 @@
+"""
+How soon is all right again after each fault between controller and hub, played at full size?
+
+`make bench-faults`: the plays of `tests/hub/faults`, with `placement-ac run` in a process of its own; the
+clock alone is set in a thread, as no process has one of its own. And kill -9 at each write of a scene, before
+it is carried out and after. Prints one JSON object; times are seconds, `lost` is what a kill cost over all.
+"""
+
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from placement_ac import logs, operator
+from placement_ac.hub import Hub
+from tests.hub import jobs
+from tests.hub.driver import Controllers, Driver
+from tests.hub.faults.kills import END, Process, send_a_job_back
+from tests.hub.faults.plays import (
+    CLUSTERS,
+    FAULTS,
+    Fault,
+    Scene,
+    begin,
+    clock_that_jumps,
+    comes_to_rest,
+    end_well,
+    nothing_is_lost,
+    prepare,
+)
+
+PATIENCE_SECONDS: Final = 200.0
+QUIET_SECONDS: Final = 2.0
+
+
+@contextmanager
+def scene_of(*clusters: str) -> Iterator[Scene]:
+    """The stage of the tests, with a hub of its own."""
+    with ExitStack() as opened:
+        folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
+        admin = opened.enter_context(Driver(opened.enter_context(Hub())))
+        admin.namespace("kueue-system")
+        controllers = opened.enter_context(Controllers(folder / "kubeconfig"))
+        yield prepare(opened.enter_context(jobs.stage(admin, controllers, clusters)), folder)
+
+
+@contextmanager
+def running(scene: Scene, fault: Fault) -> Iterator[None]:
+    if fault.play is clock_that_jumps:
+        before, operator._now = operator._now, scene.clock  # noqa: SLF001  # there is no other way to set a clock
+        with scene.there.controllers(leader_elect=True):
+            yield
+        operator._now = before  # noqa: SLF001  # as above
+    else:
+        with Process(scene.there.controllers.kubeconfig, removal_policy="drain", leader_elect="true"):
+            yield
+
+
+def seconds_until(reached: Callable[[], bool], began: float) -> float:
+    while not reached():
+        if time.monotonic() - began > PATIENCE_SECONDS:
+            raise click.ClickException("it does not become right again")
+        time.sleep(0.01)
+    return round(time.monotonic() - began, 2)
+
+
+def after(fault: Fault) -> dict[str, float]:
+    """Play a fault at full size; and see to it that the world is right, and nothing lost."""
+    with scene_of(*CLUSTERS) as scene, running(scene, fault):
+        begin(scene)
+        fault.before(scene)
+        since = len(scene.hub.journal)
+        began = fault.play(scene, fault.full)
+        seconds = seconds_until(lambda: scene.world() == fault.right, began)
+        asked = scene.asked(since)
+        scene.hub.faults.clear()
+        nothing_is_lost(scene)
+        end_well(scene)
+        rests = comes_to_rest(scene, QUIET_SECONDS)
+    if not rests:
+        raise click.ClickException(f"after {fault.name} the controller does not come to rest")
+    return {"lasts": fault.full, "rightAgain": seconds, "requests": asked}
+
+
+def killed(number: int, *, carried_out: bool) -> float | None:
+    """Play the scene with a kill at that write; return how long it took, None if there was no such write."""
+    with scene_of("a", "b") as scene, Process(scene.there.controllers.kubeconfig) as process:
+        began = time.monotonic()
+        process.kill_at(scene, number, after=carried_out)
+        ended = send_a_job_back(scene) == END
+        took = time.monotonic() - began
+        ended = ended and comes_to_rest(scene, QUIET_SECONDS) and scene.there.account("j") == (1, 2, True)
+    if not ended:
+        raise click.ClickException(f"after a kill at write {number} the world is not right")
+    return took if process.kills else None
+
+
+def kills() -> dict[str, Any]:
+    calm = statistics.median(_undisturbed() for _ in range(3))
+    lost: list[float] = []
+    number = 0
+    while True:
+        took = [killed(number, carried_out=carried_out) for carried_out in (False, True)]
+        if None in took:
+            break
+        lost += [seconds - calm for seconds in took if seconds is not None]
+        number += 1
+        click.echo(f"write {number}: right", err=True)
+    return {
+        "writes": number,
+        "kills": len(lost),
+        "lost": {"p50": round(statistics.median(lost), 1), "max": round(max(lost), 1)},
+    }
+
+
+def _undisturbed() -> float:
+    with scene_of("a", "b") as scene, Process(scene.there.controllers.kubeconfig):
+        began = time.monotonic()
+        send_a_job_back(scene)
+        return time.monotonic() - began
+
+
+@click.command()
+@click.option("--only", multiple=True, help="A fault; more than once for several.")
+@click.option("--kill/--no-kill", default=True, show_default=True, help="kill -9 at each write as well.")
+def main(only: tuple[str, ...], kill: bool) -> None:
+    """Measure, and print what came out."""
+    logs.configure("text", "error")
+    jobs.LIMIT = PATIENCE_SECONDS
+    found: dict[str, Any] = {"cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 1), "faults": {}}
+    for fault in FAULTS:
+        if not only or fault.name in only:
+            found["faults"][fault.name] = after(fault)
+            click.echo(f"{fault.name}: {found['faults'][fault.name]}", err=True)
+    if kill:
+        found["kill9"] = kills()
+    click.echo(json.dumps(found, indent=2))
+
+
+if __name__ == "__main__":
+    main()
