@@ -1,6 +1,8 @@
 """The manifests under `config/`: rendered, valid, hardened, and in step with the code."""
 
 import functools
+import re
+import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,7 @@ from tests.installation import (
     pod_of,
     rendered,
 )
+from tests.unit.test_docs import table
 
 KUBERNETES = ("1.29", "1.33", "1.37")
 """Releases whose schemas the manifests are held against: old, in the middle, the newest that is known."""
@@ -270,3 +273,79 @@ def test_every_binding_is_for_the_one_account() -> None:
     ]
     account = {"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}
     assert [subject for subject in subjects if subject != account] == []
+
+
+# -- what docs/install.md says
+
+INSTALL = ROOT / "docs" / "install.md"
+PLACES = {"": "everywhere", "kueue-system": "Kueue's namespace"}
+
+
+def rights() -> list[tuple[str, ...]]:
+    """Each rule of each role, a resource at a time, as the table has it."""
+    found = []
+    for one in (one for overlay in OVERLAYS for one in rendered(overlay) if one["kind"].endswith("Role")):
+        name, namespace = one["metadata"]["name"], one["metadata"].get("namespace", "")
+        place = "each namespace of Placements" if name == f"{NAME}-placements" else PLACES.get(namespace, "")
+        for rule in one["rules"]:
+            for resource in rule["resources"]:
+                named = ", ".join(rule.get("resourceNames", ()))
+                row = (
+                    COMPONENT_OF[name.removeprefix(NAME)],
+                    rule["apiGroups"][0] or "(core)",
+                    f"{resource} named {named}" if named else resource,
+                    ", ".join(rule["verbs"]),
+                    place,
+                )
+                found += [row] if row not in found else []
+    return found
+
+
+COMPONENT_OF = {
+    "": "default",
+    "-placements": "default",
+    "-provisioning": "provisioning",
+    "-kubeconfigs": "provisioned-kubeconfigs",
+    "-cluster-profile": "cluster-profile",
+    "-probe": "probe",
+}
+
+
+def test_the_table_of_permissions() -> None:
+    rows = table(INSTALL, "Permissions")
+    assert sorted(rows) == sorted(rights())
+
+
+def test_the_table_of_modes() -> None:
+    rows = table(INSTALL, "Choose a mode")
+    assert sorted(row[0] for row in rows) == sorted(f"config/{overlay}" for overlay in OVERLAYS)
+    for folder, _, added in rows:
+        text = (ROOT / folder / "kustomization.yaml").read_text("utf-8")
+        chosen = {Path(one).name for one in yaml.safe_load(text).get("components", ())} - {"labels"}
+        assert chosen == {*COMPONENTS, "monitoring"} & set(re.findall(r"[\w-]+", added)), folder
+
+
+EXAMPLES = re.findall(r"```yaml\n(# kustomization.yaml\n.*?)```", INSTALL.read_text("utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=["own", "namespace", "network"])
+def test_the_overlays_in_the_page(example: str, tmp_path: Path) -> None:
+    shutil.copytree(CONFIG, tmp_path / "placement-ac" / "config")
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "kustomization.yaml").write_text(example)
+    objects = list(yaml.safe_load_all(kubectl("kustomize", str(mine))))
+    settings = settings_of(objects, tmp_path / "files")
+    if "behavior: merge" in example:
+        assert (settings.removal_policy, settings.drain_deadline, settings.credentials_probe) == (
+            "Drain",
+            7200,
+            True,
+        )
+        assert controller_of(objects)["image"] == "registry.example/placement-ac:v0.1.0"
+    if "KUEUE_NAMESPACE" in example:
+        assert settings.kueue_namespace == "kueue"
+        assert {one["metadata"].get("namespace") for one in objects} == {None, NAMESPACE, "kueue"}
+    if "NetworkPolicy" in example:
+        ports = of(objects, "NetworkPolicy")["spec"]["egress"][0]["ports"]
+        assert [one["port"] for one in ports] == [443, 6443, 8443]

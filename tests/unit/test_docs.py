@@ -1,13 +1,11 @@
 """The documents say what the code does: tables, commands, links and output are compared with it."""
 
 import base64
-import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +32,11 @@ from placement_ac.cli.main import COMMANDS, main
 from placement_ac.demo.play import Outcome
 from placement_ac.demo.shows import PlainShow, document
 from placement_ac.demo.stories import STEPS
-from placement_ac.hub import Hub
 from placement_ac.measures import MEASURES
 from placement_ac.settings import Settings, default_of
 from placement_ac.snapshot import Made, Terms
 from placement_ac.sources import PREFIX
 from placement_ac.ways import Unusable
-from tests.hub.driver import Controllers, Driver, eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 README, CHANGELOG = ROOT / "README.md", ROOT / "CHANGELOG.md"
@@ -351,7 +347,7 @@ def test_every_command_line_in_the_documents_is_possible() -> None:
                 name, *rest = words.split()
                 if name not in COMMANDS and not name.startswith("-"):
                     wrong.append(line)
-                known = flags(command(name)) if name in COMMANDS else {"--version", "--help"}
+                known = flags(command(name)) if name in COMMANDS else {"--version", "--help", "--"}
                 wrong += [line for word in (name, *rest) if word.startswith("--") and word not in known]
     assert wrong == []
 
@@ -468,204 +464,3 @@ def _leads_somewhere(path: Path, target: str) -> bool:
     file, _, anchor = target.partition("#")
     found = (path.parent / file).resolve() if file else path
     return found.is_relative_to(ROOT) and found.exists() and (not anchor or anchor in anchors(found))
-
-
-# -- the rights
-
-
-MANAGED = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
-WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
-WHEN = "2026-01-01T00:00:00Z"
-
-
-def test_the_rights_are_what_the_controller_asks_for(hub: Hub, admin: Driver, tmp_path: Path) -> None:
-    """One cluster by Secret, one by ClusterProfile; a Workload that is answered, nominated, and lost."""
-    rights, leading, *_ = tables(README, "Install it")
-    providers = tmp_path / "providers.json"
-    command = {"apiVersion": "client.authentication.k8s.io/v1", "command": "true"}
-    providers.write_text(json.dumps({"providers": [{"name": "ocm", "execConfig": command}]}))
-    admin.check("p")
-    admin.multikueue_check("mk", "p")
-    admin.secrets_for("a")
-    admin.profile("b", accessProviders=[{"name": "ocm"}])
-    for name in ("a", "b"):
-        _managed_cluster(admin, name)
-    ocm = admin.in_namespace("teams")
-    ocm.placement("p")
-    ocm.decide("p", "a", "b")
-    with Controllers(allowed(hub, admin, tmp_path, rights + leading)) as controllers:
-        controllers.start(
-            placement_namespace=TEAMS, dispatcher=True, access_providers=providers, leader_elect=True
-        )
-        eventually(lambda: admin.listed("p"), ["p-a", "p-b"])
-        eventually(lambda: admin.reason("p"), "Active")
-        for name in admin.clusters():
-            connected = _condition("Active")
-            admin.ask("PATCH", admin.kueue("multikueueclusters", name, "status"), connected, "merge")
-        _a_workload_with_quota(admin)
-        eventually(lambda: admin.ask("GET", f"{WORKLOADS}/w")["status"].get("nominatedClusterNames"))
-        ocm.decide("p")
-        ocm.placement_says("p", 0)
-        eventually(lambda: admin.reason("p"), "NoClusterSelected")
-        eventually(lambda: "cannot be asked" in admin.active("p")["message"])
-        for name in ("a", "b"):
-            admin.ask("DELETE", f"{MANAGED}/{name}")
-        eventually(admin.clusters, [])
-        ocm.decide("p", "a", "b")  # as at first: that event is there already
-        eventually(lambda: asked(hub), one_by_one(rights + leading))
-
-
-def test_the_rights_for_making_and_probing(hub: Hub, admin: Driver, tmp_path: Path) -> None:
-    """Credentials are made, renewed, and taken away again; nobody answers at the cluster's address."""
-    rights, _leading, making, probing = (
-        wanted for wanted in tables(README, "Install it") if len(wanted[0]) == 4
-    )
-    admin.namespace("w")
-    _managed_cluster(admin, "w", managedClusterClientConfigs=[{"url": "https://127.0.0.1:1"}])
-    admin.check("p")
-    ocm = admin.in_namespace("teams")
-    ocm.placement("p")
-    ocm.decide("p", "w")
-    with Controllers(allowed(hub, admin, tmp_path, rights + making + probing)) as controllers:
-        controllers.start(
-            placement_namespace=TEAMS, credentials_provision="managed-serviceaccount", credentials_probe=True
-        )
-        eventually(lambda: admin.get(f"{ACCOUNT}/placement-ac"))
-        _ocm_reports(admin, "one")
-        made = eventually(lambda: admin.get(MADE_SECRET))["data"]
-        _ocm_reports(admin, "two")
-        eventually(lambda: (admin.get(MADE_SECRET) or {}).get("data") not in (made, None))
-        eventually(lambda: "cannot be reached" in admin.active("p").get("message", ""))
-        ocm.decide("p")
-        ocm.placement_says("p", 0)
-        eventually(lambda: [admin.get(path) for path in (MADE_SECRET, *GRANTS)], [None] * 3)
-        wanted = one_by_one(making + probing)
-        eventually(lambda: asked(hub) - one_by_one(rights), wanted)
-
-
-AUTHENTICATION = "/apis/authentication.open-cluster-management.io/v1beta1/namespaces/w"
-ACCOUNT = f"{AUTHENTICATION}/managedserviceaccounts"
-PERMISSION = "/apis/rbac.open-cluster-management.io/v1alpha1/namespaces/w/clusterpermissions"
-GRANTS = (f"{ACCOUNT}/placement-ac", f"{PERMISSION}/placement-ac")
-SECRETS = "/api/v1/namespaces/{}/secrets"
-MADE_SECRET = f"{SECRETS.format('kueue-system')}/placement-ac-w"
-
-
-def _managed_cluster(admin: Driver, name: str, **spec: Any) -> None:
-    managed = {"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster"}
-    admin.ask("POST", MANAGED, managed | {"metadata": {"name": name}, "spec": spec})
-
-
-def _ocm_reports(admin: Driver, token: str) -> None:
-    """Say as OCM does that the account and the permission are in force, and what the token is."""
-    data = encoded(token)
-    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "placement-ac"}, "data": data}
-    if admin.try_("POST", SECRETS.format("w"), body).status_code == 409:
-        admin.ask("PATCH", f"{SECRETS.format('w')}/placement-ac", {"data": data}, "merge")
-    for path, done in zip(GRANTS, names.DONE, strict=True):
-        eventually(lambda path=path: admin.get(path))
-        admin.ask("PATCH", f"{path}/status", _condition(done), "merge")
-
-
-def _condition(kind: str) -> dict[str, Any]:
-    condition = {"type": kind, "status": "True", "reason": kind, "message": "", "lastTransitionTime": WHEN}
-    return {"status": {"conditions": [condition]}}
-
-
-def _a_workload_with_quota(admin: Driver) -> None:
-    admin.namespace("default")
-    pod = {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}
-    spec = {"queueName": "q", "podSets": [{"name": "main", "count": 1, "template": {"spec": pod}}]}
-    job = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": "w"}}
-    admin.ask("POST", WORKLOADS, job | {"spec": spec})
-    entries = [
-        {"name": name, "state": "Pending", "message": "", "lastTransitionTime": WHEN} for name in ("p", "mk")
-    ]
-    status = _condition("QuotaReserved")["status"] | {"admissionChecks": entries}
-    status["admission"] = {"clusterQueue": "cq", "podSetAssignments": [{"name": "main", "count": 1}]}
-    admin.ask("PATCH", f"{WORKLOADS}/w/status", {"status": status}, "merge")
-
-
-def one_by_one(rights: Iterable[Row]) -> set[Row]:
-    """Return the rights of a table: group, resource (and which, if it names some), verb, namespace."""
-    found = set()
-    for row in rights:
-        resource, named, which = row[1].partition(" named ")
-        for verb, name, where in product(row[2].split(", "), which.split(", "), WHERE[row[3]]):
-            found.add((_group(row[0]), f"{resource}{named}{name}", verb, where))
-    return found
-
-
-def allowed(hub: Hub, admin: Driver, folder: Path, rights: Iterable[Row]) -> Path:
-    """Return a kubeconfig for somebody who has the rights of a table, and no others."""
-    for namespace in sorted({where for spaces in WHERE.values() for where in spaces}):
-        rules = [_rule(row) for row in rights if namespace in WHERE[row[3]]]
-        kind, path = "ClusterRole", RBAC
-        if namespace:
-            kind, path = "Role", f"{RBAC}/namespaces/{namespace}"
-            admin.namespace(namespace)
-        admin.ask("POST", f"{path}/{kind.lower()}s", {"metadata": {"name": "r"}, "rules": rules})
-        admin.ask("POST", f"{path}/{kind.lower()}bindings", _bound(kind))
-    kubeconfig = hub.kubeconfig()
-    kubeconfig["users"][0]["user"]["token"] = hub.add_user("controller", groups=())
-    path = folder / "allowed"
-    path.write_text(json.dumps(kubeconfig))
-    return path
-
-
-RBAC = "/apis/rbac.authorization.k8s.io/v1"
-TEAMS = "more-teams,teams"
-WHERE = {
-    "cluster-wide": ("",),
-    "in Kueue's namespace": ("kueue-system",),
-    "in each Placement namespace": tuple(TEAMS.split(",")),
-}
-"""What the tables say → the namespaces of the Roles."""
-
-
-def _rule(row: Row) -> dict[str, Any]:
-    resource, _, named = row[1].partition(" named ")
-    rule = {"apiGroups": [_group(row[0])], "resources": [resource], "verbs": row[2].split(", ")}
-    return rule | ({"resourceNames": named.split(", ")} if named else {})
-
-
-def _bound(kind: str) -> dict[str, Any]:
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": "r"}
-    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "controller"}
-    return {"metadata": {"name": "r"}, "roleRef": role, "subjects": [subject]}
-
-
-def _group(told: str) -> str:
-    return "" if told == "(core)" else told
-
-
-RESOURCE = re.compile(
-    r"/(?:api|apis/(?P<group>[^/]+))/(?P<version>v\w+)(?:/namespaces/(?P<where>[^/]+))?/(?P<plural>[a-z]+)"
-    r"(?:/(?P<name>[^/]+))?(?:/(?P<sub>[a-z]+))?"
-)
-VERBS = {"POST": "create", "PATCH": "patch", "DELETE": "delete", "PUT": "update"}
-
-
-def asked(hub: Hub) -> set[Row]:
-    """Return the rights that the controller's requests took, kopf's too: group, resource, verb, namespace."""
-    found = set()
-    few = {where for spaces in WHERE.values() for where in spaces}
-    for request in hub.journal:
-        where = RESOURCE.fullmatch(request.path)
-        if not where or not request.user_agent.startswith(("placement-ac", "kopf/")):
-            continue
-        resource = where["plural"] + (f"/{where['sub']}" if where["sub"] else "")
-        if named := re.fullmatch(r"metadata.name=(\S+)", request.query.get("fieldSelector", "")):
-            resource += f" named {named[1]}"
-        if where["name"] and where["plural"] in ("deployments", "leases"):
-            resource += f" named {where['name']}"
-        verb = VERBS.get(request.method) or _reading(request.query, where["name"])
-        namespace = where["where"] if where["where"] in few else ""  # in any other: by the ClusterRole
-        found.add((where["group"] or "", resource, verb, namespace))
-        if request.status == 201:  # an apply that makes the object needs both rights
-            found.add((where["group"] or "", resource, "create", namespace))
-    return found
-
-
-def _reading(query: dict[str, str], name: str | None) -> str:
-    return "watch" if "watch" in query else "get" if name else "list"
