@@ -348,4 +348,4 @@ def test_the_overlays_in_the_page(example: str, tmp_path: Path) -> None:
         assert {one["metadata"].get("namespace") for one in objects} == {None, NAMESPACE, "kueue"}
     if "NetworkPolicy" in example:
         ports = of(objects, "NetworkPolicy")["spec"]["egress"][0]["ports"]
-        assert [one["port"] for one in ports] == [443, 6443, 8443]
+        assert [one["port"] for one in ports] == [443, 6443, 9092]
