@@ -10,7 +10,7 @@ CRDS ?= ../shared/crds
 LOCK := --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate --upgrade
 IMAGE ?= ghcr.io/placement-ac/placement-ac:v0.1.0
 
-.PHONY: help demo test check unit test-envtest test-kind lock image format bench-workloads bench-rotation bench-faults clean
+.PHONY: help demo test check unit test-envtest test-kind lock image format bench-workloads bench-rotation bench-faults bench-takeover clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ image: ## Build the image; IMAGE names it
 
 bench-faults: $(VENV)/installed ## Measure how soon all is right again after each fault, at full size
 	$(BIN)/python -m bench.faults
+
+bench-takeover: $(VENV)/installed ## Measure how soon another replica takes over, and force 100 takeovers
+	$(BIN)/python -m bench.takeover
 
 clean: ## Remove the virtual environment and what the tools left
 	rm -rf $(VENV) .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -6,10 +6,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import IO, Final, Self
 
 from placement_ac.hub import Hub
 from placement_ac.hub.faults import Request
@@ -17,10 +16,23 @@ from placement_ac.hub.faults import Request
 LEASES: Final = "/apis/coordination.k8s.io/v1/namespaces/kueue-system/leases"
 LEASE: Final = f"{LEASES}/placement-ac"
 QUICK: Final = {
-    "leader_elect_lease_duration": "2s",
-    "leader_elect_renew_deadline": "1200ms",
+    "leader_elect_lease_duration": "3s",
+    "leader_elect_renew_deadline": "2s",
     "leader_elect_retry_period": "300ms",
 }
+LISTED: Final = {
+    "admissionchecks",
+    "addonplacementscores",
+    "clusterprofiles",
+    "managedclusters",
+    "multikueueclusters",
+    "multikueueconfigs",
+    "placementdecisions",
+    "placements",
+    "secrets",
+    "workloads",
+}
+"""The kinds that make a world."""
 AT_ONCE: Final = {"cluster_retention": "0", "mass_loss_grace": "0", "reorder_margin": "0"}
 
 
@@ -36,10 +48,13 @@ def kubeconfig(hub: Hub, folder: Path, name: str) -> Path:
 class Replica:
     """`placement-ac run` in a process of its own, for a user of that name; killed at the end if need be."""
 
-    def __init__(self, hub: Hub, folder: Path, name: str, **settings: str) -> None:
+    def __init__(
+        self, hub: Hub, folder: Path, name: str, *, log: IO[bytes] | None = None, **settings: str
+    ) -> None:
         options = [f"--{key.replace('_', '-')}={value}" for key, value in (AT_ONCE | settings).items()]
         path = kubeconfig(hub, folder, name)
         self.name = name
+        self._log = log
         self._command = [sys.executable, "-m", "placement_ac", "run", f"--kubeconfig={path}", *options]
 
     def __enter__(self) -> Self:
@@ -47,7 +62,8 @@ class Replica:
         return self
 
     def start(self) -> None:
-        self._process = subprocess.Popen(self._command, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"})
+        environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+        self._process = subprocess.Popen(self._command, env=environment, stderr=self._log)
 
     def send(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
@@ -55,6 +71,14 @@ class Replica:
     def stop(self) -> None:
         """Stop it in good order, and wait for it."""
         self._process.terminate()
+        self.wait()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self.wait()
+
+    def wait(self) -> None:
+        """Return when it has ended."""
         self._process.wait()
 
     @property
@@ -62,38 +86,49 @@ class Replica:
         return self._process.poll() is None
 
     def __exit__(self, _: type[BaseException] | None, __: object, ___: TracebackType | None) -> None:
-        self._process.kill()  # a stopped one hears of nothing else
-        self._process.wait()
+        self.kill()  # a stopped one hears of nothing else
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What the journal says: who took the Lease and wrote, in order."""
+class Audit:
+    """What the journal says, read from a time on when nobody led: who took the Lease, and who wrote."""
 
-    terms: tuple[tuple[float, str], ...]
-    """When each one took the lead (time.time()), and who."""
-    writes: tuple[tuple[float, str], ...]
-    """When something was written, and by whom."""
-    strays: tuple[Request, ...]
-    """Writes of somebody who did not lead; a real one would see them as those of two writers."""
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = set(names)
+        self.leader = ""
+        self.terms: list[tuple[float, str]] = []
+        """When each one took the lead (time.time()), and who."""
+        self.writes: list[tuple[float, str]] = []
+        """When something was written, and by whom."""
+        self.strays: list[Request] = []
+        """Writes of somebody who did not lead."""
+        self.listed: dict[str, set[str]] = {}
+        """Who has listed which kinds."""
 
+    def read(self, journal: Iterable[Request]) -> Self:
+        for request in journal:
+            if request.user in self._names:
+                self._take(request)
+        return self
 
-def record(journal: Iterable[Request], names: Iterable[str]) -> Record:
-    """Read the journal from its beginning on, and so from a time when nobody led."""
-    names = set(names)
-    leader = ""
-    terms, writes, strays = [], [], []
-    for request in journal:
-        if request.user not in names or request.method == "GET":
-            continue
-        if request.path.startswith(LEASES):
-            if request.status < 400 and request.status:
-                taken = bool(request.body["spec"]["holderIdentity"])
-                if taken and leader != request.user:
-                    terms.append((request.at, request.user))
-                leader = request.user if taken else ""
-            continue
-        writes.append((request.at, request.user))
-        if request.user != leader:
-            strays.append(request)
-    return Record(tuple(terms), tuple(writes), tuple(strays))
+    def _take(self, request: Request) -> None:
+        if request.method == "GET":
+            if "limit" in request.query:
+                self.listed.setdefault(request.user, set()).add(request.path.rsplit("/", 1)[1])
+        elif request.path.startswith(LEASES):
+            self._take_lease(request)
+        else:
+            self.writes.append((request.at, request.user))
+            if request.user != self.leader:
+                self.strays.append(request)
+
+    def _take_lease(self, request: Request) -> None:
+        if request.status not in (200, 201):
+            return
+        held = bool(request.body["spec"]["holderIdentity"])
+        if held and self.leader != request.user:
+            self.terms.append((request.at, request.user))
+        self.leader = request.user if held else ""
+
+    def is_warm(self, name: str) -> bool:
+        """Whether it has listed all that it decides on."""
+        return self.listed.get(name, set()) >= LISTED

@@ -293,3 +293,28 @@ def test_a_closed_queue_has_no_load() -> None:
         assert queue.load() == Load()
 
     run(test())
+
+
+def test_a_queue_that_is_dropped_ends_what_is_under_way_and_works_on_what_comes_afterwards() -> None:
+    async def test() -> None:
+        worker = Worker(Retry(1), None, takes=10.0)
+        queue = Workqueue(worker, parallel=2)
+        queue.add("a")
+        await asyncio.sleep(10.5)  # it is to be tried again
+        queue.add("b", "c", "d")
+        queue.add_after("e", 5)
+        await asyncio.sleep(0.1)
+        queue.add("b")  # once more
+        queue.drop()
+        await asyncio.sleep(100)
+        assert (worker.turns, worker.busy, queue.load()) == (
+            [("a", 0.0), ("b", 10.5), ("c", 10.5)],
+            0,
+            Load(),
+        )
+        queue.add("a", "b")
+        await asyncio.sleep(1)
+        assert worker.turns[3:] == [("a", 110.6), ("b", 110.6)]
+        await queue.close()
+
+    run(test())

@@ -1,0 +1,180 @@
+"""
+How soon does another replica write when the leader ends, and do two of them ever write?
+
+`make bench-takeover`: a hub, and replicas in processes of their own, each with a user of its own; a decision
+that changes all the time, so that there is always something to write. Prints one JSON object. `takeover` has
+the seconds from the signal to the first write of another one, with the default times: after a stop in good
+order (SIGTERM), and after a crash (SIGKILL). `forced` is about takeovers with short times, by SIGTERM,
+SIGKILL, and SIGSTOP with a SIGCONT when another one writes, in random order: `strays` are writes of somebody
+who did not lead when they came to the hub, `refused` what the gate held back.
+"""
+
+import json
+import random
+import signal
+import statistics
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any, Final
+
+import click
+
+from placement_ac.hub import Hub
+from tests.hub.driver import Driver
+from tests.hub.replicas import LEASE, QUICK, Audit, Replica
+
+SEED: Final = 1
+DEADLINE_SECONDS: Final = 120.0
+DECIDES_SECONDS: Final = 0.15
+CLUSTERS: Final = ("a", "b", "c", "d")
+REFUSED: Final = b"not written, as another one leads"
+
+
+class Play:
+    """Replicas on a hub, and what the journal says of them."""
+
+    def __init__(self, hub: Hub, replicas: Sequence[Replica]) -> None:
+        self._hub = hub
+        self.replicas = {replica.name: replica for replica in replicas}
+        self.audit = Audit(self.replicas)
+        self._looked: dict[str, float] = {}
+
+    def until(self, reached: Callable[[], bool]) -> None:
+        """Return when it is so; meanwhile the journal is read."""
+        end = time.monotonic() + DEADLINE_SECONDS
+        self._read()
+        while not reached():
+            if time.monotonic() > end:
+                raise click.ClickException("nothing happens any more")
+            time.sleep(0.01)
+            self._read()
+
+    def _read(self) -> None:
+        new = self._hub.journal[:]
+        del self._hub.journal[: len(new)]
+        self.audit.read(new)
+        self._looked |= {request.user: request.at for request in new if request.path == LEASE}
+
+    def ready(self) -> bool:
+        """Whether somebody leads and somebody else could."""
+        others = [name for name in self.replicas if name != self.audit.leader]
+        return bool(self.audit.leader) and any(map(self.audit.is_warm, others))
+
+    def has_looked(self, name: str, since: float) -> bool:
+        return self._looked.get(name, 0.0) > since
+
+    def force(self, number: signal.Signals) -> float:
+        """Take the lead away from who has it; return after how many seconds another one wrote."""
+        self.until(self.ready)
+        name = self.audit.leader
+        replica, began, before = self.replicas[name], time.time(), len(self.audit.writes)
+        replica.send(number)
+        self.until(lambda: any(user != name for _, user in self.audit.writes[before:]))
+        wrote = next(at for at, user in self.audit.writes[before:] if user != name)
+        if number is signal.SIGSTOP:
+            woken = time.time()
+            replica.send(signal.SIGCONT)
+            self.until(lambda: self.has_looked(name, woken))
+        else:
+            replica.wait()
+            self.audit.listed.pop(name, None)
+            replica.start()
+        return wrote - began
+
+
+@contextmanager
+def played(count: int, log: IO[bytes], **settings: str) -> Iterator[Play]:
+    """So many replicas, up as long as the `with` lasts."""
+    with tempfile.TemporaryDirectory() as folder, Hub() as hub, Driver(hub) as admin, ExitStack() as opened:
+        admin.namespace("kueue-system")
+        admin.check("p")
+        admin.select("p", *CLUSTERS)
+        names = [f"replica{number}" for number in range(count)]
+        replicas = [Replica(hub, Path(folder), name, log=log, **settings) for name in names]
+        play = Play(hub, replicas)
+        for replica in replicas:
+            opened.enter_context(replica)
+        play.until(lambda: all(map(play.audit.is_warm, names)))
+        opened.enter_context(deciding(admin))
+        yield play
+
+
+@contextmanager
+def deciding(admin: Driver) -> Iterator[None]:
+    """Let the decision change all the time."""
+    stop = threading.Event()
+
+    def decide() -> None:
+        turn = 0
+        while not stop.wait(DECIDES_SECONDS):
+            turn += 1
+            admin.decide("p", CLUSTERS[turn % 4], CLUSTERS[(turn + 1) % 4])
+
+    thread = threading.Thread(target=decide, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def measured(number: signal.Signals, times: int) -> dict[str, Any]:
+    with tempfile.TemporaryFile() as log, played(2, log) as play:
+        found = [play.force(number) for _ in range(times)]
+        strays = len(play.audit.strays)
+    return {"n": times, "p50": _short(statistics.median(found)), "max": _short(max(found)), "strays": strays}
+
+
+def forced(times: int) -> dict[str, Any]:
+    dice = random.Random(SEED)  # noqa: S311  # no secret depends on it
+    signals = [dice.choice((signal.SIGTERM, signal.SIGKILL, signal.SIGSTOP)) for _ in range(times)]
+    took: dict[str, list[float]] = {}
+    settings = QUICK | {"log_level": "info,reconcile=debug"}
+    with tempfile.TemporaryFile() as log, played(3, log, **settings) as play:
+        for number in signals:
+            took.setdefault(number.name, []).append(play.force(number))
+        play.until(play.ready)
+        audit = play.audit
+        log.seek(0)
+        refused = sum(REFUSED in line for line in log)
+    return {
+        "n": dict(Counter(number.name for number in signals)),
+        "terms": len(audit.terms),
+        "writes": len(audit.writes),
+        "strays": [
+            {"user": stray.user, "method": stray.method, "path": stray.path, "status": stray.status}
+            for stray in audit.strays
+        ],
+        "refused": refused,
+        "max": {name: _short(max(seconds)) for name, seconds in took.items()},
+    }
+
+
+def _short(seconds: float) -> float:
+    return round(seconds, 2)
+
+
+@click.command()
+@click.option("--stops", default=20, show_default=True)
+@click.option("--crashes", default=10, show_default=True)
+@click.option("--forced", "count", default=100, show_default=True)
+def main(stops: int, crashes: int, count: int) -> None:
+    """Measure, and print what came out."""
+    result: dict[str, Any] = {"takeover": {}}
+    if stops:
+        result["takeover"]["stop"] = measured(signal.SIGTERM, stops)
+    if crashes:
+        result["takeover"]["crash"] = measured(signal.SIGKILL, crashes)
+    if count:
+        result["forced"] = forced(count)
+    click.echo(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()
