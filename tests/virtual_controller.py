@@ -220,11 +220,12 @@ class VirtualHub(MemoryHub):
     def get(self, kind: Kind, name: str) -> Raw:
         return self.kueue.workload(_job(name)) if kind == WORKLOAD else own(self.objects[kind, "", name])
 
-    def delete(self, kind: Kind, name: str, uid: str | None) -> Raw:
+    def delete(self, kind: Kind, name: str, uid: str | None, version: str | None) -> Raw:
         before = self.objects.get((kind, "", name))
         if before is None:
             raise NotFound(f"no {kind} {name}", status=404)
-        if uid not in (None, before["metadata"]["uid"]):
+        metadata = before["metadata"]
+        if uid not in (None, metadata["uid"]) or version not in (None, "", metadata["resourceVersion"]):
             raise Conflict(f"another {kind} {name}", status=409)
         del self.objects[kind, "", name]
         self.version += 1
@@ -333,9 +334,15 @@ class VirtualClient:
         return await self._request(lambda: self._hub.apply(resource.of, body, manager))
 
     async def delete(
-        self, resource: Resource, name: str, namespace: str | None = None, *, uid: str | None = None
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        uid: str | None = None,
+        version: str | None = None,
     ) -> Raw:
-        return await self._request(lambda: self._hub.delete(resource.of, name, uid))
+        return await self._request(lambda: self._hub.delete(resource.of, name, uid, version))
 
     async def _request(self, carry_out: Callable[[], Raw]) -> Raw:
         """Send it on its way; whoever sent it may be gone when it arrives, and it when it is sent."""
