@@ -387,7 +387,20 @@ def error_of(status: int, value: object, request: str, retry_after: str | None =
     reason = str(told.get("reason") or "")
     wait = _seconds(retry_after)
     kind = _KINDS.get(status) or (Unavailable if status >= 500 else Refused)
+    if _is_another_one(told):
+        kind = Conflict
     return kind(message, status=status, reason=reason, retry_after=wait)
+
+
+def _is_another_one(told: dict[Any, Any]) -> bool:
+    """Whether the object that was to be written is another one by now.
+
+    A kube-apiserver (seen: 1.36) answers 422 then, `metadata.uid: field is immutable`; 409 if there is none.
+    """
+    details = told.get("details")
+    causes = details.get("causes") if isinstance(details, dict) else None
+    found = causes if isinstance(causes, list) else []
+    return any(isinstance(cause, dict) and cause.get("field") == "metadata.uid" for cause in found)
 
 
 _KINDS: dict[int, type[ApiError]] = {

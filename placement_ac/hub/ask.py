@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from placement_ac.hub import metadata, special
-from placement_ac.hub.errors import ApiError, Cause, bad_request, conflict, internal
+from placement_ac.hub.errors import ApiError, Cause, bad_request, conflict, internal, invalid
 from placement_ac.hub.managers import Entry
 from placement_ac.hub.schema import settle
 
@@ -109,6 +109,12 @@ class Ask:
             raise conflict(self.resource, self.name, why)
         if version and (record is None or str(record.rv) != version):
             raise conflict(self.resource, self.name)
+
+    def identity(self, record: Record | None, uid: str | None) -> None:
+        """Raises 422 when an apply is meant for an object that was there before this one."""
+        if record and uid and record.uid != uid:
+            message = f'Invalid value: "{uid}": field is immutable'
+            raise invalid(self.resource, self.name, [Cause("FieldValueInvalid", message, "metadata.uid")])
 
     def check_apply(self, config: Object) -> None:
         if not self.query.get("fieldManager"):

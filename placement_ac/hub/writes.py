@@ -91,6 +91,7 @@ class Writes:
         ask.check_apply(config)
         given = config.get("metadata") or {}
         record = self.store.get(ask.resource, ask.key)
+        ask.identity(record, given.get("uid"))
         ask.preconditions(record, given.get("uid"), given.get("resourceVersion"))
         if record is None and ask.subresource:
             raise not_found(ask.resource, ask.name)

@@ -29,11 +29,14 @@ def job_status(job: Object, now: float) -> Object | None:
 
 
 def completed(now: float) -> Object:
-    """Return the status of a Job whose Pod has ended well."""
+    """Return the status of a Job whose Pod has ended well.
+
+    A real API server refuses Complete without SuccessCriteriaMet (Kubernetes: validation of a Job's status).
+    """
     item: Object = {"metadata": {}}
-    put_condition(
-        item, "Complete", True, "CompletionsReached", "Reached expected number of succeeded pods", now
-    )
+    for condition in ("SuccessCriteriaMet", "Complete"):
+        message = "Reached expected number of succeeded pods"
+        put_condition(item, condition, True, "CompletionsReached", message, now)
     done = {"completionTime": stamp(now), "succeeded": 1, "active": 0, "ready": 0}
     return dict(item["status"]) | done
 

@@ -50,6 +50,7 @@ def test_a_cluster_is_listed_until_its_job_has_finished(play: Play) -> None:
     assert (gone.method, gone.at - there.config_writes()[-1].at > 0.5) == ("DELETE", True)
 
 
+@pytest.mark.embedded("the stand-in for Kueue writes a status of a Job that a real API server refuses")
 @pytest.mark.parametrize(
     ("settings", "cause"),
     [

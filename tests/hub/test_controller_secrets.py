@@ -36,6 +36,7 @@ def _token_in(kubeconfig: str) -> str:
     return str(json.loads(kubeconfig)["users"][0]["user"]["token"])
 
 
+@pytest.mark.embedded("a webhook that quotes a Secret is one of its faults")
 @pytest.fixture
 def there(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
     with stage(admin, controllers, ["a", "b"]) as there:

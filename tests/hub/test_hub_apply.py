@@ -100,6 +100,7 @@ def test_what_is_asked_for_no_more_goes_unless_another_owns_it(client: Client) -
     assert "labels" not in done["metadata"]
 
 
+@pytest.mark.embedded("a real API server refuses it in other words")
 def test_the_last_field_takes_its_map_along(client: Client) -> None:
     client.applied(f"{CONFIGMAPS}/a", configmap("a", {"k": "1"}), "one")
     bare = {key: value for key, value in configmap("a").items() if key != "data"}
@@ -151,10 +152,11 @@ def test_an_apply_may_be_yaml(client: Client) -> None:
     assert client.apply(f"{CONFIGMAPS}/a", "{: ]").status_code == 400  # type: ignore[arg-type]  # text
 
 
+@pytest.mark.embedded("a real API server refuses it in other words")
 @pytest.mark.parametrize(
     ("meta", "exists", "code"),
     [
-        ({"uid": "another"}, True, 409),
+        ({"uid": "another"}, True, 422),
         ({"uid": "another"}, False, 409),
         ({"resourceVersion": "1"}, True, 409),
         ({"resourceVersion": "1"}, False, 409),
@@ -176,6 +178,8 @@ def test_an_apply_on_the_version_it_was_read_at(client: Client) -> None:
     assert client.apply(f"{CONFIGMAPS}/a", configmap("a", **meta)).status_code == 409
 
 
+@pytest.mark.embedded("a real API server refuses it in other words")
+@pytest.mark.embedded("a real API server refuses it in other words")
 @pytest.mark.parametrize(
     ("spec", "code"),
     [

@@ -21,6 +21,7 @@ def hub(a_hub: HubMaker) -> Iterator[Hub]:
         yield hub
 
 
+@pytest.mark.embedded("kopf is given no CA here")
 def test_the_kubernetes_client(hub: Hub) -> None:
     api = kubernetes.config.new_client_from_config_dict(hub.kubeconfig())
     client = DynamicClient(api)

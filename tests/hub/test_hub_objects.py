@@ -49,6 +49,7 @@ def test_an_object_gets_a_uid_a_time_a_version_and_a_generation(client: Client) 
     assert client.get(f"{CONFIGS}/a") == made
 
 
+@pytest.mark.embedded("a real API server refuses it in other words")
 @pytest.mark.parametrize(
     ("path", "body", "code", "reason"),
     [
@@ -74,6 +75,7 @@ def test_what_is_no_object_is_refused(client: Client, path: str, body: Any, code
     assert (answer.status_code, answer.json()["reason"]) == (code, reason)
 
 
+@pytest.mark.embedded("a real API server refuses it in other words")
 @pytest.mark.parametrize(
     ("method", "path", "code"),
     [
@@ -148,6 +150,7 @@ def test_a_status_is_written_at_its_own_path_only(client: Client) -> None:
     assert "status" not in client.patch(f"{CHECKS}/a/status", {"status": None})
 
 
+@pytest.mark.embedded("a real API server refuses it in other words")
 @pytest.mark.parametrize(
     ("kind", "patch", "expected"),
     [
@@ -186,6 +189,7 @@ def test_json_patches_of_lists(
     assert client.patch(f"{CONFIGMAPS}/a", operations, "json")["metadata"]["finalizers"] == expected
 
 
+@pytest.mark.embedded("a real API server refuses it in other words")
 @pytest.mark.parametrize(
     ("operations", "code"),
     [
@@ -275,6 +279,7 @@ def test_field_selectors(client: Client, selector: str, expected: list[str]) -> 
     assert client.names(f"{CONFIGMAPS}?fieldSelector={quote(selector)}&labelSelector=x") == expected
 
 
+@pytest.mark.embedded("a real API server refuses it in other words")
 @pytest.mark.parametrize("query", ["fieldSelector=spec.x=1", "fieldSelector=x", "resourceVersion=x",
                                    "continue=x", "resourceVersionMatch=Exact"])  # fmt: skip
 def test_lists_that_cannot_be(client: Client, query: str) -> None:
@@ -349,6 +354,8 @@ def test_deleting_many_by_label(client: Client) -> None:
 # -- what goes with what
 
 
+@pytest.mark.embedded("nobody collects garbage on a bare API server")
+@pytest.mark.embedded("nobody collects garbage on a bare API server")
 def test_what_is_owned_goes_with_its_last_owner(client: Client) -> None:
     first, second = (client.create(CHECKS, check(name)) for name in ("one", "two"))
     client.create(CONFIGS, config("a", ownerReferences=[owner(first), owner(second)]))
@@ -364,6 +371,7 @@ def test_owners_are_told_apart_by_uid(client: Client) -> None:
     wait_for(lambda: client.names(CONFIGS), [])
 
 
+@pytest.mark.embedded("nobody collects garbage on a bare API server")
 def test_an_owner_of_a_kind_nobody_serves_is_left_undecided(client: Client) -> None:
     reference = {"apiVersion": "nobody.com/v1", "kind": "Nothing", "name": "x", "uid": "x"}
     client.create(CONFIGS, config("a", ownerReferences=[reference]))
@@ -373,6 +381,7 @@ def test_an_owner_of_a_kind_nobody_serves_is_left_undecided(client: Client) -> N
     assert client.names(CONFIGS) == ["a", "b"]
 
 
+@pytest.mark.embedded("nobody collects garbage on a bare API server")
 def test_owners_across_scopes(client: Client) -> None:
     made = client.create(CHECKS, check("one"))
     client.create(CONFIGMAPS, configmap("a", ownerReferences=[owner(made)]))
@@ -382,6 +391,7 @@ def test_owners_across_scopes(client: Client) -> None:
     wait_for(lambda: client.names(CONFIGMAPS), [])
 
 
+@pytest.mark.embedded("nobody collects garbage on a bare API server")
 def test_a_finalizer_holds_what_is_owned(client: Client) -> None:
     made = client.create(CHECKS, check("one"))
     client.create(CONFIGS, config("a", ownerReferences=[owner(made)], finalizers=["e.com/x"]))
@@ -389,6 +399,7 @@ def test_a_finalizer_holds_what_is_owned(client: Client) -> None:
     wait_for(lambda: "deletionTimestamp" in client.get(f"{CONFIGS}/a")["metadata"], True)
 
 
+@pytest.mark.embedded("nobody ends namespaces on a bare API server")
 def test_orphans_stay(client: Client) -> None:
     made = client.create(CHECKS, check("one"))
     client.create(CONFIGS, config("a", ownerReferences=[owner(made)]))
@@ -410,6 +421,8 @@ def test_a_namespace_goes_with_all_that_is_in_it(client: Client) -> None:
     wait_for(lambda: client.ask("GET", "/api/v1/namespaces/n").status_code, 404)
 
 
+@pytest.mark.embedded("nobody ends namespaces on a bare API server")
+@pytest.mark.embedded("a real API server refuses it in other words")
 def test_an_empty_namespace_goes_at_once(client: Client) -> None:
     client.create("/api/v1/namespaces", {"metadata": {"name": "n"}})
     client.delete("/api/v1/namespaces/n")

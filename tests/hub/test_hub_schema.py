@@ -77,6 +77,8 @@ def things(client: Client) -> Client:
     return client
 
 
+@pytest.mark.embedded("it takes schemas that are not structural")
+@pytest.mark.embedded("it takes schemas that are not structural")
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
@@ -116,6 +118,7 @@ def test_what_a_schema_refuses(things: Client, spec: Any, expected: list[tuple[s
     assert [fault for fault in found if fault[1] != "<nil>"] == expected
 
 
+@pytest.mark.embedded("it takes schemas that are not structural")
 def test_what_a_schema_takes_fills_in_and_drops(things: Client) -> None:
     given = {
         "text": "abcd", "choice": "x", "number": 4.0, "ratio": 1,
@@ -141,6 +144,7 @@ def test_what_a_schema_takes_fills_in_and_drops(things: Client) -> None:
     assert "Warning" not in silent.headers
 
 
+@pytest.mark.embedded("it serves a CRD at once")
 def test_rules_see_the_old_value(things: Client) -> None:
     things.create(THINGS, thing({"fixed": "a", "rows": [{"key": "a", "value": 1}]}, "ruled"))
     change = {"spec": {"fixed": "b"}}
@@ -164,6 +168,8 @@ def test_an_old_fault_does_not_block_another_change(empty: Client) -> None:
     assert faults(answer) == [("FieldValueTooLong", "spec.a")]
 
 
+@pytest.mark.embedded("a real API server refuses it in other words")
+@pytest.mark.embedded("it serves a CRD at once")
 @pytest.mark.parametrize(
     ("change", "field"),
     [
@@ -184,6 +190,7 @@ def test_definitions_that_are_none(empty: Client, change: Any, field: str) -> No
     assert field in [where for _, where in faults(empty.ask("POST", CRDS, definition))]
 
 
+@pytest.mark.embedded("it serves a CRD at once")
 def test_a_definition_is_served_at_once_and_goes_with_its_objects(empty: Client) -> None:
     made = empty.create(CRDS, crd("Thing", spec_schema()))
     assert {c["type"]: c["status"] for c in made["status"]["conditions"]} == {
@@ -238,6 +245,7 @@ def test_a_caller_keeps_its_definitions_to_itself() -> None:
         assert Client(hub).get(f"{CRDS}/things.example.com")["spec"]["names"]["kind"] == "Thing"
 
 
+@pytest.mark.embedded("a real API server describes more")
 @pytest.mark.parametrize("name", [crd["metadata"]["name"] for crd in kinds.bundled()])
 def test_every_bundled_kind_can_be_listed_and_is_described(client: Client, name: str) -> None:
     resource = next(r for r in map(kinds.from_crd, kinds.bundled()) if r.full == name)
@@ -287,6 +295,7 @@ def test_versions_in_the_order_of_preference() -> None:
 # -- tables
 
 
+@pytest.mark.embedded("a real API server describes more")
 def test_a_list_as_a_table(client: Client) -> None:
     path = f"{KUEUE}/multikueueclusters"
     source = {"clusterSource": {"clusterProfileRef": {"name": "x"}}}
@@ -325,6 +334,7 @@ def test_what_a_client_takes(client: Client, accept: str, code: int) -> None:
     assert client.ask("GET", CONFIGS, Accept=accept).status_code == code
 
 
+@pytest.mark.embedded("a real API server describes more")
 def test_placements_in_columns(client: Client) -> None:
     body = {"apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement",
             "metadata": {"name": "p"}, "spec": {}}  # fmt: skip

@@ -25,6 +25,8 @@ from placement_ac.ways import Source
 from tests.hub.driver import CORE, NS, Driver
 from tests.shared import published_crds
 
+pytestmark = pytest.mark.embedded("its clients are given no CA")
+
 Raw = dict[str, Any]
 Queues = Mapping[str, frozenset[str]]
 TOKEN = "SeCrEt-42"
