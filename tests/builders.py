@@ -46,7 +46,7 @@ def an(kind: Kind, name: str, namespace: str = NS, *, version: int = 1, **rest: 
     metadata = {"name": name, "uid": uid_of(kind, name), "resourceVersion": str(version), "generation": 1}
     if kind.namespaced:
         metadata["namespace"] = namespace
-        metadata["uid"] += f"@{namespace}" * (namespace != NS)
+        metadata["uid"] += f"@{namespace}" * (namespace not in (NS, "default"))
     body = {key: rest.pop(key) for key in ("spec", "status", "data") if key in rest}
     metadata |= rest
     return {
