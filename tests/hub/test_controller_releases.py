@@ -57,7 +57,10 @@ def deploy(admin: Driver, tag: str) -> None:
         {"name": "proxy", "image": "proxy:v1.2.3"},
         {"name": "manager", "image": f"registry.k8s.io/kueue/kueue:{tag}"},
     ]
-    body = {"metadata": {"name": MANAGER}, "spec": {"template": {"spec": {"containers": containers}}}}
+    labels = {"app": MANAGER}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
+    spec = {"selector": {"matchLabels": labels}, "template": template}
+    body = {"metadata": {"name": MANAGER}, "spec": spec}
     path = f"{DEPLOYMENTS}/{MANAGER}"
     admin.ask("PATCH", path, {"apiVersion": "apps/v1", "kind": "Deployment"} | body, "apply", force="true")
 

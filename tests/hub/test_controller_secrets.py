@@ -36,7 +36,6 @@ def _token_in(kubeconfig: str) -> str:
     return str(json.loads(kubeconfig)["users"][0]["user"]["token"])
 
 
-@pytest.mark.embedded("a webhook that quotes a Secret is one of its faults")
 @pytest.fixture
 def there(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
     with stage(admin, controllers, ["a", "b"]) as there:
@@ -47,6 +46,7 @@ def there(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
         yield there
 
 
+@pytest.mark.embedded("a webhook that quotes a Secret is one of its faults")
 def test_a_full_run_tells_no_token(there: Stage, admin: Driver, tmp_path: Path) -> None:
     """Made, listed, renewed, refused by the hub and by a worker, left out, taken away, stopped."""
     heard, printed = Heard(), tmp_path / "printed"

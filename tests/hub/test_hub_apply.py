@@ -100,7 +100,6 @@ def test_what_is_asked_for_no_more_goes_unless_another_owns_it(client: Client) -
     assert "labels" not in done["metadata"]
 
 
-@pytest.mark.embedded("a real API server refuses it in other words")
 def test_the_last_field_takes_its_map_along(client: Client) -> None:
     client.applied(f"{CONFIGMAPS}/a", configmap("a", {"k": "1"}), "one")
     bare = {key: value for key, value in configmap("a").items() if key != "data"}
@@ -108,6 +107,7 @@ def test_the_last_field_takes_its_map_along(client: Client) -> None:
     assert owners(client.get(f"{CONFIGMAPS}/a")) == {}
 
 
+@pytest.mark.embedded("a real API server refuses it in other words")
 def test_conflicts_name_each_field_and_its_owner(client: Client) -> None:
     client.create(f"{CONFIGMAPS}?fieldManager=maker", configmap("a", {"k": "1", "o": "1"}))
     answer = client.apply(f"{CONFIGMAPS}/a", configmap("a", {"k": "2", "o": "2", "n": "2"}))
@@ -179,7 +179,6 @@ def test_an_apply_on_the_version_it_was_read_at(client: Client) -> None:
 
 
 @pytest.mark.embedded("a real API server refuses it in other words")
-@pytest.mark.embedded("a real API server refuses it in other words")
 @pytest.mark.parametrize(
     ("spec", "code"),
     [
@@ -193,6 +192,7 @@ def test_an_apply_of_the_wrong_shape(client: Client, spec: Any, code: int) -> No
     assert client.apply(f"{CONFIGS}/a", {**config("a"), "spec": spec}).status_code == code
 
 
+@pytest.mark.embedded("a real API server refuses it in other words")
 def test_an_unknown_field_of_an_apply_is_a_400_when_validation_is_strict(client: Client) -> None:
     wrong = {**config("a"), "spec": {"clusters": ["a"], "unknown": 1}}
     answer = client.apply(f"{CONFIGS}/a", wrong, fieldValidation="Strict")

@@ -21,7 +21,6 @@ def hub(a_hub: HubMaker) -> Iterator[Hub]:
         yield hub
 
 
-@pytest.mark.embedded("kopf is given no CA here")
 def test_the_kubernetes_client(hub: Hub) -> None:
     api = kubernetes.config.new_client_from_config_dict(hub.kubeconfig())
     client = DynamicClient(api)
@@ -43,6 +42,7 @@ def test_the_kubernetes_client(hub: Hub) -> None:
     assert core.read_namespaced_secret("s", "default").data == {"k": "dg=="}
 
 
+@pytest.mark.embedded("kopf is given no CA here")
 def test_a_kopf_operator(hub: Hub) -> None:
     seen: list[tuple[str | None, str]] = []
     registry = kopf.OperatorRegistry()

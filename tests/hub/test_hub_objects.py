@@ -355,7 +355,6 @@ def test_deleting_many_by_label(client: Client) -> None:
 
 
 @pytest.mark.embedded("nobody collects garbage on a bare API server")
-@pytest.mark.embedded("nobody collects garbage on a bare API server")
 def test_what_is_owned_goes_with_its_last_owner(client: Client) -> None:
     first, second = (client.create(CHECKS, check(name)) for name in ("one", "two"))
     client.create(CONFIGS, config("a", ownerReferences=[owner(first), owner(second)]))
@@ -365,13 +364,13 @@ def test_what_is_owned_goes_with_its_last_owner(client: Client) -> None:
     wait_for(lambda: client.names(CONFIGS), [])
 
 
+@pytest.mark.embedded("nobody collects garbage on a bare API server")
 def test_owners_are_told_apart_by_uid(client: Client) -> None:
     made = client.create(CHECKS, check("one"))
     client.create(CONFIGS, config("a", ownerReferences=[{**owner(made), "uid": "another"}]))
     wait_for(lambda: client.names(CONFIGS), [])
 
 
-@pytest.mark.embedded("nobody collects garbage on a bare API server")
 def test_an_owner_of_a_kind_nobody_serves_is_left_undecided(client: Client) -> None:
     reference = {"apiVersion": "nobody.com/v1", "kind": "Nothing", "name": "x", "uid": "x"}
     client.create(CONFIGS, config("a", ownerReferences=[reference]))
@@ -399,7 +398,7 @@ def test_a_finalizer_holds_what_is_owned(client: Client) -> None:
     wait_for(lambda: "deletionTimestamp" in client.get(f"{CONFIGS}/a")["metadata"], True)
 
 
-@pytest.mark.embedded("nobody ends namespaces on a bare API server")
+@pytest.mark.embedded("nobody collects garbage on a bare API server")
 def test_orphans_stay(client: Client) -> None:
     made = client.create(CHECKS, check("one"))
     client.create(CONFIGS, config("a", ownerReferences=[owner(made)]))
@@ -408,6 +407,7 @@ def test_orphans_stay(client: Client) -> None:
     assert "ownerReferences" not in client.get(f"{CONFIGS}/a")["metadata"]
 
 
+@pytest.mark.embedded("nobody ends namespaces on a bare API server")
 def test_a_namespace_goes_with_all_that_is_in_it(client: Client) -> None:
     client.create("/api/v1/namespaces", {"metadata": {"name": "n"}})
     path = CONFIGMAPS.replace("default", "n")
@@ -422,13 +422,13 @@ def test_a_namespace_goes_with_all_that_is_in_it(client: Client) -> None:
 
 
 @pytest.mark.embedded("nobody ends namespaces on a bare API server")
-@pytest.mark.embedded("a real API server refuses it in other words")
 def test_an_empty_namespace_goes_at_once(client: Client) -> None:
     client.create("/api/v1/namespaces", {"metadata": {"name": "n"}})
     client.delete("/api/v1/namespaces/n")
     wait_for(lambda: client.ask("GET", "/api/v1/namespaces/n").status_code, 404)
 
 
+@pytest.mark.embedded("a real API server refuses it in other words")
 def test_a_secrets_plain_text_becomes_data(client: Client) -> None:
     path = "/api/v1/namespaces/default/secrets"
     made = client.create(path, {"metadata": {"name": "s"}, "stringData": {"k": "v"}, "data": {"o": "bw=="}})

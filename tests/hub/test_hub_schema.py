@@ -78,7 +78,6 @@ def things(client: Client) -> Client:
 
 
 @pytest.mark.embedded("it takes schemas that are not structural")
-@pytest.mark.embedded("it takes schemas that are not structural")
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
@@ -144,7 +143,7 @@ def test_what_a_schema_takes_fills_in_and_drops(things: Client) -> None:
     assert "Warning" not in silent.headers
 
 
-@pytest.mark.embedded("it serves a CRD at once")
+@pytest.mark.embedded("it takes schemas that are not structural")
 def test_rules_see_the_old_value(things: Client) -> None:
     things.create(THINGS, thing({"fixed": "a", "rows": [{"key": "a", "value": 1}]}, "ruled"))
     change = {"spec": {"fixed": "b"}}
@@ -155,6 +154,7 @@ def test_rules_see_the_old_value(things: Client) -> None:
     assert faults(answer) == [("FieldValueInvalid", "spec.rows[1]")]
 
 
+@pytest.mark.embedded("it serves a CRD at once")
 def test_an_old_fault_does_not_block_another_change(empty: Client) -> None:
     empty.create(CRDS, crd("Thing", spec_schema(a=TEXT, b=TEXT)))
     empty.create(THINGS, thing({"a": "long"}))
@@ -169,7 +169,6 @@ def test_an_old_fault_does_not_block_another_change(empty: Client) -> None:
 
 
 @pytest.mark.embedded("a real API server refuses it in other words")
-@pytest.mark.embedded("it serves a CRD at once")
 @pytest.mark.parametrize(
     ("change", "field"),
     [
@@ -215,6 +214,7 @@ def test_a_definition_is_served_at_once_and_goes_with_its_objects(empty: Client)
     assert empty.names(THINGS) == []
 
 
+@pytest.mark.embedded("it serves a CRD at once")
 def test_a_stored_version_need_not_be_served(empty: Client) -> None:
     definition = crd("Thing", spec_schema(a=TEXT))
     served = definition["spec"]["versions"][0]
@@ -334,7 +334,6 @@ def test_what_a_client_takes(client: Client, accept: str, code: int) -> None:
     assert client.ask("GET", CONFIGS, Accept=accept).status_code == code
 
 
-@pytest.mark.embedded("a real API server describes more")
 def test_placements_in_columns(client: Client) -> None:
     body = {"apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement",
             "metadata": {"name": "p"}, "spec": {}}  # fmt: skip
@@ -346,6 +345,7 @@ def test_placements_in_columns(client: Client) -> None:
     assert client.ok("GET", f"{OCM}/placements", Accept=TABLE)["rows"][0]["cells"] == ["p", "False", "No", 0]
 
 
+@pytest.mark.embedded("a real API server describes more")
 def test_events_and_counts_in_columns(client: Client) -> None:
     path = "/api/v1/namespaces/default/events"
     client.create(path, {"metadata": {"name": "e"}, "involvedObject": {"kind": "Pod", "name": "x"}})

@@ -39,7 +39,6 @@ def test_a_watch_tells_what_is_and_what_comes(client: Client) -> None:
     assert versions == sorted(set(versions))
 
 
-@pytest.mark.embedded("a real API server tells what left a selection as it was")
 def test_a_watch_from_a_version_tells_what_came_after_it(client: Client) -> None:
     client.create(CONFIGS, config("a"))
     since = client.version(CONFIGS)
@@ -48,6 +47,7 @@ def test_a_watch_from_a_version_tells_what_came_after_it(client: Client) -> None
         seen.until(("ADDED", "b"))
 
 
+@pytest.mark.embedded("a real API server tells what left a selection as it was")
 def test_objects_enter_and_leave_a_selection(client: Client) -> None:
     client.create(CONFIGMAPS, configmap("a"))
     with Watching(client, CONFIGMAPS, labelSelector="in=yes") as seen:
@@ -59,7 +59,6 @@ def test_objects_enter_and_leave_a_selection(client: Client) -> None:
     assert seen.seen[1]["object"]["metadata"]["labels"] == {"in": "no"}
 
 
-@pytest.mark.embedded("its history is short, its bookmarks come often")
 def test_a_watch_of_one_namespace_is_told_of_no_other(client: Client) -> None:
     with Watching(client, CONFIGMAPS) as seen:
         client.create(CONFIGMAPS.replace("default", "kube-system"), configmap("there"))
@@ -67,6 +66,7 @@ def test_a_watch_of_one_namespace_is_told_of_no_other(client: Client) -> None:
         seen.until(("ADDED", "here"))
 
 
+@pytest.mark.embedded("its history is short, its bookmarks come often")
 def test_too_old_a_version_is_told_by_an_error_event(client: Client) -> None:
     client.create(CONFIGS, config("a"))
     since = client.version(CONFIGS)
@@ -104,11 +104,11 @@ def test_initial_events_end_with_a_bookmark(client: Client) -> None:
     assert told["resourceVersion"] == client.version(CONFIGS)
 
 
-@pytest.mark.embedded("its history is short, its bookmarks come often")
 def test_initial_events_need_a_match(client: Client) -> None:
     assert client.ask("GET", f"{CONFIGS}?watch=true&sendInitialEvents=true").status_code == 422
 
 
+@pytest.mark.embedded("its history is short, its bookmarks come often")
 def test_bookmarks_come_from_time_to_time(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "BOOKMARK_EVERY", 0.1)
     since = client.version(CONFIGS)
@@ -118,13 +118,13 @@ def test_bookmarks_come_from_time_to_time(client: Client, monkeypatch: pytest.Mo
         wait_for(lambda: int(seen.seen[-1]["object"]["metadata"]["resourceVersion"]) > int(since), True)
 
 
-@pytest.mark.embedded("it serves a CRD at once")
 def test_a_watch_ends_after_its_timeout(client: Client) -> None:
     with Watching(client, CONFIGS, timeoutSeconds="1") as seen:
         assert seen.ended()
     assert (seen.seen, seen.broken) == ([], "")
 
 
+@pytest.mark.embedded("it serves a CRD at once")
 def test_the_watches_of_a_kind_end_with_it(client: Client) -> None:
     client.create(CRDS, crd("Thing", spec_schema()))
     things = "/apis/example.com/v1/namespaces/default/things"

@@ -14,6 +14,7 @@ import pytest
 
 from placement_ac.errors import Refused
 from placement_ac.fields import nomination
+from placement_ac.hub import Hub
 from placement_ac.kube import Object
 from placement_ac.login import Login
 from placement_ac.names import (
@@ -31,7 +32,6 @@ from placement_ac.sim.kueue_manager import Kueue
 from placement_ac.sim.multikueue import INCREMENTAL, Settings, hub_job
 from placement_ac.sim.multikueue.objects import ORIGIN_LABEL, condition, holds, is_suspended
 from placement_ac.sim.runner import StandIns
-from tests.envtest import HubMaker
 from tests.hub.admin import Admin, login_to
 
 V = "v1beta2"
@@ -186,13 +186,13 @@ Staged = Callable[..., Stage]
 
 
 @pytest.fixture
-def staged(a_hub: HubMaker) -> Iterator[Staged]:
+def staged() -> Iterator[Staged]:
     """Starts a hub, workers and Kueue with the options given."""
     with ExitStack() as opened:
 
         def start(workers: int = 3, held: Any = (), pods: bool = True, **options: Any) -> Stage:
             names = [f"worker{index + 1}" for index in range(workers)]
-            hub = opened.enter_context(a_hub())
+            hub = opened.enter_context(Hub())
             fleet = opened.enter_context(WorkerFleet(names, held=held, pods=pods))
             kueues: list[Kueue] = []
 
