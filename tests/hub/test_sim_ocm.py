@@ -14,7 +14,7 @@ from placement_ac.hub import Hub
 from placement_ac.login import Login
 from placement_ac.sim.ocm import Scheduler
 from placement_ac.sim.runner import StandIns
-from tests.envtest import HubMaker, session_to
+from tests.envtest import session_to
 from tests.shared import shared_dir
 
 OCM = "cluster.open-cluster-management.io"
@@ -77,10 +77,10 @@ def write_scores(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture
-def hub(a_hub: HubMaker, tmp_path: Path, write_scores: bool) -> Iterator[Hub]:
+def hub(tmp_path: Path, write_scores: bool) -> Iterator[Hub]:
     """A hub with the stand-in for OCM, and nothing else on it."""
     kubeconfig = tmp_path / "hub.kubeconfig"
-    with a_hub() as hub:
+    with Hub() as hub:
         hub.write_kubeconfig(kubeconfig)
 
         def scheduler(login: Login) -> Scheduler:
