@@ -253,6 +253,7 @@ def test_a_worker_that_cannot_be_asked_stays_listed(play: Play, ask_again_soon: 
         assert there.account(job) == (1, 1, False)
 
 
+@pytest.mark.embedded("the stand-in for Kueue writes a status of a Job that a real API server refuses")
 def test_a_cluster_that_was_lost_with_its_job_is_left_to_kueue(play: Play) -> None:
     """Kueue starts it elsewhere and, once the cluster is back, lets the old copy win: if it is listed."""
     there = play("b", "c", settings=Settings(worker_lost_seconds=10))
