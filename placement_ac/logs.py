@@ -61,7 +61,8 @@ def levels_of(told: Iterable[str]) -> Mapping[str, int]:
             raise ValueError(f"{level!r} is no level; known are {', '.join(LEVELS)}")
         if names_one and module not in modules():
             near = difflib.get_close_matches(module, modules(), n=1)
-            cure = f"did you mean {near[0]}?" if near else f"known are {', '.join(modules())}"
+            several = (name for name in modules() if "." not in name)
+            cure = f"did you mean {near[0]}?" if near else f"known are {', '.join(several)}"
             raise ValueError(f"there is no module {module!r}; {cure}")
         if module in found:
             raise ValueError(f"{module or 'the level of all modules'} stands there twice")

@@ -71,9 +71,8 @@ async def _server(setting: str, address: str, pages: Mapping[str, Page]) -> Asyn
     try:
         try:
             await web.TCPSite(runner, host.strip("[]") or None, int(port)).start()
-        except (OSError, OverflowError) as error:
-            why = error.strerror if isinstance(error, OSError) else "a port is at most 65535"
-            raise CannotListen(f"{setting}: {address}: {why}") from None
+        except OSError as error:
+            raise CannotListen(f"{setting}: {address}: {error.strerror}") from None
         yield
     finally:
         await runner.cleanup()

@@ -18,6 +18,8 @@ from placement_ac.rights import FRAMEWORKS, external, release
 
 _NAMESPACE: Final = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 _OBJECT_NAME: Final = r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$"
+_PORT: Final = r"(\d{1,4}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])"
+_ADDRESS: Final = rf"^(.*:{_PORT})?$"
 
 
 _UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
@@ -32,8 +34,8 @@ SHAPES: Final = {
     "leader-elect-resource-name": "it has lower-case letters, digits, '-' and '.', at most 253",
     "leader-elect-resource-namespace": _LABEL.replace("it", "a namespace", 1),
     "cluster-proxy": "it is the URL of a server, https://…",
-    "metrics-bind-address": "it is HOST:PORT or :PORT",
-    "health-probe-bind-address": "it is HOST:PORT or :PORT",
+    "metrics-bind-address": "it is HOST:PORT or :PORT, with a port up to 65535",
+    "health-probe-bind-address": "it is HOST:PORT or :PORT, with a port up to 65535",
 }
 """What a text that has a pattern looks like."""
 
@@ -183,12 +185,12 @@ class Settings(BaseModel):
     )
     metrics_bind_address: str = Field(
         "",
-        pattern=r"^(.*:\d{1,5})?$",
+        pattern=_ADDRESS,
         description="Where /metrics is served, as HOST:PORT or :PORT.  [default: nowhere]",
     )
     health_probe_bind_address: str = Field(
         "",
-        pattern=r"^(.*:\d{1,5})?$",
+        pattern=_ADDRESS,
         description="Where /healthz and /readyz are served, as HOST:PORT or :PORT.  [default: nowhere]",
     )
     leader_elect: bool = Field(

@@ -27,6 +27,12 @@ _PLAIN: Final = frozenset(
     f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "timestamp", "value", "merge")
 )
 """What YAML takes a plain value for; whatever it is, the text counts."""
+_TYPES: Final = {
+    "bool_parsing": "it is true or false",
+    "int_parsing": "it is a whole number",
+    "float_parsing": "it is a number",
+}
+"""pydantic's name for what a text is not → what it should be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +168,7 @@ def _explain(error: Any, names: Mapping[str, str]) -> str:
     told = error["msg"].removeprefix("Value error, ")
     if error["type"] == "string_pattern_mismatch":
         told = SHAPES[flag_name(field)]
+    told = _TYPES.get(error["type"], told)
     given = error["input"]
     shown = ",".join(given) if isinstance(given, tuple) else given
     problem = f"{names.get(field, flag_name(field))}: {shown!r} is not possible: {told}"

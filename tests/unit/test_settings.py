@@ -118,8 +118,15 @@ def test_the_environment_is_the_processes_unless_told(monkeypatch: pytest.Monkey
         pytest.param(
             {"metrics_bind_address": "8080"},
             {},
-            "metrics-bind-address: '8080' is not possible: it is HOST:PORT or :PORT",
+            "metrics-bind-address: '8080' is not possible: it is HOST:PORT or :PORT, with a port up to 65535",
             id="no address",
+        ),
+        pytest.param(
+            {"health_probe_bind_address": ":65536"},
+            {},
+            "health-probe-bind-address: ':65536' is not possible: "
+            "it is HOST:PORT or :PORT, with a port up to 65535",
+            id="no port",
         ),
         pytest.param(
             {"frameworks": "batch/job,batch/cronjob"},

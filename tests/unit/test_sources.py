@@ -133,13 +133,12 @@ def test_what_may_stand_in_the_file(path: Path, text: str, expected: Any) -> Non
         ),
         pytest.param(
             "dispatcher: 2",
-            "dispatcher: '2' is not possible: Input should be a valid boolean, unable to interpret input",
+            "dispatcher: '2' is not possible: it is true or false",
             id="no boolean",
         ),
         pytest.param(
             "step-size: true",
-            "step-size: 'true' is not possible: "
-            "Input should be a valid integer, unable to parse string as an integer",
+            "step-size: 'true' is not possible: it is a whole number",
             id="no number",
         ),
         pytest.param(
