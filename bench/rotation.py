@@ -110,7 +110,11 @@ def stage(clusters: list[str], folder: Path) -> Iterator[tuple[Hub, Accounts]]:
 
         with StandIns(kubeconfig, [make]):
             asyncio.run(_put(kubeconfig, fleet_objects(fleet, clusters)))
-            settings = {"credentials_provision": "managed-serviceaccount", "mass_loss_grace": 0}
+            settings = {
+                "credentials_provision": "managed-serviceaccount",
+                "mass_loss_grace": 0,
+                "leader_elect": False,  # every write that is counted is then about credentials
+            }
             with ControllerThread(kubeconfig=kubeconfig, **settings):
                 yield hub, made[0]
 

@@ -317,5 +317,5 @@ FAULTS: Final = (
     Fault(storm_of_409s, 2, 30, 120),
     Fault(expired_token, 1, 30, 200),
     Fault(clock_that_jumps, 0, 10, 60, a_token_of_an_hour, B_CAME_BACK),
-    Fault(events_twice_and_in_any_order, 1, 10, 30),
+    Fault(events_twice_and_in_any_order, 1, 10, 60),
 )
