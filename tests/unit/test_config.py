@@ -333,6 +333,8 @@ def test_the_overlays_in_the_page(example: str, tmp_path: Path) -> None:
     shutil.copytree(CONFIG, tmp_path / "placement-ac" / "config")
     mine = tmp_path / "mine"
     mine.mkdir()
+    if "KUEUE_NAMESPACE" in example:  # it goes with a component that has settings of its own
+        example += "components: [../placement-ac/config/components/provisioning]\n"
     (mine / "kustomization.yaml").write_text(example)
     objects = list(yaml.safe_load_all(kubectl("kustomize", str(mine))))
     settings = settings_of(objects, tmp_path / "files")
@@ -344,7 +346,10 @@ def test_the_overlays_in_the_page(example: str, tmp_path: Path) -> None:
         )
         assert controller_of(objects)["image"] == "registry.example/placement-ac:v0.1.0"
     if "KUEUE_NAMESPACE" in example:
-        assert settings.kueue_namespace == "kueue"
+        assert (settings.kueue_namespace, settings.credentials_provision) == (
+            "kueue",
+            "managed-serviceaccount",
+        )
         assert {one["metadata"].get("namespace") for one in objects} == {None, NAMESPACE, "kueue"}
     if "NetworkPolicy" in example:
         ports = of(objects, "NetworkPolicy")["spec"]["egress"][0]["ports"]
