@@ -4,10 +4,11 @@ The only place that speaks HTTP to an API server: discover, list, watch, read, a
 One try per call: whoever calls decides when to try again, with what `errors` tells.
 """
 
+import asyncio
 import math
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -215,14 +216,12 @@ class Client:
             "resourceVersion": resource_version,
             "timeoutSeconds": str(WATCH_SECONDS),
         } | resource.selector
-        try:
+        with _lost(request):
             async with self._watches.get(self._login.server + path, params=query) as answer:
                 if answer.status >= 400:
                     _read(answer, await answer.read(), request)
                 async for line in _lines(answer.content):
                     yield _event(line, request)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise Unavailable(f"{request}: {type(error).__name__}: {error}") from None
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
         return await self.request("GET", resource.path(namespace, name))
@@ -326,13 +325,11 @@ class Client:
         timeout = self._timeout
         if self._gate and method != READ:
             timeout = aiohttp.ClientTimeout(total=min(self._gate(), timeout.total or math.inf))
-        try:
+        with _lost(f"{method} {path}"):
             async with self._session.request(
                 method, self._login.server + path, params=query, data=data, headers=headers, timeout=timeout
             ) as answer:
                 return _read(answer, await answer.read(), f"{method} {path}")
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise Unavailable(f"{method} {path}: {type(error).__name__}: {error}") from None
 
 
 _VERBS: Mapping[str, str] = {
@@ -342,6 +339,24 @@ _VERBS: Mapping[str, str] = {
     "PATCH": "patch",
     "DELETE": "delete",
 }
+
+
+@contextmanager
+def _lost(request: str) -> Iterator[None]:
+    """Turn the loss of a request into Unavailable.
+
+    So is the end of a task that aiohttp has for it, to look up a name: kopf, when it ends, cancels every
+    task that is younger than itself. Who asks was cancelled only if somebody has cancelled that very task.
+    """
+    try:
+        yield
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise Unavailable(f"{request}: {type(error).__name__}: {error}") from None
+    except asyncio.CancelledError:
+        asks = asyncio.current_task()
+        if asks is None or asks.cancelling():
+            raise
+        raise Unavailable(f"{request}: cut short") from None
 
 
 def _read(answer: aiohttp.ClientResponse, text: bytes, request: str) -> Object:

@@ -6,12 +6,14 @@ import json
 import stat
 import sys
 import tempfile
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trustme
 import yaml
+from aiohttp.resolver import DefaultResolver
 from kubernetes.config import incluster_config
 
 from placement_ac.access import Access
@@ -192,6 +194,48 @@ def test_a_closed_client_says_so(client: Client) -> None:
             await client.get(CHECKS, "x")
 
     asyncio.run(ask())
+
+
+async def _look(client: Client) -> object:
+    return await client.get(CHECKS, "x")
+
+
+async def _follow(client: Client) -> object:
+    return [event async for event in client.watch(CHECKS, "")]
+
+
+@pytest.mark.parametrize("ask", [_look, _follow])
+def test_who_asks_outlives_the_end_of_what_was_done_for_it(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Callable[[Client], Awaitable[object]]
+) -> None:
+    """kopf cancels, when it ends, the task in which aiohttp looks up a name for whom it knows nothing of."""
+    looked_up = asyncio.Event()
+
+    async def resolve(*_: object, **__: object) -> None:
+        looked_up.set()
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(DefaultResolver, "resolve", resolve)
+    by_name = hub.kubeconfig()["clusters"][0]["cluster"]["server"].replace("127.0.0.1", "localhost")
+    user = hub.kubeconfig()["users"][0]["user"]
+
+    async def test() -> None:
+        async with Client(Login(kubeconfig(hub, tmp_path / "by-name", user, server=by_name))) as client:
+            asking = asyncio.ensure_future(ask(client))
+            older = {*asyncio.all_tasks(), asking}
+            await looked_up.wait()
+            for task in asyncio.all_tasks() - older:
+                task.cancel()
+            with pytest.raises(Unavailable, match="cut short"):
+                await asking
+            looked_up.clear()
+            asking = asyncio.ensure_future(ask(client))
+            await looked_up.wait()
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+
+    asyncio.run(test())
 
 
 @pytest.mark.parametrize("told", ["soon", "-1", ""])
