@@ -99,7 +99,6 @@ class Lease:
 
     async def _turn(self, client: Client) -> float:
         """Look, and write what is to be written; return how long to wait, in seconds."""
-        self._tell()
         now = _now()
         until = self._election.leads_until() - now if self._election.leads(now) else None
         try:
@@ -125,6 +124,7 @@ class Lease:
             await self._look_once(client)
 
     async def _look_once(self, client: Client) -> None:
+        self._tell()  # the end of one term, before another one may begin
         if not (self._current and self.leading):
             self._election.saw(await self._get(client), _now())
             self._current = True

@@ -1,5 +1,6 @@
 """Several replicas: one writes, the others are ready to; and a leader that wakes up late writes nothing."""
 
+import asyncio
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -11,8 +12,11 @@ from typing import Any
 import pytest
 
 from placement_ac.demo.stage import ControllerThread
+from placement_ac.election import Pace
 from placement_ac.hub import Hub
-from tests.hub.driver import Driver, eventually
+from placement_ac.lease import Lease
+from placement_ac.login import Login
+from tests.hub.driver import NS, Driver, eventually
 from tests.hub.replicas import LEASE, LEASES, QUICK, Audit, Replica, kubeconfig
 
 pytestmark = pytest.mark.embedded("it reads the journal, and orders faults")
@@ -189,6 +193,31 @@ def test_who_comes_back_after_an_outage_leads_before_it_writes(hub: Hub, admin: 
     admin.decide("p", "b")
     soon(lambda: admin.listed("p"), ["p-b"])
     assert told(hub).strays == []
+
+
+@pytest.mark.usefixtures("admin")
+def test_a_term_that_ended_while_it_was_asleep_is_told_before_the_next_one_begins(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock of the Lease goes on while the machine sleeps, that of the event loop does not."""
+    clock = time.clock_gettime
+
+    def now(which: int) -> float:
+        """It falls asleep when the hub has refused a renewal, and hears of that twelve seconds later."""
+        return clock(which) + 12.0 * any(r.method == "PUT" and r.status == 409 for r in hub.journal)
+
+    monkeypatch.setattr(time, "clock_gettime", now)
+    told: list[bool] = []
+
+    async def test() -> None:
+        login = Login(kubeconfig(hub, tmp_path, "one"))
+        lease = Lease(login, Pace(15.0, 10.0, 0.1), namespace=NS, name="placement-ac", changed=told.append)
+        async with lease.sought():
+            await asyncio.to_thread(soon, lambda: told, [True])
+            hub.faults.add("PUT", "leases", status=409)
+            await asyncio.to_thread(soon, lambda: told[1:], [False, True])
+
+    asyncio.run(test())
 
 
 def test_a_lease_that_cannot_be_read_ends_nothing(hub: Hub, admin: Driver, start: Start) -> None:
