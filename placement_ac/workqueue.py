@@ -23,6 +23,10 @@ FIRST_BACKOFF_SECONDS: Final = 0.1
 MOST_BACKOFF_SECONDS: Final = 30.0
 JITTER: Final = 0.2
 """Each wait is made longer or shorter by up to this share, so that failures do not march in step."""
+PROMPT_TRIES: Final = 3
+PATIENCE_SECONDS: Final = 0.5
+"""After so many failures in a row a change, too, is looked at only so long after the last try: somebody who
+writes all the time to what we write to must not make us as busy as they are."""
 
 
 class Retry(Exception):  # it asks for something, it is not an error
@@ -51,11 +55,14 @@ class Workqueue(Generic[K]):
         self._told = Told()
 
     def add(self, *keys: K) -> None:
-        """Work on `keys` at once: something has changed. Only a wait that the work asked for is kept."""
+        """Work on `keys` at once: something has changed. A wait that the work asked for is kept, though."""
         now = asyncio.get_running_loop().time()
         for key in keys:
-            if self._not_before.get(key, now) <= now:
+            wait = self._not_before.get(key, now) - now
+            if wait <= 0:
                 self._start(key)
+            else:
+                self.add_after(key, wait)
 
     def add_after(self, key: K, seconds: float) -> None:
         """Work on `key` in `seconds`; an earlier appointment stands unless the work asked to wait longer."""
@@ -148,7 +155,10 @@ class Workqueue(Generic[K]):
         tries = self._failures[key] = self._failures.get(key, 0) + 1
         pause = min(MOST_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** min(tries - 1, 16))
         pause *= 1 + random.uniform(-JITTER, JITTER)  # noqa: S311  # no secret depends on it
+        now = asyncio.get_running_loop().time()
         if after:
             self._waiting.pop(key, None)
-            self._not_before[key] = asyncio.get_running_loop().time() + after
+            self._not_before[key] = now + after
+        elif tries >= PROMPT_TRIES:
+            self._not_before[key] = now + min(pause, PATIENCE_SECONDS)
         self.add_after(key, max(pause, after or 0.0))

@@ -158,6 +158,21 @@ def test_a_change_is_looked_at_although_a_failure_waits() -> None:
     run(test())
 
 
+def test_changes_that_never_end_do_not_drive_what_fails_all_the_time() -> None:
+    """A rival writes every 10 ms to what we write to: ours is always a conflict."""
+
+    async def test() -> None:
+        worker = Worker(Retry())
+        queue = Workqueue(worker)
+        for _ in range(1000):
+            queue.add("a")
+            await asyncio.sleep(0.01)
+        assert 20 <= len(worker.times) <= 28
+        assert worker.times[:3] == [0.0, 0.01, 0.02], "the first tries are prompt"
+
+    run(test())
+
+
 @pytest.mark.parametrize("appointment", [None, 1.0, 100.0], ids=["none", "an earlier one", "a later one"])
 def test_retry_after_is_kept_whatever_comes(appointment: float | None) -> None:
     async def test() -> None:
