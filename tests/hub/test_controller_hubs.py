@@ -162,7 +162,7 @@ def test_placements_and_kueue_may_live_in_other_namespaces(
 def test_a_discovery_that_misses_a_kind_for_once_takes_nothing_away(
     hub: Hub, admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("placement_ac.operator.REDISCOVERY_SECONDS", 0.3)
+    monkeypatch.setattr("placement_ac.session.REDISCOVERY_SECONDS", 0.3)
     admin.check("p")
     admin.placement("p")
     admin.decide("p", "a")

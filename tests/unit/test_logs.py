@@ -12,7 +12,7 @@ import pytest
 import structlog
 
 from placement_ac import logs
-from placement_ac.operator import _guard
+from placement_ac.session import _guard
 from placement_ac.watch import _Grumbles
 from placement_ac.workqueue import Workqueue
 
