@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import click
 
-from placement_ac import logs, operator
+from placement_ac import logs, session
 from placement_ac.hub import Hub
 from tests.hub import jobs
 from tests.hub.driver import Controllers, Driver
@@ -54,10 +54,10 @@ def scene_of(*clusters: str) -> Iterator[Scene]:
 @contextmanager
 def running(scene: Scene, fault: Fault) -> Iterator[None]:
     if fault.play is clock_that_jumps:
-        before, operator._now = operator._now, scene.clock  # noqa: SLF001  # there is no other way to set a clock
+        before, session._now = session._now, scene.clock  # noqa: SLF001  # there is no other way to set a clock
         with scene.there.controllers(leader_elect=True):
             yield
-        operator._now = before  # noqa: SLF001  # as above
+        session._now = before  # noqa: SLF001  # as above
     else:
         with Process(scene.there.controllers.kubeconfig, removal_policy="drain", leader_elect="true"):
             yield

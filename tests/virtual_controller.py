@@ -413,7 +413,7 @@ class VirtualController:
 
 
 class _Life:
-    """From one start to the next crash: what `operator.Session` is."""
+    """From one start to the next crash: what `session.Session` is."""
 
     def __init__(self, hub: VirtualHub, policy: Policy, odds: Odds) -> None:
         self._hub = hub
