@@ -67,6 +67,8 @@ class Feed:
         self._sign = sign
         self._version = ""
         """The last version seen, to go on from; "": only a list can tell."""
+        self._listing = asyncio.Lock()
+        """An answer that comes after that of a later list would pass for a history that begins anew."""
         self._failures = 0
         self._answered = True
         """Whether the hub answered the last request that failed."""
@@ -98,6 +100,10 @@ class Feed:
                 self._version = ""
 
     async def _list(self, *, everything: bool) -> None:
+        async with self._listing:
+            await self._list_all(everything=everything)
+
+    async def _list_all(self, *, everything: bool) -> None:
         """Show the world every object; a watch that goes on meanwhile does no harm, versions tell."""
         kind = self._resource.of
         present: set[Id] = set()

@@ -295,6 +295,29 @@ def test_a_relist_that_fails_is_made_up_for(
     follow(story)
 
 
+def test_a_list_that_comes_late_takes_nothing_back(
+    hub: Hub, workloads: Workloads, follow: Callable[[Story], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watch is forgotten, and so all is listed anew, while the slow relist waits for its answer."""
+    monkeypatch.setattr("placement_ac.feed.RELIST_SECONDS", 0.5)
+
+    async def story(rig: Rig) -> None:
+        await until(lambda: rig.world.complete and _watched(hub))
+        hub.faults.add("GET", "workloads", delay=1.0, after=True)
+        await until(lambda: hub.faults.all_met)
+        monkeypatch.setattr("placement_ac.feed.RELIST_SECONDS", 600.0)
+        workloads.make("b", "p")
+        hub.drop_watches("error-410")
+        await until(lambda: rig.holds("b"))
+        await until(lambda: lists(hub) == 3)
+        await asyncio.sleep(0.2)  # what came is taken in
+        assert rig.holds("a", "b")
+        assert rig.world.complete
+
+    workloads.make("a", "p")
+    follow(story)
+
+
 # -- the watch
 
 
