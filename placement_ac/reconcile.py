@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 
 import structlog
 
@@ -227,7 +228,13 @@ class Reconciler:
         if what in self._asking:
             work.close()
         else:
-            self._asking[what] = asyncio.get_running_loop().create_task(work)
+            task = self._asking[what] = asyncio.get_running_loop().create_task(work)
+            task.add_done_callback(partial(self._has_asked, what))
+
+    def _has_asked(self, what: tuple[Key, object], task: asyncio.Task[None]) -> None:
+        """Let it be asked again, however that ended; unless all was forgotten, and it is asked already."""
+        if self._asking.get(what) is task:
+            del self._asking[what]
 
     async def _examined(
         self, key: Key, question: Question, checks: Collection[str], examine: Examine
@@ -235,7 +242,6 @@ class Reconciler:
         began = self._ticks()
         fit = Fit(await examine(question.source, checks), question.source, question.source.version)
         self._memory.setdefault(key, Memory()).fits[question.cluster] = began, fit
-        del self._asking[key, question]
         self._later(key, 0.0)
 
     async def _asked(self, key: Key, name: str, cluster: KueueObject | None) -> None:
@@ -247,7 +253,6 @@ class Reconciler:
         elif self._told.over(name):
             log.info("a cluster can be asked for its copies again", cluster=name)
         self._memory.setdefault(key, Memory()).asked[name] = began, said
-        del self._asking[key, name]
         self._later(key, 0.0)
 
     async def _tell(self, key: Key, seen: Snapshot, wanted: Plan, refused: Refused) -> None:

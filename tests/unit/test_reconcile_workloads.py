@@ -146,6 +146,23 @@ def test_a_cluster_is_asked_beside_the_work_and_once_at_a_time(job: Driver, on: 
     on(test)
 
 
+def test_a_question_that_nobody_expected_to_fail_is_asked_again(job: Driver, on: Any) -> None:  # noqa: F811
+    async def test(rig: Rig) -> None:
+        curious = Curious(rig.client, rig.resources)
+        await curious.list()
+        await curious.look()
+        only_b(job)
+        await curious.list()
+        curious.may_answer = None  # type: ignore[assignment]
+        for asked in (1, 2):
+            await curious.look()
+            await asyncio.sleep(0.01)
+            assert curious.asked == asked
+        await curious.reconciler.close()
+
+    on(test)
+
+
 def test_nobody_is_asked_any_more_when_it_ends(job: Driver, on: Any) -> None:  # noqa: F811
     async def test(rig: Rig) -> None:
         curious = Curious(rig.client, rig.resources)
