@@ -83,10 +83,10 @@ async def _health(name: str, checks: Checks, request: web.Request) -> web.Respon
     found = checks()
     good = not any(check.problem for check in found)
     if good and "verbose" not in request.query:
-        return web.Response(text="ok")
+        return _last(web.Response(text="ok"))
     lines = [_line(check) for check in found]
     lines.append(f"{name} check {'passed' if good else 'failed'}")
-    return web.Response(text="\n".join(lines) + "\n", status=200 if good else FAILED)
+    return _last(web.Response(text="\n".join(lines) + "\n", status=200 if good else FAILED))
 
 
 def _line(check: Check) -> str:
@@ -109,4 +109,10 @@ async def _metrics(metrics: CollectorRegistry, _: web.Request) -> web.Response:
     """Collect in the loop, whose data it is; write the text, which takes longer, in a thread."""
     collected = _Collected(metrics.collect())
     body = await asyncio.to_thread(generate_latest, collected)
-    return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+    return _last(web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST}))
+
+
+def _last(answer: web.Response) -> web.Response:
+    """Close the connection after it: kopf waits, when it ends, for the task that aiohttp has for each."""
+    answer.force_close()
+    return answer

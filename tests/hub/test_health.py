@@ -60,6 +60,15 @@ def test_health_and_metrics_may_share_an_address(controllers: Controllers, pages
     assert pages("/metrics")[0] == 200
 
 
+def test_who_reads_the_pages_keeps_no_connection(controllers: Controllers, pages: Pages) -> None:
+    """Else kopf takes its task for one of its own, and waits two seconds for it before the Lease is given up."""
+    start(controllers, pages, metrics_bind_address=pages.address)
+    eventually(lambda: pages("/healthz")[0], 200)
+    for path in ("/healthz", "/readyz?verbose", "/metrics"):
+        answer = requests.get(f"http://{pages.address}{path}", timeout=5)
+        assert answer.headers["Connection"] == "close"
+
+
 def test_what_is_not_listed_yet_is_told_with_its_reason(
     hub: Hub, admin: Driver, controllers: Controllers, pages: Pages
 ) -> None:
