@@ -15,10 +15,11 @@ from typing import Any, Self
 import aiohttp
 import orjson
 
-from placement_ac.errors import ApiError, Conflict, Garbled, Gone, NotFound, NotLeading, Refused, Unavailable
+from placement_ac.errors import ApiError, Gone, NotFound, NotLeading, Refused, Unavailable
 from placement_ac.fence import READ, Gate, fenced
 from placement_ac.login import Login
 from placement_ac.names import FIELD_MANAGER, Kind, Resource
+from placement_ac.replies import event_of, object_of
 
 Object = dict[str, Any]
 Event = tuple[str, Object]
@@ -39,8 +40,6 @@ SILENCE_SECONDS = 50.0
 With what it takes to begin anew, less than a minute is lost.
 """
 CONNECT_SECONDS = 10.0
-RETRY_AFTER_MOST_SECONDS = 60.0
-"""The most that `Retry-After` may ask for: an answer "in an hour" must not outlive what it was about."""
 CONNECTIONS = 32
 """Requests under way at once: a burst of changes must not become a burst of connections."""
 APPLY = "application/apply-patch+yaml"
@@ -219,9 +218,9 @@ class Client:
         with _lost(request):
             async with self._watches.get(self._login.server + path, params=query) as answer:
                 if answer.status >= 400:
-                    _read(answer, await answer.read(), request)
+                    await _read(answer, request)
                 async for line in _lines(answer.content):
-                    yield _event(line, request)
+                    yield event_of(line, request)
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
         return await self.request("GET", resource.path(namespace, name))
@@ -329,7 +328,7 @@ class Client:
             async with self._session.request(
                 method, self._login.server + path, params=query, data=data, headers=headers, timeout=timeout
             ) as answer:
-                return _read(answer, await answer.read(), f"{method} {path}")
+                return await _read(answer, f"{method} {path}")
 
 
 _VERBS: Mapping[str, str] = {
@@ -359,16 +358,8 @@ def _lost(request: str) -> Iterator[None]:
         raise Unavailable(f"{request}: cut short") from None
 
 
-def _read(answer: aiohttp.ClientResponse, text: bytes, request: str) -> Object:
-    try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        value = None
-    if answer.status >= 400:
-        raise error_of(answer.status, value, request, answer.headers.get("Retry-After"))
-    if not isinstance(value, dict):
-        raise Unavailable(f"{request}: the answer is no JSON object", status=answer.status)
-    return value
+async def _read(answer: aiohttp.ClientResponse, request: str) -> Object:
+    return object_of(answer.status, await answer.read(), request, answer.headers.get("Retry-After"))
 
 
 async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
@@ -378,58 +369,3 @@ async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
             yield line
-
-
-def _event(line: bytes, request: str) -> Event:
-    try:
-        event = orjson.loads(line)
-        change, item = str(event["type"]), event["object"]
-        code = int(item.get("code") or 500) if change == "ERROR" else 0
-        shaped = bool(code) or isinstance(item["metadata"], dict)
-    except (ValueError, TypeError, LookupError, AttributeError):
-        shaped = False
-    if not shaped:
-        raise Garbled(f"{request}: a line is no event")
-    if code:
-        raise error_of(code, item, request)
-    return change, item
-
-
-def error_of(status: int, value: object, request: str, retry_after: str | None = None) -> ApiError:
-    """Return the error for an answer: `value` is the Status object, if it was one."""
-    told = value if isinstance(value, dict) else {}
-    message = str(told.get("message") or f"{request}: HTTP {status}")
-    reason = str(told.get("reason") or "")
-    wait = _seconds(retry_after)
-    kind = _KINDS.get(status) or (Unavailable if status >= 500 else Refused)
-    if _is_another_one(told):
-        kind = Conflict
-    return kind(message, status=status, reason=reason, retry_after=wait)
-
-
-def _is_another_one(told: dict[Any, Any]) -> bool:
-    """Whether the object that was to be written is another one by now.
-
-    A kube-apiserver (seen: 1.36) answers 422 then, `metadata.uid: field is immutable`; 409 if there is none.
-    """
-    details = told.get("details")
-    causes = details.get("causes") if isinstance(details, dict) else None
-    found = causes if isinstance(causes, list) else []
-    return any(isinstance(cause, dict) and cause.get("field") == "metadata.uid" for cause in found)
-
-
-_KINDS: dict[int, type[ApiError]] = {
-    401: Unavailable,
-    404: NotFound,
-    408: Unavailable,
-    409: Conflict,
-    410: Gone,
-    429: Unavailable,
-}
-
-
-def _seconds(retry_after: str | None) -> float | None:
-    try:
-        return min(max(0.0, float(retry_after)), RETRY_AFTER_MOST_SECONDS) if retry_after else None
-    except ValueError:
-        return None

@@ -20,9 +20,10 @@ import structlog
 from cachetools import LRUCache
 
 from placement_ac.errors import ApiError, NotFound, Unavailable
-from placement_ac.kube import Client, Object, error_of
+from placement_ac.kube import Client, Object
 from placement_ac.login import Login
 from placement_ac.names import Kind, Resource
+from placement_ac.replies import error_of
 
 Name = tuple[str, str]
 """(namespace, name); the namespace of a cluster-scoped object is ""."""

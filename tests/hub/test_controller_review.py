@@ -10,9 +10,10 @@ import yaml
 from placement_ac import logs
 from placement_ac.errors import Unavailable
 from placement_ac.hub import Hub
-from placement_ac.kube import Client, error_of
+from placement_ac.kube import Client
 from placement_ac.login import Login
 from placement_ac.names import ADMISSION_CHECK
+from placement_ac.replies import error_of
 from tests.hub.driver import OCM, Controllers, Driver, eventually
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from placement_ac.errors import ApiError, Conflict, Refused
-from placement_ac.kube import error_of
+from placement_ac.replies import error_of
 
 
 def status(**details: Any) -> dict[str, Any]:
