@@ -17,7 +17,7 @@ RETRY_AFTER_MOST_SECONDS = 60.0
 
 
 def object_of(status: int, text: bytes, request: str, retry_after: str | None = None) -> Body:
-    """Return the JSON object in an answer. Raises ApiError for one that is none, or that tells of an error."""
+    """Return the JSON object in an answer. Raises ApiError for none, and for an error that is told."""
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -30,7 +30,7 @@ def object_of(status: int, text: bytes, request: str, retry_after: str | None = 
 
 
 def event_of(line: bytes, request: str) -> tuple[str, Body]:
-    """Return what a line of a watch tells. Raises Garbled for what is no event, and the error that it tells."""
+    """Return what a line of a watch tells. Raises Garbled for what is none, and the error that it tells."""
     try:
         event = orjson.loads(line)
         change, item = str(event["type"]), event["object"]

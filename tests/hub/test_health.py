@@ -61,7 +61,7 @@ def test_health_and_metrics_may_share_an_address(controllers: Controllers, pages
 
 
 def test_who_reads_the_pages_keeps_no_connection(controllers: Controllers, pages: Pages) -> None:
-    """Else kopf takes its task for one of its own, and waits two seconds for it before the Lease is given up."""
+    """Else kopf takes its task for its own, and waits two seconds before the Lease is given up."""
     start(controllers, pages, metrics_bind_address=pages.address)
     eventually(lambda: pages("/healthz")[0], 200)
     for path in ("/healthz", "/readyz?verbose", "/metrics"):
