@@ -18,6 +18,7 @@ import orjson
 from placement_ac.errors import ApiError, Gone, NotFound, NotLeading, Refused, Unavailable
 from placement_ac.fence import READ, Gate, fenced
 from placement_ac.login import Login
+from placement_ac.logs import without_password
 from placement_ac.names import FIELD_MANAGER, Kind, Resource
 from placement_ac.replies import event_of, object_of
 
@@ -350,7 +351,7 @@ def _lost(request: str) -> Iterator[None]:
     try:
         yield
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise Unavailable(f"{request}: {type(error).__name__}: {error}") from None
+        raise Unavailable(f"{request}: {without_password(error)}") from None
     except asyncio.CancelledError:
         asks = asyncio.current_task()
         if asks is None or asks.cancelling():

@@ -7,6 +7,7 @@ anything; of their failures, the place is told.
 
 import difflib
 import logging
+import re
 import sys
 import traceback
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -100,6 +101,11 @@ def without_words(error: BaseException) -> str:
     """Return the type of an error and where it came up, and nothing of its text, which may quote a token."""
     frames = (f"{frame.f_code.co_filename}:{line}" for frame, line in traceback.walk_tb(error.__traceback__))
     return " ".join((type(error).__name__, *frames))
+
+
+def without_password(error: BaseException) -> str:
+    """Return the type and the text of an error of aiohttp, which may quote a proxy's URL, login and all."""
+    return f"{type(error).__name__}: {re.sub(r'//.*@', '//…@', str(error))}"
 
 
 class _Lines(structlog.PrintLogger):

@@ -20,7 +20,7 @@ from yarl import URL
 from placement_ac import kube
 from placement_ac.errors import PlacementAcError
 from placement_ac.login import Login
-from placement_ac.logs import without_words
+from placement_ac.logs import without_password, without_words
 from placement_ac.names import Kind, Resource
 from placement_ac.snapshot import Key
 from placement_ac.vitals import Sign
@@ -151,9 +151,7 @@ class Watch:
         self._answered(_verb(request.url), 0, None)
         if not self._unreachable:
             self._unreachable = True
-            log.warning(
-                "the API server does not answer; trying again", error=f"{type(error).__name__}: {error}"
-            )
+            log.warning("the API server does not answer; trying again", error=without_password(error))
 
     def _handler(self, kind: Kind) -> Callable[..., Any]:
         async def seen(event: Mapping[str, Any], **_: Any) -> None:

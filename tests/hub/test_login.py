@@ -196,6 +196,26 @@ def test_a_closed_client_says_so(client: Client) -> None:
     asyncio.run(ask())
 
 
+def test_a_proxy_that_lets_nobody_through_quotes_no_password(hub: Hub, tmp_path: Path) -> None:
+    async def refuse(request: asyncio.StreamReader, answer: asyncio.StreamWriter) -> None:
+        await request.readuntil(b"\r\n\r\n")
+        answer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+        answer.close()
+
+    async def test() -> None:
+        async with await asyncio.start_server(refuse, "127.0.0.1", 0) as proxy:
+            port = proxy.sockets[0].getsockname()[1]
+            way = {"proxy-url": f"http://me:secret@127.0.0.1:{port}"}
+            user = hub.kubeconfig()["users"][0]["user"]
+            async with Client(Login(kubeconfig(hub, tmp_path / "proxied", user, **way))) as client:
+                for ask in (_look, _follow):
+                    with pytest.raises(Unavailable, match="407") as error:
+                        await ask(client)
+                    assert "secret" not in error.value.message
+
+    asyncio.run(test())
+
+
 async def _look(client: Client) -> object:
     return await client.get(CHECKS, "x")
 
