@@ -9,6 +9,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Hashable
+from contextvars import Context
 from typing import Final, Generic, TypeVar
 
 import structlog
@@ -117,7 +118,9 @@ class Workqueue(Generic[K]):
         if key in self._tasks:
             self._again.add(key)
             return
-        task = asyncio.get_running_loop().create_task(self._run(key))
+        # Not in the context of who adds: that is kopf's, which holds all of a session, and a connection to
+        # the hub holds the context in which it was opened for as long as it is kept.
+        task = asyncio.get_running_loop().create_task(self._run(key), context=Context())
         self._tasks[key] = task
         task.add_done_callback(lambda _: self._done(key))
 

@@ -3,6 +3,7 @@
 import asyncio
 import selectors
 from collections.abc import Awaitable, Callable, Coroutine
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -295,6 +296,26 @@ def test_a_key_that_asked_to_wait_is_to_be_tried_again_and_waits_for_no_turn() -
         assert queue.load() == Load(retrying=1)
         await asyncio.sleep(70)
         assert queue.load() == Load()
+
+    run(test())
+
+
+def test_work_is_done_in_no_context_of_who_adds() -> None:
+    """What opens a connection leaves its context to it, and with it whatever is in that."""
+    kept = ContextVar("kept", default="nothing")
+    seen: list[str] = []
+
+    async def look(key: str) -> None:
+        seen.append(kept.get())
+        if len(seen) == 1:
+            raise Retry(1.0)
+
+    async def test() -> None:
+        kept.set("a session")
+        queue = Workqueue(look)
+        queue.add("a")
+        await asyncio.sleep(5)
+        assert seen == ["nothing", "nothing"]
 
     run(test())
 
