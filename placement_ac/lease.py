@@ -89,7 +89,11 @@ class Lease:
 
     async def _elect(self, client: Client) -> None:
         while True:
-            pause = await self._turn(client)
+            try:
+                pause = await self._turn(client)
+            except Exception as error:  # whatever those who are told make of it: the election goes on
+                log.error("who was told of the lead failed", error=without_words(error))  # noqa: TRY400  it would quote
+                pause = self._pace.retry
             try:
                 async with asyncio.timeout(pause):  # not wait_for: kopf would take its task for its own
                     await self._woken.wait()

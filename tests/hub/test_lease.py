@@ -220,6 +220,25 @@ def test_a_term_that_ended_while_it_was_asleep_is_told_before_the_next_one_begin
     asyncio.run(test())
 
 
+@pytest.mark.usefixtures("admin")
+def test_the_election_goes_on_though_who_is_told_fails(hub: Hub, tmp_path: Path) -> None:
+    def fails(_: bool) -> None:
+        raise RuntimeError
+
+    async def test() -> None:
+        login = Login(kubeconfig(hub, tmp_path, "one"))
+        lease = Lease(login, Pace(3.0, 2.0, 0.1), namespace=NS, name="placement-ac", changed=fails)
+        async with lease.sought():
+            await asyncio.to_thread(soon, lambda: renewals(hub) > 3)
+            assert lease.leading
+
+    asyncio.run(test())
+
+
+def renewals(hub: Hub) -> int:
+    return sum(request.method == "PUT" for request in tuple(hub.journal))
+
+
 def test_a_lease_that_cannot_be_read_ends_nothing(hub: Hub, admin: Driver, start: Start) -> None:
     garbage = {"metadata": {"name": "placement-ac", "resourceVersion": "1"}, "spec": ["x"]}
     hub.faults.add("GET", LEASE, status=200, body=garbage, times=2)
