@@ -26,8 +26,9 @@ check: $(VENV)/installed ## Check formatting, lint, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-unit: $(VENV)/installed ## Run every test and measure coverage
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term:skip-covered
+unit: $(VENV)/installed ## Run every test, and measure the coverage of those that are not long
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not long' --cov --cov-report=term:skip-covered
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m long
 
 test-envtest: $(VENV)/installed ## Run the hub tests on a real API server; needs KUBEBUILDER_ASSETS, takes CRDS
 	@$(BIN)/pytest --envtest --crds '$(CRDS)' --timeout 300 -rs tests/hub

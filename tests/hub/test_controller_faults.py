@@ -121,6 +121,7 @@ def test_nothing_is_decided_before_every_kind_has_been_listed(
 
 
 def test_an_idle_controller_is_quiet(hub: Hub, running: Driver) -> None:
+    eventually(lambda: [event["reason"] for event in running.events()], ["ClustersSelected"])
     since = len(hub.journal)
     time.sleep(2)  # what is tested: nothing happens, so nothing is asked
     assert asked_by_controller(hub, since) == 0

@@ -38,6 +38,8 @@ from tests.hub.test_demo import (
 )
 from tests.shared import published_crds
 
+pytestmark = pytest.mark.long
+
 README = Path(__file__).resolve().parents[2] / "README.md"
 MADE = ("--credentials", "made")
 ALL = ("cluster1", "cluster2", "cluster3")

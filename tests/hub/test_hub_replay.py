@@ -8,6 +8,8 @@ import pytest
 from placement_ac.hub import Hub
 from tests.shared import shared_dir
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize(
     ("crds", "options"), [(None, []), ([], ["--crds"])], ids=["the package's kinds", "the published CRDs"]

@@ -27,6 +27,8 @@ from tests.hub.hub_client import CRDS, crd
 from tests.hub.jobs import MANAGED, managed, soon
 from tests.installation import NAME, NAMESPACE, ROOT, kubectl
 
+pytestmark = pytest.mark.long
+
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:{NAME}"
 STORY = ("samples/placement-demo2-1.yaml", "samples/multikueue-setup-demo2.yaml")
 P = "placement-demo2"

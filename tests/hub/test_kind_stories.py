@@ -4,11 +4,15 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from placement_ac.demo.stage import Stage
 from placement_ac.demo.steps import JobIs, Programme, fleet
 from placement_ac.kube import Client
 from placement_ac.login import Login
 from tests.kind.stories import for_real, play
+
+pytestmark = pytest.mark.long
 
 
 async def _played(told: Programme, seconds: float) -> list[str]:

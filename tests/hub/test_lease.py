@@ -157,7 +157,8 @@ def test_who_is_not_named_any_more_stops_and_waits_for_who_is(hub: Hub, admin: D
     soon(lambda: has_looked(hub, "one", since))  # so it has read the answer to the look before
     admin.decide("p", "b")
     soon(lambda: admin.listed("p"), ["p-b"])
-    taken = min(r.at for r in hub.journal if r.path == LEASE and r.method == "PUT" and r.at > began)
+    claims = (r for r in hub.journal if r.path == LEASE and r.method == "PUT" and r.at > began)
+    taken = min(claim.at for claim in claims if claim.status == 200)  # a renewal may have come too late
     assert taken - began >= 2.9, "somebody may still write"
     assert [at for at, _ in told(hub).writes if since <= at < taken] == []
     assert lease(admin)["leaseTransitions"] == 1

@@ -123,6 +123,7 @@ PARTS = 4
 """In so many parts the recorded fleets are played: replay.py mostly waits."""
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_decides_the_recorded_fleets(hub: Hub, part: int) -> None:

@@ -3,6 +3,7 @@
 import base64
 import json
 
+import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import given, settings
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 from placement_ac.access import Access, make_kubeconfig, of_kubeconfig
 from placement_ac.ways import Unusable
 from tests.unit.test_access import AUTHORITY, CERTIFICATE, PAIR, SERVER, encoded, kubeconfig
+
+pytestmark = pytest.mark.long
 
 DER = x509.load_pem_x509_certificate(CERTIFICATE.encode()).public_bytes(Encoding.DER)
 MUTATIONS = st.lists(st.tuples(st.integers(0, len(DER) - 1), st.integers(0, 255)), max_size=4)

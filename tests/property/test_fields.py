@@ -25,6 +25,8 @@ from placement_ac.names import KUEUE_ADMISSION, WORKLOAD, Kind, Resource
 from tests.hub.hub_client import crd, spec_schema
 from tests.shared import published_crds
 
+pytestmark = pytest.mark.long
+
 Raw = dict[str, Any]
 WORKLOADS = WORKLOAD.at("v1beta2")
 THINGS = Kind("example.com", "Thing", "things", True, ("v1",)).at("v1")

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,6 +34,8 @@ from placement_ac.world import World
 from tests.builders import AT_ONCE
 from tests.hub.driver import CORE, NS, OCM, PARAMETERS, Driver
 from tests.shared import published_crds
+
+pytestmark = pytest.mark.long
 
 CHECKS = ("one", "two")
 PLACEMENTS = ("p", "q")
@@ -328,6 +331,7 @@ async def stormy_run(
     return ours(admin)
 
 
+@pytest.mark.timeout(300)  # thirty stories
 @settings(max_examples=30, deadline=None)
 @given(tale=st.tuples(worlds, steps, worlds), seed=st.integers(0, 2**16))
 def test_every_story_ends_in_the_same_world(tale: Any, seed: int) -> None:

@@ -36,6 +36,8 @@ from placement_ac.snapshot import Plan, Policy, Reply, Snapshot
 from tests.virtual_controller import Odds, VirtualController, VirtualHub, object_of, play
 from tests.virtual_kueue import CHECK, OURS, Delays, VirtualKueue
 
+pytestmark = pytest.mark.long
+
 EXAMPLES: Final = int(os.environ.get("JOBS_EXAMPLES", "0"))
 LONG: Final = {"max_examples": EXAMPLES} if EXAMPLES else {"max_examples": 30, "derandomize": True}
 

@@ -14,6 +14,8 @@ from tests.property.test_jobs import CLUSTERS, GATED, OURS, Stage, Story, object
 from tests.virtual_controller import VirtualController, VirtualHub, play
 from tests.virtual_kueue import VirtualKueue
 
+pytestmark = pytest.mark.long
+
 DISPATCHERS = (ALL_AT_ONCE, INCREMENTAL, OUR_CONTROLLER)
 WORKER_LOST_SECONDS = 900.0
 

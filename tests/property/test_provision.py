@@ -7,6 +7,7 @@ Pure: the hub is `tests.memory`; OCM is played by `ocm`, which reports tokens an
 import copy
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
@@ -39,6 +40,8 @@ from tests.builders import (
     token,
 )
 from tests.memory import MemoryHub, id_of, settle, show, tell, todo
+
+pytestmark = pytest.mark.long
 
 CLUSTERS = ("a", "b")
 MADE_NAMES = ("placement-ac", ADDON_ACCOUNT, "before")

@@ -8,6 +8,7 @@ import copy
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -36,6 +37,8 @@ from tests.builders import (
     unreadable,
 )
 from tests.memory import MemoryHub, id_of, settle, tell, todo
+
+pytestmark = pytest.mark.long
 
 PLACEMENTS = ("a", "a-b", "p")
 CLUSTERS = ("b-c", "c", "x")

@@ -20,6 +20,8 @@ from tests.hub.faults.plays import (
 )
 from tests.hub.jobs import Play, soon
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def scene(play: Play, admin: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:

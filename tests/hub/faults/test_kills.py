@@ -9,6 +9,8 @@ from tests.hub.faults.kills import END, Process, send_a_job_back
 from tests.hub.faults.plays import comes_to_rest, prepare
 from tests.hub.jobs import Play
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.timeout(180)  # three processes start, on a machine that may be busy
 @pytest.mark.parametrize(
