@@ -103,7 +103,9 @@ def with_workers(admin: Driver, asking: Asking, **options: Any) -> Any:
     """Return what `asking` returns, given Workers on the admin's hub."""
 
     async def run() -> Any:
-        access = Access(admin.hub.url, token=admin.hub.token)
+        cluster = admin.hub.kubeconfig()["clusters"][0]["cluster"]
+        authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
+        access = Access(admin.hub.url, authority=authority, token=admin.hub.token)
         async with Client(Login(access=access)) as client:
             return await asking(Workers(client, SECRETS, NS, **options))
 
