@@ -11,6 +11,7 @@ from placement_ac.hub import Hub
 from tests.builders import jwt, kubeconfig
 from tests.hub.conftest import shorten
 from tests.hub.driver import Controllers, Driver, eventually
+from tests.hub.replicas import LISTED
 
 CONFIGS = "multikueueconfigs"
 
@@ -106,18 +107,7 @@ def test_nothing_is_decided_before_every_kind_has_been_listed(
         for r in asked[:first_write]
         if r.method == "GET" and r.status == 200 and r.user_agent == "placement-ac" and "limit" in r.query
     }
-    assert listed == {
-        "addonplacementscores",
-        "admissionchecks",
-        "clusterprofiles",
-        "managedclusters",
-        "multikueueclusters",
-        "multikueueconfigs",
-        "placementdecisions",
-        "placements",
-        "secrets",
-        "workloads",
-    }
+    assert listed == LISTED
 
 
 def test_an_idle_controller_is_quiet(hub: Hub, running: Driver) -> None:

@@ -3,8 +3,8 @@ What may go wrong between the controller and the hub, played on a stage where jo
 
 Before each play, clusters a and b are selected and a job runs on a. The play has c come in a's place and b's
 MultiKueueCluster go, so that each way of watching has news, and returns when time begins to be counted. Then
-all must be right again: c and b listed, a drains under its job. The tests play it small, `bench/faults.py` at
-full size.
+all must be right again: c and b listed, a drains under its job. A play sleeps as long as its fault lasts:
+short in the tests, at full size in `bench/faults.py`.
 """
 
 import random
