@@ -10,13 +10,16 @@ CRDS ?= ../shared/crds
 LOCK := --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate --upgrade
 IMAGE ?= ghcr.io/placement-ac/placement-ac:v0.1.0
 
-.PHONY: help demo test check unit test-envtest test-kind lock image format bench-workloads bench-rotation bench-faults bench-takeover clean
+.PHONY: help demo pictures test check unit test-envtest test-kind lock image format docs docs-serve bench bench-workloads bench-rotation bench-faults bench-takeover bench-inspection clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/installed ## Show the three stories on an embedded hub
 	$(BIN)/placement-ac demo
+
+pictures: $(VENV)/installed ## Make the pictures in docs/images anew, of Story 3 on an embedded hub
+	$(BIN)/python -m website.photographs
 
 test: check unit ## Check formatting, lint, types and layers, then run every test
 
@@ -36,9 +39,18 @@ test-envtest: $(VENV)/installed ## Run the hub tests on a real API server; needs
 test-kind: $(VENV)/installed ## Play the three stories on what ./setup-env.sh has made
 	@$(BIN)/pytest --kind -v --timeout 1800 tests/kind
 
+docs: $(VENV)/installed ## Build the documentation site into build/site; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+docs-serve: $(VENV)/installed ## Show the documentation site on http://127.0.0.1:8000, and follow changes
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve --strict
+
 format: $(VENV)/installed ## Format the code and mend what lint can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/installed ## Measure how fast it is, beside the least that can be done; QUICK=1: one size
+	$(BIN)/python -m bench $(if $(QUICK),--quick)
 
 bench-workloads: $(VENV)/installed ## Measure memory and time per decision with 100,000 Workloads on the hub
 	$(BIN)/python -m bench.workloads
@@ -61,8 +73,11 @@ bench-faults: $(VENV)/installed ## Measure how soon all is right again after eac
 bench-takeover: $(VENV)/installed ## Measure how soon another replica takes over, and force 100 takeovers
 	$(BIN)/python -m bench.takeover
 
+bench-inspection: $(VENV)/installed ## Measure the commands that look at a hub, with 1,000 clusters and 200 checks
+	$(BIN)/python -m bench.inspection
+
 clean: ## Remove the virtual environment and what the tools left
-	rm -rf $(VENV) .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build/site .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -9,7 +9,6 @@ there ever was, `factor` compares the medians.
 import asyncio
 import base64
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -24,6 +23,8 @@ from typing import Any, Final
 import click
 
 from bench.hub import CHECK, READY
+from bench.scene import NAMESPACE, NS, body, newest
+from bench.sides import cpu_seconds
 from placement_ac.kube import Client, Event, Object
 from placement_ac.login import Login
 from placement_ac.names import (
@@ -38,18 +39,13 @@ from placement_ac.names import (
     PLACEMENT,
     PLACEMENT_DECISION,
     SECRET,
-    Kind,
-    Resource,
 )
 
-NS: Final = "kueue-system"
 CLUSTERS: Final = ("a", "b")
-NAMESPACE: Final = Kind("", "Namespace", "namespaces", False, ("v1",))
 NEVER_SECONDS: Final = 300.0
 REST_SECONDS: Final = 5.0
 REST_SHARE: Final = 0.05
 """A process that takes less of a CPU than this for `REST_SECONDS` is at rest."""
-TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
 # -- processes
@@ -89,11 +85,6 @@ def memory(pid: int) -> tuple[float, float]:
     return now, peak
 
 
-def cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-
 async def rest(pid: int) -> None:
     """Return when the process has had nothing to do for a while."""
     end = time.monotonic() + NEVER_SECONDS
@@ -107,15 +98,6 @@ async def rest(pid: int) -> None:
 
 
 # -- OCM and Kueue by hand
-
-
-def newest(kind: Kind) -> Resource:
-    return kind.at(kind.versions[0])
-
-
-def body(kind: Kind, name: str, **rest: Any) -> Object:
-    metadata = {"name": name} | ({"namespace": NS} if kind.namespaced else {}) | rest.pop("metadata", {})
-    return {"apiVersion": newest(kind).api_version, "kind": kind.kind, "metadata": metadata} | rest
 
 
 async def prepare(client: Client, kubeconfig: bytes) -> None:

@@ -1,14 +1,35 @@
-"""The command line's entry."""
+"""The command line's entries. No core is dumped if one crashes: there may be tokens in it."""
 
 import resource
+import sys
 
+from placement_ac.cli.main import PLUGIN
 from placement_ac.cli.main import main as cli
+from placement_ac.cli.main import plugin as kubectl_plugin
 
 
 def main() -> None:
-    """Run the command that is asked for. No core is dumped if it crashes: there may be tokens in it."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    """Run the command that is asked for."""
+    _dump_nothing()
     cli()
+
+
+def plugin() -> None:
+    """Run the command that is asked of `kubectl placement`."""
+    _dump_nothing()
+    kubectl_plugin(prog_name=PLUGIN)
+
+
+def complete() -> None:
+    """Tell kubectl how the words after `kubectl placement` can go on."""
+    from placement_ac.cli.completion import complete as completions  # noqa: PLC0415  # the others need it not
+
+    _dump_nothing()
+    print(completions(sys.argv[1:]))  # noqa: T201  # for the shell
+
+
+def _dump_nothing() -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ from placement_ac.kube import Client, Object
 from placement_ac.names import (
     ACCOUNT,
     ADDON_ACCOUNT,
+    ADDON_CONTROLLER,
+    ADDON_FINALIZER,
     ADMISSION_CHECK,
     ANNOTATION_ADOPT,
     LABEL_MANAGED_BY,
@@ -27,10 +29,6 @@ from placement_ac.names import (
     Resource,
 )
 
-ADDON: Final = "kueue-addon-controller"
-"""The Deployment of the Go kueue-addon (addon-contrib, charts/kueue-addon/templates/deployment.yaml)."""
-FINALIZER: Final = "kueue-addon.open-cluster-management.io/admissioncheck-cleanup"
-"""What it puts on AdmissionChecks (addon-contrib, pkg/hub/controllers/admissioncheck/controller.go)."""
 DEPLOYMENT: Final = Kind("apps", "Deployment", "deployments", True, ("v1",))
 KINDS: Final = (ACCOUNT, PERMISSION, SECRET, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER, ADMISSION_CHECK)
 
@@ -62,13 +60,15 @@ async def check_that_it_is_stopped(client: Client) -> None:
     except NotFound:
         return
     except Refused as refused:
-        raise StillRuns(f"cannot tell whether {ADDON} still runs: {refused.message}") from None
+        raise StillRuns(f"cannot tell whether {ADDON_CONTROLLER} still runs: {refused.message}") from None
     for item in found.items:
         metadata = item["metadata"]
         wanted, pods = ((item.get(part) or {}).get("replicas") for part in ("spec", "status"))
-        if metadata["name"] == ADDON and (wanted != 0 or pods):
-            stop = f"kubectl scale deployment -n {metadata['namespace']} {ADDON} --replicas=0"
-            raise StillRuns(f"{ADDON} still runs, and would undo what is handed over: first {stop}")
+        if metadata["name"] == ADDON_CONTROLLER and (wanted != 0 or pods):
+            stop = f"kubectl scale deployment -n {metadata['namespace']} {ADDON_CONTROLLER} --replicas=0"
+            raise StillRuns(
+                f"{ADDON_CONTROLLER} still runs, and would undo what is handed over: first {stop}"
+            )
 
 
 async def steps(client: Client, kueue_namespace: str, clusters: Collection[str] = ()) -> list[Step]:
@@ -147,7 +147,7 @@ def _hand_over(resource: Resource | None, obj: Object | None) -> Iterable[Step]:
 def _without_finalizer(resource: Resource, check: Object) -> Iterable[Step]:
     metadata = check["metadata"]
     finalizers = metadata.get("finalizers") or []
-    if FINALIZER in finalizers:
-        left = [one for one in finalizers if one != FINALIZER]
+    if ADDON_FINALIZER in finalizers:
+        left = [one for one in finalizers if one != ADDON_FINALIZER]
         identity = {key: metadata[key] for key in ("uid", "resourceVersion")}
         yield Step(resource, "", metadata["name"], {"metadata": identity | {"finalizers": left}})

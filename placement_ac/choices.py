@@ -1,13 +1,46 @@
-"""What the settings mean for the thinking part: how clusters leave, what is made, what a worker needs."""
+"""
+What the settings, and what the hub serves, mean for the thinking part: names, limits, how clusters leave,
+what is made, what a worker needs.
+"""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from placement_ac.election import Pace
 from placement_ac.fitness import Needs
-from placement_ac.names import SETTLE_SECONDS
+from placement_ac.names import (
+    ADMISSION_CHECK,
+    CLUSTERS_MAX,
+    MULTIKUEUE_CLUSTER,
+    SETTLE_SECONDS,
+    Kind,
+    Resource,
+)
 from placement_ac.rights import External, Release, external, kinds, needed, release, rules, shipped
 from placement_ac.settings import BadSettings, Settings
-from placement_ac.snapshot import Body, Policy, Terms
+from placement_ac.snapshot import Body, HubFacts, Policy, Terms
+
+
+def facts_of(
+    settings: Settings, resources: Mapping[Kind, Resource], schema: Body | None, kueue: Release | None
+) -> HubFacts:
+    """Return what holds for the whole hub; `schema` is the published one of MultiKueueConfig."""
+    return HubFacts(
+        check_version=resources[ADMISSION_CHECK].api_version,
+        cluster_version=resources[MULTIKUEUE_CLUSTER].version,
+        clusters_max=clusters_max(schema),
+        namespaces=settings.placement_namespace,
+        naming=settings.cluster_names,
+        kueue=kueue,
+    )
+
+
+def clusters_max(schema: Body | None) -> int:
+    """Return how many clusters a MultiKueueConfig may list by its published schema (Kueue: 10, later 20)."""
+    node: object = schema
+    for step in ("properties", "spec", "properties", "clusters", "maxItems"):
+        node = node.get(step) if isinstance(node, dict) else None
+    return node if isinstance(node, int) else CLUSTERS_MAX
 
 
 def policy_of(settings: Settings) -> Policy:

@@ -4,6 +4,7 @@ Which clusters of a Placement are to be listed, and what becomes of the others.
 Pure. Select, hold, seat, and see to those that lose their seat.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from placement_ac.guard import Guarded, guard
@@ -19,6 +20,8 @@ class Course:
     """Which clusters are to be listed, and what becomes of the others."""
 
     selection: Selection
+    listed: Mapping[str, str] = field(default_factory=dict)
+    """The clusters that our config lists now → their MultiKueueClusters, in its order."""
     usable: tuple[Usable, ...] = ()
     """Those that jobs may be sent to, in order."""
     beyond: tuple[str, ...] = ()
@@ -33,17 +36,18 @@ class Course:
 def chart(seen: Snapshot) -> Course:
     """Select, hold, seat: and see to those that lose their seat."""
     listed = listed_now(seen)
-    selection = select(seen)
+    selection = select(seen, listed)
     guarded = guard(seen, selection, listed)
     most = seen.hub.clusters_max
     seated = seat(seen, (*selection.usable, *guarded.held), listed, most)
     jobs = jobs_of(seen)
-    removal = remove(seen, {entry.name for entry in seated.seated}, jobs)
+    removal = remove(seen, {entry.name for entry in seated.seated}, jobs, listed)
     now = set(listed.values())
     room = most - len(removal.staying) - sum(entry.name in now for entry in seated.seated)
     new = [entry.cluster for entry in seated.seated if entry.name not in now]
     queued = tuple(new[max(room, 0) :])
     return Course(
+        listed=listed,
         selection=selection,
         usable=tuple(entry for entry in seated.seated if entry.cluster not in queued),
         beyond=seated.beyond,

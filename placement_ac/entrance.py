@@ -37,10 +37,15 @@ CREDENTIALS_SECONDS: Final = 300.0
 EXPIRY_SECONDS: Final = 30.0
 """How long before their end credentials are no longer used."""
 CACHED: Final = 1000
+FORBIDDEN: Final = 403
 
 
 class CannotAsk(PlacementAcError):
     """Why a worker cannot be asked."""
+
+
+class NotAllowed(CannotAsk):
+    """The hub does not let one read what it takes."""
 
 
 class TooSlow(CannotAsk):
@@ -136,7 +141,8 @@ class Entrance:
         except NotFound:
             raise CannotAsk(f"{told} does not exist") from None
         except ApiError as error:
-            raise CannotAsk(f"{told} cannot be read: {error.message}") from None
+            refusal = NotAllowed if error.status == FORBIDDEN else CannotAsk
+            raise refusal(f"{told} cannot be read: {error.message}") from None
         return Door(got, source.kind, told)
 
     async def _by_secret(self, door: Door, deadline: float) -> Way:

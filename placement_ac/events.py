@@ -3,7 +3,8 @@ Post Kubernetes events on AdmissionChecks and Workloads, beside the work; the sa
 
 An event is a courtesy: nobody waits for one, and one that cannot be posted is logged, at most.
 Its name follows from what it says, so that whoever says the same, before a restart or on
-another replica, finds it there and counts it up. What lasts is not said again within ten minutes.
+another replica, finds it there and counts it up. What lasts is not said again within ten minutes; what
+happens again and again is counted here, and posted every ten seconds at most.
 """
 
 import asyncio
@@ -11,12 +12,12 @@ import hashlib
 import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
-from cachetools import TTLCache
+from cachetools import LRUCache, TTLCache
 
 from placement_ac.errors import ApiError, Conflict, NotFound, Refused, Unavailable
 from placement_ac.kube import Client, Object
@@ -28,6 +29,8 @@ from placement_ac.notices import Post
 log = structlog.get_logger(__name__)
 
 AGAIN_SECONDS: Final = 600.0
+COUNT_SECONDS: Final = 10.0
+"""Clusters may come and go in turns: an event for each turn would be two writes a turn."""
 REMEMBERED: Final = 10_000
 QUEUED: Final = 500
 """Events that wait to be posted, at most."""
@@ -44,12 +47,13 @@ RESOURCE: Final = EVENT.at("v1")
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """An event on its way: what it says, on what, and when that was."""
+    """An event on its way: what it says, on what, when that was last, and how often."""
 
     post: Post
     kind: Kind
     meta: Meta
     when: datetime
+    times: int = 1
 
     @property
     def message(self) -> str:
@@ -71,16 +75,31 @@ class Waiting:
 
 
 class Events:
-    """Posts what it is given, one after another; `clock` gives the time of day (UTC)."""
+    """Posts what it is given, one after another; `clock` gives the time of day (UTC).
+
+    `count_seconds`: how long the same event is counted before its count is posted again.
+    """
 
     def __init__(
-        self, client: Client, resources: Mapping[Kind, Resource], clock: Callable[[], datetime]
+        self,
+        client: Client,
+        resources: Mapping[Kind, Resource],
+        clock: Callable[[], datetime],
+        *,
+        count_seconds: float = COUNT_SECONDS,
     ) -> None:
         self._client = client
         self._resources = resources
         self._clock = clock
+        self._count_seconds = count_seconds
         self._instance = socket.gethostname()
         self._told: TTLCache[tuple[str, str, str], bool] = TTLCache(REMEMBERED, AGAIN_SECONDS)
+        self._counts: LRUCache[tuple[str, str, str], int] = LRUCache(REMEMBERED)
+        """How often each event was told that we have posted."""
+        self._recent: TTLCache[tuple[str, str, str], bool] = TTLCache(REMEMBERED, count_seconds)
+        """Events that were posted just now, or are about to be."""
+        self._counted: dict[tuple[str, str, str], tuple[Waiting, asyncio.TimerHandle]] = {}
+        """Those of them that have happened again since."""
         self._waiting: deque[Waiting] = deque()
         self._sending: asyncio.Task[None] | None = None
         self._refusals = Told()
@@ -97,6 +116,9 @@ class Events:
             else:
                 for check in checks:
                     self._put(Waiting(post, ADMISSION_CHECK, check.meta, now))
+        self._begin()
+
+    def _begin(self) -> None:
         if self._waiting and (self._sending is None or self._sending.done()):
             self._full = False
             self._sending = asyncio.get_running_loop().create_task(self._send())
@@ -104,6 +126,9 @@ class Events:
     async def close(self) -> None:
         """Post nothing any more."""
         self._waiting.clear()
+        for _, timer in self._counted.values():
+            timer.cancel()
+        self._counted.clear()
         if self._sending:
             self._sending.cancel()
             await asyncio.gather(self._sending, return_exceptions=True)
@@ -111,12 +136,31 @@ class Events:
     def _put(self, event: Waiting) -> None:
         if event.post.lasts and event.key in self._told:
             return
-        if len(self._waiting) < QUEUED:
-            self._told[event.key] = True
+        if event.key in self._recent:
+            self._count_on(event)
+        elif len(self._waiting) < QUEUED:
+            self._told[event.key] = self._recent[event.key] = True
             self._waiting.append(event)
         elif not self._full:
             self._full = True
             log.debug("too many events; some are not posted", waiting=len(self._waiting))
+
+    def _count_on(self, event: Waiting) -> None:
+        """Count what has been posted just now, and post the count a little later."""
+        known = self._counted.get(event.key)
+        timer = (
+            known[1]
+            if known
+            else asyncio.get_running_loop().call_later(self._count_seconds, self._due, event.key)
+        )
+        times = known[0].times if known else 0
+        self._counted[event.key] = replace(event, times=times + event.times), timer
+
+    def _due(self, key: tuple[str, str, str]) -> None:
+        event, _ = self._counted.pop(key)
+        self._recent.pop(key, None)
+        self._put(event)
+        self._begin()
 
     async def _send(self) -> None:
         while self._waiting:
@@ -150,12 +194,21 @@ class Events:
             level = self._refusals.level(event.namespace, error.message)
             log.log(level, "an event was refused", namespace=event.namespace, error=error.message)
         else:
-            self._told.pop(event.key, None)  # whoever finds it so again may try again
+            for kept in (self._told, self._recent):  # whoever finds it so again may try again
+                kept.pop(event.key, None)
             log.debug("an event could not be posted", reason=event.post.reason, error=error.message)
 
     async def _write(self, event: Waiting) -> None:
+        before = self._counts.pop(event.key, None)
         try:
+            if before is None:
+                await self._client.create(RESOURCE, self._body(event))
+                self._counts[event.key] = event.times
+            else:
+                await self._raise(event, before)
+        except NotFound:  # it has expired
             await self._client.create(RESOURCE, self._body(event))
+            self._counts[event.key] = event.times
         except Conflict:
             try:
                 await self._count(event)
@@ -169,8 +222,12 @@ class Events:
         if event.post.lasts and since > _time(event.when - timedelta(seconds=AGAIN_SECONDS)):
             return
         before = found.get("count")
-        count = before + 1 if isinstance(before, int) else 2
+        await self._raise(event, before if isinstance(before, int) else 1)
+
+    async def _raise(self, event: Waiting, before: int) -> None:
+        count = before + event.times
         await self._merge(event, {"count": count, "lastTimestamp": _time(event.when)})
+        self._counts[event.key] = count
 
     async def _merge(self, event: Waiting, patch: Object) -> Object:
         return await self._client.merge(RESOURCE, event.name, patch, namespace=event.namespace)
@@ -197,7 +254,7 @@ class Events:
             "reportingInstance": self._instance,
             "firstTimestamp": now,
             "lastTimestamp": now,
-            "count": 1,
+            "count": event.times,
         }
 
 

@@ -1,8 +1,8 @@
 """
 Follow a kind in one namespace, or one of which there may be 100,000 objects: LIST by pages, then WATCH.
 
-kopf follows a kind everywhere or nowhere, lists it at once and starts a task for each object. Here a
-Role is right enough, and each object is shown to the world and dropped; the world keeps what matters.
+kopf follows a kind everywhere or nowhere, lists it at once, and keeps a task and a memory for each object.
+Here a Role is right enough, and each object is shown to the world and dropped; the world keeps what matters.
 Decides nothing.
 """
 
@@ -32,7 +32,9 @@ PAGE: Final = 200
 RELIST_SECONDS: Final = 600.0
 """How often everything is listed again although the watch goes on."""
 PAUSE_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
-"""Pauses after a request that failed; the last one is repeated."""
+"""Pauses after a request that was refused; the last one is repeated."""
+AWAY_SECONDS: Final = 0.5
+"""The longest pause while nobody answers: to ask in vain costs little."""
 
 
 class Settled(Protocol):
@@ -44,7 +46,8 @@ class Settled(Protocol):
 class Feed:
     """Keeps the world up to date on one kind, and tells `touched` the keys to look at.
 
-    Asks for what is in `namespace` alone; "": for what there is in all of them.
+    Asks for what is in `namespace` alone; "": for what there is in all of them. Calls `back` when it can
+    follow again after it could not.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class Feed:
         touched: Callable[[Iterable[Key]], None],
         settled: Settled,
         sign: Sign,
+        back: Callable[[], None] = lambda: None,
     ) -> None:
         self._client = client
         self._resource = resource
@@ -65,6 +69,7 @@ class Feed:
         self._touched = touched
         self._settled = settled
         self._sign = sign
+        self._back = back
         self._version = ""
         """The last version seen, to go on from; "": only a list can tell."""
         self._listing = asyncio.Lock()
@@ -162,12 +167,13 @@ class Feed:
         self._tell(error)
         pause = error.retry_after or PAUSE_SECONDS[min(self._failures, len(PAUSE_SECONDS) - 1)]
         self._failures += 1
-        return pause
+        return pause if error.status else min(pause, AWAY_SECONDS)
 
     def _works(self) -> None:
         self._failures = 0
         if self._told.over(self):
             log.info("follows again", **self._keys)
+            self._back()
 
     def _tell(self, error: ApiError) -> None:
         """Tell of trouble once; once more when it turns out that a person has to do something about it."""

@@ -92,11 +92,11 @@ def judge(found: Findings, needs: Needs) -> Fitness:
     version = found.kueue_version
     return Fitness(
         problems=(
-            *_of_workloads(found, needs),
-            *_of_kinds(found, needs.kinds),
-            *_of_rights(found, needs.rights),
+            *of_workloads(found, needs),
+            *of_kinds(found, needs.kinds),
+            *of_rights(found, needs.rights),
         ),
-        unknown=tuple(_untold(found)),
+        unknown=tuple(untold(found)),
         kueue_version="" if isinstance(version, Unknown) else version,
     )
 
@@ -115,7 +115,8 @@ def with_places(fitness: Fitness, places: Places, wanted: Queues) -> Fitness:
     )
 
 
-def _of_workloads(found: Findings, needs: Needs) -> Iterator[str]:
+def of_workloads(found: Findings, needs: Needs) -> Iterator[str]:
+    """Yield what is wrong with the worker's Workloads."""
     versions = {one.version for one in found.served if one.group == KUEUE and one.plural == WORKLOAD.plural}
     if not versions:
         yield "the worker serves no Workloads: install Kueue there"
@@ -126,15 +127,19 @@ def _of_workloads(found: Findings, needs: Needs) -> Iterator[str]:
         )
 
 
-def _of_kinds(found: Findings, kinds: Iterable[Kind]) -> Iterator[str]:
-    """Kueue watches every job kind that is enabled, and does not connect where one cannot be watched."""
-    missing = [
+def missing_kinds(found: Findings, kinds: Iterable[Kind]) -> list[Kind]:
+    """Return those that the worker does not serve."""
+    return [
         kind
         for kind in kinds
         if kind.group not in found.silent
         and Served(kind.group, kind.version, kind.plural) not in found.served
     ]
-    if missing:
+
+
+def of_kinds(found: Findings, kinds: Iterable[Kind]) -> Iterator[str]:
+    """Kueue watches every job kind that is enabled, and does not connect where one cannot be watched."""
+    if missing := missing_kinds(found, kinds):
         told = some(f"{_kind(kind.group, kind.plural, kind.version)} ({kind.framework})" for kind in missing)
         yield (
             f"the worker does not serve {told}: install the CRDs there, or leave these frameworks out of"
@@ -142,7 +147,8 @@ def _of_kinds(found: Findings, kinds: Iterable[Kind]) -> Iterator[str]:
         )
 
 
-def _of_rights(found: Findings, rights: Iterable[Right]) -> Iterator[str]:
+def of_rights(found: Findings, rights: Iterable[Right]) -> Iterator[str]:
+    """Yield which rights the account lacks."""
     denied: dict[str, list[str]] = {}
     for right in rights:
         if found.rights.get(right) is False:
@@ -153,7 +159,8 @@ def _of_rights(found: Findings, rights: Iterable[Right]) -> Iterator[str]:
         yield f"the account of {found.account} may not {told}: grant it that on the worker, in all namespaces"
 
 
-def _untold(found: Findings) -> Iterator[str]:
+def untold(found: Findings) -> Iterator[str]:
+    """Yield what the worker did not tell."""
     for group, answer in found.silent.items():
         yield f"the kinds of {group or 'the core group'} are not known: {answer.why}"
     untold = [answer for answer in found.rights.values() if isinstance(answer, Unknown)]
@@ -163,17 +170,23 @@ def _untold(found: Findings) -> Iterator[str]:
         yield f"Kueue's version is not known: {found.kueue_version.why}"
 
 
-def _of_places(places: Places, wanted: Queues) -> Iterator[str]:
+def missing_places(places: Places, wanted: Queues) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return the namespaces that the worker lacks, and the LocalQueues that it lacks in the others."""
     here = wanted.keys() if isinstance(places.namespaces, Unknown) else wanted.keys() & places.namespaces
-    if away := sorted(wanted.keys() - here):
-        yield (f"the worker has no namespaces {some(away)}: jobs in them cannot run there until made")
+    away = sorted(wanted.keys() - here)
     if isinstance(places.queues, Unknown):
-        return
+        return away, []
     names = sorted((namespace, name) for namespace in here for name in wanted[namespace])
-    if missing := [
-        f"{namespace}/{name}" for namespace, name in names if (namespace, name) not in places.queues
-    ]:
-        yield (f"the worker has no LocalQueues {some(missing)}: jobs in them cannot run there until made")
+    return away, [one for one in names if one not in places.queues]
+
+
+def _of_places(places: Places, wanted: Queues) -> Iterator[str]:
+    away, missing = missing_places(places, wanted)
+    if away:
+        yield f"the worker has no namespaces {some(away)}: jobs in them cannot run there until made"
+    if missing:
+        told = some(f"{namespace}/{name}" for namespace, name in missing)
+        yield f"the worker has no LocalQueues {told}: jobs in them cannot run there until made"
 
 
 def _kind(group: str, plural: str, version: str = "") -> str:

@@ -30,6 +30,11 @@ class Index(Generic[T]):
             if not ids:
                 self._ids.pop(key, None)
 
+    def copy(self) -> "Index[T]":
+        other = Index(self._keys_of)
+        other._ids = {key: set(ids) for key, ids in self._ids.items()}
+        return other
+
     def ids(self, key: str) -> Iterable[Id]:
         return self._ids.get(key, ())
 
@@ -48,6 +53,13 @@ class Table(Generic[T]):
         self.changes = 0
         """Moves with every change."""
         self._indexes = {name: Index[T](keys_of) for name, keys_of in indexes.items()}
+
+    def copy(self) -> "Table[T]":
+        """Return one that holds the same things, and goes its own way from now on."""
+        other = Table[T]()
+        other.things, other.changes = dict(self.things), self.changes
+        other._indexes = {name: index.copy() for name, index in self._indexes.items()}
+        return other
 
     def put(self, id_: Id, thing: T) -> T | None:
         """Store and return what was there before."""

@@ -7,10 +7,10 @@ One try per call: whoever calls decides when to try again, with what `errors` te
 import asyncio
 import math
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import aiohttp
 import orjson
@@ -21,6 +21,8 @@ from placement_ac.login import Login
 from placement_ac.logs import without_password
 from placement_ac.names import FIELD_MANAGER, Kind, Resource
 from placement_ac.replies import event_of, object_of
+
+T = TypeVar("T")
 
 Object = dict[str, Any]
 Event = tuple[str, Object]
@@ -41,8 +43,8 @@ SILENCE_SECONDS = 50.0
 With what it takes to begin anew, less than a minute is lost.
 """
 CONNECT_SECONDS = 10.0
-CONNECTIONS = 32
-"""Requests under way at once: a burst of changes must not become a burst of connections."""
+CONNECTIONS = 16
+"""Requests under way at once: a burst of changes must not become one of connections, which take memory."""
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
 JSON = "application/json"
@@ -109,12 +111,20 @@ class Client:
 
     async def discover(self, kinds: Iterable[Kind]) -> dict[Kind, Resource]:
         """Return those of `kinds` that the hub serves, each in the newest version that both know."""
-        groups = {kind.group for kind in kinds}
-        served = {group: await self._served_versions(group) for group in groups}
+        wanted = tuple(kinds)
+        groups = dict.fromkeys(kind.group for kind in wanted)
+        parts = await at_once(
+            self._discover_group(group, [kind for kind in wanted if kind.group == group]) for group in groups
+        )
+        found = {kind: resource for part in parts for kind, resource in part.items()}
+        return {kind: found[kind] for kind in wanted if kind in found}
+
+    async def _discover_group(self, group: str, kinds: Iterable[Kind]) -> dict[Kind, Resource]:
+        served = await self._served_versions(group)
         found: dict[Kind, Resource] = {}
         lists: dict[str, set[str]] = {}
         for kind in kinds:
-            for version in (v for v in kind.versions if v in served[kind.group]):
+            for version in (v for v in kind.versions if v in served):
                 resource = kind.at(version)
                 root = resource.path().rsplit("/", 1)[0]
                 if root not in lists:
@@ -330,6 +340,15 @@ class Client:
                 method, self._login.server + path, params=query, data=data, headers=headers, timeout=timeout
             ) as answer:
                 return await _read(answer, f"{method} {path}")
+
+
+async def at_once(asked: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Return what all of them give; raises the first error, when all have ended: none goes on alone."""
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            raise answer
+    return [answer for answer in answers if not isinstance(answer, BaseException)]
 
 
 _VERBS: Mapping[str, str] = {

@@ -27,6 +27,8 @@ from placement_ac.names import LEASE
 
 log = structlog.get_logger(__name__)
 
+AWAY_SECONDS: Final = 0.5
+"""The longest pause while the API server does not answer: then the next one may be the first that it does."""
 RELEASE_SECONDS: Final = 3.0
 """How long a stop may be held up to give the Lease up; it ends by itself as well."""
 CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -60,6 +62,8 @@ class Lease:
         self._current = False
         """Whether the Lease is still known to be what was seen last."""
         self._failing = False
+        self._away = False
+        """Whether the API server did not answer the last request."""
         self._woken = asyncio.Event()
 
     @property
@@ -105,6 +109,7 @@ class Lease:
         """Look, and write what is to be written; return how long to wait, in seconds."""
         now = _now()
         until = self._election.leads_until() - now if self._election.leads(now) else None
+        self._away = False
         try:
             async with asyncio.timeout(until):
                 await self._look(client)
@@ -114,6 +119,7 @@ class Lease:
         except TimeoutError:
             self._current = False  # leading has ended with the request under way
         except ApiError as error:
+            self._away = not error.status
             self._fail(error.message)
         except Exception as error:  # whatever it is: who leads no more must go on to stand by
             self._fail(without_words(error))
@@ -150,11 +156,13 @@ class Lease:
             log.warning("the Lease cannot be read or written; trying again", error=told)
 
     def _pause(self) -> float:
-        now = _now()
+        now, retry = _now(), self._pace.retry
+        if self._away:
+            retry = min(retry, AWAY_SECONDS)
         if self._election.leads(now):
-            return min(self._pace.retry, self._election.leads_until() - now)
+            return min(retry, self._election.leads_until() - now)
         free_in = self._election.free_in(now)
-        return min(self._pace.retry, free_in) if free_in else self._pace.retry
+        return min(retry, free_in) if free_in else retry
 
     def _tell(self) -> None:
         leading, holder = self.leading, self._election.holder

@@ -1,40 +1,29 @@
 """
-Who we are to an API server: kubeconfig, in-cluster account or exec plugin, by the `kubernetes` package;
-or, to a worker, an `Access`, for which no file is read and no program is run.
+Who we are to an API server: sessions that let every request in, by one of the `doors`.
 
-Gives aiohttp sessions that authenticate every request; a token that was renewed
-(on disk, or by the plugin) is picked up without a restart. Never logs a header.
+A token that was renewed (on disk, or by a plugin) is picked up without a restart. Never logs a header.
 """
 
 import asyncio
-import contextlib
-import io
 import math
-import os
-import ssl
-import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import aiohttp
 import structlog
-import yaml
 import yarl
-from kubernetes import client as kubernetes_client
-from kubernetes import config as kubernetes_config
 
 from placement_ac.access import Access
-from placement_ac.errors import LoginFailed
+from placement_ac.doors import first_line, found, of_access
 from placement_ac.logs import Told
 
 log = structlog.get_logger(__name__)
 
+KEPT_SECONDS = 15.0
+"""How long a connection is kept that nobody uses: asyncio holds 256 KiB for each that is encrypted."""
 TOKEN_SECONDS = 30.0
-"""How long a header is used before the `kubernetes` package is asked again (which re-reads files)."""
-IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
+"""How long a header is used before it is asked for again (which reads files anew)."""
 
 
 class Login:
@@ -51,11 +40,11 @@ class Login:
         *,
         access: Access | None = None,
     ) -> None:
-        self._again = partial(_configured, access) if access else partial(_load, kubeconfig, context)
-        self._configuration = self._again()
-        self.server: str = self._configuration.host.rstrip("/")
-        self.ssl = _trust(access) if access else _ssl_context(self._configuration)
-        self._headers = _authorization(self._configuration) if access else {}
+        self._again = partial(of_access, access) if access else partial(found, kubeconfig, context)
+        self._door = self._again()
+        self.server = self._door.server
+        self.ssl = self._door.trust
+        self._headers = self._door.headers() if access else {}
         self._valid_until = math.inf if access else 0.0
         self._refused = False
         self._renewing = asyncio.Lock()
@@ -66,11 +55,11 @@ class Login:
 
         It opens at most so many `connections` (0: any number). Options go to aiohttp.ClientSession.
         """
-        connector = aiohttp.TCPConnector(ssl=self.ssl, limit=connections, keepalive_timeout=60)
+        connector = aiohttp.TCPConnector(ssl=self.ssl, limit=connections, keepalive_timeout=KEPT_SECONDS)
         return aiohttp.ClientSession(
             connector=connector,
             middlewares=(self._authenticate,),
-            proxy=getattr(self._configuration, "proxy", None),
+            proxy=self._door.proxy,
             trust_env=False,
             **options,  # type: ignore[arg-type]  # whatever aiohttp takes
         )
@@ -82,7 +71,7 @@ class Login:
             raise aiohttp.ClientConnectionError("it leads elsewhere: a token is for its own server only")
         request.headers.update(await self._current_headers())
         # aiohttp takes it from each request only, and goes by the host behind a proxy.
-        request.server_hostname = getattr(self._configuration, "tls_server_name", None) or None
+        request.server_hostname = self._door.server_name
         answer = await send(request)
         if answer.status == 401:
             self._valid_until, self._refused = 0.0, True
@@ -102,104 +91,14 @@ class Login:
         """Return the header of now; what cannot be read (it may be half written) leaves the one of before."""
         refused, self._refused = self._refused, False
         try:
-            if refused:  # the package keeps a token that has no expiry for ever, wherever it is from
-                self._configuration = self._again()
-            headers = _authorization(self._configuration)
-        except (LoginFailed, kubernetes_config.ConfigException, OSError, ValueError) as error:
-            why = f"{type(error).__name__}: {_first_line(error)}"
+            if refused:  # some keep a token that has no expiry for ever, wherever it is from
+                self._door = self._again()
+            headers = self._door.headers()
+        except Exception as error:  # a plugin, or the package that runs it, may raise whatever it likes
+            why = f"{type(error).__name__}: {first_line(error)}"
             log.log(self._told.level(self, why), "cannot renew the login", error=why)
             self._refused = refused
             return self._headers
         if self._told.over(self):
             log.info("the login is renewed again")
         return headers
-
-
-def _load(kubeconfig: Path | None, context: str | None) -> kubernetes_client.Configuration:
-    configuration = kubernetes_client.Configuration()
-    if kubeconfig and not kubeconfig.is_file():
-        raise LoginFailed(f"cannot log in: there is no kubeconfig {kubeconfig}")
-    try:
-        if kubeconfig is None and context is None and IN_CLUSTER in os.environ:
-            kubernetes_config.load_incluster_config(  # type: ignore[no-untyped-call]  # the package has no types
-                client_configuration=configuration
-            )
-        else:
-            kubernetes_config.load_kube_config(  # type: ignore[no-untyped-call]  # the package has no types here
-                config_file=str(kubeconfig) if kubeconfig else None,
-                context=context,
-                client_configuration=configuration,
-            )
-    except (kubernetes_config.ConfigException, OSError, ValueError, yaml.YAMLError) as error:
-        where = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
-        message = f"cannot log in with {where}: {type(error).__name__}: {_first_line(error)}"
-        raise LoginFailed(message) from None
-    return configuration
-
-
-def _configured(access: Access) -> kubernetes_client.Configuration:
-    configuration = kubernetes_client.Configuration()
-    configuration.host = access.server
-    configuration.tls_server_name = access.server_name or None
-    configuration.proxy = access.proxy or None
-    if access.token:
-        configuration.api_key["BearerToken"] = f"Bearer {access.token}"
-    return configuration
-
-
-def _trust(access: Access) -> ssl.SSLContext:
-    """Return what verifies that server, and shows it our certificate. Raises LoginFailed."""
-    try:
-        context = ssl.create_default_context(cadata=access.authority or None)
-    except ssl.SSLError:
-        raise LoginFailed("has certificate-authority-data that is no certificate") from None
-    if access.certificate:
-        try:
-            _show(context, access.certificate, access.key)
-        except ssl.SSLError:
-            raise LoginFailed("has a client certificate or key that is none, or they do not match") from None
-    return context
-
-
-def _show(context: ssl.SSLContext, certificate: str, key: str) -> None:
-    """OpenSSL takes them from a file only: one that nobody else can read, gone when this returns."""
-    with _open_file() as (file, path):
-        file.write(f"{certificate}\n{key}\n".encode())
-        context.load_cert_chain(path, password="")  # or it asks for one at the terminal
-
-
-@contextlib.contextmanager
-def _open_file() -> Iterator[tuple[io.FileIO, Path]]:
-    """Yield a file without a buffer, and its name; on Linux in memory, and so gone after a crash as well."""
-    if sys.platform == "linux":
-        with os.fdopen(os.memfd_create("client.pem"), "wb", buffering=0) as file:
-            yield file, Path(f"/proc/self/fd/{file.fileno()}")
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "client.pem"
-            with path.open("wb", buffering=0) as file:
-                yield file, path
-
-
-def _first_line(error: Exception) -> str:
-    """The rest of a parser's message may quote the file, and so a token."""
-    return (str(error).splitlines() or [""])[0][:300]
-
-
-def _ssl_context(configuration: kubernetes_client.Configuration) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert or None)
-    if not configuration.verify_ssl:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    if configuration.cert_file:
-        context.load_cert_chain(configuration.cert_file, configuration.key_file)
-    return context
-
-
-def _authorization(configuration: kubernetes_client.Configuration) -> dict[str, str]:
-    token = configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
-    if token:
-        return {"Authorization": token}
-    if configuration.username and configuration.password:
-        return {"Authorization": aiohttp.encode_basic_auth(configuration.username, configuration.password)}
-    return {}

@@ -15,8 +15,12 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, Literal, TextIO
 
-import structlog
 from cachetools import LRUCache
+
+from placement_ac.lean import without
+
+with without("rich"):  # structlog would show tracebacks with it, 3 MB: what may be quoted there is not shown
+    import structlog
 
 log = structlog.get_logger(__name__)
 

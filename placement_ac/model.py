@@ -13,6 +13,8 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from types import MappingProxyType
+from typing import Final
 
 from placement_ac.access import ForKueueOnly, of_kubeconfig
 from placement_ac.names import (
@@ -252,6 +254,11 @@ class Owned:
     """Whether the clusters of a MultiKueueConfig are as it applied them: nobody else has set them."""
 
 
+_set: Final = object.__setattr__
+"""For what a frozen object derives of itself when it is made."""
+_NONE: Final[Mapping[str, datetime]] = MappingProxyType({})
+
+
 @dataclass(frozen=True, slots=True)
 class Written:
     """An object of a kind that we write, ours or not, with its `spec` as it is."""
@@ -262,10 +269,12 @@ class Written:
     spec: Raw
     owned: Owned
 
-    @property
-    def ours(self) -> bool:
-        """Whether we made it or took it over: by its label or, if that was taken off, its managed fields."""
-        return self.meta.labels.get(LABEL_MANAGED_BY) == MANAGED_BY or self.owned.applied
+    ours: bool = field(init=False, repr=False, compare=False)
+    """Whether we made it or took it over: by its label or, if that was taken off, its managed fields."""
+
+    def __post_init__(self) -> None:
+        """Derive once what is asked often."""
+        _set(self, "ours", self.meta.labels.get(LABEL_MANAGED_BY) == MANAGED_BY or self.owned.applied)
 
     @property
     def handed_over(self) -> bool:
@@ -280,35 +289,39 @@ class KueueObject(Written):
     active: bool | None = None
     """What Kueue says of a MultiKueueCluster: whether it is connected; None: nothing yet."""
 
-    @property
-    def placement(self) -> str:
-        return self.meta.labels.get(LABEL_PLACEMENT, "")
+    placement: str = field(init=False, repr=False, compare=False)
+    cluster: str = field(init=False, repr=False, compare=False)
+    draining: Mapping[str, datetime] = field(init=False, repr=False, compare=False)
+    """The names in a MultiKueueConfig that leave → since when, by our annotation."""
+    listed: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """The names in a MultiKueueConfig's `spec.clusters`."""
+    source: tuple[str, str] = field(init=False, repr=False, compare=False)
+    """What a MultiKueueCluster's spec points at, in any version: kind and name; ("", ""): nothing."""
 
-    @property
-    def cluster(self) -> str:
-        return self.meta.labels.get(LABEL_CLUSTER, "")
+    def __post_init__(self) -> None:
+        Written.__post_init__(self)
+        labels, clusters = self.meta.labels, self.spec.get("clusters")
+        _set(self, "placement", labels.get(LABEL_PLACEMENT, ""))
+        _set(self, "cluster", labels.get(LABEL_CLUSTER, ""))
+        _set(self, "draining", _draining(self.meta))
+        _set(self, "listed", tuple(map(str, clusters)) if isinstance(clusters, list) else ())
+        _set(self, "source", _source(self.spec))
 
-    @property
-    def draining(self) -> Mapping[str, datetime]:
-        """The names in a MultiKueueConfig that leave → since when, by our annotation."""
-        entries = self.meta.annotations.get(ANNOTATION_DRAINING, "").split(",")
-        found = ((name, time_of(since)) for name, _, since in (entry.partition("=") for entry in entries))
-        return {name: since for name, since in found if since}
 
-    @property
-    def listed(self) -> tuple[str, ...]:
-        """The names in a MultiKueueConfig's `spec.clusters`."""
-        clusters = self.spec.get("clusters")
-        return tuple(str(name) for name in clusters) if isinstance(clusters, list) else ()
+def _draining(meta: Meta) -> Mapping[str, datetime]:
+    told = meta.annotations.get(ANNOTATION_DRAINING)
+    if not told:
+        return _NONE
+    found = ((name, time_of(since)) for name, _, since in (entry.partition("=") for entry in told.split(",")))
+    return {name: since for name, since in found if since}
 
-    @property
-    def source(self) -> tuple[str, str]:
-        """What a MultiKueueCluster's spec points at, in any version: kind and name; ("", ""): nothing."""
-        source = _mapping(self.spec.get("clusterSource")) or self.spec
-        profile, kubeconfig = _mapping(source.get("clusterProfileRef")), _mapping(source.get("kubeConfig"))
-        if kubeconfig.get("location"):
-            return str(kubeconfig.get("locationType", "Secret")), str(kubeconfig["location"])
-        return ("ClusterProfile", str(profile["name"])) if profile.get("name") else ("", "")
+
+def _source(spec: Raw) -> tuple[str, str]:
+    source = _mapping(spec.get("clusterSource")) or spec
+    profile, kubeconfig = _mapping(source.get("clusterProfileRef")), _mapping(source.get("kubeConfig"))
+    if kubeconfig.get("location"):
+        return str(kubeconfig.get("locationType", "Secret")), str(kubeconfig["location"])
+    return ("ClusterProfile", str(profile["name"])) if profile.get("name") else ("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,10 +378,10 @@ def check(raw: Raw) -> Check:
     spec, problem = read(CheckSpec, raw, "spec")
     # A broken `parameters` must not hide whose check it is.
     controller = spec.controller_name if spec else str(_mapping(raw.get("spec")).get("controllerName", ""))
-    return Check(meta_of(raw), controller, spec.parameters if spec else None, _active(raw), problem)
+    return Check(meta_of(raw), controller, spec.parameters if spec else None, active_of(raw), problem)
 
 
-def _active(raw: Raw) -> Condition | None:
+def active_of(raw: Raw) -> Condition | None:
     """Return the condition `Active`, whatever the others look like: what we said is not to be said again."""
     entries = _mapping(raw.get("status")).get("conditions")
     for entry in entries if isinstance(entries, list) else ():
@@ -493,7 +506,7 @@ def scores(raw: Raw) -> Scores:
 
 
 def kueue_object(raw: Raw) -> KueueObject:
-    active = _active(raw)
+    active = active_of(raw)
     return KueueObject(
         meta=meta_of(raw),
         owners=_owners(raw),
@@ -501,6 +514,16 @@ def kueue_object(raw: Raw) -> KueueObject:
         owned=_owned(raw),
         active=active.status == "True" if active else None,
     )
+
+
+def checks_listed(queue: Raw) -> frozenset[str]:
+    """Return the AdmissionChecks that a ClusterQueue lists, in either of the two ways that Kueue has."""
+    spec = _mapping(queue.get("spec"))
+    plain = spec.get("admissionChecks")
+    strategy = _mapping(spec.get("admissionChecksStrategy")).get("admissionChecks")
+    named = [_mapping(entry).get("name") for entry in strategy] if isinstance(strategy, list) else []
+    names = (*plain, *named) if isinstance(plain, list) else named
+    return frozenset(name for name in names if isinstance(name, str))
 
 
 def _owners(raw: Raw) -> dict[str, str]:

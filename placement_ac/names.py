@@ -96,8 +96,17 @@ REQUIRED_KINDS: Final = (
 OPTIONAL_KINDS: Final = (CLUSTER_PROFILE, PLACEMENT_SCORE, MANAGED_CLUSTER)
 """Kinds that a hub may do without: their absence means "there are none of them"."""
 WATCHED_KINDS: Final = REQUIRED_KINDS + OPTIONAL_KINDS
-FED_KINDS: Final = (SECRET, CLUSTER_PROFILE, PLACEMENT, PLACEMENT_DECISION, WORKLOAD)
-"""Kinds that a feed follows, most of them in a few namespaces only; kopf follows the others."""
+FED_KINDS: Final = (
+    SECRET,
+    CLUSTER_PROFILE,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    WORKLOAD,
+    ADMISSION_CHECK,
+    MULTIKUEUE_CONFIG,
+    MULTIKUEUE_CLUSTER,
+)
+"""Kinds that a feed follows, in a few namespaces only or because there are many; kopf follows the others."""
 
 OUR_CONTROLLER: Final = "open-cluster-management.io/placement"
 """`AdmissionCheck.spec.controllerName` of the checks that this controller answers."""
@@ -241,6 +250,14 @@ PENDING: Final = "Pending"
 READY: Final = "Ready"
 RETRY: Final = "Retry"
 
+KUEUE_MANAGER: Final = "kueue-controller-manager"
+"""Kueue: its Deployment, and its ServiceAccount (config/default in kubernetes-sigs/kueue)."""
+LABEL_RELEASE: Final = "app.kubernetes.io/version"
+"""Kueue's Helm chart: the release, on its Deployment."""
+ADDON_CONTROLLER: Final = "kueue-addon-controller"
+"""The Deployment of the Go kueue-addon (addon-contrib, charts/kueue-addon/templates/deployment.yaml)."""
+ADDON_FINALIZER: Final = "kueue-addon.open-cluster-management.io/admissioncheck-cleanup"
+"""What it puts on AdmissionChecks (addon-contrib, pkg/hub/controllers/admissioncheck/controller.go)."""
 ADDON_ACCOUNT: Final = "multikueue"
 """How the Go kueue-addon calls its ManagedServiceAccount and ClusterPermission of each cluster."""
 TOKEN_KEY: Final = "token"  # noqa: S105  # a key, nothing secret

@@ -24,7 +24,6 @@ from placement_ac.names import (
     UNUSABLE_SECONDS,
 )
 from placement_ac.removal import RUN
-from placement_ac.selection import listed_now
 from placement_ac.snapshot import Mark, Notice, Snapshot, WantedConfig
 from placement_ac.words import and_more, count_of, some, span
 
@@ -153,7 +152,7 @@ def _patience(seen: Snapshot) -> str:
 def _removed(
     seen: Snapshot, course: Course, names: Collection[str], left: Collection[str]
 ) -> tuple[str, str]:
-    clusters = {name: cluster for cluster, name in listed_now(seen).items()}
+    clusters = {name: cluster for cluster, name in course.listed.items()}
     whys: dict[str, str] = {}
     for name in names:
         cluster = clusters.get(name, name)

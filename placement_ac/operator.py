@@ -12,18 +12,15 @@ from typing import Final, TypeVar
 
 import structlog
 
-from placement_ac.choices import asks_for_kueue, pace_of, terms_of, told_kueue
+from placement_ac.choices import asks_for_kueue, facts_of, pace_of, terms_of, told_kueue
 from placement_ac.errors import ApiError, PlacementAcError
-from placement_ac.kube import Client, Object
+from placement_ac.kube import Client
 from placement_ac.lease import Lease
 from placement_ac.login import Login
 from placement_ac.logs import Told, without_words
 from placement_ac.metrics import Load, Metrics, Sources
 from placement_ac.names import (
     ACCOUNT,
-    ADMISSION_CHECK,
-    CLUSTERS_MAX,
-    MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     OPTIONAL_KINDS,
     PERMISSION,
@@ -197,14 +194,7 @@ class Operator:
 
     async def _facts(self, client: Client, resources: Resources) -> HubFacts:
         schema = await client.schema(resources[MULTIKUEUE_CONFIG])
-        facts = HubFacts(
-            check_version=resources[ADMISSION_CHECK].api_version,
-            cluster_version=resources[MULTIKUEUE_CLUSTER].version,
-            clusters_max=clusters_max(schema),
-            namespaces=self._settings.placement_namespace,
-            naming=self._settings.cluster_names,
-            kueue=await self._hubs_kueue(client),
-        )
+        facts = facts_of(self._settings, resources, schema, await self._hubs_kueue(client))
         log.log(
             self._told.level("hub", str((facts, resources)), logging.INFO),
             "found the hub",
@@ -249,11 +239,3 @@ async def _unless(stop: asyncio.Event, work: Coroutine[object, object, T]) -> T 
 async def _pause(stop: asyncio.Event, seconds: float) -> None:
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(stop.wait(), seconds)
-
-
-def clusters_max(schema: Object | None) -> int:
-    """Return how many clusters a MultiKueueConfig may list by its published schema (Kueue: 10, later 20)."""
-    node: object = schema
-    for step in ("properties", "spec", "properties", "clusters", "maxItems"):
-        node = node.get(step) if isinstance(node, dict) else None
-    return node if isinstance(node, int) else CLUSTERS_MAX

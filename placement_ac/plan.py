@@ -29,8 +29,8 @@ from placement_ac.notices import changes, complain
 from placement_ac.probing import questions
 from placement_ac.removal import Removal
 from placement_ac.seats import order
-from placement_ac.selection import cluster_of, listed_now, removable, soonest
-from placement_ac.snapshot import Mark, Plan, Reply, Snapshot, WantedCluster, WantedConfig
+from placement_ac.selection import cluster_of, removable, soonest
+from placement_ac.snapshot import Mark, Plan, Reply, Snapshot, Verdict, WantedCluster, WantedConfig
 from placement_ac.verdict import claimed_elsewhere, judge, taken
 from placement_ac.ways import Source
 from placement_ac.words import some
@@ -39,15 +39,17 @@ UNDER_WAY: Final = ("going", "left")
 """Marks of clusters that leave: kept while nothing can be decided."""
 
 
-def plan(seen: Snapshot) -> Plan:
-    """Return the objects, the verdict on each check and the answers that `seen` calls for."""
+def plan(seen: Snapshot, course: Course | None = None) -> Plan:
+    """Return the objects, the verdict on each check and the answers that `seen` calls for.
+
+    `course`: what `chart` says of it, where that is known already.
+    """
     if seen.checks:
-        return _kept(seen, _planned(seen))
+        return _kept(seen, _planned(seen, course or chart(seen)))
     return _held(seen, Plan()) if owners_of(seen) else _kept(seen, _none(seen, Plan()))
 
 
-def _planned(seen: Snapshot) -> Plan:
-    course = chart(seen)
+def _planned(seen: Snapshot, course: Course) -> Plan:
     verdict = judge(seen, course)
     asked, ask_again = questions(seen)
     selection = course.selection
@@ -61,7 +63,7 @@ def _planned(seen: Snapshot) -> Plan:
         questions=asked,
         recheck_after=soonest((_recheck_after(seen, course), ask_again, complaint.recheck_after)),
     )
-    if verdict.status == "False" and verdict.reason not in (NO_CLUSTER_SELECTED, NO_CLUSTER_USABLE):
+    if leaves_all(verdict):
         # What is under way goes on when the reason has gone.
         answer = replace(answer, marks=answer.marks | {mark for mark in seen.ages if mark.what in UNDER_WAY})
         return _answered(seen, _held(seen, answer), Outlook(verdict, ""))
@@ -69,6 +71,11 @@ def _planned(seen: Snapshot) -> Plan:
     answer = replace(answer, notices=(*answer.notices, *changes(seen, course, answer.config)))
     answer = _answered(seen, answer, Outlook(verdict, _ready(course), course.removal))
     return _dispatched(answer, dispatch(seen, course))
+
+
+def leaves_all(verdict: Verdict) -> bool:
+    """Whether the objects stay as they are: a refusal, and not for want of clusters."""
+    return verdict.status == "False" and verdict.reason not in (NO_CLUSTER_SELECTED, NO_CLUSTER_USABLE)
 
 
 def _aged(seen: Snapshot, answer: Plan) -> Plan:
@@ -148,7 +155,7 @@ def _listed(seen: Snapshot, course: Course, answer: Plan) -> Plan:
     owners = owners_of(seen)
     ordered = order(seen, course.usable, [one.name for one in course.removal.staying])
     wanted = {entry.name: (entry.cluster, entry.source) for entry in course.usable}
-    mine = listed_now(seen).values()
+    mine = course.listed.values()
     for one in course.removal.staying:
         found = seen.credentials.get(one.cluster) or seen.spare.get(one.cluster)
         source = found if isinstance(found, Source) else None

@@ -6,15 +6,15 @@ An answer that is an error is `Unknown`, in words that quote nothing of the work
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import partial
 from typing import Final, TypeVar
 
 from placement_ac.entrance import CannotAsk, in_words
 from placement_ac.errors import ApiError, NotFound, Refused
 from placement_ac.fitness import API_VERSION, Findings, Needs, Places, Served, Unknown, release_of
-from placement_ac.kube import Client
-from placement_ac.names import KUEUE, KUEUE_VERSIONS, Kind, Resource
+from placement_ac.kube import Client, Object
+from placement_ac.names import KUEUE, KUEUE_MANAGER, KUEUE_VERSIONS, LABEL_RELEASE, Kind, Resource
 from placement_ac.rights import Release, Right, release
 
 K = TypeVar("K")
@@ -22,24 +22,21 @@ T = TypeVar("T")
 
 AT_ONCE: Final = 8
 """Requests to one worker at the same time."""
-MANAGER: Final = "kueue-controller-manager"
-"""Kueue: its Deployment."""
-RELEASE_LABEL: Final = "app.kubernetes.io/version"
-"""Kueue's Helm chart: the release, on its Deployment."""
 DEPLOYMENT: Final = Kind("apps", "Deployment", "deployments", True, ("v1",)).at("v1")
 NAMESPACE: Final = Kind("", "Namespace", "namespaces", False, ("v1",)).at("v1")
 LOCAL_QUEUE: Final = Kind(KUEUE, "LocalQueue", "localqueues", True, KUEUE_VERSIONS)
 REVIEW: Final = Kind(
     "authorization.k8s.io", "SelfSubjectAccessReview", "selfsubjectaccessreviews", False, ("v1",)
 ).at("v1")
+WHO: Final = Kind("authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews", False, ("v1",)).at("v1")
 
 
 async def kueue_release(client: Client, namespace: str) -> str:
     """Return the release that Kueue's Deployment tells; "" when it tells none. Raises ApiError."""
-    deployment = await client.get(DEPLOYMENT, MANAGER, namespace)
+    deployment = await client.get(DEPLOYMENT, KUEUE_MANAGER, namespace)
     containers = deployment["spec"]["template"]["spec"]["containers"]
     image = next((one.get("image") for one in containers if one.get("name") == "manager"), "")
-    label = (deployment["metadata"].get("labels") or {}).get(RELEASE_LABEL)
+    label = (deployment["metadata"].get("labels") or {}).get(LABEL_RELEASE)
     return release_of(image, label)
 
 
@@ -93,6 +90,18 @@ class Questions:
             await self._names(found) if found else frozenset(),
         )
 
+    async def objects(self, kinds: Collection[Kind]) -> dict[Kind, tuple[Object, ...] | Unknown]:
+        """Return all objects of each kind; none of one that the worker does not serve."""
+        served = await self._client.discover(kinds)
+        found = await _each(served, lambda kind: self._all(served[kind]))
+        return {kind: found.get(kind, ()) for kind in kinds}
+
+    async def user(self) -> str:
+        """Return who one is on the worker, in the worker's own words; "" when it does not tell."""
+        body = {"apiVersion": WHO.api_version, "kind": WHO.of.kind, "metadata": {}}
+        answer = await self._try("ask who it is", partial(self._client.request, "POST", WHO.path(), body))
+        return "" if isinstance(answer, Unknown) else str(answer["status"]["userInfo"]["username"])
+
     async def _served(self, group: str) -> frozenset[Served] | Unknown:
         """Return what is served of an API group, in all its versions."""
         if not group:
@@ -133,19 +142,23 @@ class Questions:
 
     async def _kueue_release(self, namespace: str) -> str | Unknown:
         answer = await self._try(
-            f"get the Deployment {namespace}/{MANAGER}",
+            f"get the Deployment {namespace}/{KUEUE_MANAGER}",
             partial(kueue_release, self._client, namespace),
         )
         return answer or Unknown("neither its image nor its label tells a release")
 
     async def _names(self, resource: Resource) -> frozenset[tuple[str, str]] | Unknown:
         """Return namespace and name of all objects."""
-        wish = f"list {resource.of} in all namespaces" if resource.of.namespaced else f"list {resource.of}"
-        answer = await self._try(wish, partial(self._client.list, resource))
+        answer = await self._all(resource)
         if isinstance(answer, Unknown):
             return answer
-        found = (item["metadata"] for item in answer.items)
+        found = (item["metadata"] for item in answer)
         return frozenset((str(one.get("namespace", "")), str(one["name"])) for one in found)
+
+    async def _all(self, resource: Resource) -> tuple[Object, ...] | Unknown:
+        wish = f"list {resource.of} in all namespaces" if resource.of.namespaced else f"list {resource.of}"
+        answer = await self._try(wish, partial(self._client.list, resource))
+        return answer if isinstance(answer, Unknown) else answer.items
 
     async def _try(self, wish: str, ask: Callable[[], Awaitable[T]]) -> T | Unknown:
         async with self._few:

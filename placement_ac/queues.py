@@ -6,7 +6,7 @@ Read when it is asked for, and believed for a minute.
 
 import asyncio
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from cachetools import TTLCache
@@ -14,6 +14,7 @@ from cachetools import TTLCache
 from placement_ac.errors import ApiError
 from placement_ac.kube import Client, Object
 from placement_ac.logs import Told
+from placement_ac.model import checks_listed
 from placement_ac.names import KUEUE, KUEUE_VERSIONS, Kind
 
 log = structlog.get_logger(__name__)
@@ -46,7 +47,9 @@ class HubQueues:
             return {}
         if self._told.over(self):
             log.info("the hub's queues can be read again")
-        using = {item["metadata"]["name"] for item in cluster_queues if _lists(item, checks)}
+        using = {
+            item["metadata"]["name"] for item in cluster_queues if not checks_listed(item).isdisjoint(checks)
+        }
         found: dict[str, set[str]] = {}
         for item in local_queues:
             if (item.get("spec") or {}).get("clusterQueue") in using:
@@ -64,11 +67,3 @@ class HubQueues:
                 ]
                 known = self._known[""] = lists[0], lists[1]
         return known
-
-
-def _lists(queue: Mapping[str, Any], checks: Collection[str]) -> bool:
-    """Whether a ClusterQueue lists one of the checks, in either of the two ways that Kueue has."""
-    spec = queue.get("spec") or {}
-    strategy = (spec.get("admissionChecksStrategy") or {}).get("admissionChecks") or ()
-    names = {*(spec.get("admissionChecks") or ()), *(one.get("name") for one in strategy)}
-    return not names.isdisjoint(checks)

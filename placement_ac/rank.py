@@ -49,8 +49,14 @@ def _once_each(decisions: Iterable[Decision]) -> list[Ranked]:
 def _rescored(
     entry: Ranked, prioritizers: Sequence[AddOnPrioritizer], scores: ScoreTable, now: datetime
 ) -> Ranked:
-    total = sum(p.weight * _score(scores.get((entry.cluster, p.resource_name)), p, now) for p in prioritizers)
-    return Ranked(entry.cluster, total, entry.group)
+    return Ranked(entry.cluster, score_of(entry.cluster, prioritizers, scores, now), entry.group)
+
+
+def score_of(
+    cluster: str, prioritizers: Sequence[AddOnPrioritizer], scores: ScoreTable, now: datetime
+) -> int:
+    """Return the sum that puts a cluster in its place, by the AddOn prioritizers alone."""
+    return sum(p.weight * _score(scores.get((cluster, p.resource_name)), p, now) for p in prioritizers)
 
 
 def _score(scores: Scores | None, prioritizer: AddOnPrioritizer, now: datetime) -> int:

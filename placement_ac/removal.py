@@ -23,7 +23,7 @@ from placement_ac.names import (
     WORKLOAD_SENT_BACK,
     WORKLOADS_SENT_BACK,
 )
-from placement_ac.selection import listed_now, names_now, soonest
+from placement_ac.selection import names_now, soonest
 from placement_ac.snapshot import Mark, Notice, Snapshot
 from placement_ac.words import some
 
@@ -56,13 +56,13 @@ class Removal:
         return f"{some(sorted(names))} is leaving: it takes a moment" if names else ""
 
 
-def remove(seen: Snapshot, wanted: Collection[str], jobs: Jobs) -> Removal:
-    """Return what becomes of every listed MultiKueueCluster that is not `wanted`.
+def remove(seen: Snapshot, wanted: Collection[str], jobs: Jobs, listed: Mapping[str, str]) -> Removal:
+    """Return what becomes of every listed MultiKueueCluster that is not `wanted`; `listed` by `listed_now`.
 
     Somebody else may have put it there: jobs may run on it all the same.
     """
     names = names_now(seen)
-    clusters = {name: cluster for cluster, name in listed_now(seen).items()}
+    clusters = {name: cluster for cluster, name in listed.items()}
     case = Case(seen, jobs, _airs(seen))
     leaving = tuple(
         _stranded(case, _leave(case, clusters.get(name, name), name)) for name in names if name not in wanted

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from placement_ac.model import AddOnPrioritizer, Decision, KueueObject, Placement
+from placement_ac.model import Decision, KueueObject, Placement
 from placement_ac.names import (
     CLUSTER_NAME_MAX,
     LABEL_VALUE_MAX,
@@ -58,13 +58,15 @@ class Selection:
     """Seconds until the first of them has waited long enough; None: none waits for time."""
 
 
-def select(seen: Snapshot) -> Selection:
-    """Return what the decisions in `seen` come to: those that only stay for now come last."""
-    listed = listed_now(seen)
+def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
+    """Return what the decisions in `seen` come to: those that only stay for now come last.
+
+    `listed`: what `listed_now` gives.
+    """
     usable: list[Usable] = []
     left_out = _entries_without_name(seen)
     pending: dict[str, float] = {}
-    ranked = rank(seen.decisions, _prioritizers(seen), seen.scores, seen.now)
+    ranked = ranking(seen)
     for entry in ranked:
         found = _usable(seen, entry, listed)
         if isinstance(found, Usable):
@@ -88,6 +90,12 @@ def select(seen: Snapshot) -> Selection:
         marks=frozenset(Mark("pending", cluster) for cluster in pending),
         recheck_after=soonest(_left(seen, pending)),
     )
+
+
+def ranking(seen: Snapshot) -> tuple[Ranked, ...]:
+    """Return every cluster that is decided on, best first."""
+    prioritizers = seen.placement.prioritizers if seen.placement else ()
+    return rank(seen.decisions, prioritizers, seen.scores, seen.now)
 
 
 def soonest(waits: Iterable[float | None]) -> float | None:
@@ -130,10 +138,6 @@ def agree(placement: Placement | None, decisions: tuple[Decision, ...]) -> bool:
 def cluster_of(seen: Snapshot, obj: KueueObject) -> str:
     """Return the cluster of one of the Placement's MultiKueueClusters, though its label be taken off."""
     return obj.cluster or seen.hub.cluster_of(seen.name, obj.meta.name)
-
-
-def _prioritizers(seen: Snapshot) -> tuple[AddOnPrioritizer, ...]:
-    return seen.placement.prioritizers if seen.placement else ()
 
 
 def names_now(seen: Snapshot) -> tuple[str, ...]:

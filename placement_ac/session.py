@@ -40,6 +40,7 @@ from placement_ac.providers import Providers
 from placement_ac.questions import running_kueue
 from placement_ac.queues import HubQueues
 from placement_ac.reconcile import Examine, Reconciler
+from placement_ac.rubbish import spare
 from placement_ac.settings import Settings
 from placement_ac.snapshot import HubFacts, Key, Terms
 from placement_ac.sync import Sync
@@ -138,6 +139,7 @@ class Session:
                 touched=self._touched,
                 settled=self._sync.settled,
                 sign=signs[kind, namespace],
+                back=self.queue.try_now,
             )
             for kind in fed
             if kind in resources
@@ -164,6 +166,7 @@ class Session:
                 *(part for feed in self._feeds for part in feed.parts()),
                 self._rediscover(ended),
                 notice(_now, self._look_again),
+                spare(lambda: self.world.complete),
                 _after(stop, ended.set),
                 _after(started, on_started),
             )
@@ -203,7 +206,7 @@ class Session:
         """Our own write is known at once; its echo then changes nothing."""
         touched = (self.world.remove if gone else self.world.put)(kind, obj)
         if self.world.complete:
-            self.queue.add(*touched)
+            self.queue.add_echo(*touched)
 
     async def _rediscover(self, ended: asyncio.Event) -> None:
         while not ended.is_set():

@@ -8,7 +8,7 @@ A value in the file counts as it is written, like the value of a flag: YAML's ow
 import difflib
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -48,12 +48,19 @@ def flag_name(name: str) -> str:
     return name.replace("_", "-")
 
 
-def load(flags: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Loaded:
-    """Return the settings; `flags` that are None were not given. Raises BadSettings."""
+def load(
+    flags: Mapping[str, Any],
+    environment: Mapping[str, str] | None = None,
+    read: Callable[[Path], str] = lambda path: path.read_text("utf-8"),
+) -> Loaded:
+    """Return the settings; `flags` that are None were not given. Raises BadSettings.
+
+    `read` gives the text of the file: another process may have it elsewhere. It raises OSError.
+    """
     by_flag = {name: value for name, value in flags.items() if value is not None}
     by_variable = _from_environment(os.environ if environment is None else environment)
     path = (by_variable | by_flag).get(FILE)
-    in_file = {} if path is None else _from_file(Path(path))
+    in_file = {} if path is None else _from_file(Path(path), read)
     given = in_file | by_variable | by_flag
     try:
         settings = Settings.model_validate(given)
@@ -89,12 +96,12 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return given
 
 
-def _from_file(path: Path) -> dict[str, Any]:
+def _from_file(path: Path, read: Callable[[Path], str]) -> dict[str, Any]:
     """Return what stands in the file, by the names of the fields. Raises BadSettings."""
     known = [flag_name(name) for name in Settings.model_fields if name != FILE]
     problems: list[str] = []
     given: dict[str, Any] = {}
-    for key, value in _entries(path):
+    for key, value in _entries(path, read):
         name = key.replace("-", "_")
         if "_" in key or name not in Settings.model_fields:
             problems.append(f"{key}: there is no such setting; {_near(_in_kebab_case(key), known)}")
@@ -111,10 +118,10 @@ def _from_file(path: Path) -> dict[str, Any]:
     return given
 
 
-def _entries(path: Path) -> Iterable[tuple[str, yaml.Node]]:
+def _entries(path: Path, read: Callable[[Path], str]) -> Iterable[tuple[str, yaml.Node]]:
     """Return the keys and values of the file, as they are written. Raises BadSettings."""
     try:
-        root = yaml.compose(path.read_text("utf-8"), yaml.SafeLoader)
+        root = yaml.compose(read(path), yaml.SafeLoader)
     except OSError as error:
         cure = "; name the file in it, like config.yaml" if path.is_dir() else ""
         raise BadSettings(f"cannot read the settings file {path}: {error.strerror}{cure}") from None

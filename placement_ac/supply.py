@@ -159,12 +159,36 @@ class Supply(Tables):
             return self._ways
         return tuple(way for way in self._ways if way != "access-provider")
 
+    def way_found(self, cluster: str, now: datetime) -> Way | None:
+        """Return by which way the credentials of a cluster are found; None: by none that others made."""
+        found, ways = self._searched(cluster, now)
+        return next((way for way in ways if found_by(found, (way,))), None)
+
     def _way_into(self, cluster: str, now: datetime) -> Source | Unusable:
+        """Return the way in, or why there is none; what is found counts until it ends or anything changes."""
+        changes = self._profiles.changes, self._secrets.changes
+        if changes != self._ways_at:
+            self._ways_known.clear()
+            self._ways_at = changes
+        known: Source | None = self._ways_known.get(cluster)
+        if known is not None and (known.expires is None or now < known.expires):
+            return known
+        found = find(*self._searched(cluster, now))
+        if isinstance(found, Source) and self._is_plain(cluster):
+            self._ways_known[cluster] = found
+        return found
+
+    def _is_plain(self, cluster: str) -> bool:
+        """Whether nothing is or was made for a cluster: all there is lies in Secrets and ClusterProfiles."""
         before = self._kueue_namespace, f"{self._terms.account}-{cluster}"
-        if not self._terms.provision and before not in self._secrets.things:
-            return find(self._found(cluster, now), self._ways)  # nothing is or was made: most hubs
+        return not self._terms.provision and before not in self._secrets.things
+
+    def _searched(self, cluster: str, now: datetime) -> tuple[Found, tuple[Way, ...]]:
+        """Return what there is of a cluster, and the ways in which to look through it."""
+        if self._is_plain(cluster):
+            return self._found(cluster, now), self._ways
         made = self.made(cluster, now)
-        return find(self._found(cluster, now, made), self._found_ways(made))
+        return self._found(cluster, now, made), self._found_ways(made)
 
     def _found(self, cluster: str, now: datetime, made: Made | None = None) -> Found:
         return Found(

@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 
 RELIST_SECONDS: Final = 600.0
 """How often everything is listed again although no gap was seen."""
-RETRY_SECONDS: Final = (0.2, 0.5, 1.0)
+RETRY_SECONDS: Final = (0.2, 0.5)
 """Pauses after a list that failed; the last one is repeated."""
 STALLED_SECONDS: Final = 30.0
 """After this long without a complete world, the log says what it waits for."""

@@ -5,7 +5,8 @@ Filled and asked by `World` alone. No I/O, no clock.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from copy import copy
+from typing import Any, Final, Self
 
 from cachetools import LRUCache
 
@@ -67,6 +68,18 @@ GONE_REMEMBERED: Final = 10_000
 """Objects of which it is remembered that they have gone: a list that is under way may still hold them."""
 
 
+def newer(meta: model.Meta, known: model.Meta) -> bool:
+    """Whether `meta` is not what is known already, nor older (late and repeated events are)."""
+    if meta.resource_version == known.resource_version:
+        return meta.uid != known.uid
+    return not later(known.resource_version, meta.resource_version)
+
+
+def later(one: str, other: str) -> bool:
+    """Whether a resourceVersion comes after another (Kubernetes 1.35: comparable as integers)."""
+    return one.isdecimal() and other.isdecimal() and int(one) > int(other)
+
+
 class Tables:
     """The objects of each kind that matters."""
 
@@ -87,6 +100,9 @@ class Tables:
         self._trouble: dict[str, str] = {}
         self._expiries: tuple[object, dict[str, Any]] | None = None
         """What was looked up last, cluster → datetime, and at which of all changes."""
+        self._ways_known: dict[str, Any] = {}
+        self._ways_at = (0, 0)
+        """The Source that was found last of each cluster, and at which of all changes."""
         self._judged_at = ALWAYS
         """The time of the last snapshot."""
         self._kueue_namespace = kueue_namespace
@@ -153,6 +169,27 @@ class Tables:
         self._scopes = dict.fromkeys(
             (kind, namespace) for kind in kinds_for(self._terms) for namespace in self.namespaces(kind)
         )
+
+    @property
+    def terms(self) -> Terms:
+        return self._terms
+
+    def copy(self) -> Self:
+        """Return a world that knows the same, and goes its own way from now on."""
+        other = copy(self)
+        tables = {id(table): table.copy() for table in self._tables.values()}
+        mine = {name: tables[id(value)] for name, value in vars(self).items() if id(value) in tables}
+        vars(other).update(
+            mine,
+            _tables={kind: tables[id(table)] for kind, table in self._tables.items()},
+            _tokens={name: tables[id(table)] for name, table in self._tokens.items()},
+            _trouble=dict(self._trouble),
+            _listed=dict(self._listed),
+            _gone=copy(self._gone),
+            _carrying={},
+            _ways_known=dict(self._ways_known),
+        )
+        return other
 
     def namespaces(self, kind: Kind) -> tuple[str, ...]:
         """Return where a kind is watched: its namespaces, or EVERYWHERE."""

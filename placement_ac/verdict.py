@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from placement_ac.course import Course
-from placement_ac.model import Check, KueueObject
+from placement_ac.model import Check, KueueObject, Placement
 from placement_ac.names import (
     ACTIVE,
     ANNOTATION_ADOPT,
@@ -106,17 +106,21 @@ def _config_in_the_way(seen: Snapshot) -> Iterator[str]:
 
 
 def _clusters_in_the_way(seen: Snapshot, course: Course) -> Iterator[str]:
-    label = "" if seen.hub.shared else seen.name
-    for entry in course.usable:
-        obj = seen.clusters.get(entry.name)
-        if taken(obj, label, entry.cluster):
-            yield _in_the_way(MULTIKUEUE_CLUSTER, obj, entry.name)
-        elif claimed_elsewhere(seen, entry):
-            rival = seen.rivals[entry.name]
-            yield (
-                f"MultiKueueCluster {entry.name} is the name for cluster {rival.cluster} of Placement "
-                f"{rival.placement} as well: rename one of the Placements"
-            )
+    yield from filter(None, (cluster_in_the_way(seen, entry) for entry in course.usable))
+
+
+def cluster_in_the_way(seen: Snapshot, entry: Usable) -> str:
+    """Return whose the name of a MultiKueueCluster is, and what to do; "" when it is free or ours."""
+    obj = seen.clusters.get(entry.name)
+    if taken(obj, "" if seen.hub.shared else seen.name, entry.cluster):
+        return _in_the_way(MULTIKUEUE_CLUSTER, obj, entry.name)
+    if not claimed_elsewhere(seen, entry):
+        return ""
+    rival = seen.rivals[entry.name]
+    return (
+        f"MultiKueueCluster {entry.name} is the name for cluster {rival.cluster} of Placement "
+        f"{rival.placement} as well: rename one of the Placements"
+    )
 
 
 def claimed_elsewhere(seen: Snapshot, entry: Usable) -> bool:
@@ -181,11 +185,20 @@ def _in_the_way(kind: Kind, obj: KueueObject | None, name: str) -> str:
 
 def _placement_says(seen: Snapshot) -> str:
     """Quote the Placement's own conditions where they tell of trouble."""
-    conditions = seen.placement.conditions if seen.placement else ()
-    said = [f"{c.reason}: {c.message}".rstrip(": ") for c in conditions if (c.type, c.status) in _TROUBLE]
-    if seen.placement and seen.placement.problem:
-        said.append(f"it cannot be read: {seen.placement.problem}")
-    return f" ({'; '.join(said)})" if said else ""
+    said = troubles_of(seen.placement) if seen.placement else ""
+    return f" ({said})" if said else ""
+
+
+def troubles_of(placement: Placement) -> str:
+    """Return what a Placement says of itself where that tells of trouble; "" where it does not."""
+    said = [
+        f"{c.reason}: {c.message}".rstrip(": ")
+        for c in placement.conditions
+        if (c.type, c.status) in _TROUBLE
+    ]
+    if placement.problem:
+        said.append(f"it cannot be read: {placement.problem}")
+    return "; ".join(said)
 
 
 def _malformed(seen: Snapshot) -> str:

@@ -13,18 +13,21 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import aiohttp
-import kopf
 import structlog
 from yarl import URL
 
 from placement_ac import kube
 from placement_ac.errors import PlacementAcError
+from placement_ac.lean import without
 from placement_ac.login import Login
 from placement_ac.logs import without_password, without_words
 from placement_ac.names import Kind, Resource
 from placement_ac.snapshot import Key
 from placement_ac.vitals import Sign
 from placement_ac.world import World
+
+with without("kubernetes"):  # kopf knows its objects where it is installed: 22 MB, and it is given none
+    import kopf
 
 log = structlog.get_logger(__name__)
 

@@ -24,6 +24,8 @@ FIRST_BACKOFF_SECONDS: Final = 0.1
 MOST_BACKOFF_SECONDS: Final = 30.0
 JITTER: Final = 0.2
 """Each wait is made longer or shorter by up to this share, so that failures do not march in step."""
+ECHO_SECONDS: Final = 0.05
+"""How long the second look at a key waits, after its own write: in a burst it would be half of the work."""
 PROMPT_TRIES: Final = 3
 PATIENCE_SECONDS: Final = 0.5
 """After so many failures in a row a change, too, is looked at only so long after the last try: somebody who
@@ -76,6 +78,26 @@ class Workqueue(Generic[K]):
         if known:
             known[1].cancel()
         self._timers[key] = (due, loop.call_at(due, self._ring, key))
+
+    def add_echo(self, *keys: K) -> None:
+        """Work on `keys`, as our own write has touched them; on one that is worked on, when there is time.
+
+        What comes of its own write it has foreseen: the second look is for what follows, and may wait while
+        changes are waited for.
+        """
+        for key in keys:
+            if key in self._working:
+                self.add_after(key, ECHO_SECONDS)
+            else:
+                self.add(key)
+
+    def try_now(self) -> None:
+        """Try every key that has failed: what stood in the way may be over."""
+        for key in tuple(self._failures):
+            self._not_before.pop(key, None)
+            if timer := self._timers.pop(key, None):
+                timer[1].cancel()
+            self._start(key)
 
     def drop(self) -> None:
         """Forget every key, and cancel what is under way."""

@@ -29,7 +29,7 @@ from placement_ac.names import (
 )
 from placement_ac.snapshot import Ages, Asked, Fit, Key, Pair, Snapshot
 from placement_ac.supply import Supply
-from placement_ac.tables import EVERYWHERE, Scope
+from placement_ac.tables import EVERYWHERE, Scope, later, newer
 from placement_ac.wire import Raw
 
 _PARSERS: Final[Mapping[Kind, Callable[[Raw], Any]]] = {
@@ -65,13 +65,13 @@ class World(Supply):
 
     def put(self, kind: Kind, raw: Raw) -> set[Key]:
         """Take in an object as it is now; an older version than the one known changes nothing."""
+        meta, table = model.meta_of(raw), self._tables[kind]
+        before = table.things.get(meta.id)
+        if not self._watched(kind, meta) or meta.uid in self._gone:
+            return set()
+        if before and not newer(meta, before.meta):
+            return set()  # it is known already, mostly as a write of ours
         thing: Any = (model.token if kind.only else _PARSERS[kind])(raw)
-        table = self._tables[kind]
-        before = table.things.get(thing.meta.id)
-        if not self._watched(kind, thing.meta) or thing.meta.uid in self._gone:
-            return set()
-        if before and not _newer(thing.meta, before.meta):
-            return set()
         if kind is WORKLOAD:
             return self._put_workload(thing, before)
         touched = route.route(kind, (before,), self)
@@ -130,6 +130,16 @@ class World(Supply):
             present.add(model.meta_of(raw).id)
         return touched | self.settle(kind, present, resource_version)
 
+    def fill(self, kind: Kind, items: Iterable[Raw], resource_version: str) -> None:
+        """Take in the complete list of a kind that nothing is known of, when nobody asks whom it touches."""
+        table = self._tables[kind]
+        for raw in items:
+            thing: Any = (model.token if kind.only else _PARSERS[kind])(raw)
+            counts = kind is not WORKLOAD or (thing.answers and not thing.finished)
+            if counts and self._watched(kind, thing.meta):
+                table.put(thing.meta.id, thing)
+        self._listed |= dict.fromkeys(self._within(kind, None), resource_version)
+
     def begin(self, kind: Kind, resource_version: str, namespace: str | None = None) -> set[Key]:
         """Take in that a list begins. If versions begin anew, nothing is complete until it is settled.
 
@@ -137,7 +147,7 @@ class World(Supply):
         """
         touched: set[Key] = set()
         for scope in self._within(kind, namespace):
-            if _later(self._listed.get(scope, ""), resource_version):
+            if later(self._listed.get(scope, ""), resource_version):
                 del self._listed[scope]
                 touched |= self._forget(scope)
         return touched
@@ -149,7 +159,7 @@ class World(Supply):
         touched: set[Key] = set()
         for scope in self._within(kind, namespace):
             for id_, thing in self._things_in(scope):
-                if id_ not in present and not _later(thing.meta.resource_version, resource_version):
+                if id_ not in present and not later(thing.meta.resource_version, resource_version):
                     touched |= route.route(kind, (thing,), self)
                     self._tables[kind].drop(id_)
             self._listed[scope] = resource_version
@@ -384,15 +394,3 @@ class World(Supply):
             *self._holders(config, (), placement),
         )
         return [(check.meta.uid, check.meta.name) for check in checks]
-
-
-def _newer(meta: model.Meta, known: model.Meta) -> bool:
-    """Whether `meta` is not what is known already, nor older (late and repeated events are)."""
-    if meta.resource_version == known.resource_version:
-        return meta.uid != known.uid
-    return not _later(known.resource_version, meta.resource_version)
-
-
-def _later(one: str, other: str) -> bool:
-    """Whether a resourceVersion comes after another (Kubernetes 1.35: comparable as integers)."""
-    return one.isdecimal() and other.isdecimal() and int(one) > int(other)

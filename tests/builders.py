@@ -21,6 +21,7 @@ from placement_ac.names import Kind, Way
 from placement_ac.notices import due
 from placement_ac.plan import plan
 from placement_ac.provision import provide
+from placement_ac.selection import Selection, listed_now, select
 from placement_ac.snapshot import Asked, HubFacts, Key, Made, Mark, Plan, Policy, Snapshot, Terms, Verdict
 from placement_ac.tables import kinds_for
 from placement_ac.world import World
@@ -312,6 +313,10 @@ AnyAges = Mapping[Any, float]
 def snapshot(seen: World, name: str = "p", ages: AnyAges | None = None, **asked: Asked) -> Snapshot:
     marks = {k if isinstance(k, Mark) else Mark("pending", k): age for k, age in (ages or {}).items()}
     return seen.snapshot(Key("placement", name), NOW, marks, asked)
+
+
+def selection_of(seen: Snapshot) -> Selection:
+    return select(seen, listed_now(seen))
 
 
 def unmarked(answer: Plan) -> Plan:

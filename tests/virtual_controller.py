@@ -322,6 +322,10 @@ class VirtualClient:
     async def create(self, resource: Resource, body: Raw) -> Raw:
         return await self._request(lambda: body)
 
+    async def merge(self, resource: Resource, name: str, patch: Raw, *, namespace: str | None = None) -> Raw:
+        """Only events are merged: they are counted up."""
+        return await self._request(lambda: patch)
+
     async def apply(
         self,
         resource: Resource,

@@ -11,7 +11,7 @@ from placement_ac.kube import Client
 from placement_ac.login import Login
 
 
-@click.command("adopt")
+@click.command("adopt", epilog="Example:  placement-ac adopt --dry-run")
 @click.argument("clusters", nargs=-1, metavar="[CLUSTER]...")
 @click.option("--kubeconfig", type=click.Path(dir_okay=False, path_type=Path), help="The kubeconfig.")
 @click.option("--context", help="The context in the kubeconfig.")

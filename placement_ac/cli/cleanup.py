@@ -11,7 +11,7 @@ from placement_ac.kube import Client
 from placement_ac.login import Login
 
 
-@click.command("cleanup")
+@click.command("cleanup", epilog="Example:  placement-ac cleanup")
 @click.option("--kubeconfig", type=click.Path(dir_okay=False, path_type=Path), help="The kubeconfig.")
 @click.option("--context", help="The context in the kubeconfig.")
 @click.option(

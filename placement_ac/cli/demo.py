@@ -25,7 +25,10 @@ from placement_ac.names import DRAIN, IMMEDIATE, Removal
 from placement_ac.sim.manifests import FIELD_MANAGER
 
 
-@click.command("demo", epilog="Exit code 0: all came out right; 1: something did not.")
+@click.command(
+    "demo",
+    epilog="Exit code 0: all came out right; 1: something did not.\n\nExample:  placement-ac demo --story 1",
+)
 @click.option("--story", type=click.IntRange(1, 3), help="Show this one alone.  [default: all three]")
 @click.option(
     "-o",

@@ -16,7 +16,7 @@ from placement_ac.sim.runner import KNOWN, StandIns
 def _address(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, int]:
     del context, parameter
     host, colon, port = value.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65535:
+    if not colon or "/" in host or not port.isdecimal() or int(port) > 65535:
         raise click.BadParameter(f"{value!r} is not ADDRESS:PORT, such as 127.0.0.1:8001; port 0 picks one")
     return host.strip("[]") or "127.0.0.1", int(port)
 
@@ -29,7 +29,7 @@ def _stand_ins(_: click.Context, __: click.Parameter, value: str) -> tuple[str, 
     return names
 
 
-@click.command("hub")
+@click.command("hub", epilog="Example:  placement-ac hub --with ocm,kueue")
 @click.option(
     "--listen",
     "address",

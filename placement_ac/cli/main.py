@@ -1,9 +1,13 @@
 """
-The command `placement-ac`. Exit codes: 0 done, 1 it failed, 2 wrong words on the command line.
+The command `placement-ac`, and `kubectl placement` with those of its commands that look at a hub or mend one.
+
+Exit codes: 0 done, 1 it failed, 2 wrong words on the command line; for the commands that look at a hub see
+`reading`.
 """
 
+from collections.abc import Collection
 from importlib import import_module, metadata
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -13,24 +17,48 @@ COMMANDS: Final = {
     "demo": "Show the three stories on an embedded hub.",
     "adopt": "Take over what the Go kueue-addon has made.",
     "cleanup": "Remove what the controller has made.",
+    "status": "Show checks with their Placements, clusters, queues and jobs.",
+    "explain": "Tell why a cluster is in or not, step by step.",
+    "plan": "Tell what manifests would change, before they are applied.",
+    "doctor": "Check how this hub is set up, and tell what cures it.",
+    "graph": "Draw checks with their Placements, clusters, queues and Workloads.",
+    "timeline": "Show which cluster of a check was listed when, and its score.",
+    "completion": "Print what makes a shell complete the words of placement-ac.",
 }
+NOT_OF_KUBECTL: Final = ("run", "hub", "demo", "completion")
+"""Commands that `kubectl placement` lacks: they need no hub, or are one."""
+PLUGIN: Final = "kubectl placement"
 
 
-class _Lazy(click.Group):
+class Lazy(click.Group):
     """Imports a command when it is called: `run` needs no hub, and starts sooner without."""
 
+    def __init__(self, *args: Any, without: Collection[str] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._names = [name for name in COMMANDS if name not in without]
+
     def list_commands(self, _: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return self._names
 
     def get_command(self, _: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
+        if name not in self._names:
             return None
         command = getattr(import_module(f"placement_ac.cli.{name}"), "command")  # noqa: B009  # typed below
         assert isinstance(command, click.Command)  # noqa: S101  # ours: each module defines it
         return command
 
 
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(metadata.version("placement-ac"), prog_name="placement-ac")
+_CONTEXT: Final = {"help_option_names": ["-h", "--help"]}
+_VERSION: Final = metadata.version("placement-ac")
+
+
+@click.group(cls=Lazy, context_settings=_CONTEXT)
+@click.version_option(_VERSION, prog_name="placement-ac")
 def main() -> None:
     """Turn the clusters that an OCM Placement selects into the worker clusters of Kueue's MultiKueue."""
+
+
+@click.group(PLUGIN, cls=Lazy, without=NOT_OF_KUBECTL, context_settings=_CONTEXT)
+@click.version_option(_VERSION, prog_name=PLUGIN)
+def plugin() -> None:
+    """Look at what OCM Placements come to in Kueue's MultiKueue, and mend it."""

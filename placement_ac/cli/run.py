@@ -48,7 +48,8 @@ def _choices(annotation: Any) -> str:
 @_options
 @click.command(
     "run",
-    epilog=f"A setting may be given as {PREFIX}<NAME> in the environment as well, or as <name> in the file.",
+    epilog=f"A setting may be given as {PREFIX}<NAME> in the environment as well, or as <name> in the file."
+    "\n\nExample:  placement-ac run --drain-deadline 2h --print-settings",
 )
 @click.option(
     "--print-settings", is_flag=True, help="Print the settings and where each came from; run nothing."

@@ -10,6 +10,7 @@ import asyncio
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -17,13 +18,14 @@ from typing import Any, Final, Self
 
 from placement_ac.demo.careless import Careless
 from placement_ac.hub import Hub
-from placement_ac.kube import Object
+from placement_ac.kube import Client, Object
 from placement_ac.login import Login
 from placement_ac.names import DRAIN, Removal
 from placement_ac.operator import Operator
 from placement_ac.settings import Settings
 from placement_ac.sim.fleet import WorkerFleet
 from placement_ac.sim.informer import StandIn
+from placement_ac.sim.kueue import NAMESPACE as KUEUES_NAMESPACE
 from placement_ac.sim.runner import OCM_ACCESS_PROVIDER, Maker, StandIns
 
 CLUSTERS: Final = ("cluster1", "cluster2", "cluster3")
@@ -38,6 +40,12 @@ def _kueue(login: Login) -> StandIn:
     from placement_ac.sim.kueue_manager import Kueue  # noqa: PLC0415  # only where a job is shown
 
     return Kueue(login, speed=SPEED, cluster_profiles=True, access_providers=(OCM_ACCESS_PROVIDER,))
+
+
+async def _make_kueues_namespace(kubeconfig: Path) -> None:
+    """A hub with Kueue has it already; without it the controller would wait for the place of its Lease."""
+    async with Client(Login(kubeconfig)) as client:
+        await client.request("POST", "/api/v1/namespaces", {"metadata": {"name": KUEUES_NAMESPACE}})
 
 
 class ControllerThread:
@@ -118,6 +126,8 @@ class Stage:
         self.kubeconfig = Path(folder) / "kubeconfig"
         self.hub = self._stack.enter_context(Hub())
         self.hub.write_kubeconfig(self.kubeconfig)
+        with ThreadPoolExecutor(1) as other:  # a stage may be opened where a loop runs
+            other.submit(asyncio.run, _make_kueues_namespace(self.kubeconfig)).result()
         self._stack.enter_context(StandIns(self.kubeconfig, ("ocm", *accounts, kueue)))
         # A MultiKueueCluster that is unlisted is deleted at once: nobody waits a minute to see it.
         settings = {"removal_policy": self._policy, "cluster_retention": 0.0}

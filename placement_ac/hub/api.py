@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 import orjson
 import yaml
 
-from placement_ac.hub import discovery, kinds, openapi, patch, protobuf, reads, reviews, users
+from placement_ac.hub import discovery, kinds, openapi, patch, protobuf, reads, reviews, scale, users
 from placement_ac.hub.actions import Action, asked
 from placement_ac.hub.ask import Ask
 from placement_ac.hub.errors import ApiError, about, bad_request, forbidden, not_found
@@ -189,6 +189,8 @@ class Api:
             raise not_found(target.resource, target.name)
         if target.subresource == "token":
             return self._token(call, target)
+        if target.subresource == "scale":
+            return self._scale(call, user, target)
         if call.method == "GET":
             return self._read(call, target)
         return self._write(call, user, target)
@@ -205,6 +207,25 @@ class Api:
         if record is None:
             raise not_found(target.resource, target.name)
         return json(self.access.accounts.issue(record, parsed(call)), 201)
+
+    def _scale(self, call: Call, user: User, target: Target) -> Answer:
+        record = self.store.get(target.resource, (target.namespace, target.name))
+        if record is None:
+            raise not_found(target.resource, target.name)
+        shown = scale.of(record.obj)
+        if call.method == "GET":
+            return json(shown, 200)
+        if call.method == "PATCH" and call.content_type.startswith("application/merge"):
+            wanted = patch.merge_patch(shown, parsed(call))
+        elif call.method == "PUT":
+            wanted = parsed(call)
+        else:
+            raise _not_allowed()
+        ask = Ask(
+            target.resource, target.version, target.namespace, target.name, "",
+            call.query, user, call.user_agent, [],
+        )  # fmt: skip
+        return json(scale.of(self.writes.patch(ask, lambda obj: scale.scaled(obj, wanted)).obj), 200)
 
     # -- reading
 

@@ -38,6 +38,14 @@ TOKEN = {
     "verbs": ["create"],
 }
 
+SCALE = {
+    "singularName": "",
+    "group": "autoscaling",
+    "version": "v1",
+    "kind": "Scale",
+    "verbs": ["get", "patch", "update"],
+}
+
 
 def core_versions(host: str) -> dict[str, Any]:
     return {
@@ -111,6 +119,8 @@ def _resources(resource: Resource, version: Version) -> list[dict[str, Any]]:
 def _subresource(resource: Resource, name: str) -> dict[str, Any]:
     if name == "token":
         return TOKEN
+    if name == "scale":
+        return SCALE | {"name": f"{resource.plural}/scale", "namespaced": resource.namespaced}
     return {
         "name": f"{resource.plural}/{name}",
         "singularName": "",

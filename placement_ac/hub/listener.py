@@ -7,6 +7,7 @@ The first byte of a connection tells: 0x16 begins a TLS handshake. Runs in the h
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from typing import TYPE_CHECKING
 
@@ -52,7 +53,8 @@ class Listener:
         for task in tuple(self._greeting):
             task.cancel()
         for transport in tuple(self._open):
-            transport.abort()
+            with contextlib.suppress(AttributeError):  # Python 3.11.2: it has been closed already
+                transport.abort()
         self._open.clear()
         await asyncio.sleep(0)
 

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from placement_ac.adopt import FINALIZER
 from placement_ac.cli.main import main
 from placement_ac.hub import Hub
-from placement_ac.names import ACCOUNT, ANNOTATION_ADOPT, MANAGED_CLUSTER, PERMISSION
+from placement_ac.names import ACCOUNT, ADDON_FINALIZER, ANNOTATION_ADOPT, MANAGED_CLUSTER, PERMISSION
 from tests.builders import authority, encoded, jwt
 from tests.hub.driver import CORE, NS, Controllers, Driver, eventually
 from tests.hub.hub_client import CRDS, crd
@@ -69,7 +68,7 @@ class Addon:
         """A check of ours with the addon's finalizer, its list and what it lists."""
         self.admin.check(name)
         path = self.admin.kueue("admissionchecks", name)
-        self.admin.ask("PATCH", path, {"metadata": {"finalizers": [FINALIZER, "x.io/kept"]}}, "merge")
+        self.admin.ask("PATCH", path, {"metadata": {"finalizers": [ADDON_FINALIZER, "x.io/kept"]}}, "merge")
         for cluster in clusters:
             if not self.admin.get(self.admin.kueue("multikueueclusters", cluster)):
                 self.admin.cluster(cluster, f"multikueue-{cluster}")

@@ -1,6 +1,7 @@
 """The commands as a person types them: wrong words, what they print, how they stop."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from placement_ac.cli.hub import command as hub_command
 from placement_ac.cli.main import main
 from placement_ac.hub import Hub
 from tests.hub.driver import Driver, eventually
+from tests.hub.test_cli_examples import examples
 
 
 @pytest.mark.parametrize(
@@ -38,6 +40,7 @@ from tests.hub.driver import Driver, eventually
             ["run", "--cluster-names", "{x}"], "cluster-names: '{x}' is not possible", id="bad names"
         ),
         pytest.param(["hub", "--listen", "nowhere"], "'nowhere' is not ADDRESS:PORT", id="bad address"),
+        pytest.param(["hub", "--listen", "https://127.0.0.1:0"], "is not ADDRESS:PORT", id="a URL"),
         pytest.param(["hub", "--listen", "127.0.0.1:70000"], "is not ADDRESS:PORT", id="bad port"),
         pytest.param(["hub", "--with", "ocm,nova"], "'nova' is not a stand-in; known are", id="bad stand-in"),
         pytest.param(["demo", "--story", "4"], "4 is not in the range 1<=x<=3", id="no such story"),
@@ -95,9 +98,15 @@ def test_run_works_until_it_is_told_to_stop(hub: Hub, admin: Driver, tmp_path: P
 
 
 def test_hub_writes_its_kubeconfig_when_it_is_ready(tmp_path: Path) -> None:
-    path = tmp_path / "kubeconfig"
-    words = ["hub", "--kubeconfig", str(path), "--with", "ocm,kueue"]
-    run = subprocess.Popen([sys.executable, "-m", "placement_ac", *words], stdout=subprocess.PIPE, text=True)
+    """Run as its help shows."""
+    path = tmp_path / "hub.kubeconfig"
+    (line,) = examples("hub")
+    run = subprocess.Popen(
+        [sys.executable, "-m", "placement_ac", *shlex.split(line)],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     try:
         assert run.stdout is not None
         told = run.stdout.readline()

@@ -89,7 +89,9 @@ def test_nothing_but_our_entry_is_written_and_only_when_it_changes(
 
     placed = is_admitted_on(admin, "mine", "p-a")
     admin.decide("p", "b")
-    soon(lambda: admin.listed("p"), ["p-b", "p-a"])
+    admin.placement_says("p", 1)
+    soon(lambda: admin.active("p")["message"].endswith("draining: a (Workloads run there)"))
+    assert admin.listed("p") == ["p-b", "p-a"]
     assert now("mine") == placed, "nothing is taken back from what is admitted"
     first.stop()
 

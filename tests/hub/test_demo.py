@@ -33,7 +33,7 @@ from placement_ac.sim.fleet import Account
 from tests.hub.driver import eventually
 from tests.shared import published_crds
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+STORIES = Path(__file__).resolve().parents[2] / "docs" / "stories.md"
 
 GENERATED = "MultiKueueConfig and MultiKueueCluster generated"
 SECRETS = {
@@ -150,7 +150,7 @@ def test_a_job_runs_while_scores_flip(way: scene.Way) -> None:
     assert [(doc["step"], doc["ok"]) for doc in told] == [(n, True) for n in range(1, len(told) + 1)]
     assert [doc["title"] for doc in told] == [step.title for step in programme(3, way).steps]
     assert [listed(doc) for doc in told] == lists_of(way)
-    assert last["told"] in README.read_text("utf-8")
+    assert last["told"] in STORIES.read_text("utf-8")
 
 
 def test_the_cluster_that_drains_is_listed_last_and_keeps_its_job() -> None:
@@ -194,10 +194,10 @@ def test_one_story_alone_in_plain_lines() -> None:
     assert lines[-1].startswith("6 of 6 steps came out right, in ")
 
 
-def test_the_scene_in_the_readme_is_told_like_that() -> None:
+def test_the_scene_in_the_stories_is_told_like_that() -> None:
     """The second block of output under that heading: a step with a job, but for the times."""
     shown = CliRunner().invoke(command, []).output
-    blocks = README.read_text("utf-8").partition("## What the demo shows\n")[2].split("```")
+    blocks = STORIES.read_text("utf-8").partition("## What the demo shows\n")[2].split("```")
     told = blocks[3].removeprefix("console\n")
     assert "Story 3" in told
     assert _untimed(told) in _untimed(shown)

@@ -40,7 +40,7 @@ from tests.shared import published_crds
 
 pytestmark = pytest.mark.long
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+STORIES = Path(__file__).resolve().parents[2] / "docs" / "stories.md"
 MADE = ("--credentials", "made")
 ALL = ("cluster1", "cluster2", "cluster3")
 
@@ -242,9 +242,9 @@ def test_without_it_all_is_as_it_was() -> None:
         assert [step.made for step in programme(way=way).steps] == [None] * len(programme(way=way).steps)
 
 
-def test_the_last_scene_in_the_readme_is_told_like_that() -> None:
+def test_the_last_scene_in_the_stories_is_told_like_that() -> None:
     shown = played("--story", "2").stdout
-    told = README.read_text("utf-8").partition("## Credentials that are made\n")[2].split("```")[1]
+    told = STORIES.read_text("utf-8").partition("## Credentials that are made\n")[2].split("```")[1]
     text = told.removeprefix("console\n")
     assert stories.RENEWED.title in text
     assert untimed(text) in untimed(shown)

@@ -19,7 +19,7 @@ from placement_ac.names import ADMISSION_CHECK, WORKLOAD
 from placement_ac.notices import Post
 from tests import builders
 from tests.hub.conftest import shorten
-from tests.hub.driver import Driver
+from tests.hub.driver import Driver, eventually
 
 RESOURCES: Final = {ADMISSION_CHECK: ADMISSION_CHECK.at("v1beta2"), WORKLOAD: WORKLOAD.at("v1beta1")}
 CHECK: Final = model.check(builders.check("p"))
@@ -35,13 +35,14 @@ class Rig:
 
     client: Client
     now: datetime = datetime(2026, 8, 1, 12, tzinfo=UTC)
+    count_seconds: float = 0.0
 
     def __post_init__(self) -> None:
         self.restart()
 
     def restart(self) -> None:
         """Forget all: a new process, or another replica."""
-        self.events = Events(self.client, RESOURCES, lambda: self.now)
+        self.events = Events(self.client, RESOURCES, lambda: self.now, count_seconds=self.count_seconds)
 
     async def post(self, *posts: Post) -> None:
         self.events.post(posts, [CHECK])
@@ -112,6 +113,25 @@ def test_an_event_says_who_tells_what_of_which_object(admin: Driver, on: Callabl
         "resourceVersion": JOB.meta.resource_version,
     }
     assert (on_job["type"], on_job["reason"]) == ("Warning", "SentBack")
+
+
+def test_what_happens_again_and_again_is_counted_and_posted_now_and_then(
+    hub: Hub, admin: Driver, on: Callable[[Test], None]
+) -> None:
+    async def test(rig: Rig) -> None:
+        rig.count_seconds = 1.0
+        rig.restart()
+        for second in range(5):
+            rig.now += timedelta(seconds=1)
+            await rig.post(ADDED, *[Post("ClusterAdded", "once", lasts=False)] * (second == 2))
+        assert counts(admin) == [("1 cluster more", 1, "12:00:01"), ("once", 1, "12:00:03")]
+        before = len(hub.journal)
+        await asyncio.to_thread(eventually, lambda: counts(admin)[0][1:], (5, "12:00:05"))
+        assert [(r.method, r.status) for r in hub.journal[before:] if r.method != "GET"] == [("PATCH", 200)]
+        await rig.post(ADDED)
+        await rig.events.close()
+
+    on(test)
 
 
 def test_a_change_that_happens_again_is_counted_up_also_after_a_restart(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from placement_ac.errors import Garbled, Gone, Unavailable
-from placement_ac.feed import PAUSE_SECONDS, Feed
+from placement_ac.feed import AWAY_SECONDS, PAUSE_SECONDS, Feed
 from placement_ac.hub import Hub
 from placement_ac.kube import Client
 from placement_ac.login import Login
@@ -522,7 +522,7 @@ def test_a_hub_that_is_back_is_asked_soon_but_not_hammered(follow: Callable[[Sto
     async def story(rig: Rig) -> None:
         away, gone = Unavailable("no answer"), Gone("too old", status=410)
         pauses = [rig.feed._failed(error) for error in (*[away] * 6, *[gone] * 6)]
-        assert pauses == [*PAUSE_SECONDS, PAUSE_SECONDS[-1]] * 2
+        assert pauses == [0.2, *[AWAY_SECONDS] * 5, *PAUSE_SECONDS, PAUSE_SECONDS[-1]]
 
     follow(story)
 

@@ -96,6 +96,22 @@ def test_a_mistake_is_told(kubectl: Kubectl) -> None:
     assert "spec.clusters: " in kubectl("apply -f -", wrong.replace("[a]", "[a, a]"), fails=True)
 
 
+def test_a_deployment_is_scaled(kubectl: Kubectl) -> None:
+    spec = {"selector": {}, "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}}
+    body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec}
+    kubectl("apply -f -", json.dumps(body))
+    kubectl("scale deployment d --replicas=3")
+    shown = kubectl("get --raw /apis/apps/v1/namespaces/default/deployments/d/scale")
+    kubectl("scale deployment d --current-replicas=3 --replicas=0")
+    assert (
+        kubectl("get deployment d -o jsonpath={.spec.replicas}/{.spec.template.spec.containers[0].image}")
+        == "0/i"
+    )
+    scale = json.loads(shown)
+    assert (scale["kind"], scale["spec"], scale["status"]) == ("Scale", {"replicas": 3}, {"replicas": 0})
+    assert "not found" in kubectl("scale deployment nowhere --replicas=1", fails=True)
+
+
 def test_what_it_makes_by_itself(kubectl: Kubectl) -> None:
     kubectl("create namespace made")
     kubectl("create secret generic s -n made --from-literal=k=v")

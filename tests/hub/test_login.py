@@ -2,8 +2,11 @@
 
 import asyncio
 import base64
+import contextlib
 import json
+import os
 import stat
+import subprocess
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
@@ -14,8 +17,8 @@ import pytest
 import trustme
 import yaml
 from aiohttp.resolver import DefaultResolver
-from kubernetes.config import incluster_config
 
+from placement_ac import doors
 from placement_ac.access import Access
 from placement_ac.errors import LoginFailed, NotFound, Unavailable
 from placement_ac.hub import Hub
@@ -81,16 +84,12 @@ def test_the_account_of_a_pod_and_its_token_renewed_on_disk(
     token, ca = tmp_path / "token", tmp_path / "ca.crt"
     token.write_text("not yet valid")
     ca.write_bytes(base64.b64decode(hub.kubeconfig()["clusters"][0]["cluster"]["certificate-authority-data"]))
-    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(token))
-    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(ca))
+    monkeypatch.setattr("placement_ac.doors.ACCOUNT", tmp_path)
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(hub.port))
     monkeypatch.setattr("placement_ac.login.TOKEN_SECONDS", 0.0)
 
     async def ask() -> None:
-        loader = incluster_config.InClusterConfigLoader(str(token), str(ca))
-        loader._token_refresh_period = loader._token_refresh_period * 0
-        monkeypatch.setattr(incluster_config, "InClusterConfigLoader", lambda **_: loader)
         async with Client(Login()) as client:
             with pytest.raises(Unavailable):
                 await client.list(CHECKS)
@@ -98,6 +97,91 @@ def test_the_account_of_a_pod_and_its_token_renewed_on_disk(
             assert (await client.list(CHECKS)).items == ()
 
     asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        pytest.param({}, "No such file", id="no account"),
+        pytest.param({"token": "t"}, "No such file", id="no CA"),
+        pytest.param({"token": " ", "ca.crt": None}, "token is empty", id="an empty token"),
+        pytest.param({"token": "t", "ca.crt": "no certificate"}, "no certificate", id="a CA that is none"),
+    ],
+)
+def test_a_pod_without_a_usable_account_is_told(
+    hub: Hub,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    files: dict[str, str | None],
+    told: str,
+) -> None:
+    good = base64.b64decode(hub.kubeconfig()["clusters"][0]["cluster"]["certificate-authority-data"]).decode()
+    for name, content in files.items():
+        (tmp_path / name).write_text(good if content is None else content)
+    monkeypatch.setattr("placement_ac.doors.ACCOUNT", tmp_path)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    with pytest.raises(LoginFailed, match=f"(?i)cannot log in with the Pod's account: .*{told}"):
+        Login()
+
+
+def test_a_token_that_was_replaced_in_the_kubeconfig_is_read_when_the_old_one_is_refused(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = kubeconfig(hub, tmp_path / "c", {"token": "old"})
+
+    async def ask() -> None:
+        async with Client(Login(path)) as client:
+            with pytest.raises(Unavailable):
+                await client.list(CHECKS)
+            kubeconfig(hub, path, {"token": hub.token})
+            assert (await client.list(CHECKS)).items == ()
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("user", "cluster", "needed"),
+    [
+        pytest.param({}, {}, False, id="a token"),
+        pytest.param({"exec": {"command": "true"}}, {}, True, id="a plugin"),
+        pytest.param({"tokenFile": "/none"}, {}, True, id="a token in a file"),
+        pytest.param({}, {"certificate-authority": "/none"}, True, id="a CA in a file"),
+        pytest.param({}, {"insecure-skip-tls-verify": True}, True, id="no verification"),
+        pytest.param({"username": "me", "password": "secret"}, {}, True, id="a password"),
+        pytest.param({"as": "somebody"}, {}, True, id="impersonation"),
+    ],
+)  # fmt: skip
+def test_the_package_is_asked_for_what_is_more_than_a_token_or_a_certificate(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: Any, cluster: Any, needed: bool
+) -> None:
+    asked: list[Path | None] = []
+    real = doors._of_package
+    monkeypatch.setattr(doors, "_of_package", lambda *args: asked.append(args[0]) or real(*args))
+    path = kubeconfig(hub, tmp_path / "c", user or {"token": hub.token}, **cluster)
+    with contextlib.suppress(LoginFailed):
+        Login(path)
+    assert asked == ([path] if needed else [])
+
+
+def test_of_several_files_the_package_makes_one(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = hub.kubeconfig()
+    parts = ({"clusters": content.pop("clusters")}, content)
+    for number, part in enumerate(parts):
+        (tmp_path / str(number)).write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config"} | part))
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path / '0'}{os.pathsep}{tmp_path / '1'}")
+    assert count_checks(Login()) == 0
+    hub.write_kubeconfig(tmp_path / "2")
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "2"))
+    assert count_checks(Login()) == 0
+
+
+def test_the_controller_starts_without_what_it_does_not_need() -> None:
+    """The package takes 22 MB, rich takes 3."""
+    code = "import sys, placement_ac.cli.run; sys.exit(' '.join({'kubernetes', 'rich'} & {*sys.modules}))"
+    run = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert run.stderr.strip() == ""
 
 
 @pytest.mark.parametrize(

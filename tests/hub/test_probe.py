@@ -22,6 +22,7 @@ from placement_ac.names import SECRET
 from placement_ac.probe import Probe
 from placement_ac.rights import FRAMEWORKS, Kind, Right, external, kinds, needed, rules
 from placement_ac.ways import Source
+from tests.crds import plain_crd
 from tests.hub.driver import CORE, NS, Driver
 from tests.shared import published_crds
 
@@ -58,23 +59,6 @@ def crds(*kinds: str, versions: tuple[str, ...] = ()) -> list[Raw]:
 def _only(crd: Raw, names: tuple[str, ...]) -> Raw:
     kept = [version for version in crd["spec"]["versions"] if version["name"] in names]
     return crd | {"spec": crd["spec"] | {"versions": [*kept[:-1], kept[-1] | {"storage": True}]}}
-
-
-def plain_crd(group: str, kind: str, version: str = "v1") -> Raw:
-    """A CRD that takes anything."""
-    plural = f"{kind.lower()}s"
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"kind": kind, "plural": plural},
-            "versions": [{"name": version, "served": True, "storage": True, "schema": schema}],
-        },
-    }
 
 
 @contextmanager

@@ -4,10 +4,10 @@ import base64
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 import pytest
@@ -30,9 +30,16 @@ from placement_ac import (
     workqueue,
 )
 from placement_ac.cli.main import COMMANDS, main
+from placement_ac.cli.output import camel
 from placement_ac.demo.play import Outcome
 from placement_ac.demo.shows import PlainShow, document
 from placement_ac.demo.stories import STEPS
+from placement_ac.inspection.doctor.rules import RULES as DOCTORS_RULES
+from placement_ac.inspection.doctor.workers import RULES as WORKERS_RULES
+from placement_ac.inspection.foreseen import Write
+from placement_ac.inspection.links import Step
+from placement_ac.inspection.prospect import Affected, CheckChange, Condition, PlacementPlan
+from placement_ac.inspection.tree import Branch, ClusterRow, Credential, Job, QueueRow, State
 from placement_ac.measures import MEASURES
 from placement_ac.settings import Settings, default_of
 from placement_ac.snapshot import Made, Terms
@@ -42,8 +49,11 @@ from placement_ac.ways import Unusable
 ROOT = Path(__file__).resolve().parents[2]
 README, CHANGELOG = ROOT / "README.md", ROOT / "CHANGELOG.md"
 REFERENCE, ARCHITECTURE = ROOT / "docs" / "reference.md", ROOT / "docs" / "architecture.md"
+INSPECT = ROOT / "docs" / "inspect.md"
 MONITORING = ROOT / "docs" / "monitoring.md"
 CONTRIBUTING, CREDENTIALS = ROOT / "CONTRIBUTING.md", ROOT / "docs" / "credentials.md"
+STORIES, LIMITS = ROOT / "docs" / "stories.md", ROOT / "docs" / "limits.md"
+TROUBLESHOOTING = ROOT / "docs" / "troubleshooting.md"
 DOCUMENTS = (*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md")), ROOT / "samples" / "README.md")
 
 Row = tuple[str, ...]
@@ -107,20 +117,15 @@ def anchors(path: Path) -> set[str]:
 
 # -- conditions, settings, names, times
 
-REASON_TABLES = [
-    pytest.param(README, "What the condition says", id="README"),
-    pytest.param(REFERENCE, "The condition `Active` and its reasons", id="reference"),
-]
 GOOD = (names.ACTIVE, names.SOME_CLUSTERS_UNUSABLE)
 
 
-@pytest.mark.parametrize(("path", "heading"), REASON_TABLES)
-def test_every_reason_and_its_sentence(path: Path, heading: str) -> None:
+def test_every_reason_and_its_sentence() -> None:
     wanted = [
         ("True" if reason in GOOD else "False", reason, sentence)
         for reason, sentence in names.REASONS.items()
     ]
-    assert table(path, heading) == wanted
+    assert table(REFERENCE, "The condition `Active` and its reasons") == wanted
 
 
 def test_every_reason_has_a_cure() -> None:
@@ -137,14 +142,7 @@ def settings() -> Iterator[Row]:
 
 def test_every_setting() -> None:
     assert [row[:3] for row in table(REFERENCE, "Settings")] == list(settings())
-    assert [row[:2] for row in table(README, "Settings")] == [
-        (flag, default) for flag, _, default in settings()
-    ]
-
-
-@pytest.mark.parametrize("path", [README, REFERENCE], ids=lambda path: path.stem)
-def test_every_setting_has_a_meaning(path: Path) -> None:
-    assert [row for row in table(path, "Settings") if not row[-1]] == []
+    assert [row for row in table(REFERENCE, "Settings") if not row[-1]] == []
 
 
 def test_the_ways_to_credentials_in_their_order() -> None:
@@ -189,6 +187,7 @@ def test_times() -> None:
         names.EDITED_SECONDS,
         names.UNUSABLE_SECONDS,
         events.AGAIN_SECONDS,
+        events.COUNT_SECONDS,
         operator.DISCOVERY_SECONDS,
         session.REDISCOVERY_SECONDS,
         operator.PATIENCE_SECONDS,
@@ -329,7 +328,9 @@ def test_every_command() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["hub", "demo", "adopt", "cleanup"])
+@pytest.mark.parametrize(
+    "name", ["hub", "demo", "adopt", "cleanup", "status", "explain", "plan", "doctor", "graph", "timeline"]
+)
 def test_every_option(name: str) -> None:
     rows = table(REFERENCE, f"Options of `{name}`")
     assert {flag for row in rows for flag in re.findall(r"--[a-z-]+", row[0])} == flags(command(name))
@@ -338,6 +339,17 @@ def test_every_option(name: str) -> None:
 def test_defaults_of_the_hub() -> None:
     told = {row[0].split()[0]: row[1] for row in table(REFERENCE, "Options of `hub`")}
     assert told == {option.opts[0]: str(option.default) for option in command("hub").params}
+
+
+def test_what_status_tells_of_a_cluster() -> None:
+    states = get_args(State)
+    assert tuple(row[0] for row in table(INSPECT, "Status")) == states
+
+
+def test_the_keys_of_the_document_of_status() -> None:
+    told = [re.sub(r" \([^)]*\)", "", row[1]).split(", ") for row in tables(INSPECT, "Status")[1]]
+    shapes = (Branch, ClusterRow, Credential, QueueRow, Job)
+    assert told == [[camel(field.name) for field in fields(shape)] for shape in shapes]
 
 
 def test_every_command_line_in_the_documents_is_possible() -> None:
@@ -365,6 +377,35 @@ def _made(code: Iterable[str]) -> set[str]:
     return {target for line in code for target in re.findall(r"(?:^|\s)make ([a-z-]+)", line)}
 
 
+def test_every_key_of_a_plan() -> None:
+    rows = dict(table(REFERENCE, "The JSON document of `plan`"))
+    assert list(rows) == list(PlacementPlan.__dataclass_fields__)
+    parts = {
+        "conditions": Condition,
+        "writes": Write,
+        "affected": Affected,
+        "checks": CheckChange,
+    }
+    for key, part in parts.items():
+        assert [field for field in part.__dataclass_fields__ if field not in rows[key]] == []
+
+
+def test_every_step_of_explain() -> None:
+    rows = table(INSPECT, "Explain")
+    assert [row[0] for row in rows] == list(Step)
+    assert [row for row in rows if not row[1]] == []
+
+
+def test_every_check_of_the_doctor() -> None:
+    wanted = [(rule.check, rule.looks_at.replace("`", ""), rule.cure) for rule in DOCTORS_RULES]
+    assert table(INSPECT, "What it checks") == wanted
+
+
+def test_every_check_of_a_worker() -> None:
+    wanted = [(rule.check, rule.looks_at.replace("`", ""), rule.cure) for rule in WORKERS_RULES]
+    assert table(INSPECT, "What it checks on a worker") == wanted
+
+
 # -- the demo
 
 
@@ -372,11 +413,11 @@ def test_the_keys_of_the_demos_document() -> None:
     assert [row[0] for row in table(REFERENCE, "The JSON document of the demo")] == list(document(outcome()))
 
 
-def test_the_step_in_the_readme_is_shown_like_that(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_step_in_the_stories_is_shown_like_that(capsys: pytest.CaptureFixture[str]) -> None:
     show, shown = PlainShow(), outcome()
     show.begins(shown.number, shown.step)
     show.ends(shown)
-    told = section(README, "What the demo shows").partition("```console\n")[2].partition("```")[0]
+    told = section(STORIES, "What the demo shows").partition("```console\n")[2].partition("```")[0]
     assert told.strip() == capsys.readouterr().out.strip()
 
 
@@ -436,15 +477,15 @@ def test_the_changelog_has_an_entry_for_this_version() -> None:
 def test_the_readme_asks_for_the_python_that_the_package_asks_for() -> None:
     least = project()["project"]["requires-python"].removeprefix(">=")
     assert f"Python {least} or newer" in README.read_text("utf-8")
-    assert ("Python", f"{least} or newer") in table(README, "Compatibility")
+    assert ("Python", f"{least} or newer") in table(LIMITS, "Versions")
 
 
 def test_files_that_are_named_exist() -> None:
     named = {
         (path.name, span)
-        for path in (README, ARCHITECTURE, REFERENCE, CONTRIBUTING)
+        for path in DOCUMENTS
         for line in spans(path)
-        for span in re.findall(r"\b(?:samples|tests)/[\w./-]*\w", line)
+        for span in re.findall(r"(?<![\w/])(?:samples|tests|config|bench|kind)/[\w./-]*\w", line)
     }
     assert len(named) > 5
     assert {(name, span) for name, span in named if not (ROOT / span).exists()} == set()

@@ -8,7 +8,6 @@ import pytest
 from placement_ac.diff import Delete, diff
 from placement_ac.model import profile as read_profile
 from placement_ac.plan import plan
-from placement_ac.selection import select
 from placement_ac.snapshot import HubFacts
 from tests.builders import (
     NOW,
@@ -20,6 +19,7 @@ from tests.builders import (
     placement,
     profile,
     secrets,
+    selection_of,
     world,
 )
 from tests.builders import snapshot as taken
@@ -45,7 +45,7 @@ def test_a_cluster_that_may_be_moving_between_decisions_stays(
     decisions: list[Any], age: float, clusters: set[str], recheck: float | None
 ) -> None:
     objects = [check(), TWO_GROUPS, *decisions, secrets("a", "b", "c"), made("a", "b")]
-    answer = select(taken(world(*objects), ages={"a": age, "b": age}))
+    answer = selection_of(taken(world(*objects), ages={"a": age, "b": age}))
     assert ({entry.cluster for entry in answer.usable}, answer.recheck_after) == (clusters, recheck)
 
 
@@ -73,7 +73,7 @@ def _placement_made(seconds_ago: float, **spec: Any) -> Any:
 def test_a_placement_that_says_nothing_yet(
     made_again: Any, clusters: set[str], recheck: float | None
 ) -> None:
-    answer = select(taken(world(check(), made_again, decision("a"), secrets("a", "b"), made("a", "b"))))
+    answer = selection_of(taken(world(check(), made_again, decision("a"), secrets("a", "b"), made("a", "b"))))
     assert ({entry.cluster for entry in answer.usable}, answer.recheck_after) == (clusters, recheck)
 
 

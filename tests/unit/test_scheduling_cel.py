@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from placement_ac.sim.scheduling import Fleet
-from placement_ac.sim.scheduling.cel import CelError, compile_expression, is_true
-from placement_ac.sim.scheduling.quantities import QuantityError, parse_quantity
-from placement_ac.sim.scheduling.versions import parse_version
+from placement_ac.scheduling import Fleet
+from placement_ac.scheduling.cel import CelError, compile_expression, is_true
+from placement_ac.scheduling.quantities import QuantityError, parse_quantity
+from placement_ac.scheduling.versions import parse_version
 
 CLUSTER: dict[str, Any] = {
     "metadata": {"name": "c", "labels": {"tier": "gold", "version": "v1.31.2"}},
@@ -99,7 +99,7 @@ def test_not_true(text: str) -> None:
 
 
 def test_a_memo_answers_for_the_same_object_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("placement_ac.sim.scheduling.cel._KEPT_ANSWERS", 2)
+    monkeypatch.setattr("placement_ac.scheduling.cel._KEPT_ANSWERS", 2)
     fleet = Fleet(memo={})
     gold = compile_expression('managedCluster.metadata.labels.tier == "gold"')
     changed: dict[str, Any] = {"metadata": {"labels": {"tier": "gold"}}}

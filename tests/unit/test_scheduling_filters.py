@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.sim.scheduling import Fleet, Step, schedule
+from placement_ac.scheduling import Fleet, Step, Verdict, schedule
 from tests.unit.scheduling_builders import NOW, binding, cluster, cluster_set, decision, placement
 
 UNREACHABLE = {"key": "unreachable", "effect": "NoSelect", "timeAdded": "2026-11-21T11:59:00Z"}
@@ -351,10 +351,76 @@ def test_each_cluster_is_told_what_became_of_it() -> None:
     told = {name: (verdict.dropped, verdict.why, verdict.score) for name, verdict in clusters.items()}
     assert told == {
         "eu": (None, "", 100),
-        "us": (Step.PREDICATE, "label: region In (eu)", None),
-        "z": (Step.NUMBER, "rank 2, and 1 are wanted", 100),
-        "tainted": (Step.TAINT, "taint unreachable=yes:NoSelect", None),
+        "us": (Step.PREDICATE, "label region is us, and the predicate wants eu", None),
+        "z": (Step.NUMBER, "rank 2 of 2, and numberOfClusters is 1", 100),
+        "tainted": (Step.TAINT, "taint unreachable=yes:NoSelect is not tolerated", None),
         "leaving": (Step.TERMINATING, "is being deleted", None),
         "outside": (Step.CLUSTER_SET, "in none of the sets [all]", None),
     }
     assert (clusters["eu"].scores, clusters["eu"].group) == ({"Balance": 100, "Steady": 0}, 0)
+
+
+def region(**expression: Any) -> dict[str, Any]:
+    return {"labelSelector": {"matchExpressions": [{"key": "region", **expression}]}}
+
+
+def claim(**expression: Any) -> dict[str, Any]:
+    return {"claimSelector": {"matchExpressions": [{"key": "platform", **expression}]}}
+
+
+WHY = [
+    pytest.param(
+        [region(operator="In", values=["eu", "ap"])],
+        "label region is us, and the predicate wants eu or ap",
+        id="another value",
+    ),
+    pytest.param(
+        [{"labelSelector": {"matchLabels": {"gpu": "t4"}}}],
+        "label gpu is missing, and the predicate wants t4",
+        id="no label",
+    ),
+    pytest.param(
+        [region(operator="NotIn", values=["us", "ap"])],
+        "label region is us, and the predicate wants any but us or ap",
+        id="one of the wrong ones",
+    ),
+    pytest.param(
+        [region(operator="DoesNotExist")], "label region is us, and the predicate wants none", id="a label"
+    ),
+    pytest.param(
+        [claim(operator="Exists")], "claim platform is missing, and the predicate wants one", id="no claim"
+    ),
+    pytest.param(
+        [{"celSelector": {"celExpressions": ["1 > 2"]}}], "the CEL expression 1 > 2 is not true", id="CEL"
+    ),
+    pytest.param(
+        [region(operator="In", values=["eu"]), claim(operator="In", values=["AWS"])],
+        "predicate 1: label region is us, and the predicate wants eu; "
+        "predicate 2: claim platform is missing, and the predicate wants AWS",
+        id="none of several",
+    ),
+]
+
+
+@pytest.mark.parametrize(("predicates", "why"), WHY)
+def test_why_no_predicate_takes_a_cluster(predicates: list[dict[str, Any]], why: str) -> None:
+    wanted = placement(predicates=[{"requiredClusterSelector": one} for one in predicates])
+    clusters = schedule(wanted, Fleet.of([cluster_set(), binding(), US]), NOW).clusters
+    assert clusters == {"us": Verdict(Step.PREDICATE, why)}
+
+
+@pytest.mark.parametrize(
+    ("added", "why"),
+    [
+        ("2026-11-21T11:00:00Z", "tolerated no more, since 2026-11-21T11:00:30+00:00"),
+        (None, "tolerated no more, as it does not tell since when it is there"),
+    ],
+    ids=["ended", "no time"],
+)
+def test_why_a_toleration_is_over(added: str | None, why: str) -> None:
+    taint = {**UNREACHABLE, "timeAdded": added}
+    lost = cluster("lost", spec={"taints": [taint]})
+    wanted = placement(tolerations=[{"key": "unreachable", "operator": "Exists", "tolerationSeconds": 30}])
+    clusters = schedule(wanted, Fleet.of([cluster_set(), binding(), lost]), NOW).clusters
+    told = f"taint unreachable:NoSelect is {why} (tolerationSeconds 30)"
+    assert clusters == {"lost": Verdict(Step.TAINT, told)}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.sim.scheduling import Fleet, Outcome, schedule
+from placement_ac.scheduling import Fleet, Outcome, schedule
 from tests.unit.scheduling_builders import NOW, binding, cluster, cluster_set, decision, placement
 
 OCM = "cluster.open-cluster-management.io"

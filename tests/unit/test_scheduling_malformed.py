@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement_ac.sim.scheduling import Fleet, schedule
-from placement_ac.sim.scheduling.cel import CelError, compile_expression, is_true
+from placement_ac.scheduling import Fleet, schedule
+from placement_ac.scheduling.cel import CelError, compile_expression, is_true
 from tests.unit.scheduling_builders import NOW, binding, cluster, cluster_set, decision, placement
 
 SELECTOR = {

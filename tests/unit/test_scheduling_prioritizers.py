@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.sim.scheduling import Fleet, Outcome, schedule
+from placement_ac.scheduling import Fleet, Outcome, schedule
 from tests.unit.scheduling_builders import NOW, binding, cluster, cluster_set, decision, placement
 
 PAST, FUTURE = "2026-11-21T11:59:59Z", "2026-11-21T12:00:00.5Z"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.sim.scheduling import Fleet, schedule
+from placement_ac.scheduling import Fleet, schedule
 from tests.shared import shared_dir
 
 NOW = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)

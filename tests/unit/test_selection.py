@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from placement_ac.course import chart
-from placement_ac.selection import Selection, Usable, select
+from placement_ac.selection import Selection, Usable
 from placement_ac.snapshot import HubFacts, Mark
 from placement_ac.ways import Source
 from tests.builders import (
@@ -19,6 +19,7 @@ from tests.builders import (
     our_config,
     placement,
     secrets,
+    selection_of,
     snapshot,
     undecided,
     unreadable,
@@ -40,7 +41,7 @@ def usable(cluster: str, source: str | None = "") -> Usable:
 
 
 def selected(*objects: Any, ages: dict[str, float] | None = None, **rest: Any) -> Selection:
-    return select(snapshot(world(check(), *objects, **rest), ages=ages))
+    return selection_of(snapshot(world(check(), *objects, **rest), ages=ages))
 
 
 def chosen(*objects: Any, **rest: Any) -> Selection:
@@ -225,7 +226,7 @@ def test_what_was_put_on_the_list_by_hand_has_no_wait(stray: Any) -> None:
 )
 def test_impossible_names_are_left_out(cluster: str, of: str, why: str) -> None:
     seen = world(check(placement=of), placement(of), decision(cluster, of=of), secrets(cluster))
-    assert select(snapshot(seen, of)).left_out == {cluster: why}
+    assert selection_of(snapshot(seen, of)).left_out == {cluster: why}
 
 
 @pytest.mark.parametrize("cluster", ["a", "a.b", "1-a", "x" * 63])

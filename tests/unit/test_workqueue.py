@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from placement_ac.metrics import Load
-from placement_ac.workqueue import FIRST_BACKOFF_SECONDS, JITTER, MOST_BACKOFF_SECONDS, Retry, Workqueue
+from placement_ac.workqueue import (
+    ECHO_SECONDS,
+    FIRST_BACKOFF_SECONDS,
+    JITTER,
+    MOST_BACKOFF_SECONDS,
+    Retry,
+    Workqueue,
+)
 
 
 class _NoWaiting(selectors.DefaultSelector):  # type: ignore[valid-type,misc]  # a type by platform
@@ -155,6 +162,47 @@ def test_a_change_is_looked_at_although_a_failure_waits() -> None:
         queue.add("a")
         await asyncio.sleep(0.001)
         assert worker.times[turns:] == [8.0]
+
+    run(test())
+
+
+def test_the_echo_of_a_write_is_looked_at_when_there_is_time_and_a_change_at_once() -> None:
+    async def test() -> None:
+        worker = Worker(takes=1.0)
+        queue = Workqueue(worker)
+        queue.add("a")
+        await asyncio.sleep(0.99)
+        queue.add_echo("a", "b")
+        await asyncio.sleep(5)
+        assert worker.turns == [("a", 0.0), ("b", 0.99), ("a", 0.99 + ECHO_SECONDS)]
+        queue.add("c")
+        await asyncio.sleep(0.99)
+        queue.add_echo("c")
+        await asyncio.sleep(0.02)
+        queue.add("c")
+        await asyncio.sleep(5)
+        begun = [round(when, 2) for name, when in worker.turns if name == "c"]
+        assert round(begun[1] - begun[0], 2) == 1.01
+
+    run(test())
+
+
+def test_what_has_failed_is_tried_at_once_when_the_cause_may_be_over() -> None:
+    """Also what has to wait longer, and only that."""
+
+    async def test() -> None:
+        worker = Worker(*[Retry()] * 8, Retry(60.0), None)
+        queue = Workqueue(worker)
+        queue.add("a")
+        queue.add_after("b", 200)
+        await asyncio.sleep(50)
+        turns = len(worker.times)
+        queue.try_now()
+        await asyncio.sleep(100)
+        assert worker.times[turns:] == [50.0]
+        queue.try_now()
+        await asyncio.sleep(1)
+        assert len(worker.times) == turns + 1
 
     run(test())
 

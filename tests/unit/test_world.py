@@ -1,6 +1,7 @@
 """What is known of the hub, whatever is told of it and in what order; and the keys that a change touches."""
 
 import copy
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from placement_ac.names import (
 from placement_ac.route import splits
 from placement_ac.snapshot import HubFacts, Key, Mark, Pair, Terms
 from placement_ac.tables import kinds_for
-from placement_ac.ways import Source
+from placement_ac.ways import Source, Unusable
 from placement_ac.world import World
 from tests.builders import (
     NOW,
@@ -34,7 +35,9 @@ from tests.builders import (
     foreign_cluster,
     foreign_config,
     grant,
+    jwt,
     kind_of,
+    kubeconfig,
     kubeconfig_spec,
     made,
     managed_cluster,
@@ -57,6 +60,7 @@ from tests.builders import (
 )
 
 SHARED = HubFacts(naming="{cluster}")
+HOUR = timedelta(hours=1)
 
 
 def placements(*names: str) -> set[Key]:
@@ -353,6 +357,23 @@ def test_the_ways_and_kueues_version_are_the_hubs() -> None:
     assert seen.credentials["a"] == Source("ClusterProfile", "a")
     old = snapshot(world(*objects, hub=HubFacts(cluster_version="v1beta1"), ways=["access-provider"]))
     assert "too old" in getattr(old.credentials["a"], "why", "")
+
+
+def test_the_way_in_that_was_found_counts_until_it_ends_or_changes() -> None:
+    seen = world(check(), decision("a"), secret("multikueue-a", kubeconfig(jwt(hours=1))))
+
+    def way(at: datetime) -> Source | Unusable:
+        return seen.snapshot(Key("placement", "p"), at, {}).credentials["a"]
+
+    assert way(NOW) == way(NOW) == Source("Secret", "multikueue-a")
+    assert isinstance(way(NOW + HOUR), Unusable)
+    assert way(NOW) == Source("Secret", "multikueue-a")
+    other = seen.copy()
+    other.remove(SECRET, secret("multikueue-a"))
+    assert isinstance(other.snapshot(Key("placement", "p"), NOW, {}).credentials["a"], Unusable)
+    assert way(NOW) == Source("Secret", "multikueue-a"), "what a copy knows is its own"
+    seen.put(SECRET, secret("kueue-admin-a-kubeconfig"))
+    assert way(NOW) == Source("Secret", "kueue-admin-a-kubeconfig")
 
 
 def test_a_rival_is_another_pair_that_comes_first() -> None:

@@ -1,0 +1,106 @@
+"""
+The least that can be done: watch decisions, and apply each one's MultiKueueConfig at once.
+
+`python -m bench.floor [--whole] KUBECONFIG`: a bare aiohttp loop in a process of its own. It decides nothing,
+checks nothing and forgets everything; what it takes, the API server and the wire take. With `--whole` it
+begins with the MultiKueueClusters of each decision and ends with the condition of its check, as the
+controller must.
+"""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+import orjson
+
+APPLY: Final = "application/apply-patch+yaml"
+KUEUE: Final = "/apis/kueue.x-k8s.io/v1beta2"
+DECISIONS: Final = (
+    "/apis/cluster.open-cluster-management.io/v1beta1/namespaces/kueue-system/placementdecisions"
+)
+PLACEMENT: Final = "cluster.open-cluster-management.io/placement"
+MANAGER: Final = "bench-floor"
+AT_ONCE: Final = 32
+
+Object = dict[str, Any]
+
+
+class Floor:
+    def __init__(self, session: aiohttp.ClientSession, server: str, whole: bool) -> None:
+        self._session, self._server, self._whole = session, server, whole
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """List, then watch, for ever."""
+        async with self._session.get(self._server + DECISIONS) as answer:
+            listing = orjson.loads(await answer.read())
+        for item in listing["items"]:
+            self._begin(item)
+        version = listing["metadata"]["resourceVersion"]
+        query = {"watch": "true", "resourceVersion": version}
+        async with self._session.get(self._server + DECISIONS, params=query) as answer:
+            rest = b""
+            async for chunk in answer.content.iter_any():
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    self._begin(orjson.loads(line)["object"])
+
+    def _begin(self, decision: Object) -> None:
+        task = asyncio.create_task(self._decided(decision))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _decided(self, decision: Object) -> None:
+        placement = decision["metadata"]["labels"][PLACEMENT]
+        clusters = [entry["clusterName"] for entry in decision.get("status", {}).get("decisions") or ()]
+        if not clusters:
+            return
+        names = [f"{placement}-{cluster}" for cluster in clusters]
+        if self._whole:
+            await asyncio.gather(*(self._cluster(*pair) for pair in zip(names, clusters, strict=True)))
+        await self._apply("MultiKueueConfig", "multikueueconfigs", placement, {"spec": {"clusters": names}})
+        if self._whole:
+            await self._condition(f"c{placement[1:]}")
+
+    async def _cluster(self, name: str, cluster: str) -> None:
+        location = {"location": f"multikueue-{cluster}", "locationType": "Secret"}
+        spec = {"clusterSource": {"kubeConfig": location}}
+        await self._apply("MultiKueueCluster", "multikueueclusters", name, {"spec": spec})
+
+    async def _condition(self, check: str) -> None:
+        condition = {
+            "type": "Active",
+            "status": "True",
+            "reason": "Active",
+            "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }
+        status = {"status": {"conditions": [condition]}}
+        await self._apply("AdmissionCheck", "admissionchecks", check, status, "/status")
+
+    async def _apply(self, kind: str, plural: str, name: str, rest: Object, subresource: str = "") -> None:
+        body = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": name}} | rest
+        async with self._session.patch(
+            f"{self._server}{KUEUE}/{plural}/{name}{subresource}",
+            params={"fieldManager": MANAGER, "force": "true"},
+            data=orjson.dumps(body),
+            headers={"Content-Type": APPLY, "User-Agent": MANAGER},
+        ) as answer:
+            if answer.status >= 300:
+                sys.stderr.write(f"{name}: {answer.status} {await answer.text()}\n")
+
+
+async def main(words: Sequence[str]) -> None:
+    from placement_ac.login import Login  # noqa: PLC0415  # what a login costs is part of any start
+
+    login = Login(Path(words[-1]))
+    timeout = aiohttp.ClientTimeout(total=None)
+    async with login.session(timeout=timeout, connections=AT_ONCE) as session:
+        await Floor(session, login.server, "--whole" in words).run()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1:]))

@@ -1,0 +1,166 @@
+"""
+How long do the commands take that look at a hub, where it has 1,000 clusters and 200 checks?
+
+`make bench-inspection`: the hub is a process of its own, and so is each command: from its start to its end,
+with all its imports, lists and output. What is told "after listing" is timed in this process, on a hub that
+has been read. Prints a table, and one JSON object: seconds, `p50` and `max` of the runs, `cpu` the median of
+the command's own CPU time.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from bench.hub import READY
+from placement_ac.cli.plan import KINDS
+from placement_ac.cli.reading import Where, look
+from placement_ac.inspection.branches import branches
+from placement_ac.inspection.hub import HubView
+from placement_ac.inspection.whatif import what_if
+from placement_ac.names import OCM_CLUSTER
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a command. Seconds."""
+
+    wall: float
+    cpu: float
+
+
+COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "status": ("status",),
+    "status -o json": ("status", "-o", "json"),
+    "status of one check": ("status", "placement-007"),
+}
+"""A name → the words after `placement-ac`."""
+_SET: Final = {
+    "apiVersion": f"{OCM_CLUSTER}/v1beta2",
+    "kind": "ManagedClusterSet",
+    "metadata": {"name": "global"},
+    "spec": {
+        "clusterSelector": {
+            "selectorType": "LabelSelector",
+            "labelSelector": {"matchLabels": {"vendor": "OpenShift"}},
+        }
+    },
+}
+_LABEL: Final = {
+    "apiVersion": f"{OCM_CLUSTER}/v1",
+    "kind": "ManagedCluster",
+    "metadata": {"name": "cluster-0035", "labels": {"zone": "b"}},
+}
+_PLACEMENT: Final = {
+    "apiVersion": f"{OCM_CLUSTER}/v1beta1",
+    "kind": "Placement",
+    "metadata": {"name": "placement-007"},
+    "spec": {"numberOfClusters": 5},
+}
+AFTER_LISTING: Final[Mapping[str, Callable[[HubView], object]]] = {
+    "status after listing": branches,
+    "plan of a Placement, after listing": lambda view: what_if(view, [_PLACEMENT]),
+    "plan of a cluster's label, which concerns all Placements": lambda view: what_if(view, [_LABEL]),
+    "plan of a cluster set, which concerns all Placements": lambda view: what_if(view, [_SET]),
+}
+"""A name → what is done with a hub that has been read."""
+TARGETS: Final[Mapping[str, float]] = {
+    "status": 2.0,
+    **{name: 1.0 for name in AFTER_LISTING if name.startswith("plan")},
+}
+"""Seconds that it may take, where somebody has said how many."""
+
+
+@contextmanager
+def hub(kubeconfig: Path, clusters: int, checks: int, workloads: int) -> Iterator[None]:
+    """Run a hub with a fleet on it."""
+    sizes = map(str, (clusters, checks, workloads))
+    command = [sys.executable, "-m", "bench.fleet", str(kubeconfig), *sizes]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]  # noqa: S603  # ours
+        if process.stdout.readline() != READY:
+            raise click.ClickException("the hub did not start")
+        try:
+            yield
+        finally:
+            process.stdin.close()
+
+
+def run(kubeconfig: Path, words: tuple[str, ...]) -> Run:
+    """Run a command of ours on the hub, as a process."""
+    command = [sys.executable, "-m", "placement_ac", *words, "--kubeconfig", str(kubeconfig)]
+    before, began = os.times(), time.perf_counter()
+    done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603  # our own
+    wall, after = time.perf_counter() - began, os.times()
+    if done.returncode not in (0, 2) or not done.stdout:
+        raise click.ClickException(f"{' '.join(words)}: {done.stderr.decode()}")
+    cpu = after.children_user - before.children_user + after.children_system - before.children_system
+    return Run(wall, cpu)
+
+
+def after_listing(kubeconfig: Path, work: Callable[[HubView], object], runs: int) -> list[Run]:
+    """Do something with a hub that has been read, each time as if nothing of it had been looked at yet."""
+    view = look(Where(kubeconfig=kubeconfig), KINDS).view
+    return [_timed(work, replace(view)) for _ in range(runs)]
+
+
+def _timed(work: Callable[[HubView], object], view: HubView) -> Run:
+    began, cpu = time.perf_counter(), time.process_time()
+    work(view)
+    return Run(time.perf_counter() - began, time.process_time() - cpu)
+
+
+def figures(runs: list[Run], target: float | None) -> Mapping[str, float]:
+    walls = [one.wall for one in runs]
+    found = {
+        "p50": statistics.median(walls),
+        "max": max(walls),
+        "cpu": statistics.median(one.cpu for one in runs),
+    }
+    return {name: round(seconds, 2) for name, seconds in found.items()} | (
+        {"target": target} if target else {}
+    )
+
+
+def measured(kubeconfig: Path, runs: int) -> dict[str, Mapping[str, float]]:
+    """Return the figures of all that is measured, by name."""
+    found = {name: [run(kubeconfig, words) for _ in range(runs)] for name, words in COMMANDS.items()}
+    found |= {name: after_listing(kubeconfig, work, runs) for name, work in AFTER_LISTING.items()}
+    return {name: figures(of, TARGETS.get(name)) for name, of in found.items()}
+
+
+@click.command()
+@click.option("--clusters", default=1_000, show_default=True, help="ManagedClusters, each with a Secret.")
+@click.option(
+    "--checks", default=200, show_default=True, help="Checks, each with a Placement of 10 clusters."
+)
+@click.option("--workloads", default=1_000, show_default=True, help="Unfinished Workloads.")
+@click.option("--runs", default=5, show_default=True, help="Of each command.")
+def main(clusters: int, checks: int, workloads: int, runs: int) -> None:
+    """Measure the commands that look at a hub."""
+    with tempfile.TemporaryDirectory() as folder:
+        kubeconfig = Path(folder) / "kubeconfig"
+        with hub(kubeconfig, clusters, checks, workloads):
+            found = measured(kubeconfig, runs)
+    table = Table("", "p50 s", "max s", "CPU s", "target s", box=None)
+    for name, one in found.items():
+        table.add_row(name, *(str(one.get(key, "-")) for key in ("p50", "max", "cpu", "target")))
+    Console(stderr=True).print(table)
+    sizes = {"clusters": clusters, "checks": checks, "workloads": workloads, "runs": runs}
+    click.echo(json.dumps(sizes | {"seconds": found}, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""
+Show a document again whenever it has changed: what `--watch` does.
+
+On a terminal a table is drawn anew in its place. Elsewhere, and in every other form, each change is written
+below what came before: tables and YAML with a line `---` between, JSON as one line each, and of names only
+those of what has changed.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import click
+import orjson
+from rich.console import Group, RenderableType
+from rich.live import Live
+
+from placement_ac.cli.output import Form, console, emit, in_json, plain
+
+
+class Again:
+    """Shows a document, and shows it again when it is not the same any more."""
+
+    def __init__(self, form: Form) -> None:
+        self._form = form
+        self._last: Any = None
+        self._items: dict[str, Any] = {}
+        redraws = form in ("table", "wide") and sys.stdout.isatty()
+        self._live = Live(console=console(), auto_refresh=False) if redraws else None
+
+    def __enter__(self) -> Self:
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._live.stop()
+
+    def show(
+        self,
+        document: object,
+        table: Callable[[bool], Iterable[RenderableType]],
+        items: Mapping[str, object],
+    ) -> None:
+        """Show `document` if it has changed. `items`: what it is about, by name."""
+        if self._live:
+            self._live.update(Group(*table(self._form == "wide")), refresh=True)
+            return
+        now = plain(document)
+        if now == self._last:
+            return
+        first, self._last = self._last is None, now
+        if self._form == "json":
+            click.echo(in_json(orjson.dumps(now).decode()))
+        elif self._form == "name":
+            self._show_names(items)
+        else:
+            if not first:
+                click.echo("---")
+            emit(self._form, document, table)
+        sys.stdout.flush()
+
+    def _show_names(self, items: Mapping[str, object]) -> None:
+        now = {name: plain(item) for name, item in items.items()}
+        for name, item in now.items():
+            if self._items.get(name) != item:
+                click.echo(name)
+        self._items = now

@@ -1,0 +1,45 @@
+"""`placement-ac completion`, and what kubectl asks to complete the words of `kubectl placement`."""
+
+from typing import Final
+
+import click
+from click.shell_completion import ShellComplete, get_completion_class
+
+from placement_ac.cli.main import main, plugin
+
+SHELLS: Final = ("bash", "zsh", "fish")
+_VARIABLE: Final = "_PLACEMENT_AC_COMPLETE"
+"""click: the environment variable that asks `placement-ac` for completions."""
+_DIRECTIVES: Final = {"file": 0, "dir": 16}
+"""Cobra: what the shell does beside the completions. 0: files as well; 16: folders; else 4: no files."""
+_NO_FILES: Final = 4
+
+
+@click.command("completion", epilog="Example:  placement-ac completion bash")
+@click.argument("shell", type=click.Choice(SHELLS))
+def command(shell: str) -> None:
+    """Print what makes a SHELL complete the words of placement-ac.
+
+    bash:  source <(placement-ac completion bash)
+
+    zsh:   source <(placement-ac completion zsh)
+
+    fish:  placement-ac completion fish | source
+    """
+    found = get_completion_class(shell)
+    assert found  # noqa: S101  # click knows all of SHELLS
+    click.echo(found(main, {}, "placement-ac", _VARIABLE).source())
+
+
+def complete(words: list[str]) -> str:
+    """Return what kubectl wants of `kubectl_complete-placement WORD…`, the last of them being typed.
+
+    A completion a line, its help after a tab; then `:` and a directive (kubectl: plugin completion).
+    """
+    *before, typed = words or [""]
+    found = ShellComplete(plugin, {}, plugin.name or "", _VARIABLE).get_completions(before, typed)
+    lines = [
+        f"{one.value}\t{one.help}" if one.help else str(one.value) for one in found if one.type == "plain"
+    ]
+    directive = next((_DIRECTIVES[one.type] for one in found if one.type in _DIRECTIVES), _NO_FILES)
+    return "\n".join([*lines, f":{directive}"])

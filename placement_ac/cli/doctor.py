@@ -1,0 +1,142 @@
+"""`placement-ac doctor`: is this hub set up right, and what cures what is not?"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import click
+from rich.console import RenderableType
+from rich.text import Text
+
+from placement_ac.cli.output import Form, emit, output
+from placement_ac.cli.reading import Look, ReadingCommand, Where, look, look_at, looks, on_hub
+from placement_ac.cli.rounds import QUEUES_OF_WORKERS, Round, visit, visiting
+from placement_ac.inspection.doctor.finding import Finding, Level, Rule
+from placement_ac.inspection.doctor.rules import RULES, examine
+from placement_ac.inspection.doctor.setup import Setup
+from placement_ac.inspection.doctor.workers import RULES as WORKER_RULES
+from placement_ac.inspection.doctor.workers import examine as examine_workers
+from placement_ac.inspection.dump import Dump
+from placement_ac.inspection.gather import gather
+from placement_ac.inspection.kinds import (
+    ADDON,
+    ALL,
+    CONFIG_MAP,
+    DEPLOYMENT,
+    LOCAL_QUEUE,
+    NAMESPACE,
+    OURS,
+    RESOURCE_FLAVOR,
+    TOPOLOGY,
+)
+from placement_ac.kube import Client
+from placement_ac.names import EVENT, LEASE, WORKLOAD, Kind
+
+SICK: Final = 2
+"""The exit code when a line is FAIL."""
+_PASSED_OVER: Final = (EVENT, WORKLOAD, NAMESPACE, LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY, ADDON)
+KINDS: Final = tuple(kind for kind in ALL if kind not in _PASSED_OVER)
+_COLOURS: Final = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    findings: tuple[Finding, ...]
+    summary: dict[str, int]
+
+
+@click.command(
+    "doctor",
+    cls=ReadingCommand,
+    epilog="Example:  placement-ac doctor",
+)
+@looks
+@visiting
+@click.option("--list", "only_list", is_flag=True, help="Print what is checked, and end.")
+@output("json", "yaml")
+def command(where: Where, round_: Round | None, only_list: bool, form: Form) -> None:
+    """Check how this hub is set up: each line is OK, WARN or FAIL, with the cure as a command to paste.
+
+    With --workers it goes to each worker as well, by the way in that the hub has for it; a cure for a worker
+    goes by a context of the cluster's name.
+
+    Exit code: 0 without a FAIL, 2 with one, 1 when the hub cannot be read.
+    """
+    if only_list:
+        rules: tuple[Rule[Any], ...] = (*RULES, *WORKER_RULES)
+        emit(form, [_told(rule) for rule in rules], lambda _: map(_line_of, rules))
+        return
+    findings = _examined(where, round_)
+    count = Counter(one.level for one in findings)
+    document = _Document(findings, {level.lower(): count[level] for level in Level})
+    emit(form, document, lambda _: _table(findings))
+    if any(one.cure for one in findings) and (where.kubeconfig or where.context or where.dump):
+        click.echo("the cures go to your current context: is it this hub's?", err=True)
+    if count[Level.FAIL]:
+        click.get_current_context().exit(SICK)
+
+
+def _examined(where: Where, round_: Round | None) -> tuple[Finding, ...]:
+    if not where.dump:
+        return on_hub(where, lambda client: _on_hub(client, where, round_))
+    if round_:
+        raise click.UsageError("--workers goes by what is on the hub now: it cannot go by a dump")
+    return examine(_setup(where, look(where, KINDS)))
+
+
+def _setup(where: Where, found: Look) -> Setup:
+    controller, problem = found.found.where, found.found.problem
+    return Setup(found.view, controller, problem, where.controller_namespace, where.config is not None)
+
+
+async def _on_hub(client: Client, where: Where, round_: Round | None) -> tuple[Finding, ...]:
+    kinds = (*KINDS, *QUEUES_OF_WORKERS) if round_ else KINDS
+    setup = _setup(where, await _look(client, where, kinds))
+    visits = await visit(client, setup, round_) if round_ else ()
+    return (*examine(setup), *examine_workers(setup, visits))
+
+
+async def _look(client: Client, where: Where, kinds: Sequence[Kind]) -> Look:
+    """Read the hub; of Deployments all that may be read, as nobody knows where another controller is."""
+    looked = await look_at(client, where, kinds)
+    settings = looked.view.settings
+    namespaces = tuple(dict.fromkeys((where.controller_namespace, settings.kueue_namespace)))
+    lease = settings.leader_elect_resource_namespace or settings.kueue_namespace
+    dump = await gather(
+        client,
+        OURS,
+        {DEPLOYMENT: (), CONFIG_MAP: namespaces, LEASE: (lease,)},
+    )
+    if any(right.kind == DEPLOYMENT for right in dump.missing):
+        some = await gather(client, (DEPLOYMENT,), {DEPLOYMENT: namespaces})
+        dump = _both(dump, some)
+    served = await client.discover((WORKLOAD,))
+    whole = replace(_both(looked.dump, dump), served={**looked.dump.served, **dump.served, **served})
+    return Look(replace(looked.view, dump=whole), looked.found)
+
+
+def _both(one: Dump, other: Dump) -> Dump:
+    """Return the first with what the second has found."""
+    return replace(one, objects={**one.objects, **other.objects}, missing=(*one.missing, *other.missing))
+
+
+def _told(rule: Rule[Any]) -> dict[str, str]:
+    return {"check": rule.check, "looksAt": rule.looks_at, "cure": rule.cure}
+
+
+def _line_of(rule: Rule[Any]) -> Text:
+    return Text(f"{rule.check}: {rule.looks_at}\n{_prompt(rule.cure)}")
+
+
+def _table(findings: Sequence[Finding]) -> Iterable[RenderableType]:
+    wide = max((len(one.check) for one in findings), default=0)
+    for one in findings:
+        yield Text.assemble((f"{one.level:<4}", _COLOURS[one.level]), f"  {one.check:<{wide}}  {one.message}")
+        if one.cure:
+            yield Text(_prompt(one.cure), style="cyan")
+
+
+def _prompt(cure: str) -> str:
+    """Return a cure behind a `$`; what follows its first line has to begin in the first column."""
+    return f"      $ {cure}"

@@ -1,0 +1,225 @@
+"""`placement-ac timeline`: which cluster of a check was listed when, and its score."""
+
+import asyncio
+import io
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final, Literal
+
+import click
+from pydantic import TypeAdapter, ValidationError
+from rich.console import Console, RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from placement_ac.cli.graph import to_file, write
+from placement_ac.cli.output import PLAIN_WIDTH, emit, plain
+from placement_ac.cli.reading import (
+    ReadingCommand,
+    Where,
+    look,
+    looks,
+    tell_missing,
+)
+from placement_ac.cli.recording import branch_of, take_down, the_check
+from placement_ac.inspection import svg, timeline_svg
+from placement_ac.inspection.kinds import ALL
+from placement_ac.inspection.manifests import BadManifest
+from placement_ac.inspection.page import page
+from placement_ac.inspection.prometheus import counts_of
+from placement_ac.inspection.record import State, read_record, state_of
+from placement_ac.inspection.timeline import Lane, Point, Timeline, clipped, counted, recorded
+from placement_ac.inspection.told import from_events, latest, told_of
+from placement_ac.names import EVENT, MULTIKUEUE_CONFIG, WATCHED_KINDS
+from placement_ac.settings import Seconds
+
+KINDS: Final = (*WATCHED_KINDS, EVENT)
+HOUR: Final = 3600.0
+"""How far one looks back where nothing says how far."""
+Form = Literal["table", "svg", "html", "json"]
+HEADS: Final = ("Cluster", "State", "From", "To", "Detail")
+
+
+def _duration(_: click.Context, __: click.Parameter, value: str | None) -> timedelta | None:
+    try:
+        return None if value is None else timedelta(seconds=TypeAdapter(Seconds).validate_python(value))
+    except (ValidationError, OverflowError):
+        raise click.BadParameter("a duration is like 90s, 5m or 1h30m") from None
+
+
+@click.command(
+    "timeline",
+    cls=ReadingCommand,
+    epilog="Example:  placement-ac timeline placement-demo2 -o html --output-file timeline.html",
+)
+@click.argument("check", required=False)
+@looks
+@click.option(
+    "-o",
+    "--output",
+    "form",
+    type=click.Choice(["table", "svg", "html", "json"]),
+    default="table",
+    show_default=True,
+    help="A table; a picture in a file that needs nothing else; or JSON.",
+)
+@to_file
+@click.option(
+    "--since",
+    metavar="DURATION",
+    callback=_duration,
+    help="Look back that far.  [default: as far as events go]",
+)
+@click.option(
+    "--prometheus", metavar="URL", help="Show as well how many clusters were listed, by the metrics."
+)
+@click.option(
+    "--record", type=click.Path(path_type=Path), help="Follow the hub, and take down there what changes."
+)
+@click.option(
+    "--for",
+    "lasts",
+    metavar="DURATION",
+    callback=_duration,
+    help="Record for so long.  [default: until Ctrl-C]",
+)
+@click.option(
+    "--from", "source", type=click.Path(dir_okay=False, path_type=Path), help="Show what was recorded there."
+)
+def command(
+    where: Where,
+    check: str | None,
+    form: Form,
+    output_file: Path | None,
+    since: timedelta | None,
+    prometheus: str | None,
+    record: Path | None,
+    lasts: timedelta | None,
+    source: Path | None,
+) -> None:
+    """Show which cluster of a check was listed when, and its score.
+
+    By what the controller's events tell: to the second, and with scores where a cluster was added. What was
+    taken down with --record is exact, and tells of Workloads as well. CHECK may be left out where there is
+    but one.
+    """
+    if record and (source or prometheus or where.dump):
+        raise click.UsageError("--record goes with no option that looks back")
+    if lasts and not record:
+        raise click.UsageError("--for says how long --record goes on")
+    if record:
+        take_down(where, check, record, lasts)
+        return
+    found = _from_file(source, check) if source else _from_hub(where, check, since)
+    if since:
+        found = clipped(found, found.end - since)
+    if prometheus:
+        found = counted(found, asyncio.run(counts_of(prometheus, found.check, found.begin, found.end)))
+    _show(found, form, output_file)
+
+
+# -- looking back
+
+
+def _from_file(source: Path, check: str | None) -> Timeline:
+    try:
+        text = source.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadManifest(f"{source}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from None
+    name, states = read_record(text.splitlines(), str(source))
+    if check not in (None, name):
+        raise click.ClickException(f"{source} is of the check {name}")
+    return recorded(name, states)
+
+
+def _from_hub(where: Where, check: str | None, since: timedelta | None) -> Timeline:
+    seen = look(where, KINDS)
+    tell_missing(seen.dump.missing)
+    name = the_check(seen, check)
+    told = told_of(name, seen.dump.of(EVENT))
+    branch = branch_of(seen, name)
+    now = state_of(seen.view, branch) if branch else State(seen.view.now)
+    if not seen.dump.live:
+        now = replace(now, time=latest(obj for kind in ALL for obj in seen.dump.of(kind)) or now.time)
+    leaving = (
+        {row.name: row.draining_since for row in branch.clusters if row.draining_since} if branch else {}
+    )
+    begin = told[0].at if told else now.time - (since or timedelta(seconds=HOUR))
+    unlisted = seen.dump.why_unknown(MULTIKUEUE_CONFIG)
+    found = from_events(name, told, now, begin, leaving=leaving, list_known=not unlisted)
+    unknown = seen.dump.why_unknown(EVENT) or ("" if told else "no event tells of the list")
+    return replace(found, notes=(*found.notes, *filter(None, (unknown, unlisted))))
+
+
+def _show(found: Timeline, form: Form, output_file: Path | None) -> None:
+    if form in ("table", "json") and output_file is None:
+        emit(form, found, lambda _: [_table(found)])
+    else:
+        write(text_of(found, form), output_file)
+    if form == "table":
+        for note in found.notes:
+            click.echo(note, err=True)
+
+
+def text_of(found: Timeline, form: Form) -> str:
+    """Return the timeline as it is written to a file."""
+    if form == "svg":
+        return svg.written(timeline_svg.draw(found)) + "\n"
+    if form == "json":
+        return json.dumps(plain(found), indent=2, ensure_ascii=False) + "\n"
+    if form == "table":
+        text = io.StringIO()
+        Console(file=text, width=PLAIN_WIDTH).print(_table(found))
+        return text.getvalue()
+    return page(
+        f"Timeline of {found.check}",
+        "Point at a lane, or press Tab, for all that is known of a cluster.",
+        timeline_svg.draw(found, alone=False),
+        timeline_svg.STYLE,
+        HEADS,
+        [row for lane in found.lanes for row in rows(lane, found.end)],
+    )
+
+
+def rows(lane: Lane, end: datetime) -> list[tuple[str, ...]]:
+    """Return spans, scores and Workloads of a lane, in the order of time; what lasts until `end` goes on."""
+    found = [
+        *(
+            (
+                one.begin,
+                one.state,
+                _time(one.begin, one.begin_known),
+                _until(one.end, end, one.end_known),
+                one.why,
+            )
+            for one in lane.spans
+        ),
+        *(
+            (one.at, "score" if not lane.measure else "how many", _time(one.at), "", _value(one))
+            for one in lane.scores
+        ),
+        *((one.begin, "runs", _time(one.begin), _until(one.end, end), one.name) for one in lane.runs),
+    ]
+    return [(lane.name, *texts) for _, *texts in sorted(found, key=lambda row: row[0])]
+
+
+def _time(at: datetime, known: bool = True) -> str:
+    return f"{'' if known else 'before '}{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def _until(at: datetime, end: datetime, known: bool = True) -> str:
+    return "?" if not known else _time(at) if at < end else "goes on"
+
+
+def _value(point: Point) -> str:
+    return "none" if point.value is None else str(point.value)
+
+
+def _table(found: Timeline) -> RenderableType:
+    table = Table(*(head.upper() for head in HEADS), box=None, pad_edge=False)
+    for lane in found.lanes:
+        for row in rows(lane, found.end):
+            table.add_row(*map(escape, row))
+    return table

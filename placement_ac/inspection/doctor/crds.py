@@ -1,0 +1,80 @@
+"""
+Does the hub serve the kinds that the controller needs, in versions that it speaks?
+
+Pure.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
+from placement_ac.inspection.doctor.setup import Setup, mapping, sequence, spec_of
+from placement_ac.inspection.kinds import CRD
+from placement_ac.names import KUEUE, OCM_CLUSTER, OPTIONAL_KINDS, REQUIRED_KINDS, Kind
+from placement_ac.words import some
+
+KUEUE_KINDS: Final = tuple(kind for kind in REQUIRED_KINDS if kind.group == KUEUE)
+OCM_KINDS: Final = tuple(kind for kind in REQUIRED_KINDS if kind.group == OCM_CLUSTER)
+OCM_OPTIONAL: Final = tuple(kind for kind in OPTIONAL_KINDS if kind.group == OCM_CLUSTER)
+KUEUE_MANIFESTS: Final = "https://github.com/kubernetes-sigs/kueue/releases/download/v{}/manifests.yaml"
+KUEUE_TO_INSTALL: Final = "0.19.2"
+"""The newest release whose MultiKueue has been read (`rights`)."""
+INSTALL_KUEUE: Final = f"kubectl apply --server-side -f {KUEUE_MANIFESTS.format(KUEUE_TO_INSTALL)}"
+INSTALL_OCM: Final = "clusteradm init --wait"
+
+
+def versions(setup: Setup, kind: Kind) -> tuple[str, ...] | None:
+    """Return the versions in which the hub serves a kind, as far as one can tell; None: it is not known."""
+    definition = setup.dump.find(CRD, str(kind))
+    if definition is not None:
+        entries = (mapping(one) for one in sequence(spec_of(definition).get("versions")))
+        return tuple(str(one.get("name")) for one in entries if one.get("served"))
+    found = setup.dump.served.get(kind)
+    if found and (setup.dump.live or not setup.knows(CRD)):
+        return (found.version,)
+    return () if setup.dump.live or setup.knows(CRD) else None
+
+
+def kueue_crds(setup: Setup) -> Iterator[Told]:
+    yield from _of(setup, KUEUE_KINDS, INSTALL_KUEUE)
+
+
+def ocm_crds(setup: Setup) -> Iterator[Told]:
+    yield from _of(setup, OCM_KINDS, INSTALL_OCM)
+    for kind in OCM_OPTIONAL:
+        if versions(setup, kind) == ():
+            yield warn(f"{kind} are not served: none count", INSTALL_OCM)
+
+
+def _of(setup: Setup, kinds: tuple[Kind, ...], cure: str) -> Iterator[Told]:
+    silent = [kind for kind in kinds if versions(setup, kind) is None]
+    if silent:
+        yield from setup.unknown(CRD)
+    for kind in kinds:
+        there = versions(setup, kind)
+        if there == ():
+            yield fail(f"{kind} are not served", cure)
+        elif there and not set(there) & set(kind.versions):
+            yield fail(f"{kind} are served as {some(there)}, and {some(kind.versions)} are spoken here", cure)
+    yield well(some(f"{kind.plural} {_spoken(setup, kind)}".strip() for kind in kinds))
+
+
+def _spoken(setup: Setup, kind: Kind) -> str:
+    there = versions(setup, kind) or ()
+    return next((version for version in kind.versions if version in there), "")
+
+
+RULES: Final = (
+    Rule(
+        "kueue-crds",
+        "Kueue's kinds are served, in versions that the controller speaks",
+        f"kubectl apply --server-side -f {KUEUE_MANIFESTS.format('RELEASE')}",
+        kueue_crds,
+    ),
+    Rule(
+        "ocm-crds",
+        "OCM's Placements and decisions are served; so are ManagedClusters and scores",
+        INSTALL_OCM,
+        ocm_crds,
+    ),
+)

@@ -1,0 +1,72 @@
+"""
+What a rule comes to: findings, each with the command that cures it; and the rule itself.
+
+Plain data, but for the one thing that all rules share: what could not be read is a warning.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+S = TypeVar("S")
+
+
+class Level(StrEnum):
+    """FAIL: something does not work. WARN: it may not, or it could not be read. OK: it does."""
+
+    OK = "OK"
+    WARN = "WARN"
+    FAIL = "FAIL"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of `doctor`."""
+
+    check: str
+    """The rule's id, in kebab-case."""
+    level: Level
+    message: str
+    cure: str = ""
+    """Commands for a shell, to be pasted as they are; "" where nothing is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a rule says, before its id is put to it."""
+
+    level: Level
+    message: str
+    cure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(Generic[S]):
+    """A rule of `doctor`: what it looks at, and how it judges a set-up `S`."""
+
+    check: str
+    looks_at: str
+    """For the docs: what has to be so."""
+    cure: str
+    """For the docs: the cure, with what differs in capitals."""
+    judge: Callable[[S], Iterable[Told]]
+
+    def findings(self, setup: S) -> Iterator[Finding]:
+        """Yield what it found: what is well only if nothing else is."""
+        told = tuple(self.judge(setup))
+        wrong = tuple(one for one in told if one.level is not Level.OK)
+        for one in wrong or told:
+            yield Finding(self.check, one.level, one.message, one.cure)
+
+
+def well(message: str) -> Told:
+    return Told(Level.OK, message)
+
+
+def warn(message: str, cure: str = "") -> Told:
+    return Told(Level.WARN, message, cure)
+
+
+def fail(message: str, cure: str) -> Told:
+    return Told(Level.FAIL, message, cure)

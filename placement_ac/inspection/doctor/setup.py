@@ -1,0 +1,240 @@
+"""
+What `doctor` judges: a hub, and the words that several rules share of it.
+
+Pure.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, wraps
+from typing import Any, Final
+
+from placement_ac.fitness import release_of
+from placement_ac.inspection.doctor.finding import Told, fail, warn
+from placement_ac.inspection.dump import Dump, MissingRight, Object, key_of
+from placement_ac.inspection.hub import HubView
+from placement_ac.inspection.kinds import DEPLOYMENT
+from placement_ac.names import KUEUE_MANAGER, LABEL_RELEASE, MANAGED_BY, Kind
+from placement_ac.rights import Release, release
+from placement_ac.settings import Settings
+from placement_ac.sources import PREFIX
+
+_PLAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+CONTAINER: Final = "manager"
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A hub that is examined."""
+
+    view: HubView
+    controller: str = ""
+    """The controller's Deployment as namespace/name; "": there is none, or it is not known."""
+    settings_problem: str = ""
+    """Why the controller's own settings are not known."""
+    controller_namespace: str = ""
+    """Where the controller is looked for."""
+    given: bool = False
+    """Whether the settings were given by hand."""
+
+    @property
+    def dump(self) -> Dump:
+        return self.view.dump
+
+    @property
+    def settings(self) -> Settings:
+        return self.view.settings
+
+    @property
+    def kueue_namespace(self) -> str:
+        return self.settings.kueue_namespace
+
+    @property
+    def placement_namespaces(self) -> tuple[str, ...]:
+        """Where Placements and decisions are listed; in a file they are wherever they are."""
+        return self.settings.placement_namespace if self.dump.live else ("",)
+
+    # -- what is known
+
+    def knows(self, kind: Kind, namespace: str = "") -> bool:
+        """Whether all there is of a kind (in that namespace) is known; of a file: whether it has any."""
+        if self.dump.live or not namespace:
+            return kind in self.dump.objects and self.right_to(kind, namespace) is None
+        return any(key_of(obj)[0] == namespace for obj in self.dump.of(kind))
+
+    def right_to(self, kind: Kind, namespace: str = "") -> MissingRight | None:
+        """Return the right that is missing for it."""
+        wanted = (kind, namespace)
+        return next((one for one in self.dump.missing if (one.kind, one.namespace) == wanted), None)
+
+    def unknown(self, *kinds: Kind, namespaces: Collection[str] = ("",)) -> tuple[Told, ...]:
+        """Tell which of these kinds could not be read; nothing where all were."""
+        pairs = ((kind, namespace) for kind in kinds for namespace in namespaces)
+        return tuple(
+            told for kind, space in pairs if not self.knows(kind, space) for told in self._unread(kind, space)
+        )
+
+    def _unread(self, kind: Kind, namespace: str) -> Iterable[Told]:
+        if right := self.right_to(kind, namespace):
+            yield warn(f"not known: the right to {right} is missing", right.question)
+        elif not self.dump.live:
+            where = f" -n {namespace}" if namespace else " -A" if kind.namespaced else ""
+            cure = f"kubectl get {kind}{where} -o yaml > {kind.plural}.yaml"
+            there = f" of namespace {namespace}" if namespace else ""
+            yield warn(f"not known: the dump has no {kind.plural}{there}", cure)
+        else:
+            yield warn(f"not known: {kind} were not read")
+
+    @property
+    def guesses(self) -> bool:
+        """Whether the defaults stand for settings that are not known."""
+        if self.given:
+            return False
+        unseen = not self.controller and not self.knows(DEPLOYMENT, self.controller_namespace)
+        return unseen or bool(self.settings_problem)
+
+    def blame(self, message: str, cure: str) -> Told:
+        """Return what is wrong by the controller's settings: only a warning where they are a guess."""
+        if self.guesses:
+            return warn(f"{message}; if the controller goes by the defaults: see controller-settings", cure)
+        return fail(message, cure)
+
+    # -- Kueue
+
+    @cached_property
+    def kueue(self) -> Object | None:
+        """Kueue's Deployment."""
+        return self.dump.find(DEPLOYMENT, KUEUE_MANAGER, self.kueue_namespace)
+
+    @cached_property
+    def manager(self) -> Mapping[str, Any]:
+        """The container in it that runs Kueue's manager."""
+        found = containers_of(self.kueue or {})
+        return next((one for one in found if one.get("name") == CONTAINER), {})
+
+    @cached_property
+    def kueue_release(self) -> Release | None:
+        """The release of Kueue that the settings tell, or its Deployment."""
+        label = labels_of(self.kueue).get(LABEL_RELEASE)
+        return release(self.settings.kueue_version or release_of(self.manager.get("image"), label))
+
+
+Judge = Callable[[Setup], Iterator[Told]]
+
+
+def needing(*kinds: Kind) -> Callable[[Judge], Judge]:
+    """Have a rule judge only where these kinds are known, and else tell which are not."""
+
+    def wrapped(judge: Judge) -> Judge:
+        @wraps(judge)
+        def judged(setup: Setup) -> Iterator[Told]:
+            unknown = setup.unknown(*kinds)
+            yield from unknown or judge(setup)
+
+        return judged
+
+    return wrapped
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """Return a mapping as it is, and anything else as an empty one: objects may be malformed."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def sequence(value: object) -> list[Any]:
+    """Return a list as it is, and anything else as an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def strings(value: object) -> list[str]:
+    """Return what a list has of texts."""
+    return [one for one in sequence(value) if isinstance(one, str)]
+
+
+def spec_of(obj: Object | None) -> Mapping[str, Any]:
+    return mapping((obj or {}).get("spec"))
+
+
+def status_of(obj: Object | None) -> Mapping[str, Any]:
+    return mapping((obj or {}).get("status"))
+
+
+def labels_of(obj: Object | None) -> Mapping[str, Any]:
+    return mapping(mapping((obj or {}).get("metadata")).get("labels"))
+
+
+def pod_of(deployment: Object) -> Mapping[str, Any]:
+    """Return the spec of a Deployment's Pods."""
+    return mapping(mapping(spec_of(deployment).get("template")).get("spec"))
+
+
+def containers_of(deployment: Object, what: str = "containers") -> list[Mapping[str, Any]]:
+    return [mapping(one) for one in sequence(pod_of(deployment).get(what))]
+
+
+def condition_of(obj: Object | None, kind: str) -> Mapping[str, Any]:
+    """Return a condition by its type; empty where there is none."""
+    found = (mapping(one) for one in sequence(status_of(obj).get("conditions")))
+    return next((one for one in found if one.get("type") == kind), {})
+
+
+def ready(deployment: Object) -> int:
+    """Return how many of its Pods are ready."""
+    count = status_of(deployment).get("readyReplicas")
+    return count if isinstance(count, int) else 0
+
+
+def set_setting(setup: Setup, name: str, value: str) -> str:
+    """Return the command that gives the controller a setting: by a flag where it has one, or a variable."""
+    namespace, _, deployment = setup.controller.partition("/")
+    where = f"-n {namespace or setup.controller_namespace} deployment/{deployment or MANAGED_BY}"
+    flag = f"--{name.replace('_', '-')}"
+    for container in containers_of(setup.dump.find(DEPLOYMENT, deployment, namespace) or {}):
+        args = [str(one) for one in sequence(container.get("args"))]
+        if any(one.partition("=")[0] == flag for one in args):
+            told = {"name": container.get("name"), "args": [*without_flag(args, flag), f"{flag}={value}"]}
+            return patched(where, {"containers": [told]})
+    return f"kubectl set env {where} {PREFIX}{name.upper()}={shlex.quote(value)}"
+
+
+def see_deployments() -> str:
+    """Return the command that shows Kueue's Deployment, wherever it is."""
+    return f"kubectl get deployments -A --field-selector metadata.name={KUEUE_MANAGER}"
+
+
+def see_image(setup: Setup) -> str:
+    """Return the command that shows which images Kueue runs."""
+    image = "{.spec.template.spec.containers[*].image}"
+    return f"kubectl get deployment -n {setup.kueue_namespace} {KUEUE_MANAGER} -o jsonpath='{image}'"
+
+
+def name_of(obj: Object) -> str:
+    return str(mapping(obj.get("metadata")).get("name") or "")
+
+
+def yaml_of(text: str) -> str:
+    """Return a text as YAML has it on one line, in quotes where it needs them."""
+    return text if _PLAIN.fullmatch(text) else json.dumps(text)
+
+
+def heredoc(*lines: str) -> str:
+    """Return the command that applies a manifest."""
+    return "\n".join(("kubectl apply -f - <<'EOF'", *lines, "EOF"))
+
+
+def without_flag(args: list[str], flag: str) -> list[str]:
+    """Return arguments without a flag and its value."""
+    return [
+        word
+        for place, word in enumerate(args)
+        if word.partition("=")[0] != flag and not (place and args[place - 1] == flag)
+    ]
+
+
+def patched(where: str, pods: Mapping[str, Any]) -> str:
+    """Return the command that merges `pods` into the Pods of a Deployment; `where` names that for kubectl."""
+    patch = json.dumps({"spec": {"template": {"spec": pods}}})
+    return f"kubectl patch {where} -p {shlex.quote(patch)}"

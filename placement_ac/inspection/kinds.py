@@ -1,0 +1,61 @@
+"""The kinds that are looked at beside those that the controller watches. Constants."""
+
+from typing import Final
+
+from placement_ac.names import (
+    ACCOUNT,
+    EVENT,
+    KUEUE,
+    KUEUE_VERSIONS,
+    LEASE,
+    OCM_CLUSTER,
+    PERMISSION,
+    WATCHED_KINDS,
+    Kind,
+)
+
+CLUSTER_SET: Final = Kind(OCM_CLUSTER, "ManagedClusterSet", "managedclustersets", False, ("v1beta2",))
+SET_BINDING: Final = Kind(
+    OCM_CLUSTER, "ManagedClusterSetBinding", "managedclustersetbindings", True, ("v1beta2",)
+)
+CLUSTER_QUEUE: Final = Kind(KUEUE, "ClusterQueue", "clusterqueues", False, KUEUE_VERSIONS)
+LOCAL_QUEUE: Final = Kind(KUEUE, "LocalQueue", "localqueues", True, KUEUE_VERSIONS)
+RESOURCE_FLAVOR: Final = Kind(KUEUE, "ResourceFlavor", "resourceflavors", False, KUEUE_VERSIONS)
+TOPOLOGY: Final = Kind(KUEUE, "Topology", "topologies", False, KUEUE_VERSIONS)
+ADDON: Final = Kind(
+    "addon.open-cluster-management.io", "ManagedClusterAddOn", "managedclusteraddons", True, ("v1alpha1",)
+)
+CRD: Final = Kind(
+    "apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", False, ("v1",)
+)
+DEPLOYMENT: Final = Kind("apps", "Deployment", "deployments", True, ("v1",))
+CONFIG_MAP: Final = Kind("", "ConfigMap", "configmaps", True, ("v1",))
+NAMESPACE: Final = Kind("", "Namespace", "namespaces", False, ("v1",))
+CLUSTER_ROLE: Final = Kind("rbac.authorization.k8s.io", "ClusterRole", "clusterroles", False, ("v1",))
+CLUSTER_ROLE_BINDING: Final = Kind(
+    "rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings", False, ("v1",)
+)
+
+DECIDING: Final = (*WATCHED_KINDS, CLUSTER_SET, SET_BINDING)
+"""What decides which clusters a check has: the controller's kinds, and what OCM's scheduler goes by."""
+QUEUES: Final = (CLUSTER_QUEUE, LOCAL_QUEUE)
+MADE: Final = (ACCOUNT, PERMISSION)
+"""Kinds by which credentials are made."""
+OURS: Final = (DEPLOYMENT, CONFIG_MAP, LEASE)
+"""Where the controller and its settings are."""
+
+ALL: Final = (
+    *DECIDING,
+    *QUEUES,
+    *MADE,
+    *OURS,
+    RESOURCE_FLAVOR,
+    TOPOLOGY,
+    ADDON,
+    CRD,
+    NAMESPACE,
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    EVENT,
+)
+"""Every kind that a dump may hold; others in it are passed over."""

@@ -1,0 +1,165 @@
+"""
+Decision groups, and the PlacementDecisions that hold them.
+
+Pure. The clusters that a group's selector takes are cut into groups of
+`clustersPerDecisionGroup`, those left over into groups without a name; a group
+of more than 100 clusters takes several decisions. No cluster at all makes one
+empty group, so that one decision always stands.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil, isfinite
+
+from placement_ac.scheduling.objects import (
+    GROUP,
+    PLACEMENT_LABEL,
+    Fleet,
+    Obj,
+    at,
+    listed,
+    name_of,
+    namespace_of,
+    section,
+    text,
+)
+from placement_ac.scheduling.predicates import parse_predicate
+from placement_ac.scheduling.selectors import SelectorError
+from placement_ac.scheduling.status import MisconfiguredError
+
+MOST_PER_DECISION = 100
+"""OCM: at most so many clusters in one PlacementDecision."""
+GROUP_INDEX_LABEL = f"{GROUP}/decision-group-index"
+GROUP_NAME_LABEL = f"{GROUP}/decision-group-name"
+NOTHING = Fleet()
+"""The selector of a group has no CEL, so it needs no scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A decision group: its name (empty for the rest) and its clusters in the order of the decisions."""
+
+    name: str
+    clusters: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """The groups, and what was wrong; like OCM, the groups made before the objection stand."""
+
+    groups: tuple[Group, ...]
+    objection: MisconfiguredError | None = None
+
+
+def grouped(placement: Obj, chosen: Sequence[Obj]) -> Grouping:
+    """Put `chosen`, the selected clusters in the order wanted within a group, into groups."""
+    groups: list[Group] = []
+    left = {name_of(cluster): cluster for cluster in chosen}
+    strategy = section(placement, "spec", "decisionStrategy", "groupStrategy")
+    try:
+        length = group_length(at(strategy, "clustersPerDecisionGroup"), len(left))
+        for group in listed(strategy, "decisionGroups"):
+            taken = _taken(section(group, "groupClusterSelector"), left)
+            groups += _cut(text(group, "groupName"), taken, length)
+            for name in taken:
+                del left[name]
+    except MisconfiguredError as objection:
+        return Grouping(tuple(groups), objection)
+    groups += _cut("", list(left), length)
+    return Grouping(tuple(groups) or (Group(""),))
+
+
+def group_length(wanted: object, total: int) -> int:
+    """Return how many of `total` clusters make a group: a number, or a percentage of them rounded up.
+
+    Absent, zero, or more than there are: all in one. Raises MisconfiguredError.
+    """
+    length = 0
+    if isinstance(wanted, str):
+        length = ceil(_percent(wanted) / 100 * total)
+    elif isinstance(wanted, int):
+        length = wanted
+    return length if 0 < length <= total else total
+
+
+def _percent(wanted: str) -> float:
+    try:
+        percent = float(wanted.removesuffix("%"))
+    except ValueError:
+        percent = float("nan")
+    if not wanted.endswith("%") or not isfinite(percent):
+        raise MisconfiguredError("", f"{wanted} invalid type: string is not a percentage")
+    return percent
+
+
+def _taken(selector: Obj, left: dict[str, Obj]) -> list[str]:
+    labels_and_claims = {key: selector[key] for key in ("labelSelector", "claimSelector") if key in selector}
+    try:
+        predicate = parse_predicate(labels_and_claims)
+    except SelectorError as error:
+        raise MisconfiguredError("", str(error)) from error
+    return [name for name, cluster in left.items() if predicate.objection(cluster, NOTHING) is None]
+
+
+def _cut(name: str, clusters: list[str], length: int) -> Iterator[Group]:
+    return (Group(name, part) for part in _parts(clusters, length))
+
+
+def _parts(clusters: Sequence[str], length: int) -> Iterator[tuple[str, ...]]:
+    return (tuple(clusters[start : start + length]) for start in range(0, len(clusters), max(length, 1)))
+
+
+def decisions_for(placement: Obj, groups: Sequence[Group], entries: dict[str, Obj]) -> Iterator[list[Obj]]:
+    """Yield, for each group, its PlacementDecisions.
+
+    They are counted through all groups from 1. `entries`: what stands in
+    `status.decisions` for each cluster.
+    """
+    number = 1
+    for index, group in enumerate(groups):
+        parts = list(_parts(group.clusters, MOST_PER_DECISION)) or [()]
+        made = []
+        for offset, part in enumerate(parts):
+            labels = {
+                GROUP_INDEX_LABEL: str(index),
+                GROUP_NAME_LABEL: group.name,
+                PLACEMENT_LABEL: name_of(placement),
+            }
+            made.append(_decision(placement, number + offset, labels, [entries[name] for name in part]))
+        yield made
+        number += len(parts)
+
+
+def _decision(placement: Obj, number: int, labels: Obj, entries: list[Obj]) -> Obj:
+    owner = {
+        "apiVersion": f"{GROUP}/v1beta1",
+        "kind": "Placement",
+        "name": name_of(placement),
+        "uid": text(placement, "metadata", "uid"),
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    return {
+        "apiVersion": f"{GROUP}/v1beta1",
+        "kind": "PlacementDecision",
+        "metadata": {
+            "name": f"{name_of(placement)}-decision-{number}",
+            "namespace": namespace_of(placement),
+            "labels": labels,
+            "ownerReferences": [owner],
+        },
+        "status": {"decisions": entries},
+    }
+
+
+def group_statuses(groups: Sequence[Group], made: Sequence[list[Obj]]) -> list[Obj]:
+    """Return `Placement.status.decisionGroups`."""
+    return [
+        {
+            "decisionGroupIndex": index,
+            "decisionGroupName": group.name,
+            "decisions": [name_of(decision) for decision in decisions],
+            "clusterCount": len(group.clusters),
+        }
+        for index, (group, decisions) in enumerate(zip(groups, made, strict=True))
+    ]

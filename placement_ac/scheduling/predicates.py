@@ -1,0 +1,125 @@
+"""
+`spec.predicates`: labels, claims and CEL expressions of a cluster.
+
+Pure. A cluster passes if one predicate has no objection; without predicates
+every cluster passes. With no cluster to judge nothing is compiled, so that a
+wrong expression goes unnoticed then, as in OCM.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from placement_ac.scheduling.cel import CelError, Expression, compile_expression, is_true
+from placement_ac.scheduling.objects import (
+    EMPTY,
+    Fleet,
+    Obj,
+    at,
+    claims_of,
+    labels_of,
+    listed,
+    section,
+    words,
+)
+from placement_ac.scheduling.selectors import Selector, SelectorError, parse_selector
+from placement_ac.scheduling.sets import Pool
+from placement_ac.scheduling.status import MisconfiguredError
+
+PLUGIN = "Predicate"
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """A `ClusterSelector`: all three parts must agree."""
+
+    labels: Selector
+    claims: Selector
+    expressions: tuple[Expression, ...] = ()
+
+    def takes(self, cluster: Obj, fleet: Fleet) -> bool:
+        """Whether it has no objection."""
+        if self.labels.requirements and not self.labels.matches(labels_of(cluster)):
+            return False
+        if self.claims.requirements and not self.claims.matches(claims_of(cluster)):
+            return False
+        return all(is_true(one, cluster, fleet) for one in self.expressions)
+
+    def objection(self, cluster: Obj, fleet: Fleet) -> str | None:
+        """Say what `cluster` lacks, None if nothing."""
+        labels, claims = labels_of(cluster), claims_of(cluster)
+        if unmet := self.labels.first_unmet(labels):
+            return f"label {unmet.lack(labels, 'the predicate')}"
+        if unmet := self.claims.first_unmet(claims):
+            return f"claim {unmet.lack(claims, 'the predicate')}"
+        untrue = next((one for one in self.expressions if not is_true(one, cluster, fleet)), None)
+        return None if untrue is None else f"the CEL expression {untrue} is not true"
+
+    def __str__(self) -> str:
+        parts = (
+            *(f"label {one}" for one in self.labels.requirements),
+            *(f"claim {one}" for one in self.claims.requirements),
+            *(f"CEL {one}" for one in self.expressions),
+        )
+        return ", ".join(parts) or "nothing in particular"
+
+
+def parse_predicate(selector: Obj) -> Predicate:
+    """Read a ClusterSelector; raise SelectorError or CelError. Claims have no `matchLabels`."""
+    claims = {**section(selector, "claimSelector"), "matchLabels": EMPTY}
+    return Predicate(
+        parse_selector(section(selector, "labelSelector")),
+        parse_selector(claims),
+        tuple(compile_expression(one) for one in words(selector, "celSelector", "celExpressions")),
+    )
+
+
+def predicates_of(placement: Obj) -> list[Predicate]:
+    """Read all predicates of `placement`; raise MisconfiguredError."""
+    wanted = listed(placement, "spec", "predicates")
+    try:
+        return [parse_predicate(section(one, "requiredClusterSelector")) for one in wanted]
+    except (SelectorError, CelError) as error:
+        raise MisconfiguredError(PLUGIN, str(error)) from error
+
+
+def fitting(placement: Obj, pool: Pool, fleet: Fleet) -> dict[str, Obj]:
+    """Return the members of `pool` that pass, by name; raise MisconfiguredError."""
+    if not pool.members:
+        return {}
+    predicates = predicates_of(placement)
+    by_score = any(one.reads_scores for predicate in predicates for one in predicate.expressions)
+    if fleet.pools is None or by_score:
+        return _fitting(predicates, pool, fleet)
+    key = (pool.bound, pool.eligible, repr(at(placement, "spec", "predicates")))
+    if key not in fleet.pools:
+        fleet.pools[key] = _fitting(predicates, pool, fleet)
+    return dict(fleet.pools[key])
+
+
+def _fitting(predicates: Sequence[Predicate], pool: Pool, fleet: Fleet) -> dict[str, Obj]:
+    return {
+        name: cluster
+        for name, cluster in pool.members.items()
+        if not predicates or any(one.takes(cluster, fleet) for one in predicates)
+    }
+
+
+def predicate_objections(placement: Obj, clusters: Mapping[str, Obj], fleet: Fleet) -> dict[str, str]:
+    """Return why each cluster that does not pass does not; raise MisconfiguredError."""
+    if not clusters:
+        return {}
+    predicates = predicates_of(placement)
+    found = {name: _objection(predicates, cluster, fleet) for name, cluster in clusters.items()}
+    return {name: objection for name, objection in found.items() if objection is not None}
+
+
+def _objection(predicates: Sequence[Predicate], cluster: Obj, fleet: Fleet) -> str | None:
+    objections = []
+    for predicate in predicates:
+        objection = predicate.objection(cluster, fleet)
+        if objection is None:
+            return None
+        objections.append(objection)
+    if len(objections) > 1:
+        return "; ".join(f"predicate {number}: {why}" for number, why in enumerate(objections, start=1))
+    return "".join(objections) or None

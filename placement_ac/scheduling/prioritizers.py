@@ -1,0 +1,203 @@
+"""
+The scores of the clusters: OCM's prioritizers and their weights.
+
+Pure. Each prioritizer gives integers in [-100, 100], cut off towards zero; a
+cluster it gives nothing counts 0. The score of a cluster is the sum of weight
+times score. Defaults of mode Additive: Balance 1, Steady 1; mode Exact has none.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from math import trunc
+
+from placement_ac.scheduling.objects import (
+    COUNTED,
+    Fleet,
+    Obj,
+    at,
+    decided_names,
+    instant,
+    integer,
+    listed,
+    own_decisions,
+    section,
+    text,
+)
+from placement_ac.scheduling.quantities import QuantityError, parse_quantity
+from placement_ac.scheduling.status import MisconfiguredError
+
+HIGHEST = 100
+DEFAULT_WEIGHTS = {"Balance": 1, "Steady": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a prioritizer looks at; `clusters` are those that passed the filters, by name."""
+
+    placement: Obj
+    clusters: Mapping[str, Obj]
+    fleet: Fleet
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Prioritizer:
+    """A built-in prioritizer (`addon` None), or the score (resource name, score name) of an add-on."""
+
+    name: str
+    weight: int
+    addon: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What one prioritizer gave each cluster, before its weight; `expired`: whose score is out of date."""
+
+    name: str
+    weight: int
+    scores: Mapping[str, int]
+    expired: tuple[str, ...] = ()
+
+
+def prioritizers_for(placement: Obj) -> list[Prioritizer]:
+    """Return the prioritizers of non-zero weight; raise MisconfiguredError.
+
+    A built-in one given again replaces the former weight, an add-on's adds to
+    it, as OCM's map of pointers does.
+    """
+    policy = section(placement, "spec", "prioritizerPolicy")
+    mode = text(policy, "mode")
+    if mode not in ("", "Additive", "Exact"):
+        raise MisconfiguredError("", f"incorrect prioritizer policy mode: {mode}")
+    weights = {} if mode == "Exact" else dict(DEFAULT_WEIGHTS)
+    addons = []
+    for config in listed(policy, "configurations"):
+        if at(config, "scoreCoordinate") is None:
+            raise MisconfiguredError("", "scoreCoordinate field is required")
+        weight = integer(config, "weight")
+        weight = 1 if weight is None else weight
+        if text(config, "scoreCoordinate", "type") in ("", "BuiltIn"):
+            weights[text(config, "scoreCoordinate", "builtIn")] = weight
+        elif weight:
+            addons.append(_addon(section(config, "scoreCoordinate"), weight))
+    return [_built_in(name, weight) for name, weight in weights.items() if weight] + addons
+
+
+def _built_in(name: str, weight: int) -> Prioritizer:
+    if name not in BUILT_IN:
+        raise MisconfiguredError("", f"incorrect builtin prioritizer: {name}")
+    return Prioritizer(name, weight)
+
+
+def _addon(coordinate: Obj, weight: int) -> Prioritizer:
+    if at(coordinate, "addOn") is None:
+        raise MisconfiguredError("", "addOn should not be empty")
+    resource, score = text(coordinate, "addOn", "resourceName"), text(coordinate, "addOn", "scoreName")
+    return Prioritizer(f"AddOn/{resource}/{score}", weight, (resource, score))
+
+
+def run(prioritizer: Prioritizer, view: View) -> Scored:
+    if prioritizer.addon is not None:
+        scores, expired = addon_scores(prioritizer.addon, view)
+        return Scored(prioritizer.name, prioritizer.weight, scores, expired)
+    return Scored(prioritizer.name, prioritizer.weight, BUILT_IN[prioritizer.name](view))
+
+
+def totals(view: View, scored: list[Scored]) -> dict[str, int]:
+    """Return the score of each cluster."""
+    total = dict.fromkeys(view.clusters, 0)
+    for one in scored:
+        for name, score in one.scores.items():
+            total[name] += one.weight * score
+    return total
+
+
+def balance(view: View) -> dict[str, int]:
+    """Score low who is in many decisions of the other Placements on the hub, 100 who is in none."""
+    count = Counter(_counted(view.fleet))
+    count.subtract(_clusters_in(own_decisions(view.placement, view.fleet)))
+    most = max(count.values(), default=0)
+    return {name: _balance_of(count.get(name, 0), most) for name in view.clusters}
+
+
+def _counted(fleet: Fleet) -> Counter[str]:
+    """Return in how many decisions of the hub each cluster is."""
+    if fleet.pools is None:
+        return Counter(_clusters_in(fleet.decisions.values()))
+    if COUNTED not in fleet.pools:
+        fleet.pools[COUNTED] = Counter(_clusters_in(fleet.decisions.values()))
+    found: Counter[str] = fleet.pools[COUNTED]
+    return found
+
+
+def _clusters_in(decisions: Iterable[Obj]) -> Iterator[str]:
+    return (text(entry, "clusterName") for one in decisions for entry in listed(one, "status", "decisions"))
+
+
+def _balance_of(count: int, most: int) -> int:
+    # The factor 2 stands outside of the cut, so that only even scores come out: OCM's formula, in floats.
+    return 2 * int(HIGHEST * (0.5 - count / most)) if count else HIGHEST
+
+
+def steady(view: View) -> dict[str, int]:
+    """Score 100 who is decided already, 0 the others."""
+    decided = decided_names(own_decisions(view.placement, view.fleet))
+    return {name: HIGHEST if name in decided else 0 for name in view.clusters}
+
+
+def allocatable(resource: str) -> Callable[[View], dict[str, int]]:
+    """Make the prioritizer that spreads -100 … 100 between the least and the most allocatable."""
+
+    def scores(view: View) -> dict[str, int]:
+        amounts = {
+            name: amount
+            for name, cluster in view.clusters.items()
+            if (amount := _amount(cluster, resource)) is not None
+        }
+        if not amounts:
+            return {}
+        least, most = min(amounts.values()), max(amounts.values())
+        if least == most:
+            return dict.fromkeys(amounts, HIGHEST)
+        return {
+            name: trunc(((amount - least) / (most - least) - 0.5) * 2.0 * 100.0)
+            for name, amount in amounts.items()
+        }
+
+    return scores
+
+
+def _amount(cluster: Obj, resource: str) -> float | None:
+    """Return the allocatable amount; OCM passes over a cluster that does not tell its capacity too."""
+    try:
+        parse_quantity(at(cluster, "status", "capacity", resource))
+        return float(parse_quantity(at(cluster, "status", "allocatable", resource)))
+    except (QuantityError, OverflowError):
+        return None
+
+
+def addon_scores(addon: tuple[str, str], view: View) -> tuple[dict[str, int], tuple[str, ...]]:
+    """Return the scores of an add-on and the clusters whose `validUntil` has passed, which count 0."""
+    resource, wanted = addon
+    scores = dict.fromkeys(view.clusters, 0)
+    expired = []
+    for name in view.clusters:
+        found = view.fleet.scores.get((name, resource), {})
+        valid_until = instant(found, "status", "validUntil")
+        if valid_until is not None and view.now > valid_until:
+            expired.append(name)
+            continue
+        for item in listed(found, "status", "scores"):
+            if text(item, "name") == wanted:
+                scores[name] = integer(item, "value") or 0
+    return scores, tuple(expired)
+
+
+BUILT_IN: dict[str, Callable[[View], dict[str, int]]] = {
+    "Balance": balance,
+    "Steady": steady,
+    "ResourceAllocatableCPU": allocatable("cpu"),
+    "ResourceAllocatableMemory": allocatable("memory"),
+}

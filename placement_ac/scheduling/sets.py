@@ -1,0 +1,91 @@
+"""
+Which clusters stand to choice: the bound ManagedClusterSets and their members.
+
+Pure. OCM goes by the binding and the existence of its set, not by the
+binding's `Bound` condition; a cluster that is being deleted is no member.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from placement_ac.scheduling.objects import (
+    GROUP,
+    Fleet,
+    Obj,
+    at,
+    is_terminating,
+    labels_of,
+    name_of,
+    namespace_of,
+    section,
+    text,
+    words,
+)
+from placement_ac.scheduling.selectors import Requirement, Selector, SelectorError, parse_selector
+from placement_ac.scheduling.status import BrokenSetError
+
+SET_LABEL = f"{GROUP}/clusterset"
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The clusters a Placement may choose from.
+
+    `bound`: names of the existing sets bound in its namespace. `eligible`:
+    those of them that `spec.clusterSets` names (all if it names none).
+    `members`: ManagedClusters by name, sorted by name. `terminating`: names of
+    the clusters that would be members, were they not being deleted.
+    """
+
+    bound: tuple[str, ...]
+    eligible: tuple[str, ...]
+    members: Mapping[str, Obj]
+    terminating: frozenset[str] = frozenset()
+
+
+def pool_for(placement: Obj, fleet: Fleet) -> Pool:
+    """Return the pool of `placement`; raise BrokenSetError if an eligible set cannot be read."""
+    bound = bound_sets(namespace_of(placement), fleet)
+    asked = words(placement, "spec", "clusterSets")
+    eligible = tuple(name for name in bound if not asked or name in asked)
+    if fleet.pools is None:
+        return _pool(bound, eligible, fleet)
+    if (bound, eligible) not in fleet.pools:
+        fleet.pools[bound, eligible] = _pool(bound, eligible, fleet)
+    found: Pool = fleet.pools[bound, eligible]
+    return found
+
+
+def _pool(bound: tuple[str, ...], eligible: tuple[str, ...], fleet: Fleet) -> Pool:
+    selectors = [member_selector(fleet.cluster_sets["", name]) for name in eligible]
+    members = {name: one for (_, name), one in fleet.clusters.items() if _is_member(one, selectors)}
+    leaving = frozenset(name for name, one in members.items() if is_terminating(one))
+    staying = {name: members[name] for name in sorted(members.keys() - leaving)}
+    return Pool(bound, eligible, staying, leaving)
+
+
+def bound_sets(namespace: str, fleet: Fleet) -> tuple[str, ...]:
+    """Return the names of the existing ManagedClusterSets bound in `namespace`, sorted."""
+    names = (name for where, name in fleet.bindings if where == namespace)
+    return tuple(sorted(name for name in names if ("", name) in fleet.cluster_sets))
+
+
+def member_selector(cluster_set: Obj) -> Selector | None:
+    """Return the selector of a set's members, None if it has no members at all; raise BrokenSetError."""
+    kind = text(cluster_set, "spec", "clusterSelector", "selectorType")
+    if kind in ("", "ExclusiveClusterSetLabel"):
+        return Selector((Requirement(SET_LABEL, "In", (name_of(cluster_set),)),))
+    if kind != "LabelSelector":
+        raise BrokenSetError(f"ManagedClusterSet {name_of(cluster_set)}: selectorType is not right: {kind}")
+    where = ("spec", "clusterSelector", "labelSelector")
+    if at(cluster_set, *where) is None:
+        return None
+    try:
+        return parse_selector(section(cluster_set, *where))
+    except SelectorError as error:
+        raise BrokenSetError(f"ManagedClusterSet {name_of(cluster_set)}: {error}") from error
+
+
+def _is_member(cluster: Obj, selectors: list[Selector | None]) -> bool:
+    labels = labels_of(cluster)
+    return any(selector is not None and selector.matches(labels) for selector in selectors)

@@ -1,0 +1,146 @@
+"""
+Taints of the clusters and `spec.tolerations`, with their seconds.
+
+Pure. `PreferNoSelect` never drops a cluster, `NoSelectIfNew` spares those that
+are decided already. A toleration with `tolerationSeconds` holds from the
+taint's `timeAdded` on; OCM counts a taint without it as long past.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from placement_ac.scheduling.objects import (
+    Fleet,
+    Obj,
+    decided_names,
+    instant,
+    integer,
+    listed,
+    own_decisions,
+    section,
+    text,
+)
+from placement_ac.scheduling.status import MisconfiguredError
+
+PLUGIN = "TaintToleration"
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """A taint is borne, for good or `until` a time.
+
+    `by`: the toleration; empty: the taint's effect spares the cluster.
+    """
+
+    until: datetime | None = None
+    by: Obj = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Bearing:
+    """What the taints of a cluster are held against."""
+
+    tolerations: tuple[Obj, ...]
+    decided: frozenset[str]
+    now: datetime
+
+
+def taint_objections(
+    placement: Obj, clusters: Mapping[str, Obj], fleet: Fleet, now: datetime
+) -> dict[str, str]:
+    """Return the taint that drops each cluster that is dropped; raise MisconfiguredError."""
+    if not clusters:
+        return {}
+    bearing = bearing_for(placement, fleet, now)
+    for toleration in bearing.tolerations:
+        _check(toleration)
+    tainted = {name: one for name, one in clusters.items() if section(one, "spec").get("taints")}
+    found = {name: _untolerated(name, cluster, bearing) for name, cluster in tainted.items()}
+    return {name: _objection(taint, bearing) for name, taint in found.items() if taint is not None}
+
+
+def tolerated_until(placement: Obj, fleet: Fleet, now: datetime) -> datetime | None:
+    """Return when the first toleration of a decided cluster ends, None if none does."""
+    bearing = bearing_for(placement, fleet, now)
+    ends = []
+    for name in bearing.decided:
+        cluster = fleet.clusters.get(("", name), {})
+        borne = [one for _, one in taints_borne(name, cluster, bearing)]
+        if all(borne):
+            ends += [one.until for one in borne if one is not None and one.until is not None]
+    return min(ends, default=None)
+
+
+def bearing_for(placement: Obj, fleet: Fleet, now: datetime) -> Bearing:
+    decided = frozenset(decided_names(own_decisions(placement, fleet)))
+    return Bearing(tuple(listed(placement, "spec", "tolerations")), decided, now)
+
+
+def taints_borne(name: str, cluster: Obj, bearing: Bearing) -> list[tuple[Obj, Tolerance | None]]:
+    """Return each taint of the cluster `name` with what bears it, None if nothing does."""
+    return [(taint, _borne(name, taint, bearing)) for taint in listed(cluster, "spec", "taints")]
+
+
+def _check(toleration: Obj) -> None:
+    operator = text(toleration, "operator")
+    if not text(toleration, "key") and operator != "Exists":
+        raise MisconfiguredError(PLUGIN, "If the key is empty, operator must be Exists.")
+    if operator == "Exists" and text(toleration, "value"):
+        raise MisconfiguredError(PLUGIN, "If the operator is Exists, the value should be empty.")
+
+
+def _untolerated(name: str, cluster: Obj, bearing: Bearing) -> Obj | None:
+    return next((taint for taint, borne in taints_borne(name, cluster, bearing) if borne is None), None)
+
+
+def _borne(cluster: str, taint: Obj, bearing: Bearing) -> Tolerance | None:
+    effect = text(taint, "effect")
+    if effect == "PreferNoSelect" or (effect == "NoSelectIfNew" and cluster in bearing.decided):
+        return Tolerance()
+    borne = (_tolerance(taint, toleration, bearing.now) for toleration in bearing.tolerations)
+    return next((one for one in borne if one is not None), None)
+
+
+def _tolerance(taint: Obj, toleration: Obj, now: datetime) -> Tolerance | None:
+    if not _concerns(toleration, taint):
+        return None
+    seconds = integer(toleration, "tolerationSeconds")
+    if seconds is None:
+        return Tolerance(by=toleration)
+    until = _end(taint, seconds)
+    return Tolerance(until, toleration) if until is not None and now < until else None
+
+
+def _end(taint: Obj, seconds: int) -> datetime | None:
+    added = instant(taint, "timeAdded")
+    return None if added is None else added + timedelta(seconds=seconds)
+
+
+def _concerns(toleration: Obj, taint: Obj) -> bool:
+    if text(toleration, "effect") not in ("", text(taint, "effect")):
+        return False
+    if text(toleration, "key") not in ("", text(taint, "key")):
+        return False
+    match text(toleration, "operator"):
+        case "" | "Equal":
+            return text(toleration, "value") == text(taint, "value")
+        case operator:
+            return operator == "Exists"
+
+
+def _objection(taint: Obj, bearing: Bearing) -> str:
+    """Say that the taint is not tolerated; or no more, if a toleration of it has run out."""
+    ended = [one for one in bearing.tolerations if _concerns(one, taint)]
+    if not ended:
+        return f"taint {shown(taint)} is not tolerated"
+    seconds = max(integer(one, "tolerationSeconds") or 0 for one in ended)
+    until = _end(taint, seconds)
+    since = f"since {until.isoformat()}" if until else "as it does not tell since when it is there"
+    return f"taint {shown(taint)} is tolerated no more, {since} (tolerationSeconds {seconds})"
+
+
+def shown(taint: Obj) -> str:
+    """Return a taint as people write it: `key=value:effect`."""
+    value = f"={text(taint, 'value')}" if text(taint, "value") else ""
+    return f"{text(taint, 'key')}{value}:{text(taint, 'effect')}"

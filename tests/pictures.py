@@ -1,0 +1,142 @@
+"""What is to be drawn: Story 3 as a tree and over time, what is hostile, what is large."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from placement_ac.inspection.record import Running, State
+from placement_ac.inspection.timeline import Lane, Point, Run, Span, Timeline, recorded
+from placement_ac.inspection.tree import Branch, ClusterRow, Credential, Job, QueueRow
+
+BAD = "</title></text><script>window.bad = 1</script>\"'&#x3c;`;|\x1b\x00\ud800"
+"""What no picture may take for its own words."""
+
+
+def branch(name: str = "demo", **rest: Any) -> Branch:
+    base = Branch(
+        name=name,
+        active="True",
+        reason="Active",
+        message="the MultiKueueConfig is generated",
+        stale=False,
+        placement=f"kueue-system/{name}",
+        placement_says="",
+        config=name,
+        clusters=(),
+        queues=(),
+        users=(),
+        jobs=(),
+    )
+    return replace(base, **rest)
+
+
+def story() -> Branch:
+    """cluster2 has taken over from cluster3, where a job still runs."""
+    queue = QueueRow("queue", "True", "", ("demo", "multikueue"), ("default/user-queue",), 1, 1)
+    return branch(
+        clusters=(
+            ClusterRow(
+                "cluster2", "listed", rank=1, score=80, credential=Credential("Secret", "s"), connected="True"
+            ),
+            ClusterRow("cluster3", "draining", "not selected any more; 1 Workload runs there", running=1),
+        ),
+        queues=(queue,),
+        users=("multikueue",),
+        jobs=(
+            Job("default", "train", "user-queue", "running", "cluster3", gpus=8),
+            Job("default", "next", "user-queue", "pending"),
+        ),
+    )
+
+
+def every_state() -> Branch:
+    """A check that is not active, with a cluster of each state and names that do not fit."""
+    long = "a-name-that-is-as-long-as-names-may-be-" * 2
+    rows = (
+        ClusterRow("wide-" + "WMWM" * 12, "listed", rank=1, score=100, running=12, waiting=7),
+        ClusterRow("cluster-2", "draining", "unusable: no credentials", connected="False"),
+        ClusterRow("cluster-3", "selected", "the controller has not listed it yet", rank=2),
+        ClusterRow("cluster-4", "unusable", "no credentials", rank=3, score=-100),
+        ClusterRow("cluster-5", "beyond", "beyond the 20 clusters that Kueue takes", rank=21, score=5),
+        ClusterRow(
+            "cluster-6", "waiting", "it waits for a seat", rank=4, score=50, running=None, waiting=None
+        ),
+    )
+    queue = QueueRow(long, "False", "AdmissionCheckInactive", (long,), (f"team/{long}",), 1234, 0)
+    jobs = (
+        Job("team", long, long, "running", "cluster-2", gpus=2048),
+        Job("lost", "job", "nowhere", "waiting", nominated=("cluster-2",)),
+    )
+    return branch(long, active="False", reason="NoClusterUsable", clusters=rows, queues=(queue,), jobs=jobs)
+
+
+def nothing() -> Branch:
+    """A check whose Placement is not there."""
+    return branch("lonely", active="Unknown", reason="", placement="nix", config="", stale=True)
+
+
+def hostile() -> Branch:
+    """Everything that others may name or say is a script."""
+    return branch(
+        BAD,
+        reason=BAD,
+        message=BAD,
+        placement=f"{BAD}/{BAD}",
+        placement_says=BAD,
+        config=BAD,
+        clusters=(ClusterRow(BAD, "unusable", BAD, rank=1, score=3, connected="False", connected_why=BAD),),
+        queues=(QueueRow(BAD, "False", BAD, (BAD,), (f"{BAD}/{BAD}",)),),
+        jobs=(Job(BAD, BAD, BAD, "running", BAD),),
+    )
+
+
+def large(clusters: int = 1000) -> Branch:
+    """A list of 20, and all others of the fleet."""
+    rows = [
+        ClusterRow(
+            f"cluster-{n}", "listed" if n < 20 else "beyond" if n % 3 else "unusable", rank=n + 1, score=n
+        )
+        for n in range(clusters)
+    ]
+    return branch("large", clusters=tuple(rows))
+
+
+# -- timelines
+
+
+def at(seconds: float) -> datetime:
+    return datetime(2026, 8, 1, 12, tzinfo=UTC) + timedelta(seconds=seconds)
+
+
+def rebalancing() -> Timeline:
+    """Story 3 as it is recorded: cluster3 drains while a job runs there, and comes back."""
+    train = {"default/train": Running(cluster="cluster3", gpus=8)}
+    return recorded(
+        "demo",
+        [
+            State(at(0), ("cluster3",), (), {"cluster2": 30, "cluster3": 70}),
+            State(at(60), ("cluster3",), (), {"cluster2": 30, "cluster3": 70}, train),
+            State(at(120), ("cluster2", "cluster3"), ("cluster3",), {"cluster2": 80, "cluster3": 10}, train),
+            State(at(200), ("cluster2", "cluster3"), ("cluster3",), {"cluster2": 80, "cluster3": 10}),
+            State(at(203), ("cluster2",), (), {"cluster2": 80, "cluster3": 10}),
+            State(at(260), ("cluster3",), (), {"cluster3": 90}),
+            State(at(300), ("cluster3",), (), {"cluster3": 90}),
+        ],
+    )
+
+
+def busy() -> Timeline:
+    """More lanes, Workloads and changes than fit; scores below zero; names and whys that are scripts."""
+    runs = tuple(Run(f"team/{BAD}-{n}", n, at(3 * n), at(3 * n + 1)) for n in range(9))
+    hostile = Lane(
+        BAD,
+        (
+            Span("listed", at(0), at(1), begin_known=False),
+            Span("draining", at(1), at(1800), end_known=False, why=BAD),
+        ),
+        tuple(Point(at(12 * n), (-1) ** n * 7 * n if n % 17 else None) for n in range(150)),
+        runs,
+    )
+    more = [Lane(f"cluster-{n}", (Span("listed", at(n), at(1800)),), (Point(at(9), n),)) for n in range(45)]
+    count = Lane("listed clusters", scores=(Point(at(0), 19), Point(at(900), 20)), measure="listed")
+    return Timeline("demo", at(0), at(1800), (count, hostile, *more), False, "events", (BAD,))

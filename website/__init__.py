@@ -1,0 +1,1 @@
+"""What makes the documentation site of `docs/`: see `mkdocs.yml`."""

@@ -1,0 +1,125 @@
+"""
+What the check of Story 2 says when something of the samples is otherwise: by the controller's own rules.
+
+The hub is that of `samples/fleet` with the manifests of Story 2 and OCM's decision for it.
+"""
+
+import base64
+import copy
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from placement_ac.inspection.dump import dump_of
+from placement_ac.inspection.hub import HubView
+from placement_ac.inspection.manifests import read
+from placement_ac.names import (
+    ACTIVE,
+    APPLY_FAILED,
+    BAD_PARAMETERS,
+    LABEL_PLACEMENT,
+    NAME_TAKEN,
+    NO_CLUSTER_SELECTED,
+    NO_CLUSTER_USABLE,
+    NO_DECISION,
+    OCM_CLUSTER,
+    OUR_CONTROLLER,
+    PLACEMENT_NOT_FOUND,
+    SOME_CLUSTERS_UNUSABLE,
+)
+from placement_ac.plan import plan
+from placement_ac.settings import Settings
+from placement_ac.snapshot import Verdict
+from placement_ac.verdict import refuse
+
+Object = dict[str, Any]
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+_DEMO2: Final = "placement-demo2"
+_MANIFESTS: Final = ("samples/fleet", "samples/multikueue-setup-demo2.yaml", "samples/placement-demo2-1.yaml")
+_DECISION: Final[Object] = {
+    "apiVersion": f"{OCM_CLUSTER}/v1beta1",
+    "kind": "PlacementDecision",
+    "metadata": {
+        "name": f"{_DEMO2}-decision-1",
+        "namespace": "kueue-system",
+        "labels": {LABEL_PLACEMENT: _DEMO2},
+    },
+    "status": {"decisions": [{"clusterName": name, "reason": ""} for name in ("cluster2", "cluster3")]},
+}
+_STRANGE: Final[Object] = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "MultiKueueConfig",
+    "metadata": {"name": _DEMO2},
+    "spec": {"clusters": ["by-hand"]},
+}
+_FORBIDDEN: Final = (
+    f'multikueueconfigs.kueue.x-k8s.io "{_DEMO2}" is forbidden: User '
+    '"system:serviceaccount:placement-ac-system:placement-ac" cannot patch resource "multikueueconfigs" in '
+    'API group "kueue.x-k8s.io" at the cluster scope'
+)
+"""Kubernetes, of an account without the right."""
+
+
+def _without(kind: str, name: str = "") -> Callable[[list[Object]], list[Object]]:
+    def changed(objects: list[Object]) -> list[Object]:
+        return [obj for obj in objects if obj["kind"] != kind or name not in obj["metadata"]["name"]]
+
+    return changed
+
+
+def _wrong_kind(objects: list[Object]) -> list[Object]:
+    for obj in objects:
+        if (obj.get("spec") or {}).get("controllerName") == OUR_CONTROLLER:
+            obj["spec"]["parameters"]["kind"] = "ClusterSet"
+    return objects
+
+
+def _other_secrets(objects: list[Object]) -> list[Object]:
+    """Secrets are there, so that it is known which are not."""
+    for obj in objects:
+        if obj["kind"] == "Secret":
+            obj["metadata"]["name"] = f"of-others-{obj['metadata']['name']}"
+    return objects
+
+
+def _none_decided(objects: list[Object]) -> list[Object]:
+    for obj in objects:
+        if obj["kind"] == "PlacementDecision":
+            obj["status"] = {"decisions": []}
+    return objects
+
+
+_CHANGES: Final[dict[str, tuple[str, Callable[[list[Object]], list[Object]]]]] = {
+    ACTIVE: ("as it is to be", lambda objects: objects),
+    SOME_CLUSTERS_UNUSABLE: ("the Secret of cluster3 is missing", _without("Secret", "cluster3")),
+    BAD_PARAMETERS: ("the check names another kind", _wrong_kind),
+    PLACEMENT_NOT_FOUND: ("the Placement is missing", _without("Placement")),
+    NO_DECISION: ("OCM's placement controller does not run", _without("PlacementDecision")),
+    NO_CLUSTER_SELECTED: ("no cluster has the label", _none_decided),
+    NO_CLUSTER_USABLE: ("there are no Secrets of these clusters", _other_secrets),
+    NAME_TAKEN: ("there is a MultiKueueConfig that was made by hand", lambda objects: [*objects, _STRANGE]),
+}
+
+
+def example(reason: str) -> tuple[str, Verdict]:
+    """Return what is otherwise, and what the check says then. Raises KeyError for no reason of ours."""
+    if reason == APPLY_FAILED:
+        return "the account lacks a right", refuse(APPLY_FAILED, _FORBIDDEN)
+    told, change = _CHANGES[reason]
+    objects = change(
+        [*map(_stored, read([str(ROOT / path) for path in _MANIFESTS])), copy.deepcopy(_DECISION)]
+    )
+    view = HubView(dump_of(objects), Settings.model_validate({}), datetime.now(UTC))
+    (check,) = view.ours
+    return told, plan(view.of_check(check)).verdicts[check.meta.name]
+
+
+def _stored(manifest: Object) -> Object:
+    """Return an object as the API server keeps it: a Secret's text is encoded."""
+    texts = manifest.get("stringData") or {}
+    data = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+    return {key: value for key, value in manifest.items() if key != "stringData"} | (
+        {"data": data} if data else {}
+    )

@@ -1,0 +1,293 @@
+"""
+The pages of the reference that are made of the code: every reason, metric, event, setting and command.
+
+Names, defaults and sentences are the code's; cures and longer meanings those of `docs/reference.md`, whose
+tables tests compare with the code. A page lacks nothing that the code has, or it cannot be made.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import annotated_types
+import click
+import yaml
+
+from placement_ac.cli.main import COMMANDS, main
+from placement_ac.measures import MEASURES, Measure
+from placement_ac.names import EVENTS, REASONS
+from placement_ac.settings import SHAPES, Settings, default_of, is_duration, is_list
+from placement_ac.sources import PREFIX
+from website.examples import example
+from website.markdown import Row, tables
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+REFERENCE: Final = ROOT / "docs" / "reference.md"
+ALERTS: Final = ROOT / "config" / "monitoring" / "alerts.yaml"
+
+SETTINGS_IN_USE: Final = {
+    "config": "/etc/placement-ac/config.yaml",
+    "kubeconfig": "hub.kubeconfig",
+    "context": "hub",
+    "placement_namespace": "team-a,team-b",
+    "kueue_namespace": "kueue",
+    "cluster_names": "{cluster}",
+    "credentials": "secret,access-provider",
+    "removal_policy": "Immediate",
+    "drain_deadline": "2h",
+    "waiting_grace": "30s",
+    "cluster_retention": "5m",
+    "mass_loss_share": "0.25",
+    "mass_loss_grace": "10m",
+    "reorder_margin": "25",
+    "reorder_interval": "5m",
+    "retry_waiting_after": "30m",
+    "requeue_after": "5m",
+    "dispatcher": "true",
+    "step_size": "5",
+    "round_timeout": "2m",
+    "worker_timeout": "10s",
+    "access_providers": "/etc/placement-ac/access-providers.yaml",
+    "credentials_provision": "managed-serviceaccount",
+    "credentials_account": "multikueue",
+    "credentials_form": "cluster-profile",
+    "credentials_validity": "12h",
+    "credentials_warning": "48h",
+    "credentials_probe": "true",
+    "cluster_proxy": "https://cluster-proxy.example:9092",
+    "cluster_proxy_ca": "/etc/placement-ac/proxy-ca.crt",
+    "kueue_version": "0.19.2",
+    "frameworks": "batch/job,jobset.x-k8s.io/jobset",
+    "external_frameworks": "PipelineRun.v1.tekton.dev",
+    "metrics_bind_address": ":8080",
+    "health_probe_bind_address": ":8081",
+    "leader_elect": "false",
+    "leader_elect_lease_duration": "30s",
+    "leader_elect_renew_deadline": "20s",
+    "leader_elect_retry_period": "4s",
+    "leader_elect_resource_name": "placement-ac-test",
+    "leader_elect_resource_namespace": "placement-ac-system",
+    "log_format": "json",
+    "log_level": "info,reconcile=debug",
+}
+"""A value of each setting that somebody might choose, as one writes it for the flag."""
+
+
+def reasons() -> str:
+    """Return the page of the reasons of the condition `Active`."""
+    _, cures, *_ = _tables("The condition `Active` and its reasons")
+    return _page(
+        "Every reason",
+        "The reasons of the condition `Active` that this release sets on an AdmissionCheck. "
+        "[The reference](../reference.md#the-condition-active-and-its-reasons) has them side by side. "
+        "The examples are what the check of [Story 2](../stories.md) says when something is otherwise.",
+        "placement-ac status placement-demo2\n"
+        "kubectl get admissioncheck placement-demo2 -o jsonpath='{.status.conditions}'",
+        (_reason(name, told, cures[name]) for name, told in REASONS.items()),
+    )
+
+
+def _reason(name: str, told: str, cure: Row) -> str:
+    otherwise, verdict = example(name)
+    return _item(
+        name,
+        ("Condition", f"`Active` is **{verdict.status}**"),
+        ("Cause", told),
+        ("What there is meanwhile", f"MultiKueueConfig and MultiKueueClusters: {cure[1]}"),
+        ("Cure", cure[2]),
+        ("Example", f"{otherwise}:<br>`{verdict.message}`"),
+    )
+
+
+def events() -> str:
+    """Return the page of the Kubernetes events."""
+    rows, *_ = _tables("Events")
+    return _page(
+        "Every event",
+        "The Kubernetes events that this release posts. "
+        "[The reference](../reference.md#events) tells where they are and how they are counted.",
+        "kubectl events -n default --for admissioncheck/placement-demo2",
+        (_event(name, rows[name]) for name in EVENTS),
+    )
+
+
+def _event(name: str, row: Row) -> str:
+    type_, _ = EVENTS[name]
+    return _item(
+        name,
+        ("Type", type_),
+        ("On", row[2]),
+        ("When", row[3]),
+        ("See them", f"`kubectl get events -A --field-selector reason={name}`"),
+    )
+
+
+def metrics() -> str:
+    """Return the page of the metrics, each with a query."""
+    rules = yaml.safe_load(ALERTS.read_text("utf-8"))["spec"]["groups"]
+    alerts = [(rule["alert"], rule["expr"]) for group in rules for rule in group["rules"]]
+    return _page(
+        "Every metric",
+        "What this release serves on `/metrics`. [Monitoring](../monitoring.md) has the values of the "
+        "labels, the dashboard and the alerts.",
+        "kubectl port-forward -n placement-ac-system deployment/placement-ac 8080 &\n"
+        "curl -s http://127.0.0.1:8080/metrics | grep placement_ac_",
+        (_metric(measure, [name for name, asked in alerts if measure.name in asked]) for measure in MEASURES),
+    )
+
+
+def _metric(measure: Measure, alerts: list[str]) -> str:
+    return _item(
+        measure.name,
+        ("Type", measure.type),
+        ("Labels", ", ".join(f"`{label}`" for label in measure.labels) or "none"),
+        ("Tells", measure.told),
+        ("Buckets", ", ".join(f"{bound:g}" for bound in measure.buckets)),
+        ("A query", f"`{query(measure)}`"),
+        ("Alerts", ", ".join(f"[`{name}`](../monitoring.md#alerts)" for name in alerts)),
+    )
+
+
+def query(measure: Measure) -> str:
+    """Return what one may ask Prometheus about a metric: over all replicas, the last five minutes."""
+    by = ", ".join(measure.labels)
+    if measure.type == "counter":
+        return f"sum by ({by}) (rate({measure.name}[5m]))"
+    if measure.type == "histogram":
+        return f"histogram_quantile(0.99, sum by (le, {by}) (rate({measure.name}_bucket[5m])))"
+    return f"max by ({by}) ({measure.name})"
+
+
+def settings() -> str:
+    """Return the page of the settings."""
+    rows, *_ = _tables("Settings")
+    return _page(
+        "Every setting",
+        "The settings of `placement-ac run` in this release. "
+        "[The reference](../reference.md#settings) tells which of flag, variable and file counts.",
+        "placement-ac run --print-settings",
+        (_setting(name, rows["--" + _dashed(name)]) for name in Settings.model_fields),
+    )
+
+
+def _setting(name: str, row: Row) -> str:
+    value = SETTINGS_IN_USE[name]
+    line = yaml.safe_dump({_dashed(name): yaml.safe_load(value) if _is_plain(name) else value}).strip()
+    return _item(
+        "--" + _dashed(name),
+        ("Variable", f"`{PREFIX}{name.upper()}`"),
+        ("Default", f"`{default_of(name)}`" if default_of(name) else "none"),
+        ("Values", values(name)),
+        ("Meaning", row[3]),
+        ("In the settings file", f"`{line}`" if name != "config" else ""),
+    )
+
+
+def values(name: str) -> str:
+    """Return in words what a setting may be."""
+    field = Settings.model_fields[name]
+    literals = _literals(field.annotation)
+    if literals:
+        kind = " or ".join(f"`{literal}`" for literal in literals)
+        return f"some of {kind.replace(' or ', ', ')}, separated by commas" if is_list(name) else kind
+    kind = "a duration, like `90s` or `1h30m`" if is_duration(name) else _KINDS.get(_type(name), "text")
+    if is_list(name):
+        kind = "any number of them, separated by commas"
+    bounds = [told for kept in field.metadata if (told := _bound(kept, is_duration(name)))]
+    shape = [SHAPES[_dashed(name)]] if _dashed(name) in SHAPES else []
+    return "; ".join([kind, *bounds, *shape])
+
+
+_KINDS: Final = {"bool": "`true` or `false`", "int": "a whole number", "float": "a number", "Path": "a file"}
+
+
+def _bound(kept: object, seconds: bool) -> str:
+    unit = " seconds" if seconds else ""
+    match kept:
+        case annotated_types.Ge(ge=0):
+            return ""
+        case annotated_types.Ge(ge=least):
+            return f"at least {least}{unit}"
+        case annotated_types.Gt(gt=least):
+            return f"more than {least}{unit}"
+        case annotated_types.Le(le=most):
+            return f"at most {most}{unit}"
+        case _:
+            return ""
+
+
+def _type(name: str) -> str:
+    kinds = (
+        Settings.model_fields[name].annotation,
+        *getattr(Settings.model_fields[name].annotation, "__args__", ()),
+    )
+    return next((kind.__name__ for kind in kinds if getattr(kind, "__name__", "") in _KINDS), "")
+
+
+def _literals(annotation: Any) -> tuple[str, ...]:
+    told = getattr(annotation, "__args__", ())
+    if told and all(isinstance(value, str) for value in told):
+        return tuple(told)
+    return next((found for kind in told if (found := _literals(kind))), ())
+
+
+def _is_plain(name: str) -> bool:
+    return _type(name) in ("bool", "int", "float") and not is_duration(name)
+
+
+def commands() -> str:
+    """Return the page of the commands: each with what `--help` says."""
+    rows, *_ = _tables("Commands and exit codes")
+    by_name = {name.removeprefix("placement-ac ").split()[0]: row for name, row in rows.items()}
+    return _page(
+        "Every command",
+        "The commands of this release, and what their `--help` says. "
+        "[The reference](../reference.md#commands-and-exit-codes) has tables of the options.",
+        "placement-ac --help",
+        (_command(name, by_name[name]) for name in COMMANDS),
+    )
+
+
+def _command(name: str, row: Row) -> str:
+    command = main.get_command(click.Context(main), name)
+    assert command  # noqa: S101  # it stands in COMMANDS
+    asked = click.Context(command, info_name=f"placement-ac {name}", terminal_width=88)
+    asked.help_option_names = ["-h", "--help"]
+    told = f"{COMMANDS[name]}\n\n```text\n{command.get_help(asked)}\n```\n"
+    return f"## `placement-ac {name}`\n\n{told}\nExit codes: {row[2]}.\n"
+
+
+def _tables(heading: str) -> list[dict[str, Row]]:
+    return tables(REFERENCE.read_text("utf-8"), heading)
+
+
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def _page(title: str, told: str, example: str, items: Iterator[str]) -> str:
+    return f"# {title}\n\n{told}\n\n```bash\n{example}\n```\n\n" + "\n".join(items)
+
+
+def _item(name: str, *rows: tuple[str, str]) -> str:
+    table = "".join(f"| **{key}** | {_LINK.sub(_from_here, value)} |\n" for key, value in rows if value)
+    return f"## `{name}`\n\n|  |  |\n|---|---|\n{table}"
+
+
+_LINK: Final = re.compile(r"(?<=\]\()(?:(?!\.\./|https://)[\w/.-]+\.md)?(?:#[\w-]+)?(?=\))")
+
+
+def _from_here(link: re.Match[str]) -> str:
+    """Lead a link of the reference's, or of another document's beside it, from a page in `reference/`."""
+    return f"../{'reference.md' if link[0].startswith('#') else ''}{link[0]}" if link[0] else ""
+
+
+PAGES: Final[dict[str, Callable[[], str]]] = {
+    "reference/reasons.md": reasons,
+    "reference/events.md": events,
+    "reference/metrics.md": metrics,
+    "reference/settings.md": settings,
+    "reference/commands.md": commands,
+}
+"""The pages that are made, by their path in the site."""

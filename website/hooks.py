@@ -1,0 +1,74 @@
+"""What MkDocs calls while it builds the site: made pages, documents of the repository, pictures, links."""
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Final
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from website import pictures
+from website.generated import PAGES, ROOT
+from website.markdown import for_mkdocs, relinked, without_contents
+
+ELSEWHERE: Final = {
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "samples/README.md": "samples.md",
+}
+"""Documents that lie outside of `docs/`, and their pages."""
+HOME: Final = {"README.md": "index.md"}
+"""Where links lead to documents that have no page of their own."""
+FOREIGN: Final = re.compile(
+    r"<(?:script|img|iframe|source|audio|video|embed)\b[^>]*\bsrc=[\"'](?:https?:)?//[^\"']*"
+    r"|<link\b(?![^>]*\brel=[\"']?canonical)[^>]*\bhref=[\"']?(?:https?:)?//[^\"'>]*"
+    r"|@import[^;]*//[^;]*|url\([\"']?(?:https?:)?//[^)]*"
+)
+"""What makes a browser ask another host as soon as it shows a page."""
+
+
+def on_config(config: MkDocsConfig) -> None:
+    fences = {"custom_fences": [{"name": "mermaid", "class": "mermaid", "format": pictures.fence}]}
+    config.mdx_configs.setdefault("pymdownx.superfences", {}).update(fences)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> None:
+    for path, made in PAGES.items():
+        files.append(File.generated(config, path, content=made()))
+    for source, path in ELSEWHERE.items():
+        files.append(File.generated(config, path, content=(ROOT / source).read_text("utf-8")))
+
+
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Let links lead to pages of the site, and lists be lists; the home page has no navigation beside it."""
+    path = page.file.src_uri
+    if path == "index.md":
+        page.meta["hide"] = ["navigation"]
+    sources = {made: source for source, made in ELSEWHERE.items()}
+    here = posixpath.dirname(sources.get(path, f"docs/{path}"))
+    rename = {
+        posixpath.relpath(source, here or "."): posixpath.relpath(to, posixpath.dirname(path) or ".")
+        for source, to in pages_of_the_repository().items()
+    }
+    return for_mkdocs(relinked(without_contents(markdown), rename))
+
+
+def pages_of_the_repository() -> dict[str, str]:
+    """Return where each document of the repository is in the site, by its path from the top."""
+    documents = (path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md"))
+    return {f"docs/{path}": path for path in documents} | ELSEWHERE | HOME
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Refuse a site that would ask another host for anything."""
+    asked = [
+        f"{path.name}: {found[0]}"
+        for path in Path(config.site_dir).rglob("*")
+        if path.suffix in (".html", ".css")
+        for found in FOREIGN.finditer(path.read_text("utf-8"))
+    ]
+    if asked:
+        raise PluginError("The site would ask other hosts: " + "; ".join(asked))

@@ -1,0 +1,140 @@
+"""
+Make the pictures in docs/images: Story 3 is played on the embedded hub, and drawn by placement-ac itself.
+
+`make pictures`. Each is there as SVG, and as PNG in light and in dark, beside what it was drawn of: a dump of
+the hub while cluster3 drained (without credentials), and the recording of the whole story. It needs Chromium
+for the PNGs, and takes half a minute: it waits between the steps, so that the timeline has something to show.
+"""
+
+import asyncio
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import yaml
+from playwright.sync_api import sync_playwright
+
+from placement_ac.demo.play import Finale, Outcome, play
+from placement_ac.demo.scene import DEMO2
+from placement_ac.demo.stage import Stage
+from placement_ac.demo.steps import Step
+from placement_ac.demo.stories import programme
+from placement_ac.demo.viewer import Viewer
+from placement_ac.inspection.gather import gather
+from placement_ac.inspection.kinds import QUEUES
+from placement_ac.kube import Client, Object
+from placement_ac.login import Login
+from placement_ac.names import CLUSTER_PROFILE, SECRET, WATCHED_KINDS
+from placement_ac.sim.manifests import FIELD_MANAGER
+
+IMAGES: Final = Path(__file__).resolve().parents[1] / "docs" / "images"
+DUMP, RECORD = IMAGES / "story3.yaml", IMAGES / "story3.jsonl"
+KINDS: Final = tuple(kind for kind in (*WATCHED_KINDS, *QUEUES) if kind not in (SECRET, CLUSTER_PROFILE))
+
+CHROMIUM: Final = "/usr/bin/chromium"
+SIZE: Final[Any] = {"width": 1800, "height": 1000}
+PAUSE_SECONDS: Final = 3.0
+DRAINS: Final = 3
+"""The step after which cluster2 has taken over, and cluster3 drains."""
+
+
+class Painter:
+    """Looks on as the story is played: records it, and draws the graph in the middle of it."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self._kubeconfig = kubeconfig
+        self._recorder: subprocess.Popen[bytes] | None = None
+
+    def begins(self, number: int, step: Step) -> None:
+        if self._recorder is None:
+            words = _words("timeline", DEMO2, "--record", str(RECORD), "--kubeconfig", str(self._kubeconfig))
+            self._recorder = subprocess.Popen(words)  # noqa: S603  # our own words
+            while not (RECORD.exists() and RECORD.stat().st_size):
+                time.sleep(0.05)
+            time.sleep(PAUSE_SECONDS / 2)
+        click.echo(f"{number}. {step.title}")
+
+    def ends(self, outcome: Outcome) -> None:
+        if outcome.number == DRAINS:
+            with ThreadPoolExecutor(1) as aside:  # the story has a loop of its own
+                aside.submit(asyncio.run, dump(self._kubeconfig)).result()
+        time.sleep(PAUSE_SECONDS)
+
+    def is_over(self, _: Sequence[Outcome], __: Finale | None = None) -> None:
+        if self._recorder is None:
+            return
+        self._recorder.send_signal(signal.SIGINT)
+        if self._recorder.wait():
+            sys.exit("the recording failed")
+
+
+async def dump(kubeconfig: Path) -> None:
+    """Write what there is on the hub, as `kubectl get … -o yaml` would."""
+    async with Client(Login(kubeconfig)) as client:
+        found = await gather(client, KINDS, {})
+    items = [without_managed_fields(obj) for kind in KINDS for obj in found.of(kind)]
+    text = yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items}, sort_keys=True)
+    DUMP.write_text(text, "utf-8")
+
+
+def without_managed_fields(obj: Object) -> Object:
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
+    return obj | {"metadata": metadata}
+
+
+def draw() -> None:
+    for form, name in (("svg", "graph.svg"), ("mermaid", "graph.mmd")):
+        run("graph", DEMO2, "-o", form, "--output-file", str(IMAGES / name), "--from-dump", str(DUMP))
+    run("timeline", "-o", "svg", "--output-file", str(IMAGES / "timeline.svg"), "--from", str(RECORD))
+
+
+def _words(*words: str) -> list[str]:
+    return [sys.executable, "-m", "placement_ac", *words]
+
+
+def run(*words: str) -> None:
+    subprocess.run(_words(*words), check=True)  # noqa: S603  # our own words
+
+
+async def show(stage: Stage, painter: Painter) -> bool:
+    async with Client(Login(stage.kubeconfig), field_manager=FIELD_MANAGER) as client:
+        ledger = stage.fleet.ledger if stage.fleet else None
+        async with Viewer(Login(stage.kubeconfig), client, ledger, None) as seen:
+            return await play(programme(3), client, stage, seen, painter)
+
+
+def photograph(browser: Any, name: str) -> None:
+    """Take a picture of an SVG as a browser shows it, in light and in dark."""
+    for scheme in ("light", "dark"):
+        page = browser.new_page(color_scheme=scheme, viewport=SIZE, device_scale_factor=1.5)
+        page.set_content(f"<body style='margin:0'>{(IMAGES / f'{name}.svg').read_text('utf-8')}")
+        page.locator("svg").screenshot(path=IMAGES / f"{name}-{scheme}.png")
+        page.close()
+
+
+def main() -> None:
+    IMAGES.mkdir(exist_ok=True)
+    RECORD.unlink(missing_ok=True)
+    with Stage(jobs=True) as stage:
+        right = asyncio.run(show(stage, Painter(stage.kubeconfig)))
+    if not right:
+        sys.exit("the story did not come out right")
+    draw()
+    photograph_all()
+
+
+def photograph_all() -> None:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        for name in ("graph", "timeline"):
+            photograph(browser, name)
+
+
+if __name__ == "__main__":
+    main()
