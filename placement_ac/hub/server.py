@@ -113,6 +113,7 @@ class Hub:
         for task in rest:
             task.cancel()
         await asyncio.gather(*rest, return_exceptions=True)
+        await self._loop.shutdown_default_executor()
 
     def __enter__(self) -> Self:
         return self.start()

@@ -134,6 +134,7 @@ class _LoopThread:
     async def _settle(self) -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}
         await asyncio.gather(*others, return_exceptions=True)
+        await self._loop.shutdown_default_executor()
 
 
 def _login_of(hub: Path | Callable[[], Login]) -> Callable[[], Login]:
