@@ -96,17 +96,8 @@ REQUIRED_KINDS: Final = (
 OPTIONAL_KINDS: Final = (CLUSTER_PROFILE, PLACEMENT_SCORE, MANAGED_CLUSTER)
 """Kinds that a hub may do without: their absence means "there are none of them"."""
 WATCHED_KINDS: Final = REQUIRED_KINDS + OPTIONAL_KINDS
-FED_KINDS: Final = (
-    SECRET,
-    CLUSTER_PROFILE,
-    PLACEMENT,
-    PLACEMENT_DECISION,
-    WORKLOAD,
-    ADMISSION_CHECK,
-    MULTIKUEUE_CONFIG,
-    MULTIKUEUE_CLUSTER,
-)
-"""Kinds that a feed follows, in a few namespaces only or because there are many; kopf follows the others."""
+KOPFS_KINDS: Final = (ACCOUNT, PERMISSION)
+"""Kinds that kopf follows; a feed follows the others, in a few namespaces only or because there are many."""
 
 OUR_CONTROLLER: Final = "open-cluster-management.io/placement"
 """`AdmissionCheck.spec.controllerName` of the checks that this controller answers."""

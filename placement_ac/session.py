@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
 import structlog
@@ -28,7 +29,7 @@ from placement_ac.metrics import Metrics
 from placement_ac.names import (
     ACCOUNT,
     CLUSTER_PROFILE,
-    FED_KINDS,
+    KOPFS_KINDS,
     PERMISSION,
     SECRET,
     WORKLOAD,
@@ -46,7 +47,6 @@ from placement_ac.snapshot import HubFacts, Key, Terms
 from placement_ac.sync import Sync
 from placement_ac.tables import EVERYWHERE, Scope, kinds_for
 from placement_ac.vitals import Sign, Vitals
-from placement_ac.watch import Watch
 from placement_ac.ways import Source
 from placement_ac.workers import Workers
 from placement_ac.workqueue import Workqueue
@@ -98,7 +98,7 @@ class Session:
             providers=providers.supported if providers else None,
         )
         self._kinds = kinds_for(terms)
-        fed = [kind for kind in self._kinds if kind in FED_KINDS or kind.only]
+        fed = [kind for kind in self._kinds if kind not in KOPFS_KINDS]
         signs = _signs(vitals, [(kind, where) for kind in resources for where in self.world.namespaces(kind)])
         everywhere = {kind: sign for (kind, where), sign in signs.items() if where == EVERYWHERE}
         self.queue: Workqueue[Key] = Workqueue(self._work)
@@ -145,14 +145,11 @@ class Session:
             if kind in resources
             for namespace in self.world.namespaces(kind)
         ]
-        self._watch = Watch(
+        self._kopfs = partial(
+            self._watch,
             login,
-            {kind: resource for kind, resource in resources.items() if kind not in fed},
-            self.world,
-            touched=self._touched,
-            gap=self._sync.request,
-            signs=everywhere,
-            answered=metrics.answered,
+            {kind: resource for kind, resource in resources.items() if kind in KOPFS_KINDS},
+            everywhere,
         )
 
     async def run(self, stop: asyncio.Event, on_started: Callable[[], None]) -> None:
@@ -172,13 +169,34 @@ class Session:
             )
         ]
         try:
-            await self._watch.run(ended, started)
+            await self._kopfs(ended, started)
         finally:
             for task in helpers:
                 task.cancel()
             await asyncio.gather(*helpers, return_exceptions=True)
             await self.queue.close()
             await self._reconciler.close()
+
+    async def _watch(
+        self,
+        login: Login,
+        resources: Resources,
+        signs: Mapping[Kind, Sign],
+        ended: asyncio.Event,
+        started: asyncio.Event,
+    ) -> None:
+        """Let kopf follow what is its own. It is loaded where there is any: it takes 5 MB."""
+        if not resources:
+            started.set()
+            await ended.wait()
+            return
+        from placement_ac.watch import Watch  # noqa: PLC0415  told above
+
+        gap, answered = self._sync.request, self._metrics.answered
+        watch = Watch(
+            login, resources, self.world, touched=self._touched, gap=gap, signs=signs, answered=answered
+        )
+        await watch.run(ended, started)
 
     def led(self, leading: bool) -> None:
         """Begin to work on every key, or stop as if this process had just begun; the world stays."""

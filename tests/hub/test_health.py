@@ -121,7 +121,7 @@ def test_a_watch_that_no_session_revives_makes_it_unhealthy(
     hub.faults.clear()
 
 
-@pytest.mark.parametrize("resource", ["multikueueconfigs", "workloads"], ids=["kopf's", "a feed's"])
+@pytest.mark.parametrize("resource", ["multikueueconfigs", "workloads", "managedclusters"])
 @pytest.mark.parametrize("forgets", [False, True], ids=["", "history lost"])
 def test_a_watch_that_hangs_begins_anew(
     hub: Hub,
