@@ -7,7 +7,7 @@ begins when all of them are done. Raises ApiError; what was done stays done.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -55,7 +55,7 @@ class Actor:
         """
         trouble: list[object] = []
         for phase in phases:
-            results = await asyncio.gather(*map(self._one, phase), return_exceptions=True)
+            results = await _side_by_side([self._one(action) for action in phase])
             if done is not None:
                 done += [action for action, result in zip(phase, results, strict=True) if result is None]
             if phase and isinstance(phase[0], SetAnswer | Nominate):
@@ -210,6 +210,17 @@ class Actor:
             return False
         self._seen(action.kind, after, False)
         return True
+
+
+async def _side_by_side(work: Sequence[Coroutine[Any, Any, None]]) -> list[BaseException | None]:
+    """Return what each came to, when all have ended; mostly there is one, which needs no task of its own."""
+    if len(work) != 1:
+        return await asyncio.gather(*work, return_exceptions=True)
+    try:
+        await work[0]
+    except Exception as error:  # raised when it is known what was done
+        return [error]
+    return [None]
 
 
 def _tell(action: Action, **keys: object) -> None:

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 from placement_ac.names import EXPIRES_SOON
-from placement_ac.selection import soonest
 from placement_ac.snapshot import Notice, Snapshot, WantedCluster
 from placement_ac.ways import Source
 
+ALWAYS: Final = datetime.min.replace(tzinfo=UTC)
 LAST_SHARE: Final = 0.1
 """Of its life: OCM renews a token when a fifth of it is left, so with a tenth left nobody does."""
 
@@ -23,24 +25,26 @@ class Ageing:
 
 def age(seen: Snapshot, clusters: Iterable[WantedCluster]) -> Ageing:
     """Look at the way into each cluster that is listed."""
-    notices, waits = [], []
+    notices, turns, now = [], [], seen.now
     for cluster in clusters:
-        if cluster.source is None or cluster.source.expires is None:
+        source = cluster.source
+        if source is None or source.expires is None:
             continue
-        left = (cluster.source.expires - seen.now).total_seconds()
-        early = left - _lead(seen, cluster.source)
-        waits.append(early if early > 0 else left)
-        if early <= 0 < left:
-            notices.append(_warning(cluster.cluster, cluster.source))
-    return Ageing(tuple(notices), soonest(max(wait, 0.0) for wait in waits))
+        told = _told_from(source.expires, source.issued, seen.policy.warning)
+        turns.append(told if told > now else source.expires)
+        if told <= now < source.expires:
+            notices.append(_warning(cluster.cluster, source))
+    return Ageing(tuple(notices), max((min(turns) - now).total_seconds(), 0.0) if turns else None)
 
 
-def _lead(seen: Snapshot, source: Source) -> float:
-    """Return how many seconds ahead it is told: as the admin wants, but in the last tenth of its life."""
-    wanted = seen.policy.warning
-    if source.issued is None or source.expires is None:
-        return wanted
-    return min(wanted, LAST_SHARE * (source.expires - source.issued).total_seconds())
+@lru_cache(4096)
+def _told_from(expires: datetime, issued: datetime | None, warning: float) -> datetime:
+    """Return from when on it is told: `warning` seconds ahead, but in the last tenth of its life."""
+    lead = min(warning, LAST_SHARE * (expires - issued).total_seconds()) if issued else warning
+    try:
+        return expires - timedelta(seconds=lead)
+    except OverflowError:  # an admin who wants to be told always
+        return ALWAYS
 
 
 def _warning(cluster: str, source: Source) -> Notice:

@@ -219,7 +219,7 @@ def same(observed: Written | None, labels: Mapping[str, str], owners: Mapping[st
         and owners.keys() <= observed.owners.keys()
         and observed.owned.labels <= labels.keys()
         and observed.owned.owner_uids <= owners.keys()
-        and dict(observed.spec) == spec
+        and observed.spec == spec
     )
 
 

@@ -4,7 +4,7 @@ A many-to-many index kept beside a table: which objects answer to a key.
 Pure: plain dicts and sets.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 Id = tuple[str, str]
@@ -35,7 +35,7 @@ class Index(Generic[T]):
         other._ids = {key: set(ids) for key, ids in self._ids.items()}
         return other
 
-    def ids(self, key: str) -> Iterable[Id]:
+    def ids(self, key: str) -> Collection[Id]:
         return self._ids.get(key, ())
 
     def __contains__(self, key: str) -> bool:
@@ -80,7 +80,8 @@ class Table(Generic[T]):
 
     def by(self, index: str, key: str) -> list[T]:
         """Return the objects that answer to `key`, ordered by id."""
-        return [self.things[id_] for id_ in sorted(self._indexes[index].ids(key))]
+        ids = self._indexes[index].ids(key)
+        return [self.things[id_] for id_ in sorted(ids)] if ids else []
 
     def keys(self, index: str) -> Index[T]:
         return self._indexes[index]

@@ -93,11 +93,12 @@ class Metrics:
         self.standings[key] = now
         if not now.placement:
             return
-        changed_set = self._decision_changes.labels(now.placement, "set")
-        changed_order = self._decision_changes.labels(now.placement, "order")
-        if before is not None and before.selected != now.selected:
+        if before is None:  # a rate needs to know that there was nothing before
+            for change in ("set", "order"):
+                self._decision_changes.labels(now.placement, change)
+        elif before.selected != now.selected:
             same = set(before.selected) == set(now.selected)
-            (changed_order if same else changed_set).inc()
+            self._decision_changes.labels(now.placement, "order" if same else "set").inc()
 
     def _forget(self, key: Hashable, before: Standing) -> None:
         del self.standings[key]

@@ -76,6 +76,8 @@ def complain(seen: Snapshot, course: Course) -> Complaint:
 
     While they are made, credentials fall short for one reason after another: only what stays is told.
     """
+    if not course.selection.left_out:
+        return Complaint()
     decided = {entry.cluster_name for decision in seen.decisions for entry in decision.decided or ()}
     staying = {one.cluster for one in course.removal.staying}
     whys = {

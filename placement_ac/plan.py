@@ -8,11 +8,11 @@ cluster": then each cluster leaves as soon as no job is hurt by it, and with the
 last one the config, as Kueue takes none that is empty.
 """
 
-from collections.abc import Container
-from dataclasses import replace
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
-from placement_ac.ageing import age
+from placement_ac.ageing import Ageing, age
 from placement_ac.answers import Outlook, next_retry, replies, stuck, stuck_for
 from placement_ac.course import Course, chart
 from placement_ac.dispatch import Dispatched, dispatch
@@ -30,7 +30,16 @@ from placement_ac.probing import questions
 from placement_ac.removal import Removal
 from placement_ac.seats import order
 from placement_ac.selection import cluster_of, removable, soonest
-from placement_ac.snapshot import Mark, Plan, Reply, Snapshot, Verdict, WantedCluster, WantedConfig
+from placement_ac.snapshot import (
+    Mark,
+    Notice,
+    Plan,
+    Reply,
+    Snapshot,
+    Verdict,
+    WantedCluster,
+    WantedConfig,
+)
 from placement_ac.verdict import claimed_elsewhere, judge, taken
 from placement_ac.ways import Source
 from placement_ac.words import some
@@ -39,38 +48,108 @@ UNDER_WAY: Final = ("going", "left")
 """Marks of clusters that leave: kept while nothing can be decided."""
 
 
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """What is to be there, and what lasts with it."""
+
+    config: WantedConfig | None = None
+    clusters: tuple[WantedCluster, ...] = ()
+    marks: frozenset[Mark] = frozenset()
+    recheck_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the Workloads are told."""
+
+    replies: tuple[Reply, ...] = ()
+    marks: frozenset[Mark] = frozenset()
+    recheck_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """MultiKueueClusters that stay though they are needed no more: their marks, and until when."""
+
+    marks: frozenset[Mark] = frozenset()
+    recheck_after: float | None = None
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(mark.of for mark in self.marks)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is done next: to the objects, and to the Workloads."""
+
+    objects: Objects
+    told: Told
+    removal: Removal
+    ageing: Ageing = field(default_factory=Ageing)
+    dispatched: Dispatched = field(default_factory=Dispatched)
+    changed: tuple[Notice, ...] = ()
+
+
 def plan(seen: Snapshot, course: Course | None = None) -> Plan:
     """Return the objects, the verdict on each check and the answers that `seen` calls for.
 
     `course`: what `chart` says of it, where that is known already.
     """
     if seen.checks:
-        return _kept(seen, _planned(seen, course or chart(seen)))
-    return _held(seen, Plan()) if owners_of(seen) else _kept(seen, _none(seen, Plan()))
+        return _planned(seen, course or chart(seen))
+    if owners_of(seen):
+        objects = _held(seen)
+        return Plan(config=objects.config, clusters=objects.clusters)
+    objects = Objects(clusters=tuple(_needed_elsewhere(seen, ())))
+    kept = _kept(seen, objects)
+    return Plan(
+        clusters=objects.clusters, kept=kept.names, marks=kept.marks, recheck_after=kept.recheck_after
+    )
 
 
 def _planned(seen: Snapshot, course: Course) -> Plan:
     verdict = judge(seen, course)
+    step = _standstill(seen, verdict) if leaves_all(verdict) else _step(seen, course, verdict)
+    selection, guarded, removal = course.selection, course.guarded, step.removal
     asked, ask_again = questions(seen)
-    selection = course.selection
-    complaint = complain(seen, course)
-    answer = Plan(
+    complaint, kept = complain(seen, course), _kept(seen, step.objects)
+    lasting = (selection, guarded, complaint, removal, step.objects, step.told, step.dispatched, kept)
+    leaving = [notice for one in removal.leaving for notice in one.notices]
+    waits = (ask_again, step.ageing.recheck_after, _rivals_may_go(seen, course))
+    return Plan(
         selected=selection.ranked,
         unusable=tuple(cluster for cluster in selection.ranked if cluster in selection.left_out),
         verdicts={check.meta.name: verdict for check in seen.checks},
-        marks=selection.marks | course.guarded.marks | complaint.marks,
-        notices=(*course.guarded.notices, *complaint.notices),
+        config=step.objects.config,
+        clusters=step.objects.clusters,
+        kept=kept.names,
+        replies=step.told.replies,
+        nominations=step.dispatched.nominations,
+        ask=removal.ask,
         questions=asked,
-        recheck_after=soonest((_recheck_after(seen, course), ask_again, complaint.recheck_after)),
+        notices=(*guarded.notices, *complaint.notices, *leaving, *step.ageing.notices, *step.changed),
+        marks=frozenset().union(*[part.marks for part in lasting]),
+        recheck_after=soonest((*waits, *[part.recheck_after for part in lasting])),
     )
-    if leaves_all(verdict):
-        # What is under way goes on when the reason has gone.
-        answer = replace(answer, marks=answer.marks | {mark for mark in seen.ages if mark.what in UNDER_WAY})
-        return _answered(seen, _held(seen, answer), Outlook(verdict, ""))
-    answer = _aged(seen, _listed(seen, course, _with_removal(answer, course.removal)))
-    answer = replace(answer, notices=(*answer.notices, *changes(seen, course, answer.config)))
-    answer = _answered(seen, answer, Outlook(verdict, _ready(course), course.removal))
-    return _dispatched(answer, dispatch(seen, course))
+
+
+def _step(seen: Snapshot, course: Course, verdict: Verdict) -> Step:
+    objects = _listed(seen, course)
+    return Step(
+        objects,
+        _told(seen, Outlook(verdict, _ready(course), course.removal)),
+        course.removal,
+        age(seen, objects.clusters),
+        dispatch(seen, course),
+        changes(seen, course, objects.config),
+    )
+
+
+def _standstill(seen: Snapshot, verdict: Verdict) -> Step:
+    """Leave all as it is; what is under way goes on when the reason has gone."""
+    under_way = frozenset(mark for mark in seen.ages if mark.what in UNDER_WAY)
+    return Step(_held(seen), _told(seen, Outlook(verdict, "")), Removal(marks=under_way))
 
 
 def leaves_all(verdict: Verdict) -> bool:
@@ -78,59 +157,28 @@ def leaves_all(verdict: Verdict) -> bool:
     return verdict.status == "False" and verdict.reason not in (NO_CLUSTER_SELECTED, NO_CLUSTER_USABLE)
 
 
-def _aged(seen: Snapshot, answer: Plan) -> Plan:
-    """Add the warnings of credentials that expire soon."""
-    ageing = age(seen, answer.clusters)
-    return replace(
-        answer,
-        notices=(*answer.notices, *ageing.notices),
-        recheck_after=soonest((answer.recheck_after, ageing.recheck_after)),
-    )
+def _rivals_may_go(seen: Snapshot, course: Course) -> float | None:
+    """Return when to look again at a name that another pair makes too."""
+    blocked = seen.rivals and any(claimed_elsewhere(seen, entry) for entry in course.usable)
+    return RIVAL_SECONDS if blocked else None
 
 
-def _recheck_after(seen: Snapshot, course: Course) -> float | None:
-    blocked = any(claimed_elsewhere(seen, entry) for entry in course.usable)
-    waits = (course.selection.recheck_after, course.guarded.recheck_after)
-    return soonest((*waits, RIVAL_SECONDS if blocked else None))
-
-
-def _with_removal(answer: Plan, removal: Removal) -> Plan:
-    return replace(
-        answer,
-        marks=answer.marks | removal.marks,
-        ask=removal.ask,
-        notices=(*answer.notices, *(notice for one in removal.leaving for notice in one.notices)),
-        recheck_after=soonest((answer.recheck_after, removal.recheck_after)),
-    )
-
-
-def _answered(seen: Snapshot, answer: Plan, outlook: Outlook) -> Plan:
-    """Add what the Workloads are told; what is too much for one go follows at once."""
+def _told(seen: Snapshot, outlook: Outlook) -> Told:
+    """Return what the Workloads are told; what is too much for one go follows at once."""
+    if not seen.workloads:
+        return Told()
     told = _by_turns(tuple(replies(seen, outlook)), seen)
     waiting = stuck(seen, outlook)
     more = 0.0 if len(told) > REPLIES_AT_ONCE else None
     stranded = [STRANDED_SECONDS - seconds for seconds in stuck_for(seen) if seconds < STRANDED_SECONDS]
-    return replace(
-        answer,
-        replies=told[:REPLIES_AT_ONCE],
-        marks=answer.marks | waiting,
-        recheck_after=soonest((answer.recheck_after, next_retry(seen, waiting), more, *stranded)),
-    )
+    waits = (next_retry(seen, waiting), more, *stranded)
+    return Told(told[:REPLIES_AT_ONCE], waiting, soonest(waits))
 
 
 def _by_turns(told: tuple[Reply, ...], seen: Snapshot) -> tuple[Reply, ...]:
     """Begin somewhere else each second: those that cannot be written must not stand before all others."""
     at = int(seen.now.timestamp()) * REPLIES_AT_ONCE % len(told) if len(told) > REPLIES_AT_ONCE else 0
     return told[at:] + told[:at]
-
-
-def _dispatched(answer: Plan, dispatched: Dispatched) -> Plan:
-    return replace(
-        answer,
-        nominations=dispatched.nominations,
-        marks=answer.marks | dispatched.marks,
-        recheck_after=soonest((answer.recheck_after, dispatched.recheck_after)),
-    )
 
 
 def _ready(course: Course) -> str:
@@ -150,52 +198,48 @@ def owners_of(seen: Snapshot) -> dict[str, str]:
 # -- the objects
 
 
-def _listed(seen: Snapshot, course: Course, answer: Plan) -> Plan:
+def _listed(seen: Snapshot, course: Course) -> Objects:
     """List every usable cluster, and after them those that leave and cannot go yet."""
-    owners = owners_of(seen)
-    ordered = order(seen, course.usable, [one.name for one in course.removal.staying])
+    owners, staying = owners_of(seen), course.removal.staying
+    ordered = order(seen, course.usable, [one.name for one in staying])
     wanted = {entry.name: (entry.cluster, entry.source) for entry in course.usable}
     mine = course.listed.values()
-    for one in course.removal.staying:
+    for one in staying:
         found = seen.credentials.get(one.cluster) or seen.spare.get(one.cluster)
         source = found if isinstance(found, Source) else None
         if one.name in mine and (source or one.name in seen.clusters):
             wanted[one.name] = one.cluster, source
-    clusters = tuple(
-        WantedCluster(name, cluster, source, owners | _others(seen, name))
+    clusters = [
+        WantedCluster(name, cluster, source, _with_others(seen, name, owners))
         for name, (cluster, source) in wanted.items()
-    )
-    return replace(
-        answer,
-        config=_config(seen, course, ordered.names),
-        clusters=clusters + _needed_elsewhere(seen, wanted),
-        marks=answer.marks | ordered.marks,
-        recheck_after=soonest((answer.recheck_after, ordered.recheck_after)),
+    ]
+    return Objects(
+        _config(seen, course, ordered.names, owners),
+        (*clusters, *_needed_elsewhere(seen, wanted)),
+        ordered.marks,
+        ordered.recheck_after,
     )
 
 
-def _config(seen: Snapshot, course: Course, names: tuple[str, ...]) -> WantedConfig | None:
+def _config(
+    seen: Snapshot, course: Course, names: tuple[str, ...], owners: Mapping[str, str]
+) -> WantedConfig | None:
     known = seen.config.draining if seen.config and seen.config.ours else {}
     draining = {one.name: known.get(one.name, seen.now) for one in course.removal.staying}
     if len(names) > seen.hub.clusters_max and seen.config:
         # The cap has shrunk: nothing can be written before enough of them could go together.
         names = seen.config.listed
-    return WantedConfig(seen.name, names, owners_of(seen), draining) if names else None
+    return WantedConfig(seen.name, names, owners, draining) if names else None
 
 
-def _kept(seen: Snapshot, answer: Plan) -> Plan:
+def _kept(seen: Snapshot, objects: Objects) -> Kept:
     """Keep MultiKueueClusters for a while that are needed no more: Kueue still clears up there."""
-    wanted = {cluster.name for cluster in answer.clusters}
-    wanted.update(answer.config.clusters if answer.config else ())
+    wanted = {cluster.name for cluster in objects.clusters}
+    wanted.update(objects.config.clusters if objects.config else ())
     marks = [Mark("unlisted", obj.meta.name) for obj in removable(seen) if obj.meta.name not in wanted]
     left = {mark: _retention(seen, mark.of) - seen.ages.get(mark, 0.0) for mark in marks}
     kept = {mark: seconds for mark, seconds in left.items() if seconds > 0}
-    return replace(
-        answer,
-        kept=frozenset(mark.of for mark in kept),
-        marks=answer.marks | kept.keys(),
-        recheck_after=soonest((answer.recheck_after, *kept.values())),
-    )
+    return Kept(frozenset(kept), soonest(kept.values()))
 
 
 def _retention(seen: Snapshot, name: str) -> float:
@@ -204,24 +248,19 @@ def _retention(seen: Snapshot, name: str) -> float:
     return max(kept, LOST_SECONDS) if kept and lost else kept
 
 
-def _held(seen: Snapshot, answer: Plan) -> Plan:
+def _held(seen: Snapshot) -> Objects:
     """Keep what is there as it is; only its owners follow."""
     owners = owners_of(seen)
     config = None
     if seen.config and not taken(seen.config, seen.name, ""):
         config = WantedConfig(seen.name, seen.config.listed, owners, seen.config.draining)
-    mine = tuple(
-        WantedCluster(name, cluster_of(seen, obj), None, owners | _others(seen, name))
+    mine = [
+        WantedCluster(name, cluster_of(seen, obj), None, _with_others(seen, name, owners))
         for name, obj in seen.clusters.items()
         if obj.ours and (obj.placement == seen.name or _listed_without_placement(obj, config))
-    )
+    ]
     kept = [cluster.name for cluster in mine]
-    return replace(answer, config=config, clusters=mine + _needed_elsewhere(seen, kept))
-
-
-def _none(seen: Snapshot, answer: Plan) -> Plan:
-    """Want nothing but what other Placements share."""
-    return replace(answer, clusters=_needed_elsewhere(seen, ()))
+    return Objects(config, (*mine, *_needed_elsewhere(seen, kept)))
 
 
 def _listed_without_placement(obj: KueueObject, config: WantedConfig | None) -> bool:
@@ -229,13 +268,13 @@ def _listed_without_placement(obj: KueueObject, config: WantedConfig | None) -> 
     return not obj.placement and config is not None and obj.meta.name in config.clusters
 
 
-def _needed_elsewhere(seen: Snapshot, wanted: Container[str]) -> tuple[WantedCluster, ...]:
-    """Shared MultiKueueClusters that only other Placements list: they stay as they are."""
-    return tuple(
-        WantedCluster(name, cluster_of(seen, obj), None, _others(seen, name) | _own_claim(seen, name))
-        for name, obj in seen.clusters.items()
-        if obj.ours and not obj.placement and name not in wanted and _others(seen, name)
-    )
+def _needed_elsewhere(seen: Snapshot, wanted: Container[str]) -> Iterator[WantedCluster]:
+    """Yield shared MultiKueueClusters that only other Placements list: they stay as they are."""
+    for name, obj in seen.clusters.items() if seen.others else ():
+        others = seen.others.get(name)
+        if others and obj.ours and not obj.placement and name not in wanted:
+            owners = {**others, **_own_claim(seen, name)}
+            yield WantedCluster(name, cluster_of(seen, obj), None, owners)
 
 
 def _own_claim(seen: Snapshot, name: str) -> dict[str, str]:
@@ -246,5 +285,7 @@ def _own_claim(seen: Snapshot, name: str) -> dict[str, str]:
     return owners_of(seen) if seen.checks and isinstance(seen.credentials.get(name), Source) else {}
 
 
-def _others(seen: Snapshot, name: str) -> dict[str, str]:
-    return dict(seen.others.get(name, {}))
+def _with_others(seen: Snapshot, name: str, owners: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the owners of a MultiKueueCluster: those of this Placement, and of whoever shares it."""
+    others = seen.others.get(name)
+    return {**owners, **others} if others else owners

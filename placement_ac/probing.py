@@ -30,8 +30,8 @@ def unfit(seen: Snapshot, cluster: str, source: Source) -> Unusable | None:
 
 def remarks(seen: Snapshot, listed: Iterable[str]) -> Mapping[str, str]:
     """Return what is to be told of clusters that are listed: cluster → words."""
-    found = {}
-    for cluster in listed:
+    found: dict[str, str] = {}
+    for cluster in listed if seen.fits else ():
         source = seen.credentials.get(cluster)
         fit = _answer(seen, cluster, source) if isinstance(source, Source) else None
         told = (*fit.fitness.problems, *fit.fitness.warnings) if fit else ()

@@ -7,14 +7,13 @@ recomputed from AddOnPlacementScores, else by decision group; ties by name.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from placement_ac.model import AddOnPrioritizer, Decision, Scores
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A cluster in its place; `score` is the sum that put it there (0 when nothing scores)."""
 
     cluster: str
@@ -31,7 +30,7 @@ def rank(
 ) -> tuple[Ranked, ...]:
     """Return every decided cluster once, the best first."""
     seen = _once_each(decisions)
-    if not any(entry.score for entry in seen):
+    if prioritizers and not any(entry.score for entry in seen):
         seen = [_rescored(entry, prioritizers, scores, now) for entry in seen]
     return tuple(sorted(seen, key=lambda entry: (-entry.score, entry.group, entry.cluster)))
 
@@ -41,8 +40,9 @@ def _once_each(decisions: Iterable[Decision]) -> list[Ranked]:
     first: dict[str, Ranked] = {}
     for decision in sorted(decisions, key=lambda d: d.group):
         for entry in decision.decided or ():
-            if entry.cluster_name:
-                first.setdefault(entry.cluster_name, Ranked(entry.cluster_name, entry.score, decision.group))
+            name = entry.cluster_name
+            if name and name not in first:
+                first[name] = Ranked(name, entry.score, decision.group)
     return list(first.values())
 
 

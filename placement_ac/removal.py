@@ -43,10 +43,8 @@ class Removal:
     """Uid of a Workload that was sent back → the cluster that has not let go of it for sure."""
     ask: tuple[str, ...] = ()
     """MultiKueueClusters whose clusters are to be asked."""
-
-    @property
-    def staying(self) -> tuple[Leaving, ...]:
-        return tuple(one for one in self.leaving if one.why)
+    staying: tuple[Leaving, ...] = ()
+    """Those of `leaving` that have a reason to stay for now."""
 
     @property
     def closed(self) -> str:
@@ -78,6 +76,7 @@ def remove(seen: Snapshot, wanted: Collection[str], jobs: Jobs, listed: Mapping[
         soonest((*waits, *(one.recheck_after for one in leaving))),
         held,
         tuple(dict.fromkeys((*(one.name for one in leaving if one.ask), *asking))),
+        tuple(one for one in leaving if one.why),
     )
 
 
@@ -252,7 +251,7 @@ def _left(seen: Snapshot, listed: Collection[str]) -> set[Mark]:
 
 def _waits(case: Case, leaving: Collection[Leaving], left: Iterable[Mark]) -> Iterable[float]:
     """Yield when the gate is to be looked at again, though nothing happens."""
-    for mark in left:
+    for mark in left if case.seen.workloads else ():  # one that comes later is looked at then
         yield OPEN_SECONDS - case.age(mark)
     if case.airing:
         yield GATE_MOST_SECONDS - case.age(AIRED)

@@ -67,8 +67,8 @@ class Lookup(Protocol):
     def placements_owned_by(self, uid: str) -> Iterable[str]:
         """Placements whose objects that AdmissionCheck owns, whatever its parameters say now."""
 
-    def placements_sharing(self, cluster_object: str) -> Iterable[str]:
-        """Placements that list or select that MultiKueueCluster; when each has its own, the one it is of."""
+    def placements_sharing(self, cluster_objects: Iterable[str]) -> Iterable[str]:
+        """Placements that list or select any of these MultiKueueClusters; not shared: those they are of."""
 
     def checks_named(self, names: Iterable[str]) -> Iterable[Check]:
         """AdmissionChecks of these names."""
@@ -85,8 +85,8 @@ class Lookup(Protocol):
     def clusters_selected(self, placement: str) -> Iterable[str]:
         """Clusters that the Placement's decisions hold."""
 
-    def clusters_to_provide(self, cluster: str) -> Iterable[str]:
-        """The cluster, if credentials are made at all; else nothing."""
+    def clusters_to_provide(self, clusters: Iterable[str]) -> Iterable[str]:
+        """These clusters, if credentials are made at all; else nothing."""
 
 
 def route(kind: Kind, things: Iterable[Thing | None], lookup: Lookup) -> set[Key]:
@@ -111,15 +111,14 @@ def _of_ours(check: Check) -> Key:
     return _placement(check.placement) if check.placement else Key("check", check.meta.name)
 
 
-def _credentials(cluster: str, lookup: Lookup) -> Iterator[Key]:
-    return (Key("cluster", name) for name in lookup.clusters_to_provide(cluster))
+def _credentials(clusters: Iterable[str], lookup: Lookup) -> Iterator[Key]:
+    return (Key("cluster", name) for name in lookup.clusters_to_provide(clusters))
 
 
 def _of_check(check: Check, lookup: Lookup) -> Iterator[Key]:
     if check.ours:
         yield _of_ours(check)
-        for cluster in lookup.clusters_selected(check.placement):
-            yield from _credentials(cluster, lookup)
+        yield from _credentials(lookup.clusters_selected(check.placement), lookup)
         yield from map(_placement, lookup.placements_owned_by(check.meta.uid))
     if check.config:
         yield _placement(check.config)
@@ -134,14 +133,14 @@ def _of_placement(placement: Placement, lookup: Lookup) -> Iterator[Key]:
 def _of_decision(decision: Decision, lookup: Lookup) -> Iterator[Key]:
     if decision.placement:
         yield _placement(decision.placement)
-    for entry in decision.decided or ():
-        yield from map(_placement, lookup.placements_sharing(entry.cluster_name))
-        yield from _credentials(entry.cluster_name, lookup)
+    clusters = [entry.cluster_name for entry in decision.decided or ()]
+    yield from map(_placement, lookup.placements_sharing(clusters))
+    yield from _credentials(clusters, lookup)
 
 
 def _of_cluster(cluster: str, lookup: Lookup) -> Iterator[Key]:
     yield from map(_placement, lookup.placements_of_cluster(cluster))
-    yield from _credentials(cluster, lookup)
+    yield from _credentials((cluster,), lookup)
 
 
 def _of_profile(profile: Profile, lookup: Lookup) -> Iterator[Key]:
@@ -172,8 +171,7 @@ def _of_config(config: KueueObject, lookup: Lookup) -> Iterator[Key]:
     yield _placement(config.meta.name)
     if config.placement:
         yield _placement(config.placement)
-    for name in config.listed:
-        yield from map(_placement, lookup.placements_sharing(name))
+    yield from map(_placement, lookup.placements_sharing(config.listed))
 
 
 def _of_multikueue_cluster(obj: KueueObject, lookup: Lookup) -> Iterator[Key]:
@@ -186,8 +184,7 @@ def _of_multikueue_cluster(obj: KueueObject, lookup: Lookup) -> Iterator[Key]:
     yield from _of_cluster(obj.meta.name, lookup)
     kind, source = obj.source  # somebody else's may stand on what we made
     on_made = (source,) if kind == "ClusterProfile" else lookup.clusters_of_made(source)
-    for cluster in {obj.cluster, *on_made}:
-        yield from _credentials(cluster, lookup)
+    yield from _credentials({obj.cluster, *on_made}, lookup)
 
 
 def _of_workload(workload: Workload, lookup: Lookup) -> Iterator[Key]:

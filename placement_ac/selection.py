@@ -10,7 +10,8 @@ import re
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from placement_ac.model import Decision, KueueObject, Placement
 from placement_ac.names import (
@@ -28,8 +29,7 @@ from placement_ac.ways import Source, Unusable
 _DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
-@dataclass(frozen=True, slots=True)
-class Usable:
+class Usable(NamedTuple):
     """A cluster that is listed: its MultiKueueCluster, and the way in (None: the one that it has).
 
     `rank` is None for one that only stays where it is.
@@ -225,6 +225,7 @@ def _usable(seen: Snapshot, entry: Ranked, listed: Container[str]) -> Usable | U
     return Usable(entry.cluster, name, found, entry) if isinstance(found, Source) else found
 
 
+@lru_cache(4096)
 def _name_problem(cluster: str, name: str) -> str:
     if len(cluster) > LABEL_VALUE_MAX or not _DNS_NAME.fullmatch(cluster):
         return "not the name of a managed cluster"

@@ -57,6 +57,8 @@ class HubFacts:
 
     def cluster_object(self, placement: str, cluster: str) -> str:
         """Return the MultiKueueCluster's name for a Placement's cluster."""
+        if self.naming == PER_PLACEMENT:  # many times in every decision
+            return f"{placement}-{cluster}"
         return self.naming.format(placement=placement, cluster=cluster)
 
     def cluster_of(self, placement: str, name: str) -> str:
@@ -295,8 +297,7 @@ class Verdict:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class WantedCluster:
+class WantedCluster(NamedTuple):
     """A MultiKueueCluster that must be there. `source` None: its spec stays as it is."""
 
     name: str

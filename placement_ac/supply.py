@@ -28,9 +28,9 @@ from placement_ac.ways import Source, Unusable
 class Supply(Tables):
     """Looks credentials up; `World` tells it what there is."""
 
-    def clusters_to_provide(self, cluster: str) -> Iterable[str]:
-        """Return that cluster, if credentials are made at all."""
-        return one(cluster) if self._terms.provision else ()
+    def clusters_to_provide(self, clusters: Iterable[str]) -> Iterable[str]:
+        """Return these clusters, if credentials are made at all."""
+        return filter(None, clusters) if self._terms.provision else ()
 
     def clusters_of_made(self, secret: str) -> Iterable[str]:
         """Yield the clusters for which that Secret may be ours, or be OCM's copy of a token."""
@@ -166,13 +166,22 @@ class Supply(Tables):
 
     def _way_into(self, cluster: str, now: datetime) -> Source | Unusable:
         """Return the way in, or why there is none; what is found counts until it ends or anything changes."""
+        return self._ways_into((cluster,), now)[cluster]
+
+    def _ways_into(self, clusters: Iterable[str], now: datetime) -> dict[str, Source | Unusable]:
+        """Return the same for each of these clusters."""
         changes = self._profiles.changes, self._secrets.changes
         if changes != self._ways_at:
             self._ways_known.clear()
             self._ways_at = changes
-        known: Source | None = self._ways_known.get(cluster)
-        if known is not None and (known.expires is None or now < known.expires):
-            return known
+        ways: dict[str, Source | Unusable] = {}
+        for cluster in clusters:
+            known: Source | None = self._ways_known.get(cluster)
+            valid = known is not None and (known.expires is None or now < known.expires)
+            ways[cluster] = known if known is not None and valid else self._look_up(cluster, now)
+        return ways
+
+    def _look_up(self, cluster: str, now: datetime) -> Source | Unusable:
         found = find(*self._searched(cluster, now))
         if isinstance(found, Source) and self._is_plain(cluster):
             self._ways_known[cluster] = found

@@ -26,6 +26,8 @@ JITTER: Final = 0.2
 """Each wait is made longer or shorter by up to this share, so that failures do not march in step."""
 ECHO_SECONDS: Final = 0.05
 """How long the second look at a key waits, after its own write: in a burst it would be half of the work."""
+ECHO_MOST_SECONDS: Final = 0.5
+"""How long it waits at most, while changes keep coming in."""
 PROMPT_TRIES: Final = 3
 PATIENCE_SECONDS: Final = 0.5
 """After so many failures in a row a change, too, is looked at only so long after the last try: somebody who
@@ -54,12 +56,16 @@ class Workqueue(Generic[K]):
         self._failures: dict[K, int] = {}
         self._not_before: dict[K, float] = {}
         self._timers: dict[K, tuple[float, asyncio.TimerHandle]] = {}
+        self._echoes: dict[K, float] = {}
+        """Keys whose second look waits, and until when at most."""
+        self._changed = 0.0
+        """When a change came in last."""
         self._closed = False
         self._told = Told()
 
     def add(self, *keys: K) -> None:
         """Work on `keys` at once: something has changed. A wait that the work asked for is kept, though."""
-        now = asyncio.get_running_loop().time()
+        now = self._changed = asyncio.get_running_loop().time()
         for key in keys:
             wait = self._not_before.get(key, now) - now
             if wait <= 0:
@@ -87,6 +93,7 @@ class Workqueue(Generic[K]):
         """
         for key in keys:
             if key in self._working:
+                self._echoes[key] = asyncio.get_running_loop().time() + ECHO_MOST_SECONDS
                 self.add_after(key, ECHO_SECONDS)
             else:
                 self.add(key)
@@ -103,7 +110,14 @@ class Workqueue(Generic[K]):
         """Forget every key, and cancel what is under way."""
         for _, timer in self._timers.values():
             timer.cancel()
-        for kept in (self._timers, self._again, self._waiting, self._failures, self._not_before):
+        for kept in (
+            self._timers,
+            self._again,
+            self._waiting,
+            self._failures,
+            self._not_before,
+            self._echoes,
+        ):
             kept.clear()
         for task in self._tasks.values():
             task.cancel()
@@ -120,6 +134,11 @@ class Workqueue(Generic[K]):
 
     def _ring(self, key: K) -> None:
         self._timers.pop(key, None)
+        now = asyncio.get_running_loop().time()
+        until = min(self._echoes.get(key, 0.0), self._changed + ECHO_SECONDS)
+        if now < until:
+            self.add_after(key, until - now)
+            return
         self._not_before.pop(key, None)
         self._start(key)
 
@@ -136,6 +155,8 @@ class Workqueue(Generic[K]):
     def _start(self, key: K) -> None:
         if self._closed:
             return
+        if self._echoes.pop(key, None) and (timer := self._timers.pop(key, None)):
+            timer[1].cancel()  # this look is the second one
         self._waiting.setdefault(key, asyncio.get_running_loop().time())
         if key in self._tasks:
             self._again.add(key)

@@ -199,11 +199,11 @@ class World(Supply):
         configs = {config.meta.name for config in self._configs.by("owner", uid)}
         return configs | {obj.placement for obj in self._clusters.by("owner", uid) if obj.placement}
 
-    def placements_sharing(self, cluster_object: str) -> set[str]:
-        if not self.hub.shared:
-            obj = self._clusters.things.get(("", cluster_object))
-            return {obj.placement} - {""} if obj and obj.ours else set()
-        return self._listers(cluster_object) | self._users_of(cluster_object)
+    def placements_sharing(self, cluster_objects: Iterable[str]) -> set[str]:
+        if self.hub.shared:
+            return set[str]().union(*(self._listers(one) | self._users_of(one) for one in cluster_objects))
+        there = (self._clusters.things.get(("", one)) for one in cluster_objects)
+        return {obj.placement for obj in there if obj and obj.ours and obj.placement}
 
     def checks_named(self, names: Iterable[str]) -> list[model.Check]:
         checks = (self._checks.things.get(("", name)) for name in names)
@@ -255,18 +255,21 @@ class World(Supply):
             bad = (check,) if check and check.ours and not check.placement else ()
             workloads = self._workloads_of(bad)
             return Snapshot(name="", now=now, hub=self.hub, checks=bad, ages=ages, workloads=workloads)
-        return replace(self._snapshot(key.name, now, ages), asked=asked or {}, fits=fits or {})
+        return self._snapshot(key.name, now, ages, asked or {}, fits or {})
 
-    def _snapshot(self, name: str, now: datetime, ages: Ages) -> Snapshot:
+    def _snapshot(
+        self, name: str, now: datetime, ages: Ages, asked: Mapping[str, Asked], fits: Mapping[str, Fit]
+    ) -> Snapshot:
         placement = self._placements.things.get((self._home_of(name), name))
         decisions = tuple(self._decisions_of(name))
         config = self._configs.things.get(("", name))
-        credentials = {cluster: self._way_into(cluster, now) for cluster in self._selected(name)}
+        credentials = self._ways_into(self._selected(name), now)
         checks, users = self._checks.by("placement", name), self._checks.by("config", name)
         workloads = self._workloads_of(checks, users)
         listed = self._names_listed(config, workloads)
         clusters = self._objects(name, credentials, listed)
         listed = self._clusters_listed(name, listed, clusters)
+        gone, unreachable = self._lost(listed)
         return Snapshot(
             name=name,
             now=now,
@@ -282,13 +285,15 @@ class World(Supply):
             clusters=clusters,
             rivals=self._rivals(name, credentials, now),
             others=self._others(name, {*clusters, *credentials}, now),
-            listed_elsewhere=frozenset(n for n in clusters if self._listers(n) - {name}),
-            spare={c: self._way_into(c, now) for c in listed if c not in credentials},
+            listed_elsewhere=self._listed_elsewhere(clusters, name),
+            spare=self._ways_into((c for c in listed if c not in credentials), now),
             policy=self._policy,
             ages=ages,
             workloads=workloads,
-            gone=frozenset(c for c in listed if self._is_gone(c)),
-            unreachable=frozenset(c for c in listed if self._is_unreachable(c)),
+            gone=gone,
+            unreachable=unreachable,
+            asked=asked,
+            fits=fits,
         )
 
     def _names_listed(
@@ -316,16 +321,16 @@ class World(Supply):
             self._carrying[names] = tuple(self._workloads.things[id_] for id_ in sorted(ids))
         return self._carrying[names]
 
-    def _is_gone(self, cluster: str) -> bool:
-        """Whether the hub has ManagedClusters, but not this one."""
-        return (
-            bool(self._listed.get((MANAGED_CLUSTER, EVERYWHERE)))
-            and ("", cluster) not in self._managed.things
-        )
+    def _lost(self, clusters: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
+        """Return those that have gone from a hub with ManagedClusters, and those that OCM cannot reach."""
+        managed = {cluster: self._managed.things.get(("", cluster)) for cluster in clusters}
+        served = self._listed.get((MANAGED_CLUSTER, EVERYWHERE))
+        gone = frozenset(cluster for cluster, found in managed.items() if found is None) if served else ()
+        return frozenset(gone), frozenset(c for c, found in managed.items() if found and found.unreachable)
 
-    def _is_unreachable(self, cluster: str) -> bool:
-        managed = self._managed.things.get(("", cluster))
-        return managed is not None and managed.unreachable
+    def _listed_elsewhere(self, cluster_objects: Iterable[str], name: str) -> frozenset[str]:
+        listers, own = self._configs.keys("listed"), {("", name)}
+        return frozenset(one for one in cluster_objects if not own.issuperset(listers.ids(one)))
 
     def _objects(
         self, name: str, selected: Iterable[str], listed: Iterable[str]
@@ -348,7 +353,7 @@ class World(Supply):
         """Checks of ours that own what is here while their parameters are unusable."""
         objects = [obj for obj in clusters if obj.placement == name]
         objects += [config] if config and config.placement in ("", name) else []
-        uids = {uid for obj in objects if obj.ours for uid in obj.owners}
+        uids = set[str]().union(*[obj.owners for obj in objects if obj.ours])
         owners = (check for uid in sorted(uids) for check in self._checks.by("uid", uid))
         return tuple(check for check in owners if check.ours and not check.placement)
 
@@ -356,6 +361,8 @@ class World(Supply):
         self, clusters: Iterable[str], placement: model.Placement | None
     ) -> dict[tuple[str, str], model.Scores]:
         resources = {p.resource_name for p in placement.prioritizers} if placement else set()
+        if not resources:
+            return {}
         ids = ((cluster, resource) for cluster in clusters for resource in resources)
         return {id_: scores for id_ in ids if (scores := self._scores.things.get(id_))}
 
@@ -363,11 +370,14 @@ class World(Supply):
         """Other pairs that make the name of one of ours; of two new ones the first in the alphabet wins."""
         if self.hub.shared:
             return {}
+        # Of all the ways to split `<name>-<cluster>`, those within our own name come first in the alphabet.
+        halves = [half for half in route.splits(name) if half[0] in self._checks.keys("placement")]
         rivals = {}
-        for cluster in selected:
-            wanted = self.hub.cluster_object(name, cluster)
-            for placement, other in route.splits(wanted):
-                if placement < name and placement in self._users_of(other) and self._usable(other, now):
+        for cluster in selected if halves else ():
+            for placement, rest in halves:
+                other = f"{rest}-{cluster}"
+                if placement in self._users_of(other) and self._usable(other, now):
+                    wanted = self.hub.cluster_object(name, cluster)
                     rivals[wanted] = Pair(f"{self._home_of(placement)}/{placement}", other)
         return rivals
 

@@ -72,6 +72,10 @@ def test_an_admin_who_wants_no_warning_gets_none() -> None:
     assert age(seen(warning=0.0), [cluster(HOUR)]) == Ageing((), HOUR)
 
 
+def test_an_admin_who_wants_to_be_told_always_is() -> None:
+    assert age(seen(warning=1e15), [cluster(HOUR)]) == Ageing((TOLD,), HOUR)
+
+
 def test_the_words_stay_the_same_until_it_is_renewed() -> None:
     later = replace(seen(), now=NOW + timedelta(minutes=59))
     assert age(later, [cluster(HOUR)]).notices == age(seen(), [cluster(HOUR)]).notices == (TOLD,)

@@ -47,7 +47,7 @@ def selected(*objects: Any, ages: dict[str, float] | None = None, **rest: Any) -
 def chosen(*objects: Any, **rest: Any) -> Selection:
     """The selection, without the ranks that put it into order."""
     answer = selected(*objects, **rest)
-    return replace(answer, usable=tuple(replace(entry, rank=None) for entry in answer.usable))
+    return replace(answer, usable=tuple(entry._replace(rank=None) for entry in answer.usable))
 
 
 def order(*objects: Any, ages: dict[str, float] | None = None, **rest: Any) -> list[str]:
