@@ -4,7 +4,7 @@ Post Kubernetes events on AdmissionChecks and Workloads, beside the work; the sa
 An event is a courtesy: nobody waits for one, and one that cannot be posted is logged, at most.
 Its name follows from what it says, so that whoever says the same, before a restart or on
 another replica, finds it there and counts it up. What lasts is not said again within ten minutes; what
-happens again and again is counted here, and posted every ten seconds at most.
+happens again and again is counted here, and posted after ten seconds, then after twice as long each time.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 from cachetools import LRUCache, TTLCache
@@ -31,6 +31,8 @@ log = structlog.get_logger(__name__)
 AGAIN_SECONDS: Final = 600.0
 COUNT_SECONDS: Final = 10.0
 """Clusters may come and go in turns: an event for each turn would be two writes a turn."""
+COUNT_MOST_SECONDS: Final = 300.0
+"""How long the same event is counted at most, before its count is posted."""
 REMEMBERED: Final = 10_000
 QUEUED: Final = 500
 """Events that wait to be posted, at most."""
@@ -74,10 +76,24 @@ class Waiting:
         return self.meta.namespace or NAMESPACE
 
 
+class Quiet(NamedTuple):
+    """Until when an event that was posted is only counted, in seconds of the event loop; and for how long."""
+
+    until: float = 0.0
+    seconds: float = 0.0
+
+    def after(self, now: float, first: float) -> "Quiet":
+        """Return what follows on a post: a longer time if it happened again soon after this one."""
+        again = now < self.until + self.seconds
+        seconds = min(self.seconds * 2, COUNT_MOST_SECONDS) if again else first
+        return Quiet(now + seconds, seconds)
+
+
 class Events:
     """Posts what it is given, one after another; `clock` gives the time of day (UTC).
 
-    `count_seconds`: how long the same event is counted before its count is posted again.
+    `count_seconds`: how long the same event is counted before its count is posted for the first time; then it
+    is twice as long each time.
     """
 
     def __init__(
@@ -96,8 +112,8 @@ class Events:
         self._told: TTLCache[tuple[str, str, str], bool] = TTLCache(REMEMBERED, AGAIN_SECONDS)
         self._counts: LRUCache[tuple[str, str, str], int] = LRUCache(REMEMBERED)
         """How often each event was told that we have posted."""
-        self._recent: TTLCache[tuple[str, str, str], bool] = TTLCache(REMEMBERED, count_seconds)
-        """Events that were posted just now, or are about to be."""
+        self._quiet: LRUCache[tuple[str, str, str], Quiet] = LRUCache(REMEMBERED)
+        """Events that were posted, or are about to be: until when they are only counted."""
         self._counted: dict[tuple[str, str, str], tuple[Waiting, asyncio.TimerHandle]] = {}
         """Those of them that have happened again since."""
         self._waiting: deque[Waiting] = deque()
@@ -136,29 +152,27 @@ class Events:
     def _put(self, event: Waiting) -> None:
         if event.post.lasts and event.key in self._told:
             return
-        if event.key in self._recent:
-            self._count_on(event)
+        now = asyncio.get_running_loop().time()
+        quiet = self._quiet.get(event.key, Quiet())
+        if now < quiet.until:
+            self._count_on(event, quiet.until)
         elif len(self._waiting) < QUEUED:
-            self._told[event.key] = self._recent[event.key] = True
+            self._told[event.key] = True
+            self._quiet[event.key] = quiet.after(now, self._count_seconds)
             self._waiting.append(event)
         elif not self._full:
             self._full = True
             log.debug("too many events; some are not posted", waiting=len(self._waiting))
 
-    def _count_on(self, event: Waiting) -> None:
-        """Count what has been posted just now, and post the count a little later."""
+    def _count_on(self, event: Waiting, until: float) -> None:
+        """Count what has been posted just now, and post the count later."""
         known = self._counted.get(event.key)
-        timer = (
-            known[1]
-            if known
-            else asyncio.get_running_loop().call_later(self._count_seconds, self._due, event.key)
-        )
+        timer = known[1] if known else asyncio.get_running_loop().call_at(until, self._due, event.key)
         times = known[0].times if known else 0
         self._counted[event.key] = replace(event, times=times + event.times), timer
 
     def _due(self, key: tuple[str, str, str]) -> None:
         event, _ = self._counted.pop(key)
-        self._recent.pop(key, None)
         self._put(event)
         self._begin()
 
@@ -194,8 +208,8 @@ class Events:
             level = self._refusals.level(event.namespace, error.message)
             log.log(level, "an event was refused", namespace=event.namespace, error=error.message)
         else:
-            for kept in (self._told, self._recent):  # whoever finds it so again may try again
-                kept.pop(event.key, None)
+            self._told.pop(event.key, None)  # whoever finds it so again may try again
+            self._quiet.pop(event.key, None)
             log.debug("an event could not be posted", reason=event.post.reason, error=error.message)
 
     async def _write(self, event: Waiting) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from placement_ac import model
-from placement_ac.events import AGAIN_SECONDS, QUEUED, Events
+from placement_ac.events import AGAIN_SECONDS, QUEUED, Events, Quiet
 from placement_ac.hub import Hub
 from placement_ac.kube import Client
 from placement_ac.login import Login
@@ -128,10 +128,28 @@ def test_what_happens_again_and_again_is_counted_and_posted_now_and_then(
         before = len(hub.journal)
         await asyncio.to_thread(eventually, lambda: counts(admin)[0][1:], (5, "12:00:05"))
         assert [(r.method, r.status) for r in hub.journal[before:] if r.method != "GET"] == [("PATCH", 200)]
+        rig.now += timedelta(seconds=1)
         await rig.post(ADDED)
+        await asyncio.sleep(1.2)
+        assert counts(admin)[0][1:] == (5, "12:00:05"), "from now on it takes longer"
+        await asyncio.to_thread(eventually, lambda: counts(admin)[0][1:], (6, "12:00:06"))
         await rig.events.close()
 
     on(test)
+
+
+@pytest.mark.parametrize(
+    ("before", "seconds"),
+    [
+        pytest.param(Quiet(), 10.0, id="for the first time"),
+        pytest.param(Quiet(100.0, 10.0), 20.0, id="as soon as it may"),
+        pytest.param(Quiet(95.0, 10.0), 20.0, id="a little later"),
+        pytest.param(Quiet(90.0, 10.0), 10.0, id="after a pause"),
+        pytest.param(Quiet(100.0, 200.0), 300.0, id="no longer than this"),
+    ],
+)
+def test_what_goes_on_and_on_is_told_more_and_more_seldom(before: Quiet, seconds: float) -> None:
+    assert before.after(100.0, 10.0) == Quiet(100.0 + seconds, seconds)
 
 
 def test_a_change_that_happens_again_is_counted_up_also_after_a_restart(

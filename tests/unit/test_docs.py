@@ -188,6 +188,7 @@ def test_times() -> None:
         names.UNUSABLE_SECONDS,
         events.AGAIN_SECONDS,
         events.COUNT_SECONDS,
+        events.COUNT_MOST_SECONDS,
         operator.DISCOVERY_SECONDS,
         session.REDISCOVERY_SECONDS,
         operator.PATIENCE_SECONDS,
