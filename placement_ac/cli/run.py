@@ -11,6 +11,7 @@ import click
 from placement_ac import logs
 from placement_ac.cli.print_settings import Form, shown
 from placement_ac.errors import LoginFailed
+from placement_ac.lean import hold_little_for_tls
 from placement_ac.operator import Operator
 from placement_ac.pages import CannotListen
 from placement_ac.settings import BadSettings, Settings, default_of, is_duration
@@ -73,6 +74,7 @@ def command(print_settings: bool, output: Form | None, **flags: Any) -> None:
         return
     settings = loaded.settings
     logs.configure(settings.log_format, *settings.log_level)
+    hold_little_for_tls()
     gc.freeze()  # what is loaded by now stays: else the collector goes through it with every page of a list
     try:
         asyncio.run(_run(settings))
