@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -26,10 +27,14 @@ CUT = 0  # the status in the journal of a request whose connection was cut
 
 
 class Front:
-    """Serves requests with `api`; `watches` are those that are open, with the User-Agent of who watches."""
+    """Serves requests with `api`; `watches` are those that are open, with the User-Agent of who watches.
+
+    `watched`: bytes that watches have sent, by the User-Agent and the plural name of the kind.
+    """
 
     def __init__(self, api: Api, faults: Faults, journal: list[Request]) -> None:
         self.api, self.faults, self.journal = api, faults, journal
+        self.watched: Counter[tuple[str, str]] = Counter()
         self.watches: dict[Watch, str] = {}
 
     def server(self) -> web.Server:
@@ -86,9 +91,15 @@ class Front:
         self._note(call, user, 200)
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         self.watches[watch] = call.user_agent
+        who = call.user_agent, watch.shelf.resource.plural
+
+        async def send(lines: bytes) -> None:
+            self.watched[who] += len(lines)
+            await response.write(lines)
+
         try:
             await response.prepare(request)
-            await watch.run(response.write)
+            await watch.run(send)
         except ConnectionError:
             pass  # the client has gone: so has its watch
         finally:

@@ -153,6 +153,11 @@ class Hub:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
+    @property
+    def watched(self) -> dict[tuple[str, str], int]:
+        """Bytes that watches have sent so far, by the User-Agent and the plural name of the kind."""
+        return dict(self._front.watched)
+
     def add_user(self, name: str, token: str | None = None, groups: Sequence[str] | None = None) -> str:
         """
         Register a user; the answer is its bearer token.

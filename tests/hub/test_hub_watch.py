@@ -39,6 +39,19 @@ def test_a_watch_tells_what_is_and_what_comes(client: Client) -> None:
     assert versions == sorted(set(versions))
 
 
+@pytest.mark.embedded("a real API server does not count for us")
+def test_what_watches_have_sent_is_counted(client: Client) -> None:
+    with Watching(client, CONFIGS) as seen:
+        client.create(CONFIGS, config("a"))
+        seen.until(("ADDED", "a"))
+        [((_, plural), first)] = client.hub.watched.items()
+        client.create(CONFIGS, config("b"))
+        seen.until(("ADDED", "a"), ("ADDED", "b"))
+        [second] = client.hub.watched.values()
+    assert plural == "multikueueconfigs"
+    assert 1.5 < second / first < 2.5
+
+
 def test_a_watch_from_a_version_tells_what_came_after_it(client: Client) -> None:
     client.create(CONFIGS, config("a"))
     since = client.version(CONFIGS)
