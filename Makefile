@@ -10,7 +10,7 @@ CRDS ?= ../shared/crds
 LOCK := --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate --upgrade
 IMAGE ?= ghcr.io/placement-ac/placement-ac:v0.1.0
 
-.PHONY: help demo pictures test check unit test-envtest test-kind lock image format docs docs-serve bench bench-workloads bench-rotation bench-faults bench-takeover bench-inspection clean
+.PHONY: help demo pictures test check unit test-envtest test-kind lock image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,8 +49,11 @@ format: $(VENV)/installed ## Format the code and mend what lint can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/installed ## Measure how fast it is, beside the least that can be done; QUICK=1: one size
+bench: $(VENV)/installed ## Measure how fast it is, beside the least that can be done; QUICK=1: one size, in a minute
 	$(BIN)/python -m bench $(if $(QUICK),--quick)
+
+bench-profile: $(VENV)/installed ## Show where the controller's time goes while decisions change
+	$(BIN)/python -m bench.profile
 
 bench-workloads: $(VENV)/installed ## Measure memory and time per decision with 100,000 Workloads on the hub
 	$(BIN)/python -m bench.workloads

@@ -4,10 +4,11 @@ The least that can be done: watch decisions, and apply each one's MultiKueueConf
 `python -m bench.floor [--whole] KUBECONFIG`: a bare aiohttp loop in a process of its own. It decides nothing,
 checks nothing and forgets everything; what it takes, the API server and the wire take. With `--whole` it
 begins with the MultiKueueClusters of each decision and ends with the condition of its check, as the
-controller must.
+controller must. It says `ready` on standard output when it has listed, and its watch is about to open.
 """
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,31 +25,55 @@ DECISIONS: Final = (
 PLACEMENT: Final = "cluster.open-cluster-management.io/placement"
 MANAGER: Final = "bench-floor"
 AT_ONCE: Final = 32
+PAUSE_SECONDS: Final = 0.1
+"""Before it asks again, when the API server has gone."""
 
 Object = dict[str, Any]
+
+
+class Forgotten(Exception):
+    """What was watched has to be listed anew."""
 
 
 class Floor:
     def __init__(self, session: aiohttp.ClientSession, server: str, whole: bool) -> None:
         self._session, self._server, self._whole = session, server, whole
         self._tasks: set[asyncio.Task[None]] = set()
+        self._version = ""
 
     async def run(self) -> None:
-        """List, then watch, for ever."""
+        """List, then watch, for ever; a watch that has ended goes on where it was."""
+        while True:
+            with contextlib.suppress(aiohttp.ClientError, OSError, Forgotten):
+                await self._list()
+                print("ready", flush=True)  # noqa: T201  # whoever measures it waits for that
+                while True:
+                    with contextlib.suppress(aiohttp.ClientError, OSError):
+                        await self._watch()
+                    await asyncio.sleep(PAUSE_SECONDS)
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _list(self) -> None:
         async with self._session.get(self._server + DECISIONS) as answer:
             listing = orjson.loads(await answer.read())
         for item in listing["items"]:
             self._begin(item)
-        version = listing["metadata"]["resourceVersion"]
-        query = {"watch": "true", "resourceVersion": version}
+        self._version = listing["metadata"]["resourceVersion"]
+
+    async def _watch(self) -> None:
+        query = {"watch": "true", "resourceVersion": self._version}
         async with self._session.get(self._server + DECISIONS, params=query) as answer:
             rest = b""
             async for chunk in answer.content.iter_any():
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
-                    self._begin(orjson.loads(line)["object"])
+                    event = orjson.loads(line)
+                    if event["type"] == "ERROR":
+                        raise Forgotten
+                    self._begin(event["object"])
 
     def _begin(self, decision: Object) -> None:
+        self._version = decision["metadata"]["resourceVersion"]
         task = asyncio.create_task(self._decided(decision))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -1,98 +1,138 @@
 """
 The hub that is measured on: an embedded one in a process of its own, or whichever a kubeconfig leads to.
 
-`python -m bench.hubs KUBECONFIG` serves until its standard input ends; a line there is an order (`down`,
-`up`, `journal`), and a line on standard output its answer. Kept apart: what a hub costs must not pass for
-what is measured.
+`python -m bench.hubs KUBECONFIG` serves until its standard input ends; a line there is an order (`fill CHECKS
+CLUSTERS`, `down`, `up`, `taken`), and a line on standard output its answer. Kept apart: what a hub costs must
+not pass for what is measured.
 """
 
+import asyncio
 import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 import click
 
+from bench.clearing import clear, refuse_what_is_in_use
+from bench.figures import named
+from bench.scene import Ask, Scene, asks, prepare
 from placement_ac.hub import Hub
+from placement_ac.hub.api import Answer, Call
+from placement_ac.kube import Client
 
-Requests = dict[str, int]
-"""How often each request was made, as `verb plural[/subresource]`."""
+AGENT = "bench"
+"""The User-Agent of the bench itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What was asked of a hub, and what its watches have sent, by whomever but the bench itself."""
+
+    requests: Mapping[str, int] = field(default_factory=dict)
+    """How often each request was made, by its name."""
+    watched: Mapping[str, int] = field(default_factory=dict)
+    """Bytes that watches have sent, by the kind."""
 
 
 class Bench(Protocol):
-    """A hub to measure on. `orders` False: nobody can take it down, or read its journal."""
+    """A hub to measure on."""
 
     kubeconfig: Path
-    orders: bool
 
-    def down(self) -> None:
-        """Let nobody reach it."""
+    async def fill(self, client: Client, scene: Scene) -> None:
+        """Put a scene there; raises ClickException for a hub that is in use."""
+
+    async def clear(self, client: Client) -> None:
+        """Take away what was put there, and what was made of it."""
+
+    def down(self) -> bool:
+        """Let nobody reach it; False: nobody can do that."""
 
     def up(self) -> None:
         """Let everybody reach it again, with all it had."""
 
-    def requests(self, agent: str) -> Requests:
-        """Return what whose User-Agent begins so has asked since the last call."""
+    def taken(self) -> Taken | None:
+        """Return what was taken from it since the last call; None: it does not tell."""
 
 
 class Ours:
-    """An embedded hub in a process of its own."""
-
-    orders = True
+    """An embedded hub in a process of its own; it ends with it."""
 
     def __init__(self, kubeconfig: Path, process: "subprocess.Popen[str]") -> None:
         self.kubeconfig = kubeconfig
         self._process = process
 
-    def _order(self, word: str) -> str:
-        assert self._process.stdin  # noqa: S101  # opened as pipes
-        assert self._process.stdout  # noqa: S101
-        self._process.stdin.write(f"{word}\n")
-        self._process.stdin.flush()
-        return self._process.stdout.readline()
+    def until_ready(self) -> None:
+        if self._answer() != "ready\n":
+            raise click.ClickException("the hub did not start")
 
-    def down(self) -> None:
+    async def fill(self, _: Client, scene: Scene) -> None:
+        await asyncio.to_thread(self._order, f"fill {scene.checks} {scene.clusters}")
+
+    async def clear(self, _: Client) -> None:
+        return
+
+    def down(self) -> bool:
         self._order("down")
+        return True
 
     def up(self) -> None:
         self._order("up")
 
-    def requests(self, agent: str) -> Requests:
-        found: Requests = json.loads(self._order(f"journal {agent}"))
-        return found
+    def taken(self) -> Taken:
+        return Taken(**json.loads(self._order("taken")))
+
+    def _order(self, words: str) -> str:
+        assert self._process.stdin  # noqa: S101  # opened as a pipe
+        self._process.stdin.write(f"{words}\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> str:
+        assert self._process.stdout  # noqa: S101  # opened as a pipe
+        line = self._process.stdout.readline()
+        if not line:
+            raise click.ClickException("the hub has ended")
+        return line
 
 
 class Theirs:
-    """A hub that a kubeconfig leads to."""
-
-    orders = False
+    """A hub that a kubeconfig leads to. The namespace stays: not every hub has somebody who could end it."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self.kubeconfig = kubeconfig
 
-    def down(self) -> None:
-        raise NotImplementedError
+    async def fill(self, client: Client, scene: Scene) -> None:
+        await refuse_what_is_in_use(client)
+        await clear(client)
+        await prepare(client, scene)
+
+    async def clear(self, client: Client) -> None:
+        await clear(client)
+
+    def down(self) -> bool:
+        return False
 
     def up(self) -> None:
-        raise NotImplementedError
+        return
 
-    def requests(self, agent: str) -> Requests:
-        raise NotImplementedError
+    def taken(self) -> None:
+        return None
 
 
 @contextmanager
 def embedded(kubeconfig: Path) -> Iterator[Ours]:
-    """Run an embedded hub, and write the kubeconfig that leads to it."""
+    """Run an embedded hub that writes the kubeconfig that leads to it; whoever fills it waits for it."""
     command = [sys.executable, "-m", "bench.hubs", str(kubeconfig)]
     with subprocess.Popen(  # noqa: S603  # our own
-        command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
     ) as process:
-        if not process.stdout or process.stdout.readline() != "ready\n":
-            raise click.ClickException("the hub did not start")
         try:
             yield Ours(kubeconfig, process)
         finally:
@@ -100,45 +140,78 @@ def embedded(kubeconfig: Path) -> Iterator[Ours]:
                 process.stdin.close()
 
 
+# -- in the hub's process
+
+
+class _Serving:
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._watched: Counter[str] = Counter()
+
+    def obey(self, words: list[str]) -> str:
+        match words:
+            case ["down"]:
+                self._hub.go_down()
+            case ["up"]:
+                self._hub.come_back()
+            case ["fill", checks, clusters]:
+                fill(self._hub, Scene(int(checks), int(clusters)))
+            case ["taken"]:
+                return json.dumps({"requests": self._requests(), "watched": self._sent()})
+        return ""
+
+    def _requests(self) -> Mapping[str, int]:
+        requests = self._hub.journal[:]
+        del self._hub.journal[: len(requests)]
+        return Counter(named(r.method, r.path, r.query) for r in requests if r.user_agent != AGENT)
+
+    def _sent(self) -> Mapping[str, int]:
+        now: Counter[str] = Counter()
+        for (agent, plural), size in self._hub.watched.items():
+            if agent != AGENT:
+                now[plural] += size
+        before, self._watched = self._watched, now
+        return now - before
+
+
+def fill(hub: Hub, scene: Scene) -> None:
+    """Make the scene by the requests that would come over HTTP, but in the hub's own thread."""
+
+    async def ask() -> None:
+        for few in asks(scene):
+            for one in few:
+                _, answer = hub._api.answer(_call(one, hub.token))  # noqa: SLF001  # see above
+                assert isinstance(answer, Answer)  # noqa: S101  # none of them is a watch
+                if answer.status >= 300:
+                    raise RuntimeError(f"{one.path}: {answer.body.decode()}")
+
+    hub._run(ask())  # noqa: SLF001  # see above
+
+
+def _call(ask: Ask, token: str) -> Call:
+    return Call(
+        ask.method,
+        ask.path,
+        query_string="",
+        body=json.dumps(ask.body).encode(),
+        content_type=ask.content_type,
+        authorization=f"Bearer {token}",
+        user_agent=AGENT,
+    )
+
+
 def _serve(kubeconfig: Path) -> None:
     with Hub() as hub:
         hub.write_kubeconfig(kubeconfig)
         _answer("ready")
+        serving = _Serving(hub)
         for line in sys.stdin:
-            word, _, agent = line.strip().partition(" ")
-            if word == "down":
-                hub.go_down()
-                _answer("")
-            elif word == "up":
-                hub.come_back()
-                _answer("")
-            else:
-                _answer(json.dumps(_counted(hub, agent)))
+            _answer(serving.obey(line.split()))
 
 
 def _answer(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
-
-
-def _counted(hub: Hub, agent: str) -> Requests:
-    requests = hub.journal[:]
-    del hub.journal[: len(requests)]
-    return dict(
-        Counter(_named(r.method, r.path, r.query) for r in requests if r.user_agent.startswith(agent))
-    )
-
-
-def _named(method: str, path: str, query: dict[str, str]) -> str:
-    """Return `patch multikueueconfigs`; of a path /apis/GROUP/VERSION[/namespaces/NS]/PLURAL[/NAME[/SUB]]."""
-    parts = path.strip("/").split("/")
-    rest = parts[2:] if parts[0] == "api" else parts[3:]
-    if rest[:1] == ["namespaces"] and len(rest) > 2:
-        rest = rest[2:]
-    plural, name, sub = (*rest, "", "", "")[:3]
-    verb = {"GET": "get" if name else "list"}.get(method, method.lower())
-    verb = "watch" if "watch" in query else verb
-    return f"{verb} {plural or 'discovery'}{'/' + sub if sub else ''}"
 
 
 if __name__ == "__main__":

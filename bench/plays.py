@@ -1,41 +1,47 @@
 """
-What is measured, one play each: latency, burst, cold start, restart, outage, cost.
+What is measured of one scene, one play each: cold start, restart, latency, cost, rest, burst, outage.
 
-Each play is given a scene that is there, and the kubeconfig of its hub. Times are seconds unless a name says
-otherwise. Controller and floor take turns on one hub, never at the same time.
+Each play is given stages: a hub with a scene on it, and who works there. Where both sides have a hub of their
+own they take turns, change by change, so that what else the machine does hits both. Times are seconds unless
+a name says otherwise.
 """
 
 import asyncio
 import random
-import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, TypeVar
 
 import click
 
+from bench.figures import Figures, cpu_per_1000, lists_per_kind, per_change, per_minute, watched_kinds, writes
 from bench.follower import Follower
 from bench.hubs import Bench
-from bench.scene import Scene, decide
-from bench.sides import cpu_seconds
+from bench.scene import Scene, decide, decide_all
+from bench.sides import CONTROLLER, WHOLE_FLOOR, Process, Side, running
 from placement_ac.kube import Client
 
 NEVER_SECONDS: Final = 300.0
-REST_SECONDS: Final = 1.0
+REST_SECONDS: Final = 0.5
 REST_SHARE: Final = 0.05
 """A process that takes less of a CPU than this for `REST_SECONDS` is at rest."""
 PAUSE_SECONDS: Final = (0.01, 0.03)
 """Between two changes; any length between these, so that nothing falls into step."""
+BETWEEN_SECONDS: Final = 1.0
+"""Between two bursts."""
+LAST_SECONDS: Final = 12.0
+"""After this time the events of a change have been posted; those that go on and on are counted for longer."""
 SEED: Final = 1
 
-Figures = dict[str, Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A hub with a scene on it."""
+    """A hub with a scene on it, for one of the sides."""
 
+    side: Side
     hub: Bench
     client: Client
     follower: Follower
@@ -61,81 +67,201 @@ class Stage:
     async def change_all(self, changed: bool) -> float:
         """Change all decisions at once, and return how long it took until the last list was right."""
         began = asyncio.get_running_loop().time()
-        checks = range(self.scene.checks)
-        deciding = [
-            asyncio.create_task(decide(self.client, self.scene, check, changed=changed)) for check in checks
-        ]
+        deciding = asyncio.create_task(decide_all(self.client, self.scene, changed=changed))
         reached = await within(self.follower.lists(self.wanted(changed)))
-        await asyncio.gather(*deciding)
+        await deciding
         return reached - began
 
+    async def until_right(self, process: Process, *, changed: bool = False, whole: bool = False) -> float:
+        """Return when all lists, and the conditions if `whole`, are right: so long after the start."""
+        checks = self.checks if whole else set()
+        return await within(self.follower.lists(self.wanted(changed), checks), process) - process.began
 
-async def within(what: Any) -> float:
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A stage on which somebody is at work."""
+
+    stage: Stage
+    process: Process
+
+
+Actors = Mapping[str, Actor]
+
+
+async def within(what: Awaitable[T], process: Process | None = None) -> T:
+    """Return what comes of it. Raises ClickException when it never comes about, or `process` has ended."""
+    doing = asyncio.ensure_future(what)
+    end = time.monotonic() + NEVER_SECONDS
     try:
-        async with asyncio.timeout(NEVER_SECONDS):
-            reached: float = await what
-            return reached
-    except TimeoutError:
-        raise click.ClickException("what is to be measured never came about") from None
+        while not (await asyncio.wait({doing}, timeout=REST_SECONDS))[0]:
+            if process:
+                process.check()
+            if time.monotonic() > end:
+                raise click.ClickException("what is to be measured never came about")
+        return await doing
+    finally:
+        doing.cancel()
 
 
-async def rest(pid: int) -> None:
+async def rest(process: Process) -> None:
     """Return when the process has had nothing to do for a while."""
     end = time.monotonic() + NEVER_SECONDS
     while time.monotonic() < end:
-        before = cpu_seconds(pid)
+        process.check()
+        before = process.cpu_seconds()
         await asyncio.sleep(REST_SECONDS)
-        if cpu_seconds(pid) - before < REST_SECONDS * REST_SHARE:
+        if process.cpu_seconds() - before < REST_SECONDS * REST_SHARE:
             return
     raise click.ClickException("it does not come to rest")
 
 
-def spread(seconds: Sequence[float]) -> Figures:
-    """Return the percentiles of times, in milliseconds."""
-    parts = statistics.quantiles(seconds, n=100, method="inclusive")
-    return {f"p{part}Ms": round(parts[part - 1] * 1000, 2) for part in (50, 90, 99)} | {"count": len(seconds)}
+# -- starts
 
 
-async def latency(stages: Mapping[str, Stage], changes: int) -> dict[str, list[float]]:
-    """Change one decision after the other, on each stage by turns: what else the machine does hits all alike.
+async def cold(stage: Stage) -> Figures:
+    """Start with nothing there; return how long it took until all lists and conditions were right."""
+    stage.hub.taken()
+    side = stage.side if stage.side is CONTROLLER else WHOLE_FLOOR
+    with running(side, stage.hub.kubeconfig) as process:
+        seconds = await stage.until_right(process, whole=True)
+        found: Figures = {"seconds": round(seconds, 3), "cpuSeconds": process.cpu_seconds()}
+        await rest(process)
+        found["rssMb"] = round(process.memory(), 1)
+    taken = stage.hub.taken()
+    return found | {"requests": dict(sorted(taken.requests.items())) if taken else None}
 
-    Every list has been like that before, so that a change costs one write.
+
+async def restart(stage: Stage) -> Figures:
+    """Start with everything right; return how long it took until it was ready, and what it asked.
+
+    Before it ends, every list has been the other way round once: from now on a change costs one write.
     """
-    chance = random.Random(SEED)  # noqa: S311  # nothing secret
-    found: dict[str, list[float]] = {name: [] for name in stages}
-    for number in range(changes // 2):
-        for name, stage in stages.items():
-            check = number % stage.scene.checks
-            if number < stage.scene.checks:
-                await stage.change(check, changed=True)
-                await stage.change(check, changed=False)
-            for changed in (True, False):
-                await asyncio.sleep(chance.uniform(*PAUSE_SECONDS))
-                found[name].append(await stage.change(check, changed))
+    with running(stage.side, stage.hub.kubeconfig, asked=True) as process:
+        seconds = await within(process.ready(), process)
+        found: Figures = {"seconds": round(seconds, 3), "cpuSeconds": process.cpu_seconds()}
+        await rest(process)
+        taken = stage.hub.taken()
+        for changed in (True, False):
+            await stage.change_all(changed)
+        await rest(process)
+    if not taken:
+        return found | {"requests": None, "writes": None, "listsPerKind": None}
+    lists = lists_per_kind(taken.requests)
+    return found | {
+        "requests": dict(sorted(taken.requests.items())),
+        "writes": writes(taken.requests),
+        "listsPerKind": {kind: lists.get(kind, 0) for kind in sorted(watched_kinds(taken.requests))},
+    }
+
+
+async def changed_meanwhile(stage: Stage, process: Process) -> Figures:
+    """All decisions were changed while nobody worked: return how long it took until all lists are right."""
+    seconds = await stage.until_right(process, changed=True)
+    found: Figures = {"seconds": round(seconds, 3), "cpuSeconds": process.cpu_seconds()}
+    await stage.change_all(changed=False)
+    await rest(process)
     return found
 
 
-async def burst(stages: Mapping[str, Stage], times: int) -> dict[str, list[float]]:
-    """Change all at once, back and forth; every list has been like that before."""
-    found: dict[str, list[float]] = {name: [] for name in stages}
-    for changed in (True, False) * (times + 1):
-        for name, stage in stages.items():
-            await asyncio.sleep(REST_SECONDS)
-            found[name].append(await stage.change_all(changed))
-    return {name: seconds[2:] for name, seconds in found.items()}
+# -- at work
 
 
-async def until_right(stage: Stage, whole: bool) -> float:
-    """Return the time at which all lists, and the conditions if `whole`, are right."""
-    return await within(stage.follower.lists(stage.wanted(changed=False), stage.checks if whole else set()))
+async def latency(actors: Actors, changes: int) -> dict[str, list[float]]:
+    """Change one decision after the other, on each stage by turns."""
+    chance = random.Random(SEED)  # noqa: S311  # nothing secret
+    found: dict[str, list[float]] = {name: [] for name in actors}
+    for number in range(changes // 2):
+        for name, actor in actors.items():
+            check = number % actor.stage.scene.checks
+            for changed in (True, False):
+                await asyncio.sleep(chance.uniform(*PAUSE_SECONDS))
+                found[name].append(await actor.stage.change(check, changed))
+    return found
 
 
-async def outage(stage: Stage, seconds: float) -> float:
-    """Take the hub away, change a decision as soon as it is back, and return how long its list took."""
-    stage.hub.down()
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """What a side had taken when a window began."""
+
+    actor: Actor
+    cpu: float
+    at: float
+
+    @classmethod
+    def begun(cls, actor: Actor) -> "Meter":
+        actor.stage.hub.taken()
+        return cls(actor, actor.process.cpu_seconds(), time.monotonic())
+
+    def ended(self) -> Figures:
+        """Return what was taken meanwhile; `requests` and `watched` are None where nobody tells."""
+        taken = self.actor.stage.hub.taken()
+        return {
+            "cpu": self.actor.process.cpu_seconds() - self.cpu,
+            "seconds": time.monotonic() - self.at,
+            "requests": taken and taken.requests,
+            "watched": taken and taken.watched,
+        }
+
+
+async def idle(actors: Actors, seconds: float) -> dict[str, Figures]:
+    """Let nothing happen for so long; return what that takes."""
+    meters = {name: Meter.begun(actor) for name, actor in actors.items()}
     await asyncio.sleep(seconds)
+    return {name: meter.ended() for name, meter in meters.items()}
+
+
+def costs(window: Figures, rested: Figures, changes: int) -> Figures:
+    """Return what a change costs, of a window with so many changes; `rested`: of one without any."""
+    share = rested["cpu"] / rested["seconds"]
+    found: Figures = {
+        "idleCpuPercent": round(share * 100, 2),
+        "cpuSecondsPer1000Changes": cpu_per_1000(window["cpu"], share, window["seconds"], changes),
+    }
+    if window["requests"] is None:
+        return found | dict.fromkeys((*per_change({}, 1), *FROM_THE_HUB))
+    windows = [(one["requests"], one["seconds"]) for one in (window, rested)]
+    watched, quiet = (sum(one["watched"].values()) for one in (window, rested))
+    return (
+        found
+        | per_change(window["requests"], changes)
+        | {
+            "requestsByTheClockPerMinute": per_minute(windows),
+            "watchedBytesPerChange": round(watched / changes),
+            "watchedBytesPerMinuteAtRest": round(quiet / rested["seconds"] * 60),
+        }
+    )
+
+
+FROM_THE_HUB: Final = (
+    "requestsByTheClockPerMinute",
+    "watchedBytesPerChange",
+    "watchedBytesPerMinuteAtRest",
+)
+
+
+async def burst(actors: Actors, times: int) -> dict[str, list[float]]:
+    """Change all at once, back and forth."""
+    found: dict[str, list[float]] = {name: [] for name in actors}
+    for changed in (True, False) * times:
+        for name, actor in actors.items():
+            await asyncio.sleep(BETWEEN_SECONDS)
+            found[name].append(await actor.stage.change_all(changed))
+    return found
+
+
+async def outage(actors: Actors, seconds: float) -> dict[str, Figures | None]:
+    """Take the hubs away; return how soon after their return a decision that changes then has its list."""
+    away = {name: actor.stage.hub.down() for name, actor in actors.items()}
+    await asyncio.sleep(seconds if any(away.values()) else 0.0)
+    return {name: await _back(actor, seconds) if away[name] else None for name, actor in actors.items()}
+
+
+async def _back(actor: Actor, seconds: float) -> Figures:
+    stage = actor.stage
     stage.hub.up()
     began = asyncio.get_running_loop().time()
     wanted = {stage.scene.placement(0): stage.scene.config(0, changed=True)}
     await decide(stage.client, stage.scene, 0, changed=True)
-    return await within(stage.follower.lists(wanted)) - began
+    reached = await within(stage.follower.lists(wanted), actor.process)
+    return {"seconds": round(reached - began, 3), "awaySeconds": seconds}

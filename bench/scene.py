@@ -1,18 +1,24 @@
 """
 A hub for the bench: clusters with Secrets, and checks with a Placement and a decision each.
 
-All of it is written over HTTP, so that any API server will do. A check `c7` has the Placement `p7`, whose
-decision holds ten clusters; a *change* swaps the last of them for another one, back and forth.
+All of it is made by requests, which go over HTTP to any API server, or to an embedded one in its own process.
+A check `c7` has the Placement `p7`, whose decision holds ten clusters; a *change* swaps the last of them for
+another one, back and forth.
 """
 
 import asyncio
 import base64
-from collections.abc import Coroutine, Iterable
+import contextlib
+import hashlib
+from collections.abc import Coroutine, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+import trustme
+
+from placement_ac.access import make_kubeconfig
 from placement_ac.errors import Conflict
-from placement_ac.kube import Client, Object
+from placement_ac.kube import JSON, MERGE, Client, Object
 from placement_ac.names import (
     ADMISSION_CHECK,
     KUBECONFIG_KEY,
@@ -33,6 +39,8 @@ PER_CHECK: Final = 10
 """Clusters of each check."""
 AT_ONCE: Final = 16
 NAMESPACE: Final = Kind("", "Namespace", "namespaces", False, ("v1",))
+MINE: Final = {"app.kubernetes.io/created-by": "placement-ac-bench"}
+"""The label of what a scene puts on a hub."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,9 @@ class Scene:
 
     checks: int
     clusters: int = 40
+
+    def __str__(self) -> str:
+        return f"{self.checks} checks, {self.clusters} clusters"
 
     def placement(self, check: int) -> str:
         return f"p{check}"
@@ -57,6 +68,16 @@ class Scene:
         return [f"{self.placement(check)}-{cluster}" for cluster in self.clusters_of(check, changed)]
 
 
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request that makes a part of the scene."""
+
+    method: str
+    path: str
+    body: Object
+    content_type: str = JSON
+
+
 def newest(kind: Kind) -> Resource:
     return kind.at(kind.versions[0])
 
@@ -66,60 +87,86 @@ def body(kind: Kind, name: str, **rest: Any) -> Object:
     return {"apiVersion": newest(kind).api_version, "kind": kind.kind, "metadata": metadata} | rest
 
 
-async def prepare(client: Client, scene: Scene, kubeconfig: bytes) -> None:
-    """Put clusters, Secrets, Placements and decisions there; checks come last."""
-    await _create(client, NAMESPACE, NS)
-    data = {KUBECONFIG_KEY: base64.b64encode(kubeconfig).decode()}
-    names = [f"cluster-{number:04}" for number in range(scene.clusters)]
-    await _all(_create(client, SECRET, f"multikueue-{name}", data=data) for name in names)
-    spec = {"hubAcceptsClient": True, "leaseDurationSeconds": 60}
-    await _all(_create(client, MANAGED_CLUSTER, name, spec=spec) for name in names)
-    await _all(_place(client, scene, check) for check in range(scene.checks))
+def asks(scene: Scene) -> Iterator[tuple[Ask, ...]]:
+    """Yield what makes the scene: each tuple in its order, the first one before all others."""
+    yield (_created(NAMESPACE, NS),)
+    authority = trustme.CA().cert_pem.bytes()
+    for number in range(scene.clusters):
+        name = f"cluster-{number:04}"
+        data = {KUBECONFIG_KEY: base64.b64encode(_kubeconfig(name, authority)).decode()}
+        yield (_created(SECRET, f"multikueue-{name}", data=data),)
+        spec = {"hubAcceptsClient": True, "leaseDurationSeconds": 60}
+        yield (_created(MANAGED_CLUSTER, name, spec=spec),)
+    for check in range(scene.checks):
+        yield tuple(_check(scene, check))
 
 
-async def _place(client: Client, scene: Scene, check: int) -> None:
+def _kubeconfig(cluster: str, authority: bytes) -> bytes:
+    """Return one as long as those that are in use; nobody answers at its address."""
+    token = hashlib.sha512(cluster.encode()).hexdigest() * 7
+    made = make_kubeconfig(f"https://api.{cluster}.example.com:6443", authority, token, cluster)
+    assert isinstance(made, bytes), made  # noqa: S101  # it is made of what is good
+    return made
+
+
+def _check(scene: Scene, check: int) -> Iterator[Ask]:
     name = scene.placement(check)
-    await _create(client, PLACEMENT, name, spec={})
     decision = f"{name}-decision-1"
+    yield _created(PLACEMENT, name, spec={})
     labels = {LABEL_PLACEMENT: name, LABEL_GROUP_INDEX: "0"}
-    await _create(client, PLACEMENT_DECISION, decision, metadata={"labels": labels})
-    await decide(client, scene, check, changed=False)
+    yield _created(PLACEMENT_DECISION, decision, labels)
+    yield _decided(scene, check, changed=False)
     group = {"decisionGroupIndex": 0, "decisions": [decision], "clusterCount": PER_CHECK}
     status = {"numberOfSelectedClusters": PER_CHECK, "decisionGroups": [group]}
-    await client.merge(newest(PLACEMENT), name, {"status": status}, namespace=NS, subresource="status")
+    yield _told(PLACEMENT, name, status)
+    parameters = {"apiGroup": OCM_CLUSTER, "kind": PLACEMENT.kind, "name": name}
+    yield _created(
+        ADMISSION_CHECK, f"c{check}", spec={"controllerName": OUR_CONTROLLER, "parameters": parameters}
+    )
 
 
-async def answer(client: Client, scene: Scene) -> None:
-    """Make the checks: from now on there is something to do."""
-    await _all(_check(client, scene, check) for check in range(scene.checks))
+def _decided(scene: Scene, check: int, *, changed: bool) -> Ask:
+    decisions = [{"clusterName": name, "reason": ""} for name in scene.clusters_of(check, changed)]
+    return _told(PLACEMENT_DECISION, f"{scene.placement(check)}-decision-1", {"decisions": decisions})
 
 
-async def _check(client: Client, scene: Scene, check: int) -> None:
-    parameters = {"apiGroup": OCM_CLUSTER, "kind": PLACEMENT.kind, "name": scene.placement(check)}
-    spec = {"controllerName": OUR_CONTROLLER, "parameters": parameters}
-    await _create(client, ADMISSION_CHECK, f"c{check}", spec=spec)
+def _created(kind: Kind, name: str, labels: Object | None = None, **rest: Any) -> Ask:
+    path = newest(kind).path(NS if kind.namespaced else None)
+    return Ask("POST", path, body(kind, name, metadata={"labels": MINE | (labels or {})}, **rest))
+
+
+def _told(kind: Kind, name: str, status: Object) -> Ask:
+    return Ask("PATCH", newest(kind).path(NS, name, "status"), {"status": status}, MERGE)
 
 
 async def decide(client: Client, scene: Scene, check: int, *, changed: bool) -> None:
     """Be OCM: decide for a check."""
-    decisions = [{"clusterName": name, "reason": ""} for name in scene.clusters_of(check, changed)]
-    await client.merge(
-        newest(PLACEMENT_DECISION),
-        f"{scene.placement(check)}-decision-1",
-        {"status": {"decisions": decisions}},
-        namespace=NS,
-        subresource="status",
-    )
+    await _send(client, _decided(scene, check, changed=changed))
 
 
-async def _create(client: Client, kind: Kind, name: str, **rest: Any) -> None:
-    try:
-        await client.create(newest(kind), body(kind, name, **rest))
-    except Conflict:
-        return  # it is there already
+async def decide_all(client: Client, scene: Scene, *, changed: bool) -> None:
+    await all_of(decide(client, scene, check, changed=changed) for check in range(scene.checks))
 
 
-async def _all(work: Iterable[Coroutine[Any, Any, None]]) -> None:
+async def prepare(client: Client, scene: Scene) -> None:
+    """Put the scene on a hub, over HTTP. A namespace that is there may stay."""
+    first, *others = asks(scene)
+    with contextlib.suppress(Conflict):  # it is there already
+        await _in_order(client, first)
+    await all_of(_in_order(client, few) for few in others)
+
+
+async def _in_order(client: Client, few: Iterable[Ask]) -> None:
+    for one in few:
+        await _send(client, one)
+
+
+async def _send(client: Client, ask: Ask) -> None:
+    await client.request(ask.method, ask.path, ask.body, content_type=ask.content_type)
+
+
+async def all_of(work: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Do all of it, `AT_ONCE` at a time."""
     few = asyncio.Semaphore(AT_ONCE)
 
     async def one(coroutine: Coroutine[Any, Any, None]) -> None:

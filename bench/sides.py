@@ -1,6 +1,9 @@
 """The two that are compared, each in a process of its own: the controller, and the floor."""
 
+import asyncio
+import contextlib
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -9,37 +12,108 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import click
+
 TICKS: Final = os.sysconf("SC_CLK_TCK")
+STOP_SECONDS: Final = 10.0
+ASK_SECONDS: Final = 0.01
+"""How often the controller is asked whether it is ready."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Who is measured: its name, its module with arguments, and the User-Agent of its requests."""
+    """Who is measured: its name, and its module with arguments."""
 
     name: str
     words: tuple[str, ...]
-    agent: str
 
 
 CONTROLLER: Final = Side(
     "controller",
-    # One of it, alone, as the floor is; each change is to go out at once, and nobody reads the log.
-    ("placement_ac", "run", "--leader-elect=false", "--log-level=warning", "--kubeconfig"),
-    "placement-ac",
+    # One of it, alone, as the floor is; nobody reads the log, which tells of an outage that is meant.
+    ("placement_ac", "run", "--leader-elect=false", "--log-level=error", "--kubeconfig"),
 )
-FLOOR: Final = Side("floor", ("bench.floor",), "bench-floor")
-WHOLE_FLOOR: Final = Side("floor", ("bench.floor", "--whole"), "bench-floor")
+FLOOR: Final = Side("floor", ("bench.floor",))
+WHOLE_FLOOR: Final = Side("floor", ("bench.floor", "--whole"))
+
+
+class Process:
+    """One of the two at work. `began`: when, by the event loop's clock."""
+
+    def __init__(self, popen: "subprocess.Popen[bytes]", port: int, began: float) -> None:
+        self._popen, self._port = popen, port
+        self.began = began
+        self.pid = popen.pid
+
+    def check(self) -> None:
+        """Raise if it has ended by itself."""
+        if (code := self._popen.poll()) is not None:
+            raise click.ClickException(f"process {self.pid} has ended with {code}")
+
+    def memory(self) -> float:
+        return memory(self.pid)
+
+    def cpu_seconds(self) -> float:
+        return cpu_seconds(self.pid)
+
+    async def ready(self) -> float:
+        """Return how many seconds after its start it said that it is ready.
+
+        The controller by `/readyz` (all kinds have been listed), the floor by a line when its watch is open.
+        """
+        if self._popen.stdout:
+            while not await asyncio.to_thread(self._popen.stdout.readline):
+                self.check()
+        else:
+            while not await _says_ok(self._port):
+                self.check()
+                await asyncio.sleep(ASK_SECONDS)
+        return asyncio.get_running_loop().time() - self.began
+
+
+async def _says_ok(port: int) -> bool:
+    with contextlib.suppress(OSError):  # it does not listen yet
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /readyz HTTP/1.1\r\nHost: controller\r\n\r\n")
+        line = await reader.readline()
+        writer.close()
+        return b" 200 " in line
+    return False
 
 
 @contextmanager
-def running(side: Side, kubeconfig: Path) -> Iterator[int]:
-    """Run one of the two, and give its process id."""
-    command = [sys.executable, "-m", *side.words, str(kubeconfig)]
-    with subprocess.Popen(command) as process:  # noqa: S603  # our own
-        try:
-            yield process.pid
-        finally:
-            process.terminate()
+def running(side: Side, kubeconfig: Path, *, asked: bool = False) -> Iterator[Process]:
+    """Run one of the two; if it is to be `asked`, it can say when it is ready."""
+    port = _free_port() if asked and side is CONTROLLER else 0
+    probes = [f"--health-probe-bind-address=127.0.0.1:{port}"] if port else []
+    command = [sys.executable, "-m", *side.words, str(kubeconfig), *probes]
+    began = asyncio.get_running_loop().time()
+    # A session of its own: Ctrl-C reaches the bench alone, which then stops it.
+    popen = subprocess.Popen(  # noqa: S603  # our own
+        command, stdout=None if side is CONTROLLER else subprocess.PIPE, start_new_session=True
+    )
+    try:
+        yield Process(popen, port, began)
+    finally:
+        _stop(popen)
+
+
+def _stop(popen: "subprocess.Popen[bytes]") -> None:
+    popen.terminate()
+    try:
+        popen.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        popen.kill()
+        popen.wait()
+    if popen.stdout:
+        popen.stdout.close()
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
 
 
 def memory(pid: int) -> float:

@@ -1,0 +1,73 @@
+"""
+On a hub of somebody else: is it in use, and how what the bench has made goes away again.
+
+Of the bench is what has the label of its scenes; and a MultiKueueConfig or MultiKueueCluster by its name, for
+the two that are compared make these.
+"""
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from typing import Final
+
+import click
+
+from bench.scene import MINE, NS, all_of, newest
+from placement_ac.errors import NotFound
+from placement_ac.kube import Client, Object
+from placement_ac.names import (
+    ADMISSION_CHECK,
+    MANAGED_CLUSTER,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    SECRET,
+    Kind,
+)
+
+NAMES: Final[Mapping[Kind, str]] = {
+    MULTIKUEUE_CONFIG: r"p\d+",
+    MULTIKUEUE_CLUSTER: r"p\d+-cluster-\d{4,}",
+}
+MADE: Final = (ADMISSION_CHECK, PLACEMENT_DECISION, PLACEMENT, *NAMES, MANAGED_CLUSTER, SECRET)
+"""What there is of a scene; what causes the rest goes first."""
+IN_USE: Final = (ADMISSION_CHECK, PLACEMENT, MANAGED_CLUSTER, *NAMES)
+"""Kinds of which a hub has none if nobody works with it."""
+
+
+def is_mine(kind: Kind, item: Object) -> bool:
+    metadata = item["metadata"]
+    if kind in NAMES:
+        return re.fullmatch(NAMES[kind], metadata["name"]) is not None
+    return MINE.items() <= (metadata.get("labels") or {}).items()
+
+
+async def refuse_what_is_in_use(client: Client) -> None:
+    """Raise ClickException if the hub has what a scene has, and it is not the bench's."""
+    for kind in IN_USE:
+        listing = await client.list(newest(kind))
+        others = [item["metadata"]["name"] for item in listing.items if not is_mine(kind, item)]
+        if others:
+            named = ", ".join(others[:3]) + ("" if len(others) < 4 else f" and {len(others) - 3} more")
+            raise click.ClickException(f"that hub is in use: it has {kind.plural} of others: {named}")
+
+
+async def clear(client: Client) -> None:
+    """Delete all that the bench has made, but for the namespace."""
+    for kind in MADE:
+        found = [name async for name in _mine(client, kind)]
+        await all_of(_delete(client, kind, name) for name in found)
+
+
+async def _mine(client: Client, kind: Kind) -> AsyncIterator[str]:
+    listing = await client.list(newest(kind), NS if kind.namespaced else None)
+    for item in listing.items:
+        if is_mine(kind, item):
+            yield item["metadata"]["name"]
+
+
+async def _delete(client: Client, kind: Kind, name: str) -> None:
+    try:
+        await client.delete(newest(kind), name, NS if kind.namespaced else None)
+    except NotFound:
+        return  # the garbage collector was quicker

@@ -1,0 +1,194 @@
+"""
+The arithmetic of the bench: what is counted as what, percentiles, ratios, growth. Pure.
+
+A *name* of a request is `verb plural[/subresource]`, such as `patch multikueueconfigs`.
+"""
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+Figures = dict[str, Any]
+Requests = Mapping[str, int]
+"""How often each request was made, by its name."""
+
+NEXT_PAGE: Final = " (next page)"
+"""The end of the name of a LIST that goes on with one that has begun."""
+DISCOVERY: Final = "get discovery"
+WRITES: Final = ("post", "put", "patch", "delete")
+MINE: Final = "controller"
+FLOOR: Final = "floor"
+
+
+# -- requests
+
+
+def named(method: str, path: str, query: Mapping[str, str]) -> str:
+    """Return a request's name; its path is /apis/GROUP/VERSION[/namespaces/NS]/PLURAL[/NAME[/SUB]]."""
+    parts = path.strip("/").split("/")
+    rest = {"api": parts[2:], "apis": parts[3:]}.get(parts[0], [])
+    if rest[:1] == ["namespaces"] and len(rest) > 2:
+        rest = rest[2:]
+    if not rest:
+        return DISCOVERY
+    plural, name, sub = (*rest, "", "")[:3]
+    verb = {"GET": "get" if name else "list"}.get(method, method.lower())
+    if "watch" in query:
+        verb = "watch"
+    more = NEXT_PAGE if verb == "list" and query.get("continue") else ""
+    return f"{verb} {plural}{'/' + sub if sub else ''}{more}"
+
+
+def is_event(name: str) -> bool:
+    """Whether a request tells of something by a Kubernetes event: nothing waits for it."""
+    return name.rsplit(maxsplit=1)[-1] == "events"
+
+
+def writes(requests: Requests) -> int:
+    return sum(count for name, count in requests.items() if name.split()[0] in WRITES)
+
+
+def lists_per_kind(requests: Requests) -> dict[str, int]:
+    """Return how many lists were begun of each kind; all pages of a list are one."""
+    return {
+        name.removeprefix("list "): count
+        for name, count in sorted(requests.items())
+        if name.startswith("list ") and not name.endswith(NEXT_PAGE)
+    }
+
+
+def watched_kinds(requests: Requests) -> set[str]:
+    return {name.removeprefix("watch ") for name in requests if name.startswith("watch ")}
+
+
+def per_change(requests: Requests, changes: int) -> Figures:
+    """Return what one change costs: the requests that it needs, and the events that tell of it, apart."""
+    needed = {
+        name: count for name, count in requests.items() if not is_event(name) and not by_the_clock(name)
+    }
+    told = {name: count for name, count in requests.items() if is_event(name)}
+    return {
+        "requestsPerChange": round(sum(needed.values()) / changes, 3),
+        "requestsPerChangeByKind": _shares(needed, changes),
+        "eventsPerChange": round(sum(told.values()) / changes, 3),
+        "eventsPerChangeByKind": _shares(told, changes),
+    }
+
+
+def by_the_clock(name: str) -> bool:
+    """Whether it comes every so many seconds, whatever changes: a watch begun anew, what the hub serves."""
+    return name.startswith("watch ") or name == DISCOVERY
+
+
+def per_minute(windows: Iterable[tuple[Requests, float]]) -> float:
+    """Return how many requests a minute come by the clock, from windows and their seconds."""
+    found, seconds = 0, 0.0
+    for requests, lasted in windows:
+        found += sum(count for name, count in requests.items() if by_the_clock(name))
+        seconds += lasted
+    return round(found / seconds * 60, 1)
+
+
+def _shares(requests: Requests, changes: int) -> dict[str, float]:
+    return {name: round(count / changes, 3) for name, count in sorted(requests.items())}
+
+
+def cpu_per_1000(spent: float, idle_share: float, seconds: float, changes: int) -> float:
+    """Return the CPU seconds of 1,000 changes: what was `spent` in these seconds but for what rest costs."""
+    return round(max(0.0, spent - idle_share * seconds) * 1000 / changes, 2)
+
+
+# -- times
+
+
+def spread(seconds: Sequence[float]) -> Figures:
+    """Return the percentiles of times, in milliseconds."""
+    parts = statistics.quantiles(seconds, n=100, method="inclusive")
+    return {f"p{part}Ms": round(parts[part - 1] * 1000, 2) for part in (50, 90, 99)} | {"count": len(seconds)}
+
+
+def over(found: Mapping[str, float]) -> float:
+    """Return how many times the floor's the controller's is."""
+    return round(found[MINE] / found[FLOOR], 3)
+
+
+def latencies(seconds: Mapping[str, Sequence[float]]) -> Figures:
+    figures: Figures = {name: spread(found) for name, found in seconds.items()}
+    for part in ("p50", "p90", "p99"):
+        figures[f"{part}OverFloor"] = over({name: figures[name][f"{part}Ms"] for name in seconds})
+    return figures
+
+
+def bursts(seconds: Mapping[str, Sequence[float]]) -> Figures:
+    """Return the raw times and the ratio of their medians."""
+    medians = {name: statistics.median(found) for name, found in seconds.items()}
+    figures: Figures = {
+        name: {"medianSeconds": round(medians[name], 3), "seconds": [round(one, 3) for one in found]}
+        for name, found in seconds.items()
+    }
+    return figures | {"overFloor": over(medians)}
+
+
+def compared(found: Mapping[str, Figures], key: str = "seconds") -> Figures:
+    """Return the figures of both sides, and the ratio of one of them."""
+    return {**found, "overFloor": over({name: figures[key] for name, figures in found.items()})}
+
+
+# -- growth
+
+GROWING: Final[Mapping[str, tuple[str, ...]]] = {
+    "latencyP50": ("latency", MINE, "p50Ms"),
+    "latencyP50OfFloor": ("latency", FLOOR, "p50Ms"),
+    "burst": ("burst", MINE, "medianSeconds"),
+    "burstOfFloor": ("burst", FLOOR, "medianSeconds"),
+    "coldStart": ("coldStart", MINE, "seconds"),
+    "coldStartOfFloor": ("coldStart", FLOOR, "seconds"),
+    "restart": ("restart", MINE, "seconds"),
+    "requestsPerChange": ("requestsPerChange",),
+    "cpuSecondsPer1000Changes": ("cpuSecondsPer1000Changes",),
+    "rssMb": ("rssMb",),
+}
+
+
+def grown(small: Figures, big: Figures) -> Figures:
+    """Return how many times those of the small scene the figures of the big one are."""
+    found: Figures = {"from": _size(small), "to": _size(big)}
+    for name, way in GROWING.items():
+        before, after = _at(small, way), _at(big, way)
+        found[name] = round(after / before, 3) if before and after else None
+    burst, times = found["burst"], big["checks"] / small["checks"]
+    found["burstPerCheck"] = round(burst / times, 3) if burst else None
+    return found
+
+
+def growth(sizes: Iterable[Figures]) -> dict[str, Figures]:
+    """Return how all grows with the checks, and with the clusters: the biggest scene over the smallest.
+
+    Of the scenes that differ in nothing else, those with 10 checks or clusters and more.
+    """
+    found: dict[str, Figures] = {}
+    for what, other in (("checks", "clusters"), ("clusters", "checks")):
+        alike: dict[int, list[Figures]] = {}
+        for one in sizes:
+            if one[what] >= SMALLEST[what]:
+                alike.setdefault(one[other], []).append(one)
+        most = max(alike.values(), key=len, default=[])
+        if len(most) > 1:
+            ordered = sorted(most, key=lambda one: one[what])
+            found[what] = grown(ordered[0], ordered[-1])
+    return found
+
+
+SMALLEST: Final = {"checks": 10, "clusters": 100}
+"""Where growth begins: the share of what does not grow is large in smaller scenes."""
+
+
+def _size(one: Figures) -> Figures:
+    return {"checks": one["checks"], "clusters": one["clusters"]}
+
+
+def _at(one: Figures, way: Sequence[str]) -> float | None:
+    value: Any = one
+    for key in way:
+        value = (value or {}).get(key)
+    return None if value is None else float(value)

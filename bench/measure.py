@@ -1,0 +1,166 @@
+"""
+One size: which plays are played there, by whom and in which order, and what is made of them.
+
+Each side has an embedded hub of its own, and both are at work at the same time; or there is one hub that is
+somebody else's, and one side has finished and its traces are gone before the other one begins.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from bench import plays
+from bench.figures import Figures, bursts, compared, latencies
+from bench.follower import following
+from bench.hubs import AGENT, Bench, Theirs, embedded
+from bench.plays import Actor, Meter, Stage
+from bench.scene import Scene, decide_all
+from bench.sides import CONTROLLER, FLOOR, Side, running
+from placement_ac.kube import Client
+from placement_ac.login import Login
+
+Tell = Callable[[str], None]
+SIDES: Final = (FLOOR, CONTROLLER)
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """How much of each is measured: decisions one at a time, bursts back and forth; and seconds (0: not)."""
+
+    changes: int = 200
+    bursts: int = 2
+    outage: float = 0.0
+    idle: float = 5.0
+
+
+@contextmanager
+def hubs(kubeconfig: Path | None, folder: Path) -> Iterator[Sequence[Mapping[Side, Bench]]]:
+    """Give each side a hub, and say who works at the same time; they are gone at the end."""
+    if kubeconfig:
+        yield [{side: Theirs(kubeconfig)} for side in SIDES]
+        return
+    with ExitStack() as stack:
+        ours = {side: stack.enter_context(embedded(folder / side.name)) for side in SIDES}
+        for hub in ours.values():
+            hub.until_ready()
+        yield [ours]
+
+
+@asynccontextmanager
+async def staged(side: Side, hub: Bench, scene: Scene) -> AsyncIterator[Stage]:
+    """Put a scene on a hub, and follow what becomes of it; it is taken away at the end."""
+    async with Client(Login(hub.kubeconfig), field_manager=AGENT) as client:
+        try:
+            await hub.fill(client, scene)
+            async with following(client) as follower:
+                yield Stage(side, hub, client, follower, scene)
+        finally:
+            await hub.clear(client)
+
+
+async def at(scene: Scene, kubeconfig: Path | None, length: Length, tell: Tell) -> Figures:
+    """Measure one size: every play that has a length."""
+    raw: dict[str, Figures] = {}
+    with tempfile.TemporaryDirectory() as folder, hubs(kubeconfig, Path(folder)) as turns:
+        for turn in turns:
+            async with AsyncExitStack() as stack:
+                tell("fills the hub")
+                stages = [
+                    await stack.enter_async_context(staged(side, hub, scene)) for side, hub in turn.items()
+                ]
+                raw |= await played({stage.side.name: stage for stage in stages}, length, tell)
+    return {"checks": scene.checks, "clusters": scene.clusters} | figures(raw)
+
+
+async def played(stages: Mapping[str, Stage], length: Length, tell: Tell) -> dict[str, Figures]:
+    """Play everything, and return what came of it: side → play → raw figures."""
+    raw: dict[str, Figures] = {name: {} for name in stages}
+    for name, stage in stages.items():
+        tell(f"cold start: {name}")
+        raw[name]["coldStart"] = await plays.cold(stage)
+        tell(f"restart: {name}")
+        raw[name]["restart"] = await plays.restart(stage)
+    with ExitStack() as stack:
+        actors: dict[str, Actor] = {}
+        for name, stage in stages.items():
+            await decide_all(stage.client, stage.scene, changed=True)
+            process = stack.enter_context(running(stage.side, stage.hub.kubeconfig))
+            actors[name] = Actor(stage, process)
+            raw[name]["restart"]["afterChanges"] = await plays.changed_meanwhile(stage, process)
+            raw[name]["rssMb"] = round(process.memory(), 1)
+        for name, found in (await at_work(actors, length, tell)).items():
+            raw[name] |= found
+    return raw
+
+
+async def at_work(actors: Mapping[str, Actor], length: Length, tell: Tell) -> dict[str, Figures]:
+    """Measure those who are up: one change, its cost, a burst, an outage."""
+    tell("latency")
+    meters = {name: Meter.begun(actor) for name, actor in actors.items()}
+    seconds = await plays.latency(actors, length.changes)
+    tell("cost, and rest")
+    await asyncio.sleep(plays.LAST_SECONDS)
+    windows = {name: meter.ended() for name, meter in meters.items()}
+    rested = await plays.idle(actors, length.idle)
+    tell("burst")
+    at_once = await plays.burst(actors, length.bursts)
+    after = {name: round(actor.process.memory(), 1) for name, actor in actors.items()}
+    away: Mapping[str, Figures | None] = dict.fromkeys(actors)
+    if length.outage:
+        tell("outage")
+        away = await plays.outage(actors, length.outage)
+    return {
+        name: {
+            "latency": seconds[name],
+            "cost": plays.costs(windows[name], rested[name], length.changes),
+            "burst": at_once[name],
+            "rssMbAfter": after[name],
+            "outage": away[name],
+        }
+        for name in actors
+    }
+
+
+def figures(raw: Mapping[str, Figures]) -> Figures:
+    """Compare the two sides; cost and memory are the controller's, and the floor's beside them."""
+
+    def of(play: str) -> dict[str, Any]:
+        return {name: found[play] for name, found in raw.items()}
+
+    restarts = of("restart")
+    meanwhile = {name: found.pop("afterChanges") for name, found in restarts.items()}
+    outages = of("outage")
+    memory = {name: found["rssMb"] for name, found in raw.items()}
+    mine = raw[CONTROLLER.name]
+    return {
+        "latency": latencies(of("latency")),
+        "burst": bursts(of("burst")),
+        "coldStart": compared(of("coldStart")),
+        "restart": compared(restarts) | {"afterChanges": compared(meanwhile)},
+        "outage": compared(outages) if all(outages.values()) else {**outages, "overFloor": None},
+        **mine["cost"],
+        "rssMb": mine["rssMb"],
+        "rssMbAfter": mine["rssMbAfter"],
+        "costOfFloor": raw[FLOOR.name]["cost"] | {"rssMb": memory[FLOOR.name]},
+    }
+
+
+async def memory_at(scene: Scene, tell: Tell) -> Figures:
+    """Return the controller's memory at rest: having made everything, and having found everything."""
+    with tempfile.TemporaryDirectory() as folder, embedded(Path(folder) / "kubeconfig") as hub:
+        hub.until_ready()
+        tell("fills the hub")
+        async with staged(CONTROLLER, hub, scene) as stage:
+            found: Figures = {"checks": scene.checks, "clusters": scene.clusters}
+            tell("cold start")
+            found["rssMbCold"] = (await plays.cold(stage))["rssMb"]
+            tell("rest")
+            with running(CONTROLLER, hub.kubeconfig, asked=True) as process:
+                await plays.within(process.ready(), process)
+                await plays.rest(process)
+                found["rssMb"] = round(process.memory(), 1)
+    return found

@@ -1,0 +1,88 @@
+"""
+Where does the time of a change go? `make bench-profile`: the controller under cProfile, decisions changing.
+
+An embedded hub with a scene, and the controller as a process that is told by signals when to begin and to end
+with it: its start is no part. A profiler slows Python code down, and C code not: shares count, not times.
+"""
+
+import asyncio
+import cProfile
+import os
+import pstats
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+
+from bench.hubs import embedded
+from bench.measure import staged
+from bench.plays import Actor, latency, rest
+from bench.scene import Scene
+from bench.sides import CONTROLLER, Side, running
+
+BEGIN: Final = signal.SIGUSR1
+END: Final = signal.SIGUSR2
+SHOWN: Final = 30
+"""Functions that are printed."""
+
+
+async def play(scene: Scene, changes: int, folder: Path) -> Path:
+    """Let decisions change, and return the file of the profile."""
+    found = folder / "profile"
+    with embedded(folder / "kubeconfig") as hub:
+        hub.until_ready()
+        side = Side(CONTROLLER.name, ("bench.profile", "--inside", str(found), *CONTROLLER.words[1:]))
+        async with staged(side, hub, scene) as stage:
+            with running(side, hub.kubeconfig) as process:
+                await stage.until_right(process, whole=True)
+                for changed in (True, False):
+                    await stage.change_all(changed)
+                await rest(process)
+                os.kill(process.pid, BEGIN)
+                await latency({side.name: Actor(stage, process)}, changes)
+                os.kill(process.pid, END)
+                while not found.exists():
+                    process.check()
+                    await asyncio.sleep(0.1)
+    return found
+
+
+def inside(file: Path, words: Sequence[str]) -> None:
+    """Be the controller, under the profiler between the two signals."""
+    from placement_ac.__main__ import main as controller  # noqa: PLC0415  # nobody else needs it
+
+    profiler = cProfile.Profile()
+
+    def end(*_: object) -> None:
+        profiler.disable()
+        half = file.with_suffix(".half")
+        profiler.dump_stats(half)
+        half.replace(file)
+
+    signal.signal(BEGIN, lambda *_: profiler.enable())
+    signal.signal(END, end)
+    sys.argv = ["placement-ac", *words]
+    controller()
+
+
+@click.command()
+@click.option("--checks", type=click.IntRange(1), default=200, show_default=True)
+@click.option("--clusters", type=click.IntRange(11), default=40, show_default=True)
+@click.option("--changes", type=click.IntRange(2), default=400, show_default=True, help="One at a time.")
+@click.option("--sort", type=click.Choice(["tottime", "cumtime"]), default="tottime", show_default=True)
+def main(checks: int, clusters: int, changes: int, sort: str) -> None:
+    """Print where the controller's time goes while decisions change."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = asyncio.run(play(Scene(checks, clusters), changes, Path(folder)))
+        pstats.Stats(str(found)).strip_dirs().sort_stats(sort).print_stats(SHOWN)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--inside"]:
+        inside(Path(sys.argv[2]), sys.argv[3:])
+    else:
+        main()

@@ -1,0 +1,200 @@
+"""
+The table at the end: one row per figure, with what is wanted of it beside it.
+
+`python -m bench.report FILE` prints it of results that were written before, as Markdown.
+"""
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from rich.table import Table
+
+from bench.figures import FLOOR, MINE, Figures
+
+REFERENCE: Final = 200
+"""At so many checks most of what is wanted is wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure; `value` is what `most` is wanted of. None: it was not measured, or nothing is wanted."""
+
+    what: str
+    mine: str
+    floor: str = ""
+    value: float | None = None
+    most: float | None = None
+    is_ratio: bool = False
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        ratio = f"{self.value:.2f}" if self.is_ratio and self.value is not None else ""
+        if self.most is None:
+            return self.what, self.mine, self.floor, ratio, "", ""
+        met = "" if self.value is None else "yes" if self.value <= self.most else "NO"
+        return self.what, self.mine, self.floor, ratio, f"≤ {self.most:g}", met
+
+
+def reference(sizes: Sequence[Figures]) -> Figures:
+    """Return the size whose figures stand at the top: 200 checks, on as few clusters as were measured."""
+    most = [one for one in sizes if one["checks"] == REFERENCE]
+    return min(most, key=lambda one: int(one["clusters"])) if most else sizes[-1]
+
+
+HEAD: Final = ("where", "what", "controller", "floor", "ratio", "wanted", "met")
+
+
+def sections(whole: Figures) -> Iterator[tuple[str, list[Row]]]:
+    """Yield where it was measured, and its rows; `whole` is what is written to the file."""
+    sizes = whole["sizes"]
+    wanted = reference(sizes)
+    for one in sizes:
+        yield _where(one), list(rows(one, judged=one is wanted and one["checks"] == REFERENCE))
+    for one in whole["memory"]:
+        yield _where(one), list(_memory(one))
+    for what, found in whole["growth"].items():
+        yield f"{found['from'][what]} to {found['to'][what]} {what}", list(_growth(found))
+
+
+def _where(one: Figures) -> str:
+    return f"{one['checks']} checks, {one['clusters']} clusters"
+
+
+def table(whole: Figures) -> Table:
+    shown = Table(*(name.upper() for name in HEAD))
+    for where, found in sections(whole):
+        for number, row in enumerate(found):
+            shown.add_row(where if number == 0 else "", *row.cells)
+        shown.add_section()
+    return shown
+
+
+def markdown(whole: Figures) -> Iterator[str]:
+    """Yield the lines of the same table as Markdown."""
+    yield f"| {' | '.join(HEAD)} |"
+    yield "|" + "---|" * len(HEAD)
+    for where, found in sections(whole):
+        for number, row in enumerate(found):
+            cells = (where if number == 0 else "", *row.cells)
+            yield f"| {' | '.join(cell.strip() for cell in cells)} |"
+
+
+def rows(one: Figures, *, judged: bool) -> Iterator[Row]:
+    """Yield the rows of one size; with `judged` what is wanted stands beside them."""
+    yield from _latency(one["latency"], judged)
+    yield _ratio("burst", one["burst"], "medianSeconds", 1.2 if judged else None)
+    yield _ratio("cold start", one["coldStart"], "seconds", 1.5 if judged else None)
+    yield from _restart(one["restart"], judged)
+    yield from _cost(one, one["costOfFloor"], judged)
+    yield _memory_row("RSS at rest", one["rssMb"], 84.0 if judged else None, one["costOfFloor"]["rssMb"])
+    yield _memory_row("RSS after it all", one["rssMbAfter"], 84.0 if judged else None)
+    if one["outage"][MINE]:
+        mine, floor = (_seconds(one["outage"][side], "seconds") for side in (MINE, FLOOR))
+        seconds = one["outage"][MINE]["seconds"]
+        yield Row("right again after an outage", mine, floor, seconds, 1.0 if judged else None)
+
+
+def _latency(found: Figures, judged: bool) -> Iterator[Row]:
+    wanted = {"p50": 1.15, "p99": 1.5} if judged else {}
+    for part in ("p50", "p90", "p99"):
+        mine, floor = (f"{found[side][f'{part}Ms']} ms" for side in (MINE, FLOOR))
+        ratio = found[f"{part}OverFloor"]
+        yield Row(f"one change, {part}", mine, floor, ratio, wanted.get(part), is_ratio=True)
+
+
+def _ratio(what: str, found: Figures, key: str, most: float | None = None) -> Row:
+    mine, floor = (_seconds(found[side], key) for side in (MINE, FLOOR))
+    return Row(what, mine, floor, found["overFloor"], most, is_ratio=True)
+
+
+def _restart(found: Figures, judged: bool) -> Iterator[Row]:
+    yield _ratio("restart, nothing to do: ready", found, "seconds")
+    mine = found[MINE]
+    if mine["requests"] is not None:
+        count, lists = mine["writes"], max(mine["listsPerKind"].values())
+        yield Row("  its writes", str(count), "", count, 0.0 if judged else None)
+        yield Row("  its lists of one kind, at most", str(lists), "", lists, 1.0 if judged else None)
+    yield _ratio("restart, all changed: right", found["afterChanges"], "seconds")
+
+
+COSTS: Final = (
+    ("requests per change", "requestsPerChange", "", 1.0),
+    ("events per change", "eventsPerChange", "", None),
+    ("requests by the clock, a minute", "requestsByTheClockPerMinute", "", None),
+    ("CPU of 1,000 changes", "cpuSecondsPer1000Changes", " s", None),
+    ("CPU at rest", "idleCpuPercent", " %", 0.2),
+    ("watched per change", "watchedBytesPerChange", " bytes", None),
+    ("watched at rest, a minute", "watchedBytesPerMinuteAtRest", " bytes", None),
+)
+
+
+def _cost(mine: Figures, floor: Figures, judged: bool) -> Iterator[Row]:
+    for what, key, unit, most in COSTS:
+        value, beside = mine[key], floor[key]
+        if value is not None:
+            yield Row(what, f"{value:g}{unit}", f"{beside:g}{unit}", value, most if judged else None)
+
+
+def _memory(one: Figures) -> Iterator[Row]:
+    most = 150.0 if one["checks"] == 1000 else None
+    yield _memory_row("RSS at rest, having found all", one["rssMb"], most)
+    yield _memory_row("RSS at rest, having made all", one["rssMbCold"], most)
+
+
+def _memory_row(what: str, value: float, most: float | None, floor: float | None = None) -> Row:
+    return Row(what, f"{value} MB", "" if floor is None else f"{floor} MB", value, most)
+
+
+GROWTH: Final = (
+    ("one change, p50", "latencyP50", 1.5),
+    ("burst", "burst", None),
+    ("cold start", "coldStart", None),
+    ("restart, nothing to do", "restart", None),
+    ("requests per change", "requestsPerChange", None),
+    ("CPU per change", "cpuSecondsPer1000Changes", None),
+    ("RSS at rest", "rssMb", None),
+)
+
+
+def _growth(found: Figures) -> Iterator[Row]:
+    for what, key, most in GROWTH:
+        floor = found.get(f"{key}OfFloor")
+        yield Row(what, _times(found[key]), _times(floor), found[key], most)
+    if found["from"]["checks"] != found["to"]["checks"]:
+        yield Row("burst, for each check", _times(found["burstPerCheck"]))
+
+
+def _times(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}-fold"
+
+
+def _seconds(found: Figures, key: str) -> str:
+    return f"{found[key]:.2f} s"
+
+
+def machine() -> dict[str, Any]:
+    """Return what the figures were measured on, and how busy it was when that began."""
+    return {
+        "cpus": os.cpu_count(),
+        "model": _model(),
+        "python": platform.python_version(),
+        "kernel": platform.release(),
+        "loadAtStart": round(os.getloadavg()[0], 2),
+    }
+
+
+def _model() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+if __name__ == "__main__":
+    sys.stdout.writelines(f"{line}\n" for line in markdown(json.loads(Path(sys.argv[1]).read_text())))
