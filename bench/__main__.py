@@ -12,7 +12,7 @@ import json
 import signal
 import time
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -72,18 +72,15 @@ class Plan:
     memory: Sequence[Scene] = ()
 
     @classmethod
-    def chosen(cls, quick: bool, sizes: Sequence[Scene], changes: int | None) -> "Plan":
+    def chosen(cls, quick: bool, sizes: Sequence[Scene], changes: int | None, rounds: int = 1) -> "Plan":
+        def of(length: Length) -> Length:
+            return replace(length, changes=changes or length.changes, rounds=rounds)
+
         if quick or sizes:
-            length = QUICK if quick else WHOLE
-            length = Length(changes or length.changes, length.bursts, length.outage, length.idle)
+            length = of(QUICK if quick else WHOLE)
             return cls([(scene, length) for scene in sizes or (Scene(50, CLUSTERS),)])
-        return cls([(scene, _length(scene, changes)) for scene in SIZES], MEMORY)
-
-
-def _length(scene: Scene, changes: int | None) -> Length:
-    if scene == Scene(REFERENCE, CLUSTERS):
-        return Length(changes or WHOLE.changes, WHOLE.bursts, WHOLE.outage, WHOLE.idle)
-    return Length(changes or Length().changes)
+        whole = Scene(REFERENCE, CLUSTERS)
+        return cls([(scene, of(WHOLE if scene == whole else Length())) for scene in SIZES], MEMORY)
 
 
 def _teller(scene: Scene, began: float) -> Tell:
@@ -118,6 +115,13 @@ def measured(plan: Plan, kubeconfig: Path | None, results: Results) -> None:
     help="Clusters on the hub, with --checks.",
 )
 @click.option("--changes", type=click.IntRange(4), help="Decisions that change one at a time, at each size.")
+@click.option(
+    "--rounds",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Play it all so often: changes and bursts count together, starts by their median.",
+)
 @click.option("--kubeconfig", type=click.Path(dir_okay=False, path_type=Path), help="Measure on that hub.")
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), default=LATEST, help="Where the JSON goes."
@@ -127,12 +131,13 @@ def main(
     checks: tuple[int, ...],
     clusters: int,
     changes: int | None,
+    rounds: int,
     kubeconfig: Path | None,
     output: Path,
 ) -> None:
     """Measure the controller beside the floor."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that then, too, what was started ends
-    plan = Plan.chosen(quick, [Scene(size, clusters) for size in checks], changes)
+    plan = Plan.chosen(quick, [Scene(size, clusters) for size in checks], changes, rounds)
     results = Results(output, machine(), [], [])
     measured(plan, kubeconfig, results)
     Console(width=120).print(table(results.whole))

@@ -134,6 +134,34 @@ def compared(found: Mapping[str, Figures], key: str = "seconds") -> Figures:
     return {**found, "overFloor": over({name: figures[key] for name, figures in found.items()})}
 
 
+# -- rounds
+
+
+def pooled(rounds: Sequence[Figures]) -> Figures:
+    """Return one side's figures of all rounds: every change and burst, starts by their median, else the last.
+
+    Of writes that a restart made there are as many as in the worst round.
+    """
+    if len(rounds) == 1:
+        return rounds[0]
+    found = dict(rounds[-1])
+    for play in ("latency", "burst"):
+        found[play] = [seconds for one in rounds for seconds in one[play]]
+    restarts = [one["restart"] for one in rounds]
+    found["coldStart"] = _median([one["coldStart"] for one in rounds])
+    found["restart"] = _median(restarts) | {
+        "afterChanges": _median([one["afterChanges"] for one in restarts])
+    }
+    if found["restart"]["writes"] is not None:
+        found["restart"]["writes"] = max(one["writes"] for one in restarts)
+    return found
+
+
+def _median(starts: Sequence[Figures]) -> Figures:
+    seconds = [one["seconds"] for one in starts]
+    return {**starts[-1], "seconds": round(statistics.median(seconds), 3), "rounds": seconds}
+
+
 # -- growth
 
 GROWING: Final[Mapping[str, tuple[str, ...]]] = {

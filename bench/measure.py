@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench import plays
-from bench.figures import Figures, bursts, compared, latencies
+from bench.figures import Figures, bursts, compared, latencies, pooled
 from bench.follower import following
 from bench.hubs import AGENT, Bench, Theirs, embedded
 from bench.plays import Actor, Meter, Stage
@@ -35,6 +35,7 @@ class Length:
     bursts: int = 2
     outage: float = 0.0
     idle: float = 5.0
+    rounds: int = 1
 
 
 @contextmanager
@@ -63,7 +64,13 @@ async def staged(side: Side, hub: Bench, scene: Scene) -> AsyncIterator[Stage]:
 
 
 async def at(scene: Scene, kubeconfig: Path | None, length: Length, tell: Tell) -> Figures:
-    """Measure one size: every play that has a length."""
+    """Measure one size: every play that has a length, in as many rounds as are wanted."""
+    found = [await _round(scene, kubeconfig, length, tell) for _ in range(length.rounds)]
+    raw = {side.name: pooled([one[side.name] for one in found]) for side in SIDES}
+    return {"checks": scene.checks, "clusters": scene.clusters} | figures(raw)
+
+
+async def _round(scene: Scene, kubeconfig: Path | None, length: Length, tell: Tell) -> dict[str, Figures]:
     raw: dict[str, Figures] = {}
     with tempfile.TemporaryDirectory() as folder, hubs(kubeconfig, Path(folder)) as turns:
         for turn in turns:
@@ -73,7 +80,7 @@ async def at(scene: Scene, kubeconfig: Path | None, length: Length, tell: Tell) 
                     await stack.enter_async_context(staged(side, hub, scene)) for side, hub in turn.items()
                 ]
                 raw |= await played({stage.side.name: stage for stage in stages}, length, tell)
-    return {"checks": scene.checks, "clusters": scene.clusters} | figures(raw)
+    return raw
 
 
 async def played(stages: Mapping[str, Stage], length: Length, tell: Tell) -> dict[str, Figures]:

@@ -16,6 +16,7 @@ from bench.figures import (
     named,
     per_change,
     per_minute,
+    pooled,
     spread,
     watched_kinds,
     writes,
@@ -124,6 +125,35 @@ def size(checks: int, clusters: int, factor: float = 1.0) -> Figures:
     }
 
 
+def test_rounds_are_pooled_and_no_write_is_hidden() -> None:
+    def played(seconds: float, writes: int | None) -> Figures:
+        start = {"seconds": seconds, "rssMb": seconds}
+        restart = start | {"writes": writes, "afterChanges": {"seconds": seconds + 1}}
+        return {
+            "latency": [seconds],
+            "burst": [seconds] * 2,
+            "coldStart": start,
+            "restart": restart,
+            "rssMb": seconds,
+        }
+
+    assert pooled([played(1.0, 0)]) == played(1.0, 0)
+    assert pooled([played(9.0, 2), played(1.0, 0), played(2.0, 1)]) == {
+        "latency": [9.0, 1.0, 2.0],
+        "burst": [9.0, 9.0, 1.0, 1.0, 2.0, 2.0],
+        "coldStart": {"seconds": 2.0, "rssMb": 2.0, "rounds": [9.0, 1.0, 2.0]},
+        "restart": {
+            "seconds": 2.0,
+            "rssMb": 2.0,
+            "writes": 2,
+            "afterChanges": {"seconds": 3.0, "rounds": [10.0, 2.0, 3.0]},
+            "rounds": [9.0, 1.0, 2.0],
+        },
+        "rssMb": 2.0,
+    }
+    assert pooled([played(1.0, None)] * 2)["restart"]["writes"] is None
+
+
 def test_growth_is_the_biggest_over_the_smallest_of_what_differs_in_nothing_else() -> None:
     sizes = [size(1, 40, 9), size(1000, 40, 30), size(10, 40, 2), size(200, 5000, 6), size(200, 100, 4)]
     found = growth(sizes)
@@ -221,5 +251,7 @@ def test_what_is_measured() -> None:
     quick = Plan.chosen(quick=True, sizes=[], changes=None)
     assert [(scene.checks, length.changes) for scene, length in quick.sizes] == [(50, 100)]
     assert quick.memory == ()
-    alone = Plan.chosen(quick=False, sizes=[Scene(7, 90)], changes=12)
-    assert [(scene, length.changes) for scene, length in alone.sizes] == [(Scene(7, 90), 12)]
+    alone = Plan.chosen(quick=False, sizes=[Scene(7, 90)], changes=12, rounds=3)
+    assert [(scene, length.changes, length.rounds) for scene, length in alone.sizes] == [
+        (Scene(7, 90), 12, 3)
+    ]
