@@ -12,7 +12,6 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -52,7 +51,7 @@ class Lease:
         self._answered = answered
         self._pace = pace
         self._namespace, self._name = namespace, name
-        self._resource = replace(LEASE, only=name).at("v1")
+        self._resource = LEASE._replace(only=name).at("v1")
         self._changed = changed
         me = f"{socket.gethostname()}_{uuid.uuid4()}"
         self._election = Election(me, pace, namespace=namespace, name=name)

@@ -4,8 +4,8 @@ Groups, kinds, labels, reasons, limits and derived names: constants with their s
 No function here does more than put names together.
 """
 
-from dataclasses import dataclass, replace
-from typing import Final, Literal
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
 
 KUEUE: Final = "kueue.x-k8s.io"
 OCM_CLUSTER: Final = "cluster.open-cluster-management.io"
@@ -14,8 +14,7 @@ OCM_AUTHENTICATION: Final = "authentication.open-cluster-management.io"
 OCM_RBAC: Final = "rbac.open-cluster-management.io"
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """A kind of API object; `versions` are those we can speak, the newest first."""
 
     group: str
@@ -81,7 +80,7 @@ PERMISSION: Final = Kind(OCM_RBAC, "ClusterPermission", "clusterpermissions", Tr
 
 def token_kind(account: str) -> Kind:
     """Return the Secrets in which OCM reports the token of a ManagedServiceAccount of that name."""
-    return replace(SECRET, only=account)
+    return SECRET._replace(only=account)
 
 
 REQUIRED_KINDS: Final = (

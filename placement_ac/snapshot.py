@@ -32,8 +32,7 @@ Body = dict[str, Any]
 """An object, or a part of one, as it goes over the wire."""
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """What is reconciled as one: a Placement, a check without a usable one, or a cluster's credentials."""
 
     kind: Literal["placement", "check", "cluster"]

@@ -303,7 +303,7 @@ def world(
 def is_of(kind: Kind, raw: Raw) -> bool:
     """Whether a list of that kind holds the object."""
     found = raw["metadata"]
-    return replace(kind, only="") == kind_of(raw) and kind.only in ("", found["name"])
+    return kind._replace(only="") == kind_of(raw) and kind.only in ("", found["name"])
 
 
 AnyAges = Mapping[Any, float]
