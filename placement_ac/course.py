@@ -43,13 +43,13 @@ def chart(seen: Snapshot) -> Course:
     jobs = jobs_of(seen)
     removal = remove(seen, {entry.name for entry in seated.seated}, jobs, listed)
     now = set(listed.values())
-    room = most - len(removal.staying) - sum(entry.name in now for entry in seated.seated)
     new = [entry.cluster for entry in seated.seated if entry.name not in now]
+    room = most - len(removal.staying) - (len(seated.seated) - len(new))
     queued = tuple(new[max(room, 0) :])
     return Course(
         listed=listed,
         selection=selection,
-        usable=tuple(entry for entry in seated.seated if entry.cluster not in queued),
+        usable=tuple([entry for entry in seated.seated if entry.cluster not in queued]),
         beyond=seated.beyond,
         queued=queued,
         guarded=guarded,

@@ -141,12 +141,11 @@ def conditions(seen: Snapshot, verdicts: Mapping[str, Verdict]) -> Phase:
 
 
 def _clusters(seen: Snapshot, wanted: Plan) -> Iterable[Apply]:
+    common = {LABEL_MANAGED_BY: MANAGED_BY} | ({} if seen.hub.shared else {LABEL_PLACEMENT: seen.name})
     for cluster in wanted.clusters:
         observed = seen.clusters.get(cluster.name)
         spec = _source_spec(cluster, observed, seen.hub)
-        labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_CLUSTER: cluster.cluster}
-        if not seen.hub.shared:
-            labels[LABEL_PLACEMENT] = seen.name
+        labels = {**common, LABEL_CLUSTER: cluster.cluster}
         if not same(observed, labels, cluster.owners, spec):
             body = body_of(cluster.name, labels, cluster.owners, observed, seen.hub)
             yield Apply(MULTIKUEUE_CLUSTER, body | {"spec": spec}, observed)

@@ -25,10 +25,21 @@ class Index(Generic[T]):
 
     def drop(self, id_: Id, thing: T) -> None:
         for key in self._keys_of(thing):
-            ids = self._ids.get(key, set())
-            ids.discard(id_)
-            if not ids:
-                self._ids.pop(key, None)
+            self._drop(id_, key)
+
+    def _drop(self, id_: Id, key: str) -> None:
+        ids = self._ids.get(key, set())
+        ids.discard(id_)
+        if not ids:
+            self._ids.pop(key, None)
+
+    def move(self, id_: Id, before: T, thing: T) -> None:
+        """Let an object answer to what it answers to now; mostly that is nearly the same."""
+        old, new = set(self._keys_of(before)), set(self._keys_of(thing))
+        for key in old - new:
+            self._drop(id_, key)
+        for key in new - old:
+            self._ids.setdefault(key, set()).add(id_)
 
     def copy(self) -> "Index[T]":
         other = Index(self._keys_of)
@@ -63,11 +74,14 @@ class Table(Generic[T]):
 
     def put(self, id_: Id, thing: T) -> T | None:
         """Store and return what was there before."""
-        before = self.drop(id_)
+        before = self.things.pop(id_, None)  # what has changed last comes last
         self.things[id_] = thing
         self.changes += 1
         for index in self._indexes.values():
-            index.add(id_, thing)
+            if before is None:
+                index.add(id_, thing)
+            else:
+                index.move(id_, before, thing)
         return before
 
     def drop(self, id_: Id) -> T | None:

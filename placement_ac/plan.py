@@ -210,7 +210,7 @@ def _listed(seen: Snapshot, course: Course) -> Objects:
         if one.name in mine and (source or one.name in seen.clusters):
             wanted[one.name] = one.cluster, source
     clusters = [
-        WantedCluster(name, cluster, source, _with_others(seen, name, owners))
+        WantedCluster(name, cluster, source, _with_others(seen, name, owners) if seen.others else owners)
         for name, (cluster, source) in wanted.items()
     ]
     return Objects(

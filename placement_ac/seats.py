@@ -59,7 +59,7 @@ def _claim(entry: Usable, bonus: int) -> tuple[bool, int, int]:
 
 def order(seen: Snapshot, wanted: Sequence[Usable], staying: Sequence[str]) -> Ordered:
     """Return the names to list: those wanted in their order, those that leave last."""
-    names = (*(entry.name for entry in wanted), *staying)
+    names = (*[entry.name for entry in wanted], *staying)
     listed = seen.config.listed if seen.config and seen.config.ours else ()
     if set(names) != set(listed):
         return Ordered(names, frozenset({_written(names)}))

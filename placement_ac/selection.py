@@ -84,7 +84,7 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
     pending |= dict.fromkeys(missing, seconds)
     return Selection(
         decided=bool(staying) or is_decided(seen.placement, seen.decisions),
-        ranked=tuple(entry.cluster for entry in ranked),
+        ranked=tuple([entry.cluster for entry in ranked]),
         usable=(*usable, *staying),
         left_out=left_out,
         marks=frozenset(Mark("pending", cluster) for cluster in pending),
@@ -123,9 +123,9 @@ def agree(placement: Placement | None, decisions: tuple[Decision, ...]) -> bool:
     names = [entry.cluster_name for decision in decisions for entry in decision.decided or ()]
     if len(set(names)) < len(names):
         return False  # OCM is regrouping: who stands there twice for now has displaced another
-    sizes = {decision.meta.name: len(decision.decided or ()) for decision in decisions}
-    if sum(sizes.values()) != placement.selected:
+    if len(names) != placement.selected:
         return False
+    sizes = {decision.meta.name: len(decision.decided or ()) for decision in decisions}
     named = {name for group in placement.groups for name in group.decisions}
     return not named or (
         named == set(sizes)
@@ -155,7 +155,7 @@ def listed_now(seen: Snapshot) -> dict[str, str]:
     """Return the clusters that our config lists now, each with its MultiKueueCluster's name, in its order."""
     found = {name: seen.clusters.get(name) for name in names_now(seen)}
     return {
-        cluster_of(seen, obj) if obj else seen.hub.cluster_of(seen.name, name): name
+        (obj and obj.cluster) or seen.hub.cluster_of(seen.name, name): name
         for name, obj in found.items()
         # A label that was taken off is put back, and so is an object that somebody deleted.
         if (obj.ours and obj.placement in ("", seen.name) if obj else seen.hub.is_for(seen.name, name))
@@ -243,5 +243,5 @@ def _entries_without_name(seen: Snapshot) -> dict[str, str]:
 
 
 def _unnamed(decision: Decision) -> str:
-    count = sum(not entry.cluster_name for entry in decision.decided or ())
+    count = len([entry for entry in decision.decided or () if not entry.cluster_name])
     return f"{count} of its entries {'has' if count == 1 else 'have'} no clusterName" if count else ""

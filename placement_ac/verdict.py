@@ -106,7 +106,9 @@ def _config_in_the_way(seen: Snapshot) -> Iterator[str]:
 
 
 def _clusters_in_the_way(seen: Snapshot, course: Course) -> Iterator[str]:
-    yield from filter(None, (cluster_in_the_way(seen, entry) for entry in course.usable))
+    for entry in course.usable:
+        if problem := cluster_in_the_way(seen, entry):
+            yield problem
 
 
 def cluster_in_the_way(seen: Snapshot, entry: Usable) -> str:
@@ -114,7 +116,7 @@ def cluster_in_the_way(seen: Snapshot, entry: Usable) -> str:
     obj = seen.clusters.get(entry.name)
     if taken(obj, "" if seen.hub.shared else seen.name, entry.cluster):
         return _in_the_way(MULTIKUEUE_CLUSTER, obj, entry.name)
-    if not claimed_elsewhere(seen, entry):
+    if not seen.rivals or not claimed_elsewhere(seen, entry):
         return ""
     rival = seen.rivals[entry.name]
     return (
