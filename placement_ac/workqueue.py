@@ -27,7 +27,7 @@ JITTER: Final = 0.2
 ECHO_SECONDS: Final = 0.05
 """How long the second look at a key waits, after its own write: in a burst it would be half of the work."""
 ECHO_MOST_SECONDS: Final = 0.5
-"""How long it waits at most, while changes keep coming in."""
+"""How long it waits when changes come in at that time."""
 PROMPT_TRIES: Final = 3
 PATIENCE_SECONDS: Final = 0.5
 """After so many failures in a row a change, too, is looked at only so long after the last try: somebody who
@@ -57,7 +57,7 @@ class Workqueue(Generic[K]):
         self._not_before: dict[K, float] = {}
         self._timers: dict[K, tuple[float, asyncio.TimerHandle]] = {}
         self._echoes: dict[K, float] = {}
-        """Keys whose second look waits, and until when at most."""
+        """Keys whose second look waits, and until when it may."""
         self._changed = 0.0
         """When a change came in last."""
         self._closed = False
@@ -135,9 +135,9 @@ class Workqueue(Generic[K]):
     def _ring(self, key: K) -> None:
         self._timers.pop(key, None)
         now = asyncio.get_running_loop().time()
-        until = min(self._echoes.get(key, 0.0), self._changed + ECHO_SECONDS)
-        if now < until:
-            self.add_after(key, until - now)
+        latest = self._echoes.get(key, 0.0)
+        if now < min(latest, self._changed + ECHO_SECONDS):
+            self.add_after(key, latest - now)
             return
         self._not_before.pop(key, None)
         self._start(key)
