@@ -29,6 +29,7 @@ CLUSTERS: Final = 40
 QUICK: Final = Length(changes=100, bursts=1, outage=4.0, idle=4.0)
 WHOLE: Final = Length(changes=400, bursts=3, outage=20.0, idle=20.0)
 """At 200 checks; other sizes are there to see what grows."""
+LENGTHS: Final = {Scene(REFERENCE, CLUSTERS): WHOLE, Scene(1000, CLUSTERS): Length(bursts=1)}
 SIZES: Final = (
     Scene(1, CLUSTERS),
     Scene(10, CLUSTERS),
@@ -79,8 +80,7 @@ class Plan:
         if quick or sizes:
             length = of(QUICK if quick else WHOLE)
             return cls([(scene, length) for scene in sizes or (Scene(50, CLUSTERS),)])
-        whole = Scene(REFERENCE, CLUSTERS)
-        return cls([(scene, of(WHOLE if scene == whole else Length())) for scene in SIZES], MEMORY)
+        return cls([(scene, of(LENGTHS.get(scene, Length()))) for scene in SIZES], MEMORY)
 
 
 def _teller(scene: Scene, began: float) -> Tell:

@@ -8,7 +8,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -56,6 +56,10 @@ def sections(whole: Figures) -> Iterator[tuple[str, list[Row]]]:
     wanted = reference(sizes)
     for one in sizes:
         yield _where(one), list(rows(one, judged=one is wanted and one["checks"] == REFERENCE))
+    yield from _other_sections(whole)
+
+
+def _other_sections(whole: Figures) -> Iterator[tuple[str, list[Row]]]:
     for one in whole["memory"]:
         yield _where(one), list(_memory(one))
     for what, found in whole["growth"].items():
@@ -75,14 +79,49 @@ def table(whole: Figures) -> Table:
     return shown
 
 
+SIZES: Final = (
+    "checks",
+    "clusters",
+    "one change, p50",
+    "over floor",
+    "burst",
+    "over floor",
+    "cold start",
+    "over floor",
+)
+
+
 def markdown(whole: Figures) -> Iterator[str]:
-    """Yield the lines of the same table as Markdown."""
-    yield f"| {' | '.join(HEAD)} |"
-    yield "|" + "---|" * len(HEAD)
-    for where, found in sections(whole):
-        for number, row in enumerate(found):
-            cells = (where if number == 0 else "", *row.cells)
-            yield f"| {' | '.join(cell.strip() for cell in cells)} |"
+    """Yield the lines of two tables as Markdown: the sizes in short, and all there is of what is wanted."""
+    yield from _lines(SIZES, map(_in_short, whole["sizes"]))
+    yield ""
+    first = reference(whole["sizes"])
+    found = [(_where(first), list(rows(first, judged=first["checks"] == REFERENCE))), *_other_sections(whole)]
+    cells = [
+        (where if number == 0 else "", *row.cells) for where, some in found for number, row in enumerate(some)
+    ]
+    yield from _lines(HEAD, cells)
+
+
+def _in_short(one: Figures) -> tuple[str, ...]:
+    latency, burst, cold = one["latency"], one["burst"], one["coldStart"]
+    return (
+        str(one["checks"]),
+        str(one["clusters"]),
+        f"{latency[MINE]['p50Ms']} ms",
+        f"{latency['p50OverFloor']:.2f}",
+        _seconds(burst[MINE], "medianSeconds"),
+        f"{burst['overFloor']:.2f}",
+        _seconds(cold[MINE], "seconds"),
+        f"{cold['overFloor']:.2f}",
+    )
+
+
+def _lines(head: Sequence[str], found: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield "|" + "---|" * len(head)
+    for cells in found:
+        yield f"| {' | '.join(cell.strip() for cell in cells)} |"
 
 
 def rows(one: Figures, *, judged: bool) -> Iterator[Row]:
