@@ -164,3 +164,29 @@ def test_nothing_is_left_of_a_bench_that_is_stopped(number: signal.Signals, tmp_
         process.communicate()
     assert len(started) == 3, "two hubs and a controller"
     assert [pid for pid in started if lives(pid)] == []
+
+
+@pytest.mark.long
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_bench_that_is_stopped_clears_the_hub_of_others(
+    hub: Hub, tmp_path: Path, number: signal.Signals
+) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    hub.write_kubeconfig(kubeconfig)
+
+    async def left() -> dict[str, int]:
+        async with client_of(kubeconfig) as client:
+            return {kind: len(items) for kind, items in (await there(client)).items() if items}
+
+    before = asyncio.run(left())
+    words = ("--quick", "--checks", "2", "--kubeconfig", str(kubeconfig))
+    with bench(*words, "--output", str(tmp_path / "latest.json")) as process:
+        assert process.stderr
+        for line in process.stderr:
+            if b"restart: floor" in line:
+                break
+        assert asyncio.run(left())["multikueueconfigs"] == 2
+        process.send_signal(number)
+        process.communicate()
+    assert asyncio.run(left()) | {"namespaces": 0} == before | {"namespaces": 0}
