@@ -17,20 +17,29 @@ class Index(Generic[T]):
 
     def __init__(self, keys_of: Callable[[T], Iterable[str]]) -> None:
         self._keys_of = keys_of
-        self._ids: dict[str, set[Id]] = {}
+        self._ids: dict[str, Id | set[Id]] = {}
+        """An id that is alone stands for itself: a set takes 216 bytes, and most would hold one."""
 
     def add(self, id_: Id, thing: T) -> None:
         for key in self._keys_of(thing):
-            self._ids.setdefault(key, set()).add(id_)
+            self._add(id_, key)
+
+    def _add(self, id_: Id, key: str) -> None:
+        known = self._ids.setdefault(key, id_)
+        if isinstance(known, set):
+            known.add(id_)
+        elif known != id_:
+            self._ids[key] = {known, id_}
 
     def drop(self, id_: Id, thing: T) -> None:
         for key in self._keys_of(thing):
             self._drop(id_, key)
 
     def _drop(self, id_: Id, key: str) -> None:
-        ids = self._ids.get(key, set())
-        ids.discard(id_)
-        if not ids:
+        known = self._ids.get(key)
+        if isinstance(known, set):
+            known.discard(id_)
+        if not known or known == id_:
             self._ids.pop(key, None)
 
     def move(self, id_: Id, before: T, thing: T) -> None:
@@ -39,15 +48,16 @@ class Index(Generic[T]):
         for key in old - new:
             self._drop(id_, key)
         for key in new - old:
-            self._ids.setdefault(key, set()).add(id_)
+            self._add(id_, key)
 
     def copy(self) -> "Index[T]":
         other = Index(self._keys_of)
-        other._ids = {key: set(ids) for key, ids in self._ids.items()}
+        other._ids = {key: set(ids) if isinstance(ids, set) else ids for key, ids in self._ids.items()}
         return other
 
     def ids(self, key: str) -> Collection[Id]:
-        return self._ids.get(key, ())
+        ids = self._ids.get(key)
+        return ids if isinstance(ids, set) else (ids,) if ids else ()
 
     def __contains__(self, key: str) -> bool:
         return key in self._ids

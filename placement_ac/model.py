@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
@@ -64,9 +65,11 @@ from placement_ac.wire import (
     read,
 )
 
+SHARED: Final = 1_000
+"""How many different owners, and parts that we own, are remembered, so that equal ones are kept once."""
 _SENT_BACK = re.compile("|".join(text.format(r"(\S+)") for text in (SENT_BACK, SENT_AGAIN)))
-_NOTHING: Mapping[str, str] = {}
-"""Shared by all objects whose labels nobody reads."""
+_NOTHING: Final[Mapping[str, str]] = {}
+"""Shared by all objects that have no labels, no annotations, or none that anybody reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,8 +371,8 @@ def meta_of(raw: Raw) -> Meta:
         uid=m.get("uid") or "",
         resource_version=str(m.get("resourceVersion") or ""),
         generation=m.get("generation") or 0,
-        labels=m.get("labels") or {},
-        annotations=m.get("annotations") or {},
+        labels=m.get("labels") or _NOTHING,
+        annotations=m.get("annotations") or _NOTHING,
         deleting=bool(m.get("deletionTimestamp")),
     )
 
@@ -463,7 +466,7 @@ def secret(raw: Raw) -> Secret:
     text = _kubeconfig(raw.get("data"))
     found = of_kubeconfig(text) if isinstance(text, bytes) else Unusable(text)
     digest = digest_of(text) if isinstance(text, bytes) else ""
-    bare = Secret(meta_of(raw), _owners(raw), {}, _owned(raw), digest=digest)
+    bare = Secret(meta_of(raw), _owners(raw), _NOTHING, _owned(raw), digest=digest)
     if isinstance(found, ForKueueOnly):
         found = found.access
     if isinstance(found, Unusable):
@@ -526,9 +529,16 @@ def checks_listed(queue: Raw) -> frozenset[str]:
     return frozenset(name for name in names if isinstance(name, str))
 
 
-def _owners(raw: Raw) -> dict[str, str]:
-    owners = (raw.get("metadata") or {}).get("ownerReferences") or ()
-    return {o["uid"]: o["name"] for o in owners if o.get("kind") == "AdmissionCheck"}
+def _owners(raw: Raw) -> Mapping[str, str]:
+    owners = (raw.get("metadata") or {}).get("ownerReferences")
+    if not owners:
+        return _NOTHING
+    return _one_of_owners(tuple((o["uid"], o["name"]) for o in owners if o.get("kind") == "AdmissionCheck"))
+
+
+@lru_cache(SHARED)
+def _one_of_owners(owners: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    return dict(owners)
 
 
 def grant(raw: Raw) -> Grant:
@@ -579,6 +589,11 @@ def _readable(raw: Raw) -> WorkloadStatus:
     return WorkloadStatus.model_validate(good)
 
 
+def managed_cluster_alone(raw: Raw) -> ManagedCluster:
+    """Read one without its API server, for whom it is all the same: the CA is most of it."""
+    return replace(managed_cluster(raw), server="", authority="")
+
+
 def managed_cluster(raw: Raw) -> ManagedCluster:
     spec, _ = read(ManagedClusterSpec, raw, "spec")
     taints = spec.taints if spec else ()
@@ -598,16 +613,26 @@ def _owned(raw: Raw) -> Owned:
         if entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply":
             applied = entry.get("fieldsV1") or {}
             fields = applied.get("f:metadata") or {}
-            labels = (key[2:] for key in fields.get("f:labels") or {} if key.startswith("f:"))
-            uids = (_uid_of(key) for key in fields.get("f:ownerReferences") or {} if key.startswith("k:"))
-            return Owned(
-                True,
-                frozenset(labels),
-                frozenset(uids),
-                draining=f"f:{ANNOTATION_DRAINING}" in (fields.get("f:annotations") or {}),
-                clusters="f:clusters" in (applied.get("f:spec") or {}),
+            return _one_of_owned(
+                tuple(fields.get("f:labels") or ()),
+                tuple(fields.get("f:ownerReferences") or ()),
+                draining=f"f:{ANNOTATION_DRAINING}" in (fields.get("f:annotations") or ()),
+                clusters="f:clusters" in (applied.get("f:spec") or ()),
             )
-    return Owned()
+    return _NOT_OWNED
+
+
+@lru_cache(SHARED)
+def _one_of_owned(
+    labels: tuple[str, ...], owners: tuple[str, ...], *, draining: bool, clusters: bool
+) -> Owned:
+    """Return what the keys of fieldsV1 come to; one for all of a check's MultiKueueClusters."""
+    named = frozenset(key[2:] for key in labels if key.startswith("f:"))
+    uids = frozenset(_uid_of(key) for key in owners if key.startswith("k:"))
+    return Owned(True, named, uids, draining, clusters)
+
+
+_NOT_OWNED: Final = Owned()
 
 
 def _uid_of(key: str) -> str:

@@ -71,7 +71,7 @@ class World(Supply):
             return set()
         if before and not newer(meta, before.meta):
             return set()  # it is known already, mostly as a write of ours
-        thing: Any = (model.token if kind.only else _PARSERS[kind])(raw)
+        thing: Any = self._parser(kind)(raw)
         if kind is WORKLOAD:
             return self._put_workload(thing, before)
         touched = route.route(kind, (before,), self)
@@ -94,6 +94,11 @@ class World(Supply):
         lasts = now.expires is None or (before.expires is not None and before.expires <= now.expires)
         same = replace(before.meta, resource_version=now.meta.resource_version) == now.meta
         return lasts and same and now.ours and not self._policy.probe
+
+    def _parser(self, kind: Kind) -> Callable[[Raw], Any]:
+        if kind is MANAGED_CLUSTER and not self._terms.provision:
+            return model.managed_cluster_alone
+        return model.token if kind.only else _PARSERS[kind]
 
     def _put_workload(self, now: model.Workload, before: model.Workload | None) -> set[Key]:
         """Keep a Workload from its first check until it is finished; most events change nothing here."""
@@ -133,8 +138,9 @@ class World(Supply):
     def fill(self, kind: Kind, items: Iterable[Raw], resource_version: str) -> None:
         """Take in the complete list of a kind that nothing is known of, when nobody asks whom it touches."""
         table = self._tables[kind]
+        parse = self._parser(kind)
         for raw in items:
-            thing: Any = (model.token if kind.only else _PARSERS[kind])(raw)
+            thing: Any = parse(raw)
             counts = kind is not WORKLOAD or (thing.answers and not thing.finished)
             if counts and self._watched(kind, thing.meta):
                 table.put(thing.meta.id, thing)

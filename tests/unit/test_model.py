@@ -302,6 +302,15 @@ def test_what_we_applied_is_told_from_what_others_did() -> None:
     )
 
 
+def test_what_a_checks_clusters_have_in_common_is_kept_once() -> None:
+    """There may be 10,000 of them."""
+    one, other = (model.kueue_object(our_cluster(name, owners=["one"])) for name in "ab")
+    assert one.owners is other.owners
+    assert one.owned is other.owned
+    strangers = [model.kueue_object(foreign_cluster(name)) for name in "ab"]
+    assert strangers[0].meta.annotations is strangers[1].meta.annotations
+
+
 @pytest.mark.parametrize(
     ("raw", "ours"),
     [

@@ -27,6 +27,7 @@ from placement_ac.ways import Source, Unusable
 from placement_ac.world import World
 from tests.builders import (
     NOW,
+    SERVER,
     TERMS,
     Raw,
     check,
@@ -473,6 +474,20 @@ def test_who_uses_the_credentials_of_a_cluster(kind: Any, news: Raw) -> None:
 def test_a_check_that_moves_on_brings_up_the_clusters_of_both_placements() -> None:
     seen = world(check(), decision("a"), decision("b", of="q"), terms=TERMS)
     assert seen.put(ADMISSION_CHECK, check(placement="q", version=2)) >= credentials("a", "b")
+
+
+@pytest.mark.parametrize("taken", ["put", "fill"])
+@pytest.mark.parametrize(("terms", "server"), [(TERMS, SERVER), (Terms(), "")], ids=["made", "not made"])
+def test_where_a_worker_is_is_kept_for_credentials_that_are_made(
+    terms: Terms, server: str, taken: str
+) -> None:
+    """The CA is most of what is known of a cluster."""
+    world = World(terms=terms)
+    raw = managed_cluster("a", bundle="Y2E=")
+    world.put(MANAGED_CLUSTER, raw) if taken == "put" else world.fill(MANAGED_CLUSTER, [raw], "1")
+    seen = world.made("a", NOW).managed
+    assert seen is not None
+    assert (seen.server, seen.authority) == (server, "Y2E=" if server else "")
 
 
 def test_without_provision_nothing_of_it_is_looked_at() -> None:
