@@ -7,6 +7,7 @@ Decides nothing.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import aclosing
 from functools import partial
@@ -14,7 +15,7 @@ from typing import Final, Protocol
 
 import structlog
 
-from placement_ac.errors import ApiError, Garbled, Gone, Refused
+from placement_ac.errors import ApiError, Garbled, Gone, Refused, Unavailable
 from placement_ac.index import Id
 from placement_ac.kube import Client, Object
 from placement_ac.logs import Told
@@ -22,7 +23,7 @@ from placement_ac.model import meta_of
 from placement_ac.names import Resource
 from placement_ac.snapshot import Key
 from placement_ac.tables import EVERYWHERE
-from placement_ac.vitals import Sign
+from placement_ac.vitals import Reach, Sign
 from placement_ac.world import World
 
 log = structlog.get_logger(__name__)
@@ -61,6 +62,7 @@ class Feed:
         settled: Settled,
         sign: Sign,
         back: Callable[[], None] = lambda: None,
+        reach: Reach | None = None,
     ) -> None:
         self._client = client
         self._resource = resource
@@ -70,6 +72,7 @@ class Feed:
         self._settled = settled
         self._sign = sign
         self._back = back
+        self._reach = reach or Reach()
         self._version = ""
         """The last version seen, to go on from; "": only a list can tell."""
         self._listing = asyncio.Lock()
@@ -77,6 +80,7 @@ class Feed:
         self._failures = 0
         self._answered = True
         """Whether the hub answered the last request that failed."""
+        self._troubled = False
         self._told = Told()
         self._keys = {"kind": str(resource.of)} | ({"namespace": namespace} if namespace else {})
 
@@ -139,7 +143,8 @@ class Feed:
     async def _watch(self) -> float:
         """Return how long to wait before going on: a server that ends watches at once is not hammered."""
         began = asyncio.get_running_loop().time()
-        async with aclosing(self._client.watch(self._resource, self._version, self._namespace)) as events:
+        watch = self._client.watch(self._resource, self._version, self._namespace, self._reach.back)
+        async with aclosing(watch) as events:
             async for change, item in events:
                 self._sign.heard()
                 self._take(change, item)
@@ -164,6 +169,7 @@ class Feed:
         self._answered = bool(error.status)
         if isinstance(error, Gone | Garbled):
             self._version = ""
+        self._troubled |= not isinstance(error, Gone)
         self._tell(error)
         pause = error.retry_after or PAUSE_SECONDS[min(self._failures, len(PAUSE_SECONDS) - 1)]
         self._failures += 1
@@ -171,14 +177,20 @@ class Feed:
 
     def _works(self) -> None:
         self._failures = 0
-        if self._told.over(self):
-            log.info("follows again", **self._keys)
+        if self._troubled:
+            self._troubled = False
+            level = logging.INFO if self._told.over(self) else logging.DEBUG
+            log.log(level, "follows again", **self._keys)
             self._back()
 
     def _tell(self, error: ApiError) -> None:
         """Tell of trouble once; once more when it turns out that a person has to do something about it."""
         if isinstance(error, Gone):  # it happens to every watch that was away for long
             log.debug("forgotten by the hub; listing again", **self._keys)
+        elif not error.status and isinstance(error, Unavailable):
+            if self._failures:  # a watch that was cut off is nothing as long as the next one is answered
+                self._reach.lost(error.message)
+            log.debug("cut off; trying again", **self._keys, error=error.message)
         elif isinstance(error, Refused):
             level = self._told.level(self, "refused")
             needed = "list, watch"

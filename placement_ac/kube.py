@@ -197,16 +197,20 @@ class Client:
                 return
 
     async def watch(
-        self, resource: Resource, resource_version: str, namespace: str | None = None
+        self,
+        resource: Resource,
+        resource_version: str,
+        namespace: str | None = None,
+        opened: Callable[[], None] = lambda: None,
     ) -> AsyncGenerator[Event]:
         """Yield what happens after `resource_version`, bookmarks too, until the server ends the watch.
 
-        With "" it begins with what there is.
+        With "" it begins with what there is. `opened` is called when the server has agreed to it.
 
         Raises Gone when that version is forgotten, Garbled for what is no event.
         """
         try:
-            async with aclosing(self._watch(resource, resource_version, namespace)) as events:
+            async with aclosing(self._watch(resource, resource_version, namespace, opened)) as events:
                 async for event in events:
                     yield event
         except ApiError as error:
@@ -214,7 +218,7 @@ class Client:
             raise
 
     async def _watch(
-        self, resource: Resource, resource_version: str, namespace: str | None
+        self, resource: Resource, resource_version: str, namespace: str | None, opened: Callable[[], None]
     ) -> AsyncGenerator[Event]:
         if self._watches is None:
             raise Unavailable("the client is closed")
@@ -230,6 +234,7 @@ class Client:
             async with self._watches.get(self._login.server + path, params=query) as answer:
                 if answer.status >= 400:
                     await _read(answer, request)
+                opened()
                 async for line in _lines(answer.content):
                     yield event_of(line, request)
 

@@ -46,7 +46,7 @@ from placement_ac.settings import Settings
 from placement_ac.snapshot import HubFacts, Key, Terms
 from placement_ac.sync import Sync
 from placement_ac.tables import EVERYWHERE, Scope, kinds_for
-from placement_ac.vitals import Sign, Vitals
+from placement_ac.vitals import Reach, Sign, Vitals
 from placement_ac.ways import Source
 from placement_ac.workers import Workers
 from placement_ac.workqueue import Workqueue
@@ -130,6 +130,7 @@ class Session:
             fed=fed,
             kinds=self._kinds,
         )
+        self._reach = Reach()
         self._feeds = [
             Feed(
                 client,
@@ -140,6 +141,7 @@ class Session:
                 settled=self._sync.settled,
                 sign=signs[kind, namespace],
                 back=self.queue.try_now,
+                reach=self._reach,
             )
             for kind in fed
             if kind in resources
@@ -194,7 +196,14 @@ class Session:
 
         gap, answered = self._sync.request, self._metrics.answered
         watch = Watch(
-            login, resources, self.world, touched=self._touched, gap=gap, signs=signs, answered=answered
+            login,
+            resources,
+            self.world,
+            touched=self._touched,
+            gap=gap,
+            signs=signs,
+            answered=answered,
+            reach=self._reach,
         )
         await watch.run(ended, started)
 

@@ -11,7 +11,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+import structlog
+
 from placement_ac.errors import ApiError
+
+log = structlog.get_logger(__name__)
 
 REVIVE_SECONDS: Final = 180.0
 """After this long without a word on a watch, while others hear some, the session begins anew."""
@@ -36,6 +40,25 @@ class Check:
     name: str
     problem: str = ""
     note: str = ""
+
+
+class Reach:
+    """Whether the API server answers: told once, however many ask it."""
+
+    def __init__(self) -> None:
+        self._away = False
+
+    def lost(self, why: str) -> None:
+        """Note that it did not answer."""
+        if not self._away:
+            self._away = True
+            log.warning("the API server does not answer; trying again", error=why)
+
+    def back(self) -> None:
+        """Note that it did."""
+        if self._away:
+            self._away = False
+            log.info("the API server answers again")
 
 
 class Sign:

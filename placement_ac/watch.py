@@ -23,7 +23,7 @@ from placement_ac.login import Login
 from placement_ac.logs import without_password, without_words
 from placement_ac.names import Kind, Resource
 from placement_ac.snapshot import Key
-from placement_ac.vitals import Sign
+from placement_ac.vitals import Reach, Sign
 from placement_ac.world import World
 
 with without("kubernetes"):  # kopf knows its objects where it is installed: 22 MB, and it is given none
@@ -69,6 +69,7 @@ class Watch:
         gap: Callable[[Kind], None],
         signs: Mapping[Kind, Sign],
         answered: kube.Answered,
+        reach: Reach,
     ) -> None:
         self._login = login
         self._resources = resources
@@ -77,7 +78,7 @@ class Watch:
         self._gap = gap
         self._signs = signs
         self._answered = answered
-        self._unreachable = False
+        self._reach = reach
         prefix = URL(login.server).path.rstrip("/")
         self._paths = {prefix + resource.path(): kind for kind, resource in resources.items()}
 
@@ -136,9 +137,7 @@ class Watch:
         )
 
     async def _see_request(self, _: object, __: object, request: aiohttp.TraceRequestEndParams) -> None:
-        if self._unreachable:
-            self._unreachable = False
-            log.info("the API server answers again")
+        self._reach.back()
         if request.response.status >= 400:
             self._answered(_verb(request.url), request.response.status, None)
         kind = self._paths.get(request.url.path)
@@ -152,9 +151,7 @@ class Watch:
         if not isinstance(error, (OSError, aiohttp.ClientError)):
             return  # we stop
         self._answered(_verb(request.url), 0, None)
-        if not self._unreachable:
-            self._unreachable = True
-            log.warning("the API server does not answer; trying again", error=without_password(error))
+        self._reach.lost(without_password(error))
 
     def _handler(self, kind: Kind) -> Callable[..., Any]:
         async def seen(event: Mapping[str, Any], **_: Any) -> None:
