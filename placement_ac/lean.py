@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-TLS_BUFFER: Final = 32 * 1024
-"""What is read at once of an encrypted connection, in bytes: two records, the largest that TLS has.
+TLS_BUFFER: Final = 16 * 1024
+"""What is read at once of an encrypted connection, in bytes: the largest record that TLS has.
 
 asyncio's own is 256 KiB, for as long as the connection lasts: with 14 watches and 16 requests, 7 MB.
 """
