@@ -30,6 +30,8 @@ from placement_ac.names import (
     ACCOUNT,
     CLUSTER_PROFILE,
     KOPFS_KINDS,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
     PERMISSION,
     SECRET,
     WORKLOAD,
@@ -58,6 +60,9 @@ REDISCOVERY_SECONDS: Final = 30.0
 """How often a hub is asked whether it serves other kinds or versions than before."""
 
 Resources = Mapping[Kind, Resource]
+
+
+OURS: Final = (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
 
 
 class Session:
@@ -137,7 +142,7 @@ class Session:
                 resources[kind],
                 self.world,
                 namespace=namespace,
-                touched=self._touched,
+                touched=self._touched_by_us if kind in OURS else self._touched,
                 settled=self._sync.settled,
                 sign=signs[kind, namespace],
                 back=self.queue.try_now,
@@ -225,6 +230,17 @@ class Session:
             touched = tuple(keys)
             self._metrics.told(touched)
             self.queue.add(*touched)
+
+    def _touched_by_us(self, keys: Iterable[Key]) -> None:
+        """Take in what has become of a kind that hardly anybody else writes.
+
+        While a key is worked on, that is the echo of a write, which came before the write's own answer.
+        """
+        touched = set(keys)
+        echoes = {key for key in touched if self.queue.works_on(key)}
+        if self.world.complete:
+            self.queue.add_echo(*echoes)
+        self._touched(touched - echoes)
 
     def _look_again(self) -> None:
         self._touched(self.world.keys())

@@ -26,7 +26,7 @@ JITTER: Final = 0.2
 """Each wait is made longer or shorter by up to this share, so that failures do not march in step."""
 ECHO_SECONDS: Final = 0.05
 """How long the second look at a key waits, after its own write: in a burst it would be half of the work."""
-ECHO_MOST_SECONDS: Final = 0.5
+ECHO_MOST_SECONDS: Final = 1.0
 """How long it waits when changes come in at that time."""
 PROMPT_TRIES: Final = 3
 PATIENCE_SECONDS: Final = 0.5
@@ -97,6 +97,10 @@ class Workqueue(Generic[K]):
                 self.add_after(key, ECHO_SECONDS)
             else:
                 self.add(key)
+
+    def works_on(self, key: K) -> bool:
+        """Whether `key` is worked on at this moment."""
+        return key in self._working
 
     def try_now(self) -> None:
         """Try every key that has failed: what stood in the way may be over."""
