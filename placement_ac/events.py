@@ -38,6 +38,9 @@ QUEUED: Final = 500
 """Events that wait to be posted, at most."""
 PAUSES: Final = (1.0, 5.0)
 """Seconds between the tries to post one event."""
+AT_ONCE: Final = 20
+PER_SECOND: Final = 5.0
+"""So many events go out at once, then so many a second: each costs the API server what a decision costs."""
 NAMESPACE: Final = "default"
 """Kubernetes: where events on cluster-scoped objects are."""
 NAME_MAX: Final = 200
@@ -62,6 +65,10 @@ class Waiting:
         return self.post.message[:MESSAGE_MAX]
 
     @property
+    def is_warning(self) -> bool:
+        return EVENTS[self.post.reason][0] == "Warning"
+
+    @property
     def key(self) -> tuple[str, str, str]:
         return self.meta.uid, self.post.reason, self.message
 
@@ -74,6 +81,20 @@ class Waiting:
     @property
     def namespace(self) -> str:
         return self.meta.namespace or NAMESPACE
+
+
+class Pace:
+    """Lets so many through at once, and then so many a second."""
+
+    def __init__(self, at_once: int, per_second: float) -> None:
+        self._at_once, self._per_second = at_once, per_second
+        self._left, self._when = float(at_once), 0.0
+
+    def wait(self, now: float) -> float:
+        """Return for how many seconds the next one, which is taken for gone, has to wait."""
+        self._left = min(self._left + (now - self._when) * self._per_second, self._at_once) - 1
+        self._when = now
+        return max(-self._left / self._per_second, 0.0)
 
 
 class Quiet(NamedTuple):
@@ -93,7 +114,7 @@ class Events:
     """Posts what it is given, one after another; `clock` gives the time of day (UTC).
 
     `count_seconds`: how long the same event is counted before its count is posted for the first time; then it
-    is twice as long each time.
+    is twice as long each time. `per_second`: how many are posted when there are many.
     """
 
     def __init__(
@@ -103,6 +124,7 @@ class Events:
         clock: Callable[[], datetime],
         *,
         count_seconds: float = COUNT_SECONDS,
+        per_second: float = PER_SECOND,
     ) -> None:
         self._client = client
         self._resources = resources
@@ -117,6 +139,7 @@ class Events:
         self._counted: dict[tuple[str, str, str], tuple[Waiting, asyncio.TimerHandle]] = {}
         """Those of them that have happened again since."""
         self._waiting: deque[Waiting] = deque()
+        self._pace = Pace(AT_ONCE, per_second)
         self._sending: asyncio.Task[None] | None = None
         self._refusals = Told()
         """By namespace."""
@@ -178,7 +201,8 @@ class Events:
 
     async def _send(self) -> None:
         while self._waiting:
-            event = self._waiting.popleft()
+            await asyncio.sleep(self._pace.wait(asyncio.get_running_loop().time()))
+            event = self._next()
             try:
                 await self._try(event)
             except ApiError as error:
@@ -192,6 +216,12 @@ class Events:
                     reason=event.post.reason,
                     message=event.message,
                 )
+
+    def _next(self) -> Waiting:
+        """Take a warning before all that is no more than news."""
+        event = next((one for one in self._waiting if one.is_warning), self._waiting[0])
+        self._waiting.remove(event)
+        return event
 
     async def _try(self, event: Waiting) -> None:
         for pause in PAUSES:

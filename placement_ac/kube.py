@@ -43,7 +43,7 @@ SILENCE_SECONDS = 50.0
 With what it takes to begin anew, less than a minute is lost.
 """
 CONNECT_SECONDS = 10.0
-CONNECTIONS = 16
+CONNECTIONS = 32
 """Requests under way at once: a burst of changes must not become one of connections, which take memory."""
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from placement_ac import model
-from placement_ac.events import AGAIN_SECONDS, QUEUED, Events, Quiet
+from placement_ac.events import AGAIN_SECONDS, AT_ONCE, QUEUED, Events, Pace, Quiet
 from placement_ac.hub import Hub
 from placement_ac.kube import Client
 from placement_ac.login import Login
@@ -36,13 +36,20 @@ class Rig:
     client: Client
     now: datetime = datetime(2026, 8, 1, 12, tzinfo=UTC)
     count_seconds: float = 0.0
+    per_second: float = 10_000.0
 
     def __post_init__(self) -> None:
         self.restart()
 
     def restart(self) -> None:
         """Forget all: a new process, or another replica."""
-        self.events = Events(self.client, RESOURCES, lambda: self.now, count_seconds=self.count_seconds)
+        self.events = Events(
+            self.client,
+            RESOURCES,
+            lambda: self.now,
+            count_seconds=self.count_seconds,
+            per_second=self.per_second,
+        )
 
     async def post(self, *posts: Post) -> None:
         self.events.post(posts, [CHECK])
@@ -230,6 +237,37 @@ def test_a_burst_is_queued_at_once_and_what_is_too_much_is_left_out(
     on(test)
     assert [message for message, *_ in counts(admin, "Workload")] == [post.message for post in many[:QUEUED]]
     assert counts(admin) == [("held", 1, "12:00:00")]
+
+
+def test_many_go_out_at_a_pace_and_warnings_first(admin: Driver, on: Callable[[Test], None]) -> None:
+    async def test(rig: Rig) -> None:
+        rig.per_second = 10.0
+        rig.restart()
+        news = [Post("ClusterAdded", f"news {number}", lasts=False) for number in range(AT_ONCE + 2)]
+        warning = Post("WorkloadsSentBack", "warning", lasts=False)
+        rig.events.post([*news, warning], [CHECK])
+        await asyncio.to_thread(eventually, lambda: len(counts(admin)), AT_ONCE)
+        assert "warning" in [message for message, _, _ in counts(admin)]
+        began = asyncio.get_running_loop().time()
+        await rig.sent()
+        assert asyncio.get_running_loop().time() - began > 0.1
+        assert len(counts(admin)) == AT_ONCE + 3
+
+    on(test)
+
+
+@pytest.mark.parametrize(
+    ("at", "waits"),
+    [
+        pytest.param([5.0, 5.0], [0.0, 0.0], id="so many at once"),
+        pytest.param([5.0, 5.0, 5.0, 5.0], [0.0, 0.0, 0.5, 1.0], id="then at a pace"),
+        pytest.param([5.0, 5.0, 5.5, 6.0], [0.0, 0.0, 0.0, 0.0], id="which may be kept"),
+        pytest.param([5.0, 5.0, 99.0, 99.0, 99.0], [0.0, 0.0, 0.0, 0.0, 0.5], id="a pause saves no more"),
+    ],
+)
+def test_a_pace(at: list[float], waits: list[float]) -> None:
+    pace = Pace(2, 2.0)
+    assert [pace.wait(now) for now in at] == waits
 
 
 @pytest.mark.parametrize(
