@@ -39,8 +39,10 @@ QUEUED: Final = 500
 PAUSES: Final = (1.0, 5.0)
 """Seconds between the tries to post one event."""
 AT_ONCE: Final = 20
-PER_SECOND: Final = 5.0
-"""So many events go out at once, then so many a second: each costs the API server what a decision costs."""
+PER_SECOND: Final = 50.0
+BUSY_PER_SECOND: Final = 5.0
+"""So many events go out at once, then so many a second, and fewer while decisions come in: to the API server
+each event is a write like that of a decision."""
 NAMESPACE: Final = "default"
 """Kubernetes: where events on cluster-scoped objects are."""
 NAME_MAX: Final = 200
@@ -86,15 +88,15 @@ class Waiting:
 class Pace:
     """Lets so many through at once, and then so many a second."""
 
-    def __init__(self, at_once: int, per_second: float) -> None:
-        self._at_once, self._per_second = at_once, per_second
+    def __init__(self, at_once: int) -> None:
+        self._at_once = at_once
         self._left, self._when = float(at_once), 0.0
 
-    def wait(self, now: float) -> float:
+    def wait(self, now: float, per_second: float) -> float:
         """Return for how many seconds the next one, which is taken for gone, has to wait."""
-        self._left = min(self._left + (now - self._when) * self._per_second, self._at_once) - 1
+        self._left = min(self._left + (now - self._when) * per_second, self._at_once) - 1
         self._when = now
-        return max(-self._left / self._per_second, 0.0)
+        return max(-self._left / per_second, 0.0)
 
 
 class Quiet(NamedTuple):
@@ -114,7 +116,8 @@ class Events:
     """Posts what it is given, one after another; `clock` gives the time of day (UTC).
 
     `count_seconds`: how long the same event is counted before its count is posted for the first time; then it
-    is twice as long each time. `per_second`: how many are posted when there are many.
+    is twice as long each time. `per_second`: how many are posted when there are many;
+    fewer when it is `busy`.
     """
 
     def __init__(
@@ -125,6 +128,7 @@ class Events:
         *,
         count_seconds: float = COUNT_SECONDS,
         per_second: float = PER_SECOND,
+        busy: Callable[[], bool] = lambda: False,
     ) -> None:
         self._client = client
         self._resources = resources
@@ -139,7 +143,9 @@ class Events:
         self._counted: dict[tuple[str, str, str], tuple[Waiting, asyncio.TimerHandle]] = {}
         """Those of them that have happened again since."""
         self._waiting: deque[Waiting] = deque()
-        self._pace = Pace(AT_ONCE, per_second)
+        self._pace = Pace(AT_ONCE)
+        self._per_second = per_second
+        self._busy = busy
         self._sending: asyncio.Task[None] | None = None
         self._refusals = Told()
         """By namespace."""
@@ -201,7 +207,8 @@ class Events:
 
     async def _send(self) -> None:
         while self._waiting:
-            await asyncio.sleep(self._pace.wait(asyncio.get_running_loop().time()))
+            rate = BUSY_PER_SECOND if self._busy() else self._per_second
+            await asyncio.sleep(self._pace.wait(asyncio.get_running_loop().time(), rate))
             event = self._next()
             try:
                 await self._try(event)

@@ -118,7 +118,7 @@ class Session:
         self._reconciler = Reconciler(
             self.world,
             Actor(client, resources, self._wrote, metrics),
-            Events(client, resources, _now),
+            Events(client, resources, _now, busy=lambda: self.queue.busy),
             ask=self._workers.ask,
             examine=_examiner(settings, client, resources, facts, self._workers),
             clock=_now,

@@ -28,6 +28,8 @@ ECHO_SECONDS: Final = 0.05
 """How long the second look at a key waits, after its own write: in a burst it would be half of the work."""
 ECHO_MOST_SECONDS: Final = 1.0
 """How long it waits when changes come in at that time."""
+BUSY_SECONDS: Final = 0.5
+"""After so long without a change there is time for what nobody waits for."""
 PROMPT_TRIES: Final = 3
 PATIENCE_SECONDS: Final = 0.5
 """After so many failures in a row a change, too, is looked at only so long after the last try: somebody who
@@ -58,7 +60,7 @@ class Workqueue(Generic[K]):
         self._timers: dict[K, tuple[float, asyncio.TimerHandle]] = {}
         self._echoes: dict[K, float] = {}
         """Keys whose second look waits, and until when it may."""
-        self._changed = 0.0
+        self._changed = -BUSY_SECONDS
         """When a change came in last."""
         self._closed = False
         self._told = Told()
@@ -101,6 +103,11 @@ class Workqueue(Generic[K]):
     def works_on(self, key: K) -> bool:
         """Whether `key` is worked on at this moment."""
         return key in self._working
+
+    @property
+    def busy(self) -> bool:
+        """Whether changes come in."""
+        return asyncio.get_running_loop().time() < self._changed + BUSY_SECONDS
 
     def try_now(self) -> None:
         """Try every key that has failed: what stood in the way may be over."""
