@@ -63,6 +63,7 @@ Resources = Mapping[Kind, Resource]
 
 
 OURS: Final = (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
+"""Kinds that hardly anybody else writes: what a watch tells of them is mostly the echo of a write of ours."""
 
 
 class Session:
@@ -232,7 +233,7 @@ class Session:
             self.queue.add(*touched)
 
     def _touched_by_us(self, keys: Iterable[Key]) -> None:
-        """Take in what has become of a kind that hardly anybody else writes.
+        """Take in what has become of a kind in OURS.
 
         While a key is worked on, that is the echo of a write, which came before the write's own answer.
         """

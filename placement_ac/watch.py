@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import aiohttp
-import structlog
 from yarl import URL
 
 from placement_ac import kube
@@ -28,8 +27,6 @@ from placement_ac.world import World
 
 with without("kubernetes"):  # kopf knows its objects where it is installed: 22 MB, and it is given none
     import kopf
-
-log = structlog.get_logger(__name__)
 
 Touched = Callable[[Iterable[Key]], None]
 
