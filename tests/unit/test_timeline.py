@@ -2,7 +2,11 @@
 
 import asyncio
 import json
+import os
 import re
+import ssl
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 from xml.etree import ElementTree as ET
 
 import pytest
+import trustme
 from click.testing import CliRunner
 
 from placement_ac import notices
@@ -284,7 +289,9 @@ def test_a_recording_that_is_none(text: str, told: str) -> None:
 
 
 @contextmanager
-def prometheus(answer: Callable[[Object], tuple[int, str]]) -> Iterator[str]:
+def prometheus(
+    answer: Callable[[Object], tuple[int, str]], tls: ssl.SSLContext | None = None
+) -> Iterator[str]:
     """A server that answers a query with an HTTP code and a text."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -299,8 +306,10 @@ def prometheus(answer: Callable[[Object], tuple[int, str]]) -> Iterator[str]:
             """Stay quiet."""
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        if tls:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://me:secret@127.0.0.1:{server.server_port}/"
+        yield f"{'https' if tls else 'http'}://me:secret@127.0.0.1:{server.server_port}/"
         server.shutdown()
 
 
@@ -358,6 +367,27 @@ def test_prometheus_is_asked_of_the_time_that_is_shown(tmp_path: Path) -> None:
         ["b", "listed", "2026-08-01", "12:00:10", "goes", "on"],
         ["b", "score", "2026-08-01", "12:00:10", "80"],
     ]
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_prometheus_must_be_signed_for_by_whom_this_machine_trusts(trusted: bool, tmp_path: Path) -> None:
+    (tmp_path / "record.jsonl").write_text("".join(lines(STATES)))
+    authority, other = trustme.CA(), trustme.CA()
+    (authority if trusted else other).cert_pem.write_to_path(tmp_path / "trusted.pem")
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("127.0.0.1").configure_cert(tls)
+    with prometheus(lambda _: (422, "parse error"), tls) as url:
+        words = [sys.executable, "-m", "placement_ac", "timeline", "demo", "--from", "record.jsonl"]
+        run = subprocess.run(
+            [*words, "--prometheus", url],
+            cwd=tmp_path,
+            env=os.environ | {"SSL_CERT_FILE": "trusted.pem"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    told = "Prometheus answers 422" if trusted else "CERTIFICATE_VERIFY_FAILED"
+    assert told in run.stderr
 
 
 NOT_RECORDED = [
