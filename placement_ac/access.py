@@ -112,7 +112,7 @@ def make_kubeconfig(server: str, authority: str | bytes, token: str, cluster: st
     It is JSON, which is YAML. `cluster` names its one cluster, user and context.
     """
     pem = authority.decode("ascii", "ignore") if isinstance(authority, bytes) else authority
-    trusted = expiry.certificates(pem)
+    trusted, _ = expiry.of_authorities(pem)
     if authority and not trusted:
         return Unusable(Refusal.AUTHORITY.value)
     data = {"certificate-authority-data": base64.b64encode(trusted.encode()).decode()} if trusted else {}
@@ -237,13 +237,13 @@ def _door(cluster: Cluster) -> Access:
     authority = _decoded(cluster.certificate_authority_data, "certificate-authority-data")
     if _scheme(cluster.server) == "http":
         authority = ""
-    lifetime = expiry.of_authority(authority) if authority else None
-    if authority and not lifetime:
+    trusted, lifetime = expiry.of_authorities(authority)
+    if authority and not trusted:
         raise Unfit(Refusal.AUTHORITY)
     return _ending(
         Access(
             server=_plain(cluster.server),
-            authority=expiry.certificates(authority),
+            authority=trusted,
             server_name=cluster.tls_server_name,
             proxy=cluster.proxy_url,
         ),
