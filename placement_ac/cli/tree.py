@@ -6,14 +6,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from placement_ac.cli.output import said
+from placement_ac.cli.output import harmless, said
 from placement_ac.inspection.tree import Branch, ClusterRow, Job, QueueRow
 from placement_ac.words import count_of
 
@@ -45,15 +48,11 @@ def tree_of(branch: Branch, now: datetime, *, wide: bool) -> Tree:
     return tree
 
 
-def _coloured(text: str, by: str = "") -> Text:
-    return said(text, _COLOURS.get(by or text, ""))
-
-
 def _check(branch: Branch) -> Text:
     told = f"{branch.reason}: {branch.message}".strip(": ") or "nobody has answered this check yet"
     stale = "; it has been changed since, and not been answered again" if branch.stale else ""
     name = said(f"AdmissionCheck {branch.name}", "bold")
-    return Text.assemble(name, "  Active=", _coloured(branch.active), said(f"  {told}{stale}"))
+    return Text.assemble(name, "  Active=", _coloured(branch.active).rich, said(f"  {told}{stale}"))
 
 
 def _placement(branch: Branch) -> Text:
@@ -65,31 +64,58 @@ def _placement(branch: Branch) -> Text:
     return Text.assemble(said(name, "bold"), said(f"  ({config}{users})"), said(says, "yellow"))
 
 
-_Cell = Callable[[ClusterRow, datetime], Text]
+class Cell(NamedTuple):
+    """A text in a table, on one line: it can neither style itself nor steer the terminal.
+
+    There are thousands of them, and a Text of rich's takes ten times as long to make and to lay out.
+    """
+
+    text: str
+    style: str = ""
+
+    @property
+    def width(self) -> int:
+        """Columns of the terminal."""
+        return cell_len(self.text)
+
+    @property
+    def rich(self) -> Text:
+        return Text(self.text, self.style)
 
 
-def _number(value: int | None) -> Text:
-    return Text(NOT_KNOWN if value is None else str(value))
+_Maker = Callable[[ClusterRow, datetime], Cell]
 
 
-def _optional(value: int | None) -> Text:
-    return Text("-" if value is None else str(value))
+def _plain(text: str) -> Cell:
+    return Cell(harmless(text))
 
 
-def _score(row: ClusterRow, _: datetime) -> Text:
+def _coloured(text: str) -> Cell:
+    return Cell(harmless(text), _COLOURS.get(text, ""))
+
+
+def _number(value: int | None) -> Cell:
+    return Cell(NOT_KNOWN if value is None else str(value))
+
+
+def _optional(value: int | None) -> Cell:
+    return Cell("-" if value is None else str(value))
+
+
+def _score(row: ClusterRow, _: datetime) -> Cell:
     return _optional(row.score) if row.rank is None else _number(row.score)
 
 
-def _credential(row: ClusterRow) -> Text:
+def _credential(row: ClusterRow) -> Cell:
     one = row.credential
     if not one.kind:
-        return Text(NOT_KNOWN if one.problem.startswith("unknown") else "none")
-    return said(one.kind + (f" {NOT_KNOWN}" if one.problem else ""))
+        return Cell(NOT_KNOWN if one.problem.startswith("unknown") else "none")
+    return _plain(one.kind + (f" {NOT_KNOWN}" if one.problem else ""))
 
 
-def _expires(row: ClusterRow, now: datetime) -> Text:
+def _expires(row: ClusterRow, now: datetime) -> Cell:
     end = row.credential.expires
-    return Text("-") if end is None else Text(left(end, now), "red" if end <= now else "")
+    return Cell("-") if end is None else Cell(left(end, now), "red" if end <= now else "")
 
 
 def _why(row: ClusterRow) -> str:
@@ -97,27 +123,27 @@ def _why(row: ClusterRow) -> str:
     return row.why or row.credential.problem or row.connected_why
 
 
-COLUMNS: Final[dict[str, _Cell]] = {
+COLUMNS: Final[dict[str, _Maker]] = {
     "RANK": lambda row, _: _optional(row.rank),
-    "CLUSTER": lambda row, _: said(row.name),
+    "CLUSTER": lambda row, _: _plain(row.name),
     "STATE": lambda row, _: _coloured(row.state),
     "SCORE": _score,
     "CREDENTIAL": lambda row, _: _credential(row),
     "EXPIRES": _expires,
-    "CONNECTED": lambda row, _: _coloured(row.connected) if row.connected else Text("-"),
+    "CONNECTED": lambda row, _: _coloured(row.connected) if row.connected else Cell("-"),
     "RUNNING": lambda row, _: _number(row.running),
     "WAITING": lambda row, _: _number(row.waiting),
-    "WHY": lambda row, _: said(_why(row)),
+    "WHY": lambda row, _: _plain(_why(row)),
 }
-WIDE: Final[dict[str, _Cell]] = {
+WIDE: Final[dict[str, _Maker]] = {
     **{name: cell for name, cell in COLUMNS.items() if name != "WHY"},
     "GROUP": lambda row, _: _optional(row.group),
-    "MULTIKUEUECLUSTER": lambda row, _: said(row.cluster_object),
-    "CREDENTIAL NAME": lambda row, _: said(row.credential.name),
+    "MULTIKUEUECLUSTER": lambda row, _: _plain(row.cluster_object),
+    "CREDENTIAL NAME": lambda row, _: _plain(row.credential.name),
     "UNTIL": lambda row, _: _time(row.credential.expires),
     "DRAINING SINCE": lambda row, _: _time(row.draining_since),
-    "WHY": lambda row, _: said(row.why or row.credential.problem),
-    "KUEUE SAYS": lambda row, _: said(row.connected_why),
+    "WHY": lambda row, _: _plain(row.why or row.credential.problem),
+    "KUEUE SAYS": lambda row, _: _plain(row.connected_why),
 }
 _IF_ANY: Final = ("WHY", "CREDENTIAL NAME", "DRAINING SINCE", "UNTIL", "KUEUE SAYS")
 """Columns that are left out where none of the clusters has anything in it."""
@@ -141,6 +167,7 @@ _BELOW: Final = (
 """Columns that come below the table where there is no room, these first."""
 _NOTHING: Final = ("", "-")
 _BETWEEN: Final = "  "
+_HEADER: Final = "bold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,29 +178,36 @@ class _Grid:
     all else. So they are left to terminals that are too narrow even for the clusters' names.
     """
 
-    rows: Sequence[Mapping[str, Text]]
+    rows: Sequence[Mapping[str, Cell]]
 
-    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        widths = {name: max(len(name), *(row[name].cell_len for row in self.rows)) for name in self.rows[0]}
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> Iterator[RenderableType | Segment]:
+        widths = {name: max(len(name), *(row[name].width for row in self.rows)) for name in self.rows[0]}
         below: list[str] = []
         for name in (name for name in _BELOW if name in widths):
             if _total(widths) <= options.max_width and not (name in _SAID and below):
                 break
             below.append(name)
             del widths[name]
-        yield self._aligned(widths) if _total(widths) <= options.max_width else self._table(widths)
+        if _total(widths) <= options.max_width:
+            yield from self._aligned(widths, console)
+        else:
+            yield self._table(widths)
         yield from (line for row in self.rows if (line := _below(row, below)))
 
-    def _aligned(self, widths: Mapping[str, int]) -> Text:
-        header = {name: Text(name, "bold") for name in widths}
-        return Text("\n").join(_line(row, widths) for row in (header, *self.rows))
+    def _aligned(self, widths: Mapping[str, int], console: Console) -> Iterator[Segment]:
+        header = {name: Cell(name, _HEADER) for name in widths}
+        styles = {cell.style for row in self.rows for cell in row.values()} | {_HEADER}
+        known = {style: console.get_style(style) for style in styles if style}
+        return (part for row in (header, *self.rows) for part in _line(row, widths, known))
 
     def _table(self, columns: Iterable[str]) -> Table:
-        table = Table(box=None, pad_edge=False, header_style="bold")
+        table = Table(box=None, pad_edge=False, header_style=_HEADER)
         for name in columns:
             table.add_column(name, overflow="fold")
         for row in self.rows:
-            table.add_row(*(row[name] for name in columns))
+            table.add_row(*(row[name].rich for name in columns))
         return table
 
 
@@ -181,27 +215,39 @@ def _total(widths: Mapping[str, int]) -> int:
     return sum(widths.values()) + len(_BETWEEN) * (len(widths) - 1)
 
 
-def _below(row: Mapping[str, Text], names: Iterable[str]) -> Text | None:
+def _below(row: Mapping[str, Cell], names: Iterable[str]) -> Text | None:
     """Return what is told of a row below the table; None when there is nothing."""
     told = [
-        row[name] if name in _SAID else Text.assemble(f"{name.lower()} ", row[name])
+        row[name].rich if name in _SAID else Text.assemble(f"{name.lower()} ", row[name].rich)
         for name in names
-        if row[name].plain not in _NOTHING
+        if row[name].text not in _NOTHING
     ]
-    return Text.assemble(row["CLUSTER"], ": ", Text("; ").join(told)) if told else None
+    return Text.assemble(row["CLUSTER"].rich, ": ", Text("; ").join(told)) if told else None
 
 
-def _line(row: Mapping[str, Text], widths: Mapping[str, int]) -> Text:
-    *cells, last = [row[name].copy() for name in widths]
-    for cell, width in zip(cells, widths.values(), strict=False):
-        cell.pad_right(width - cell.cell_len)
-    return Text(_BETWEEN, end="", no_wrap=True).join((*cells, last))
+def _line(
+    row: Mapping[str, Cell], widths: Mapping[str, int], styles: Mapping[str, Style]
+) -> Iterator[Segment]:
+    """Yield a row: what has no style as one, together with what is between."""
+    *_, last = widths
+    plain = ""
+    for name, width in widths.items():
+        cell = row[name]
+        text = cell.text if name == last else cell.text + " " * (width - cell.width)
+        if cell.style and text:
+            yield Segment(plain)
+            yield Segment(text, styles[cell.style])
+            plain = ""
+        else:
+            plain += text
+        plain += "\n" if name == last else _BETWEEN
+    yield Segment(plain)
 
 
 def _clusters(rows: Iterable[ClusterRow], now: datetime, *, wide: bool) -> _Grid:
     columns = WIDE if wide else COLUMNS
     cells = [{name: cell(row, now) for name, cell in columns.items()} for row in rows]
-    shown = [name for name in columns if name not in _IF_ANY or any(line[name].plain for line in cells)]
+    shown = [name for name in columns if name not in _IF_ANY or any(line[name].text for line in cells)]
     return _Grid([{name: line[name] for name in shown} for line in cells])
 
 
@@ -212,7 +258,7 @@ def _queue(queue: QueueRow) -> Text:
     counts = f"; {queue.pending} pending, {queue.admitted} admitted"
     why = f"; {queue.why}" if queue.why else ""
     name = said(f"ClusterQueue {queue.name}", "bold")
-    return Text.assemble(name, "  Active=", _coloured(queue.active), said(lists + local + counts + why))
+    return Text.assemble(name, "  Active=", _coloured(queue.active).rich, said(lists + local + counts + why))
 
 
 def _jobs(jobs: Iterable[Job]) -> str:
@@ -222,8 +268,8 @@ def _jobs(jobs: Iterable[Job]) -> str:
     return f"Workloads: {running}, {counts['waiting']} waiting, {counts['pending']} pending"
 
 
-def _time(value: datetime | None) -> Text:
-    return Text(f"{value:%Y-%m-%dT%H:%M:%SZ}" if value else "")
+def _time(value: datetime | None) -> Cell:
+    return Cell(f"{value:%Y-%m-%dT%H:%M:%SZ}" if value else "")
 
 
 def left(end: datetime, now: datetime) -> str:
