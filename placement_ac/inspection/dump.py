@@ -40,13 +40,17 @@ class MissingRight:
 
 @dataclass(frozen=True)
 class Dump:
-    """Objects as the API gives them. A kind that is not in `objects` was not asked for, or not told."""
+    """Objects as the API gives them. A kind that is not in `objects` was not asked for, or not told.
 
-    objects: Mapping[Kind, tuple[Object, ...]] = field(default_factory=dict)
+    Its repr tells no object: there may be Secrets among them, and asyncio writes it for nobody, as the result
+    of a task that is done.
+    """
+
+    objects: Mapping[Kind, tuple[Object, ...]] = field(default_factory=dict, repr=False)
     served: Mapping[Kind, Resource] = field(default_factory=dict)
     """The version of each kind that there is; a dump's: of the first object."""
     missing: tuple[MissingRight, ...] = ()
-    schemas: Mapping[Kind, Object] = field(default_factory=dict)
+    schemas: Mapping[Kind, Object] = field(default_factory=dict, repr=False)
     """OpenAPI schemas, where they were asked for."""
     live: bool = False
     """Whether it was read from an API server: what is not there then is not there."""

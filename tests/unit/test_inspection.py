@@ -101,6 +101,11 @@ def test_a_dump_tells_what_it_holds_and_what_it_does_not() -> None:
     assert dump.served[PLACEMENT].version == "v1beta1"
 
 
+def test_the_repr_of_a_dump_tells_no_object() -> None:
+    one = secret("cluster1")
+    assert one["data"]["kubeconfig"] not in repr(view_of(one))
+
+
 @pytest.mark.parametrize(
     ("right", "told", "question"),
     [
