@@ -22,6 +22,7 @@ from celpy.evaluation import base_functions
 
 from placement_ac.scheduling.cel_functions import ABSENT, FUNCTIONS, Function
 from placement_ac.scheduling.objects import Fleet, Obj, listed, name_of, section
+from placement_ac.scheduling.selectors import SelectorError
 
 _MACROS = frozenset(("map", "filter", "all", "exists", "exists_one"))
 _DECLARED = frozenset(
@@ -33,7 +34,7 @@ _KEPT_ANSWERS = 20_000
 _SHOWN = 40
 
 
-class CelError(ValueError):
+class CelError(SelectorError):
     """The expression does not compile."""
 
 
@@ -47,6 +48,10 @@ class Expression:
 
     def __str__(self) -> str:
         return self.text
+
+    def is_true(self, cluster: Obj, fleet: Fleet) -> bool:
+        """Say whether it gives true for `cluster`; an error or another value counts as false."""
+        return is_true(self, cluster, fleet)
 
 
 @lru_cache(_KEPT_EXPRESSIONS)

@@ -8,8 +8,8 @@ wrong expression goes unnoticed then, as in OCM.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from placement_ac.scheduling.cel import CelError, Expression, compile_expression, is_true
 from placement_ac.scheduling.objects import (
     EMPTY,
     Fleet,
@@ -25,6 +25,9 @@ from placement_ac.scheduling.selectors import Selector, SelectorError, parse_sel
 from placement_ac.scheduling.sets import Pool
 from placement_ac.scheduling.status import MisconfiguredError
 
+if TYPE_CHECKING:
+    from placement_ac.scheduling.cel import Expression
+
 PLUGIN = "Predicate"
 
 
@@ -34,7 +37,7 @@ class Predicate:
 
     labels: Selector
     claims: Selector
-    expressions: tuple[Expression, ...] = ()
+    expressions: tuple["Expression", ...] = ()
 
     def takes(self, cluster: Obj, fleet: Fleet) -> bool:
         """Whether it has no objection."""
@@ -42,7 +45,7 @@ class Predicate:
             return False
         if self.claims.requirements and not self.claims.matches(claims_of(cluster)):
             return False
-        return all(is_true(one, cluster, fleet) for one in self.expressions)
+        return all(one.is_true(cluster, fleet) for one in self.expressions)
 
     def objection(self, cluster: Obj, fleet: Fleet) -> str | None:
         """Say what `cluster` lacks, None if nothing."""
@@ -51,7 +54,7 @@ class Predicate:
             return f"label {unmet.lack(labels, 'the predicate')}"
         if unmet := self.claims.first_unmet(claims):
             return f"claim {unmet.lack(claims, 'the predicate')}"
-        untrue = next((one for one in self.expressions if not is_true(one, cluster, fleet)), None)
+        untrue = next((one for one in self.expressions if not one.is_true(cluster, fleet)), None)
         return None if untrue is None else f"the CEL expression {untrue} is not true"
 
     def __str__(self) -> str:
@@ -64,13 +67,21 @@ class Predicate:
 
 
 def parse_predicate(selector: Obj) -> Predicate:
-    """Read a ClusterSelector; raise SelectorError or CelError. Claims have no `matchLabels`."""
+    """Read a ClusterSelector; raise SelectorError. Claims have no `matchLabels`."""
     claims = {**section(selector, "claimSelector"), "matchLabels": EMPTY}
     return Predicate(
         parse_selector(section(selector, "labelSelector")),
         parse_selector(claims),
-        tuple(compile_expression(one) for one in words(selector, "celSelector", "celExpressions")),
+        _compiled(words(selector, "celSelector", "celExpressions")),
     )
+
+
+def _compiled(texts: Sequence[str]) -> tuple["Expression", ...]:
+    if not texts:
+        return ()
+    from placement_ac.scheduling.cel import compile_expression  # noqa: PLC0415  # 70 ms to load, and few need it
+
+    return tuple(map(compile_expression, texts))
 
 
 def predicates_of(placement: Obj) -> list[Predicate]:
@@ -78,7 +89,7 @@ def predicates_of(placement: Obj) -> list[Predicate]:
     wanted = listed(placement, "spec", "predicates")
     try:
         return [parse_predicate(section(one, "requiredClusterSelector")) for one in wanted]
-    except (SelectorError, CelError) as error:
+    except SelectorError as error:
         raise MisconfiguredError(PLUGIN, str(error)) from error
 
 

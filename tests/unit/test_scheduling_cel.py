@@ -1,5 +1,7 @@
 """CEL expressions on a cluster, quantities and versions."""
 
+import subprocess
+import sys
 from fractions import Fraction
 from typing import Any
 
@@ -142,6 +144,26 @@ def test_what_does_not_compile(text: str, objection: str) -> None:
     with pytest.raises(CelError, match=r"^compilation failed: ") as caught:
         compile_expression(text)
     assert objection in str(caught.value)
+
+
+PREDICATE = {"labelSelector": {"matchLabels": {"vendor": "OpenShift"}}}
+
+
+@pytest.mark.parametrize(
+    ("selector", "is_loaded"),
+    [
+        pytest.param(PREDICATE, False, id="labels alone"),
+        pytest.param(PREDICATE | {"celSelector": {"celExpressions": ["true"]}}, True, id="CEL"),
+    ],
+)
+def test_it_is_loaded_when_it_is_asked_for(selector: dict[str, Any], is_loaded: bool) -> None:
+    code = f"""
+import sys
+from placement_ac.scheduling.predicates import parse_predicate
+parse_predicate({selector!r})
+sys.exit("celpy" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == is_loaded
 
 
 @pytest.mark.parametrize(
