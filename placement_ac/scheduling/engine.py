@@ -48,7 +48,8 @@ class _Sieve:
     dropped: dict[str, Verdict] = field(default_factory=dict)
 
     def keep(self, fitting: dict[str, Obj]) -> None:
-        self.unfit = {name: one for name, one in self.left.items() if name not in fitting}
+        if len(fitting) < len(self.left):
+            self.unfit = {name: one for name, one in self.left.items() if name not in fitting}
         self.left = fitting
 
     def drop(self, step: Step, objections: Mapping[str, str]) -> None:
@@ -120,7 +121,7 @@ def _rank(placement: Obj, pool: Pool, sieve: _Sieve, fleet: Fleet, now: datetime
     """Filter, then score what is left. The first objection ends it with nothing ranked."""
     try:
         sieve.keep(fitting(placement, pool, fleet))
-        sieve.drop(Step.TAINT, taint_objections(placement, sieve.left, fleet, now))
+        sieve.drop(Step.TAINT, taint_objections(placement, pool, sieve.left, fleet, now))
         prioritizers = prioritizers_for(placement)
     except MisconfiguredError as objection:
         sieve.drop(Step.MISCONFIGURED, dict.fromkeys(sieve.left, str(objection)))
@@ -128,7 +129,7 @@ def _rank(placement: Obj, pool: Pool, sieve: _Sieve, fleet: Fleet, now: datetime
     view = View(placement, sieve.left, fleet, now)
     scored = [run(prioritizer, view) for prioritizer in prioritizers]
     score = totals(view, scored)
-    ranked = sorted(score, key=lambda name: (-score[name], name))
+    ranked = sorted(score, key=score.__getitem__, reverse=True)  # equals stay in the order of their names
     return _Ranking(tuple(ranked), score, tuple(scored))
 
 

@@ -110,7 +110,8 @@ def totals(view: View, scored: list[Scored]) -> dict[str, int]:
     total = dict.fromkeys(view.clusters, 0)
     for one in scored:
         for name, score in one.scores.items():
-            total[name] += one.weight * score
+            if score:
+                total[name] += one.weight * score
     return total
 
 
@@ -119,7 +120,8 @@ def balance(view: View) -> dict[str, int]:
     count = Counter(_counted(view.fleet))
     count.subtract(_clusters_in(own_decisions(view.placement, view.fleet)))
     most = max(count.values(), default=0)
-    return {name: _balance_of(count.get(name, 0), most) for name in view.clusters}
+    scores = {number: _balance_of(number, most) for number in {0, *count.values()}}
+    return {name: scores[count.get(name, 0)] for name in view.clusters}
 
 
 def _counted(fleet: Fleet) -> Counter[str]:
@@ -144,7 +146,7 @@ def _balance_of(count: int, most: int) -> int:
 def steady(view: View) -> dict[str, int]:
     """Score 100 who is decided already, 0 the others."""
     decided = decided_names(own_decisions(view.placement, view.fleet))
-    return {name: HIGHEST if name in decided else 0 for name in view.clusters}
+    return dict.fromkeys(view.clusters, 0) | dict.fromkeys(decided & view.clusters.keys(), HIGHEST)
 
 
 def allocatable(resource: str) -> Callable[[View], dict[str, int]]:

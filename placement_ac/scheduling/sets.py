@@ -33,13 +33,15 @@ class Pool:
 
     `bound`: names of the existing sets bound in its namespace. `eligible`:
     those of them that `spec.clusterSets` names (all if it names none).
-    `members`: ManagedClusters by name, sorted by name. `terminating`: names of
-    the clusters that would be members, were they not being deleted.
+    `members`: ManagedClusters by name, sorted by name. `tainted`: those of them that
+    have taints, in that order. `terminating`: names of the clusters that would be
+    members, were they not being deleted.
     """
 
     bound: tuple[str, ...]
     eligible: tuple[str, ...]
     members: Mapping[str, Obj]
+    tainted: tuple[str, ...] = ()
     terminating: frozenset[str] = frozenset()
 
 
@@ -61,7 +63,8 @@ def _pool(bound: tuple[str, ...], eligible: tuple[str, ...], fleet: Fleet) -> Po
     members = {name: one for (_, name), one in fleet.clusters.items() if _is_member(one, selectors)}
     leaving = frozenset(name for name, one in members.items() if is_terminating(one))
     staying = {name: members[name] for name in sorted(members.keys() - leaving)}
-    return Pool(bound, eligible, staying, leaving)
+    tainted = tuple(name for name, one in staying.items() if section(one, "spec").get("taints"))
+    return Pool(bound, eligible, staying, tainted, leaving)
 
 
 def bound_sets(namespace: str, fleet: Fleet) -> tuple[str, ...]:

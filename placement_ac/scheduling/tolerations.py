@@ -18,9 +18,9 @@ from placement_ac.scheduling.objects import (
     integer,
     listed,
     own_decisions,
-    section,
     text,
 )
+from placement_ac.scheduling.sets import Pool
 from placement_ac.scheduling.status import MisconfiguredError
 
 PLUGIN = "TaintToleration"
@@ -47,15 +47,15 @@ class Bearing:
 
 
 def taint_objections(
-    placement: Obj, clusters: Mapping[str, Obj], fleet: Fleet, now: datetime
+    placement: Obj, pool: Pool, clusters: Mapping[str, Obj], fleet: Fleet, now: datetime
 ) -> dict[str, str]:
-    """Return the taint that drops each cluster that is dropped; raise MisconfiguredError."""
+    """Return the taint that drops each of `clusters` that is dropped; raise MisconfiguredError."""
     if not clusters:
         return {}
     bearing = bearing_for(placement, fleet, now)
     for toleration in bearing.tolerations:
         _check(toleration)
-    tainted = {name: one for name, one in clusters.items() if section(one, "spec").get("taints")}
+    tainted = {name: clusters[name] for name in pool.tainted if name in clusters}
     found = {name: _untolerated(name, cluster, bearing) for name, cluster in tainted.items()}
     return {name: _objection(taint, bearing) for name, taint in found.items() if taint is not None}
 
