@@ -1,5 +1,11 @@
-"""The command line's entries. No core is dumped if one crashes: there may be tokens in it."""
+"""
+The command line's entries.
 
+No core is dumped if one crashes: there may be tokens in it. At the end nobody looks for garbage any more: of
+what `status` has read of a large hub that took 0.2 s, for a process that ends.
+"""
+
+import gc
 import resource
 import sys
 
@@ -11,13 +17,19 @@ from placement_ac.cli.main import plugin as kubectl_plugin
 def main() -> None:
     """Run the command that is asked for."""
     _dump_nothing()
-    cli()
+    try:
+        cli()
+    finally:
+        gc.freeze()
 
 
 def plugin() -> None:
     """Run the command that is asked of `kubectl placement`."""
     _dump_nothing()
-    kubectl_plugin(prog_name=PLUGIN)
+    try:
+        kubectl_plugin(prog_name=PLUGIN)
+    finally:
+        gc.freeze()
 
 
 def complete() -> None:
