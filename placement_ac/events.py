@@ -23,7 +23,16 @@ from placement_ac.errors import ApiError, Conflict, NotFound, Refused, Unavailab
 from placement_ac.kube import Client, Object
 from placement_ac.logs import Told
 from placement_ac.model import Check, Meta
-from placement_ac.names import ADMISSION_CHECK, EVENT, EVENTS, FIELD_MANAGER, WORKLOAD, Kind, Resource
+from placement_ac.names import (
+    ADMISSION_CHECK,
+    EVENT,
+    EVENTS,
+    EVENTS_NAMESPACE,
+    FIELD_MANAGER,
+    WORKLOAD,
+    Kind,
+    Resource,
+)
 from placement_ac.notices import Post
 
 log = structlog.get_logger(__name__)
@@ -43,8 +52,6 @@ PER_SECOND: Final = 50.0
 BUSY_PER_SECOND: Final = 5.0
 """So many events go out at once, then so many a second, and fewer while decisions come in: to the API server
 each event is a write like that of a decision."""
-NAMESPACE: Final = "default"
-"""Kubernetes: where events on cluster-scoped objects are."""
 NAME_MAX: Final = 200
 """Characters of an object's name in the name of an event on it (Kubernetes: 253 in all)."""
 MESSAGE_MAX: Final = 1024
@@ -82,7 +89,7 @@ class Waiting:
 
     @property
     def namespace(self) -> str:
-        return self.meta.namespace or NAMESPACE
+        return self.meta.namespace or EVENTS_NAMESPACE
 
 
 class Pace:

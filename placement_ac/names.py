@@ -70,6 +70,8 @@ CLUSTER_PROFILE: Final = Kind(INVENTORY, "ClusterProfile", "clusterprofiles", Tr
 SECRET: Final = Kind("", "Secret", "secrets", True, ("v1",))
 WORKLOAD: Final = Kind(KUEUE, "Workload", "workloads", True, ("v1beta2", "v1beta1"))
 EVENT: Final = Kind("", "Event", "events", True, ("v1",))
+EVENTS_NAMESPACE: Final = "default"
+"""Kubernetes: where events on cluster-scoped objects are."""
 LEASE: Final = Kind("coordination.k8s.io", "Lease", "leases", True, ("v1",))
 MANAGED_CLUSTER: Final = Kind(OCM_CLUSTER, "ManagedCluster", "managedclusters", False, ("v1",))
 ACCOUNT: Final = Kind(

@@ -9,14 +9,16 @@ those of what has changed.
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 import orjson
 from rich.console import Group, RenderableType
-from rich.live import Live
 
 from placement_ac.cli.output import Form, console, emit, in_json, plain
+
+if TYPE_CHECKING:
+    from rich.live import Live
 
 
 class Again:
@@ -27,7 +29,7 @@ class Again:
         self._last: Any = None
         self._items: dict[str, Any] = {}
         redraws = form in ("table", "wide") and sys.stdout.isatty()
-        self._live = Live(console=console(), auto_refresh=False) if redraws else None
+        self._live = _live() if redraws else None
 
     def __enter__(self) -> Self:
         if self._live:
@@ -70,3 +72,9 @@ class Again:
             if self._items.get(name) != item:
                 click.echo(name)
         self._items = now
+
+
+def _live() -> "Live":
+    from rich.live import Live  # noqa: PLC0415  # nothing else here draws anew
+
+    return Live(console=console(), auto_refresh=False)

@@ -6,7 +6,6 @@ Exit codes: 0 done, 1 it failed, 2 wrong words on the command line; for the comm
 """
 
 from collections.abc import Collection
-from importlib import metadata
 from typing import Any, Final
 
 import click
@@ -51,16 +50,17 @@ class Lazy(click.Group):
 
 
 _CONTEXT: Final = {"help_option_names": ["-h", "--help"]}
-_VERSION: Final = metadata.version("placement-ac")
+_PACKAGE: Final = "placement-ac"
+"""Its version is looked up when it is asked for: that takes 30 ms."""
 
 
 @click.group(cls=Lazy, context_settings=_CONTEXT)
-@click.version_option(_VERSION, prog_name="placement-ac")
+@click.version_option(package_name=_PACKAGE, prog_name=_PACKAGE)
 def main() -> None:
     """Turn the clusters that an OCM Placement selects into the worker clusters of Kueue's MultiKueue."""
 
 
 @click.group(PLUGIN, cls=Lazy, without=NOT_OF_KUBECTL, context_settings=_CONTEXT)
-@click.version_option(_VERSION, prog_name=PLUGIN)
+@click.version_option(package_name=_PACKAGE, prog_name=PLUGIN)
 def plugin() -> None:
     """Look at what OCM Placements come to in Kueue's MultiKueue, and mend it."""

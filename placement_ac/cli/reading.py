@@ -18,7 +18,6 @@ import click
 
 from placement_ac.cli.output import harmless
 from placement_ac.errors import PlacementAcError
-from placement_ac.events import NAMESPACE as EVENTS_NAMESPACE
 from placement_ac.inspection.controller import NAMESPACE, Found, settings_of
 from placement_ac.inspection.dump import Dump, MissingRight, dump_of
 from placement_ac.inspection.follow import PAUSE_SECONDS, follow
@@ -31,6 +30,7 @@ from placement_ac.login import Login
 from placement_ac.names import (
     CLUSTER_PROFILE,
     EVENT,
+    EVENTS_NAMESPACE,
     LEASE,
     PLACEMENT,
     PLACEMENT_DECISION,

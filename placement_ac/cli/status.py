@@ -23,14 +23,13 @@ from placement_ac.cli.reading import (
 from placement_ac.cli.tree import tree_of
 from placement_ac.inspection.branches import branches
 from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.kinds import MADE, QUEUES
-from placement_ac.inspection.subject import WORDS
+from placement_ac.inspection.kinds import MADE, QUEUES, words_for
 from placement_ac.inspection.tree import Branch
 from placement_ac.kube import Client
 from placement_ac.names import ADMISSION_CHECK, WATCHED_KINDS
 
 _SINGULAR: Final = f"{ADMISSION_CHECK.kind.lower()}.{ADMISSION_CHECK.group}"
-_TYPES: Final = frozenset(word for word, of in WORDS.items() if of == "check")
+_TYPES: Final = frozenset(words_for(ADMISSION_CHECK, "check"))
 KINDS: Final = (*WATCHED_KINDS, *QUEUES, *MADE)
 
 

@@ -1,4 +1,4 @@
-"""The kinds that are looked at beside those that the controller watches. Constants."""
+"""The kinds that are looked at beside those that the controller watches, and the words for a kind."""
 
 from typing import Final
 
@@ -59,3 +59,9 @@ ALL: Final = (
     EVENT,
 )
 """Every kind that a dump may hold; others in it are passed over."""
+
+
+def words_for(kind: Kind, short: str) -> tuple[str, ...]:
+    """Return every word for a kind, as kubectl takes them, and `short` as well; all in lower case."""
+    singular = kind.kind.lower()
+    return short, f"{short}s", singular, kind.plural, str(kind), f"{singular}.{kind.group}"

@@ -11,6 +11,7 @@ from typing import Final, Literal
 from placement_ac.errors import PlacementAcError
 from placement_ac.inspection.dump import Dump, Object, key_of
 from placement_ac.inspection.hub import HubView
+from placement_ac.inspection.kinds import words_for
 from placement_ac.inspection.links import Case
 from placement_ac.model import Check
 from placement_ac.names import (
@@ -34,9 +35,7 @@ KINDS: Final[dict[Type, Kind]] = {
 def _words() -> dict[str, Type]:
     found: dict[str, Type] = {}
     for type_, kind in KINDS.items():
-        singular = kind.kind.lower()
-        forms = (type_, f"{type_}s", singular, kind.plural, str(kind), f"{singular}.{kind.group}")
-        found |= dict.fromkeys(forms, type_)
+        found |= dict.fromkeys(words_for(kind, type_), type_)
     return found
 
 
