@@ -292,10 +292,12 @@ def _split(server: str) -> SplitResult | None:
 
 
 def _is_host(host: str) -> bool:
+    if len(host) <= _DNS_1123_MAX and _DNS_1123.fullmatch(host):
+        return True  # an IPv4 address too
     try:
         ip_address(host)
     except ValueError:
-        return len(host) <= _DNS_1123_MAX and _DNS_1123.fullmatch(host) is not None
+        return False
     return "%" not in host
 
 

@@ -109,8 +109,8 @@ class User(_Shape):
     auth_provider: dict[Any, Any] | None = None
     stands_in_for: str = Field(default="", alias="as")
     as_uid: str = ""
-    as_groups: list[Any] = []
-    as_user_extra: dict[Any, Any] = {}
+    as_groups: list[Any] = Field(default_factory=list)
+    as_user_extra: dict[Any, Any] = Field(default_factory=dict)
 
 
 class Context(_Shape):
@@ -161,7 +161,7 @@ def _loaded(text: bytes) -> Any:
         except orjson.JSONDecodeError:
             pass  # it may still be YAML
         else:
-            if _is_deeper(content, _DEPTH):
+            if text.count(b"{") + text.count(b"[") > _DEPTH and _is_deeper(content, _DEPTH):
                 raise Unfit(Refusal.TOO_DEEP)
             return content
     try:
