@@ -11,14 +11,13 @@ from functools import partial
 from pathlib import Path
 
 import aiohttp
-import structlog
 import yarl
 
 from placement_ac.access import Access
 from placement_ac.doors import first_line, found, of_access
-from placement_ac.logs import Told
+from placement_ac.logs import Told, logger
 
-log = structlog.get_logger(__name__)
+log = logger(__name__)
 
 KEPT_SECONDS = 15.0
 """How long a connection is kept that nobody uses: asyncio holds 256 KiB for each that is encrypted."""

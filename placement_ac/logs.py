@@ -19,10 +19,13 @@ from cachetools import LRUCache
 
 from placement_ac.lean import without
 
-with without("rich"):  # structlog would show tracebacks with it, 3 MB: what may be quoted there is not shown
+with without("rich", "rich.traceback", "rich.pretty"):
+    # structlog would show tracebacks with them, for 3 MB and 40 ms: what may be quoted there is not shown.
     import structlog
 
-log = structlog.get_logger(__name__)
+logger: Final = structlog.get_logger
+"""For a module that may be the first to log: importing structlog itself would load what is left out here."""
+log = logger(__name__)
 
 LEVELS: Final = {
     name: logging.getLevelNamesMapping()[name.upper()] for name in ("debug", "info", "warning", "error")

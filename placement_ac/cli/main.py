@@ -51,7 +51,7 @@ class Lazy(click.Group):
 
 _CONTEXT: Final = {"help_option_names": ["-h", "--help"]}
 _PACKAGE: Final = "placement-ac"
-"""Its version is looked up when it is asked for: that takes 30 ms."""
+"""Its version is looked up only when it is asked for."""
 
 
 @click.group(cls=Lazy, context_settings=_CONTEXT)

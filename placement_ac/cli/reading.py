@@ -24,7 +24,6 @@ from placement_ac.inspection.follow import PAUSE_SECONDS, follow
 from placement_ac.inspection.gather import Namespaces, gather
 from placement_ac.inspection.hub import HubView
 from placement_ac.inspection.kinds import CONFIG_MAP, DEPLOYMENT, OURS
-from placement_ac.inspection.manifests import read
 from placement_ac.kube import Client
 from placement_ac.login import Login
 from placement_ac.names import (
@@ -174,6 +173,8 @@ _OPTIONS: Final = (
 def look(where: Where, kinds: Collection[Kind]) -> Look:
     """Read the hub, or the dump, once. Raises ApiError, LoginFailed, BadManifest, BadSettings."""
     if where.dump:
+        from placement_ac.inspection.manifests import read  # noqa: PLC0415  # a hub needs it not
+
         dump = dump_of(read(where.dump))
         return _look(dump, settings_of(dump, where.given))
     return on_hub(where, lambda client: look_at(client, where, kinds))

@@ -6,19 +6,21 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.style import Style
-from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
 from placement_ac.cli.output import harmless, said
 from placement_ac.inspection.tree import Branch, ClusterRow, Job, QueueRow
 from placement_ac.words import count_of
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 _COLOURS: Final = {
     "True": "green",
@@ -76,7 +78,7 @@ class Cell(NamedTuple):
     @property
     def width(self) -> int:
         """Columns of the terminal."""
-        return cell_len(self.text)
+        return len(self.text) if self.text.isascii() else cell_len(self.text)
 
     @property
     def rich(self) -> Text:
@@ -199,10 +201,12 @@ class _Grid:
     def _aligned(self, widths: Mapping[str, int], console: Console) -> Iterator[Segment]:
         header = {name: Cell(name, _HEADER) for name in widths}
         styles = {cell.style for row in self.rows for cell in row.values()} | {_HEADER}
-        known = {style: console.get_style(style) for style in styles if style}
+        known = {style: console.get_style(style) for style in styles if style and console.color_system}
         return (part for row in (header, *self.rows) for part in _line(row, widths, known))
 
-    def _table(self, columns: Iterable[str]) -> Table:
+    def _table(self, columns: Iterable[str]) -> "Table":
+        from rich.table import Table  # noqa: PLC0415  # for narrow terminals alone
+
         table = Table(box=None, pad_edge=False, header_style=_HEADER)
         for name in columns:
             table.add_column(name, overflow="fold")
@@ -228,15 +232,16 @@ def _below(row: Mapping[str, Cell], names: Iterable[str]) -> Text | None:
 def _line(
     row: Mapping[str, Cell], widths: Mapping[str, int], styles: Mapping[str, Style]
 ) -> Iterator[Segment]:
-    """Yield a row: what has no style as one, together with what is between."""
+    """Yield a row: what is of none of the `styles` as one, together with what is between."""
     *_, last = widths
     plain = ""
     for name, width in widths.items():
         cell = row[name]
         text = cell.text if name == last else cell.text + " " * (width - cell.width)
-        if cell.style and text:
+        style = styles.get(cell.style)
+        if style and text:
             yield Segment(plain)
-            yield Segment(text, styles[cell.style])
+            yield Segment(text, style)
             plain = ""
         else:
             plain += text

@@ -69,6 +69,27 @@ def test_what_the_controller_has_made_is_listed(
     assert found["missingRights"] == []
 
 
+def test_it_starts_without_what_it_does_not_need(admin: Driver, kubeconfig: Path) -> None:
+    """CEL takes 70 ms to load, tracebacks by rich 40, events and rich's tables 10 each."""
+    unneeded = {
+        "celpy",
+        "placement_ac.events",
+        "rich.pretty",
+        "rich.table",
+        "rich.traceback",
+    }
+    admin.check("p")
+    admin.select("p", ("a", 10))
+    code = f"""
+import sys
+from placement_ac.cli.main import main
+main(["status", "--kubeconfig", {str(kubeconfig)!r}], standalone_mode=False)
+sys.exit(" ".join({unneeded} & {{*sys.modules}}))
+"""
+    run = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert (run.stdout.split()[:2], run.stderr.strip()) == (["AdmissionCheck", "p"], "")
+
+
 def test_without_any_check_it_says_so(status: Status) -> None:
     result = status()
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "No checks found\n")
