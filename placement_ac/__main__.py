@@ -9,16 +9,14 @@ import gc
 import resource
 import sys
 
-from placement_ac.cli.main import PLUGIN
-from placement_ac.cli.main import main as cli
-from placement_ac.cli.main import plugin as kubectl_plugin
+from placement_ac.lean import loaded
 
 
 def main() -> None:
     """Run the command that is asked for."""
     _dump_nothing()
     try:
-        cli()
+        loaded("placement_ac.cli.main").main()
     finally:
         gc.freeze()
 
@@ -26,18 +24,17 @@ def main() -> None:
 def plugin() -> None:
     """Run the command that is asked of `kubectl placement`."""
     _dump_nothing()
+    cli = loaded("placement_ac.cli.main")
     try:
-        kubectl_plugin(prog_name=PLUGIN)
+        cli.plugin(prog_name=cli.PLUGIN)
     finally:
         gc.freeze()
 
 
 def complete() -> None:
     """Tell kubectl how the words after `kubectl placement` can go on."""
-    from placement_ac.cli.completion import complete as completions  # noqa: PLC0415  # the others need it not
-
     _dump_nothing()
-    print(completions(sys.argv[1:]))  # noqa: T201  # for the shell
+    print(loaded("placement_ac.cli.completion").complete(sys.argv[1:]))  # noqa: T201  # for the shell
 
 
 def _dump_nothing() -> None:
