@@ -149,7 +149,8 @@ class Events:
         """Events that were posted, or are about to be: until when they are only counted."""
         self._counted: dict[tuple[str, str, str], tuple[Waiting, asyncio.TimerHandle]] = {}
         """Those of them that have happened again since."""
-        self._waiting: deque[Waiting] = deque()
+        self._warnings: deque[Waiting] = deque()
+        self._news: deque[Waiting] = deque()
         self._pace = Pace(AT_ONCE)
         self._per_second = per_second
         self._busy = busy
@@ -170,14 +171,19 @@ class Events:
                     self._put(Waiting(post, ADMISSION_CHECK, check.meta, now))
         self._begin()
 
+    @property
+    def _queued(self) -> int:
+        return len(self._warnings) + len(self._news)
+
     def _begin(self) -> None:
-        if self._waiting and (self._sending is None or self._sending.done()):
+        if self._queued and (self._sending is None or self._sending.done()):
             self._full = False
             self._sending = asyncio.get_running_loop().create_task(self._send())
 
     async def close(self) -> None:
         """Post nothing any more."""
-        self._waiting.clear()
+        self._warnings.clear()
+        self._news.clear()
         for _, timer in self._counted.values():
             timer.cancel()
         self._counted.clear()
@@ -192,13 +198,13 @@ class Events:
         quiet = self._quiet.get(event.key, Quiet())
         if now < quiet.until:
             self._count_on(event, quiet.until)
-        elif len(self._waiting) < QUEUED:
+        elif self._queued < QUEUED:
             self._told[event.key] = True
             self._quiet[event.key] = quiet.after(now, self._count_seconds)
-            self._waiting.append(event)
+            (self._warnings if event.is_warning else self._news).append(event)
         elif not self._full:
             self._full = True
-            log.debug("too many events; some are not posted", waiting=len(self._waiting))
+            log.debug("too many events; some are not posted", waiting=self._queued)
 
     def _count_on(self, event: Waiting, until: float) -> None:
         """Count what has been posted just now, and post the count later."""
@@ -213,7 +219,7 @@ class Events:
         self._begin()
 
     async def _send(self) -> None:
-        while self._waiting:
+        while self._queued:
             rate = BUSY_PER_SECOND if self._busy() else self._per_second
             await asyncio.sleep(self._pace.wait(asyncio.get_running_loop().time(), rate))
             event = self._next()
@@ -233,9 +239,7 @@ class Events:
 
     def _next(self) -> Waiting:
         """Take a warning before all that is no more than news."""
-        event = next((one for one in self._waiting if one.is_warning), self._waiting[0])
-        self._waiting.remove(event)
-        return event
+        return (self._warnings or self._news).popleft()
 
     async def _try(self, event: Waiting) -> None:
         for pause in PAUSES:

@@ -8,8 +8,9 @@ cluster": then each cluster leaves as soon as no job is hurt by it, and with the
 last one the config, as Kueue takes none that is empty.
 """
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from placement_ac.ageing import Ageing, age
@@ -88,7 +89,7 @@ class Step:
     removal: Removal
     ageing: Ageing = field(default_factory=Ageing)
     dispatched: Dispatched = field(default_factory=Dispatched)
-    changed: tuple[Notice, ...] = ()
+    changes: Callable[[], tuple[Notice, ...]] = tuple
 
 
 def plan(seen: Snapshot, course: Course | None = None) -> Plan:
@@ -128,7 +129,8 @@ def _planned(seen: Snapshot, course: Course) -> Plan:
         nominations=step.dispatched.nominations,
         ask=removal.ask,
         questions=asked,
-        notices=(*guarded.notices, *complaint.notices, *leaving, *step.ageing.notices, *step.changed),
+        notices=(*guarded.notices, *complaint.notices, *leaving, *step.ageing.notices),
+        changes=step.changes,
         marks=frozenset().union(*[part.marks for part in lasting]),
         recheck_after=soonest((*waits, *[part.recheck_after for part in lasting])),
     )
@@ -142,7 +144,7 @@ def _step(seen: Snapshot, course: Course, verdict: Verdict) -> Step:
         course.removal,
         age(seen, objects.clusters),
         dispatch(seen, course),
-        changes(seen, course, objects.config),
+        partial(changes, seen, course, objects.config),
     )
 
 

@@ -147,7 +147,6 @@ class Reconciler:
     async def _decide(self, key: Key, run: Run) -> None:
         seen = self._snapshot(key)
         wanted = plan(seen)
-        self._metrics.stands(key, standing(seen, wanted))
         writes = diff(seen, wanted)
         self._remember(key, seen, wanted)
         self._ask_for(key, seen, wanted)
@@ -157,6 +156,7 @@ class Reconciler:
             await self._actor.act(writes, done)
         except ApiError as error:
             trouble = error
+        self._metrics.stands(key, standing(seen, wanted))
         self._post(seen, wanted, done, calm=trouble is None or isinstance(trouble, WorkloadTrouble))
         if trouble:
             await self._troubled(key, seen, wanted, trouble)
@@ -174,7 +174,8 @@ class Reconciler:
             for action in done
             if isinstance(action, SetAnswer) and any(entry["state"] == RETRY for entry in action.entries)
         }
-        self._events.post(due(wanted.notices, listed=listed, answered=answered, calm=calm), seen.checks)
+        notices = (*wanted.notices, *(wanted.changes() if listed else ()))
+        self._events.post(due(notices, listed=listed, answered=answered, calm=calm), seen.checks)
 
     async def _troubled(self, key: Key, seen: Snapshot, wanted: Plan, error: ApiError) -> None:
         if isinstance(error, Refused):

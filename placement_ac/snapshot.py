@@ -4,7 +4,7 @@ The plain data that flows: what one decision is made of, and what it comes to.
 No logic beyond reading what is there; no I/O, no clock.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
@@ -373,6 +373,8 @@ class Plan:
     questions: tuple[Question, ...] = ()
     """Clusters that are to be asked whether they are fit."""
     notices: tuple[Notice, ...] = ()
+    changes: Callable[[], tuple[Notice, ...]] = field(default=tuple, compare=False)
+    """What the write of the list is to be told by: put into words when it has been done."""
     marks: frozenset[Mark] = frozenset()
     """What lasts: the next snapshot tells the age of each."""
     recheck_after: float | None = None

@@ -331,8 +331,9 @@ def planned(*objects: Any, of: str = "p", ages: AnyAges | None = None, **rest: A
 
 def posts(answer: Plan) -> list[tuple[str, str, str]]:
     """The events of a plan when all is written: reason, the Workload's name ("": on the checks), message."""
-    every = {workload.meta.uid for notice in answer.notices for workload in notice.workloads}
-    due_now = due(answer.notices, listed=True, answered=every, calm=True)
+    notices = (*answer.notices, *answer.changes())
+    every = {workload.meta.uid for notice in notices for workload in notice.workloads}
+    due_now = due(notices, listed=True, answered=every, calm=True)
     return [(one.reason, one.about.meta.name if one.about else "", one.message) for one in due_now]
 
 

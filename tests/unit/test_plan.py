@@ -60,13 +60,15 @@ def wanted(cluster: str, secret: str | None = "", owners: dict[str, str] = CHECK
 
 
 def test_every_selected_cluster_with_credentials_is_generated() -> None:
-    assert unmarked(planned(check(), placement(), decision("b", "a"), secrets("a", "b"))) == Plan(
+    answer = planned(check(), placement(), decision("b", "a"), secrets("a", "b"))
+    assert unmarked(answer) == Plan(
         selected=("a", "b"),
         verdicts={"check": yes("Active")},
         config=WantedConfig("p", ("p-a", "p-b"), CHECK),
         clusters=(wanted("a"), wanted("b")),
-        notices=(Notice("ClustersSelected", "2 clusters, by Placement kueue-system/p: a, b", "list"),),
     )
+    told = "2 clusters, by Placement kueue-system/p: a, b"
+    assert answer.changes() == (Notice("ClustersSelected", told, "list"),)
 
 
 @pytest.mark.parametrize(
@@ -405,7 +407,6 @@ def test_all_checks_of_a_placement_share_its_objects_and_its_verdict() -> None:
         verdicts={"one": yes("Active"), "two": yes("Active")},
         config=WantedConfig("p", ("p-a",), owners),
         clusters=(wanted("a", owners=owners),),
-        notices=(Notice("ClustersSelected", "1 cluster, by Placement kueue-system/p: a", "list"),),
     )
 
 
