@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from placement_ac import certificate as plain
-
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
@@ -52,9 +50,10 @@ def of_authorities(text: str) -> tuple[str, Lifetime | None]:
 
     What is no certificate is left out, as Go does; when there is none, this is ("", None).
     """
-    good = [(block, span) for block in _CERTIFICATE.findall(text) if (span := _span(block))]
-    last = max((span for _, span in good), key=lambda span: span[1], default=None)
-    return "".join(f"{block}\n" for block, _ in good), Lifetime(AUTHORITY, *last) if last else None
+    good = tuple(_parsed(text)) if text else ()
+    last = max(good, key=lambda one: one.expires, default=None)
+    lifetime = Lifetime(AUTHORITY, last.issued, last.expires) if last else None
+    return "".join(f"{one.pem}\n" for one in good), lifetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,34 +106,26 @@ def _moment(seconds: object) -> datetime | None:
         return None
 
 
-def _span(block: str) -> tuple[datetime, datetime] | None:
-    """Return from when until when the certificate in a PEM block is good; None: it is no certificate."""
-    if span := plain.good(block):
-        return span
-    parsed = next(_parsed(block), None)
-    return (parsed.issued, parsed.expires) if parsed else None
-
-
 @dataclass(frozen=True, slots=True)
 class _Parsed:
+    pem: str
     certificate: "Certificate"
     issued: datetime
     expires: datetime
 
 
-# cryptography takes 8 MB and 30 ms to load, so it is loaded when there is a client certificate, or an
-# authority of an unusual form. It gives errors of many kinds, some of them bare Exceptions, for what is no
-# certificate or key: an X.509 version that is not 1 or 3, a curve that it does not know, a year that is none.
-# Their texts may quote what they are about.
+# cryptography gives errors of many kinds, some of them bare Exceptions, for what is no certificate or
+# key: an X.509 version that is not 1 or 3, a curve that it does not know, a year that is none. Their
+# texts may quote what they are about.
 
 
 def _parsed(text: str) -> Iterator[_Parsed]:
-    from cryptography import x509  # noqa: PLC0415  # 8 MB and 30 ms, told above
+    from cryptography import x509  # noqa: PLC0415  0.1 s to load, for the commands that need it
 
     for block in _CERTIFICATE.findall(text):
         try:
             found = x509.load_pem_x509_certificate(block.encode())
-            one = _Parsed(found, found.not_valid_before_utc, found.not_valid_after_utc)
+            one = _Parsed(block, found, found.not_valid_before_utc, found.not_valid_after_utc)
         except Exception:  # noqa: S112  of many kinds, InvalidVersion too; it is left out, as in Go
             continue
         yield one
@@ -150,7 +141,7 @@ def _public_of_certificate(parsed: _Parsed) -> object:
 
 def _public_of_key(key: str) -> object:
     """The public half of a private key, or None."""
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415  # likewise
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415  likewise
 
     block = _KEY.search(key)
     if block is None:
