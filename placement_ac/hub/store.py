@@ -76,7 +76,8 @@ class Shelf:
         self.changes: deque[Change] = deque()
         self.floor = self.last = store.rv  # a watch may start at `floor` or later; `last`: of the last change
         self.history = history
-        self.watchers: set[Callable[[Change | None], None]] = set()  # None says: this kind is gone
+        # Told in the order in which they came; None says: this kind is gone.
+        self.watchers: dict[Callable[[Change | None], None], None] = {}
 
     def note(self, change: Change) -> None:
         self.changes.append(change)

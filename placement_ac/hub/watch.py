@@ -83,7 +83,7 @@ class Watch:
                     self.tell(change)
             except ApiError as error:
                 self.finish(error_line(error))
-        self.shelf.watchers.add(self.tell)
+        self.shelf.watchers[self.tell] = None
 
     def tell(self, change: Change | None) -> None:
         """The store's news; None: the kind is gone."""
@@ -146,7 +146,7 @@ class Watch:
 
     def leave(self) -> None:
         """The store need not tell this watch any more."""
-        self.shelf.watchers.discard(self.tell)
+        self.shelf.watchers.pop(self.tell, None)
 
     async def _flush(self, send: Callable[[bytes], Awaitable[None]]) -> None:
         while self.lines:
