@@ -91,7 +91,7 @@ def running(side: Side, kubeconfig: Path, *, asked: bool = False) -> Iterator[Pr
     port = _free_port() if asked and side is CONTROLLER else 0
     probes = [f"--health-probe-bind-address=127.0.0.1:{port}"] if port else []
     command = [sys.executable, "-m", *side.words, str(kubeconfig), *probes]
-    _compile()
+    compile_ours()
     began = asyncio.get_running_loop().time()
     # A session of its own: Ctrl-C reaches the bench alone, which then stops it.
     popen = subprocess.Popen(  # noqa: S603  # our own
@@ -104,8 +104,8 @@ def running(side: Side, kubeconfig: Path, *, asked: bool = False) -> Iterator[Pr
 
 
 @cache
-def _compile() -> None:
-    """Compile both, as pip does with what it installs, and once: no start is to wait for that."""
+def compile_ours() -> None:
+    """Compile our own code once, as pip does with what it installs: no start is to wait for that."""
     for module in (__file__, placement_ac.__file__):
         compileall.compile_dir(Path(module).parent, quiet=1)
 

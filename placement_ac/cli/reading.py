@@ -66,7 +66,7 @@ class ReadingCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with _garbage_left():
+            with garbage_left():
                 return super().invoke(ctx)
         except PlacementAcError as error:
             told = "\n".join(map(harmless, str(error).splitlines()))
@@ -82,7 +82,7 @@ class ReadingCommand(click.Command):
 
 
 @contextmanager
-def _garbage_left() -> Iterator[None]:
+def garbage_left() -> Iterator[None]:
     """Look for garbage seldom: nearly all that is read of a hub is kept, and looking takes long."""
     usual = gc.get_threshold()
     gc.set_threshold(_OBJECTS_BETWEEN)
