@@ -22,7 +22,7 @@ def loaded(name: str) -> ModuleType:
     """Return a module of ours and import it, if need be, with what can be spared on the way.
 
     Nothing that is imported goes again, so the garbage collector need not look for that meanwhile: of the
-    start of `run` that was a quarter, 0.17 s.
+    start of `run` that was a sixth, 0.09 s.
     """
     if name in sys.modules:
         return sys.modules[name]
