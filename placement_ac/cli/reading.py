@@ -7,6 +7,8 @@ They write nothing. A right that is missing is told on stderr, with the command 
 import asyncio
 import errno
 import gc
+import os
+import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, replace
@@ -78,7 +80,18 @@ class ReadingCommand(click.Command):
         except OSError as error:
             if error.errno in (None, errno.EPIPE):  # a reader that has seen enough: click ends it quietly
                 raise
+            _give_up_what_cannot_be_printed()
             raise click.ClickException(harmless(str(error))) from None
+
+
+def _give_up_what_cannot_be_printed() -> None:
+    """Print what waits to be, or drop it: else Python would try again at the end, and exit with 120."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 @contextmanager

@@ -295,12 +295,22 @@ def watching(kubeconfig: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
     ]
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        preexec_fn=heeds_ctrl_c,  # noqa: PLW1509  # it does nothing that could hang
     ) as process:
         try:
             yield process
         finally:
             process.kill()
+
+
+def heeds_ctrl_c() -> None:
+    """Heed Ctrl-C although who runs the tests does not, as what a shell runs in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_watch_prints_each_change_and_ends_with_ctrl_c(admin: Driver, kubeconfig: Path) -> None:

@@ -1,6 +1,7 @@
 """`placement-ac plan` as it is called: where it reads, what it prints, and its exit codes."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -173,8 +174,11 @@ def test_what_others_say_does_not_steer_the_terminal(form: str, tmp_path: Path) 
 
 def test_a_full_disk_is_an_error(dump: str) -> None:
     words = [sys.executable, "-m", "placement_ac", "plan", "-f", STORY_2, "--from-dump", dump]
+    usual = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+        done = subprocess.run(
+            words, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60, env=usual
+        )
     assert (done.returncode, done.stderr) == (1, "Error: [Errno 28] No space left on device\n")
 
 
