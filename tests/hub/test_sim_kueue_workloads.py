@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import pytest
 
-from placement_ac.errors import Refused
+from placement_ac.errors import Conflict, Refused
 from placement_ac.fields import nomination
 from placement_ac.hub import Hub
 from placement_ac.kube import Object
@@ -117,9 +117,16 @@ class Stage(Admin):
         return {"name": metadata["name"], "namespace": metadata["namespace"]}
 
     def nominate(self, name: str, *clusters: str) -> None:
-        """Nominate as an external dispatcher should."""
-        body = nomination(self.workload(name), clusters)
-        self.apply_status(WORKLOADS, body, manager=KUEUE_ADMISSION, force=True)
+        """Nominate as an external dispatcher should: on what it has read, and again if Kueue wrote in between."""
+        for last in (False,) * 9 + (True,):
+            body = nomination(self.workload(name), clusters)
+            try:
+                self.apply_status(WORKLOADS, body, manager=KUEUE_ADMISSION, force=True)
+            except Conflict:
+                if last:
+                    raise
+            else:
+                return
 
     # -- what is there
 
