@@ -117,7 +117,7 @@ class Stage(Admin):
         return {"name": metadata["name"], "namespace": metadata["namespace"]}
 
     def nominate(self, name: str, *clusters: str) -> None:
-        """Nominate as an external dispatcher should: on what it has read, and again if Kueue wrote in between."""
+        """Nominate as a dispatcher should: on what was read, and again if Kueue wrote in between."""
         for last in (False,) * 9 + (True,):
             body = nomination(self.workload(name), clusters)
             try:
