@@ -8,7 +8,6 @@ worked on once more; a key that failed waits longer each time, up to a cap.
 import asyncio
 import logging
 import random
-from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
 from contextvars import Context
 from typing import Final, Generic, TypeVar
@@ -45,44 +44,12 @@ class Retry(Exception):  # it asks for something, it is not an error
         self.after = after
 
 
-class Turns:
-    """Lets one task alone go on in each turn of the event loop.
-
-    Work that takes a while before it first waits would hold up what the work before has begun to send: of
-    100 keys at once, all would be thought about before the first word goes out.
-    """
-
-    def __init__(self) -> None:
-        self._taken = False
-        self._waiting: deque[asyncio.Future[None]] = deque()
-
-    async def mine(self) -> None:
-        """Return at once when nobody has this turn, else when it is this task's turn."""
-        loop = asyncio.get_running_loop()
-        if not self._taken:
-            self._taken = True
-            loop.call_soon(self._next)
-            return
-        mine = loop.create_future()
-        self._waiting.append(mine)
-        await mine
-
-    def _next(self) -> None:
-        while self._waiting and self._waiting[0].done():
-            self._waiting.popleft()  # cancelled meanwhile
-        self._taken = bool(self._waiting)
-        if self._waiting:
-            self._waiting.popleft().set_result(None)
-            asyncio.get_running_loop().call_soon(self._next)
-
-
 class Workqueue(Generic[K]):
     """Runs `work(key)` for the keys added; at most `parallel` at once."""
 
     def __init__(self, work: Callable[[K], Awaitable[None]], *, parallel: int = 32) -> None:
         self._work = work
         self._slots = asyncio.Semaphore(parallel)
-        self._turns = Turns()
         self._tasks: dict[K, asyncio.Task[None]] = {}
         self._again: set[K] = set()
         self._waiting: dict[K, float] = {}
@@ -213,7 +180,6 @@ class Workqueue(Generic[K]):
 
     async def _run(self, key: K) -> None:
         async with self._slots:
-            await self._turns.mine()
             if self._closed:
                 return
             self._again.discard(key)

@@ -109,39 +109,6 @@ def test_a_key_is_never_worked_on_twice_at_once() -> None:
     run(test())
 
 
-def test_what_one_key_begins_to_send_is_not_held_up_by_the_thoughts_of_the_next() -> None:
-    async def test() -> None:
-        order: list[str] = []
-
-        async def work(key: str) -> None:
-            order.append(f"{key} thinks")
-            asyncio.get_running_loop().call_soon(order.append, f"{key} sends")
-            await asyncio.sleep(1)
-
-        queue = Workqueue(work)
-        queue.add("a", "b", "c")
-        await asyncio.sleep(0.5)
-        assert order == [f"{key} {does}" for key in "abc" for does in ("thinks", "sends")]
-
-    run(test())
-
-
-def test_a_key_that_is_dropped_before_its_turn_leaves_it_to_the_next() -> None:
-    async def test() -> None:
-        worker = Worker(takes=1.0)
-        queue = Workqueue(worker)
-        queue.add("a", "b", "c")
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        queue.drop()
-        await asyncio.sleep(0)
-        queue.add("d", "e")
-        await asyncio.sleep(0.5)
-        assert [key for key, _ in worker.turns] == ["a", "d", "e"]
-
-    run(test())
-
-
 def test_only_so_many_run_at_once_and_one_that_has_not_begun_is_not_doubled() -> None:
     async def test() -> None:
         worker = Worker(takes=1.0)
