@@ -3,8 +3,9 @@ How fast is the controller, beside the least that can be done? `make bench`; `ma
 
 Controller and floor each have a hub of their own with the same scene, in processes of their own, and take
 turns. Writes `bench/latest.json` after each size, and a table to standard output; standard error tells what
-it is doing. With `--kubeconfig` both are measured on that hub, one after the other: it must serve the CRDs,
-be of no use to anybody else, and nothing else may act on it.
+it is doing. With `--kubeconfig` both are measured on that hub, one after the other; with two of them, each on
+one of its own, in turns. Such a hub must serve the CRDs and be of no use to anybody, and nobody else may act
+on it.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ import click
 from rich.console import Console
 
 from bench.figures import Figures, growth
-from bench.measure import Length, Tell, at, memory_at
+from bench.measure import SIDES, Length, Tell, at, memory_at
 from bench.report import REFERENCE, machine, reference, table
 from bench.scene import PER_CHECK, Scene
 
@@ -90,7 +91,7 @@ def _teller(scene: Scene, began: float) -> Tell:
     return tell
 
 
-def measured(plan: Plan, kubeconfig: Path | None, results: Results) -> None:
+def measured(plan: Plan, kubeconfigs: Sequence[Path], results: Results) -> None:
     """Measure what is planned, one after the other, and write the results after each."""
     began = time.monotonic()
 
@@ -99,8 +100,8 @@ def measured(plan: Plan, kubeconfig: Path | None, results: Results) -> None:
         results.write()
 
     for scene, length in plan.sizes:
-        run(results.sizes, at(scene, kubeconfig, length, _teller(scene, began)))
-    for scene in plan.memory if not kubeconfig else ():
+        run(results.sizes, at(scene, kubeconfigs, length, _teller(scene, began)))
+    for scene in plan.memory if not kubeconfigs else ():
         run(results.memory, memory_at(scene, _teller(scene, began)))
 
 
@@ -122,7 +123,13 @@ def measured(plan: Plan, kubeconfig: Path | None, results: Results) -> None:
     show_default=True,
     help="Play it all so often: changes and bursts count together, starts by their median.",
 )
-@click.option("--kubeconfig", type=click.Path(dir_okay=False, path_type=Path), help="Measure on that hub.")
+@click.option(
+    "--kubeconfig",
+    "kubeconfigs",
+    multiple=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Measure on that hub; given twice: the floor on the first, the controller on the second, in turns.",
+)
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), default=LATEST, help="Where the JSON goes."
 )
@@ -132,14 +139,16 @@ def main(
     clusters: int,
     changes: int | None,
     rounds: int,
-    kubeconfig: Path | None,
+    kubeconfigs: tuple[Path, ...],
     output: Path,
 ) -> None:
     """Measure the controller beside the floor."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that then, too, what was started ends
+    if len(kubeconfigs) > len(SIDES):
+        raise click.BadParameter("there are two sides, and so two hubs at most", param_hint="--kubeconfig")
     plan = Plan.chosen(quick, [Scene(size, clusters) for size in checks], changes, rounds)
     results = Results(output, machine(), [], [])
-    measured(plan, kubeconfig, results)
+    measured(plan, kubeconfigs, results)
     Console(width=120).print(table(results.whole))
     click.echo(f"written to {output}")
 

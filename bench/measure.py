@@ -1,8 +1,9 @@
 """
 One size: which plays are played there, by whom and in which order, and what is made of them.
 
-Each side has an embedded hub of its own, and both are at work at the same time; or there is one hub that is
-somebody else's, and one side has finished and its traces are gone before the other one begins.
+Each side has a hub of its own, embedded or somebody else's, and both are at work at the same time; or there
+is one hub that is somebody else's, and one side has finished and its traces are gone before the other one
+begins.
 """
 
 import asyncio
@@ -39,10 +40,13 @@ class Length:
 
 
 @contextmanager
-def hubs(kubeconfig: Path | None, folder: Path) -> Iterator[Sequence[Mapping[Side, Bench]]]:
+def hubs(kubeconfigs: Sequence[Path], folder: Path) -> Iterator[Sequence[Mapping[Side, Bench]]]:
     """Give each side a hub, and say who works at the same time; they are gone at the end."""
-    if kubeconfig:
-        yield [{side: Theirs(kubeconfig)} for side in SIDES]
+    if len(kubeconfigs) == 1:
+        yield [{side: Theirs(kubeconfigs[0])} for side in SIDES]
+        return
+    if kubeconfigs:
+        yield [{side: Theirs(path) for side, path in zip(SIDES, kubeconfigs, strict=True)}]
         return
     with ExitStack() as stack:
         ours = {side: stack.enter_context(embedded(folder / side.name)) for side in SIDES}
@@ -63,16 +67,16 @@ async def staged(side: Side, hub: Bench, scene: Scene) -> AsyncIterator[Stage]:
             await hub.clear(client)
 
 
-async def at(scene: Scene, kubeconfig: Path | None, length: Length, tell: Tell) -> Figures:
+async def at(scene: Scene, kubeconfigs: Sequence[Path], length: Length, tell: Tell) -> Figures:
     """Measure one size: every play that has a length, in as many rounds as are wanted."""
-    found = [await _round(scene, kubeconfig, length, tell) for _ in range(length.rounds)]
+    found = [await _round(scene, kubeconfigs, length, tell) for _ in range(length.rounds)]
     raw = {side.name: pooled([one[side.name] for one in found]) for side in SIDES}
     return {"checks": scene.checks, "clusters": scene.clusters} | figures(raw)
 
 
-async def _round(scene: Scene, kubeconfig: Path | None, length: Length, tell: Tell) -> dict[str, Figures]:
+async def _round(scene: Scene, kubeconfigs: Sequence[Path], length: Length, tell: Tell) -> dict[str, Figures]:
     raw: dict[str, Figures] = {}
-    with tempfile.TemporaryDirectory() as folder, hubs(kubeconfig, Path(folder)) as turns:
+    with tempfile.TemporaryDirectory() as folder, hubs(kubeconfigs, Path(folder)) as turns:
         for turn in turns:
             async with AsyncExitStack() as stack:
                 tell("fills the hub")

@@ -8,7 +8,7 @@ a second look after our own writes finds nothing left to do.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Final, Protocol
 
 from placement_ac.model import Check, KueueObject, Workload, Written
 from placement_ac.names import (
@@ -111,6 +111,19 @@ OLD_SHAPE: Final = ("v1beta1", "v1alpha1")
 """Kueue: here MultiKueueCluster has `spec.kubeConfig`, from v1beta2 on `spec.clusterSource`."""
 
 
+class Drawn(Protocol):
+    """What the first phases come from: a plan, or the outline of one."""
+
+    @property
+    def verdicts(self) -> Mapping[str, Verdict]: ...
+
+    @property
+    def config(self) -> WantedConfig | None: ...
+
+    @property
+    def clusters(self) -> tuple[WantedCluster, ...]: ...
+
+
 def diff(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phases still to be done, none of them empty.
 
@@ -119,17 +132,39 @@ def diff(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     have been done (and a refusal that stays is not talked over at every try). Workloads come last:
     what becomes Ready must find the config as it is to be.
     """
-    applies = tuple(_clusters(seen, wanted))
-    deletes = tuple(_superfluous(seen, wanted))
-    told = tuple(_conditions(seen.checks, wanted.verdicts, seen))
-    inactive = {check.meta.name for check in seen.checks if check.active and check.active.status == "False"}
-    early = tuple(a for a in told if a.condition["status"] == "False" and a.check not in inactive)
-    late = tuple(a for a in told if a not in early)
-    answers = tuple(_answers(seen, wanted.replies))
-    nominations = tuple(Nominate(one.workload, one.clusters) for one in wanted.nominations)
-    config = tuple(_config(seen, wanted.config))
-    phases: tuple[Phase, ...] = (early, applies, config, deletes, late, answers, nominations)
-    return tuple(phase for phase in phases if phase)
+    return first_phases(seen, wanted) + last_phases(seen, wanted)
+
+
+def first_phases(seen: Snapshot, wanted: Drawn) -> tuple[Phase, ...]:
+    """Return the phases up to the config: what a decision of OCM's waits for."""
+    early = tuple(_conditions(_turning(seen, wanted), wanted.verdicts, seen))
+    return _done_one_by_one(early, tuple(_clusters(seen, wanted)), tuple(_config(seen, wanted.config)))
+
+
+def last_phases(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
+    """Return the phases after the config."""
+    told = {check.meta.name for check in _turning(seen, wanted)}
+    others = [check for check in seen.checks if check.meta.name not in told]
+    return _done_one_by_one(
+        tuple(_superfluous(seen, wanted)),
+        tuple(_conditions(others, wanted.verdicts, seen)),
+        tuple(_answers(seen, wanted.replies)),
+        tuple(Nominate(one.workload, one.clusters) for one in wanted.nominations),
+    )
+
+
+def _done_one_by_one(*phases: Phase) -> tuple[Phase, ...]:
+    return tuple([phase for phase in phases if phase])
+
+
+def _turning(seen: Snapshot, wanted: Drawn) -> list[Check]:
+    """Return the checks that are told False and do not say so yet."""
+    return [
+        check
+        for check in seen.checks
+        if (verdict := wanted.verdicts.get(check.meta.name)) and verdict.status == "False"
+        if check.active is None or check.active.status != "False"
+    ]
 
 
 def conditions(seen: Snapshot, verdicts: Mapping[str, Verdict]) -> Phase:
@@ -140,7 +175,7 @@ def conditions(seen: Snapshot, verdicts: Mapping[str, Verdict]) -> Phase:
 # -- objects
 
 
-def _clusters(seen: Snapshot, wanted: Plan) -> Iterable[Apply]:
+def _clusters(seen: Snapshot, wanted: Drawn) -> Iterable[Apply]:
     common = {LABEL_MANAGED_BY: MANAGED_BY} | ({} if seen.hub.shared else {LABEL_PLACEMENT: seen.name})
     for cluster in wanted.clusters:
         observed = seen.clusters.get(cluster.name)

@@ -9,6 +9,7 @@ happens again and again is counted here, and posted after ten seconds, then afte
 
 import asyncio
 import hashlib
+import math
 import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -50,8 +51,8 @@ PAUSES: Final = (1.0, 5.0)
 AT_ONCE: Final = 20
 PER_SECOND: Final = 50.0
 BUSY_PER_SECOND: Final = 5.0
-"""So many events go out at once, then so many a second, and fewer while decisions come in: to the API server
-each event is a write like that of a decision."""
+"""So many events go out at once, then so many a second; while decisions come in one by one, and fewer: to the
+API server each event is a write like that of a decision."""
 NAME_MAX: Final = 200
 """Characters of an object's name in the name of an event on it (Kubernetes: 253 in all)."""
 MESSAGE_MAX: Final = 1024
@@ -95,13 +96,12 @@ class Waiting:
 class Pace:
     """Lets so many through at once, and then so many a second."""
 
-    def __init__(self, at_once: int) -> None:
-        self._at_once = at_once
-        self._left, self._when = float(at_once), 0.0
+    def __init__(self) -> None:
+        self._left, self._when = 0.0, -math.inf
 
-    def wait(self, now: float, per_second: float) -> float:
+    def wait(self, now: float, per_second: float, at_once: int) -> float:
         """Return for how many seconds the next one, which is taken for gone, has to wait."""
-        self._left = min(self._left + (now - self._when) * per_second, self._at_once) - 1
+        self._left = min(self._left + (now - self._when) * per_second, at_once) - 1
         self._when = now
         return max(-self._left / per_second, 0.0)
 
@@ -117,6 +117,9 @@ class Quiet(NamedTuple):
         again = now < self.until + self.seconds
         seconds = min(self.seconds * 2, COUNT_MOST_SECONDS) if again else first
         return Quiet(now + seconds, seconds)
+
+
+_NEVER: Final = Quiet()
 
 
 class Events:
@@ -151,7 +154,7 @@ class Events:
         """Those of them that have happened again since."""
         self._warnings: deque[Waiting] = deque()
         self._news: deque[Waiting] = deque()
-        self._pace = Pace(AT_ONCE)
+        self._pace = Pace()
         self._per_second = per_second
         self._busy = busy
         self._sending: asyncio.Task[None] | None = None
@@ -192,15 +195,16 @@ class Events:
             await asyncio.gather(self._sending, return_exceptions=True)
 
     def _put(self, event: Waiting) -> None:
-        if event.post.lasts and event.key in self._told:
+        key = event.key
+        if event.post.lasts and key in self._told:
             return
         now = asyncio.get_running_loop().time()
-        quiet = self._quiet.get(event.key, Quiet())
+        quiet = self._quiet.get(key, _NEVER)
         if now < quiet.until:
             self._count_on(event, quiet.until)
         elif self._queued < QUEUED:
-            self._told[event.key] = True
-            self._quiet[event.key] = quiet.after(now, self._count_seconds)
+            self._told[key] = True
+            self._quiet[key] = quiet.after(now, self._count_seconds)
             (self._warnings if event.is_warning else self._news).append(event)
         elif not self._full:
             self._full = True
@@ -220,8 +224,9 @@ class Events:
 
     async def _send(self) -> None:
         while self._queued:
-            rate = BUSY_PER_SECOND if self._busy() else self._per_second
-            await asyncio.sleep(self._pace.wait(asyncio.get_running_loop().time(), rate))
+            now = asyncio.get_running_loop().time()
+            pace = (BUSY_PER_SECOND, 1) if self._busy() else (self._per_second, AT_ONCE)
+            await asyncio.sleep(self._pace.wait(now, *pace))
             event = self._next()
             try:
                 await self._try(event)

@@ -157,7 +157,7 @@ class Feed:
         if change != "BOOKMARK":
             take = self._world.remove if change == "DELETED" else self._world.put
             self._touched(take(self._resource.of, item))
-        self._version = meta_of(item).resource_version or self._version
+        self._version = str(item["metadata"].get("resourceVersion") or "") or self._version
 
     def _failed(self, error: ApiError) -> float:
         """Return how long to wait before going on; from where, `error` tells."""

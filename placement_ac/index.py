@@ -44,7 +44,10 @@ class Index(Generic[T]):
 
     def move(self, id_: Id, before: T, thing: T) -> None:
         """Let an object answer to what it answers to now; mostly that is nearly the same."""
-        old, new = set(self._keys_of(before)), set(self._keys_of(thing))
+        was, is_ = self._keys_of(before), self._keys_of(thing)
+        if was == is_:
+            return
+        old, new = set(was), set(is_)
         for key in old - new:
             self._drop(id_, key)
         for key in new - old:
@@ -105,7 +108,9 @@ class Table(Generic[T]):
     def by(self, index: str, key: str) -> list[T]:
         """Return the objects that answer to `key`, ordered by id."""
         ids = self._indexes[index].ids(key)
-        return [self.things[id_] for id_ in sorted(ids)] if ids else []
+        if len(ids) < 2:  # mostly
+            return [self.things[id_] for id_ in ids]
+        return [self.things[id_] for id_ in sorted(ids)]
 
     def keys(self, index: str) -> Index[T]:
         return self._indexes[index]

@@ -8,7 +8,7 @@ cluster": then each cluster leaves as soon as no job is hurt by it, and with the
 last one the config, as Kueue takes none that is empty.
 """
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -82,9 +82,8 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is done next: to the objects, and to the Workloads."""
+    """What is done next beside the objects: above all what Workloads are told."""
 
-    objects: Objects
     told: Told
     removal: Removal
     ageing: Ageing = field(default_factory=Ageing)
@@ -92,38 +91,73 @@ class Step:
     changes: Callable[[], tuple[Notice, ...]] = tuple
 
 
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The objects and the verdicts: what Kueue waits for. The rest of a plan follows from it."""
+
+    objects: Objects
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    course: Course | None = None
+    """None: no check of ours is there."""
+    verdict: Verdict | None = None
+
+    @property
+    def config(self) -> WantedConfig | None:
+        return self.objects.config
+
+    @property
+    def clusters(self) -> tuple[WantedCluster, ...]:
+        return self.objects.clusters
+
+
 def plan(seen: Snapshot, course: Course | None = None) -> Plan:
     """Return the objects, the verdict on each check and the answers that `seen` calls for.
 
     `course`: what `chart` says of it, where that is known already.
     """
+    return complete(seen, outline(seen, course))
+
+
+def outline(seen: Snapshot, course: Course | None = None) -> Outline:
+    """Return the part of a plan that is written first."""
     if seen.checks:
-        return _planned(seen, course or chart(seen))
+        course = course or chart(seen)
+        verdict = judge(seen, course)
+        objects = _held(seen) if leaves_all(verdict) else _listed(seen, course)
+        return Outline(objects, {check.meta.name: verdict for check in seen.checks}, course, verdict)
     if owners_of(seen):
-        objects = _held(seen)
-        return Plan(config=objects.config, clusters=objects.clusters)
-    objects = Objects(clusters=tuple(_needed_elsewhere(seen, ())))
-    kept = _kept(seen, objects)
+        return Outline(_held(seen))
+    return Outline(Objects(clusters=tuple(_needed_elsewhere(seen, ()))))
+
+
+def complete(seen: Snapshot, drawn: Outline) -> Plan:
+    """Return the whole plan of which `drawn` is the outline."""
+    if drawn.course and drawn.verdict:
+        return _completed(seen, drawn, drawn.course, drawn.verdict)
+    kept = Kept() if owners_of(seen) else _kept(seen, drawn.objects)
     return Plan(
-        clusters=objects.clusters, kept=kept.names, marks=kept.marks, recheck_after=kept.recheck_after
+        config=drawn.config,
+        clusters=drawn.clusters,
+        kept=kept.names,
+        marks=kept.marks,
+        recheck_after=kept.recheck_after,
     )
 
 
-def _planned(seen: Snapshot, course: Course) -> Plan:
-    verdict = judge(seen, course)
-    step = _standstill(seen, verdict) if leaves_all(verdict) else _step(seen, course, verdict)
+def _completed(seen: Snapshot, drawn: Outline, course: Course, verdict: Verdict) -> Plan:
+    step = _standstill(seen, verdict) if leaves_all(verdict) else _step(seen, course, drawn, verdict)
     selection, guarded, removal = course.selection, course.guarded, step.removal
     asked, ask_again = questions(seen)
-    complaint, kept = complain(seen, course), _kept(seen, step.objects)
-    lasting = (selection, guarded, complaint, removal, step.objects, step.told, step.dispatched, kept)
+    complaint, kept = complain(seen, course), _kept(seen, drawn.objects)
+    lasting = (selection, guarded, complaint, removal, drawn.objects, step.told, step.dispatched, kept)
     leaving = [notice for one in removal.leaving for notice in one.notices]
     waits = (ask_again, step.ageing.recheck_after, _rivals_may_go(seen, course))
     return Plan(
         selected=selection.ranked,
         unusable=tuple(cluster for cluster in selection.ranked if cluster in selection.left_out),
-        verdicts={check.meta.name: verdict for check in seen.checks},
-        config=step.objects.config,
-        clusters=step.objects.clusters,
+        verdicts=drawn.verdicts,
+        config=drawn.config,
+        clusters=drawn.clusters,
         kept=kept.names,
         replies=step.told.replies,
         nominations=step.dispatched.nominations,
@@ -136,22 +170,20 @@ def _planned(seen: Snapshot, course: Course) -> Plan:
     )
 
 
-def _step(seen: Snapshot, course: Course, verdict: Verdict) -> Step:
-    objects = _listed(seen, course)
+def _step(seen: Snapshot, course: Course, drawn: Outline, verdict: Verdict) -> Step:
     return Step(
-        objects,
         _told(seen, Outlook(verdict, _ready(course), course.removal)),
         course.removal,
-        age(seen, objects.clusters),
+        age(seen, drawn.clusters),
         dispatch(seen, course),
-        partial(changes, seen, course, objects.config),
+        partial(changes, seen, course, drawn.config),
     )
 
 
 def _standstill(seen: Snapshot, verdict: Verdict) -> Step:
     """Leave all as it is; what is under way goes on when the reason has gone."""
     under_way = frozenset(mark for mark in seen.ages if mark.what in UNDER_WAY)
-    return Step(_held(seen), _told(seen, Outlook(verdict, "")), Removal(marks=under_way))
+    return Step(_told(seen, Outlook(verdict, "")), Removal(marks=under_way))
 
 
 def leaves_all(verdict: Verdict) -> bool:
@@ -204,23 +236,25 @@ def _listed(seen: Snapshot, course: Course) -> Objects:
     """List every usable cluster, and after them those that leave and cannot go yet."""
     owners, staying = owners_of(seen), course.removal.staying
     ordered = order(seen, course.usable, [one.name for one in staying])
-    wanted = {entry.name: (entry.cluster, entry.source) for entry in course.usable}
+    clusters = [WantedCluster(entry.name, entry.cluster, entry.source, owners) for entry in course.usable]
     mine = course.listed.values()
     for one in staying:
         found = seen.credentials.get(one.cluster) or seen.spare.get(one.cluster)
         source = found if isinstance(found, Source) else None
         if one.name in mine and (source or one.name in seen.clusters):
-            wanted[one.name] = one.cluster, source
-    clusters = [
-        WantedCluster(name, cluster, source, _with_others(seen, name, owners) if seen.others else owners)
-        for name, (cluster, source) in wanted.items()
-    ]
+            clusters.append(WantedCluster(one.name, one.cluster, source, owners))
     return Objects(
         _config(seen, course, ordered.names, owners),
-        (*clusters, *_needed_elsewhere(seen, wanted)),
+        _shared(seen, clusters) if seen.others else tuple(clusters),
         ordered.marks,
         ordered.recheck_after,
     )
+
+
+def _shared(seen: Snapshot, clusters: Iterable[WantedCluster]) -> tuple[WantedCluster, ...]:
+    """Return these with all their owners, and those that only other Placements need."""
+    mine = {one.name: one._replace(owners=_with_others(seen, one.name, one.owners)) for one in clusters}
+    return *mine.values(), *_needed_elsewhere(seen, mine)
 
 
 def _config(

@@ -8,7 +8,8 @@ recomputed from AddOnPlacementScores, else by decision group; ties by name.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Final, NamedTuple
 
 from placement_ac.model import AddOnPrioritizer, Decision, Scores
 
@@ -21,6 +22,7 @@ class Ranked(NamedTuple):
     group: int
 
 
+_group: Final = attrgetter("group")
 ScoreTable = Mapping[tuple[str, str], Scores]
 """(cluster, AddOnPlacementScore name) → its scores."""
 
@@ -29,27 +31,23 @@ def rank(
     decisions: Iterable[Decision], prioritizers: Sequence[AddOnPrioritizer], scores: ScoreTable, now: datetime
 ) -> tuple[Ranked, ...]:
     """Return every decided cluster once, the best first."""
-    seen = _once_each(decisions)
-    if prioritizers and not any(entry.score for entry in seen):
-        seen = [_rescored(entry, prioritizers, scores, now) for entry in seen]
-    return tuple(sorted(seen, key=lambda entry: (-entry.score, entry.group, entry.cluster)))
+    places = _once_each(decisions)
+    if prioritizers and not any(minus for minus, _, _ in places):
+        places = [(-score_of(name, prioritizers, scores, now), group, name) for _, group, name in places]
+    places.sort()
+    return tuple([Ranked(name, -minus, group) for minus, group, name in places])
 
 
-def _once_each(decisions: Iterable[Decision]) -> list[Ranked]:
-    """A cluster that stands in several groups counts where it stands first."""
-    first: dict[str, Ranked] = {}
-    for decision in sorted(decisions, key=lambda d: d.group):
+def _once_each(decisions: Iterable[Decision]) -> list[tuple[int, int, str]]:
+    """Return (-score, group, cluster) of each; one that stands in several groups counts where it is first."""
+    first: dict[str, tuple[int, int, str]] = {}
+    for decision in sorted(decisions, key=_group):
+        group = decision.group
         for entry in decision.decided or ():
             name = entry.cluster_name
             if name and name not in first:
-                first[name] = Ranked(name, entry.score, decision.group)
+                first[name] = -entry.score, group, name
     return list(first.values())
-
-
-def _rescored(
-    entry: Ranked, prioritizers: Sequence[AddOnPrioritizer], scores: ScoreTable, now: datetime
-) -> Ranked:
-    return Ranked(entry.cluster, score_of(entry.cluster, prioritizers, scores, now), entry.group)
 
 
 def score_of(

@@ -14,7 +14,7 @@ from functools import partial
 import structlog
 
 from placement_ac.act import Actor
-from placement_ac.diff import Action, SetAnswer, conditions, diff
+from placement_ac.diff import Action, Phase, SetAnswer, conditions, first_phases, last_phases
 from placement_ac.errors import ApiError, Conflict, NotFound, NotLeading, Refused, WorkloadTrouble
 from placement_ac.events import Events
 from placement_ac.fitness import Fitness
@@ -23,7 +23,7 @@ from placement_ac.metrics import Metrics, Run
 from placement_ac.model import KueueObject
 from placement_ac.names import APPLY_FAILED, MULTIKUEUE_CONFIG, RETRY
 from placement_ac.notices import due
-from placement_ac.plan import plan
+from placement_ac.plan import complete, outline
 from placement_ac.provision import provide
 from placement_ac.snapshot import Asked, Fit, Key, Mark, Plan, Question, Snapshot
 from placement_ac.standing import standing
@@ -145,27 +145,33 @@ class Reconciler:
             self._later(key, 0.0)
 
     async def _decide(self, key: Key, run: Run) -> None:
+        """Write what Kueue waits for as soon as it is known; the rest of the plan follows meanwhile."""
         seen = self._snapshot(key)
-        wanted = plan(seen)
-        writes = diff(seen, wanted)
+        drawn = outline(seen)
+        done: list[Action] = []
+        trouble = await self._act(first_phases(seen, drawn), done)
+        wanted = complete(seen, drawn)
         self._remember(key, seen, wanted)
         self._ask_for(key, seen, wanted)
-        trouble: ApiError | None = None
-        done: list[Action] = []
-        try:
-            await self._actor.act(writes, done)
-        except ApiError as error:
-            trouble = error
+        trouble = trouble or await self._act(last_phases(seen, wanted), done)
         self._metrics.stands(key, standing(seen, wanted))
         self._post(seen, wanted, done, calm=trouble is None or isinstance(trouble, WorkloadTrouble))
         if trouble:
             await self._troubled(key, seen, wanted, trouble)
             raise Retry(trouble.retry_after) from trouble  # no sooner: it may be about hundreds of Workloads
         self._say_that_it_is_over(key)
-        if writes:
+        if done:
             run.applied()
         if wanted.recheck_after is not None:
             self._later(key, wanted.recheck_after)
+
+    async def _act(self, phases: Iterable[Phase], done: list[Action]) -> ApiError | None:
+        """Return what kept it from being done, all of it."""
+        try:
+            await self._actor.act(phases, done)
+        except ApiError as error:
+            return error
+        return None
 
     def _post(self, seen: Snapshot, wanted: Plan, done: Iterable[Action], *, calm: bool) -> None:
         listed = any(action.kind is MULTIKUEUE_CONFIG for action in done)

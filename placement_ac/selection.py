@@ -26,6 +26,7 @@ from placement_ac.rank import Ranked, rank
 from placement_ac.snapshot import Mark, Snapshot
 from placement_ac.ways import Source, Unusable
 
+_NO_CREDENTIALS: Final = Unusable("no credentials")
 _DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
@@ -68,16 +69,18 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
     pending: dict[str, float] = {}
     ranked = ranking(seen)
     for entry in ranked:
-        found = _usable(seen, entry, listed)
-        if isinstance(found, Usable):
-            usable.append(found)
+        cluster = entry.cluster
+        name = seen.hub.cluster_object(seen.name, cluster)
+        found = _way_in(seen, cluster, name, listed)
+        if isinstance(found, Source):
+            usable.append(Usable(cluster, name, found, entry))
             continue
-        if entry.cluster in listed:
-            pending[entry.cluster] = SETTLE_SECONDS
-        if entry.cluster in listed and _waits(seen, entry.cluster, SETTLE_SECONDS):
-            usable.append(Usable(entry.cluster, listed[entry.cluster], None, entry))
+        if cluster in listed:
+            pending[cluster] = SETTLE_SECONDS
+        if cluster in listed and _waits(seen, cluster, SETTLE_SECONDS):
+            usable.append(Usable(cluster, listed[cluster], None, entry))
         else:
-            left_out[entry.cluster] = found.why
+            left_out[cluster] = found.why
     seconds = _seconds_to_wait(seen)
     missing = _missing(listed, usable, left_out) if seconds else []
     staying = [Usable(name, listed[name], None) for name in missing if _waits(seen, name, seconds)]
@@ -215,14 +218,13 @@ def _left(seen: Snapshot, pending: Mapping[str, float]) -> Iterable[float]:
             yield left
 
 
-def _usable(seen: Snapshot, entry: Ranked, listed: Container[str]) -> Usable | Unusable:
-    name = seen.hub.cluster_object(seen.name, entry.cluster)
-    if problem := _name_problem(entry.cluster, name):
+def _way_in(seen: Snapshot, cluster: str, name: str, listed: Container[str]) -> Source | Unusable:
+    if problem := _name_problem(cluster, name):
         return Unusable(problem)
-    found = seen.credentials.get(entry.cluster, Unusable("no credentials"))
-    if isinstance(found, Source) and entry.cluster not in listed:
-        found = unfit(seen, entry.cluster, found) or found
-    return Usable(entry.cluster, name, found, entry) if isinstance(found, Source) else found
+    found = seen.credentials.get(cluster, _NO_CREDENTIALS)
+    if seen.policy.probe and cluster not in listed and isinstance(found, Source):
+        return unfit(seen, cluster, found) or found
+    return found
 
 
 @lru_cache(4096)

@@ -4,7 +4,7 @@ What has been seen of the hub, kind by kind: the tables, their indexes, and the 
 Filled and asked by `World` alone. No I/O, no clock.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any, Final, Self
 
@@ -80,6 +80,12 @@ def later(one: str, other: str) -> bool:
     return one.isdecimal() and other.isdecimal() and int(one) > int(other)
 
 
+def decided_in(decisions: Iterable[model.Decision]) -> list[str]:
+    """Return the clusters that decisions hold, each once."""
+    names = [entry.cluster_name for decision in decisions for entry in decision.decided or ()]
+    return [name for name in dict.fromkeys(names) if name]
+
+
 class Tables:
     """The objects of each kind that matters."""
 
@@ -119,6 +125,7 @@ class Tables:
             placement=lambda c: one(c.placement),
             config=lambda c: one(c.config),
             uid=lambda c: one(c.meta.uid),
+            unusable=lambda c: ("unusable",) if c.ours and not c.placement else (),
         )
         self._placements: Table[model.Placement] = Table()
         self._decisions: Table[model.Decision] = Table(
@@ -143,7 +150,9 @@ class Tables:
             source=lambda o: ("/".join(o.source),),
         )
         self._workloads: Table[model.Workload] = Table(check=lambda w: {a.check for a in w.answers})
-        self._managed: Table[model.ManagedCluster] = Table()
+        self._managed: Table[model.ManagedCluster] = Table(
+            unreachable=lambda m: ("unreachable",) if m.unreachable else ()
+        )
         self._accounts: Table[model.Grant] = Table(cluster=_cluster_of_grant)
         self._permissions: Table[model.Grant] = Table(cluster=_cluster_of_grant)
         self._tokens: dict[str, Table[model.Token]] = {
@@ -228,14 +237,7 @@ class Tables:
         return [d for d in self._decisions.by("placement", placement) if d.meta.namespace == home]
 
     def _selected(self, placement: str) -> list[str]:
-        return list(
-            dict.fromkeys(
-                entry.cluster_name
-                for decision in self._decisions_of(placement)
-                for entry in decision.decided or ()
-                if entry.cluster_name
-            )
-        )
+        return decided_in(self._decisions_of(placement))
 
     def _listers(self, cluster_object: str) -> set[str]:
         """Placements whose MultiKueueConfig lists that MultiKueueCluster."""

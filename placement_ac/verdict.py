@@ -106,8 +106,10 @@ def _config_in_the_way(seen: Snapshot) -> Iterator[str]:
 
 
 def _clusters_in_the_way(seen: Snapshot, course: Course) -> Iterator[str]:
+    placement = "" if seen.hub.shared else seen.name
     for entry in course.usable:
-        if problem := cluster_in_the_way(seen, entry):
+        free = not taken(seen.clusters.get(entry.name), placement, entry.cluster)
+        if not (free and not seen.rivals) and (problem := cluster_in_the_way(seen, entry)):
             yield problem
 
 

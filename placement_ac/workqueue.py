@@ -106,8 +106,8 @@ class Workqueue(Generic[K]):
 
     @property
     def busy(self) -> bool:
-        """Whether changes come in."""
-        return asyncio.get_running_loop().time() < self._changed + BUSY_SECONDS
+        """Whether changes come in, or keys wait for others to be worked on."""
+        return bool(self._waiting) or asyncio.get_running_loop().time() < self._changed + BUSY_SECONDS
 
     def try_now(self) -> None:
         """Try every key that has failed: what stood in the way may be over."""

@@ -29,7 +29,7 @@ from placement_ac.names import (
 )
 from placement_ac.snapshot import Ages, Asked, Fit, Key, Pair, Snapshot
 from placement_ac.supply import Supply
-from placement_ac.tables import EVERYWHERE, Scope, later, newer
+from placement_ac.tables import EVERYWHERE, Scope, decided_in, later, newer
 from placement_ac.wire import Raw
 
 _PARSERS: Final[Mapping[Kind, Callable[[Raw], Any]]] = {
@@ -198,6 +198,10 @@ class World(Supply):
 
     # -- asked by route
 
+    @property
+    def each_its_own(self) -> bool:
+        return not (self.hub.shared or self._terms.provision)
+
     def clusters_of_secret_ref(self, name: str) -> set[str]:
         return {profile.cluster for profile in self._profiles.by("secret", name)}
 
@@ -208,8 +212,9 @@ class World(Supply):
     def placements_sharing(self, cluster_objects: Iterable[str]) -> set[str]:
         if self.hub.shared:
             return set[str]().union(*(self._listers(one) | self._users_of(one) for one in cluster_objects))
-        there = (self._clusters.things.get(("", one)) for one in cluster_objects)
-        return {obj.placement for obj in there if obj and obj.ours and obj.placement}
+        there = self._clusters.things.get
+        found = [obj for one in cluster_objects if (obj := there(("", one)))]
+        return {obj.placement for obj in found if obj.ours and obj.placement}
 
     def checks_named(self, names: Iterable[str]) -> list[model.Check]:
         checks = (self._checks.things.get(("", name)) for name in names)
@@ -269,7 +274,7 @@ class World(Supply):
         placement = self._placements.things.get((self._home_of(name), name))
         decisions = tuple(self._decisions_of(name))
         config = self._configs.things.get(("", name))
-        credentials = self._ways_into(self._selected(name), now)
+        credentials = self._ways_into(decided_in(decisions), now)
         checks, users = self._checks.by("placement", name), self._checks.by("config", name)
         workloads = self._workloads_of(checks, users)
         listed = self._names_listed(config, workloads)
@@ -329,22 +334,26 @@ class World(Supply):
 
     def _lost(self, clusters: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
         """Return those that have gone from a hub with ManagedClusters, and those that OCM cannot reach."""
-        managed = {cluster: self._managed.things.get(("", cluster)) for cluster in clusters}
-        served = self._listed.get((MANAGED_CLUSTER, EVERYWHERE))
-        gone = frozenset(cluster for cluster, found in managed.items() if found is None) if served else ()
-        return frozenset(gone), frozenset(c for c, found in managed.items() if found and found.unreachable)
+        there, served = self._managed.things, self._listed.get((MANAGED_CLUSTER, EVERYWHERE))
+        gone = [cluster for cluster in clusters if ("", cluster) not in there] if served else ()
+        unreachable = {cluster for _, cluster in self._managed.keys("unreachable").ids("unreachable")}
+        return frozenset(gone), frozenset(unreachable.intersection(clusters) if unreachable else ())
 
     def _listed_elsewhere(self, cluster_objects: Iterable[str], name: str) -> frozenset[str]:
-        listers, own = self._configs.keys("listed"), {("", name)}
-        return frozenset(one for one in cluster_objects if not own.issuperset(listers.ids(one)))
+        listers, alone = self._configs.keys("listed").ids, (("", name),)
+        found = {one: ids for one in cluster_objects if (ids := listers(one)) and ids != alone}
+        return frozenset(one for one, ids in found.items() if not {("", name)}.issuperset(ids))
 
     def _objects(
         self, name: str, selected: Iterable[str], listed: Iterable[str]
     ) -> dict[str, model.KueueObject]:
-        wanted = {self.hub.cluster_object(name, cluster) for cluster in selected}
-        found = {n: obj for n in sorted(wanted.union(listed)) if (obj := self._clusters.things.get(("", n)))}
-        mine = (*self._clusters.by("placement", name), *self._unneeded(name))
-        return found | {obj.meta.name: obj for obj in mine}
+        mine = {obj.meta.name: obj for obj in self._clusters.by("placement", name)}
+        wanted = [self.hub.cluster_object(name, cluster) for cluster in selected]
+        # Those are shared, somebody else's, or without their label.
+        others = {one for one in (*wanted, *listed) if one not in mine}
+        more = {one: obj for one in others if (obj := self._clusters.things.get(("", one)))}
+        more.update((obj.meta.name, obj) for obj in self._unneeded(name))
+        return dict(sorted({**mine, **more}.items())) if more else mine
 
     def _unneeded(self, name: str) -> Iterable[model.KueueObject]:
         """MultiKueueClusters without a Placement that no other one needs: whoever looks removes them."""
@@ -357,6 +366,8 @@ class World(Supply):
         self, config: model.KueueObject | None, clusters: Iterable[model.KueueObject], name: str
     ) -> tuple[model.Check, ...]:
         """Checks of ours that own what is here while their parameters are unusable."""
+        if "unusable" not in self._checks.keys("unusable"):
+            return ()
         objects = [obj for obj in clusters if obj.placement == name]
         objects += [config] if config and config.placement in ("", name) else []
         uids = set[str]().union(*[obj.owners for obj in objects if obj.ours])

@@ -266,8 +266,13 @@ def test_many_go_out_at_a_pace_and_warnings_first(admin: Driver, on: Callable[[T
     ],
 )
 def test_a_pace(at: list[float], waits: list[float]) -> None:
-    pace = Pace(2)
-    assert [pace.wait(now, 2.0) for now in at] == waits
+    pace = Pace()
+    assert [pace.wait(now, 2.0, 2) for now in at] == waits
+
+
+def test_what_was_saved_while_it_was_quiet_is_of_no_use_when_it_is_not() -> None:
+    pace = Pace()
+    assert [pace.wait(5.0, 50.0, 20), pace.wait(6.0, 5.0, 1), pace.wait(6.0, 5.0, 1)] == [0.0, 0.0, 0.2]
 
 
 @pytest.mark.parametrize(

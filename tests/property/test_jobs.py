@@ -29,7 +29,7 @@ from placement_ac.names import (
     Kind,
     Removal,
 )
-from placement_ac.plan import plan
+from placement_ac.plan import Outline, complete, outline
 from placement_ac.sim.multikueue import ALL_AT_ONCE, INCREMENTAL, Settings
 from placement_ac.sim.multikueue import objects as of
 from placement_ac.snapshot import Plan, Policy, Reply, Snapshot
@@ -429,14 +429,19 @@ def test_a_cluster_that_leaves_may_admit_in_the_last_second(dispatcher: str, rem
 # -- what these stories can tell
 
 
-def careless(seen: Snapshot) -> Plan:
-    """List exactly what is selected, and let every Workload go: what the gate is there to prevent."""
+def careless_list(seen: Snapshot) -> Outline:
+    """List exactly what is selected: what the gate is there to prevent."""
+    return outline(replace(seen, workloads=()))
+
+
+def careless_rest(seen: Snapshot, drawn: Outline) -> Plan:
+    """Let every Workload go."""
     ready = (
         Reply(workload, OURS, READY, "go")
         for workload in seen.workloads
         if workload.quota and (answer := workload.answer(OURS)) and answer.state == PENDING
     )
-    return replace(plan(replace(seen, workloads=())), replies=tuple(ready))
+    return replace(complete(replace(seen, workloads=()), drawn), replies=tuple(ready))
 
 
 @pytest.mark.parametrize("dispatcher", [ALL_AT_ONCE, INCREMENTAL])
@@ -445,7 +450,8 @@ def test_a_careless_controller_doubles_and_evicts(dispatcher: str, monkeypatch: 
         calm_down(at)
         await asyncio.sleep(60.0)
 
-    monkeypatch.setattr(reconcile, "plan", careless)
+    monkeypatch.setattr(reconcile, "outline", careless_list)
+    monkeypatch.setattr(reconcile, "complete", careless_rest)
     stages = [run(story, ends) for story in random_stories(12, dispatcher=dispatcher)]
     assert sum(bool(doubled(at)) for at in stages) >= 3
     assert sum(bool(by_us(at)) for at in stages) >= 3
