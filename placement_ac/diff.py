@@ -115,7 +115,7 @@ class Drawn(Protocol):
     """What the first phases come from: a plan, or the outline of one."""
 
     @property
-    def verdicts(self) -> Mapping[str, Verdict]: ...
+    def objection(self) -> Verdict | None: ...
 
     @property
     def config(self) -> WantedConfig | None: ...
@@ -137,13 +137,13 @@ def diff(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
 
 def first_phases(seen: Snapshot, wanted: Drawn) -> tuple[Phase, ...]:
     """Return the phases up to the config: what a decision of OCM's waits for."""
-    early = tuple(_conditions(_turning(seen, wanted), wanted.verdicts, seen))
+    early = _objections(seen, wanted.objection)
     return _done_one_by_one(early, tuple(_clusters(seen, wanted)), tuple(_config(seen, wanted.config)))
 
 
 def last_phases(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phases after the config."""
-    told = {check.meta.name for check in _turning(seen, wanted)}
+    told = {action.check for action in _objections(seen, wanted.objection)}
     others = [check for check in seen.checks if check.meta.name not in told]
     return _done_one_by_one(
         tuple(_superfluous(seen, wanted)),
@@ -157,14 +157,12 @@ def _done_one_by_one(*phases: Phase) -> tuple[Phase, ...]:
     return tuple([phase for phase in phases if phase])
 
 
-def _turning(seen: Snapshot, wanted: Drawn) -> list[Check]:
-    """Return the checks that are told False and do not say so yet."""
-    return [
-        check
-        for check in seen.checks
-        if (verdict := wanted.verdicts.get(check.meta.name)) and verdict.status == "False"
-        if check.active is None or check.active.status != "False"
-    ]
+def _objections(seen: Snapshot, objection: Verdict | None) -> tuple[SetCondition, ...]:
+    """Return what the checks are told that turn False."""
+    if objection is None:
+        return ()
+    turn = [check for check in seen.checks if check.active is None or check.active.status != "False"]
+    return tuple(_conditions(turn, {check.meta.name: objection for check in turn}, seen))
 
 
 def conditions(seen: Snapshot, verdicts: Mapping[str, Verdict]) -> Phase:
@@ -248,12 +246,13 @@ def same(observed: Written | None, labels: Mapping[str, str], owners: Mapping[st
     """Whether `observed` carries all that is wanted, and nothing that we put there and want no more."""
     if observed is None:
         return False
+    owned = observed.owned
     return (
-        labels.items() <= observed.meta.labels.items()
-        and owners.keys() <= observed.owners.keys()
-        and observed.owned.labels <= labels.keys()
-        and observed.owned.owner_uids <= owners.keys()
-        and observed.spec == spec
+        observed.spec == spec
+        and labels.items() <= observed.meta.labels.items()
+        and (owners == observed.owners or owners.keys() <= observed.owners.keys())
+        and owned.labels.issubset(labels)
+        and owned.owner_uids.issubset(owners)
     )
 
 

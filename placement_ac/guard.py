@@ -37,8 +37,10 @@ def guard(seen: Snapshot, selection: Selection, listed: Mapping[str, str]) -> Gu
     selected = {entry.cluster for entry in selection.usable}
     leaving = seen.config.draining if seen.config else {}
     lost = [c for c, name in listed.items() if c not in selected and name not in leaving]
+    if not lost or edited or not selection.decided:
+        return Guarded(marks=marks)
     staying = [c for c in listed if c in selected]
-    if edited or not selection.decided or not _too_much(seen, lost, staying, selected - listed.keys()):
+    if not _too_much(seen, lost, staying, selected - listed.keys()):
         return Guarded(marks=marks)
     age = seen.ages.get(Mark("loss"), 0.0)
     if age >= seen.policy.loss_grace:
@@ -74,8 +76,9 @@ def _edits(seen: Snapshot) -> tuple[frozenset[Mark], bool]:
         return frozenset(mark for mark in seen.ages if mark.what == "generation"), False
     now = _generation(seen.placement)
     here = f"{seen.placement.meta.namespace}/"
-    known = any(mark.what == "generation" and mark.of.startswith(here) for mark in seen.ages)
-    changed = known and now not in seen.ages
+    changed = now not in seen.ages and any(
+        mark.what == "generation" and mark.of.startswith(here) for mark in seen.ages
+    )
     edited = changed or seen.ages.get(Mark("edited", now.of), EDITED_SECONDS) < EDITED_SECONDS
     return frozenset({now, Mark("edited", now.of)} if edited else {now}), edited
 

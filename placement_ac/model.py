@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from placement_ac.access import ForKueueOnly, of_kubeconfig
 from placement_ac.names import (
@@ -360,6 +360,21 @@ class Token:
     authority: bytes = field(default=b"", repr=False)
     """PEM: the CA of the worker's API server, as it looks from within."""
     problem: str = ""
+
+
+class Stamp(NamedTuple):
+    """Which object it is, and in which version: all that most events are looked at for."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+
+
+def stamp_of(raw: Raw) -> Stamp:
+    m = raw.get("metadata") or {}
+    version = m.get("resourceVersion") or ""
+    return Stamp(m.get("namespace") or "", m.get("name", ""), m.get("uid") or "", str(version))
 
 
 def meta_of(raw: Raw) -> Meta:

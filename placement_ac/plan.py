@@ -41,7 +41,7 @@ from placement_ac.snapshot import (
     WantedCluster,
     WantedConfig,
 )
-from placement_ac.verdict import claimed_elsewhere, judge, taken
+from placement_ac.verdict import claimed_elsewhere, consent, objection, taken
 from placement_ac.ways import Source
 from placement_ac.words import some
 
@@ -93,13 +93,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The objects and the verdicts: what Kueue waits for. The rest of a plan follows from it."""
+    """The objects, and what there is to object to: what is written first. The rest of a plan follows."""
 
     objects: Objects
-    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     course: Course | None = None
     """None: no check of ours is there."""
-    verdict: Verdict | None = None
+    objection: Verdict | None = None
+    """What each check of ours is told, if it is not that all has been generated."""
 
     @property
     def config(self) -> WantedConfig | None:
@@ -122,9 +122,9 @@ def outline(seen: Snapshot, course: Course | None = None) -> Outline:
     """Return the part of a plan that is written first."""
     if seen.checks:
         course = course or chart(seen)
-        verdict = judge(seen, course)
-        objects = _held(seen) if leaves_all(verdict) else _listed(seen, course)
-        return Outline(objects, {check.meta.name: verdict for check in seen.checks}, course, verdict)
+        against = objection(seen, course)
+        objects = _held(seen) if against and leaves_all(against) else _listed(seen, course)
+        return Outline(objects, course, against)
     if owners_of(seen):
         return Outline(_held(seen))
     return Outline(Objects(clusters=tuple(_needed_elsewhere(seen, ()))))
@@ -132,8 +132,8 @@ def outline(seen: Snapshot, course: Course | None = None) -> Outline:
 
 def complete(seen: Snapshot, drawn: Outline) -> Plan:
     """Return the whole plan of which `drawn` is the outline."""
-    if drawn.course and drawn.verdict:
-        return _completed(seen, drawn, drawn.course, drawn.verdict)
+    if drawn.course:
+        return _completed(seen, drawn, drawn.course)
     kept = Kept() if owners_of(seen) else _kept(seen, drawn.objects)
     return Plan(
         config=drawn.config,
@@ -144,7 +144,8 @@ def complete(seen: Snapshot, drawn: Outline) -> Plan:
     )
 
 
-def _completed(seen: Snapshot, drawn: Outline, course: Course, verdict: Verdict) -> Plan:
+def _completed(seen: Snapshot, drawn: Outline, course: Course) -> Plan:
+    verdict = drawn.objection or consent(seen, course)
     step = _standstill(seen, verdict) if leaves_all(verdict) else _step(seen, course, drawn, verdict)
     selection, guarded, removal = course.selection, course.guarded, step.removal
     asked, ask_again = questions(seen)
@@ -155,7 +156,7 @@ def _completed(seen: Snapshot, drawn: Outline, course: Course, verdict: Verdict)
     return Plan(
         selected=selection.ranked,
         unusable=tuple(cluster for cluster in selection.ranked if cluster in selection.left_out),
-        verdicts=drawn.verdicts,
+        verdicts={check.meta.name: verdict for check in seen.checks},
         config=drawn.config,
         clusters=drawn.clusters,
         kept=kept.names,

@@ -63,20 +63,26 @@ def remove(seen: Snapshot, wanted: Collection[str], jobs: Jobs, listed: Mapping[
     clusters = {name: cluster for cluster, name in listed.items()}
     case = Case(seen, jobs, _airs(seen))
     leaving = tuple(
-        _stranded(case, _leave(case, clusters.get(name, name), name)) for name in names if name not in wanted
+        [
+            _stranded(case, _leave(case, clusters.get(name, name), name))
+            for name in names
+            if name not in wanted
+        ]
     )
-    held, asking = _held_back(case, leaving)
+    held, asking = _held_back(case, leaving) if seen.workloads else ({}, [])
     left = _left(seen, {clusters.get(name, name) for name in names})
-    going = {Mark("going", one.cluster) for one in leaving if not one.why}
-    marks = going | left | _healed(case, leaving) | _gate_marks(case, leaving)
+    marks = {Mark("going", one.cluster) for one in leaving if not one.why} | left
+    marks |= _gate_marks(case, leaving)
+    if seen.workloads:
+        marks |= _healed(case, leaving)
     waits = (*_waits(case, leaving, left), QUIET_SECONDS if held else None)
     return Removal(
         leaving,
-        frozenset(marks).union(*(one.marks for one in leaving)),
-        soonest((*waits, *(one.recheck_after for one in leaving))),
+        frozenset(marks).union(*[one.marks for one in leaving]),
+        soonest((*waits, *[one.recheck_after for one in leaving])),
         held,
-        tuple(dict.fromkeys((*(one.name for one in leaving if one.ask), *asking))),
-        tuple(one for one in leaving if one.why),
+        tuple(dict.fromkeys((*[one.name for one in leaving if one.ask], *asking))),
+        tuple([one for one in leaving if one.why]),
     )
 
 

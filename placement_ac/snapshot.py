@@ -379,3 +379,8 @@ class Plan:
     """What lasts: the next snapshot tells the age of each."""
     recheck_after: float | None = None
     """Seconds after which the answer may change although nothing happens; None: it will not."""
+
+    @property
+    def objection(self) -> Verdict | None:
+        """What is told to a check that is not Active: all checks of a Placement are told the same."""
+        return next((verdict for verdict in self.verdicts.values() if verdict.status == "False"), None)

@@ -68,11 +68,11 @@ GONE_REMEMBERED: Final = 10_000
 """Objects of which it is remembered that they have gone: a list that is under way may still hold them."""
 
 
-def newer(meta: model.Meta, known: model.Meta) -> bool:
-    """Whether `meta` is not what is known already, nor older (late and repeated events are)."""
-    if meta.resource_version == known.resource_version:
-        return meta.uid != known.uid
-    return not later(known.resource_version, meta.resource_version)
+def newer(stamp: model.Stamp, known: model.Meta) -> bool:
+    """Whether `stamp` is not what is known already, nor older (late and repeated events are)."""
+    if stamp.resource_version == known.resource_version:
+        return stamp.uid != known.uid
+    return not later(known.resource_version, stamp.resource_version)
 
 
 def later(one: str, other: str) -> bool:

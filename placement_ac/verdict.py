@@ -37,9 +37,19 @@ _TROUBLE: Final = (("PlacementSatisfied", "False"), ("PlacementMisconfigured", "
 
 def judge(seen: Snapshot, course: Course) -> Verdict:
     """Return the first objection, or what has been generated."""
+    return objection(seen, course) or consent(seen, course)
+
+
+def objection(seen: Snapshot, course: Course) -> Verdict | None:
+    """Return the first objection; None: there is none."""
     for rule in RULES:
         if objection := rule(seen, course):
             return objection
+    return None
+
+
+def consent(seen: Snapshot, course: Course) -> Verdict:
+    """Return what has been generated, where there is no objection."""
     told = "; ".join((GENERATED, *_remarks(seen, course)))[:CONDITION_MESSAGE_MAX]
     missing = course.selection.left_out or course.beyond or course.queued
     return Verdict("True", SOME_CLUSTERS_UNUSABLE if missing else ACTIVE, told)

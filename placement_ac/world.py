@@ -65,11 +65,11 @@ class World(Supply):
 
     def put(self, kind: Kind, raw: Raw) -> set[Key]:
         """Take in an object as it is now; an older version than the one known changes nothing."""
-        meta, table = model.meta_of(raw), self._tables[kind]
-        before = table.things.get(meta.id)
-        if not self._watched(kind, meta) or meta.uid in self._gone:
+        stamp, table = model.stamp_of(raw), self._tables[kind]
+        before = table.things.get((stamp.namespace, stamp.name))
+        if not self._watched(kind, stamp) or stamp.uid in self._gone:
             return set()
-        if before and not newer(meta, before.meta):
+        if before and not newer(stamp, before.meta):
             return set()  # it is known already, mostly as a write of ours
         thing: Any = self._parser(kind)(raw)
         if kind is WORKLOAD:
@@ -192,7 +192,7 @@ class World(Supply):
             self._tables[kind].drop(id_)
         return touched
 
-    def _watched(self, kind: Kind, meta: model.Meta) -> bool:
+    def _watched(self, kind: Kind, meta: model.Meta | model.Stamp) -> bool:
         wanted = self._namespaces.get(kind)
         return (wanted is None or meta.namespace in wanted) and kind.only in ("", meta.name)
 
