@@ -79,8 +79,9 @@ def _edits(seen: Snapshot) -> tuple[frozenset[Mark], bool]:
     changed = now not in seen.ages and any(
         mark.what == "generation" and mark.of.startswith(here) for mark in seen.ages
     )
-    edited = changed or seen.ages.get(Mark("edited", now.of), EDITED_SECONDS) < EDITED_SECONDS
-    return frozenset({now, Mark("edited", now.of)} if edited else {now}), edited
+    mark = Mark("edited", now.of)
+    edited = changed or seen.ages.get(mark, EDITED_SECONDS) < EDITED_SECONDS
+    return frozenset((now, mark) if edited else (now,)), edited
 
 
 def _generation(placement: Placement) -> Mark:

@@ -7,8 +7,8 @@ One try per call: whoever calls decides when to try again, with what `errors` te
 import asyncio
 import math
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
@@ -230,13 +230,15 @@ class Client:
             "resourceVersion": resource_version,
             "timeoutSeconds": str(WATCH_SECONDS),
         } | resource.selector
-        with _lost(request):
+        try:
             async with self._watches.get(self._login.server + path, params=query) as answer:
                 if answer.status >= 400:
                     await _read(answer, request)
                 opened()
                 async for line in _lines(answer.content):
                     yield event_of(line, request)
+        except _LOSSES as loss:
+            raise _lost(request, loss) from None
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
         return await self.request("GET", resource.path(namespace, name))
@@ -340,11 +342,13 @@ class Client:
         timeout = self._timeout
         if self._gate and method != READ:
             timeout = aiohttp.ClientTimeout(total=min(self._gate(), timeout.total or math.inf))
-        with _lost(f"{method} {path}"):
+        try:
             async with self._session.request(
                 method, self._login.server + path, params=query, data=data, headers=headers, timeout=timeout
             ) as answer:
                 return await _read(answer, f"{method} {path}")
+        except _LOSSES as loss:
+            raise _lost(f"{method} {path}", loss) from None
 
 
 async def at_once(asked: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
@@ -365,22 +369,20 @@ _VERBS: Mapping[str, str] = {
 }
 
 
-@contextmanager
-def _lost(request: str) -> Iterator[None]:
-    """Turn the loss of a request into Unavailable.
+_LOSSES = (aiohttp.ClientError, TimeoutError, OSError, asyncio.CancelledError)
 
-    So is the end of a task that aiohttp has for it, to look up a name: kopf, when it ends, cancels every
-    task that is younger than itself. Who asks was cancelled only if somebody has cancelled that very task.
+
+def _lost(request: str, loss: BaseException) -> BaseException:
+    """Return what the loss of a request is to us: Unavailable, or that who asks was cancelled.
+
+    The end of a task that aiohttp has for it, to look up a name, is a loss too: kopf, when it ends, cancels
+    every task that is younger than itself. Who asks was cancelled only if somebody has cancelled that very
+    task.
     """
-    try:
-        yield
-    except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise Unavailable(f"{request}: {without_password(error)}") from None
-    except asyncio.CancelledError:
-        asks = asyncio.current_task()
-        if asks is None or asks.cancelling():
-            raise
-        raise Unavailable(f"{request}: cut short") from None
+    if isinstance(loss, Exception):
+        return Unavailable(f"{request}: {without_password(loss)}")
+    asks = asyncio.current_task()
+    return loss if asks is None or asks.cancelling() else Unavailable(f"{request}: cut short")
 
 
 async def _read(answer: aiohttp.ClientResponse, request: str) -> Object:

@@ -62,6 +62,7 @@ from placement_ac.wire import (
     Raw,
     ScoreStatus,
     WorkloadStatus,
+    plainly_decided,
     read,
 )
 
@@ -446,14 +447,17 @@ def _add_ons(policy: Policy) -> tuple[AddOnPrioritizer, ...]:
 
 
 def decision(raw: Raw) -> Decision:
-    meta = meta_of(raw)
-    status, problem = read(DecisionStatus, raw, "status")
+    meta, problem = meta_of(raw), ""
+    decided = plainly_decided(raw)
+    if decided is None:
+        status, problem = read(DecisionStatus, raw, "status")
+        decided = status.decisions if status and raw.get("status") else None
     index = meta.labels.get(LABEL_GROUP_INDEX, "0")
     return Decision(
         meta=meta,
         placement=meta.labels.get(LABEL_PLACEMENT, ""),
         group=int(index) if index.isdecimal() else 0,
-        decided=status.decisions if status and raw.get("status") else None,
+        decided=decided,
         problem=problem,
     )
 

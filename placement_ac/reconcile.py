@@ -206,7 +206,9 @@ class Reconciler:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _snapshot(self, key: Key) -> Snapshot:
-        memory, now = self._memory.get(key, Memory()), self._ticks()
+        memory, now = self._memory.get(key), self._ticks()
+        if memory is None:
+            return self._world.snapshot(key, self._clock(), {})
         return self._world.snapshot(
             key, self._clock(), memory.ages(now), memory.heard(now), memory.answered(now)
         )

@@ -174,7 +174,9 @@ def _deadline_left(case: Case, name: str) -> float | None:
 
 def _stranded(case: Case, one: Leaving) -> Leaving:
     """Heal what was sent back from here though its copy was left, whatever else keeps the cluster."""
-    sent = [w for w in case.jobs.undecided if one.why and w.sent_from == one.cluster and w not in one.heal]
+    if not one.why or not case.jobs.undecided:
+        return one
+    sent = [w for w in case.jobs.undecided if w.sent_from == one.cluster and w not in one.heal]
     if not sent or trouble(case, one.name):
         return one
     heal = tuple(w for w in sent if case.jobs.is_back(w) and _still_holds(case, one, w))

@@ -90,8 +90,8 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
         ranked=tuple([entry.cluster for entry in ranked]),
         usable=(*usable, *staying),
         left_out=left_out,
-        marks=frozenset(Mark("pending", cluster) for cluster in pending),
-        recheck_after=soonest(_left(seen, pending)),
+        marks=frozenset([Mark("pending", cluster) for cluster in pending]),
+        recheck_after=soonest(_left(seen, pending)) if pending else None,
     )
 
 
@@ -124,16 +124,15 @@ def agree(placement: Placement | None, decisions: tuple[Decision, ...]) -> bool:
         # Nobody keeps that status: there is nothing to disagree with, but nothing to fall back on either.
         return all(decision.decided is not None for decision in decisions)
     names = [entry.cluster_name for decision in decisions for entry in decision.decided or ()]
-    if len(set(names)) < len(names):
-        return False  # OCM is regrouping: who stands there twice for now has displaced another
-    if len(names) != placement.selected:
-        return False
+    if len(names) != placement.selected or len(set(names)) < len(names):
+        return False  # in the latter case OCM is regrouping: who stands there twice has displaced another
     sizes = {decision.meta.name: len(decision.decided or ()) for decision in decisions}
     named = {name for group in placement.groups for name in group.decisions}
     return not named or (
-        named == set(sizes)
+        named == sizes.keys()
         and all(
-            sum(sizes[name] for name in group.decisions) == group.cluster_count for group in placement.groups
+            sum([sizes[name] for name in group.decisions]) == group.cluster_count
+            for group in placement.groups
         )
     )
 
@@ -245,5 +244,5 @@ def _entries_without_name(seen: Snapshot) -> dict[str, str]:
 
 
 def _unnamed(decision: Decision) -> str:
-    count = len([entry for entry in decision.decided or () if not entry.cluster_name])
+    count = [entry.cluster_name for entry in decision.decided or ()].count("")
     return f"{count} of its entries {'has' if count == 1 else 'have'} no clusterName" if count else ""

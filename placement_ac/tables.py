@@ -178,6 +178,8 @@ class Tables:
         self._scopes = dict.fromkeys(
             (kind, namespace) for kind in kinds_for(self._terms) for namespace in self.namespaces(kind)
         )
+        self._missing = set(self._scopes)
+        """Those that have not been listed."""
 
     @property
     def terms(self) -> Terms:
@@ -194,6 +196,7 @@ class Tables:
             _tokens={name: tables[id(table)] for name, table in self._tokens.items()},
             _trouble=dict(self._trouble),
             _listed=dict(self._listed),
+            _missing=set(self._missing),
             _gone=copy(self._gone),
             _carrying={},
             _ways_known=dict(self._ways_known),

@@ -86,6 +86,26 @@ class DecisionStatus(Wire):
     decisions: Many[Decided] = ()
 
 
+def plainly_decided(raw: Raw) -> tuple[Decided, ...] | None:
+    """Return the decisions in a status as OCM writes them; None where anything is not just so.
+
+    A decision is what everybody waits for. What is not just so is read, or refused, by DecisionStatus.
+    """
+    status = raw.get("status")
+    entries = status.get("decisions") if type(status) is dict else None
+    if type(entries) is not list:
+        return None
+    found = []
+    for entry in entries:
+        if type(entry) is not dict:
+            return None
+        name, score = entry.get("clusterName"), entry.get("score", 0)
+        if type(name) is not str or type(score) is not int:
+            return None
+        found.append(Decided(name, score))
+    return tuple(found)
+
+
 @dataclass(frozen=True, slots=True)
 class Group(Kept):
     """An entry of `Placement.status.decisionGroups`."""

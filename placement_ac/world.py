@@ -56,11 +56,11 @@ class World(Supply):
     @property
     def complete(self) -> bool:
         """Whether every kind has been listed wherever it is watched: before that, nothing may be decided."""
-        return self._listed.keys() >= self._scopes.keys()
+        return not self._missing
 
     def unlisted(self) -> list[str]:
         """Return what has not been listed yet, in words."""
-        missing = [scope for scope in self._scopes if scope not in self._listed]
+        missing = [scope for scope in self._scopes if scope in self._missing]
         return [f"{kind} in {namespace}" if namespace else str(kind) for kind, namespace in missing]
 
     def put(self, kind: Kind, raw: Raw) -> set[Key]:
@@ -144,7 +144,8 @@ class World(Supply):
             counts = kind is not WORKLOAD or (thing.answers and not thing.finished)
             if counts and self._watched(kind, thing.meta):
                 table.put(thing.meta.id, thing)
-        self._listed |= dict.fromkeys(self._within(kind, None), resource_version)
+        for scope in self._within(kind, None):
+            self._is_listed(scope, resource_version)
 
     def begin(self, kind: Kind, resource_version: str, namespace: str | None = None) -> set[Key]:
         """Take in that a list begins. If versions begin anew, nothing is complete until it is settled.
@@ -155,6 +156,7 @@ class World(Supply):
         for scope in self._within(kind, namespace):
             if later(self._listed.get(scope, ""), resource_version):
                 del self._listed[scope]
+                self._missing.update(self._scopes.keys() & {scope})
                 touched |= self._forget(scope)
         return touched
 
@@ -168,8 +170,12 @@ class World(Supply):
                 if id_ not in present and not later(thing.meta.resource_version, resource_version):
                     touched |= route.route(kind, (thing,), self)
                     self._tables[kind].drop(id_)
-            self._listed[scope] = resource_version
+            self._is_listed(scope, resource_version)
         return touched
+
+    def _is_listed(self, scope: Scope, resource_version: str) -> None:
+        self._listed[scope] = resource_version
+        self._missing.discard(scope)
 
     def _within(self, kind: Kind, namespace: str | None) -> list[Scope]:
         return [(kind, one) for one in (self.namespaces(kind) if namespace is None else (namespace,))]
