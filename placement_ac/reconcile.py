@@ -1,6 +1,8 @@
 """
 One key at a time: snapshot → plan → diff → act; errors become retries or the condition `ApplyFailed`.
 
+The outline of a plan is written before the rest of the plan is made: what Kueue waits for, first.
+
 Nothing is decided before every watched kind has been listed once. What a plan marks is
 remembered with its age, and what it wants to know of a cluster is asked beside the work.
 """

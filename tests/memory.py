@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from placement_ac import names
-from placement_ac.diff import Action, Apply, Delete, SetCondition, diff
+from placement_ac.diff import Action, Apply, Delete, SetCondition, diff, first_phases, last_phases
 from placement_ac.names import Kind
-from placement_ac.plan import plan
+from placement_ac.plan import complete, outline, plan
 from placement_ac.provision import provide
 from placement_ac.snapshot import HubFacts, Key, Mark, Terms
 from placement_ac.tables import kinds_for
@@ -165,7 +165,12 @@ def todo(world: World, key: Key) -> list[Action]:
         provided = provide(world.provision(key.name, NOW, EverLate()))
         return [action for phase in (*provided.phases, *provided.leftovers) for action in phase]
     seen = world.snapshot(key, NOW, EverLate())
-    return [action for phase in diff(seen, plan(seen)) for action in phase]
+    whole = diff(seen, plan(seen))
+    drawn = outline(seen)
+    assert first_phases(seen, drawn) + last_phases(seen, complete(seen, drawn)) == whole, (
+        "as `reconcile` does it"
+    )
+    return [action for phase in whole for action in phase]
 
 
 def settle(hub: MemoryHub, world: World, keys: Iterable[Key] | None = None) -> list[Action]:

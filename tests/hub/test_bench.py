@@ -167,6 +167,37 @@ def test_nothing_is_left_of_a_bench_that_is_stopped(number: signal.Signals, tmp_
 
 
 @pytest.mark.long
+@pytest.mark.timeout(240)
+@pytest.mark.embedded("has hubs of its own")
+def test_each_side_may_have_a_hub_of_others(tmp_path: Path) -> None:
+    latest, words = tmp_path / "latest.json", ["--quick", "--checks", "2", "--changes", "8"]
+    with Hub() as one, Hub() as another:
+        for number, hub in enumerate((one, another)):
+            hub.write_kubeconfig(tmp_path / f"hub{number}")
+            words += ["--kubeconfig", str(tmp_path / f"hub{number}")]
+        with bench(*words, "--output", str(latest)) as process:
+            _, told = process.communicate()
+        written = [
+            {r.user_agent.split("/")[0] for r in hub.journal if r.path.endswith("/multikueueconfigs/p0")}
+            for hub in (one, another)
+        ]
+    assert process.returncode == 0, told.decode()
+    assert [("bench-floor" in names, "placement-ac" in names) for names in written] == [
+        (True, False),
+        (False, True),
+    ]
+    found = json.loads(latest.read_text())
+    assert found["latency"]["controller"]["count"] == found["latency"]["floor"]["count"] == 8
+    assert (found["outage"]["overFloor"], found["requestsPerChange"]) == (None, None)
+
+
+def test_a_bench_has_two_hubs_at_most() -> None:
+    with bench("--kubeconfig", "a", "--kubeconfig", "b", "--kubeconfig", "c") as process:
+        _, told = process.communicate()
+    assert (process.returncode, b"two hubs at most" in told) == (2, True)
+
+
+@pytest.mark.long
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_bench_that_is_stopped_clears_the_hub_of_others(

@@ -8,7 +8,7 @@ import pytest
 from placement_ac import model
 from placement_ac.model import AddOnPrioritizer, Owned, SecretRef
 from placement_ac.names import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, WATCHED_KINDS
-from placement_ac.wire import Condition, Decided, Group, Parameters
+from placement_ac.wire import Condition, Decided, DecisionStatus, Group, Parameters, plainly_decided, read
 from tests.builders import (
     an,
     check,
@@ -168,6 +168,31 @@ def test_a_placement_is_read() -> None:
 def test_what_a_placement_says_of_itself(rest: Any, selected: int | None, problem: str) -> None:
     seen = model.placement(placement(**rest))
     assert (seen.selected, seen.problem) == (selected, problem)
+
+
+@pytest.mark.parametrize(
+    ("status", "plain"),
+    [
+        pytest.param({"decisions": []}, True, id="none"),
+        pytest.param({"decisions": [{"clusterName": "a", "reason": ""}]}, True, id="as OCM writes it"),
+        pytest.param({"decisions": [{"clusterName": "a", "score": -7}]}, True, id="with a score"),
+        pytest.param({"decisions": [{"clusterName": ""}]}, True, id="an empty name"),
+        pytest.param({"decisions": [{"clusterName": "a", "score": True}]}, False, id="a truth for a score"),
+        pytest.param({"decisions": [{"clusterName": "a", "score": 7.0}]}, False, id="a fraction for a score"),
+        pytest.param({"decisions": [{"clusterName": "a"}, {"score": 1}]}, False, id="no name"),
+        pytest.param({"decisions": [{"clusterName": "a"}, "b"]}, False, id="no object"),
+        pytest.param({"decisions": None}, False, id="null"),
+        pytest.param({}, False, id="empty"),
+        pytest.param(None, False, id="missing"),
+    ],
+)
+def test_a_plain_decision_is_read_as_any_other(status: Any, plain: bool) -> None:
+    raw = {"status": status}
+    whole, problem = read(DecisionStatus, raw, "status")
+    quick = plainly_decided(raw)
+    assert (quick is not None) == plain
+    if plain:
+        assert (quick, problem) == (whole and whole.decisions, "")
 
 
 def test_a_decision_is_read() -> None:

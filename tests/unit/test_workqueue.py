@@ -109,6 +109,19 @@ def test_a_key_is_never_worked_on_twice_at_once() -> None:
     run(test())
 
 
+def test_it_is_busy_while_keys_wait_and_for_a_moment_after_a_change() -> None:
+    async def test() -> None:
+        queue = Workqueue(Worker(takes=1.0), parallel=1)
+        told = [queue.busy]
+        queue.add("a", "b")
+        for _ in range(3):
+            await asyncio.sleep(0.7)
+            told.append(queue.busy)
+        assert told == [False, True, False, False]  # b waits for a, and then nobody waits
+
+    run(test())
+
+
 def test_only_so_many_run_at_once_and_one_that_has_not_begun_is_not_doubled() -> None:
     async def test() -> None:
         worker = Worker(takes=1.0)
