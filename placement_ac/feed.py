@@ -19,7 +19,7 @@ from placement_ac.errors import ApiError, Garbled, Gone, Refused, Unavailable
 from placement_ac.index import Id
 from placement_ac.kube import Client, Object
 from placement_ac.logs import Told
-from placement_ac.model import meta_of
+from placement_ac.model import meta_of, stamp_of
 from placement_ac.names import Resource
 from placement_ac.snapshot import Key
 from placement_ac.tables import EVERYWHERE
@@ -157,7 +157,7 @@ class Feed:
         if change != "BOOKMARK":
             take = self._world.remove if change == "DELETED" else self._world.put
             self._touched(take(self._resource.of, item))
-        self._version = str(item["metadata"].get("resourceVersion") or "") or self._version
+        self._version = stamp_of(item).resource_version or self._version
 
     def _failed(self, error: ApiError) -> float:
         """Return how long to wait before going on; from where, `error` tells."""

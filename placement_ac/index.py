@@ -44,13 +44,12 @@ class Index(Generic[T]):
 
     def move(self, id_: Id, before: T, thing: T) -> None:
         """Let an object answer to what it answers to now; mostly that is nearly the same."""
-        was, is_ = self._keys_of(before), self._keys_of(thing)
-        if was == is_:
+        old, new = self._keys_of(before), self._keys_of(thing)
+        if old == new:
             return
-        old, new = set(was), set(is_)
-        for key in old - new:
+        for key in set(old).difference(new):
             self._drop(id_, key)
-        for key in new - old:
+        for key in set(new).difference(old):
             self._add(id_, key)
 
     def copy(self) -> "Index[T]":

@@ -18,8 +18,8 @@ SETTLE_SECONDS: Final = 5.0
 """How long after the first complete world: by then the first writes are done."""
 LOOK_SECONDS: Final = 0.5
 YOUNG: Final = 10_000
-"""New objects before Python looks for circles among them (its own: 700). What a few decisions are made
-of is that many; the collector took a tenth of a burst."""
+"""How many new objects there are before Python looks for circles among them (its own: 700). A few decisions
+at once are made of as many, and the collector took a tenth of the time of a burst."""
 
 
 async def spare(complete: Callable[[], bool]) -> None:

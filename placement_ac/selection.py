@@ -221,7 +221,7 @@ def _way_in(seen: Snapshot, cluster: str, name: str, listed: Container[str]) -> 
     if problem := _name_problem(cluster, name):
         return Unusable(problem)
     found = seen.credentials.get(cluster, _NO_CREDENTIALS)
-    if seen.policy.probe and cluster not in listed and isinstance(found, Source):
+    if isinstance(found, Source) and cluster not in listed:
         return unfit(seen, cluster, found) or found
     return found
 

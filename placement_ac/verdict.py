@@ -43,8 +43,8 @@ def judge(seen: Snapshot, course: Course) -> Verdict:
 def objection(seen: Snapshot, course: Course) -> Verdict | None:
     """Return the first objection; None: there is none."""
     for rule in RULES:
-        if objection := rule(seen, course):
-            return objection
+        if found := rule(seen, course):
+            return found
     return None
 
 
@@ -116,10 +116,8 @@ def _config_in_the_way(seen: Snapshot) -> Iterator[str]:
 
 
 def _clusters_in_the_way(seen: Snapshot, course: Course) -> Iterator[str]:
-    placement = "" if seen.hub.shared else seen.name
     for entry in course.usable:
-        free = not taken(seen.clusters.get(entry.name), placement, entry.cluster)
-        if not (free and not seen.rivals) and (problem := cluster_in_the_way(seen, entry)):
+        if problem := cluster_in_the_way(seen, entry):
             yield problem
 
 

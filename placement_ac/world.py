@@ -156,7 +156,8 @@ class World(Supply):
         for scope in self._within(kind, namespace):
             if later(self._listed.get(scope, ""), resource_version):
                 del self._listed[scope]
-                self._missing.update(self._scopes.keys() & {scope})
+                if scope in self._scopes:
+                    self._missing.add(scope)
                 touched |= self._forget(scope)
         return touched
 
@@ -346,9 +347,8 @@ class World(Supply):
         return frozenset(gone), frozenset(unreachable.intersection(clusters) if unreachable else ())
 
     def _listed_elsewhere(self, cluster_objects: Iterable[str], name: str) -> frozenset[str]:
-        listers, alone = self._configs.keys("listed").ids, (("", name),)
-        found = {one: ids for one in cluster_objects if (ids := listers(one)) and ids != alone}
-        return frozenset(one for one, ids in found.items() if not {("", name)}.issuperset(ids))
+        listers, own = self._configs.keys("listed"), {("", name)}
+        return frozenset([one for one in cluster_objects if not own.issuperset(listers.ids(one))])
 
     def _objects(
         self, name: str, selected: Iterable[str], listed: Iterable[str]
