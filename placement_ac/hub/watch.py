@@ -8,6 +8,7 @@ serves its connection. The JSON of an object is made once per version, for every
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     Render = Callable[[Record], bytes]  # an object as this watch wants it: plain, as a row, as metadata
 
 BOOKMARK_EVERY = 60.0  # seconds; as a real server's watch cache
+NEVER = math.inf
 GARBAGE = b'{"type":"MODIFIED","object":{"kind"\n'
 
 
@@ -132,17 +134,18 @@ class Watch:
 
     async def run(self, send: Callable[[bytes], Awaitable[None]]) -> None:
         """Send lines as they come, until the timeout, the end of the kind, or `send` raises."""
-        end = time.monotonic() + self.timeout if self.timeout else None
-        mark = time.monotonic() + BOOKMARK_EVERY
+        end = time.monotonic() + self.timeout if self.timeout else NEVER
+        mark = time.monotonic() + BOOKMARK_EVERY if self.bookmarks else NEVER
         while True:
             await self._flush(send)
-            if self.ended or (end is not None and time.monotonic() >= end):
+            if self.ended or time.monotonic() >= end:
                 return
-            if self.bookmarks and not self.hung and time.monotonic() >= mark:
+            if time.monotonic() >= mark:
                 mark += BOOKMARK_EVERY
-                self.lines.append(self.bookmark())
+                if not self.hung:
+                    self.lines.append(self.bookmark())
                 continue
-            await self._news_or(min(mark, end) if end is not None else mark)
+            await self._news_or(min(mark, end))
 
     def leave(self) -> None:
         """The store need not tell this watch any more."""
@@ -158,7 +161,7 @@ class Watch:
         if self.ended or self.lines:
             return
         try:
-            async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+            async with asyncio.timeout(None if deadline == NEVER else max(0.0, deadline - time.monotonic())):
                 await self._news.wait()
         except TimeoutError:
             pass  # a bookmark is due, or the end

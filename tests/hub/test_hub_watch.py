@@ -2,7 +2,8 @@
 
 import contextlib
 import random
-from collections.abc import Iterator
+import time
+from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
@@ -129,6 +130,27 @@ def test_bookmarks_come_from_time_to_time(client: Client, monkeypatch: pytest.Mo
         client.create(CONFIGMAPS, configmap("elsewhere"))
         wait_for(lambda: ("BOOKMARK", "") in seen.events, True)
         wait_for(lambda: int(seen.seen[-1]["object"]["metadata"]["resourceVersion"]) > int(since), True)
+
+
+@pytest.mark.embedded("its watches are counted in the very process")
+@pytest.mark.parametrize(("bookmarks", "hangs"), [("false", False), ("true", True)])
+def test_a_watch_on_which_nothing_comes_costs_nothing(
+    client: Client, monkeypatch: pytest.MonkeyPatch, bookmarks: str, hangs: bool
+) -> None:
+    looks: list[float] = []
+    flush = watch.Watch._flush
+
+    async def counted(self: watch.Watch, send: Callable[[bytes], Awaitable[None]]) -> None:
+        looks.append(time.monotonic())
+        await flush(self, send)
+
+    monkeypatch.setattr(watch.Watch, "_flush", counted)
+    monkeypatch.setattr(watch, "BOOKMARK_EVERY", 0.1)
+    with Watching(client, CONFIGS, allowWatchBookmarks=bookmarks, resourceVersion=client.version(CONFIGS)):
+        if hangs:
+            client.hub.drop_watches("hang")
+        time.sleep(0.5)
+    assert 1 <= len(looks) < 20, "it went round and round"
 
 
 def test_a_watch_ends_after_its_timeout(client: Client) -> None:
