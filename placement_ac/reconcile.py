@@ -75,7 +75,8 @@ class Reconciler:
 
     `clock` gives the time of day (UTC) for conditions, `ticks` seconds that only go forward.
     `later(key, seconds)` is asked to bring a key back; `ask` asks a cluster for its copies, `examine`
-    whether it is fit (None: nobody is asked that).
+    whether it is fit (None: nobody is asked that). `give_way(key)` waits while others have to write
+    their lists.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class Reconciler:
         clock: Callable[[], datetime],
         ticks: Callable[[], float],
         later: Callable[[Key, float], None],
+        give_way: Callable[[Key], Awaitable[None]] | None = None,
         metrics: Metrics | None = None,
     ) -> None:
         self._world = world
@@ -99,6 +101,7 @@ class Reconciler:
         self._clock = clock
         self._ticks = ticks
         self._later = later
+        self._give_way = give_way or _at_once
         self._metrics = metrics or Metrics()
         self._memory: dict[Key, Memory] = {}
         self._told = Told()
@@ -152,6 +155,8 @@ class Reconciler:
         drawn = outline(seen)
         done: list[Action] = []
         trouble = await self._act(first_phases(seen, drawn), done)
+        if done and _can_wait(seen):
+            await self._give_way(key)
         wanted = complete(seen, drawn)
         self._remember(key, seen, wanted)
         self._ask_for(key, seen, wanted)
@@ -295,3 +300,12 @@ class Reconciler:
         self._told.over((key, "condition"))
         if self._told.over(key):
             log.info("written at last", key=key.name)
+
+
+def _can_wait(seen: Snapshot) -> bool:
+    """Whether what follows the list can: no Workload is to be told, and nobody else lists what goes."""
+    return not seen.workloads and not seen.hub.shared
+
+
+async def _at_once(_: Key) -> None:
+    """Give way to nobody."""

@@ -125,6 +125,7 @@ class Session:
             clock=_now,
             ticks=time.monotonic,
             later=self.queue.add_after,
+            give_way=self.queue.give_way,
             metrics=metrics,
         )
         self._sync = Sync(

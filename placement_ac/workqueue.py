@@ -16,6 +16,7 @@ import structlog
 
 from placement_ac.logs import Told, without_words
 from placement_ac.metrics import Load
+from placement_ac.precedence import Precedence
 
 K = TypeVar("K", bound=Hashable)
 log = structlog.get_logger(__name__)
@@ -30,6 +31,8 @@ ECHO_MOST_SECONDS: Final = 1.0
 """How long it waits when changes come in at that time."""
 BUSY_SECONDS: Final = 0.5
 """After so long without a change there is time for what nobody waits for."""
+ASIDE_SECONDS: Final = 1.0
+"""For at most so long work that can wait gives way to others."""
 PROMPT_TRIES: Final = 3
 PATIENCE_SECONDS: Final = 0.5
 """After so many failures in a row a change, too, is looked at only so long after the last try: somebody who
@@ -50,6 +53,8 @@ class Workqueue(Generic[K]):
     def __init__(self, work: Callable[[K], Awaitable[None]], *, parallel: int = 32) -> None:
         self._work = work
         self._slots = asyncio.Semaphore(parallel)
+        self._holding: set[K] = set()
+        """Keys that have a slot."""
         self._tasks: dict[K, asyncio.Task[None]] = {}
         self._again: set[K] = set()
         self._waiting: dict[K, float] = {}
@@ -62,6 +67,8 @@ class Workqueue(Generic[K]):
         """Keys whose second look waits, and until when it may."""
         self._changed = -BUSY_SECONDS
         """When a change came in last."""
+        self._precedence: Precedence[K] = Precedence()
+        """Keys are ahead that wait, and those that are worked on and have not given way."""
         self._closed = False
         self._told = Told()
 
@@ -104,6 +111,27 @@ class Workqueue(Generic[K]):
         """Whether `key` is worked on at this moment."""
         return key in self._working
 
+    async def give_way(self, key: K) -> None:
+        """Let those keys go first whose work has not come as far; not for long, nor once `key` changes again.
+
+        To be called by the work on `key`, when what is left of it can wait; others may take its slot.
+        """
+        self._precedence.leave(key)
+        if self._closed or key in self._again or not self._precedence.contested:
+            return
+        self._let_go(key)
+        await self._precedence.stand_aside(key, ASIDE_SECONDS)
+        await self._take_slot(key)
+
+    async def _take_slot(self, key: K) -> None:
+        await self._slots.acquire()
+        self._holding.add(key)
+
+    def _let_go(self, key: K) -> None:
+        if key in self._holding:
+            self._holding.discard(key)
+            self._slots.release()
+
     @property
     def busy(self) -> bool:
         """Whether changes come in, or keys wait for others to be worked on."""
@@ -141,6 +169,7 @@ class Workqueue(Generic[K]):
         self._timers.clear()
         self._again.clear()
         self._waiting.clear()
+        self._precedence.recall_all()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     def _ring(self, key: K) -> None:
@@ -171,7 +200,9 @@ class Workqueue(Generic[K]):
         self._waiting.setdefault(key, asyncio.get_running_loop().time())
         if key in self._tasks:
             self._again.add(key)
+            self._precedence.recall(key)
             return
+        self._precedence.enter(key)
         # Not in the context of who adds: that is kopf's, which holds all of a session, and a connection to
         # the hub holds the context in which it was opened for as long as it is kept.
         task = asyncio.get_running_loop().create_task(self._run(key), context=Context())
@@ -179,31 +210,37 @@ class Workqueue(Generic[K]):
         task.add_done_callback(lambda _: self._done(key))
 
     async def _run(self, key: K) -> None:
-        async with self._slots:
-            if self._closed:
-                return
-            self._again.discard(key)
-            self._waiting.pop(key, None)
-            self._working[key] = asyncio.get_running_loop().time()
-            try:
-                await self._work(key)
-            except Retry as retry:
-                self._fail(key, retry.after)
-            except Exception as error:  # whatever it is, it must not lose the key
-                why = without_words(error)
-                level = self._told.level(key, why, logging.ERROR)
-                log.log(level, "work failed unexpectedly", key=str(key), error=why)
-                self._fail(key, None)
-            else:
-                self._failures.pop(key, None)
-                self._not_before.pop(key, None)
-                if self._told.over(key):
-                    log.info("works again", key=str(key))
-            finally:
-                del self._working[key]
+        await self._take_slot(key)
+        try:
+            if not self._closed:
+                await self._work_on(key)
+        finally:
+            self._let_go(key)
+
+    async def _work_on(self, key: K) -> None:
+        self._again.discard(key)
+        self._waiting.pop(key, None)
+        self._working[key] = asyncio.get_running_loop().time()
+        try:
+            await self._work(key)
+        except Retry as retry:
+            self._fail(key, retry.after)
+        except Exception as error:  # whatever it is, it must not lose the key
+            why = without_words(error)
+            level = self._told.level(key, why, logging.ERROR)
+            log.log(level, "work failed unexpectedly", key=str(key), error=why)
+            self._fail(key, None)
+        else:
+            self._failures.pop(key, None)
+            self._not_before.pop(key, None)
+            if self._told.over(key):
+                log.info("works again", key=str(key))
+        finally:
+            del self._working[key]
 
     def _done(self, key: K) -> None:
         del self._tasks[key]
+        self._precedence.leave(key)
         if key in self._again:
             self._again.discard(key)
             self.add(key)

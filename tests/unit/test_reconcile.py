@@ -26,6 +26,7 @@ from placement_ac.names import (
     MANAGED_CLUSTER,
     MULTIKUEUE_CONFIG,
     PERMISSION,
+    SHARED,
     WATCHED_KINDS,
     Kind,
 )
@@ -52,6 +53,8 @@ class Rig:
     ticks: float = 0.0
     later: list[tuple[Key, float]] = field(default_factory=list)
     events: Events = field(init=False)
+    meanwhile: Callable[[], None] = lambda: None
+    """What happens while the work on a key gives way to others."""
     world: World = field(default_factory=lambda: World(policy=AT_ONCE))
 
     def __post_init__(self) -> None:
@@ -64,7 +67,11 @@ class Rig:
             clock=lambda: WHEN,
             ticks=lambda: self.ticks,
             later=lambda key, seconds: self.later.append((key, seconds)),
+            give_way=self._gives_way,
         )
+
+    async def _gives_way(self, key: Key) -> None:
+        self.meanwhile()
 
     async def _ask(self, cluster: KueueObject) -> Asked:
         return Asked({}, f"nobody answers for {cluster.meta.name}")
@@ -129,6 +136,35 @@ def test_a_key_is_brought_in_order_once(hub: Hub, p: Driver, on: Callable[[Test]
         await rig.list()
         assert await rig.look() is None
         assert (p.writes(since), rig.later) == ([], [])
+
+    on(test)
+
+
+def test_what_follows_the_list_gives_way_to_the_lists_of_others(
+    p: Driver, on: Callable[[Test], None]
+) -> None:
+    async def test(rig: Rig) -> None:
+        there: list[tuple[list[str] | None, str]] = []
+        rig.meanwhile = lambda: there.append((p.listed("p"), p.reason("p")))
+        await rig.list()
+        assert await rig.look() is None
+        assert (there, p.reason("p")) == ([(["p-a", "p-b"], "")], "Active")
+        assert await rig.look() is None
+        assert len(there) == 1, "it gave way though there was nothing to write"
+
+    on(test)
+
+
+def test_what_follows_a_list_of_shared_clusters_gives_way_to_nobody(
+    p: Driver, on: Callable[[Test], None]
+) -> None:
+    async def test(rig: Rig) -> None:
+        gave: list[bool] = []
+        shared = replace(rig.world.hub, naming=SHARED)
+        rig = Rig(rig.client, rig.resources, meanwhile=lambda: gave.append(True), world=World(shared))
+        await rig.list()
+        assert await rig.look() is None
+        assert (p.listed("p"), p.reason("p"), gave) == (["a", "b"], "Active", [])
 
     on(test)
 

@@ -10,6 +10,7 @@ import pytest
 
 from placement_ac.metrics import Load
 from placement_ac.workqueue import (
+    ASIDE_SECONDS,
     ECHO_MOST_SECONDS,
     ECHO_SECONDS,
     FIRST_BACKOFF_SECONDS,
@@ -441,5 +442,96 @@ def test_a_queue_that_is_dropped_ends_what_is_under_way_and_works_on_what_comes_
         await asyncio.sleep(1)
         assert worker.turns[3:] == [("a", 110.6), ("b", 110.6)]
         await queue.close()
+
+    run(test())
+
+
+class TwoHalves:
+    """Work whose second half gives way; each half takes a second, but for keys that are slow."""
+
+    def __init__(self, parallel: int = 32, slow: float = 1.0) -> None:
+        self.queue: Workqueue[str] = Workqueue(self.work, parallel=parallel)
+        self.slow = slow
+        self.halves: list[tuple[str, float]] = []
+
+    async def work(self, key: str) -> None:
+        self.halves.append((f"{key} begins", round(now(), 3)))
+        await asyncio.sleep(self.slow if key == "slow" else 1.0)
+        await self.queue.give_way(key)
+        self.halves.append((f"{key} goes on", round(now(), 3)))
+        await asyncio.sleep(1.0)
+
+
+def test_what_is_left_of_a_work_gives_way_and_so_does_its_slot() -> None:
+    async def test() -> None:
+        work = TwoHalves(parallel=1)
+        work.queue.add("a", "b")
+        await asyncio.sleep(10)
+        assert work.halves == [("a begins", 0), ("b begins", 1), ("b goes on", 2), ("a goes on", 3)]
+
+    run(test())
+
+
+def test_nobody_gives_way_when_nobody_is_behind() -> None:
+    async def test() -> None:
+        work = TwoHalves()
+        work.queue.add("a")
+        await asyncio.sleep(1.5)
+        work.queue.add("b")
+        await asyncio.sleep(10)
+        assert work.halves == [("a begins", 0), ("a goes on", 1), ("b begins", 1.5), ("b goes on", 2.5)]
+
+    run(test())
+
+
+def test_nobody_gives_way_for_long() -> None:
+    async def test() -> None:
+        work = TwoHalves(slow=60.0)
+        work.queue.add("slow", "a")
+        await asyncio.sleep(100)
+        assert ("a goes on", 1 + ASIDE_SECONDS) in work.halves
+
+    run(test())
+
+
+def test_a_key_that_changes_again_gives_way_no_more() -> None:
+    async def test() -> None:
+        work = TwoHalves(slow=60.0)
+        work.queue.add("slow", "a", "b")
+        await asyncio.sleep(0.5)
+        work.queue.add("b")
+        await asyncio.sleep(1.0)
+        work.queue.add("a")
+        await asyncio.sleep(100)
+        assert work.halves[3:5] == [("b goes on", 1), ("a goes on", 1.5)]
+
+    run(test())
+
+
+def test_at_the_end_nobody_gives_way() -> None:
+    async def test() -> None:
+        work = TwoHalves(slow=1.5)
+        work.queue.add("slow", "a")
+        await asyncio.sleep(1.2)
+        await work.queue.close()
+        assert (now(), work.halves[2:]) == (2.5, [("a goes on", 1.2), ("slow goes on", 1.5)])
+
+    run(test())
+
+
+@pytest.mark.parametrize("until", [1.5, 3.5], ids=["it stands aside", "it waits for a slot"])
+def test_one_that_is_dropped_while_it_gives_way_leaves_no_slot_too_many(until: float) -> None:
+    async def test() -> None:
+        worker = TwoHalves(parallel=1, slow=3.0)
+        worker.queue.add("a", "slow")
+        await asyncio.sleep(until)
+        worker.queue.drop()
+        await asyncio.sleep(1.0)
+        worker.halves.clear()
+        began = now()
+        worker.queue.add("a", "b")
+        await asyncio.sleep(10)
+        assert worker.halves[:2] == [("a begins", began), ("b begins", began + 1)]
+        await worker.queue.close()
 
     run(test())
