@@ -127,10 +127,10 @@ class Drawn(Protocol):
 def diff(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phases still to be done, none of them empty.
 
-    A MultiKueueCluster is there before the config lists it and goes after the config has let go of
-    it. A check that turns False is told so before things are taken away; all else is told when they
-    have been done (and a refusal that stays is not talked over at every try). Workloads come last:
-    what becomes Ready must find the config as it is to be.
+    A MultiKueueCluster is there before the config lists it (one that is listed already is put right
+    after that) and goes after the config has let go of it. A check that turns False is told so before
+    things are taken away; all else is told when they have been done (and a refusal that stays is not
+    talked over at every try). Workloads come last: what becomes Ready must find the config as it is to be.
     """
     return first_phases(seen, wanted) + last_phases(seen, wanted)
 
@@ -138,14 +138,23 @@ def diff(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
 def first_phases(seen: Snapshot, wanted: Drawn) -> tuple[Phase, ...]:
     """Return the phases up to the config: what a decision of OCM's waits for."""
     early = _objections(seen, wanted.objection)
-    return _done_one_by_one(early, tuple(_clusters(seen, wanted)), tuple(_config(seen, wanted.config)))
+    old = _listed(seen)
+    new = [cluster for cluster in wanted.clusters if cluster.name not in old]
+    return _done_one_by_one(early, tuple(_clusters(seen, new)), tuple(_config(seen, wanted.config)))
+
+
+def repairs(seen: Snapshot, wanted: Drawn) -> tuple[Phase, ...]:
+    """Return what puts those MultiKueueClusters right that are listed already."""
+    old = _listed(seen)
+    there = [cluster for cluster in wanted.clusters if cluster.name in old]
+    return _done_one_by_one(tuple(_clusters(seen, there)))
 
 
 def last_phases(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phases after the config."""
     told = {action.check for action in _objections(seen, wanted.objection)}
     others = [check for check in seen.checks if check.meta.name not in told]
-    return _done_one_by_one(
+    return repairs(seen, wanted) + _done_one_by_one(
         tuple(_superfluous(seen, wanted)),
         tuple(_conditions(others, wanted.verdicts, seen)),
         tuple(_answers(seen, wanted.replies)),
@@ -173,9 +182,14 @@ def conditions(seen: Snapshot, verdicts: Mapping[str, Verdict]) -> Phase:
 # -- objects
 
 
-def _clusters(seen: Snapshot, wanted: Drawn) -> Iterable[Apply]:
+def _listed(seen: Snapshot) -> set[str]:
+    """Return the MultiKueueClusters that are listed already, and there."""
+    return set(seen.config.listed).intersection(seen.clusters) if seen.config else set()
+
+
+def _clusters(seen: Snapshot, wanted: Iterable[WantedCluster]) -> Iterable[Apply]:
     common = {LABEL_MANAGED_BY: MANAGED_BY} | ({} if seen.hub.shared else {LABEL_PLACEMENT: seen.name})
-    for cluster in wanted.clusters:
+    for cluster in wanted:
         observed = seen.clusters.get(cluster.name)
         spec = _source_spec(cluster, observed, seen.hub)
         labels = {**common, LABEL_CLUSTER: cluster.cluster}

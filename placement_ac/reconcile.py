@@ -16,7 +16,7 @@ from functools import partial
 import structlog
 
 from placement_ac.act import Actor
-from placement_ac.diff import Action, Phase, SetAnswer, conditions, first_phases, last_phases
+from placement_ac.diff import Action, Phase, SetAnswer, conditions, first_phases, last_phases, repairs
 from placement_ac.errors import ApiError, Conflict, NotFound, NotLeading, Refused, WorkloadTrouble
 from placement_ac.events import Events
 from placement_ac.fitness import Fitness
@@ -160,7 +160,9 @@ class Reconciler:
         wanted = complete(seen, drawn)
         self._remember(key, seen, wanted)
         self._ask_for(key, seen, wanted)
-        trouble = trouble or await self._act(last_phases(seen, wanted), done)
+        then = repairs(seen, wanted) if trouble else last_phases(seen, wanted)
+        late = await self._act(then, done)
+        trouble = trouble or late
         self._metrics.stands(key, standing(seen, wanted))
         self._post(seen, wanted, done, calm=trouble is None or isinstance(trouble, WorkloadTrouble))
         if trouble:

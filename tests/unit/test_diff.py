@@ -92,6 +92,27 @@ def test_clusters_go_after_the_config_has_let_go_of_them() -> None:
     ]
 
 
+def test_what_is_listed_already_is_put_right_after_the_list() -> None:
+    objects = copy.deepcopy(
+        [DONE, placement(), decision("a", "b", "c"), *secrets("a", "b", "c"), *made("a", "b")]
+    )
+    del the(objects, CLUSTER, "p-a")["metadata"]["labels"]["open-cluster-management.io/cluster-name"]
+    assert told(phases(*objects)) == [
+        ["Apply MultiKueueCluster p-c"],
+        ["Apply MultiKueueConfig p"],
+        ["Apply MultiKueueCluster p-a"],
+    ]
+
+
+def test_what_is_listed_and_not_there_is_made_before_the_list() -> None:
+    objects = [DONE, placement(), decision("a", "b", "c"), *secrets("a", "b", "c"), *made("a", "b")]
+    objects.remove(the(objects, CLUSTER, "p-a"))
+    assert told(phases(*objects)) == [
+        ["Apply MultiKueueCluster p-a", "Apply MultiKueueCluster p-c"],
+        ["Apply MultiKueueConfig p"],
+    ]
+
+
 def test_bad_news_comes_before_things_are_taken_away() -> None:
     assert told(phases(DONE, placement(), decision(), made("a"))) == [
         ["SetCondition AdmissionCheck check"],

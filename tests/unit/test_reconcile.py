@@ -259,6 +259,26 @@ def test_a_refused_write_is_told_once_and_mended_when_it_may_be(
     on(test)
 
 
+def test_what_is_listed_is_put_right_although_the_list_is_refused(
+    hub: Hub, p: Driver, on: Callable[[Test], None]
+) -> None:
+    async def test(rig: Rig) -> None:
+        await rig.list()
+        await rig.look()
+        a = p.kueue("multikueueclusters", "p-a")
+        labels = p.ask("GET", a)["metadata"]["labels"]
+        p.ask("PATCH", a, {"metadata": {"labels": dict.fromkeys(labels)}}, "merge")
+        p.secrets_for("c")
+        p.decide("p", "a", "b", "c")
+        await rig.list()
+        hub.faults.add("PATCH", "multikueueconfigs", status=403, body=FORBIDDEN)
+        assert await rig.look() is not None
+        assert (p.listed("p"), p.ask("GET", a)["metadata"]["labels"]) == (["p-a", "p-b"], labels)
+        assert said(p) == ("False", "ApplyFailed", "you shall not")
+
+    on(test)
+
+
 def test_a_refused_delete_does_not_flip_the_reason_to_and_fro(
     hub: Hub, p: Driver, on: Callable[[Test], None]
 ) -> None:
