@@ -28,7 +28,7 @@ from bench.scene import PER_CHECK, Scene
 LATEST: Final = Path(__file__).with_name("latest.json")
 CLUSTERS: Final = 40
 QUICK: Final = Length(changes=100, bursts=1, outage=4.0, idle=4.0)
-WHOLE: Final = Length(changes=400, bursts=3, outage=20.0, idle=20.0)
+WHOLE: Final = Length(changes=400, bursts=8, outage=20.0, idle=20.0, starts=5)
 """At 200 checks; other sizes are there to see what grows."""
 LENGTHS: Final = {Scene(REFERENCE, CLUSTERS): WHOLE, Scene(1000, CLUSTERS): Length(bursts=1)}
 SIZES: Final = (

@@ -137,18 +137,20 @@ def compared(found: Mapping[str, Figures], key: str = "seconds") -> Figures:
 # -- rounds
 
 
-def pooled(rounds: Sequence[Figures]) -> Figures:
+def pooled(rounds: Sequence[Figures], more_starts: Sequence[Figures] = ()) -> Figures:
     """Return one side's figures of all rounds: every change and burst, starts by their median, else the last.
 
-    Of writes that a restart made there are as many as in the worst round.
+    `more_starts`: cold starts of which nothing followed. Of writes that a restart made there are as many as
+    in the worst round.
     """
-    if len(rounds) == 1:
-        return rounds[0]
     found = dict(rounds[-1])
+    if len(rounds) + len(more_starts) > 1:
+        found["coldStart"] = _median([*[one["coldStart"] for one in rounds], *more_starts])
+    if len(rounds) == 1:
+        return found
     for play in ("latency", "burst"):
         found[play] = [seconds for one in rounds for seconds in one[play]]
     restarts = [one["restart"] for one in rounds]
-    found["coldStart"] = _median([one["coldStart"] for one in rounds])
     found["restart"] = _median(restarts) | {
         "afterChanges": _median([one["afterChanges"] for one in restarts])
     }

@@ -30,13 +30,17 @@ SIDES: Final = (FLOOR, CONTROLLER)
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """How much of each is measured: decisions one at a time, bursts back and forth; and seconds (0: not)."""
+    """How much of each is measured: decisions one at a time, bursts back and forth; and seconds (0: not).
+
+    `starts`: how many cold starts there are, as each is over in a moment, and one alone says little.
+    """
 
     changes: int = 200
     bursts: int = 2
     outage: float = 0.0
     idle: float = 5.0
     rounds: int = 1
+    starts: int = 1
 
 
 @contextmanager
@@ -70,7 +74,11 @@ async def staged(side: Side, hub: Bench, scene: Scene) -> AsyncIterator[Stage]:
 async def at(scene: Scene, kubeconfigs: Sequence[Path], length: Length, tell: Tell) -> Figures:
     """Measure one size: every play that has a length, in as many rounds as are wanted."""
     found = [await _round(scene, kubeconfigs, length, tell) for _ in range(length.rounds)]
-    raw = {side.name: pooled([one[side.name] for one in found]) for side in SIDES}
+    more = [await _start(scene, kubeconfigs, tell) for _ in range(length.starts - 1)]
+    raw = {
+        side.name: pooled([one[side.name] for one in found], [one[side.name] for one in more])
+        for side in SIDES
+    }
     return {"checks": scene.checks, "clusters": scene.clusters} | figures(raw)
 
 
@@ -84,6 +92,17 @@ async def _round(scene: Scene, kubeconfigs: Sequence[Path], length: Length, tell
                     await stack.enter_async_context(staged(side, hub, scene)) for side, hub in turn.items()
                 ]
                 raw |= await played({stage.side.name: stage for stage in stages}, length, tell)
+    return raw
+
+
+async def _start(scene: Scene, kubeconfigs: Sequence[Path], tell: Tell) -> dict[str, Figures]:
+    """Return what a cold start takes of each side, on hubs that are filled for it."""
+    raw: dict[str, Figures] = {}
+    with tempfile.TemporaryDirectory() as folder, hubs(kubeconfigs, Path(folder)) as turns:
+        for side, hub in [pair for turn in turns for pair in turn.items()]:
+            tell(f"one more cold start: {side.name}")
+            async with staged(side, hub, scene) as stage:
+                raw[side.name] = await plays.cold(stage)
     return raw
 
 

@@ -125,18 +125,19 @@ def size(checks: int, clusters: int, factor: float = 1.0) -> Figures:
     }
 
 
-def test_rounds_are_pooled_and_no_write_is_hidden() -> None:
-    def played(seconds: float, writes: int | None) -> Figures:
-        start = {"seconds": seconds, "rssMb": seconds}
-        restart = start | {"writes": writes, "afterChanges": {"seconds": seconds + 1}}
-        return {
-            "latency": [seconds],
-            "burst": [seconds] * 2,
-            "coldStart": start,
-            "restart": restart,
-            "rssMb": seconds,
-        }
+def played(seconds: float, writes: int | None) -> Figures:
+    start = {"seconds": seconds, "rssMb": seconds}
+    restart = start | {"writes": writes, "afterChanges": {"seconds": seconds + 1}}
+    return {
+        "latency": [seconds],
+        "burst": [seconds] * 2,
+        "coldStart": start,
+        "restart": restart,
+        "rssMb": seconds,
+    }
 
+
+def test_rounds_are_pooled_and_no_write_is_hidden() -> None:
     assert pooled([played(1.0, 0)]) == played(1.0, 0)
     assert pooled([played(9.0, 2), played(1.0, 0), played(2.0, 1)]) == {
         "latency": [9.0, 1.0, 2.0],
@@ -152,6 +153,14 @@ def test_rounds_are_pooled_and_no_write_is_hidden() -> None:
         "rssMb": 2.0,
     }
     assert pooled([played(1.0, None)] * 2)["restart"]["writes"] is None
+
+
+def test_cold_starts_that_nothing_followed_count_with_the_others() -> None:
+    alone = played(1.0, 0)
+    more = [{"seconds": seconds, "rssMb": seconds} for seconds in (9.0, 2.0)]
+    assert pooled([alone], more) == alone | {
+        "coldStart": {"seconds": 2.0, "rssMb": 2.0, "rounds": [1.0, 9.0, 2.0]}
+    }
 
 
 def test_growth_is_the_biggest_over_the_smallest_of_what_differs_in_nothing_else() -> None:
