@@ -23,7 +23,7 @@ from placement_ac.fitness import Fitness
 from placement_ac.logs import Told
 from placement_ac.metrics import Metrics, Run
 from placement_ac.model import KueueObject
-from placement_ac.names import APPLY_FAILED, MULTIKUEUE_CONFIG, RETRY
+from placement_ac.names import APPLY_FAILED, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, RETRY
 from placement_ac.notices import due
 from placement_ac.plan import complete, outline
 from placement_ac.provision import provide
@@ -70,13 +70,34 @@ class Memory:
         self.fits = {cluster: said for cluster, said in self.fits.items() if cluster in selected}
 
 
+@dataclass(slots=True)
+class Done:
+    """What has been written of a plan, without the bodies: many plans may be half done at a time."""
+
+    anything: bool = False
+    listed: bool = False
+    """Whether the MultiKueueConfig was."""
+    made: bool = False
+    """Whether any MultiKueueCluster was: what is being made for the first time had better be finished."""
+    answered: set[str] = field(default_factory=set)
+    """The uids of Workloads that were told to try again."""
+
+    def add(self, actions: Iterable[Action]) -> None:
+        for action in actions:
+            self.anything = True
+            self.listed |= action.kind is MULTIKUEUE_CONFIG
+            self.made |= action.kind is MULTIKUEUE_CLUSTER
+            if isinstance(action, SetAnswer) and any(entry["state"] == RETRY for entry in action.entries):
+                self.answered.add(action.workload.meta.uid)
+
+
 class Reconciler:
     """Makes the hub what the world calls for, key by key.
 
     `clock` gives the time of day (UTC) for conditions, `ticks` seconds that only go forward.
     `later(key, seconds)` is asked to bring a key back; `ask` asks a cluster for its copies, `examine`
-    whether it is fit (None: nobody is asked that). `give_way(key)` waits while others have to write
-    their lists.
+    whether it is fit (None: nobody is asked that). `give_way(key)` returns what to wait for while
+    others have to write their lists (None: nobody has).
     """
 
     def __init__(
@@ -90,7 +111,7 @@ class Reconciler:
         clock: Callable[[], datetime],
         ticks: Callable[[], float],
         later: Callable[[Key, float], None],
-        give_way: Callable[[Key], Awaitable[None]] | None = None,
+        give_way: Callable[[Key], Awaitable[None] | None] = lambda _: None,
         metrics: Metrics | None = None,
     ) -> None:
         self._world = world
@@ -101,7 +122,7 @@ class Reconciler:
         self._clock = clock
         self._ticks = ticks
         self._later = later
-        self._give_way = give_way or _at_once
+        self._give_way = give_way
         self._metrics = metrics or Metrics()
         self._memory: dict[Key, Memory] = {}
         self._told = Told()
@@ -153,10 +174,12 @@ class Reconciler:
         """Write what Kueue waits for as soon as it is known; the rest of the plan follows meanwhile."""
         seen = self._snapshot(key)
         drawn = outline(seen)
-        done: list[Action] = []
+        done = Done()
         trouble = await self._act(first_phases(seen, drawn), done)
-        if done and _can_wait(seen):
-            await self._give_way(key)
+        if done.listed and not done.made and _can_wait(seen) and (turn := self._give_way(key)):
+            del drawn  # it comes of the snapshot at any time, and many may wait
+            await turn
+            drawn = outline(seen)
         wanted = complete(seen, drawn)
         self._remember(key, seen, wanted)
         self._ask_for(key, seen, wanted)
@@ -169,28 +192,25 @@ class Reconciler:
             await self._troubled(key, seen, wanted, trouble)
             raise Retry(trouble.retry_after) from trouble  # no sooner: it may be about hundreds of Workloads
         self._say_that_it_is_over(key)
-        if done:
+        if done.anything:
             run.applied()
         if wanted.recheck_after is not None:
             self._later(key, wanted.recheck_after)
 
-    async def _act(self, phases: Iterable[Phase], done: list[Action]) -> ApiError | None:
+    async def _act(self, phases: Iterable[Phase], done: Done) -> ApiError | None:
         """Return what kept it from being done, all of it."""
+        actions: list[Action] = []
         try:
-            await self._actor.act(phases, done)
+            await self._actor.act(phases, actions)
         except ApiError as error:
             return error
+        finally:
+            done.add(actions)
         return None
 
-    def _post(self, seen: Snapshot, wanted: Plan, done: Iterable[Action], *, calm: bool) -> None:
-        listed = any(action.kind is MULTIKUEUE_CONFIG for action in done)
-        answered = {
-            action.workload.meta.uid
-            for action in done
-            if isinstance(action, SetAnswer) and any(entry["state"] == RETRY for entry in action.entries)
-        }
-        notices = (*wanted.notices, *(wanted.changes() if listed else ()))
-        self._events.post(due(notices, listed=listed, answered=answered, calm=calm), seen.checks)
+    def _post(self, seen: Snapshot, wanted: Plan, done: Done, *, calm: bool) -> None:
+        notices = (*wanted.notices, *(wanted.changes() if done.listed else ()))
+        self._events.post(due(notices, listed=done.listed, answered=done.answered, calm=calm), seen.checks)
 
     async def _troubled(self, key: Key, seen: Snapshot, wanted: Plan, error: ApiError) -> None:
         if isinstance(error, Refused):
@@ -307,7 +327,3 @@ class Reconciler:
 def _can_wait(seen: Snapshot) -> bool:
     """Whether what follows the list can: no Workload is to be told, and nobody else lists what goes."""
     return not seen.workloads and not seen.hub.shared
-
-
-async def _at_once(_: Key) -> None:
-    """Give way to nobody."""

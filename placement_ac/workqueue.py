@@ -111,14 +111,18 @@ class Workqueue(Generic[K]):
         """Whether `key` is worked on at this moment."""
         return key in self._working
 
-    async def give_way(self, key: K) -> None:
+    def give_way(self, key: K) -> Awaitable[None] | None:
         """Let those keys go first whose work has not come as far; not for long, nor once `key` changes again.
 
-        To be called by the work on `key`, when what is left of it can wait; others may take its slot.
+        To be called by the work on `key`, when what is left of it can wait; others may take its slot. Returns
+        what it is to wait for; None: nobody has to go first.
         """
         self._precedence.leave(key)
         if self._closed or key in self._again or not self._precedence.contested:
-            return
+            return None
+        return self._stand_aside(key)
+
+    async def _stand_aside(self, key: K) -> None:
         self._let_go(key)
         await self._precedence.stand_aside(key, ASIDE_SECONDS)
         await self._take_slot(key)

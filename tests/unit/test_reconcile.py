@@ -3,7 +3,7 @@
 import asyncio
 import io
 import itertools
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import redirect_stderr
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -25,6 +25,7 @@ from placement_ac.names import (
     ACCOUNT,
     MANAGED_CLUSTER,
     MULTIKUEUE_CONFIG,
+    PER_PLACEMENT,
     PERMISSION,
     SHARED,
     WATCHED_KINDS,
@@ -70,8 +71,9 @@ class Rig:
             give_way=self._gives_way,
         )
 
-    async def _gives_way(self, key: Key) -> None:
+    def _gives_way(self, key: Key) -> Awaitable[None]:
         self.meanwhile()
+        return asyncio.sleep(0)
 
     async def _ask(self, cluster: KueueObject) -> Asked:
         return Asked({}, f"nobody answers for {cluster.meta.name}")
@@ -140,31 +142,39 @@ def test_a_key_is_brought_in_order_once(hub: Hub, p: Driver, on: Callable[[Test]
     on(test)
 
 
-def test_what_follows_the_list_gives_way_to_the_lists_of_others(
-    p: Driver, on: Callable[[Test], None]
-) -> None:
+def test_what_follows_a_list_gives_way_to_the_lists_of_others(p: Driver, on: Callable[[Test], None]) -> None:
     async def test(rig: Rig) -> None:
-        there: list[tuple[list[str] | None, str]] = []
-        rig.meanwhile = lambda: there.append((p.listed("p"), p.reason("p")))
+        there: list[tuple[list[str] | None, list[str]]] = []
+        rig.meanwhile = lambda: there.append((p.listed("p"), p.clusters()))
+        p.placement_says("p", 2)
         await rig.list()
         assert await rig.look() is None
-        assert (there, p.reason("p")) == ([(["p-a", "p-b"], "")], "Active")
+        assert (there, said(p)[1]) == ([], "Active"), "it gave way though clusters were made"
+        p.placement_says("p", 1)
+        p.decide("p", "b")
+        await rig.list()
+        assert await rig.look() is None
+        assert (there, p.clusters()) == ([(["p-b"], ["p-a", "p-b"])], ["p-b"])
         assert await rig.look() is None
         assert len(there) == 1, "it gave way though there was nothing to write"
 
     on(test)
 
 
+@pytest.mark.parametrize(("naming", "gives"), [(PER_PLACEMENT, [True]), (SHARED, [])])
 def test_what_follows_a_list_of_shared_clusters_gives_way_to_nobody(
-    p: Driver, on: Callable[[Test], None]
+    p: Driver, on: Callable[[Test], None], naming: str, gives: list[bool]
 ) -> None:
     async def test(rig: Rig) -> None:
         gave: list[bool] = []
-        shared = replace(rig.world.hub, naming=SHARED)
-        rig = Rig(rig.client, rig.resources, meanwhile=lambda: gave.append(True), world=World(shared))
+        facts = replace(rig.world.hub, naming=naming)
+        rig = Rig(rig.client, rig.resources, meanwhile=lambda: gave.append(True), world=World(facts))
         await rig.list()
         assert await rig.look() is None
-        assert (p.listed("p"), p.reason("p"), gave) == (["a", "b"], "Active", [])
+        p.ask("DELETE", p.kueue("multikueueconfigs", "p"))
+        await rig.list()
+        assert await rig.look() is None
+        assert (len(p.listed("p") or ()), gave) == (2, gives)
 
     on(test)
 

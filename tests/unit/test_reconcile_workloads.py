@@ -52,7 +52,11 @@ def test_a_workload_is_answered_before_the_lists_of_others_are_written(job: Driv
         rig.meanwhile = lambda: gave.append(True)
         await rig.list()
         assert await rig.look() is None
-        assert (job.listed("p"), told(job)["p"], gave) == (["p-a", "p-b"], "Ready", [])
+        job.ask("DELETE", job.kueue("multikueueconfigs", "p"))
+        has_quota(job, "another", "p", "mk")
+        await rig.list()
+        assert await rig.look() is None
+        assert (job.listed("p"), told(job, "another")["p"], gave) == (["p-a", "p-b"], "Ready", [])
 
     on(test)
 

@@ -457,7 +457,8 @@ class TwoHalves:
     async def work(self, key: str) -> None:
         self.halves.append((f"{key} begins", round(now(), 3)))
         await asyncio.sleep(self.slow if key == "slow" else 1.0)
-        await self.queue.give_way(key)
+        if turn := self.queue.give_way(key):
+            await turn
         self.halves.append((f"{key} goes on", round(now(), 3)))
         await asyncio.sleep(1.0)
 
