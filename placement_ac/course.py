@@ -5,22 +5,21 @@ Pure. Select, hold, seat, and see to those that lose their seat.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from placement_ac.guard import Guarded, guard
 from placement_ac.leaving import Jobs, jobs_of
 from placement_ac.removal import Removal, remove
 from placement_ac.seats import seat
 from placement_ac.selection import Selection, Usable, listed_now, select
-from placement_ac.snapshot import Snapshot
+from placement_ac.snapshot import NOTHING, Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
+class Course(NamedTuple):
     """Which clusters are to be listed, and what becomes of the others."""
 
     selection: Selection
-    listed: Mapping[str, str] = field(default_factory=dict)
+    listed: Mapping[str, str] = NOTHING
     """The clusters that our config lists now → their MultiKueueClusters, in its order."""
     usable: tuple[Usable, ...] = ()
     """Those that jobs may be sent to, in order."""
@@ -28,9 +27,9 @@ class Course:
     """Usable, but after the last seat."""
     queued: tuple[str, ...] = ()
     """Usable, and next when a cluster that leaves has given up its seat."""
-    guarded: Guarded = field(default_factory=Guarded)
-    removal: Removal = field(default_factory=Removal)
-    jobs: Jobs = field(default_factory=lambda: Jobs(frozenset()))
+    guarded: Guarded = Guarded()
+    removal: Removal = Removal()
+    jobs: Jobs = Jobs(frozenset())
 
 
 def chart(seen: Snapshot) -> Course:
@@ -42,17 +41,26 @@ def chart(seen: Snapshot) -> Course:
     seated = seat(seen, (*selection.usable, *guarded.held), listed, most)
     jobs = jobs_of(seen)
     removal = remove(seen, {entry.name for entry in seated.seated}, jobs, listed)
-    now = set(listed.values())
-    new = [entry.cluster for entry in seated.seated if entry.name not in now]
-    room = most - len(removal.staying) - (len(seated.seated) - len(new))
-    queued = tuple(new[max(room, 0) :])
+    usable, queued = _with_room(seated.seated, listed, most - len(removal.staying))
     return Course(
         listed=listed,
         selection=selection,
-        usable=tuple([entry for entry in seated.seated if entry.cluster not in queued]),
+        usable=usable,
         beyond=seated.beyond,
         queued=queued,
         guarded=guarded,
         removal=removal,
         jobs=jobs,
     )
+
+
+def _with_room(
+    seated: tuple[Usable, ...], listed: Mapping[str, str], most: int
+) -> tuple[tuple[Usable, ...], tuple[str, ...]]:
+    """Return those who find room, as the ones that leave still have their seats, and who is next."""
+    if len(seated) <= most:
+        return seated, ()
+    now = set(listed.values())
+    new = [entry.cluster for entry in seated if entry.name not in now]
+    queued = tuple(new[max(most - (len(seated) - len(new)), 0) :])
+    return tuple([entry for entry in seated if entry.cluster not in queued]), queued

@@ -8,7 +8,6 @@ Source: shared/kueue/gate.txt and external-dispatcher.txt.
 """
 
 from collections.abc import Collection
-from dataclasses import replace
 from typing import Final
 
 from placement_ac.leaving import Case, Leaving
@@ -37,9 +36,9 @@ def pass_the_gate(case: Case, here: Leaving) -> Leaving:
     """Go through DESIGN.md, “The gate”, steps 1 to 3; 4 is that no cluster closes it any more."""
     waiting = case.jobs.waiting.get(here.name, [])
     if not all(map(case.jobs.gated, waiting)):
-        return replace(here, why=THEIRS)
+        return here._replace(why=THEIRS)
     if case.airing:
-        return replace(here, why=AIRING)
+        return here._replace(why=AIRING)
     here = close(case, here)
     if not here.closed or Mark("closed", here.cluster) not in case.seen.ages:
         return here
@@ -47,7 +46,7 @@ def pass_the_gate(case: Case, here: Leaving) -> Leaving:
     if ready:
         return _send_back(case, here, ready)
     if not all(case.jobs.is_back(w) for w in case.jobs.undecided if case.jobs.gated(w)):
-        return replace(here, why=SOON)  # Kueue takes back what was sent back
+        return here._replace(why=SOON)  # Kueue takes back what was sent back
     return _ask(case, here)
 
 
@@ -61,9 +60,9 @@ def close(case: Case, here: Leaving) -> Leaving:
         if asked and (why := _others(case, here, asked)):
             return _left_open(here, asked, why)
         if asked is None or asked.age > ASK_FRESH_SECONDS:
-            return replace(here, why=SOON, ask=True)
+            return here._replace(why=SOON, ask=True)
     again = None if mark in case.seen.ages else 0.0
-    return replace(here, why=SOON, closed=True, marks=here.marks | {mark}, recheck_after=again)
+    return here._replace(why=SOON, closed=True, marks=here.marks | {mark}, recheck_after=again)
 
 
 def take_out(case: Case, here: Leaving) -> Leaving:
@@ -75,9 +74,9 @@ def take_out(case: Case, here: Leaving) -> Leaving:
         return _ask(case, here)
     asked = case.seen.asked.get(here.name)
     if asked is None or asked.age > QUIET_SECONDS:
-        return replace(here, why=WAIT, ask=True)
+        return here._replace(why=WAIT, ask=True)
     free = tuple(w for w in waiting if not asked.copies.get(w.meta.id))
-    return replace(here, why=WAIT, denominate=free, recheck_after=QUIET_SECONDS)
+    return here._replace(why=WAIT, denominate=free, recheck_after=QUIET_SECONDS)
 
 
 def trouble(case: Case, name: str) -> str:
@@ -92,9 +91,9 @@ def trouble(case: Case, name: str) -> str:
 def _not_asked(case: Case, here: Leaving, problem: str) -> Leaving:
     asked = case.seen.asked.get(here.name)
     if problem == NOT_CONNECTED or asked is None:
-        return replace(here, why=problem)
+        return here._replace(why=problem)
     left = ASK_AGAIN_SECONDS - asked.age
-    return replace(here, why=problem, ask=left <= 0, recheck_after=left if left > 0 else None)
+    return here._replace(why=problem, ask=left <= 0, recheck_after=left if left > 0 else None)
 
 
 # -- step 2: what only waits
@@ -105,7 +104,7 @@ def _send_back(case: Case, here: Leaving, ready: Collection[Workload]) -> Leavin
     left = [_grace_left(case, here, workload) for workload in ready]
     due = tuple(workload for workload, seconds in zip(ready, left, strict=True) if seconds <= 0)
     later = soonest(seconds for seconds in left if seconds > 0)
-    return replace(here, why=WAIT, send_back=due, recheck_after=later)
+    return here._replace(why=WAIT, send_back=due, recheck_after=later)
 
 
 def _grace_left(case: Case, here: Leaving, workload: Workload) -> float:
@@ -135,12 +134,12 @@ def _ready_for(case: Case, workload: Workload) -> float:
 def _ask(case: Case, here: Leaving) -> Leaving:
     mark = Mark("quiet", here.cluster)
     quiet = case.age(mark)
-    here = replace(here, marks=here.marks | {mark}, why=SOON)
+    here = here._replace(marks=here.marks | {mark}, why=SOON)
     if quiet < QUIET_SECONDS:
-        return replace(here, recheck_after=QUIET_SECONDS - quiet)
+        return here._replace(recheck_after=QUIET_SECONDS - quiet)
     asked = case.seen.asked.get(here.name)
     if asked is None or asked.age > quiet - QUIET_SECONDS:
-        return replace(here, ask=True)
+        return here._replace(ask=True)
     return _told(case, here, asked)
 
 
@@ -149,7 +148,7 @@ def _told(case: Case, here: Leaving, asked: Asked) -> Leaving:
     if why := _others(case, here, asked):
         return _left_open(here, asked, why)
     held = tuple(workload for workload in case.seen.workloads if workload.meta.id in asked.copies)
-    return replace(here, heal=held) if held else replace(here, why="", closed=False, marks=frozenset())
+    return here._replace(heal=held) if held else here._replace(why="", closed=False, marks=frozenset())
 
 
 def _others(case: Case, here: Leaving, asked: Asked) -> str:
@@ -165,5 +164,5 @@ def _left_open(here: Leaving, asked: Asked, why: str) -> Leaving:
     """Stay, with the gate open, and ask again later: it may take long."""
     left = ASK_AGAIN_SECONDS - asked.age
     marks = here.marks - {Mark("closed", here.cluster)}
-    here = replace(here, why=why, closed=False, marks=marks)
-    return replace(here, recheck_after=left) if left > 0 else replace(here, ask=True)
+    here = here._replace(why=why, closed=False, marks=marks)
+    return here._replace(recheck_after=left) if left > 0 else here._replace(ask=True)

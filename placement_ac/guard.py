@@ -6,9 +6,8 @@ take away is held for a while, as such losses are mostly a mistake and end by th
 A cluster that another one replaces is no loss: that is what scores are for.
 """
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 from placement_ac.model import Placement
 from placement_ac.names import EDITED_SECONDS, HELD
@@ -20,8 +19,7 @@ FEW: Final = 4
 """With fewer clusters than this only the loss of all of them is held."""
 
 
-@dataclass(frozen=True, slots=True)
-class Guarded:
+class Guarded(NamedTuple):
     """Which clusters are held, and why."""
 
     held: tuple[Usable, ...] = ()
@@ -36,17 +34,18 @@ def guard(seen: Snapshot, selection: Selection, listed: Mapping[str, str]) -> Gu
     marks, edited = _edits(seen)
     selected = {entry.cluster for entry in selection.usable}
     leaving = seen.config.draining if seen.config else {}
-    lost = [c for c, name in listed.items() if c not in selected and name not in leaving]
+    gone = [cluster for cluster in listed if cluster not in selected]
+    lost = [cluster for cluster in gone if listed[cluster] not in leaving]
     if not lost or edited or not selection.decided:
         return Guarded(marks=marks)
-    staying = [c for c in listed if c in selected]
-    if not _too_much(seen, lost, staying, selected - listed.keys()):
+    staying = len(listed) - len(gone)
+    if not _too_much(seen, len(lost), staying, new=len(selected) - staying):
         return Guarded(marks=marks)
     age = seen.ages.get(Mark("loss"), 0.0)
     if age >= seen.policy.loss_grace:
         return Guarded(marks=marks | {Mark("loss")})
     why = (
-        f"{len(lost)} of {len(lost) + len(staying)} clusters would go at once though the Placement was not"
+        f"{len(lost)} of {len(lost) + staying} clusters would go at once though the Placement was not"
         f" changed: held for {span(seen.policy.loss_grace)}, or until the Placement is changed"
     )
     return Guarded(
@@ -58,9 +57,9 @@ def guard(seen: Snapshot, selection: Selection, listed: Mapping[str, str]) -> Gu
     )
 
 
-def _too_much(seen: Snapshot, lost: Collection[str], staying: Collection[str], new: Collection[str]) -> bool:
-    net = len(lost) - len(new)
-    before = len(lost) + len(staying)
+def _too_much(seen: Snapshot, lost: int, staying: int, new: int) -> bool:
+    net = lost - new
+    before = lost + staying
     if net <= 0 or seen.policy.loss_grace <= 0:
         return False
     return net == before or (before >= FEW and net > before * seen.policy.loss_share)

@@ -52,6 +52,11 @@ class Index(Generic[T]):
         for key in set(new).difference(old):
             self._add(id_, key)
 
+    def others(self, keys: Iterable[str], id_: Id) -> list[str]:
+        """Return those of `keys` to which any other object answers."""
+        ids, alone = self._ids, {id_}
+        return [key for key in keys if (known := ids.get(key)) and known != id_ and known != alone]
+
     def copy(self) -> "Index[T]":
         other = Index(self._keys_of)
         other._ids = {key: set(ids) if isinstance(ids, set) else ids for key, ids in self._ids.items()}

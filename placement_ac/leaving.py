@@ -5,15 +5,14 @@ Pure data, and no rule but what can be read off it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from placement_ac.model import Workload
 from placement_ac.names import PENDING, READY, RETRY
-from placement_ac.snapshot import Mark, Notice, Snapshot
+from placement_ac.snapshot import NOTHING, Mark, Notice, Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class Leaving:
+class Leaving(NamedTuple):
     """What becomes of one cluster that is listed and not wanted."""
 
     cluster: str
@@ -34,14 +33,13 @@ class Leaving:
     recheck_after: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Jobs:
+class Jobs(NamedTuple):
     """The Workloads of a config, by where they are."""
 
     checks: frozenset[str]
     """Our checks: the Workloads that carry one of them pass the gate."""
-    running: Mapping[str, list[Workload]] = field(default_factory=dict)
-    waiting: Mapping[str, list[Workload]] = field(default_factory=dict)
+    running: Mapping[str, list[Workload]] = NOTHING
+    waiting: Mapping[str, list[Workload]] = NOTHING
     """By MultiKueueCluster, as the nominations have it."""
     undecided: tuple[Workload, ...] = ()
 
@@ -62,8 +60,7 @@ class Jobs:
         return {answer.state for answer in workload.answers if answer.check in self.checks}
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(NamedTuple):
     """What the fate of every cluster that leaves is decided on."""
 
     seen: Snapshot

@@ -73,8 +73,7 @@ _NOTHING: Final[Mapping[str, str]] = {}
 """Shared by all objects that have no labels, no annotations, or none that anybody reads."""
 
 
-@dataclass(frozen=True, slots=True)
-class Meta:
+class Meta(NamedTuple):
     """The part of `metadata` that every shape carries."""
 
     name: str
@@ -149,14 +148,15 @@ class Placement:
     """Whether its decisions are spread over groups (`spec.decisionStrategy`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """An OCM PlacementDecision; `decided` is None as long as it has no status."""
 
     meta: Meta
     placement: str
     group: int
     decided: tuple[Decided, ...] | None
+    clusters: tuple[str, ...]
+    """The names in `decided`; "" for an entry without one."""
     problem: str
 
 
@@ -451,13 +451,15 @@ def decision(raw: Raw) -> Decision:
     decided = plainly_decided(raw)
     if decided is None:
         status, problem = read(DecisionStatus, raw, "status")
-        decided = status.decisions if status and raw.get("status") else None
+        entries = status.decisions if status and raw.get("status") else None
+        decided = None if entries is None else tuple([Decided(e.cluster_name, e.score) for e in entries])
     index = meta.labels.get(LABEL_GROUP_INDEX, "0")
     return Decision(
         meta=meta,
         placement=meta.labels.get(LABEL_PLACEMENT, ""),
         group=int(index) if index.isdecimal() else 0,
         decided=decided,
+        clusters=tuple([entry.cluster_name for entry in decided or ()]),
         problem=problem,
     )
 
@@ -582,7 +584,7 @@ def workload(raw: Raw) -> Workload:
     sent = _SENT_BACK.search(evicted.message) if evicted else None
     meta = meta_of(raw)
     return Workload(
-        meta=replace(meta, labels=_NOTHING, annotations=_NOTHING, generation=0),
+        meta=meta._replace(labels=_NOTHING, annotations=_NOTHING, generation=0),
         answers=tuple(
             Answer(sys.intern(entry.name), entry.state, entry.message, time_of(entry.last_transition_time))
             for entry in status.admission_checks
@@ -619,7 +621,7 @@ def managed_cluster(raw: Raw) -> ManagedCluster:
     configs = spec.managed_cluster_client_configs if spec else ()
     first = configs[0] if configs else ClientConfig()
     return ManagedCluster(
-        meta=replace(meta_of(raw), labels=_NOTHING, annotations=_NOTHING),
+        meta=meta_of(raw)._replace(labels=_NOTHING, annotations=_NOTHING),
         unreachable=any(taint.key == TAINT_UNREACHABLE for taint in taints),
         server=first.url,
         authority=first.ca_bundle or "",

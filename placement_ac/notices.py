@@ -78,7 +78,7 @@ def complain(seen: Snapshot, course: Course) -> Complaint:
     """
     if not course.selection.left_out:
         return Complaint()
-    decided = {entry.cluster_name for decision in seen.decisions for entry in decision.decided or ()}
+    decided = {cluster for decision in seen.decisions for cluster in decision.clusters}
     staying = {one.cluster for one in course.removal.staying}
     whys = {
         cluster: f"{why}; listed until it has drained" if cluster in staying else why

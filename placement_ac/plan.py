@@ -11,7 +11,7 @@ last one the config, as Kueue takes none that is empty.
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from placement_ac.ageing import Ageing, age
 from placement_ac.answers import Outlook, next_retry, replies, stuck, stuck_for
@@ -49,8 +49,7 @@ UNDER_WAY: Final = ("going", "left")
 """Marks of clusters that leave: kept while nothing can be decided."""
 
 
-@dataclass(frozen=True, slots=True)
-class Objects:
+class Objects(NamedTuple):
     """What is to be there, and what lasts with it."""
 
     config: WantedConfig | None = None
@@ -91,8 +90,7 @@ class Step:
     changes: Callable[[], tuple[Notice, ...]] = tuple
 
 
-@dataclass(frozen=True, slots=True)
-class Outline:
+class Outline(NamedTuple):
     """The objects, and what there is to object to: what is written first. The rest of a plan follows."""
 
     objects: Objects

@@ -6,8 +6,7 @@ or doubled counts more. Nothing goes at once but what no unfinished Workload can
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from placement_ac.gate import AIRING, SOON, THEIRS, close, grace_of, pass_the_gate, take_out, trouble
 from placement_ac.leaving import Case, Jobs, Leaving
@@ -24,7 +23,7 @@ from placement_ac.names import (
     WORKLOADS_SENT_BACK,
 )
 from placement_ac.selection import names_now, soonest
-from placement_ac.snapshot import Mark, Notice, Snapshot
+from placement_ac.snapshot import NOTHING, Mark, Notice, Snapshot
 from placement_ac.words import some
 
 RUN: Final = "Workloads run there"
@@ -32,14 +31,13 @@ SHUT: Final = Mark("shut")
 AIRED: Final = Mark("aired")
 
 
-@dataclass(frozen=True, slots=True)
-class Removal:
+class Removal(NamedTuple):
     """What becomes of all of them."""
 
     leaving: tuple[Leaving, ...] = ()
     marks: frozenset[Mark] = frozenset()
     recheck_after: float | None = None
-    held_back: Mapping[str, str] = field(default_factory=dict)
+    held_back: Mapping[str, str] = NOTHING
     """Uid of a Workload that was sent back → the cluster that has not let go of it for sure."""
     ask: tuple[str, ...] = ()
     """MultiKueueClusters whose clusters are to be asked."""
@@ -60,17 +58,13 @@ def remove(seen: Snapshot, wanted: Collection[str], jobs: Jobs, listed: Mapping[
     Somebody else may have put it there: jobs may run on it all the same.
     """
     names = names_now(seen)
-    clusters = {name: cluster for cluster, name in listed.items()}
+    going = [name for name in names if name not in wanted]
+    went = [mark.of for mark in seen.ages if mark.what == "going"]
+    clusters = {name: cluster for cluster, name in listed.items()} if going or went else {}
     case = Case(seen, jobs, _airs(seen))
-    leaving = tuple(
-        [
-            _stranded(case, _leave(case, clusters.get(name, name), name))
-            for name in names
-            if name not in wanted
-        ]
-    )
+    leaving = tuple([_stranded(case, _leave(case, clusters.get(name, name), name)) for name in going])
     held, asking = _held_back(case, leaving) if seen.workloads else ({}, [])
-    left = _left(seen, {clusters.get(name, name) for name in names})
+    left = _left(seen, went, {clusters.get(name, name) for name in names} if went else ())
     marks = {Mark("going", one.cluster) for one in leaving if not one.why} | left
     marks |= _gate_marks(case, leaving)
     if seen.workloads:
@@ -92,7 +86,7 @@ def _leave(case: Case, cluster: str, name: str) -> Leaving:
     if cluster in seen.gone and name == seen.hub.cluster_object(seen.name, cluster):
         return _lost(here, [*running, *case.jobs.waiting.get(name, [])])
     if cluster in seen.unreachable:
-        return replace(here, why="OCM cannot reach it")
+        return here._replace(why="OCM cannot reach it")
     if not seen.workloads:
         return _once_cleared(case, here)
     if running:
@@ -107,7 +101,7 @@ def _once_cleared(case: Case, here: Leaving) -> Leaving:
     config = case.seen.config
     if config is None or here.name not in config.draining or left <= 0:
         return here
-    return replace(here, why=SOON, marks=frozenset({mark}), recheck_after=left)
+    return here._replace(why=SOON, marks=frozenset({mark}), recheck_after=left)
 
 
 def _lost(here: Leaving, workloads: Collection[Workload]) -> Leaving:
@@ -118,7 +112,7 @@ def _lost(here: Leaving, workloads: Collection[Workload]) -> Leaving:
         f"cluster {here.cluster}, where it was, is lost with its ManagedCluster; it starts anew elsewhere"
     )
     notice = Notice(CLUSTER_LOST, told, "list", tuple(workloads), (CLUSTER_LOST, to_each))
-    return replace(here, notices=(notice,))
+    return here._replace(notices=(notice,))
 
 
 # -- while jobs run there
@@ -128,19 +122,18 @@ def _drain(case: Case, here: Leaving, running: list[Workload]) -> Leaving:
     """Wait for what runs there; send it back if the policy or a deadline says so, while it is listed."""
     left = _deadline_left(case, here.name)
     if left is None or left > 0:
-        return replace(here, why=RUN, recheck_after=left)
+        return here._replace(why=RUN, recheck_after=left)
     if not all(map(case.jobs.gated, running)):
-        return replace(here, why=THEIRS)
+        return here._replace(why=THEIRS)
     if case.airing:
-        return replace(here, why=AIRING)
+        return here._replace(why=AIRING)
     here = close(case, here)
     if not here.closed:
-        return replace(here, why=f"{RUN}; {here.why}" if trouble(case, here.name) else RUN)
+        return here._replace(why=f"{RUN}; {here.why}" if trouble(case, here.name) else RUN)
     if Mark("closed", here.cluster) not in case.seen.ages:
-        return replace(here, why=RUN, closed=not case.seen.policy.dispatcher)
+        return here._replace(why=RUN, closed=not case.seen.policy.dispatcher)
     send_back = tuple(w for w in running if not case.jobs.is_sent_back(w))
-    return replace(
-        here,
+    return here._replace(
         why="its Workloads are sent back",
         closed=not case.seen.policy.dispatcher,
         send_back=send_back,
@@ -186,7 +179,7 @@ def _stranded(case: Case, one: Leaving) -> Leaving:
         if case.jobs.is_ready(w) and case.age(Mark("healed", w.meta.uid)) >= HEAL_SECONDS
         if w not in one.send_back
     )
-    return replace(one, heal=(*one.heal, *heal), send_back=(*one.send_back, *late))
+    return one._replace(heal=(*one.heal, *heal), send_back=(*one.send_back, *late))
 
 
 def _held_back(case: Case, leaving: Iterable[Leaving]) -> tuple[dict[str, str], list[str]]:
@@ -251,9 +244,12 @@ def _healed(case: Case, leaving: Iterable[Leaving]) -> set[Mark]:
     return known | {Mark("healed", w.meta.uid) for one in leaving for w in one.heal}
 
 
-def _left(seen: Snapshot, listed: Collection[str]) -> set[Mark]:
-    """Return the clusters that were unlisted just now, from when the list was first seen without them."""
-    gone = {Mark("left", m.of) for m in seen.ages if m.what == "going" and m.of not in listed}
+def _left(seen: Snapshot, went: Iterable[str], listed: Collection[str]) -> set[Mark]:
+    """Return the clusters that were unlisted just now, from when the list was first seen without them.
+
+    `went`: those that were to go when it was looked last.
+    """
+    gone = {Mark("left", cluster) for cluster in went if cluster not in listed}
     return gone | {m for m, age in seen.ages.items() if m.what == "left" and age < OPEN_SECONDS}
 
 

@@ -139,9 +139,8 @@ def _of_decision(decision: Decision, lookup: Lookup) -> Iterator[Key]:
         yield _placement(decision.placement)
     if lookup.each_its_own:
         return
-    clusters = [entry.cluster_name for entry in decision.decided or ()]
-    yield from map(_placement, lookup.placements_sharing(clusters))
-    yield from _credentials(clusters, lookup)
+    yield from map(_placement, lookup.placements_sharing(decision.clusters))
+    yield from _credentials(decision.clusters, lookup)
 
 
 def _of_cluster(cluster: str, lookup: Lookup) -> Iterator[Key]:

@@ -7,9 +7,8 @@ of the check each time.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from itertools import combinations
-from typing import Final
+from typing import Final, NamedTuple
 
 from placement_ac.selection import Usable
 from placement_ac.snapshot import Mark, Snapshot
@@ -17,16 +16,14 @@ from placement_ac.snapshot import Mark, Snapshot
 NEVER: Final = float("inf")
 
 
-@dataclass(frozen=True, slots=True)
-class Seated:
+class Seated(NamedTuple):
     """Who has a seat, in the Placement's order, and who finds none."""
 
     seated: tuple[Usable, ...]
     beyond: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Ordered:
+class Ordered(NamedTuple):
     """The names in the order in which they are to stand."""
 
     names: tuple[str, ...]

@@ -8,9 +8,9 @@ waits `REGROUP_SECONDS` all the same; an addition does not.
 
 import re
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
+from itertools import chain
 from typing import Final, NamedTuple
 
 from placement_ac.model import Decision, KueueObject, Placement
@@ -23,10 +23,12 @@ from placement_ac.names import (
 )
 from placement_ac.probing import unfit
 from placement_ac.rank import Ranked, rank
-from placement_ac.snapshot import Mark, Snapshot
+from placement_ac.snapshot import NOTHING, Mark, Snapshot
 from placement_ac.ways import Source, Unusable
 
 _NO_CREDENTIALS: Final = Unusable("no credentials")
+_NAME_MAX: Final = min(OBJECT_NAME_MAX, CLUSTER_NAME_MAX)
+_TOO_LONG: Final = f"its MultiKueueCluster's name would be longer than {OBJECT_NAME_MAX} characters"
 _DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
@@ -42,8 +44,7 @@ class Usable(NamedTuple):
     rank: Ranked | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(NamedTuple):
     """What a Placement's decisions come to."""
 
     decided: bool
@@ -51,7 +52,7 @@ class Selection:
     ranked: tuple[str, ...] = ()
     """Every cluster that is decided on, best first."""
     usable: tuple[Usable, ...] = ()
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, str] = NOTHING
     """Cluster (or where it should stand) → why it is not in."""
     marks: frozenset[Mark] = frozenset()
     """Listed clusters that would go without OCM having settled it, whether they still wait or no more."""
@@ -68,9 +69,9 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
     left_out = _entries_without_name(seen)
     pending: dict[str, float] = {}
     ranked = ranking(seen)
-    for entry in ranked:
-        cluster = entry.cluster
-        name = seen.hub.cluster_object(seen.name, cluster)
+    clusters = tuple([entry.cluster for entry in ranked])
+    names = seen.hub.cluster_objects(seen.name, clusters)
+    for entry, cluster, name in zip(ranked, clusters, names, strict=True):
         found = _way_in(seen, cluster, name, listed)
         if isinstance(found, Source):
             usable.append(Usable(cluster, name, found, entry))
@@ -87,7 +88,7 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
     pending |= dict.fromkeys(missing, seconds)
     return Selection(
         decided=bool(staying) or is_decided(seen.placement, seen.decisions),
-        ranked=tuple([entry.cluster for entry in ranked]),
+        ranked=clusters,
         usable=(*usable, *staying),
         left_out=left_out,
         marks=frozenset([Mark("pending", cluster) for cluster in pending]),
@@ -123,10 +124,10 @@ def agree(placement: Placement | None, decisions: tuple[Decision, ...]) -> bool:
     if placement.selected is None:
         # Nobody keeps that status: there is nothing to disagree with, but nothing to fall back on either.
         return all(decision.decided is not None for decision in decisions)
-    names = [entry.cluster_name for decision in decisions for entry in decision.decided or ()]
+    names = list(chain.from_iterable([decision.clusters for decision in decisions]))
     if len(names) != placement.selected or len(set(names)) < len(names):
         return False  # in the latter case OCM is regrouping: who stands there twice has displaced another
-    sizes = {decision.meta.name: len(decision.decided or ()) for decision in decisions}
+    sizes = {decision.meta.name: len(decision.clusters) for decision in decisions}
     named = {name for group in placement.groups for name in group.decisions}
     return not named or (
         named == sizes.keys()
@@ -155,12 +156,16 @@ def names_now(seen: Snapshot) -> tuple[str, ...]:
 
 def listed_now(seen: Snapshot) -> dict[str, str]:
     """Return the clusters that our config lists now, each with its MultiKueueCluster's name, in its order."""
-    found = {name: seen.clusters.get(name) for name in names_now(seen)}
+    there, placement = seen.clusters.get, seen.name
     return {
-        (obj and obj.cluster) or seen.hub.cluster_of(seen.name, name): name
-        for name, obj in found.items()
+        obj.cluster if obj and obj.cluster else seen.hub.cluster_of(placement, name): name
+        for name in names_now(seen)
         # A label that was taken off is put back, and so is an object that somebody deleted.
-        if (obj.ours and obj.placement in ("", seen.name) if obj else seen.hub.is_for(seen.name, name))
+        if (
+            obj.ours and obj.placement in ("", placement)
+            if (obj := there(name))
+            else seen.hub.is_for(placement, name)
+        )
     }
 
 
@@ -218,7 +223,7 @@ def _left(seen: Snapshot, pending: Mapping[str, float]) -> Iterable[float]:
 
 
 def _way_in(seen: Snapshot, cluster: str, name: str, listed: Container[str]) -> Source | Unusable:
-    if problem := _name_problem(cluster, name):
+    if problem := _name_problem(cluster) or ("" if len(name) <= _NAME_MAX else _TOO_LONG):
         return Unusable(problem)
     found = seen.credentials.get(cluster, _NO_CREDENTIALS)
     if isinstance(found, Source) and cluster not in listed:
@@ -227,11 +232,9 @@ def _way_in(seen: Snapshot, cluster: str, name: str, listed: Container[str]) -> 
 
 
 @lru_cache(4096)
-def _name_problem(cluster: str, name: str) -> str:
+def _name_problem(cluster: str) -> str:
     if len(cluster) > LABEL_VALUE_MAX or not _DNS_NAME.fullmatch(cluster):
         return "not the name of a managed cluster"
-    if len(name) > min(OBJECT_NAME_MAX, CLUSTER_NAME_MAX):
-        return f"its MultiKueueCluster's name would be longer than {OBJECT_NAME_MAX} characters"
     return ""
 
 
@@ -244,5 +247,5 @@ def _entries_without_name(seen: Snapshot) -> dict[str, str]:
 
 
 def _unnamed(decision: Decision) -> str:
-    count = [entry.cluster_name for entry in decision.decided or ()].count("")
+    count = decision.clusters.count("")
     return f"{count} of its entries {'has' if count == 1 else 'have'} no clusterName" if count else ""

@@ -4,10 +4,10 @@ The plain data that flows: what one decision is made of, and what it comes to.
 No logic beyond reading what is there; no I/O, no clock.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from placement_ac.fitness import Fitness
 from placement_ac.model import (
@@ -30,6 +30,10 @@ from placement_ac.ways import Credentials, Source
 
 Body = dict[str, Any]
 """An object, or a part of one, as it goes over the wire."""
+
+
+NOTHING: Final[Mapping[Any, Any]] = {}
+"""A mapping in which nothing is, for all that have none."""
 
 
 class Key(NamedTuple):
@@ -59,6 +63,12 @@ class HubFacts:
         if self.naming == PER_PLACEMENT:  # many times in every decision
             return f"{placement}-{cluster}"
         return self.naming.format(placement=placement, cluster=cluster)
+
+    def cluster_objects(self, placement: str, clusters: Iterable[str]) -> list[str]:
+        """Return the same for several."""
+        if self.naming == PER_PLACEMENT:
+            return [f"{placement}-{cluster}" for cluster in clusters]
+        return [self.naming.format(placement=placement, cluster=cluster) for cluster in clusters]
 
     def cluster_of(self, placement: str, name: str) -> str:
         """Return the cluster that a Placement's MultiKueueCluster is for: the inverse of `cluster_object`."""
@@ -242,8 +252,7 @@ class Made:
         return f"{self.name}-{self.cluster}"
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """All that one key depends on, taken in one go."""
 
     name: str
@@ -258,32 +267,32 @@ class Snapshot:
     """Ours that own objects here while their parameters are unusable."""
     placement: Placement | None = None
     decisions: tuple[Decision, ...] = ()
-    scores: ScoreTable = field(default_factory=dict)
-    credentials: Credentials = field(default_factory=dict)
-    spare: Credentials = field(default_factory=dict)
+    scores: ScoreTable = NOTHING
+    credentials: Credentials = NOTHING
+    spare: Credentials = NOTHING
     """The same for clusters that are listed though not selected."""
     config: KueueObject | None = None
     """The MultiKueueConfig of that name, whoever made it."""
-    clusters: Mapping[str, KueueObject] = field(default_factory=dict)
+    clusters: Mapping[str, KueueObject] = NOTHING
     """MultiKueueClusters by name: those that may be wanted and those that are this Placement's."""
-    rivals: Mapping[str, Pair] = field(default_factory=dict)
+    rivals: Mapping[str, Pair] = NOTHING
     """MultiKueueCluster name → another Placement and usable cluster that make it too and come first."""
-    others: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    others: Mapping[str, Mapping[str, str]] = NOTHING
     """MultiKueueCluster name → owners (uid → name) that other Placements which list it, or are about to,
     give it; only when shared."""
     listed_elsewhere: frozenset[str] = frozenset()
     """MultiKueueClusters that other MultiKueueConfigs of ours list: Kueue would never get over their loss."""
-    policy: Policy = field(default_factory=Policy)
-    ages: Ages = field(default_factory=dict)
+    policy: Policy = Policy()
+    ages: Ages = NOTHING
     workloads: tuple[Workload, ...] = ()
     """Unfinished Workloads that carry one of `checks` or `users`."""
     gone: frozenset[str] = frozenset()
     """Clusters whose ManagedCluster is not there (any more)."""
     unreachable: frozenset[str] = frozenset()
     """Clusters that OCM has lost sight of."""
-    asked: Mapping[str, Asked] = field(default_factory=dict)
+    asked: Mapping[str, Asked] = NOTHING
     """MultiKueueCluster name → what the cluster said when it was last asked."""
-    fits: Mapping[str, Fit] = field(default_factory=dict)
+    fits: Mapping[str, Fit] = NOTHING
     """Cluster → whether it is fit, as it last said."""
 
 
@@ -305,14 +314,13 @@ class WantedCluster(NamedTuple):
     owners: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class WantedConfig:
+class WantedConfig(NamedTuple):
     """The MultiKueueConfig that must be there, its clusters in order."""
 
     name: str
     clusters: tuple[str, ...]
     owners: Mapping[str, str]
-    draining: Mapping[str, datetime] = field(default_factory=dict)
+    draining: Mapping[str, datetime] = NOTHING
     """Those of `clusters` that leave → since when."""
 
 

@@ -177,8 +177,10 @@ class Supply(Tables):
         ways: dict[str, Source | Unusable] = {}
         for cluster in clusters:
             known: Source | None = self._ways_known.get(cluster)
-            valid = known is not None and (known.expires is None or now < known.expires)
-            ways[cluster] = known if known is not None and valid else self._look_up(cluster, now)
+            if known is None or (known.expires is not None and known.expires <= now):
+                ways[cluster] = self._look_up(cluster, now)
+            else:
+                ways[cluster] = known
         return ways
 
     def _look_up(self, cluster: str, now: datetime) -> Source | Unusable:

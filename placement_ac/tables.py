@@ -6,6 +6,7 @@ Filled and asked by `World` alone. No I/O, no clock.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
+from itertools import chain
 from typing import Any, Final, Self
 
 from cachetools import LRUCache
@@ -82,8 +83,7 @@ def later(one: str, other: str) -> bool:
 
 def decided_in(decisions: Iterable[model.Decision]) -> list[str]:
     """Return the clusters that decisions hold, each once."""
-    names = [entry.cluster_name for decision in decisions for entry in decision.decided or ()]
-    return [name for name in dict.fromkeys(names) if name]
+    return [name for name in dict.fromkeys(chain.from_iterable([d.clusters for d in decisions])) if name]
 
 
 class Tables:
@@ -130,7 +130,7 @@ class Tables:
         self._placements: Table[model.Placement] = Table()
         self._decisions: Table[model.Decision] = Table(
             placement=lambda d: one(d.placement),
-            cluster=lambda d: {entry.cluster_name for entry in d.decided or ()},
+            cluster=lambda d: d.clusters,
         )
         self._profiles: Table[model.Profile] = Table(
             cluster=lambda p: one(p.cluster),
@@ -160,6 +160,8 @@ class Tables:
         }
         self._carrying: dict[frozenset[str], tuple[model.Workload, ...]] = {}
         self._carrying_at = 0
+        self._labelled_known: dict[str, dict[str, model.KueueObject]] = {}
+        self._labelled_at = 0
         self._tables: Mapping[Kind, Table[Any]] = {
             ADMISSION_CHECK: self._checks,
             PLACEMENT: self._placements,
@@ -199,6 +201,7 @@ class Tables:
             _missing=set(self._missing),
             _gone=copy(self._gone),
             _carrying={},
+            _labelled_known={},
             _ways_known=dict(self._ways_known),
         )
         return other

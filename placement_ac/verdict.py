@@ -116,15 +116,23 @@ def _config_in_the_way(seen: Snapshot) -> Iterator[str]:
 
 
 def _clusters_in_the_way(seen: Snapshot, course: Course) -> Iterator[str]:
+    there, placement = seen.clusters.get, _labelled(seen)
     for entry in course.usable:
-        if problem := cluster_in_the_way(seen, entry):
+        if (seen.rivals or taken(there(entry.name), placement, entry.cluster)) and (
+            problem := cluster_in_the_way(seen, entry)
+        ):
             yield problem
+
+
+def _labelled(seen: Snapshot) -> str:
+    """Return the Placement that a MultiKueueCluster may say it is of: none, where they are shared."""
+    return "" if seen.hub.shared else seen.name
 
 
 def cluster_in_the_way(seen: Snapshot, entry: Usable) -> str:
     """Return whose the name of a MultiKueueCluster is, and what to do; "" when it is free or ours."""
     obj = seen.clusters.get(entry.name)
-    if taken(obj, "" if seen.hub.shared else seen.name, entry.cluster):
+    if taken(obj, _labelled(seen), entry.cluster):
         return _in_the_way(MULTIKUEUE_CLUSTER, obj, entry.name)
     if not seen.rivals or not claimed_elsewhere(seen, entry):
         return ""

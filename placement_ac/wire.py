@@ -4,9 +4,9 @@ What an API object looks like on the wire: pydantic shapes, only the fields used
 No I/O, no clock. `read` tells a shape that does not fit; it never raises.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Final, TypeVar
+from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
@@ -72,9 +72,15 @@ class Conditions(Wire):
     conditions: Many[Condition] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Decided(Kept):
+class Decided(NamedTuple):
     """An entry of `PlacementDecision.status.decisions`; `score` 0 is left out by OCM."""
+
+    cluster_name: str = ""
+    score: int = 0
+
+
+class DecisionEntry(Wire):
+    """The same on the wire."""
 
     cluster_name: str = ""
     score: int = 0
@@ -83,7 +89,7 @@ class Decided(Kept):
 class DecisionStatus(Wire):
     """`PlacementDecision.status`."""
 
-    decisions: Many[Decided] = ()
+    decisions: Many[DecisionEntry] = ()
 
 
 def plainly_decided(raw: Raw) -> tuple[Decided, ...] | None:
@@ -93,17 +99,18 @@ def plainly_decided(raw: Raw) -> tuple[Decided, ...] | None:
     """
     status = raw.get("status")
     entries = status.get("decisions") if type(status) is dict else None
-    if type(entries) is not list:
+    if type(entries) is not list or not _are(dict, entries):
         return None
-    found = []
-    for entry in entries:
-        if type(entry) is not dict:
-            return None
-        name, score = entry.get("clusterName"), entry.get("score", 0)
-        if type(name) is not str or type(score) is not int:
-            return None
-        found.append(Decided(name, score))
-    return tuple(found)
+    names = [entry.get("clusterName") for entry in entries]
+    scores = [entry.get("score", 0) for entry in entries]
+    if not (_are(str, names) and _are(int, scores)):
+        return None
+    return tuple(map(Decided, names, scores))
+
+
+def _are(kind: type, values: Iterable[object]) -> bool:
+    """Whether each of these is of that very type."""
+    return {kind}.issuperset(map(type, values))
 
 
 @dataclass(frozen=True, slots=True)

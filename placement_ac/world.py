@@ -92,7 +92,7 @@ class World(Supply):
         if before.expires is not None and before.expires <= self._judged_at:
             return False  # it has been judged unusable
         lasts = now.expires is None or (before.expires is not None and before.expires <= now.expires)
-        same = replace(before.meta, resource_version=now.meta.resource_version) == now.meta
+        same = before.meta._replace(resource_version=now.meta.resource_version) == now.meta
         return lasts and same and now.ours and not self._policy.probe
 
     def _parser(self, kind: Kind) -> Callable[[Raw], Any]:
@@ -287,6 +287,7 @@ class World(Supply):
         listed = self._names_listed(config, workloads)
         clusters = self._objects(name, credentials, listed)
         listed = self._clusters_listed(name, listed, clusters)
+        unselected = [cluster for cluster in listed if cluster not in credentials]
         gone, unreachable = self._lost(listed)
         return Snapshot(
             name=name,
@@ -303,8 +304,8 @@ class World(Supply):
             clusters=clusters,
             rivals=self._rivals(name, credentials, now),
             others=self._others(name, {*clusters, *credentials}, now),
-            listed_elsewhere=self._listed_elsewhere(clusters, name),
-            spare=self._ways_into((c for c in listed if c not in credentials), now),
+            listed_elsewhere=frozenset(self._configs.keys("listed").others(clusters, ("", name))),
+            spare=self._ways_into(unselected, now) if unselected else {},
             policy=self._policy,
             ages=ages,
             workloads=workloads,
@@ -325,8 +326,11 @@ class World(Supply):
     def _clusters_listed(
         self, name: str, names: Iterable[str], clusters: Mapping[str, model.KueueObject]
     ) -> list[str]:
-        objects = ((obj_name, clusters.get(obj_name)) for obj_name in names)
-        return [(obj.cluster if obj else "") or self.hub.cluster_of(name, n) for n, obj in objects]
+        there = clusters.get
+        return [
+            obj.cluster if (obj := there(one)) and obj.cluster else self.hub.cluster_of(name, one)
+            for one in names
+        ]
 
     def _workloads_of(self, *checks: Iterable[model.Check]) -> tuple[model.Workload, ...]:
         """Return the Workloads that carry any of these checks; known as long as no Workload changes."""
@@ -346,17 +350,23 @@ class World(Supply):
         unreachable = {cluster for _, cluster in self._managed.keys("unreachable").ids("unreachable")}
         return frozenset(gone), frozenset(unreachable.intersection(clusters) if unreachable else ())
 
-    def _listed_elsewhere(self, cluster_objects: Iterable[str], name: str) -> frozenset[str]:
-        listers, own = self._configs.keys("listed"), {("", name)}
-        return frozenset([one for one in cluster_objects if not own.issuperset(listers.ids(one))])
+    def _labelled(self, name: str) -> dict[str, model.KueueObject]:
+        """Return the MultiKueueClusters with the label of the Placement; known as long as none changes."""
+        if self._labelled_at != self._clusters.changes:
+            self._labelled_known.clear()
+            self._labelled_at = self._clusters.changes
+        known = self._labelled_known.get(name)
+        if known is None:
+            known = {obj.meta.name: obj for obj in self._clusters.by("placement", name)}
+            self._labelled_known[name] = known
+        return known
 
     def _objects(
         self, name: str, selected: Iterable[str], listed: Iterable[str]
     ) -> dict[str, model.KueueObject]:
-        mine = {obj.meta.name: obj for obj in self._clusters.by("placement", name)}
-        wanted = [self.hub.cluster_object(name, cluster) for cluster in selected]
+        mine = self._labelled(name)
         # Those are shared, somebody else's, or without their label.
-        others = {one for one in (*wanted, *listed) if one not in mine}
+        others = {*self.hub.cluster_objects(name, selected), *listed}.difference(mine)
         more = {one: obj for one in others if (obj := self._clusters.things.get(("", one)))}
         more.update((obj.meta.name, obj) for obj in self._unneeded(name))
         return dict(sorted({**mine, **more}.items())) if more else mine

@@ -52,18 +52,18 @@ def foresee(seen: Snapshot, wanted: Plan, dump: Dump, *, waits: bool) -> Foresee
     """Return what is written for `wanted`, the plan of `seen`; `waits`: jobs are on clusters that leave."""
     paper = _Paper(dump)
     if not waits:
-        ended = replace(seen, workloads=())
+        ended = seen._replace(workloads=())
         wanted = plan(ended) if seen.workloads else wanted
         return Foreseen(wanted, tuple(paper.written(diff(ended, wanted), AT_ONCE)))
     writes = [*paper.written(diff(seen, wanted), AT_ONCE)]
-    ended = paper.after(replace(seen, workloads=()))
+    ended = paper.after(seen._replace(workloads=()))
     writes += paper.written(diff(ended, plan(ended)), LATER)
     return Foreseen(wanted, tuple(writes))
 
 
 def answered(seen: Snapshot) -> Snapshot:
     """Let every cluster say that it holds no copy that the hub does not know of."""
-    return replace(seen, asked=dict.fromkeys(seen.clusters, Asked()))
+    return seen._replace(asked=dict.fromkeys(seen.clusters, Asked()))
 
 
 class _Paper:
@@ -101,7 +101,7 @@ class _Paper:
             else:
                 clusters[name] = _seen(obj, clusters.get(name))
         checks = tuple(self._told(check) for check in seen.checks)
-        return replace(seen, config=config, clusters=clusters, checks=checks)
+        return seen._replace(config=config, clusters=clusters, checks=checks)
 
     def _apply(self, action: Apply, when: When) -> Write:
         there = self._there(action.kind, action.name)

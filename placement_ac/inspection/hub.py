@@ -216,10 +216,10 @@ class HubView:
         if not self.dump.live:
             clusters = {name: _as_applied(obj) for name, obj in seen.clusters.items()}
             config = _as_applied(seen.config) if seen.config else None
-            seen = replace(seen, config=config, clusters=clusters)
+            seen = seen._replace(config=config, clusters=clusters)
         if self.credentials_known:
             return seen
-        return replace(seen, credentials=_usable(seen.credentials), spare=_usable(seen.spare))
+        return seen._replace(credentials=_usable(seen.credentials), spare=_usable(seen.spare))
 
     def course(self, name: str) -> Course:
         """Return which clusters of a Placement are to be listed, and what becomes of the others."""
@@ -232,7 +232,7 @@ class HubView:
 
         For how long already only the controller knows: those that are listed and not marked are held.
         """
-        seen = replace(self.snapshot(name), ages={})
+        seen = self.snapshot(name)._replace(ages={})
         guarded = guard(seen, self.course(name).selection, listed_now(seen))
         return dict.fromkeys((one.cluster for one in guarded.held), guarded.why)
 

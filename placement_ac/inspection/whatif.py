@@ -6,7 +6,7 @@ the hub as it is and as it would be, are judged alike, so that a controller that
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -158,7 +158,7 @@ class _Side:
             return None
         seen = self.view.snapshot(self.key[1])
         known = seen.checks or (seen.config and not self.theirs)
-        return answered(replace(seen, ages=PASSED)) if known else None
+        return answered(seen._replace(ages=PASSED)) if known else None
 
     @cached_property
     def theirs(self) -> tuple[str, ...]:
@@ -318,7 +318,7 @@ def _checks(side: _Side, wanted: Plan) -> Iterator[CheckChange]:
 def _held(side: _Side, removed: Sequence[str]) -> Iterator[str]:
     """Yield what delays the removal: the controller holds what looks like a mishap."""
     if removed and side.seen and side.course:
-        why = chart(replace(side.seen, ages={})).guarded.why
+        why = chart(side.seen._replace(ages={})).guarded.why
         if why:
             yield why
 

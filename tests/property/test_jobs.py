@@ -431,7 +431,7 @@ def test_a_cluster_that_leaves_may_admit_in_the_last_second(dispatcher: str, rem
 
 def careless_list(seen: Snapshot) -> Outline:
     """List exactly what is selected: what the gate is there to prevent."""
-    return outline(replace(seen, workloads=()))
+    return outline(seen._replace(workloads=()))
 
 
 def careless_rest(seen: Snapshot, drawn: Outline) -> Plan:
@@ -441,7 +441,7 @@ def careless_rest(seen: Snapshot, drawn: Outline) -> Plan:
         for workload in seen.workloads
         if workload.quota and (answer := workload.answer(OURS)) and answer.state == PENDING
     )
-    return replace(complete(replace(seen, workloads=()), drawn), replies=tuple(ready))
+    return replace(complete(seen._replace(workloads=()), drawn), replies=tuple(ready))
 
 
 @pytest.mark.parametrize("dispatcher", [ALL_AT_ONCE, INCREMENTAL])

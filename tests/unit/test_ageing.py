@@ -1,6 +1,5 @@
 """When credentials end is known ahead: it is told in time, and looked at again at the very moment."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -77,7 +76,7 @@ def test_an_admin_who_wants_to_be_told_always_is() -> None:
 
 
 def test_the_words_stay_the_same_until_it_is_renewed() -> None:
-    later = replace(seen(), now=NOW + timedelta(minutes=59))
+    later = seen()._replace(now=NOW + timedelta(minutes=59))
     assert age(later, [cluster(HOUR)]).notices == age(seen(), [cluster(HOUR)]).notices == (TOLD,)
 
 

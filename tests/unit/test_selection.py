@@ -1,6 +1,5 @@
 """Which clusters are listed: at once when they come, with patience when they go."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -47,7 +46,7 @@ def selected(*objects: Any, ages: dict[str, float] | None = None, **rest: Any) -
 def chosen(*objects: Any, **rest: Any) -> Selection:
     """The selection, without the ranks that put it into order."""
     answer = selected(*objects, **rest)
-    return replace(answer, usable=tuple(entry._replace(rank=None) for entry in answer.usable))
+    return answer._replace(usable=tuple(entry._replace(rank=None) for entry in answer.usable))
 
 
 def order(*objects: Any, ages: dict[str, float] | None = None, **rest: Any) -> list[str]:
