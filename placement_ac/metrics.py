@@ -7,7 +7,7 @@ session to session; what there is at the moment is looked up when somebody asks.
 
 import platform
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
@@ -144,19 +144,19 @@ class Metrics:
             return
         result, now = result_of(error), time.perf_counter()
         self._reconciles.of(run.controller, result).inc()
-        self._reconcile_seconds.of(run.controller, result).observe(now - run.began)
+        self._reconcile_seconds.of(run.controller, result).observe(now - run.began - run.waited)
         if run.told is None:
             return
         if error is not None:
             self._told[run.key] = run.told
         elif run.applied_at is not None:
-            self._latency.of(run.controller).observe(run.applied_at - run.told)
+            self._latency.of(run.controller).observe(run.applied_at - run.told - run.waited)
 
 
 class Run:
     """One look at a key, from the first question to the last write."""
 
-    __slots__ = ("_metrics", "applied_at", "began", "controller", "key", "told")
+    __slots__ = ("_metrics", "applied_at", "began", "controller", "key", "told", "waited")
 
     def __init__(self, metrics: Metrics, key: Hashable, controller: str) -> None:
         self._metrics = metrics
@@ -165,6 +165,8 @@ class Run:
         self.applied_at: float | None = None
         self.began = 0.0
         self.told: float | None = None
+        self.waited = 0.0
+        """Seconds in which it gave way to others."""
 
     def __enter__(self) -> Self:
         self.began = time.perf_counter()
@@ -175,6 +177,12 @@ class Run:
         self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
     ) -> None:
         self._metrics.ended(self, error)
+
+    async def wait(self, turn: Awaitable[None]) -> None:
+        """Wait on purpose, which counts for nothing."""
+        began = time.perf_counter()
+        await turn
+        self.waited += time.perf_counter() - began
 
     def applied(self) -> None:
         """Take in that all has been written that had to be, and that there was something."""

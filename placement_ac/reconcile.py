@@ -178,7 +178,7 @@ class Reconciler:
         trouble = await self._act(first_phases(seen, drawn), done)
         if done.listed and not done.made and _can_wait(seen) and (turn := self._give_way(key)):
             del drawn  # it comes of the snapshot at any time, and many may wait
-            await turn
+            await run.wait(turn)
             drawn = outline(seen)
         wanted = complete(seen, drawn)
         self._remember(key, seen, wanted)

@@ -237,6 +237,7 @@ class Session:
         """Take in what has become of a kind in OURS.
 
         While a key is worked on, that is the echo of a write, which came before the write's own answer.
+        While it gives way, somebody else may have written: that is looked at a second later at most.
         """
         touched = set(keys)
         echoes = {key for key in touched if self.queue.works_on(key)}

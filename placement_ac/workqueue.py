@@ -32,7 +32,7 @@ ECHO_MOST_SECONDS: Final = 1.0
 BUSY_SECONDS: Final = 0.5
 """After so long without a change there is time for what nobody waits for."""
 ASIDE_SECONDS: Final = 1.0
-"""For at most so long work that can wait gives way to others."""
+"""For at most so long work that can wait gives way to others; then it waits for a slot, as they do."""
 PROMPT_TRIES: Final = 3
 PATIENCE_SECONDS: Final = 0.5
 """After so many failures in a row a change, too, is looked at only so long after the last try: somebody who
@@ -57,6 +57,8 @@ class Workqueue(Generic[K]):
         """Keys that have a slot."""
         self._tasks: dict[K, asyncio.Task[None]] = {}
         self._again: set[K] = set()
+        self._outdated: set[K] = set()
+        """Keys that have changed since their work began, if it has: an echo is no change."""
         self._waiting: dict[K, float] = {}
         """Keys that are not worked on yet, though they should be: since when."""
         self._working: dict[K, float] = {}
@@ -78,6 +80,8 @@ class Workqueue(Generic[K]):
         for key in keys:
             wait = self._not_before.get(key, now) - now
             if wait <= 0:
+                self._outdated.add(key)
+                self._precedence.recall(key)
                 self._start(key)
             else:
                 self.add_after(key, wait)
@@ -118,7 +122,7 @@ class Workqueue(Generic[K]):
         what it is to wait for; None: nobody has to go first.
         """
         self._precedence.leave(key)
-        if self._closed or key in self._again or not self._precedence.contested:
+        if self._closed or key in self._outdated or not self._precedence.contested:
             return None
         return self._stand_aside(key)
 
@@ -156,6 +160,7 @@ class Workqueue(Generic[K]):
         for kept in (
             self._timers,
             self._again,
+            self._outdated,
             self._waiting,
             self._failures,
             self._not_before,
@@ -204,7 +209,6 @@ class Workqueue(Generic[K]):
         self._waiting.setdefault(key, asyncio.get_running_loop().time())
         if key in self._tasks:
             self._again.add(key)
-            self._precedence.recall(key)
             return
         self._precedence.enter(key)
         # Not in the context of who adds: that is kopf's, which holds all of a session, and a connection to
@@ -223,6 +227,7 @@ class Workqueue(Generic[K]):
 
     async def _work_on(self, key: K) -> None:
         self._again.discard(key)
+        self._outdated.discard(key)
         self._waiting.pop(key, None)
         self._working[key] = asyncio.get_running_loop().time()
         try:

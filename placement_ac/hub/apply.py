@@ -34,7 +34,7 @@ def apply(
     others = {name: entry for name, entry in owners.items() if name != by.name}
     mine = {} if wanted is None else {by.name: _kept_time(last, by, wanted)}
     merged = merge(node, live, config)
-    if last is not None and last.fields != wanted:  # it asks for the same fields: none goes
+    if last is not None and last.fields != wanted:  # the same fields again: none could go
         merged = prune(node, merged, last.fields, managers.all_fields(others | mine))
     touched, removed = fields.changes(node, live, merged)
     touched = managers.owned(touched)

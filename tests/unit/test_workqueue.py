@@ -509,6 +509,20 @@ def test_a_key_that_changes_again_gives_way_no_more() -> None:
     run(test())
 
 
+@pytest.mark.parametrize("echo", [0.5, 0.97])
+def test_the_echo_of_its_own_write_does_not_end_that(echo: float) -> None:
+    async def test() -> None:
+        work = TwoHalves(slow=1.5)
+        work.queue.add("slow", "a")
+        await asyncio.sleep(echo)
+        work.queue.add_echo("a")
+        await asyncio.sleep(10)
+        assert work.halves[2:4] == [("slow goes on", 1.5), ("a goes on", 1.5)]
+        assert [half for half, _ in work.halves[4:]] == ["a begins", "a goes on"]
+
+    run(test())
+
+
 def test_at_the_end_nobody_gives_way() -> None:
     async def test() -> None:
         work = TwoHalves(slow=1.5)
