@@ -68,7 +68,7 @@ class HubFacts:
         """Return the same for several."""
         if self.naming == PER_PLACEMENT:
             return [f"{placement}-{cluster}" for cluster in clusters]
-        return [self.naming.format(placement=placement, cluster=cluster) for cluster in clusters]
+        return [self.cluster_object(placement, cluster) for cluster in clusters]
 
     def cluster_of(self, placement: str, name: str) -> str:
         """Return the cluster that a Placement's MultiKueueCluster is for: the inverse of `cluster_object`."""

@@ -117,7 +117,7 @@ def _config_in_the_way(seen: Snapshot) -> Iterator[str]:
 
 def _clusters_in_the_way(seen: Snapshot, course: Course) -> Iterator[str]:
     there, placement = seen.clusters.get, _labelled(seen)
-    for entry in course.usable:
+    for entry in course.usable:  # before every list is written, and mostly none is: no words are looked for
         if (seen.rivals or taken(there(entry.name), placement, entry.cluster)) and (
             problem := cluster_in_the_way(seen, entry)
         ):
