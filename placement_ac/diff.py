@@ -188,14 +188,23 @@ def _listed(seen: Snapshot) -> set[str]:
 
 
 def _clusters(seen: Snapshot, wanted: Iterable[WantedCluster]) -> Iterable[Apply]:
-    common = {LABEL_MANAGED_BY: MANAGED_BY} | ({} if seen.hub.shared else {LABEL_PLACEMENT: seen.name})
     for cluster in wanted:
-        observed = seen.clusters.get(cluster.name)
-        spec = _source_spec(cluster, observed, seen.hub)
-        labels = {**common, LABEL_CLUSTER: cluster.cluster}
-        if not same(observed, labels, cluster.owners, spec):
-            body = body_of(cluster.name, labels, cluster.owners, observed, seen.hub)
-            yield Apply(MULTIKUEUE_CLUSTER, body | {"spec": spec}, observed)
+        if write := cluster_write(cluster, seen.name, seen.clusters.get(cluster.name), seen.hub):
+            yield write
+
+
+def cluster_write(
+    wanted: WantedCluster, placement: str, observed: KueueObject | None, hub: HubFacts
+) -> Apply | None:
+    """Return the write of a MultiKueueCluster; None: it is as it is to be."""
+    labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_CLUSTER: wanted.cluster}
+    if not hub.shared:
+        labels[LABEL_PLACEMENT] = placement
+    spec = _source_spec(wanted, observed, hub)
+    if same(observed, labels, wanted.owners, spec):
+        return None
+    body = body_of(wanted.name, labels, wanted.owners, observed, hub)
+    return Apply(MULTIKUEUE_CLUSTER, body | {"spec": spec}, observed)
 
 
 def _config(seen: Snapshot, wanted: WantedConfig | None) -> Iterable[Action]:
@@ -205,17 +214,23 @@ def _config(seen: Snapshot, wanted: WantedConfig | None) -> Iterable[Action]:
         if observed and mine and not observed.meta.deleting:
             meta = observed.meta
             yield Delete(MULTIKUEUE_CONFIG, meta.name, meta.uid, version=meta.resource_version)
-        return
-    labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_PLACEMENT: seen.name}
+    elif write := config_write(wanted, observed, seen.hub):
+        yield write
+
+
+def config_write(wanted: WantedConfig, observed: KueueObject | None, hub: HubFacts) -> Apply | None:
+    """Return the write of a MultiKueueConfig; None: it is as it is to be."""
+    labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_PLACEMENT: wanted.name}
     spec = {"clusters": list(wanted.clusters)}
     told = _draining(wanted)
-    if not (same(observed, labels, wanted.owners, spec) and _tells(observed, told)):
-        body = body_of(wanted.name, labels, wanted.owners, observed, seen.hub) | {"spec": spec}
-        if observed:  # what was decided on an old list must not come after what another leader has decided
-            body["metadata"]["resourceVersion"] = observed.meta.resource_version
-        if told:
-            body["metadata"]["annotations"] = {ANNOTATION_DRAINING: told}
-        yield Apply(MULTIKUEUE_CONFIG, body, observed)
+    if same(observed, labels, wanted.owners, spec) and _tells(observed, told):
+        return None
+    body = body_of(wanted.name, labels, wanted.owners, observed, hub) | {"spec": spec}
+    if observed:  # what was decided on an old list must not come after what another leader has decided
+        body["metadata"]["resourceVersion"] = observed.meta.resource_version
+    if told:
+        body["metadata"]["annotations"] = {ANNOTATION_DRAINING: told}
+    return Apply(MULTIKUEUE_CONFIG, body, observed)
 
 
 def _draining(wanted: WantedConfig) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
+from typing import NamedTuple
 
 import structlog
 
@@ -25,10 +26,11 @@ from placement_ac.metrics import Metrics, Run
 from placement_ac.model import KueueObject
 from placement_ac.names import APPLY_FAILED, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, RETRY
 from placement_ac.notices import due
-from placement_ac.plan import complete, outline
+from placement_ac.plan import Outline, complete, outline
 from placement_ac.provision import provide
 from placement_ac.snapshot import Asked, Fit, Key, Mark, Plan, Question, Snapshot
 from placement_ac.standing import standing
+from placement_ac.swap import settled, swap
 from placement_ac.verdict import refuse
 from placement_ac.ways import Source
 from placement_ac.workqueue import Retry
@@ -89,6 +91,14 @@ class Done:
             self.made |= action.kind is MULTIKUEUE_CLUSTER
             if isinstance(action, SetAnswer) and any(entry["state"] == RETRY for entry in action.entries):
                 self.answered.add(action.workload.meta.uid)
+
+
+class Look(NamedTuple):
+    """What was seen and outlined, and what kept it from being written."""
+
+    seen: Snapshot
+    drawn: Outline
+    trouble: ApiError | None
 
 
 class Reconciler:
@@ -172,14 +182,9 @@ class Reconciler:
 
     async def _decide(self, key: Key, run: Run) -> None:
         """Write what Kueue waits for as soon as it is known; the rest of the plan follows meanwhile."""
-        seen = self._snapshot(key)
-        drawn = outline(seen)
         done = Done()
-        trouble = await self._act(first_phases(seen, drawn), done)
-        if done.listed and not done.made and _can_wait(seen) and (turn := self._give_way(key)):
-            del drawn  # it comes of the snapshot at any time, and many may wait
-            await run.wait(turn)
-            drawn = outline(seen)
+        look = await self._swap(key, run, done) or await self._look(key, run, done)
+        seen, drawn, trouble = look
         wanted = complete(seen, drawn)
         self._remember(key, seen, wanted)
         self._ask_for(key, seen, wanted)
@@ -196,6 +201,44 @@ class Reconciler:
             run.applied()
         if wanted.recheck_after is not None:
             self._later(key, wanted.recheck_after)
+
+    async def _swap(self, key: Key, run: Run, done: Done) -> Look | None:
+        """Write the list by the decision alone, and look at everything then; None: that is still to be done.
+
+        So it is when the hub has moved on while it was written, to where that list is not the right one.
+        """
+        new = self._world.new_decision(key.name, self._clock()) if key.kind == "placement" else None
+        write = swap(new) if new else None
+        if new is None or write is None:
+            return None
+        trouble = await self._act(((write,),), done)
+        if done.listed and (turn := self._give_way(key)):
+            await run.wait(turn)
+        seen = self._snapshot(key, new.before.config)
+        drawn = outline(seen)
+        if not trouble and first_phases(seen, drawn) != ((write,),):
+            return None
+        self._settle(seen._replace(config=self._world.config(key.name)), drawn)
+        return Look(seen, drawn, trouble)
+
+    async def _look(self, key: Key, run: Run, done: Done) -> Look:
+        """Look at everything, and write the list by that."""
+        seen = self._snapshot(key)
+        drawn = outline(seen)
+        phases = first_phases(seen, drawn)
+        if not phases:
+            self._settle(seen, drawn)
+        trouble = await self._act(phases, done)
+        if done.listed and not done.made and _can_wait(seen) and (turn := self._give_way(key)):
+            del drawn  # it comes of the snapshot at any time, and many may wait
+            await run.wait(turn)
+            drawn = outline(seen)
+        return Look(seen, drawn, trouble)
+
+    def _settle(self, seen: Snapshot, drawn: Outline) -> None:
+        """Let the world keep that nothing is to be written, where only a decision can change that."""
+        if at_rest := settled(seen, drawn):
+            self._world.settle_down(seen.name, at_rest)
 
     async def _act(self, phases: Iterable[Phase], done: Done) -> ApiError | None:
         """Return what kept it from being done, all of it."""
@@ -234,12 +277,12 @@ class Reconciler:
         self.forget()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _snapshot(self, key: Key) -> Snapshot:
+    def _snapshot(self, key: Key, before: KueueObject | None = None) -> Snapshot:
         memory, now = self._memory.get(key), self._ticks()
         if memory is None:
-            return self._world.snapshot(key, self._clock(), {})
+            return self._world.snapshot(key, self._clock(), {}, before=before)
         return self._world.snapshot(
-            key, self._clock(), memory.ages(now), memory.heard(now), memory.answered(now)
+            key, self._clock(), memory.ages(now), memory.heard(now), memory.answered(now), before
         )
 
     def _remember(self, key: Key, seen: Snapshot, wanted: Plan) -> None:

@@ -82,7 +82,7 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
             usable.append(Usable(cluster, listed[cluster], None, entry))
         else:
             left_out[cluster] = found.why
-    seconds = _seconds_to_wait(seen)
+    seconds = seconds_to_wait(seen)
     missing = _missing(listed, usable, left_out) if seconds else []
     staying = [Usable(name, listed[name], None) for name in missing if _waits(seen, name, seconds)]
     pending |= dict.fromkeys(missing, seconds)
@@ -185,7 +185,7 @@ def _missing(listed: Mapping[str, str], usable: list[Usable], left_out: Mapping[
     return [cluster for cluster in listed if cluster not in known]
 
 
-def _seconds_to_wait(seen: Snapshot) -> float:
+def seconds_to_wait(seen: Snapshot) -> float:
     """Return how long a cluster stays that no decision holds any more.
 
     OCM writes one decision after another: one that moves to the next is in none for a moment, while

@@ -4,7 +4,7 @@ What an API object looks like on the wire: pydantic shapes, only the fields used
 No I/O, no clock. `read` tells a shape that does not fit; it never raises.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeVar
 
@@ -99,18 +99,17 @@ def plainly_decided(raw: Raw) -> tuple[Decided, ...] | None:
     """
     status = raw.get("status")
     entries = status.get("decisions") if type(status) is dict else None
-    if type(entries) is not list or not _are(dict, entries):
+    if type(entries) is not list:
         return None
-    names = [entry.get("clusterName") for entry in entries]
-    scores = [entry.get("score", 0) for entry in entries]
-    if not (_are(str, names) and _are(int, scores)):
-        return None
-    return tuple(map(Decided, names, scores))
-
-
-def _are(kind: type, values: Iterable[object]) -> bool:
-    """Whether each of these is of that very type."""
-    return {kind}.issuperset(map(type, values))
+    found = []
+    for entry in entries:
+        if type(entry) is not dict:
+            return None
+        name, score = entry.get("clusterName"), entry.get("score", 0)
+        if type(name) is not str or type(score) is not int:
+            return None
+        found.append(Decided(name, score))
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,10 +119,10 @@ class Workqueue(Generic[K]):
         """Let those keys go first whose work has not come as far; not for long, nor once `key` changes again.
 
         To be called by the work on `key`, when what is left of it can wait; others may take its slot. Returns
-        what it is to wait for; None: nobody has to go first.
+        what it is to wait for; None: there is no time.
         """
         self._precedence.leave(key)
-        if self._closed or key in self._outdated or not self._precedence.contested:
+        if self._closed or key in self._outdated:
             return None
         return self._stand_aside(key)
 

@@ -27,7 +27,7 @@ from placement_ac.names import (
     WORKLOAD,
     Kind,
 )
-from placement_ac.snapshot import Ages, Asked, Fit, Key, Pair, Snapshot
+from placement_ac.snapshot import Ages, Asked, Fit, Key, NewDecision, Pair, Settled, Snapshot
 from placement_ac.supply import Supply
 from placement_ac.tables import EVERYWHERE, Scope, decided_in, later, newer
 from placement_ac.wire import Raw
@@ -77,6 +77,8 @@ class World(Supply):
         touched = route.route(kind, (before,), self)
         table.put(thing.meta.id, thing)
         touched |= route.route(kind, (thing,), self)
+        if kind is not PLACEMENT_DECISION:
+            self._stir(touched)
         if before and self._is_renewal(kind, before, thing):
             return {key for key in touched if key.kind == "cluster"}
         return touched
@@ -107,11 +109,17 @@ class World(Supply):
         if now.finished:
             self._gone[now.meta.uid] = True  # it stays finished: an older event must not bring it back
             self._workloads.drop(now.meta.id)
-            return route.route(WORKLOAD, (before,), self)
+            return self._stir(route.route(WORKLOAD, (before,), self))
         self._workloads.put(now.meta.id, now)
         if before and replace(before, meta=now.meta) == now and before.meta.uid == now.meta.uid:
             return set()
-        return route.route(WORKLOAD, (before, now), self)
+        return self._stir(route.route(WORKLOAD, (before, now), self))
+
+    def _stir(self, touched: set[Key]) -> set[Key]:
+        """Forget that these were settled: something has changed, and maybe more than their decisions."""
+        for key in touched if self._settled else ():
+            self._settled.pop(key.name, None)
+        return touched
 
     def remove(self, kind: Kind, raw: Raw) -> set[Key]:
         """Take in that an object is gone; one of that name which is newer stays."""
@@ -124,7 +132,7 @@ class World(Supply):
             return set()
         touched = route.route(kind, (before,), self)
         table.drop(meta.id)
-        return touched
+        return self._stir(touched)
 
     def replace(self, kind: Kind, items: Iterable[Raw], resource_version: str) -> set[Key]:
         """Take in a complete list of a kind: what is not in it has gone, unless it is newer than the list."""
@@ -159,7 +167,7 @@ class World(Supply):
                 if scope in self._scopes:
                     self._missing.add(scope)
                 touched |= self._forget(scope)
-        return touched
+        return self._stir(touched)
 
     def settle(
         self, kind: Kind, present: Container[Id], resource_version: str, namespace: str | None = None
@@ -172,7 +180,7 @@ class World(Supply):
                     touched |= route.route(kind, (thing,), self)
                     self._tables[kind].drop(id_)
             self._is_listed(scope, resource_version)
-        return touched
+        return self._stir(touched)
 
     def _is_listed(self, scope: Scope, resource_version: str) -> None:
         self._listed[scope] = resource_version
@@ -265,22 +273,33 @@ class World(Supply):
         ages: Ages,
         asked: Mapping[str, Asked] | None = None,
         fits: Mapping[str, Fit] | None = None,
+        before: model.KueueObject | None = None,
     ) -> Snapshot:
-        """Return all that `key` depends on; `ages`, `asked`, `fits` are what the caller remembers of it."""
+        """Return all that `key` depends on; `ages`, `asked`, `fits` are what the caller remembers of it.
+
+        As it is now, save its MultiKueueConfig: that is as it was `before`, if told.
+        """
         self._judged_at = now
         if key.kind == "check":
             check = self._checks.things.get(("", key.name))
             bad = (check,) if check and check.ours and not check.placement else ()
             workloads = self._workloads_of(bad)
             return Snapshot(name="", now=now, hub=self.hub, checks=bad, ages=ages, workloads=workloads)
-        return self._snapshot(key.name, now, ages, asked or {}, fits or {})
+        return self._snapshot(key.name, now, ages, asked or {}, fits or {}, before)
 
     def _snapshot(
-        self, name: str, now: datetime, ages: Ages, asked: Mapping[str, Asked], fits: Mapping[str, Fit]
+        self,
+        name: str,
+        now: datetime,
+        ages: Ages,
+        asked: Mapping[str, Asked],
+        fits: Mapping[str, Fit],
+        before: model.KueueObject | None,
     ) -> Snapshot:
         placement = self._placements.things.get((self._home_of(name), name))
         decisions = tuple(self._decisions_of(name))
-        config = self._configs.things.get(("", name))
+        present = self.config(name)
+        config = before or present
         credentials = self._ways_into(decided_in(decisions), now)
         checks, users = self._checks.by("placement", name), self._checks.by("config", name)
         workloads = self._workloads_of(checks, users)
@@ -288,7 +307,8 @@ class World(Supply):
         clusters = self._objects(name, credentials, listed)
         listed = self._clusters_listed(name, listed, clusters)
         unselected = [cluster for cluster in listed if cluster not in credentials]
-        gone, unreachable = self._lost(listed)
+        more = self._clusters_listed(name, present.listed, clusters) if before and present else []
+        gone, unreachable = self._lost(listed + more)
         return Snapshot(
             name=name,
             now=now,
@@ -314,6 +334,25 @@ class World(Supply):
             asked=asked,
             fits=fits,
         )
+
+    def settle_down(self, name: str, settled: Settled) -> None:
+        """Keep that a Placement is settled, until anything changes that touches it, save its decision."""
+        self._settled[name] = settled
+
+    def config(self, name: str) -> model.KueueObject | None:
+        """Return the MultiKueueConfig of that name."""
+        return self._configs.things.get(("", name))
+
+    def new_decision(self, name: str, now: datetime) -> NewDecision | None:
+        """Return what a swap depends on; None: the Placement is not settled, or not by one decision."""
+        before = self._settled.get(name)
+        decisions = self._decisions.by("placement", name) if before else ()
+        if before is None or len(decisions) != 1:
+            return None
+        self._judged_at = now
+        ways = self._ways_into(decisions[0].clusters, now)
+        scores = self._scores_of(ways, before.placement)
+        return NewDecision(name, now, self.hub, before, decisions[0], ways, self._clusters.things, scores)
 
     def _names_listed(
         self, config: model.KueueObject | None, workloads: Iterable[model.Workload]

@@ -54,20 +54,37 @@ def _kept_time(last: Entry | None, by: Entry, wanted: Fields) -> Entry:
 
 
 def merge(node: Node, live: Any, config: Any) -> Any:
-    """Lay a configuration over a live value: maps and map lists by key, sets joined, the rest replaced."""
+    """
+    Lay a configuration over a live value: maps and map lists by key, sets joined, the rest replaced.
+
+    Where nothing changes it is the live value itself that is returned, and need not be compared any more.
+    """
+    if _alike(live, config):
+        return live
     if type(live) is not type(config) or not fields.granular(node, config):
         return config
     if isinstance(config, list):
         return _merge_list(node, live, config)
-    merged = dict(live)
+    changed = {}
     for key, value in config.items():
-        merged[key] = merge(node.child(key) or ANYTHING, live[key], value) if key in live else value
-    return merged
+        new = merge(node.child(key) or ANYTHING, live[key], value) if key in live else value
+        if key not in live or new is not live[key]:
+            changed[key] = new
+    return live | changed if changed else live
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two values are the same JSON: Python's == takes 1, 1.0 and true for equal."""
+    if type(a) is not type(b) or a != b:
+        return False
+    if isinstance(a, dict):
+        return all(_alike(value, b[key]) for key, value in a.items())
+    return not isinstance(a, list) or all(map(_alike, a, b))
 
 
 def _merge_list(node: Node, live: list[Any], config: list[Any]) -> list[Any]:
     """Items of both come in the configuration's order; those of the live list alone keep their places."""
-    mine = fields.items_of(node, config, "")
+    mine = fields.items_of(node, config, ())
     theirs = {node.element(item): item for item in live}
     left, right = deque(theirs), deque(mine)
     shared = deque(key for key in mine if key in theirs)

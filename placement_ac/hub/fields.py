@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from placement_ac.hub.errors import internal
+from placement_ac.hub.errors import ApiError, internal
 from placement_ac.hub.schema import ANYTHING, Node
 
 if TYPE_CHECKING:
@@ -96,36 +96,41 @@ def granular(node: Node, value: Any) -> bool:
     return isinstance(value, list) and node.list_type in ("map", "set")
 
 
-def items_of(node: Node, value: list[Any], path: str) -> dict[str, Any]:
+Path = tuple[str, ...]  # the keys of sets on the way to a value
+
+
+def items_of(node: Node, value: list[Any], path: Path) -> dict[str, Any]:
     """The items of a granular list by their keys; raises 500, as a real server, when two have one key."""
     items: dict[str, Any] = {}
     for item in value:
         if node.list_type == "map" and not isinstance(item, dict):
-            raise internal(f"failed to create typed patch object: {path}: items must be maps")
+            raise _untyped(path, "items must be maps")
         key = node.element(item)
         if key in items:
-            raise internal(
-                f"failed to create typed patch object: {path}: duplicate entries for key {key[2:]}"
-            )
+            raise _untyped(path, f"duplicate entries for key {key[2:]}")
         items[key] = item
     return items
 
 
-def applied(node: Node, value: Any, path: str = "") -> Fields | None:
+def _untyped(path: Path, why: str) -> ApiError:
+    return internal(f"failed to create typed patch object: {''.join(map(_step, path))}: {why}")
+
+
+def applied(node: Node, value: Any, path: Path = ()) -> Fields | None:
     """The fields an applied configuration lays claim to; raises 500 when it is not of its schema's type."""
     if node.type in ("object", "array") and not isinstance(value, dict if node.type == "object" else list):
-        raise internal(f"failed to create typed patch object: {path}: expected {node.type}")
+        raise _untyped(path, f"expected {node.type}")
     if not granular(node, value):
         return {}
     children: Fields = {}
     if isinstance(value, list):
         for key, item in items_of(node, value, path).items():
-            below = applied(node.items, item, path + _step(key)) if node.list_type == "map" else {}
+            below = applied(node.items, item, (*path, key)) if node.list_type == "map" else {}
             children[key] = {".": {}, **below} if below else {}
         return children or None
     for key, child_value in value.items():
         child = node.child(key) or ANYTHING
-        below = applied(child, child_value, f"{path}.{key}")
+        below = applied(child, child_value, (*path, "f:" + key))
         if below is None and child_value == {}:
             below = {}
         if below and key not in node.properties:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from placement_ac.metrics import Load
+from placement_ac.precedence import MOMENT_SECONDS
 from placement_ac.workqueue import (
     ASIDE_SECONDS,
     ECHO_MOST_SECONDS,
@@ -468,19 +469,49 @@ def test_what_is_left_of_a_work_gives_way_and_so_does_its_slot() -> None:
         work = TwoHalves(parallel=1)
         work.queue.add("a", "b")
         await asyncio.sleep(10)
-        assert work.halves == [("a begins", 0), ("b begins", 1), ("b goes on", 2), ("a goes on", 3)]
+        begun, gone_on = work.halves[:2], work.halves[2:]
+        assert begun == [("a begins", 0), ("b begins", 1)]
+        assert gone_on == [("a goes on", 1 + ASIDE_SECONDS), ("b goes on", 3)]
 
     run(test())
 
 
-def test_nobody_gives_way_when_nobody_is_behind() -> None:
+def test_it_gives_way_for_no_more_than_a_moment_when_nobody_is_behind() -> None:
     async def test() -> None:
         work = TwoHalves()
         work.queue.add("a")
         await asyncio.sleep(1.5)
         work.queue.add("b")
         await asyncio.sleep(10)
-        assert work.halves == [("a begins", 0), ("a goes on", 1), ("b begins", 1.5), ("b goes on", 2.5)]
+        a, b = 1 + MOMENT_SECONDS, 2.5 + MOMENT_SECONDS
+        assert work.halves == [("a begins", 0), ("a goes on", a), ("b begins", 1.5), ("b goes on", b)]
+
+
+def test_who_comes_in_that_moment_goes_first() -> None:
+    async def test() -> None:
+        work = TwoHalves()
+        work.queue.add("a")
+        await asyncio.sleep(1 + MOMENT_SECONDS / 2)
+        work.queue.add("b")
+        await asyncio.sleep(10)
+        begun = 1 + MOMENT_SECONDS / 2
+        assert work.halves[1] == ("b begins", round(begun, 3))
+        assert ("a goes on", 1 + ASIDE_SECONDS) in work.halves
+
+    run(test())
+
+
+def test_all_go_on_together_a_moment_after_the_last_was_ahead() -> None:
+    async def test() -> None:
+        work = TwoHalves(slow=0.5)
+        work.queue.add("a")
+        await asyncio.sleep(0.502)
+        work.queue.add("slow")
+        await asyncio.sleep(10)
+        assert ("slow goes on", 1.007) in work.halves
+        assert ("a goes on", 1.007) in work.halves
+
+    run(test())
 
     run(test())
 
@@ -517,7 +548,8 @@ def test_the_echo_of_its_own_write_does_not_end_that(echo: float) -> None:
         await asyncio.sleep(echo)
         work.queue.add_echo("a")
         await asyncio.sleep(10)
-        assert work.halves[2:4] == [("slow goes on", 1.5), ("a goes on", 1.5)]
+        calm = 1.5 + MOMENT_SECONDS
+        assert work.halves[2:4] == [("a goes on", calm), ("slow goes on", calm)]
         assert [half for half, _ in work.halves[4:]] == ["a begins", "a goes on"]
 
     run(test())

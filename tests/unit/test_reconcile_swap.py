@@ -1,0 +1,153 @@
+"""A decision that merely swaps clusters: the list is written first, and everything is looked at then."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from placement_ac.hub import Hub
+from placement_ac.kube import Client
+from placement_ac.login import Login
+from placement_ac.names import MANAGED_CLUSTER, PLACEMENT_DECISION, WATCHED_KINDS
+from placement_ac.swap import swap
+from placement_ac.world import World
+from tests.builders import GENERATED, managed_clusters
+from tests.hub.driver import Driver
+from tests.unit.test_reconcile import FORBIDDEN, WHEN, Rig, Test, said
+
+
+@pytest.fixture
+def on(hub: Hub, tmp_path: Path) -> Callable[[Test], None]:
+    """Runs an async test with a rig whose Placement is at rest: a and b are listed, c was a moment ago."""
+    hub.write_kubeconfig(tmp_path / "kubeconfig")
+
+    async def whole(test: Test) -> None:
+        async with Client(Login(tmp_path / "kubeconfig")) as client:
+            rig = Rig(client, await client.discover(WATCHED_KINDS), world=World())
+            for clusters in (("b", "c"), ("a", "b")):
+                Driver(hub).decide("p", *clusters)
+                await rig.list()
+                for _ in range(2):
+                    assert await rig.look() is None
+            await test(rig)
+            await rig.told()
+
+    return lambda test: asyncio.run(whole(test))
+
+
+@pytest.fixture
+def p(admin: Driver) -> Driver:
+    admin.check("p")
+    admin.select("p", "a", "b", "c")
+    admin.placement_says("p", 2)
+    return admin
+
+
+def swaps(rig: Rig) -> bool:
+    """Whether the short way is taken with what the world knows."""
+    new = rig.world.new_decision("p", WHEN)
+    return new is not None and swap(new) is not None
+
+
+def on_checks(p: Driver) -> list[tuple[str, str]]:
+    return [(event["reason"], event["message"]) for event in p.events()]
+
+
+def added_and_removed(cluster: str) -> list[tuple[str, str]]:
+    return [
+        ("ClusterAdded", f"1 cluster more, by Placement kueue-system/p: {cluster}"),
+        ("ClusterRemoved", f"1 cluster is listed no more: {cluster} (its ManagedCluster is gone)"),
+    ]
+
+
+def test_it_is_one_write_and_everything_else_follows_as_ever(
+    hub: Hub, p: Driver, on: Callable[[Test], None]
+) -> None:
+    async def test(rig: Rig) -> None:
+        for clusters in (("b", "c"), ("a", "c"), ("a", "b")):
+            since = len(hub.journal)
+            p.decide("p", *clusters)
+            await rig.list()
+            assert swaps(rig)
+            assert await rig.look() is None
+            await rig.told()
+            names = [f"p-{cluster}" for cluster in clusters]
+            assert p.writes(since) == [("PATCH", p.kueue("multikueueconfigs", "p"))]
+            assert (p.listed("p"), said(p)) == (names, ("True", "Active", GENERATED))
+        assert set(on_checks(p)) >= {told for cluster in "abc" for told in added_and_removed(cluster)}
+
+    on(test)
+
+
+def test_somebody_who_was_quicker_is_not_overwritten(p: Driver, on: Callable[[Test], None]) -> None:
+    async def test(rig: Rig) -> None:
+        p.decide("p", "b", "c")
+        await rig.list()
+        path = p.kueue("multikueueconfigs", "p")
+        p.ask("PATCH", path, {"metadata": {"annotations": {"by": "hand"}}}, "merge")
+        assert swaps(rig)
+        assert await rig.look() is not None
+        assert p.listed("p") == ["p-a", "p-b"]
+        await rig.list()
+        assert not swaps(rig)
+        assert await rig.look() is None
+        assert p.listed("p") == ["p-b", "p-c"]
+
+    on(test)
+
+
+def test_a_refusal_is_told_and_mended_when_it_may_be(hub: Hub, p: Driver, on: Callable[[Test], None]) -> None:
+    async def test(rig: Rig) -> None:
+        p.decide("p", "b", "c")
+        await rig.list()
+        hub.faults.add("PATCH", "multikueueconfigs", status=403, body=FORBIDDEN, times=1)
+        assert swaps(rig)
+        assert await rig.look() is not None
+        assert (p.listed("p"), said(p)) == (["p-a", "p-b"], ("False", "ApplyFailed", "you shall not"))
+        assert await rig.look() is None
+        assert (p.listed("p"), said(p)) == (["p-b", "p-c"], ("True", "Active", GENERATED))
+
+    on(test)
+
+
+def test_a_cluster_that_ocm_cannot_reach_does_not_go_by_the_next_swap(
+    p: Driver, on: Callable[[Test], None]
+) -> None:
+    async def test(rig: Rig) -> None:
+        for raw in managed_clusters("a", "b", "c", unreachable=["c"]):
+            rig.world.put(MANAGED_CLUSTER, raw)
+        for clusters, short in ((("b", "c"), True), (("a", "b"), False)):
+            assert await rig.look() is None
+            p.decide("p", *clusters)
+            rig.world.put(PLACEMENT_DECISION, newest(p))
+            assert swaps(rig) is short
+        assert await rig.look() is None
+        assert p.listed("p") == ["p-a", "p-b", "p-c"]
+
+    on(test)
+
+
+def newest(p: Driver) -> Any:
+    return p.get(f"{p.ocm}/placementdecisions/p-decision-1")
+
+
+def test_a_decision_that_comes_while_it_is_written_is_looked_at_in_the_same_turn(
+    hub: Hub, p: Driver, on: Callable[[Test], None]
+) -> None:
+    async def test(rig: Rig) -> None:
+        def meanwhile() -> None:
+            rig.meanwhile = lambda: None
+            p.decide("p", "a", "c")
+            rig.world.put(PLACEMENT_DECISION, newest(p))
+
+        p.decide("p", "b", "c")
+        await rig.list()
+        rig.meanwhile, since = meanwhile, len(hub.journal)
+        assert swaps(rig)
+        assert await rig.look() is None
+        assert p.writes(since) == [("PATCH", p.kueue("multikueueconfigs", "p"))] * 2
+        assert (p.listed("p"), said(p)) == (["p-a", "p-c"], ("True", "Active", GENERATED))
+
+    on(test)

@@ -1,0 +1,197 @@
+"""The short way from a decision to the list: when it is taken, and to what it comes."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from placement_ac.diff import Apply, first_phases
+from placement_ac.names import ANNOTATION_DRAINING, PLACEMENT_DECISION, SHARED
+from placement_ac.plan import outline
+from placement_ac.snapshot import HubFacts, Key, Policy, Settled
+from placement_ac.swap import settled, swap
+from placement_ac.world import World
+from tests import builders
+from tests.builders import NOW, Raw
+
+DECISION = "p-decision-1"
+GROUPS = [([DECISION], 2)]
+
+
+def scene(*more: Raw, clusters: Iterable[str] = "abc", **of_placement: Any) -> list[Raw]:
+    """Two of some clusters are listed, as was decided; there is a MultiKueueCluster for each of them."""
+    said = {"selected": 2, "groups": GROUPS} | of_placement
+    kept = [builders.our_cluster(cluster) for cluster in clusters if cluster not in "ab"]
+    return [
+        builders.check(),
+        builders.placement(**said),
+        builders.decision("a", "b"),
+        *builders.secrets(*clusters),
+        *builders.made("a", "b"),
+        *kept,
+        *more,
+    ]
+
+
+def looked_at(objects: list[Raw], hub: HubFacts | None = None, policy: Policy | None = None) -> World:
+    """A world of which one look has been taken, and that keeps what the look says of rest."""
+    seen = builders.world(objects, hub=hub, policy=policy or Policy())
+    if at_rest := rest_of(seen):
+        seen.settle_down("p", at_rest)
+    return seen
+
+
+def rest_of(seen: World) -> Settled | None:
+    now = builders.snapshot(seen)
+    return settled(now, outline(now))
+
+
+def decided(seen: World, *clusters: str | tuple[str, int], **rest: Any) -> Apply | None:
+    """Let OCM decide anew, and return what comes of that by the short way: what comes by the long one."""
+    raw = builders.decision(*clusters, **rest)
+    raw["metadata"]["resourceVersion"] = "2"
+    assert Key("placement", "p") in seen.put(PLACEMENT_DECISION, raw)
+    new = seen.new_decision("p", NOW)
+    write = swap(new) if new else None
+    if write:
+        now = builders.snapshot(seen)
+        assert first_phases(now, outline(now)) == ((write,),)
+    return write
+
+
+def names_in(write: Apply | None) -> list[str]:
+    assert write
+    names: list[str] = write.body["spec"]["clusters"]
+    return names
+
+
+def test_one_cluster_takes_the_place_of_another() -> None:
+    seen = looked_at(scene())
+    write = decided(seen, "b", "c")
+    assert names_in(write) == ["p-b", "p-c"]
+    assert write
+    assert write.body["metadata"]["resourceVersion"] == "1", "as of the list that was replaced"
+
+
+def test_the_order_is_that_of_the_scores() -> None:
+    assert names_in(decided(looked_at(scene()), ("b", 10), ("c", 20))) == ["p-c", "p-b"]
+
+
+def test_so_it_is_when_the_scores_are_our_own_to_look_up() -> None:
+    scores = [builders.scores("b", gpu=1), builders.scores("c", gpu=5)]
+    seen = looked_at(scene(*scores, weights={"usage/gpu": 1}))
+    assert names_in(decided(seen, "b", "c")) == ["p-c", "p-b"]
+
+
+def test_only_one_look_at_all_is_needed_for_many_decisions() -> None:
+    seen = looked_at(scene(clusters="abcd"))
+    assert names_in(decided(seen, "b", "c")) == ["p-b", "p-c"]
+    new = seen.new_decision("p", NOW)
+    assert new
+    seen.put(PLACEMENT_DECISION, builders.decision("c", "d") | {"metadata": metadata_of("3")})
+    assert names_in(swap(seen.new_decision("p", NOW) or new)) == ["p-c", "p-d"]
+
+
+def metadata_of(version: str) -> Raw:
+    return builders.decision()["metadata"] | {"resourceVersion": version}
+
+
+@pytest.mark.parametrize(
+    "clusters",
+    [("a", "b"), ("b", "a"), ("a",), ("b", "c", "a"), ("c", "c"), ("c", ""), ("c", "x"), ()],
+    ids=["same", "order", "fewer", "more", "twice", "unnamed", "unknown", "none"],
+)
+def test_what_is_no_swap_takes_the_long_way(clusters: tuple[str, ...]) -> None:
+    assert decided(looked_at(scene()), *clusters) is None
+
+
+@pytest.mark.parametrize(
+    ("objects", "rest"),
+    [
+        (scene(builders.workload("w", check="Pending")), {}),
+        (scene(*builders.managed_clusters("a", "b", "c", unreachable=["b"])), {}),
+        (scene(builders.decision("c", index=2)), {}),
+        (scene(selected=3), {}),
+        (scene(groups=[([DECISION], 3)]), {}),
+        (scene(groups=[([DECISION], 1), (["other"], 1)]), {}),
+        (scene(clusters="ac"), {}),
+        (scene(), {"hub": HubFacts(naming=SHARED)}),
+        (scene(), {"hub": HubFacts(namespaces=("kueue-system", "other"))}),
+        (scene(), {"hub": HubFacts(clusters_max=1)}),
+        (scene(), {"policy": Policy(probe=True)}),
+        ([raw for raw in scene() if raw["kind"] != "Placement"], {}),
+        ([raw for raw in scene() if raw["kind"] != "AdmissionCheck"], {}),
+        ([raw for raw in scene() if raw["kind"] != "MultiKueueConfig"], {}),
+        ([raw for raw in scene() if raw["metadata"]["name"] != "p-a"], {}),
+    ],
+    ids=lambda value: "" if isinstance(value, dict) else None,
+)
+def test_what_is_not_at_rest_takes_the_long_way(objects: list[Raw], rest: dict[str, Any]) -> None:
+    seen = looked_at(objects, **rest)
+    assert seen.new_decision("p", NOW) is None
+
+
+def test_a_list_that_still_drains_is_not_at_rest() -> None:
+    objects = scene()
+    config = next(raw for raw in objects if raw["kind"] == "MultiKueueConfig")
+    config["metadata"]["annotations"] = {ANNOTATION_DRAINING: "p-a=2026-07-01T00:00:00Z"}
+    assert rest_of(looked_at(objects)) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        builders.secret("multikueue-b", b"\xff"),
+        builders.our_cluster("b", owners=["another"]),
+        builders.check("another"),
+        builders.placement(selected=2, groups=GROUPS, weights={"usage/gpu": 1}),
+        builders.workload("w", check="Pending"),
+        builders.our_config("p-a"),
+        builders.managed_clusters("a", "b", unreachable=["b"])[1],
+    ],
+    ids=lambda raw: raw["kind"],
+)
+def test_whatever_changes_besides_takes_the_long_way(change: Raw) -> None:
+    seen = looked_at(scene())
+    assert seen.new_decision("p", NOW)
+    change["metadata"]["resourceVersion"] = "5"
+    assert Key("placement", "p") in seen.put(builders.kind_of(change), change)
+    assert seen.new_decision("p", NOW) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        builders.secret("multikueue-c", b"\xff"),
+        builders.our_cluster("c", owners=["another"]),
+        builders.foreign_cluster("p-c"),
+    ],
+    ids=["secret", "owners", "foreign"],
+)
+def test_who_is_not_ready_is_not_swapped_in(change: Raw) -> None:
+    seen = looked_at(scene())
+    change["metadata"]["resourceVersion"] = "5"
+    seen.put(builders.kind_of(change), change)
+    if at_rest := rest_of(seen):
+        seen.settle_down("p", at_rest)
+    assert decided(seen, "b", "c") is None
+
+
+@pytest.mark.parametrize("kind", ["AdmissionCheck", "MultiKueueConfig", "Placement", "MultiKueueCluster"])
+def test_whatever_goes_takes_the_long_way(kind: str) -> None:
+    seen = looked_at(scene())
+    gone = next(raw for raw in scene() if raw["kind"] == kind)
+    seen.remove(builders.kind_of(gone), gone)
+    assert seen.new_decision("p", NOW) is None
+
+
+def test_so_does_a_list_in_which_something_is_missing() -> None:
+    seen = looked_at(scene())
+    seen.replace(builders.kind_of(builders.check()), [], "9")
+    assert seen.new_decision("p", NOW) is None
+
+
+def test_a_copy_of_a_world_keeps_nothing_of_it() -> None:
+    seen = looked_at(scene())
+    assert seen.copy().new_decision("p", NOW) is None
+    assert seen.new_decision("p", NOW)
