@@ -16,7 +16,7 @@ machine, as the API server may be, has more to do right after a write than befor
 
 
 class Precedence(Generic[K]):
-    """Keys that are ahead, and those that have stood aside until none is ahead any more."""
+    """Keys that are ahead, and those that stand aside until a moment after the last of them."""
 
     def __init__(self) -> None:
         self._ahead: set[K] = set()

@@ -30,7 +30,7 @@ from placement_ac.plan import Outline, complete, outline
 from placement_ac.provision import provide
 from placement_ac.snapshot import Asked, Fit, Key, Mark, Plan, Question, Snapshot
 from placement_ac.standing import standing
-from placement_ac.swap import settled, swap
+from placement_ac.swap import is_at_rest, swap
 from placement_ac.verdict import refuse
 from placement_ac.ways import Source
 from placement_ac.workqueue import Retry
@@ -106,8 +106,8 @@ class Reconciler:
 
     `clock` gives the time of day (UTC) for conditions, `ticks` seconds that only go forward.
     `later(key, seconds)` is asked to bring a key back; `ask` asks a cluster for its copies, `examine`
-    whether it is fit (None: nobody is asked that). `give_way(key)` returns what to wait for while
-    others have to write their lists (None: nobody has).
+    whether it is fit (None: nobody is asked that). `give_way(key)` returns what to wait for after a
+    list was written (None: nothing).
     """
 
     def __init__(
@@ -203,42 +203,31 @@ class Reconciler:
             self._later(key, wanted.recheck_after)
 
     async def _swap(self, key: Key, run: Run, done: Done) -> Look | None:
-        """Write the list by the decision alone, and look at everything then; None: that is still to be done.
-
-        So it is when the hub has moved on while it was written, to where that list is not the right one.
-        """
-        new = self._world.new_decision(key.name, self._clock()) if key.kind == "placement" else None
-        write = swap(new) if new else None
-        if new is None or write is None:
+        """Write the list by the decision alone; None: that takes a look at everything."""
+        seen = self._world.at_rest(key.name, self._clock()) if key.kind == "placement" else None
+        write = swap(seen) if seen else None
+        if seen is None or write is None:
             return None
         trouble = await self._act(((write,),), done)
         if done.listed and (turn := self._give_way(key)):
             await run.wait(turn)
-        seen = self._snapshot(key, new.before.config)
-        drawn = outline(seen)
-        if not trouble and first_phases(seen, drawn) != ((write,),):
-            return None
-        self._settle(seen._replace(config=self._world.config(key.name)), drawn)
-        return Look(seen, drawn, trouble)
+        if memory := self._memory.get(key):
+            seen = seen._replace(ages=memory.ages(self._ticks()))
+        return Look(seen, outline(seen), trouble)
 
     async def _look(self, key: Key, run: Run, done: Done) -> Look:
         """Look at everything, and write the list by that."""
         seen = self._snapshot(key)
         drawn = outline(seen)
         phases = first_phases(seen, drawn)
-        if not phases:
-            self._settle(seen, drawn)
+        if key.kind == "placement" and not phases and is_at_rest(seen, drawn):
+            self._world.rest(seen)
         trouble = await self._act(phases, done)
         if done.listed and not done.made and _can_wait(seen) and (turn := self._give_way(key)):
             del drawn  # it comes of the snapshot at any time, and many may wait
             await run.wait(turn)
             drawn = outline(seen)
         return Look(seen, drawn, trouble)
-
-    def _settle(self, seen: Snapshot, drawn: Outline) -> None:
-        """Let the world keep that nothing is to be written, where only a decision can change that."""
-        if at_rest := settled(seen, drawn):
-            self._world.settle_down(seen.name, at_rest)
 
     async def _act(self, phases: Iterable[Phase], done: Done) -> ApiError | None:
         """Return what kept it from being done, all of it."""
@@ -277,12 +266,12 @@ class Reconciler:
         self.forget()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _snapshot(self, key: Key, before: KueueObject | None = None) -> Snapshot:
+    def _snapshot(self, key: Key) -> Snapshot:
         memory, now = self._memory.get(key), self._ticks()
         if memory is None:
-            return self._world.snapshot(key, self._clock(), {}, before=before)
+            return self._world.snapshot(key, self._clock(), {})
         return self._world.snapshot(
-            key, self._clock(), memory.ages(now), memory.heard(now), memory.answered(now), before
+            key, self._clock(), memory.ages(now), memory.heard(now), memory.answered(now)
         )
 
     def _remember(self, key: Key, seen: Snapshot, wanted: Plan) -> None:

@@ -296,32 +296,6 @@ class Snapshot(NamedTuple):
     """Cluster → whether it is fit, as it last said."""
 
 
-class Settled(NamedTuple):
-    """A Placement of which a look found nothing to do, and that only its decision can bring to anything."""
-
-    placement: Placement
-    config: KueueObject
-    owners: Mapping[str, str]
-    """The AdmissionChecks that own what is made: uid → name."""
-
-
-class NewDecision(NamedTuple):
-    """What a swap depends on."""
-
-    name: str
-    """The Placement's."""
-    now: datetime
-    hub: HubFacts
-    before: Settled
-    decision: Decision
-    """The only one."""
-    credentials: Credentials
-    """The ways into its clusters."""
-    clusters: Mapping[tuple[str, str], KueueObject]
-    """All MultiKueueClusters, by namespace ("") and name."""
-    scores: ScoreTable = NOTHING
-
-
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The condition `Active` that a check gets."""

@@ -3,65 +3,61 @@ What a new decision comes to at once, where nothing but the decision has changed
 
 Pure. A short way to what `outline` and `first_phases` come to, for the usual case alone: no job, nothing
 that leaves, no objection, as many clusters as before, and each of them ready. The answer to all else is
-None, and the long way is taken. That both come to the same write is asserted by a property test, and by
-`reconcile` each time, when the write has been done and there is time to look at everything.
+None, and the long way is taken. That both come to the same write is asserted by a property test.
 """
 
 from placement_ac.diff import Apply, cluster_write, config_write
 from placement_ac.plan import Outline, owners_of
-from placement_ac.rank import rank
-from placement_ac.selection import seconds_to_wait
-from placement_ac.snapshot import NewDecision, Settled, Snapshot, WantedCluster, WantedConfig
+from placement_ac.selection import ranking, seconds_to_wait
+from placement_ac.snapshot import Snapshot, WantedCluster, WantedConfig
 from placement_ac.ways import Source
 
 
-def settled(seen: Snapshot, drawn: Outline) -> Settled | None:
-    """Return what the next decision can be held against as long as nothing else changes; None: nothing."""
-    config, placement, course, wanted = seen.config, seen.placement, drawn.course, drawn.config
-    if not (config and placement and course and wanted) or drawn.objection or not _is_plain(seen):
-        return None
+def is_at_rest(seen: Snapshot, drawn: Outline) -> bool:
+    """Whether the list is as it is to be, and nothing but a decision can change that.
+
+    There is one decision, all agrees, and nothing that lasts has a say in what is listed next.
+    """
+    config, course, wanted = seen.config, drawn.course, drawn.config
+    if not (config and course and wanted) or drawn.objection or wanted.clusters != config.listed:
+        return False
     ready = {entry.name for entry in course.usable if entry.source}
-    if wanted.clusters != config.listed or ready != set(config.listed) or not ready <= seen.clusters.keys():
-        return None
-    return Settled(placement, config, owners_of(seen))
-
-
-def _is_plain(seen: Snapshot) -> bool:
-    """Whether there is one decision, all agrees, and nothing that lasts has a say in what is listed next."""
     return (
-        len(seen.decisions) == 1
-        and len(seen.decisions[0].clusters) == len(seen.config.listed if seen.config else ())
+        ready == set(config.listed)
+        and ready <= seen.clusters.keys()
+        and len(seen.decisions) == 1
+        and len(seen.decisions[0].clusters) == len(ready)
         and not seconds_to_wait(seen)
         and not seen.workloads
         and not seen.unreachable
         and not seen.policy.probe
         and not seen.hub.shared
         and len(seen.hub.namespaces) == 1
-        and not (seen.config and seen.config.draining)
+        and not config.draining
     )
 
 
-def swap(new: NewDecision) -> Apply | None:
+def swap(seen: Snapshot) -> Apply | None:
     """Return the write of the list that a decision calls for; None: that takes a look at everything.
 
-    A decision that is as long as the one before, and names nobody twice, agrees with its Placement as that
-    one did.
+    `seen` was at rest before the decision. One that is as long as the one before, and names nobody twice,
+    agrees with its Placement as that one did.
     """
-    before, decision = new.before, new.decision
-    listed, owners = before.config.listed, before.owners
-    ranked = rank((decision,), before.placement.prioritizers, new.scores, new.now)
-    if not len(listed) == len(decision.clusters) == len(ranked):
+    listed = seen.config.listed if seen.config else ()
+    ranked = ranking(seen)
+    if len(seen.decisions) != 1 or not len(listed) == len(seen.decisions[0].clusters) == len(ranked):
         return None
     clusters = [entry.cluster for entry in ranked]
-    names = new.hub.cluster_objects(new.name, clusters)
+    names = seen.hub.cluster_objects(seen.name, clusters)
     if set(names) == set(listed):
         return None  # the order alone: it has to matter, and is not changed often
+    owners = owners_of(seen)
     for cluster, name in zip(clusters, names, strict=True):
-        source = new.credentials[cluster]
-        if not isinstance(source, Source):
+        source, there = seen.credentials[cluster], seen.clusters.get(name)
+        if there is None or not isinstance(source, Source):
             return None
-        if name not in listed:
-            there, wanted = new.clusters.get(("", name)), WantedCluster(name, cluster, source, owners)
-            if there is None or cluster_write(wanted, new.name, there, new.hub):
-                return None
-    return config_write(WantedConfig(new.name, tuple(names), owners), before.config, new.hub)
+        if name not in listed and cluster_write(
+            WantedCluster(name, cluster, source, owners), seen.name, there, seen.hub
+        ):
+            return None
+    return config_write(WantedConfig(seen.name, tuple(names), owners), seen.config, seen.hub)

@@ -35,7 +35,7 @@ from placement_ac.names import (
     Way,
     token_kind,
 )
-from placement_ac.snapshot import HubFacts, Policy, Settled, Terms
+from placement_ac.snapshot import HubFacts, Policy, Snapshot, Terms
 
 
 def one(value: str) -> tuple[str, ...]:
@@ -162,8 +162,8 @@ class Tables:
         self._carrying_at = 0
         self._labelled_known: dict[str, dict[str, model.KueueObject]] = {}
         self._labelled_at = 0
-        self._settled: dict[str, Settled] = {}
-        """Placements at rest, by name."""
+        self._at_rest: dict[str, Snapshot] = {}
+        """Placements at rest, by name: what was seen of them, without their decisions."""
         self._tables: Mapping[Kind, Table[Any]] = {
             ADMISSION_CHECK: self._checks,
             PLACEMENT: self._placements,
@@ -204,7 +204,7 @@ class Tables:
             _gone=copy(self._gone),
             _carrying={},
             _labelled_known={},
-            _settled={},
+            _at_rest={},
             _ways_known=dict(self._ways_known),
         )
         return other

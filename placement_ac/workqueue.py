@@ -119,7 +119,7 @@ class Workqueue(Generic[K]):
         """Let those keys go first whose work has not come as far; not for long, nor once `key` changes again.
 
         To be called by the work on `key`, when what is left of it can wait; others may take its slot. Returns
-        what it is to wait for; None: there is no time.
+        what it is to wait for; None: `key` has changed already, or all ends.
         """
         self._precedence.leave(key)
         if self._closed or key in self._outdated:

@@ -27,7 +27,7 @@ from placement_ac.names import (
     WORKLOAD,
     Kind,
 )
-from placement_ac.snapshot import Ages, Asked, Fit, Key, NewDecision, Pair, Settled, Snapshot
+from placement_ac.snapshot import NOTHING, Ages, Asked, Fit, Key, Pair, Snapshot
 from placement_ac.supply import Supply
 from placement_ac.tables import EVERYWHERE, Scope, decided_in, later, newer
 from placement_ac.wire import Raw
@@ -77,11 +77,31 @@ class World(Supply):
         touched = route.route(kind, (before,), self)
         table.put(thing.meta.id, thing)
         touched |= route.route(kind, (thing,), self)
-        if kind is not PLACEMENT_DECISION:
-            self._stir(touched)
         if before and self._is_renewal(kind, before, thing):
             return {key for key in touched if key.kind == "cluster"}
-        return touched
+        return touched if self._leaves_at_rest(kind, before, thing) else self._stir(touched)
+
+    def _leaves_at_rest(self, kind: Kind, before: Any, now: Any) -> bool:
+        """Whether this is what those at rest are looked at for, or what came of it: a decision, or a list."""
+        if before is None or before.meta.uid != now.meta.uid:
+            return False
+        if kind is PLACEMENT_DECISION:
+            return bool(before.placement == now.placement)
+        return kind is MULTIKUEUE_CONFIG and self._is_swapped(now)
+
+    def _is_swapped(self, config: model.KueueObject) -> bool:
+        """Whether it is as it was but for the list, which is as decided: then it is at rest with that."""
+        name, seen = config.meta.name, self._at_rest.get(config.meta.name)
+        if seen is None or seen.config is None or not _alike_but_for_the_list(seen.config, config):
+            return False
+        clusters = self._selected(name)
+        gone, unreachable = self._lost(clusters)
+        wanted = set(self.hub.cluster_objects(name, clusters))
+        as_decided = wanted == set(config.listed) and len(clusters) == len(seen.config.listed)
+        if not as_decided or unreachable or not wanted <= seen.clusters.keys():
+            return False
+        self._at_rest[name] = seen._replace(config=config, gone=gone)
+        return True
 
     def _is_renewal(self, kind: Kind, before: Any, now: Any) -> bool:
         """Whether a token has merely been replaced by one that lasts longer: no Placement has to know."""
@@ -116,9 +136,9 @@ class World(Supply):
         return self._stir(route.route(WORKLOAD, (before, now), self))
 
     def _stir(self, touched: set[Key]) -> set[Key]:
-        """Forget that these were settled: something has changed, and maybe more than their decisions."""
-        for key in touched if self._settled else ():
-            self._settled.pop(key.name, None)
+        """Forget that these were at rest: something has changed, and maybe more than their decisions."""
+        for key in touched if self._at_rest else ():
+            self._at_rest.pop(key.name, None)
         return touched
 
     def remove(self, kind: Kind, raw: Raw) -> set[Key]:
@@ -273,33 +293,22 @@ class World(Supply):
         ages: Ages,
         asked: Mapping[str, Asked] | None = None,
         fits: Mapping[str, Fit] | None = None,
-        before: model.KueueObject | None = None,
     ) -> Snapshot:
-        """Return all that `key` depends on; `ages`, `asked`, `fits` are what the caller remembers of it.
-
-        As it is now, save its MultiKueueConfig: that is as it was `before`, if told.
-        """
+        """Return all that `key` depends on; `ages`, `asked`, `fits` are what the caller remembers of it."""
         self._judged_at = now
         if key.kind == "check":
             check = self._checks.things.get(("", key.name))
             bad = (check,) if check and check.ours and not check.placement else ()
             workloads = self._workloads_of(bad)
             return Snapshot(name="", now=now, hub=self.hub, checks=bad, ages=ages, workloads=workloads)
-        return self._snapshot(key.name, now, ages, asked or {}, fits or {}, before)
+        return self._snapshot(key.name, now, ages, asked or {}, fits or {})
 
     def _snapshot(
-        self,
-        name: str,
-        now: datetime,
-        ages: Ages,
-        asked: Mapping[str, Asked],
-        fits: Mapping[str, Fit],
-        before: model.KueueObject | None,
+        self, name: str, now: datetime, ages: Ages, asked: Mapping[str, Asked], fits: Mapping[str, Fit]
     ) -> Snapshot:
         placement = self._placements.things.get((self._home_of(name), name))
         decisions = tuple(self._decisions_of(name))
-        present = self.config(name)
-        config = before or present
+        config = self._configs.things.get(("", name))
         credentials = self._ways_into(decided_in(decisions), now)
         checks, users = self._checks.by("placement", name), self._checks.by("config", name)
         workloads = self._workloads_of(checks, users)
@@ -307,8 +316,7 @@ class World(Supply):
         clusters = self._objects(name, credentials, listed)
         listed = self._clusters_listed(name, listed, clusters)
         unselected = [cluster for cluster in listed if cluster not in credentials]
-        more = self._clusters_listed(name, present.listed, clusters) if before and present else []
-        gone, unreachable = self._lost(listed + more)
+        gone, unreachable = self._lost(listed)
         return Snapshot(
             name=name,
             now=now,
@@ -335,24 +343,22 @@ class World(Supply):
             fits=fits,
         )
 
-    def settle_down(self, name: str, settled: Settled) -> None:
-        """Keep that a Placement is settled, until anything changes that touches it, save its decision."""
-        self._settled[name] = settled
+    def rest(self, seen: Snapshot) -> None:
+        """Keep that a Placement is at rest, until anything that touches it changes, save its decision."""
+        self._at_rest[seen.name] = seen._replace(
+            decisions=(), credentials=NOTHING, scores=NOTHING, ages=NOTHING
+        )
 
-    def config(self, name: str) -> model.KueueObject | None:
-        """Return the MultiKueueConfig of that name."""
-        return self._configs.things.get(("", name))
-
-    def new_decision(self, name: str, now: datetime) -> NewDecision | None:
-        """Return what a swap depends on; None: the Placement is not settled, or not by one decision."""
-        before = self._settled.get(name)
-        decisions = self._decisions.by("placement", name) if before else ()
-        if before is None or len(decisions) != 1:
+    def at_rest(self, name: str, now: datetime) -> Snapshot | None:
+        """Return what is seen of a Placement that was at rest before its decision; None: it was not."""
+        seen = self._at_rest.get(name)
+        if seen is None:
             return None
         self._judged_at = now
-        ways = self._ways_into(decisions[0].clusters, now)
-        scores = self._scores_of(ways, before.placement)
-        return NewDecision(name, now, self.hub, before, decisions[0], ways, self._clusters.things, scores)
+        decisions = tuple(self._decisions.by("placement", name))
+        ways = self._ways_into(decided_in(decisions), now)
+        scores = self._scores_of(ways, seen.placement)
+        return seen._replace(now=now, decisions=decisions, credentials=ways, scores=scores)
 
     def _names_listed(
         self, config: model.KueueObject | None, workloads: Iterable[model.Workload]
@@ -476,3 +482,11 @@ class World(Supply):
             *self._holders(config, (), placement),
         )
         return [(check.meta.uid, check.meta.name) for check in checks]
+
+
+def _alike_but_for_the_list(one: model.KueueObject, other: model.KueueObject) -> bool:
+    as_listed = one.meta._replace(
+        resource_version=other.meta.resource_version, generation=other.meta.generation
+    )
+    same_spec = one.spec.keys() == other.spec.keys()
+    return as_listed == other.meta and one.owners == other.owners and one.owned == other.owned and same_spec

@@ -16,7 +16,7 @@ from placement_ac.names import Kind
 from placement_ac.plan import complete, outline, plan
 from placement_ac.provision import provide
 from placement_ac.snapshot import HubFacts, Key, Mark, Terms
-from placement_ac.swap import settled, swap
+from placement_ac.swap import is_at_rest, swap
 from placement_ac.tables import kinds_for
 from placement_ac.world import World
 from tests.builders import AT_ONCE, NOW, Raw, is_of, kind_of, managed
@@ -171,11 +171,11 @@ def todo(world: World, key: Key) -> list[Action]:
     first = first_phases(seen, drawn)
     assert first + last_phases(seen, complete(seen, drawn)) == whole, "as `reconcile` does it"
     if key.kind == "placement":
-        new = world.new_decision(key.name, NOW)
-        write = swap(new) if new else None
+        before = world.at_rest(key.name, NOW)
+        write = swap(before) if before else None
         assert write is None or first == ((write,),), "the short way comes to the same"
-        if not first and (at_rest := settled(seen, drawn)):
-            world.settle_down(key.name, at_rest)
+        if not first and is_at_rest(seen, drawn):
+            world.rest(seen)
     return [action for phase in whole for action in phase]
 
 

@@ -6,11 +6,11 @@ from typing import Any
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from placement_ac.diff import first_phases
+from placement_ac.diff import diff, first_phases
 from placement_ac.names import MULTIKUEUE_CONFIG, Kind
-from placement_ac.plan import outline
+from placement_ac.plan import complete, outline, plan
 from placement_ac.snapshot import HubFacts, Policy
-from placement_ac.swap import settled, swap
+from placement_ac.swap import is_at_rest, swap
 from placement_ac.world import World
 from tests import builders
 from tests.builders import NOW, Raw, kind_of
@@ -69,15 +69,18 @@ def look(hub: MemoryHub, world: World) -> int:
     """Compare both ways, and do what the long one says, as often as `reconcile` would; return the swaps."""
     swaps = 0
     for _ in range(3):
-        new = world.new_decision("p", NOW)
-        write = swap(new) if new else None
+        before = world.at_rest("p", NOW)
+        write = swap(before) if before else None
         seen = builders.snapshot(world)
         drawn = outline(seen)
         phases = first_phases(seen, drawn)
-        assert write is None or phases == ((write,),)
-        swaps += write is not None
-        if not phases and (at_rest := settled(seen, drawn)):
-            world.settle_down("p", at_rest)
+        if before and write:
+            swaps += 1
+            assert phases == ((write,),)
+            assert complete(before, outline(before)) == complete(seen, drawn)
+            assert diff(before, plan(before)) == diff(seen, plan(seen))
+        if not phases and is_at_rest(seen, drawn):
+            world.rest(seen)
         for action in (action for phase in phases for action in phase):
             if action.kind is MULTIKUEUE_CONFIG:
                 before = hub.objects.get((MULTIKUEUE_CONFIG, "", "p"))

@@ -10,12 +10,13 @@ import pytest
 from placement_ac.hub import Hub
 from placement_ac.kube import Client
 from placement_ac.login import Login
-from placement_ac.names import MANAGED_CLUSTER, PLACEMENT_DECISION, WATCHED_KINDS
+from placement_ac.names import MANAGED_CLUSTER, PLACEMENT_DECISION, WATCHED_KINDS, WORKLOAD
+from placement_ac.plan import plan
 from placement_ac.swap import swap
 from placement_ac.world import World
-from tests.builders import GENERATED, managed_clusters
+from tests.builders import GENERATED, managed_clusters, workload
 from tests.hub.driver import Driver
-from tests.unit.test_reconcile import FORBIDDEN, WHEN, Rig, Test, said
+from tests.unit.test_reconcile import FORBIDDEN, WHEN, P, Rig, Test, said
 
 
 @pytest.fixture
@@ -47,8 +48,8 @@ def p(admin: Driver) -> Driver:
 
 def swaps(rig: Rig) -> bool:
     """Whether the short way is taken with what the world knows."""
-    new = rig.world.new_decision("p", WHEN)
-    return new is not None and swap(new) is not None
+    seen = rig.world.at_rest("p", WHEN)
+    return seen is not None and swap(seen) is not None
 
 
 def on_checks(p: Driver) -> list[tuple[str, str]]:
@@ -133,7 +134,7 @@ def newest(p: Driver) -> Any:
     return p.get(f"{p.ocm}/placementdecisions/p-decision-1")
 
 
-def test_a_decision_that_comes_while_it_is_written_is_looked_at_in_the_same_turn(
+def test_what_comes_while_it_is_written_is_looked_at_next(
     hub: Hub, p: Driver, on: Callable[[Test], None]
 ) -> None:
     async def test(rig: Rig) -> None:
@@ -147,7 +148,27 @@ def test_a_decision_that_comes_while_it_is_written_is_looked_at_in_the_same_turn
         rig.meanwhile, since = meanwhile, len(hub.journal)
         assert swaps(rig)
         assert await rig.look() is None
+        assert p.writes(since) == [("PATCH", p.kueue("multikueueconfigs", "p"))]
+        assert await rig.look() is None
         assert p.writes(since) == [("PATCH", p.kueue("multikueueconfigs", "p"))] * 2
         assert (p.listed("p"), said(p)) == (["p-a", "p-c"], ("True", "Active", GENERATED))
+
+    on(test)
+
+
+def test_a_job_that_comes_while_it_is_written_waits_at_the_gate(
+    p: Driver, on: Callable[[Test], None]
+) -> None:
+    async def test(rig: Rig) -> None:
+        p.decide("p", "b", "c")
+        await rig.list()
+        rig.meanwhile = lambda: rig.world.put(WORKLOAD, workload("w", p="Pending"))
+        assert swaps(rig)
+        assert await rig.look() is None
+        assert not swaps(rig)
+        seen = rig.world.snapshot(P, WHEN, rig.reconciler._memory[P].ages(rig.ticks))
+        (reply,) = plan(seen).replies
+        # c went before the test began, and no time has passed.
+        assert (reply.state, reply.message) == ("Pending", "waits: a, c is leaving: it takes a moment")
 
     on(test)

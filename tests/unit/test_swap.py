@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from placement_ac.diff import Apply, first_phases
-from placement_ac.names import ANNOTATION_DRAINING, PLACEMENT_DECISION, SHARED
+from placement_ac.names import ANNOTATION_DRAINING, MULTIKUEUE_CONFIG, PLACEMENT_DECISION, SHARED
 from placement_ac.plan import outline
-from placement_ac.snapshot import HubFacts, Key, Policy, Settled
-from placement_ac.swap import settled, swap
+from placement_ac.snapshot import HubFacts, Key, Policy
+from placement_ac.swap import is_at_rest, swap
 from placement_ac.world import World
 from tests import builders
 from tests.builders import NOW, Raw
@@ -36,14 +36,22 @@ def scene(*more: Raw, clusters: Iterable[str] = "abc", **of_placement: Any) -> l
 def looked_at(objects: list[Raw], hub: HubFacts | None = None, policy: Policy | None = None) -> World:
     """A world of which one look has been taken, and that keeps what the look says of rest."""
     seen = builders.world(objects, hub=hub, policy=policy or Policy())
-    if at_rest := rest_of(seen):
-        seen.settle_down("p", at_rest)
+    look(seen)
     return seen
 
 
-def rest_of(seen: World) -> Settled | None:
+def look(seen: World) -> bool:
+    """Return whether all is at rest, and let the world keep that."""
     now = builders.snapshot(seen)
-    return settled(now, outline(now))
+    at_rest = is_at_rest(now, outline(now))
+    if at_rest:
+        seen.rest(now)
+    return at_rest
+
+
+def short(seen: World) -> Apply | None:
+    now = seen.at_rest("p", NOW)
+    return swap(now) if now else None
 
 
 def decided(seen: World, *clusters: str | tuple[str, int], **rest: Any) -> Apply | None:
@@ -51,8 +59,7 @@ def decided(seen: World, *clusters: str | tuple[str, int], **rest: Any) -> Apply
     raw = builders.decision(*clusters, **rest)
     raw["metadata"]["resourceVersion"] = "2"
     assert Key("placement", "p") in seen.put(PLACEMENT_DECISION, raw)
-    new = seen.new_decision("p", NOW)
-    write = swap(new) if new else None
+    write = short(seen)
     if write:
         now = builders.snapshot(seen)
         assert first_phases(now, outline(now)) == ((write,),)
@@ -83,17 +90,58 @@ def test_so_it_is_when_the_scores_are_our_own_to_look_up() -> None:
     assert names_in(decided(seen, "b", "c")) == ["p-c", "p-b"]
 
 
-def test_only_one_look_at_all_is_needed_for_many_decisions() -> None:
+def test_what_it_has_written_is_at_rest_as_well() -> None:
     seen = looked_at(scene(clusters="abcd"))
-    assert names_in(decided(seen, "b", "c")) == ["p-b", "p-c"]
-    new = seen.new_decision("p", NOW)
-    assert new
-    seen.put(PLACEMENT_DECISION, builders.decision("c", "d") | {"metadata": metadata_of("3")})
-    assert names_in(swap(seen.new_decision("p", NOW) or new)) == ["p-c", "p-d"]
+    for version, clusters in (("2", ("b", "c")), ("3", ("c", "d"))):
+        raw = builders.decision(*clusters)
+        raw["metadata"]["resourceVersion"] = version
+        seen.put(PLACEMENT_DECISION, raw)
+        names = [f"p-{cluster}" for cluster in clusters]
+        assert names_in(short(seen)) == names
+        seen.put(MULTIKUEUE_CONFIG, written(version, *names))
 
 
-def metadata_of(version: str) -> Raw:
-    return builders.decision()["metadata"] | {"resourceVersion": version}
+def written(version: str, *names: str, **rest: Any) -> Raw:
+    raw = builders.our_config(*names, **rest)
+    raw["metadata"]["resourceVersion"] = version
+    return raw
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        written("3", "p-b", "p-c", "p-d"),
+        written("3", "p-a", "p-c"),
+        written("3", "p-b", "p-c", labels={}),
+        written("3", "p-b", "p-c", annotations={"by": "hand"}),
+        written("3", "p-b", "p-c", managedFields=[]),
+        written("3", "p-b", "p-c", owners=("another",)),
+        written("3", "p-b", "p-c", uid="another"),
+    ],
+    ids=["longer", "not-as-decided", "labels", "annotations", "by-hand", "owners", "another"],
+)
+def test_what_others_have_written_is_not(config: Raw) -> None:
+    seen = looked_at(scene(clusters="abcd"))
+    assert decided(seen, "b", "c")
+    seen.put(MULTIKUEUE_CONFIG, config)
+    assert seen.at_rest("p", NOW) is None
+
+
+def test_nor_is_a_list_with_a_cluster_out_of_reach() -> None:
+    there = builders.managed_clusters("a", "b", "c", unreachable=["c"])
+    seen = looked_at(scene(*there))
+    assert decided(seen, "b", "c")
+    seen.put(MULTIKUEUE_CONFIG, written("3", "p-b", "p-c"))
+    assert seen.at_rest("p", NOW) is None
+
+
+def test_a_decision_for_another_placement_is_no_swap() -> None:
+    seen = looked_at(scene())
+    assert decided(seen, "b", "c")
+    raw = builders.decision("b", "c", of="q")
+    raw["metadata"] |= {"name": DECISION, "resourceVersion": "3"}
+    seen.put(PLACEMENT_DECISION, raw)
+    assert seen.at_rest("p", NOW) is None
 
 
 @pytest.mark.parametrize(
@@ -128,14 +176,14 @@ def test_what_is_no_swap_takes_the_long_way(clusters: tuple[str, ...]) -> None:
 )
 def test_what_is_not_at_rest_takes_the_long_way(objects: list[Raw], rest: dict[str, Any]) -> None:
     seen = looked_at(objects, **rest)
-    assert seen.new_decision("p", NOW) is None
+    assert seen.at_rest("p", NOW) is None
 
 
 def test_a_list_that_still_drains_is_not_at_rest() -> None:
     objects = scene()
     config = next(raw for raw in objects if raw["kind"] == "MultiKueueConfig")
     config["metadata"]["annotations"] = {ANNOTATION_DRAINING: "p-a=2026-07-01T00:00:00Z"}
-    assert rest_of(looked_at(objects)) is None
+    assert not look(looked_at(objects))
 
 
 @pytest.mark.parametrize(
@@ -153,10 +201,10 @@ def test_a_list_that_still_drains_is_not_at_rest() -> None:
 )
 def test_whatever_changes_besides_takes_the_long_way(change: Raw) -> None:
     seen = looked_at(scene())
-    assert seen.new_decision("p", NOW)
+    assert seen.at_rest("p", NOW)
     change["metadata"]["resourceVersion"] = "5"
     assert Key("placement", "p") in seen.put(builders.kind_of(change), change)
-    assert seen.new_decision("p", NOW) is None
+    assert seen.at_rest("p", NOW) is None
 
 
 @pytest.mark.parametrize(
@@ -172,8 +220,7 @@ def test_who_is_not_ready_is_not_swapped_in(change: Raw) -> None:
     seen = looked_at(scene())
     change["metadata"]["resourceVersion"] = "5"
     seen.put(builders.kind_of(change), change)
-    if at_rest := rest_of(seen):
-        seen.settle_down("p", at_rest)
+    look(seen)
     assert decided(seen, "b", "c") is None
 
 
@@ -182,16 +229,16 @@ def test_whatever_goes_takes_the_long_way(kind: str) -> None:
     seen = looked_at(scene())
     gone = next(raw for raw in scene() if raw["kind"] == kind)
     seen.remove(builders.kind_of(gone), gone)
-    assert seen.new_decision("p", NOW) is None
+    assert seen.at_rest("p", NOW) is None
 
 
 def test_so_does_a_list_in_which_something_is_missing() -> None:
     seen = looked_at(scene())
     seen.replace(builders.kind_of(builders.check()), [], "9")
-    assert seen.new_decision("p", NOW) is None
+    assert seen.at_rest("p", NOW) is None
 
 
 def test_a_copy_of_a_world_keeps_nothing_of_it() -> None:
     seen = looked_at(scene())
-    assert seen.copy().new_decision("p", NOW) is None
-    assert seen.new_decision("p", NOW)
+    assert seen.copy().at_rest("p", NOW) is None
+    assert seen.at_rest("p", NOW)

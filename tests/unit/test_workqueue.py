@@ -486,6 +486,8 @@ def test_it_gives_way_for_no_more_than_a_moment_when_nobody_is_behind() -> None:
         a, b = 1 + MOMENT_SECONDS, 2.5 + MOMENT_SECONDS
         assert work.halves == [("a begins", 0), ("a goes on", a), ("b begins", 1.5), ("b goes on", b)]
 
+    run(test())
+
 
 def test_who_comes_in_that_moment_goes_first() -> None:
     async def test() -> None:
@@ -510,8 +512,6 @@ def test_all_go_on_together_a_moment_after_the_last_was_ahead() -> None:
         await asyncio.sleep(10)
         assert ("slow goes on", 1.007) in work.halves
         assert ("a goes on", 1.007) in work.halves
-
-    run(test())
 
     run(test())
 
