@@ -3,11 +3,11 @@
 import asyncio
 import compileall
 import contextlib
-import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +18,6 @@ import click
 
 import placement_ac
 
-TICKS: Final = os.sysconf("SC_CLK_TCK")
 STOP_SECONDS: Final = 10.0
 ASK_SECONDS: Final = 0.01
 """How often the controller is asked whether it is ready."""
@@ -136,6 +135,5 @@ def memory(pid: int) -> float:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return what CPU time a process has taken."""
-    fields: Sequence[str] = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+    """Return what CPU time a process has taken, by Linux's clock of it: /proc counts ticks of 10 ms."""
+    return time.clock_gettime((~pid << 3) | 2)  # MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED)
