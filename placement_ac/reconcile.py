@@ -209,6 +209,7 @@ class Reconciler:
         if seen is None or write is None:
             return None
         trouble = await self._act(((write,),), done)
+        del write  # many may wait
         if done.listed and (turn := self._give_way(key)):
             await run.wait(turn)
         if memory := self._memory.get(key):

@@ -98,7 +98,7 @@ class World(Supply):
         gone, unreachable = self._lost(clusters)
         wanted = set(self.hub.cluster_objects(name, clusters))
         as_decided = wanted == set(config.listed) and len(clusters) == len(seen.config.listed)
-        if not as_decided or unreachable or not wanted <= seen.clusters.keys():
+        if not as_decided or unreachable or not wanted <= self._labelled(name).keys():
             return False
         self._at_rest[name] = seen._replace(config=config, gone=gone)
         return True
@@ -345,8 +345,18 @@ class World(Supply):
 
     def rest(self, seen: Snapshot) -> None:
         """Keep that a Placement is at rest, until anything that touches it changes, save its decision."""
+        if seen.clusters is not self._labelled(seen.name):
+            return  # a MultiKueueCluster of somebody else's is in it
         self._at_rest[seen.name] = seen._replace(
-            decisions=(), credentials=NOTHING, scores=NOTHING, ages=NOTHING
+            decisions=(),
+            credentials=NOTHING,
+            scores=NOTHING,
+            ages=NOTHING,
+            clusters=NOTHING,  # to be had at any time
+            spare=NOTHING,
+            others=NOTHING,
+            asked=NOTHING,
+            fits=NOTHING,
         )
 
     def at_rest(self, name: str, now: datetime) -> Snapshot | None:
@@ -358,7 +368,13 @@ class World(Supply):
         decisions = tuple(self._decisions.by("placement", name))
         ways = self._ways_into(decided_in(decisions), now)
         scores = self._scores_of(ways, seen.placement)
-        return seen._replace(now=now, decisions=decisions, credentials=ways, scores=scores)
+        return seen._replace(
+            now=now,
+            decisions=decisions,
+            credentials=ways,
+            scores=scores,
+            clusters=self._labelled(name),
+        )
 
     def _names_listed(
         self, config: model.KueueObject | None, workloads: Iterable[model.Workload]
