@@ -79,18 +79,18 @@ class World(Supply):
         touched |= route.route(kind, (thing,), self)
         if before and self._is_renewal(kind, before, thing):
             return {key for key in touched if key.kind == "cluster"}
-        return touched if self._leaves_at_rest(kind, before, thing) else self._stir(touched)
+        return touched if self._rests_on(kind, before, thing) else self._stir(touched)
 
-    def _leaves_at_rest(self, kind: Kind, before: Any, now: Any) -> bool:
-        """Whether this is what those at rest are looked at for, or what came of it: a decision, or a list."""
+    def _rests_on(self, kind: Kind, before: Any, now: Any) -> bool:
+        """Whether who is at rest stays so: this is a new decision, or the list that was written for one."""
         if before is None or before.meta.uid != now.meta.uid:
             return False
         if kind is PLACEMENT_DECISION:
             return bool(before.placement == now.placement)
-        return kind is MULTIKUEUE_CONFIG and self._is_swapped(now)
+        return kind is MULTIKUEUE_CONFIG and self._rests_with(now)
 
-    def _is_swapped(self, config: model.KueueObject) -> bool:
-        """Whether it is as it was but for the list, which is as decided: then it is at rest with that."""
+    def _rests_with(self, config: model.KueueObject) -> bool:
+        """Take in a config that is as it was but for its list, which is as decided; False: it is not."""
         name, seen = config.meta.name, self._at_rest.get(config.meta.name)
         if seen is None or seen.config is None or not _alike_but_for_the_list(seen.config, config):
             return False
