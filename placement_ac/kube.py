@@ -7,8 +7,7 @@ One try per call: whoever calls decides when to try again, with what `errors` te
 import asyncio
 import math
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
@@ -21,6 +20,7 @@ from placement_ac.login import Login
 from placement_ac.logs import without_password
 from placement_ac.names import FIELD_MANAGER, Kind, Resource
 from placement_ac.replies import event_of, object_of
+from placement_ac.silence import Silence
 
 T = TypeVar("T")
 
@@ -99,8 +99,8 @@ class Client:
             request_class=fenced(self._gate) if self._gate else aiohttp.ClientRequest,
         )
         # A watch lasts: it must not take a connection from the writes.
-        silence = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
-        self._watches = self._login.session(timeout=silence, headers=headers)
+        lasting = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
+        self._watches = self._login.session(timeout=lasting, headers=headers)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -209,19 +209,6 @@ class Client:
 
         Raises Gone when that version is forgotten, Garbled for what is no event.
         """
-        try:
-            async with aclosing(self._watch(resource, resource_version, namespace, opened)) as events:
-                async for event in events:
-                    yield event
-        except ApiError as error:
-            self._answered("watch", error.status, None)
-            raise
-
-    async def _watch(
-        self, resource: Resource, resource_version: str, namespace: str | None, opened: Callable[[], None]
-    ) -> AsyncGenerator[Event]:
-        if self._watches is None:
-            raise Unavailable("the client is closed")
         path = resource.path(namespace)
         request = f"WATCH {path}"
         query = {
@@ -231,14 +218,31 @@ class Client:
             "timeoutSeconds": str(WATCH_SECONDS),
         } | resource.selector
         try:
-            async with self._watches.get(self._login.server + path, params=query) as answer:
-                if answer.status >= 400:
-                    await _read(answer, request)
+            async with await self._opened(path, query) as answer:
                 opened()
-                async for line in _lines(answer.content):
-                    yield event_of(line, request)
-        except _LOSSES as loss:
-            raise _lost(request, loss) from None
+                rest = b""  # whole lines of any length; aiohttp's own readline stops at 64 KiB
+                with Silence(answer.content, SILENCE_SECONDS) as silence:
+                    async for chunk in answer.content.iter_any():
+                        silence.heard()
+                        *lines, rest = (rest + chunk).split(b"\n")
+                        for line in lines:
+                            yield event_of(line, request)
+        except (ApiError, *_LOSSES) as error:
+            lost = error if isinstance(error, ApiError) else _lost(request, error)
+            if isinstance(lost, ApiError):
+                self._answered("watch", lost.status, None)
+            raise lost from None
+
+    async def _opened(self, path: str, query: Mapping[str, str]) -> aiohttp.ClientResponse:
+        """Return the answer to a watch that the server has agreed to."""
+        if self._watches is None:
+            raise Unavailable("the client is closed")
+        async with asyncio.timeout(SILENCE_SECONDS):
+            answer = await self._watches.get(self._login.server + path, params=query)
+        if answer.status >= 400:
+            async with answer:
+                await _read(answer, f"WATCH {path}")
+        return answer
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
         return await self.request("GET", resource.path(namespace, name))
@@ -387,12 +391,3 @@ def _lost(request: str, loss: BaseException) -> BaseException:
 
 async def _read(answer: aiohttp.ClientResponse, request: str) -> Object:
     return object_of(answer.status, await answer.read(), request, answer.headers.get("Retry-After"))
-
-
-async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Yield whole lines of any length (aiohttp's own readline stops at 64 KiB); a torn last one is left."""
-    rest = b""
-    async for chunk in content.iter_any():
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            yield line

@@ -117,12 +117,13 @@ class Vitals:
         """Note that the API server is asked something."""
         self._asked = self._ticks()
 
-    def answered(self) -> None:
-        """Note that the API server has answered something."""
+    def answered(self) -> float:
+        """Note that the API server has answered something; return when."""
         self._asked = now = self._ticks()
         if now - self._answered > AWAY_SECONDS:
             self._up_since = now
         self._answered = now
+        return now
 
     def failed(self, error: ApiError) -> None:
         """Note a request that failed: a refusal is an answer as well."""
@@ -132,8 +133,7 @@ class Vitals:
             self.asked()
 
     def heard(self, watch: str) -> None:
-        self._heard[watch] = self._ticks()
-        self.answered()
+        self._heard[watch] = self.answered()
 
     def waits(self, why: str) -> None:
         """Note that there is no session, and what is waited for."""
