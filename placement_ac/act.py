@@ -46,6 +46,14 @@ class Actor:
         self._seen = seen
         self._told = Told()
         self._metrics = metrics or Metrics()
+        self._writers: Mapping[type[Action], Callable[[Any], Awaitable[bool]]] = {
+            Apply: self._apply,
+            Delete: self._delete,
+            SetCondition: self._set_condition,
+            SetAnswer: self._on_workload,
+            Nominate: self._on_workload,
+        }
+        """Each returns whether there was something to write to."""
 
     async def act(self, phases: Iterable[Phase], done: list[Action] | None = None) -> None:
         """Do all of it, or raise the first error of the phase in which one came up.
@@ -67,7 +75,7 @@ class Actor:
     async def _one(self, action: Action) -> None:
         began = time.monotonic()
         try:
-            written = await self._write(action)
+            written = await self._writers[type(action)](action)
         except ApiError as error:
             self._metrics.wrote(action.kind.kind, _VERBS[type(action)], error)
             raise
@@ -75,16 +83,6 @@ class Actor:
         took = round((time.monotonic() - began) * 1000, 1)
         if written:
             _tell(action, kind=action.kind.kind, name=action.name, took_ms=took, **_details(action))
-
-    def _write(self, action: Action) -> Awaitable[bool]:
-        """Return whether there was something to write to."""
-        if isinstance(action, Apply):
-            return self._apply(action)
-        if isinstance(action, Delete):
-            return self._delete(action)
-        if isinstance(action, SetCondition):
-            return self._set_condition(action)
-        return self._on_workload(action)
 
     async def _on_workload(self, action: SetAnswer | Nominate) -> bool:
         """Write to a Workload; what the API server has against one of them is no fault of the check's."""

@@ -8,6 +8,7 @@ a second look after our own writes finds nothing left to do.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import itemgetter
 from typing import Final, Protocol
 
 from placement_ac.model import Check, KueueObject, Workload, Written
@@ -222,7 +223,7 @@ def config_write(wanted: WantedConfig, observed: KueueObject | None, hub: HubFac
     """Return the write of a MultiKueueConfig; None: it is as it is to be."""
     labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_PLACEMENT: wanted.name}
     spec = {"clusters": list(wanted.clusters)}
-    told = _draining(wanted)
+    told = _draining(wanted) if wanted.draining else ""
     if same(observed, labels, wanted.owners, spec) and _tells(observed, told):
         return None
     body = body_of(wanted.name, labels, wanted.owners, observed, hub) | {"spec": spec}
@@ -301,7 +302,7 @@ def body_of(
     if owners:
         metadata["ownerReferences"] = [
             {"apiVersion": hub.check_version, "kind": ADMISSION_CHECK.kind, "name": owner, "uid": uid}
-            for uid, owner in sorted(owners.items(), key=lambda item: item[1])
+            for uid, owner in sorted(owners.items(), key=itemgetter(1))
         ]
     if observed:
         metadata["uid"] = observed.meta.uid

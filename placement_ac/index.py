@@ -19,6 +19,8 @@ class Index(Generic[T]):
         self._keys_of = keys_of
         self._ids: dict[str, Id | set[Id]] = {}
         """An id that is alone stands for itself: a set takes 216 bytes, and most would hold one."""
+        self.known = self._ids.get
+        """What is kept for a key: an id, a set of them, or None."""
 
     def add(self, id_: Id, thing: T) -> None:
         for key in self._keys_of(thing):
@@ -59,7 +61,7 @@ class Index(Generic[T]):
 
     def copy(self) -> "Index[T]":
         other = Index(self._keys_of)
-        other._ids = {key: set(ids) if isinstance(ids, set) else ids for key, ids in self._ids.items()}
+        other._ids.update({key: set(ids) if isinstance(ids, set) else ids for key, ids in self._ids.items()})
         return other
 
     def ids(self, key: str) -> Collection[Id]:
@@ -111,10 +113,10 @@ class Table(Generic[T]):
 
     def by(self, index: str, key: str) -> list[T]:
         """Return the objects that answer to `key`, ordered by id."""
-        ids = self._indexes[index].ids(key)
-        if len(ids) < 2:  # mostly
-            return [self.things[id_] for id_ in ids]
-        return [self.things[id_] for id_ in sorted(ids)]
+        known = self._indexes[index].known(key)
+        if not isinstance(known, set):  # mostly
+            return [self.things[known]] if known else []
+        return [self.things[id_] for id_ in sorted(known)]
 
     def keys(self, index: str) -> Index[T]:
         return self._indexes[index]

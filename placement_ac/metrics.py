@@ -97,7 +97,7 @@ class Metrics:
 
     def run(self, key: Hashable, controller: str) -> "Run":
         """Return what measures one look at `key`: as long as its `with` lasts."""
-        return Run(self, key, controller)
+        return Run(self, key, controller, self._told.pop(key, None))  # what comes from now on is another one
 
     def stands(self, key: Hashable, now: Standing) -> None:
         """Take in how it stands with a Placement, or with a check without one."""
@@ -134,10 +134,6 @@ class Metrics:
 
     # -- for Run alone
 
-    def take(self, key: Hashable) -> float | None:
-        """Return since when an event waits for `key`; what comes from now on is another one."""
-        return self._told.pop(key, None)
-
     def ended(self, run: "Run", error: BaseException | None) -> None:
         """Count a look that has ended. After a failure the event still waits."""
         if error is not None and not isinstance(error, Exception):
@@ -158,19 +154,18 @@ class Run:
 
     __slots__ = ("_metrics", "applied_at", "began", "controller", "key", "told", "waited")
 
-    def __init__(self, metrics: Metrics, key: Hashable, controller: str) -> None:
+    def __init__(self, metrics: Metrics, key: Hashable, controller: str, told: float | None) -> None:
         self._metrics = metrics
         self.key = key
         self.controller = controller
         self.applied_at: float | None = None
-        self.began = 0.0
-        self.told: float | None = None
+        self.began = time.perf_counter()
+        self.told = told
+        """Since when an event waits for `key`."""
         self.waited = 0.0
         """Seconds in which it gave way to others."""
 
     def __enter__(self) -> Self:
-        self.began = time.perf_counter()
-        self.told = self._metrics.take(self.key)
         return self
 
     def __exit__(

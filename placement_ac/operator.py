@@ -86,6 +86,9 @@ class Operator:
     @property
     def leading(self) -> bool:
         """Whether this process may write."""
+        return self._leads()
+
+    def _leads(self) -> bool:
         return self._lease is None or self._lease.leading
 
     def _candidate(self) -> Lease:
@@ -182,7 +185,7 @@ class Operator:
                 self._terms,
                 self._vitals,
                 self._metrics,
-                leads=lambda: self.leading,
+                leads=self._leads,
             )
             await self._current.run(stop, self._on_started)
 

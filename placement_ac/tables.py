@@ -7,6 +7,7 @@ Filled and asked by `World` alone. No I/O, no clock.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from itertools import chain
+from operator import attrgetter
 from typing import Any, Final, Self
 
 from cachetools import LRUCache
@@ -81,9 +82,14 @@ def later(one: str, other: str) -> bool:
     return one.isdecimal() and other.isdecimal() and int(one) > int(other)
 
 
+_clusters_of: Final = attrgetter("clusters")
+
+
 def decided_in(decisions: Iterable[model.Decision]) -> list[str]:
     """Return the clusters that decisions hold, each once."""
-    return [name for name in dict.fromkeys(chain.from_iterable([d.clusters for d in decisions])) if name]
+    names = dict.fromkeys(chain.from_iterable(map(_clusters_of, decisions)))
+    names.pop("", None)
+    return list(names)
 
 
 class Tables:
@@ -102,6 +108,7 @@ class Tables:
         self.hub = hub or HubFacts()
         self._policy = policy or Policy()
         self._terms = terms or Terms()
+        self.each_its_own = not (self.hub.shared or self._terms.provision)
         self._providers = providers
         self._trouble: dict[str, str] = {}
         self._expiries: tuple[object, dict[str, Any]] | None = None
@@ -129,8 +136,8 @@ class Tables:
         )
         self._placements: Table[model.Placement] = Table()
         self._decisions: Table[model.Decision] = Table(
-            placement=lambda d: one(d.placement),
-            cluster=lambda d: d.clusters,
+            placement=lambda d: (d.placement,) if d.placement else (),
+            cluster=_clusters_of,
         )
         self._profiles: Table[model.Profile] = Table(
             cluster=lambda p: one(p.cluster),

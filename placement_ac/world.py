@@ -42,7 +42,6 @@ _PARSERS: Final[Mapping[Kind, Callable[[Raw], Any]]] = {
     MULTIKUEUE_CONFIG: model.kueue_object,
     MULTIKUEUE_CLUSTER: model.kueue_object,
     WORKLOAD: model.workload,
-    MANAGED_CLUSTER: model.managed_cluster,
     ACCOUNT: model.grant,
     PERMISSION: model.grant,
 }
@@ -66,28 +65,35 @@ class World(Supply):
     def put(self, kind: Kind, raw: Raw) -> set[Key]:
         """Take in an object as it is now; an older version than the one known changes nothing."""
         stamp, table = model.stamp_of(raw), self._tables[kind]
-        before = table.things.get((stamp.namespace, stamp.name))
-        if not self._watched(kind, stamp) or stamp.uid in self._gone:
+        id_ = stamp.namespace, stamp.name
+        before = table.things.get(id_)
+        known = before is not None and before.meta.uid == stamp.uid
+        if not known and (stamp.uid in self._gone or not self._watched(kind, stamp)):
             return set()
         if before and not newer(stamp, before.meta):
             return set()  # it is known already, mostly as a write of ours
-        thing: Any = self._parser(kind)(raw)
+        thing: Any = (_PARSERS.get(kind) or self._other_parser(kind))(raw)
         if kind is WORKLOAD:
             return self._put_workload(thing, before)
+        rests = self._rests_on(kind, before, thing) if known else ""
+        if rests and self.each_its_own:
+            table.put(id_, thing)
+            return {Key("placement", rests)}
         touched = route.route(kind, (before,), self)
-        table.put(thing.meta.id, thing)
+        table.put(id_, thing)
         touched |= route.route(kind, (thing,), self)
-        if before and self._is_renewal(kind, before, thing):
+        if known and self._is_renewal(kind, before, thing):
             return {key for key in touched if key.kind == "cluster"}
-        return touched if self._rests_on(kind, before, thing) else self._stir(touched)
+        return touched if rests else self._stir(touched)
 
-    def _rests_on(self, kind: Kind, before: Any, now: Any) -> bool:
-        """Whether who is at rest stays so: this is a new decision, or the list that was written for one."""
-        if before is None or before.meta.uid != now.meta.uid:
-            return False
+    def _rests_on(self, kind: Kind, before: Any, now: Any) -> str:
+        """Return the Placement of which this is a new decision, or the list that was written for one.
+
+        If it is at rest it stays so, and no other Placement is touched. "": that is not so.
+        """
         if kind is PLACEMENT_DECISION:
-            return bool(before.placement == now.placement)
-        return kind is MULTIKUEUE_CONFIG and self._rests_with(now)
+            return str(now.placement) if before.placement == now.placement else ""
+        return str(now.meta.name) if kind is MULTIKUEUE_CONFIG and self._rests_with(now) else ""
 
     def _rests_with(self, config: model.KueueObject) -> bool:
         """Take in a config that is as it was but for its list, which is as decided; False: it is not."""
@@ -105,9 +111,7 @@ class World(Supply):
 
     def _is_renewal(self, kind: Kind, before: Any, now: Any) -> bool:
         """Whether a token has merely been replaced by one that lasts longer: no Placement has to know."""
-        if kind is not SECRET and not kind.only:
-            return False
-        if before.meta.uid != now.meta.uid or before.problem or now.problem:
+        if (kind is not SECRET and not kind.only) or before.problem or now.problem:
             return False
         if kind.only:
             return True
@@ -117,10 +121,10 @@ class World(Supply):
         same = before.meta._replace(resource_version=now.meta.resource_version) == now.meta
         return lasts and same and now.ours and not self._policy.probe
 
-    def _parser(self, kind: Kind) -> Callable[[Raw], Any]:
-        if kind is MANAGED_CLUSTER and not self._terms.provision:
-            return model.managed_cluster_alone
-        return model.token if kind.only else _PARSERS[kind]
+    def _other_parser(self, kind: Kind) -> Callable[[Raw], Any]:
+        if kind is MANAGED_CLUSTER:
+            return model.managed_cluster if self._terms.provision else model.managed_cluster_alone
+        return model.token
 
     def _put_workload(self, now: model.Workload, before: model.Workload | None) -> set[Key]:
         """Keep a Workload from its first check until it is finished; most events change nothing here."""
@@ -166,7 +170,7 @@ class World(Supply):
     def fill(self, kind: Kind, items: Iterable[Raw], resource_version: str) -> None:
         """Take in the complete list of a kind that nothing is known of, when nobody asks whom it touches."""
         table = self._tables[kind]
-        parse = self._parser(kind)
+        parse = _PARSERS.get(kind) or self._other_parser(kind)
         for raw in items:
             thing: Any = parse(raw)
             counts = kind is not WORKLOAD or (thing.answers and not thing.finished)
@@ -232,10 +236,6 @@ class World(Supply):
         return (wanted is None or meta.namespace in wanted) and kind.only in ("", meta.name)
 
     # -- asked by route
-
-    @property
-    def each_its_own(self) -> bool:
-        return not (self.hub.shared or self._terms.provision)
 
     def clusters_of_secret_ref(self, name: str) -> set[str]:
         return {profile.cluster for profile in self._profiles.by("secret", name)}
@@ -454,9 +454,9 @@ class World(Supply):
     def _scores_of(
         self, clusters: Iterable[str], placement: model.Placement | None
     ) -> dict[tuple[str, str], model.Scores]:
-        resources = {p.resource_name for p in placement.prioritizers} if placement else set()
-        if not resources:
+        if placement is None or not placement.prioritizers:
             return {}
+        resources = {p.resource_name for p in placement.prioritizers}
         ids = ((cluster, resource) for cluster in clusters for resource in resources)
         return {id_: scores for id_ in ids if (scores := self._scores.things.get(id_))}
 
