@@ -63,7 +63,7 @@ class Actor:
         """
         trouble: list[object] = []
         for phase in phases:
-            results = await _side_by_side([self._one(action) for action in phase])
+            results = await _side_by_side([self.write(action) for action in phase])
             if done is not None:
                 done += [action for action, result in zip(phase, results, strict=True) if result is None]
             if phase and isinstance(phase[0], SetAnswer | Nominate):
@@ -72,7 +72,8 @@ class Actor:
                 _raise_first(results)
         _raise_trouble(trouble)
 
-    async def _one(self, action: Action) -> None:
+    async def write(self, action: Action) -> None:
+        """Do one thing; raises the error that keeps it from being done."""
         began = time.monotonic()
         try:
             written = await self._writers[type(action)](action)

@@ -9,7 +9,9 @@ import math
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Self, TypeVar
+from urllib.parse import urlencode
 
 import aiohttp
 import orjson
@@ -342,13 +344,14 @@ class Client:
         if self._session is None:
             raise Unavailable("the client is closed")
         data = None if body is None else orjson.dumps(body)
+        asked = _text_of(*query.items()) if query else ""
         headers = {} if body is None else {"Content-Type": content_type}
         timeout = self._timeout
         if self._gate and method != READ:
             timeout = aiohttp.ClientTimeout(total=min(self._gate(), timeout.total or math.inf))
         try:
             async with self._session.request(
-                method, self._login.server + path, params=query, data=data, headers=headers, timeout=timeout
+                method, self._login.server + path + asked, data=data, headers=headers, timeout=timeout
             ) as answer:
                 return await _read(answer, f"{method} {path}")
         except _LOSSES as loss:
@@ -371,6 +374,12 @@ _VERBS: Mapping[str, str] = {
     "PATCH": "patch",
     "DELETE": "delete",
 }
+
+
+@lru_cache
+def _text_of(*query: tuple[str, str]) -> str:
+    """Return a query as it stands in a URL; there are few, and aiohttp would write each one anew."""
+    return f"?{urlencode(query)}"
 
 
 _LOSSES = (aiohttp.ClientError, TimeoutError, OSError, asyncio.CancelledError)

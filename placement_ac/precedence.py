@@ -27,7 +27,8 @@ class Precedence(Generic[K]):
     def enter(self, key: K) -> None:
         """Let `key` be ahead, until it leaves."""
         self._ahead.add(key)
-        self._stop()
+        if self._calm:
+            self._stop()
 
     def leave(self, key: K) -> None:
         """Let `key` be ahead no more; a moment after the last one those go on that stood aside."""

@@ -208,7 +208,7 @@ class Reconciler:
         write = swap(seen) if seen else None
         if seen is None or write is None:
             return None
-        trouble = await self._act(((write,),), done)
+        trouble = await self._write(write, done)
         del write  # many may wait
         if done.listed and (turn := self._give_way(key)):
             await run.wait(turn)
@@ -229,6 +229,15 @@ class Reconciler:
             await run.wait(turn)
             drawn = outline(seen)
         return Look(seen, drawn, trouble)
+
+    async def _write(self, action: Action, done: Done) -> ApiError | None:
+        """Return what kept it from being done."""
+        try:
+            await self._actor.write(action)
+        except ApiError as error:
+            return error
+        done.add((action,))
+        return None
 
     async def _act(self, phases: Iterable[Phase], done: Done) -> ApiError | None:
         """Return what kept it from being done, all of it."""

@@ -9,6 +9,7 @@ or anew as a process, would cure nothing.
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import structlog
@@ -69,10 +70,8 @@ class Sign:
         self.is_listed = False
         self.trouble = ""
         self._vitals = vitals
-
-    def heard(self) -> None:
+        self.heard = partial(vitals.heard, name)
         """Note that something came over the watch."""
-        self._vitals.heard(self.name)
 
     def listed(self) -> None:
         """Note that everything has been listed."""
@@ -133,6 +132,7 @@ class Vitals:
             self.asked()
 
     def heard(self, watch: str) -> None:
+        """Note that something came over a watch."""
         self._heard[watch] = self.answered()
 
     def waits(self, why: str) -> None:

@@ -74,10 +74,18 @@ class Ask:
             )
         return [Cause("FieldValueInvalid", f'Invalid value: "{kind}": must be {self.resource.kind}', "kind")]
 
-    def settled(self, body: Object) -> Object:
-        """Drop unknown fields and fill in defaults; with fieldValidation=Strict unknown fields are a 400."""
+    def settled(self, body: Object, stored: Object | None = None) -> Object:
+        """
+        Drop unknown fields and fill in defaults; with fieldValidation=Strict unknown fields are a 400.
+
+        Metadata that are those `stored` have been through this.
+        """
         unknown: list[str] = []
-        obj: Object = settle(self.version.schema, body, defaults=True, unknown=unknown)
+        is_stored = stored is not None and body.get("metadata") is stored
+        rest = without(body, "metadata") if is_stored else body
+        obj: Object = settle(self.version.schema, rest, defaults=True, unknown=unknown)
+        if is_stored:
+            obj = obj | {"metadata": stored}
         self.report(unknown)
         identity = {"apiVersion": self.resource.api_version(self.version.name), "kind": self.resource.kind}
         return obj | identity if not self.resource.custom else obj

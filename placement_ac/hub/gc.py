@@ -30,9 +30,10 @@ class Collector:
         self.store, self.catalog = store, catalog
         self.soon, self.delete, self.replace = soon, delete, replace
 
-    def came(self, record: Record) -> None:
-        """An object was written: its owners may be gone already."""
-        if record.obj["metadata"].get("ownerReferences"):
+    def came(self, record: Record, before: Record | None = None) -> None:
+        """An object was written: its owners may be gone already, unless they are those of before."""
+        owners = record.obj["metadata"].get("ownerReferences")
+        if owners and not (before and before.obj["metadata"].get("ownerReferences") == owners):
             self.soon(lambda: self._look_at(record.uid))
 
     def went(self, record: Record) -> None:

@@ -109,7 +109,7 @@ class Writes:
             by,
             ask.query.get("force") == "true",
         )
-        return self._commit(ask, record, ask.settled(merged), owners, [])
+        return self._commit(ask, record, ask.settled(merged, bare["metadata"]), owners, [])
 
     def delete(self, ask: Ask, options: Object) -> tuple[Record, bool]:
         """Return the record and whether it is gone; it stays, marked, while it has finalizers."""
@@ -227,11 +227,11 @@ class Writes:
             last = self._remove(before)
             return Record(before.resource, before.key, obj, last.rv)
         record = self.store.put(before.resource, before.key, obj)
-        self._after(record)
+        self._after(record, before)
         return record
 
-    def _after(self, record: Record) -> None:
-        self.collector.came(record)
+    def _after(self, record: Record, before: Record | None = None) -> None:
+        self.collector.came(record, before)
         if special.is_crd(record.resource):
             self._install(record)
 
