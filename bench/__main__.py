@@ -28,8 +28,9 @@ from bench.scene import PER_CHECK, Scene
 LATEST: Final = Path(__file__).with_name("latest.json")
 CLUSTERS: Final = 40
 QUICK: Final = Length(changes=100, bursts=1, outage=4.0, idle=4.0)
-WHOLE: Final = Length(changes=400, bursts=8, outage=20.0, idle=20.0, starts=5)
-"""At 200 checks; other sizes are there to see what grows."""
+WHOLE: Final = Length(changes=200, bursts=3, outage=20.0, idle=20.0, rounds=3, starts=3)
+"""At 200 checks; other sizes are there to see what grows. A process is a little faster or slower than another
+for as long as it lives: so there are several of each side."""
 LENGTHS: Final = {Scene(REFERENCE, CLUSTERS): WHOLE, Scene(1000, CLUSTERS): Length(bursts=1)}
 SIZES: Final = (
     Scene(1, CLUSTERS),
@@ -74,9 +75,11 @@ class Plan:
     memory: Sequence[Scene] = ()
 
     @classmethod
-    def chosen(cls, quick: bool, sizes: Sequence[Scene], changes: int | None, rounds: int = 1) -> "Plan":
+    def chosen(
+        cls, quick: bool, sizes: Sequence[Scene], changes: int | None, rounds: int | None = None
+    ) -> "Plan":
         def of(length: Length) -> Length:
-            return replace(length, changes=changes or length.changes, rounds=rounds)
+            return replace(length, changes=changes or length.changes, rounds=rounds or length.rounds)
 
         if quick or sizes:
             length = of(QUICK if quick else WHOLE)
@@ -119,9 +122,8 @@ def measured(plan: Plan, kubeconfigs: Sequence[Path], results: Results) -> None:
 @click.option(
     "--rounds",
     type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="Play it all so often: changes and bursts count together, starts by their median.",
+    help="Play it all so often (with --checks 3 times, if not told): changes and bursts count together, "
+    "starts by their median.",
 )
 @click.option(
     "--kubeconfig",
@@ -138,7 +140,7 @@ def main(
     checks: tuple[int, ...],
     clusters: int,
     changes: int | None,
-    rounds: int,
+    rounds: int | None,
     kubeconfigs: tuple[Path, ...],
     output: Path,
 ) -> None:

@@ -6,6 +6,7 @@ A *name* of a request is `verb plural[/subresource]`, such as `patch multikueuec
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 Figures = dict[str, Any]
@@ -141,7 +142,7 @@ def pooled(rounds: Sequence[Figures], more_starts: Sequence[Figures] = ()) -> Fi
     """Return one side's figures of all rounds: every change and burst, starts by their median, else the last.
 
     `more_starts`: cold starts of which nothing followed. Of writes that a restart made there are as many as
-    in the worst round.
+    in the worst round; so it is with memory, and with the time after an outage.
     """
     found = dict(rounds[-1])
     if len(rounds) + len(more_starts) > 1:
@@ -156,6 +157,10 @@ def pooled(rounds: Sequence[Figures], more_starts: Sequence[Figures] = ()) -> Fi
     }
     if found["restart"]["writes"] is not None:
         found["restart"]["writes"] = max(one["writes"] for one in restarts)
+    for memory in ("rssMb", "rssMbAfter"):
+        found[memory] = max(one[memory] for one in rounds)
+    if found["outage"] is not None:
+        found["outage"] = max([one["outage"] for one in rounds], key=itemgetter("seconds"))
     return found
 
 

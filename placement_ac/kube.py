@@ -5,7 +5,6 @@ One try per call: whoever calls decides when to try again, with what `errors` te
 """
 
 import asyncio
-import math
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
@@ -21,8 +20,8 @@ from placement_ac.fence import READ, Gate, fenced
 from placement_ac.login import Login
 from placement_ac.logs import without_password
 from placement_ac.names import FIELD_MANAGER, Kind, Resource
+from placement_ac.patience import Deadlines, Silence
 from placement_ac.replies import event_of, object_of
-from placement_ac.silence import Silence
 
 T = TypeVar("T")
 
@@ -87,7 +86,8 @@ class Client:
         self._login = login
         self._manager = field_manager
         self._answered = answered
-        self._timeout = aiohttp.ClientTimeout(total=timeout)
+        self._timeout = timeout
+        self._deadlines = Deadlines()
         self._gate = gate
         self._session: aiohttp.ClientSession | None = None
         self._watches: aiohttp.ClientSession | None = None
@@ -96,7 +96,7 @@ class Client:
         headers = {"User-Agent": self._manager, "Accept": JSON}
         self._session = self._login.session(
             connections=CONNECTIONS,
-            timeout=self._timeout,
+            timeout=aiohttp.ClientTimeout(total=None),  # by its deadline
             headers=headers,
             request_class=fenced(self._gate) if self._gate else aiohttp.ClientRequest,
         )
@@ -110,6 +110,7 @@ class Client:
             if session:
                 await session.close()
         self._session = self._watches = None
+        self._deadlines.close()
 
     async def discover(self, kinds: Iterable[Kind]) -> dict[Kind, Resource]:
         """Return those of `kinds` that the hub serves, each in the newest version that both know."""
@@ -348,12 +349,12 @@ class Client:
         headers = {} if body is None else {"Content-Type": content_type}
         timeout = self._timeout
         if self._gate and method != READ:
-            timeout = aiohttp.ClientTimeout(total=min(self._gate(), timeout.total or math.inf))
+            timeout = min(self._gate(), timeout)
+        address = self._login.server + path + asked
         try:
-            async with self._session.request(
-                method, self._login.server + path + asked, data=data, headers=headers, timeout=timeout
-            ) as answer:
-                return await _read(answer, f"{method} {path}")
+            with self._deadlines.within(timeout):
+                async with self._session.request(method, address, data=data, headers=headers) as answer:
+                    return await _read(answer, f"{method} {path}")
         except _LOSSES as loss:
             raise _lost(f"{method} {path}", loss) from None
 

@@ -134,10 +134,12 @@ def played(seconds: float, writes: int | None) -> Figures:
         "coldStart": start,
         "restart": restart,
         "rssMb": seconds,
+        "rssMbAfter": seconds + 1,
+        "outage": None if writes is None else {"seconds": seconds},
     }
 
 
-def test_rounds_are_pooled_and_no_write_is_hidden() -> None:
+def test_rounds_are_pooled_and_the_worst_is_not_hidden() -> None:
     assert pooled([played(1.0, 0)]) == played(1.0, 0)
     assert pooled([played(9.0, 2), played(1.0, 0), played(2.0, 1)]) == {
         "latency": [9.0, 1.0, 2.0],
@@ -150,9 +152,12 @@ def test_rounds_are_pooled_and_no_write_is_hidden() -> None:
             "afterChanges": {"seconds": 3.0, "rounds": [10.0, 2.0, 3.0]},
             "rounds": [9.0, 1.0, 2.0],
         },
-        "rssMb": 2.0,
+        "rssMb": 9.0,
+        "rssMbAfter": 10.0,
+        "outage": {"seconds": 9.0},
     }
-    assert pooled([played(1.0, None)] * 2)["restart"]["writes"] is None
+    nobody_told = pooled([played(1.0, None)] * 2)
+    assert (nobody_told["restart"]["writes"], nobody_told["outage"]) == (None, None)
 
 
 def test_cold_starts_that_nothing_followed_count_with_the_others() -> None:
@@ -258,6 +263,7 @@ def test_what_is_measured() -> None:
     assert [scene for scene, _ in whole.sizes] == list(SIZES)
     assert whole.memory == MEMORY
     assert [scene.checks for scene, length in whole.sizes if length.outage] == [200]
+    assert [length.rounds for _, length in whole.sizes].count(1) == len(SIZES) - 1
     quick = Plan.chosen(quick=True, sizes=[], changes=None)
     assert [(scene.checks, length.changes) for scene, length in quick.sizes] == [(50, 100)]
     assert quick.memory == ()

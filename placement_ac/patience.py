@@ -1,0 +1,119 @@
+"""
+How long is waited: for the end of a request, and for the next word over a stream.
+
+Timers that are looked at when they ring, and not set anew with every request and every word: to set one, and
+to take it back, is a good part of what a word or a small request costs.
+"""
+
+import asyncio
+from types import TracebackType
+from typing import Self
+
+import aiohttp
+
+
+class Silence:
+    """Ends the wait for more on `stream` with TimeoutError when nothing has come for so many `seconds`.
+
+    It counts as long as its `with` lasts.
+    """
+
+    def __init__(self, stream: aiohttp.StreamReader, seconds: float) -> None:
+        self._stream = stream
+        self._seconds = seconds
+        self._now = asyncio.get_running_loop().time
+        self.heard()
+
+    def heard(self) -> None:
+        """Note that something came."""
+        self._heard = self._now()
+
+    def __enter__(self) -> Self:
+        self._look()
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, __: object, ___: TracebackType | None) -> None:
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        left = self._heard + self._seconds - self._now()
+        if left > 0:
+            self._timer = asyncio.get_running_loop().call_later(left, self._look)
+        else:
+            self._stream.set_exception(TimeoutError(f"nothing came for {self._seconds:g} seconds"))
+
+
+class Deadlines:
+    """Ends what takes too long, each as `asyncio.timeout` does, and all of them with one timer."""
+
+    def __init__(self) -> None:
+        self._open: set[Deadline] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        """Rings at the earliest of all that are open, or before it."""
+
+    def within(self, seconds: float) -> "Deadline":
+        """Return what is to be entered with `with`: after so long what goes on in it ends in TimeoutError."""
+        return Deadline(self, seconds)
+
+    def close(self) -> None:
+        """Let no timer stay. Nothing may be within it any more."""
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+
+    def opened(self, one: "Deadline") -> None:
+        """Take in one that is entered; for Deadline alone."""
+        self._open.add(one)
+        if self._timer is None or one.at < self._timer.when():
+            self._set(one.at)
+
+    def left(self, one: "Deadline") -> None:
+        """Take in one that is left; for Deadline alone."""
+        self._open.discard(one)
+
+    def _set(self, at: float) -> None:
+        self.close()
+        self._timer = asyncio.get_running_loop().call_at(at, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        now = asyncio.get_running_loop().time()
+        for one in [one for one in self._open if one.at <= now]:
+            self._open.discard(one)
+            one.pass_by()
+        if self._open:
+            self._set(min(one.at for one in self._open))
+
+
+class Deadline:
+    """One wait of one task."""
+
+    __slots__ = ("_cancelling", "_deadlines", "_passed", "_seconds", "_task", "at")
+
+    def __init__(self, deadlines: Deadlines, seconds: float) -> None:
+        self._deadlines = deadlines
+        self._seconds = seconds
+        self._passed = False
+
+    def __enter__(self) -> None:
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a deadline is for what a task does")
+        self._task, self._cancelling = task, task.cancelling()
+        self.at = asyncio.get_running_loop().time() + self._seconds
+        self._deadlines.opened(self)
+
+    def pass_by(self) -> None:
+        """End the wait; for Deadlines alone."""
+        self._passed = True
+        self._task.cancel()
+
+    def __exit__(
+        self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
+    ) -> None:
+        self._deadlines.left(self)
+        if not self._passed:
+            return
+        # Somebody else may have cancelled the task as well: then it is cancelled.
+        if self._task.uncancel() <= self._cancelling and isinstance(error, asyncio.CancelledError):
+            raise TimeoutError(f"no answer within {self._seconds:g} seconds") from error
