@@ -20,7 +20,7 @@ from placement_ac.fence import READ, Gate, fenced
 from placement_ac.login import Login
 from placement_ac.logs import without_password
 from placement_ac.names import FIELD_MANAGER, Kind, Resource
-from placement_ac.patience import Deadlines, Silence
+from placement_ac.patience import Deadline, Deadlines, Silence
 from placement_ac.replies import event_of, object_of
 
 T = TypeVar("T")
@@ -352,7 +352,7 @@ class Client:
             timeout = min(self._gate(), timeout)
         address = self._login.server + path + asked
         try:
-            with self._deadlines.within(timeout):
+            with Deadline(self._deadlines, timeout):
                 async with self._session.request(method, address, data=data, headers=headers) as answer:
                     return await _read(answer, f"{method} {path}")
         except _LOSSES as loss:

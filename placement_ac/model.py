@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -446,6 +447,9 @@ def _add_ons(policy: Policy) -> tuple[AddOnPrioritizer, ...]:
     )
 
 
+_cluster_name: Final = attrgetter("cluster_name")
+
+
 def decision(raw: Raw) -> Decision:
     meta, problem = meta_of(raw), ""
     decided = plainly_decided(raw)
@@ -459,7 +463,7 @@ def decision(raw: Raw) -> Decision:
         placement=meta.labels.get(LABEL_PLACEMENT, ""),
         group=int(index) if index.isdecimal() else 0,
         decided=decided,
-        clusters=tuple([entry.cluster_name for entry in decided or ()]),
+        clusters=tuple(map(_cluster_name, decided or ())),
         problem=problem,
     )
 

@@ -4,7 +4,7 @@ Groups, kinds, labels, reasons, limits and derived names: constants with their s
 No function here does more than put names together.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
 KUEUE: Final = "kueue.x-k8s.io"
@@ -38,10 +38,11 @@ class Resource:
 
     of: Kind
     version: str
+    api_version: str = field(init=False)
 
-    @property
-    def api_version(self) -> str:
-        return f"{self.of.group}/{self.version}" if self.of.group else self.version
+    def __post_init__(self) -> None:
+        api_version = f"{self.of.group}/{self.version}" if self.of.group else self.version
+        object.__setattr__(self, "api_version", api_version)
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str = "") -> str:
         """The URL path: `/apis/GROUP/VERSION[/namespaces/NS]/PLURAL[/NAME[/SUBRESOURCE]]`."""

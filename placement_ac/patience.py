@@ -51,12 +51,8 @@ class Deadlines:
         self._timer: asyncio.TimerHandle | None = None
         """Rings at the earliest of all that are open, or before it."""
 
-    def within(self, seconds: float) -> "Deadline":
-        """Return what is to be entered with `with`: after so long what goes on in it ends in TimeoutError."""
-        return Deadline(self, seconds)
-
     def close(self) -> None:
-        """Let no timer stay. Nothing may be within it any more."""
+        """Let no timer stay. No deadline may be open any more."""
         if self._timer:
             self._timer.cancel()
             self._timer = None
@@ -86,7 +82,7 @@ class Deadlines:
 
 
 class Deadline:
-    """One wait of one task."""
+    """What goes on in its `with` ends in TimeoutError after so many `seconds`."""
 
     __slots__ = ("_cancelling", "_deadlines", "_passed", "_seconds", "_task", "at")
 

@@ -62,6 +62,7 @@ REDISCOVERY_SECONDS: Final = 30.0
 Resources = Mapping[Kind, Resource]
 
 
+_now: Final = partial(datetime.now, UTC)
 OURS: Final = (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
 """Kinds that hardly anybody else writes: what a watch tells of them is mostly the echo of a write of ours."""
 
@@ -315,7 +316,3 @@ async def _guard(work: Coroutine[object, object, None], ended: asyncio.Event) ->
 async def _after(event: asyncio.Event, then: Callable[[], None]) -> None:
     await event.wait()
     then()
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

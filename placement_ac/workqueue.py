@@ -81,7 +81,8 @@ class Workqueue(Generic[K]):
             wait = self._not_before.get(key, now) - now
             if wait <= 0:
                 self._outdated.add(key)
-                self._precedence.recall(key)
+                if key in self._tasks:
+                    self._precedence.recall(key)
                 self._start(key)
             else:
                 self.add_after(key, wait)
@@ -129,9 +130,6 @@ class Workqueue(Generic[K]):
     async def _stand_aside(self, key: K) -> None:
         self._let_go(key)
         await self._precedence.stand_aside(key, ASIDE_SECONDS)
-        await self._take_slot(key)
-
-    async def _take_slot(self, key: K) -> None:
         await self._slots.acquire()
         self._holding.add(key)
 
@@ -218,7 +216,8 @@ class Workqueue(Generic[K]):
         task.add_done_callback(lambda _: self._done(key))
 
     async def _run(self, key: K) -> None:
-        await self._take_slot(key)
+        await self._slots.acquire()
+        self._holding.add(key)
         try:
             if not self._closed:
                 await self._work_on(key)

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 from aiohttp.base_protocol import BaseProtocol
 
-from placement_ac.patience import Deadlines, Silence
+from placement_ac.patience import Deadline, Deadlines, Silence
 
 Story = Callable[[Deadlines], Coroutine[Any, Any, None]]
 
@@ -20,7 +20,7 @@ async def hang() -> None:
 async def within(deadlines: Deadlines, seconds: float, work: Callable[[], Awaitable[object]] = hang) -> str:
     """Return how it ended."""
     try:
-        with deadlines.within(seconds):
+        with Deadline(deadlines, seconds):
             await work()
     except TimeoutError as error:
         return str(error)
@@ -92,7 +92,7 @@ def test_a_timer_that_rings_for_nobody_is_not_set_again() -> None:
 @pytest.mark.parametrize("its_time_is_over", [False, True])
 def test_who_is_cancelled_is_cancelled_even_when_the_time_is_over_as_well(its_time_is_over: bool) -> None:
     async def story(deadlines: Deadlines) -> None:
-        deadline = deadlines.within(30)
+        deadline = Deadline(deadlines, 30)
 
         async def work() -> None:
             with deadline:
