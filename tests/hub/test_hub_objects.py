@@ -365,6 +365,16 @@ def test_what_is_owned_goes_with_its_last_owner(client: Client) -> None:
 
 
 @pytest.mark.embedded("nobody collects garbage on a bare API server")
+def test_what_gets_an_owner_that_is_gone_goes(client: Client) -> None:
+    made = client.create(CHECKS, check("one"))
+    client.create(CONFIGS, config("a", ownerReferences=[owner(made)]))
+    client.patch(f"{CONFIGS}/a", {"metadata": {"labels": {"x": "y"}}})
+    gone = {**owner(made), "name": "two", "uid": "another"}
+    client.patch(f"{CONFIGS}/a", {"metadata": {"ownerReferences": [gone]}})
+    wait_for(lambda: client.names(CONFIGS), [])
+
+
+@pytest.mark.embedded("nobody collects garbage on a bare API server")
 def test_owners_are_told_apart_by_uid(client: Client) -> None:
     made = client.create(CHECKS, check("one"))
     client.create(CONFIGS, config("a", ownerReferences=[{**owner(made), "uid": "another"}]))

@@ -1,7 +1,6 @@
 """A swap comes to the very write that a look at everything comes to, whatever there is, and whatever came."""
 
 import copy
-from typing import Any
 
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
@@ -85,8 +84,14 @@ def look(hub: MemoryHub, world: World) -> int:
             if action.kind is MULTIKUEUE_CONFIG:
                 before = hub.objects.get((MULTIKUEUE_CONFIG, "", "p"))
                 hub.act(action)
-                show(hub, world, before, hub.objects.get((MULTIKUEUE_CONFIG, "", "p")))
+                told(hub, world, before, hub.objects.get((MULTIKUEUE_CONFIG, "", "p")))
     return swaps
+
+
+def told(hub: MemoryHub, world: World, before: Raw | None, after: Raw | None) -> None:
+    """Tell the world of a change: it touches the same keys as where nobody is at rest."""
+    nobody_rests = world.copy()
+    assert show(hub, world, before, after) == show(hub, nobody_rests, before, after)
 
 
 def played(news: list[Raw]) -> int:
@@ -95,10 +100,11 @@ def played(news: list[Raw]) -> int:
     world = builders.world(hub.objects.values(), policy=Policy(loss_grace=0.0))
     swaps = look(hub, world)
     for raw in news:
-        hub.put(copy.deepcopy(raw))
         kind: Kind = kind_of(raw)
-        stored: Any = hub.objects[kind, raw["metadata"].get("namespace", ""), raw["metadata"]["name"]]
-        world.put(kind, copy.deepcopy(stored))
+        id_ = kind, raw["metadata"].get("namespace", ""), raw["metadata"]["name"]
+        before = hub.objects.get(id_)
+        hub.put(copy.deepcopy(raw))
+        told(hub, world, before, hub.objects[id_])
         swaps += look(hub, world)
     return swaps
 
