@@ -122,8 +122,8 @@ def measured(plan: Plan, kubeconfigs: Sequence[Path], results: Results) -> None:
 @click.option(
     "--rounds",
     type=click.IntRange(1),
-    help="Play it all so often (with --checks 3 times, if not told): changes and bursts count together, "
-    "starts by their median.",
+    help="Play each size so often (if not told: thrice where it counts, else once): changes and bursts count "
+    "together, starts by their median.",
 )
 @click.option(
     "--kubeconfig",

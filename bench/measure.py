@@ -32,7 +32,8 @@ SIDES: Final = (FLOOR, CONTROLLER)
 class Length:
     """How much of each is measured: decisions one at a time, bursts back and forth; and seconds (0: not).
 
-    `starts`: how many cold starts go with one round, as each is over in a moment, and one alone says little.
+    `starts`: how many cold starts there are, but for one in each further round: each is over in a moment, and
+    one alone says little.
     """
 
     changes: int = 200

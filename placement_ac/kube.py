@@ -240,11 +240,11 @@ class Client:
         """Return the answer to a watch that the server has agreed to."""
         if self._watches is None:
             raise Unavailable("the client is closed")
-        async with asyncio.timeout(SILENCE_SECONDS):
+        with Deadline(self._deadlines, SILENCE_SECONDS):
             answer = await self._watches.get(self._login.server + path, params=query)
-        if answer.status >= 400:
-            async with answer:
-                await _read(answer, f"WATCH {path}")
+            if answer.status >= 400:
+                async with answer:
+                    await _read(answer, f"WATCH {path}")
         return answer
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:

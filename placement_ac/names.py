@@ -38,7 +38,7 @@ class Resource:
 
     of: Kind
     version: str
-    api_version: str = field(init=False)
+    api_version: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         api_version = f"{self.of.group}/{self.version}" if self.of.group else self.version

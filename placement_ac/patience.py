@@ -13,9 +13,10 @@ import aiohttp
 
 
 class Silence:
-    """Ends the wait for more on `stream` with TimeoutError when nothing has come for so many `seconds`.
+    """Ends the wait for more on `stream` with TimeoutError when nothing was heard for so many `seconds`.
 
-    It counts as long as its `with` lasts.
+    It counts as long as its `with` lasts. Who reads says what was heard, and so must not wait for anything
+    else in between.
     """
 
     def __init__(self, stream: aiohttp.StreamReader, seconds: float) -> None:
@@ -52,10 +53,9 @@ class Deadlines:
         """Rings at the earliest of all that are open, or before it."""
 
     def close(self) -> None:
-        """Let no timer stay. No deadline may be open any more."""
-        if self._timer:
-            self._timer.cancel()
-            self._timer = None
+        """Let no timer stay, unless for what is still under way."""
+        if not self._open:
+            self._stop()
 
     def opened(self, one: "Deadline") -> None:
         """Take in one that is entered; for Deadline alone."""
@@ -67,8 +67,13 @@ class Deadlines:
         """Take in one that is left; for Deadline alone."""
         self._open.discard(one)
 
+    def _stop(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+
     def _set(self, at: float) -> None:
-        self.close()
+        self._stop()
         self._timer = asyncio.get_running_loop().call_at(at, self._ring)
 
     def _ring(self) -> None:

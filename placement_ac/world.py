@@ -89,7 +89,7 @@ class World(Supply):
     def _rests_on(self, kind: Kind, before: Any, now: Any) -> str:
         """Return the Placement of which this is a new decision, or the list that was written for one.
 
-        If it is at rest it stays so, and no other Placement is touched. "": that is not so.
+        If it is at rest it stays so; and where each has its own, nothing else is touched. "": it is neither.
         """
         if kind is PLACEMENT_DECISION:
             return str(now.placement) if before.placement == now.placement else ""

@@ -6,8 +6,10 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from placement_ac.diff import diff, first_phases
-from placement_ac.names import MULTIKUEUE_CONFIG, Kind
+from placement_ac.model import decision
+from placement_ac.names import MULTIKUEUE_CONFIG, PLACEMENT_DECISION, Kind
 from placement_ac.plan import complete, outline, plan
+from placement_ac.route import route
 from placement_ac.snapshot import HubFacts, Policy
 from placement_ac.swap import is_at_rest, swap
 from placement_ac.world import World
@@ -91,7 +93,10 @@ def look(hub: MemoryHub, world: World) -> int:
 def told(hub: MemoryHub, world: World, before: Raw | None, after: Raw | None) -> None:
     """Tell the world of a change: it touches the same keys as where nobody is at rest."""
     nobody_rests = world.copy()
-    assert show(hub, world, before, after) == show(hub, nobody_rests, before, after)
+    touched = show(hub, world, before, after)
+    assert touched == show(hub, nobody_rests, before, after)
+    if after and kind_of(after) is PLACEMENT_DECISION:
+        assert touched == route(PLACEMENT_DECISION, [decision(raw) for raw in (before, after) if raw], world)
 
 
 def played(news: list[Raw]) -> int:

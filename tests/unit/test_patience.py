@@ -89,6 +89,16 @@ def test_a_timer_that_rings_for_nobody_is_not_set_again() -> None:
     play(story)
 
 
+def test_what_is_open_keeps_its_time_when_all_is_closed() -> None:
+    async def story(deadlines: Deadlines) -> None:
+        task = asyncio.create_task(within(deadlines, 0.05))
+        await asyncio.sleep(0)
+        deadlines.close()
+        assert await task != "done"
+
+    play(story)
+
+
 @pytest.mark.parametrize("its_time_is_over", [False, True])
 def test_who_is_cancelled_is_cancelled_even_when_the_time_is_over_as_well(its_time_is_over: bool) -> None:
     async def story(deadlines: Deadlines) -> None:
