@@ -117,4 +117,4 @@ class Deadline:
             return
         # Somebody else may have cancelled the task as well: then it is cancelled.
         if self._task.uncancel() <= self._cancelling and isinstance(error, asyncio.CancelledError):
-            raise TimeoutError(f"no answer within {self._seconds:g} seconds") from error
+            raise TimeoutError("no answer in time") from error  # without a figure: the same is told once

@@ -54,7 +54,7 @@ def given_up(words: bytes, ask: Ask) -> str:
 @pytest.mark.parametrize("words", [b"", REFUSED], ids=["no head", "an error's body"])
 def test_a_watch_that_does_not_begin(words: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kube, "SILENCE_SECONDS", 0.2)
-    assert given_up(words, follow).endswith("TimeoutError: no answer within 0.2 seconds")
+    assert given_up(words, follow).endswith("TimeoutError: no answer in time")
 
 
 @pytest.mark.parametrize("words", [BEGUN, BEGUN + b'5\r\n{"typ\r\n'], ids=["nothing", "half a line"])
@@ -66,7 +66,7 @@ def test_a_watch_on_which_nothing_comes(words: bytes, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("words", [b"", REFUSED, HALF], ids=["no head", "an error's body", "half a list"])
 def test_a_request(words: bytes) -> None:
     told = given_up(words, lambda client: client.list(CONFIGS))
-    assert told.endswith("TimeoutError: no answer within 0.2 seconds")
+    assert told.endswith("TimeoutError: no answer in time")
 
 
 def test_a_request_under_way_ends_when_the_client_is_closed() -> None:
