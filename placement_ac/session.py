@@ -62,9 +62,9 @@ REDISCOVERY_SECONDS: Final = 30.0
 Resources = Mapping[Kind, Resource]
 
 
-_now: Final = partial(datetime.now, UTC)
 OURS: Final = (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
 """Kinds that hardly anybody else writes: what a watch tells of them is mostly the echo of a write of ours."""
+_now: Final = partial(datetime.now, UTC)
 
 
 class Session:

@@ -72,10 +72,9 @@ GONE_REMEMBERED: Final = 10_000
 
 def newer(stamp: model.Stamp, known: model.Meta) -> bool:
     """Whether `stamp` is not what is known already, nor older (late and repeated events are)."""
-    one, other = known.resource_version, stamp.resource_version
-    if one == other:
+    if stamp.resource_version == known.resource_version:
         return stamp.uid != known.uid
-    return not (one.isdecimal() and other.isdecimal() and int(one) > int(other))  # `later`, at every event
+    return not later(known.resource_version, stamp.resource_version)
 
 
 def later(one: str, other: str) -> bool:

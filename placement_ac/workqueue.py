@@ -130,6 +130,9 @@ class Workqueue(Generic[K]):
     async def _stand_aside(self, key: K) -> None:
         self._let_go(key)
         await self._precedence.stand_aside(key, ASIDE_SECONDS)
+        await self._take_slot(key)
+
+    async def _take_slot(self, key: K) -> None:
         await self._slots.acquire()
         self._holding.add(key)
 
@@ -216,8 +219,7 @@ class Workqueue(Generic[K]):
         task.add_done_callback(lambda _: self._done(key))
 
     async def _run(self, key: K) -> None:
-        await self._slots.acquire()
-        self._holding.add(key)
+        await self._take_slot(key)
         try:
             if not self._closed:
                 await self._work_on(key)
