@@ -27,8 +27,11 @@ log = structlog.get_logger(__name__)
 SAME_AGAIN: Final = 4
 """Tries to answer a Workload that others write at the same time, while it stays what was seen."""
 
+Outcome = tuple[Kind, Object, bool]
+"""What a write gave back: the object as it is now, and whether it has gone."""
 Seen = Callable[[Kind, Object, bool], None]
-"""Called with what a write gave back: the object as it is now, and whether it has gone."""
+"""Called with an Outcome."""
+Pause = Callable[[], Awaitable[None]]
 
 
 class Actor:
@@ -46,14 +49,14 @@ class Actor:
         self._seen = seen
         self._told = Told()
         self._metrics = metrics or Metrics()
-        self._writers: Mapping[type[Action], Callable[[Any], Awaitable[bool]]] = {
+        self._writers: Mapping[type[Action], Callable[[Any], Awaitable[Outcome | None]]] = {
             Apply: self._apply,
             Delete: self._delete,
             SetCondition: self._set_condition,
             SetAnswer: self._on_workload,
             Nominate: self._on_workload,
         }
-        """Each returns whether there was something to write to."""
+        """Each returns what came of it; None: there was nothing to write to."""
 
     async def act(self, phases: Iterable[Phase], done: list[Action] | None = None) -> None:
         """Do all of it, or raise the first error of the phase in which one came up.
@@ -72,20 +75,26 @@ class Actor:
                 _raise_first(results)
         _raise_trouble(trouble)
 
-    async def write(self, action: Action) -> None:
-        """Do one thing; raises the error that keeps it from being done."""
+    async def write(self, action: Action, pause: Pause | None = None) -> None:
+        """Do one thing; raises the error that keeps it from being done.
+
+        With `pause`, that is waited for when it has been done, before anything is made of the answer.
+        """
         began = time.monotonic()
         try:
-            written = await self._writers[type(action)](action)
+            outcome = await self._writers[type(action)](action)
         except ApiError as error:
             self._metrics.wrote(action.kind.kind, _VERBS[type(action)], error)
             raise
-        self._metrics.wrote(action.kind.kind, _VERBS[type(action)])
         took = round((time.monotonic() - began) * 1000, 1)
-        if written:
+        if pause:
+            await pause()
+        self._metrics.wrote(action.kind.kind, _VERBS[type(action)])
+        if outcome:
+            self._seen(*outcome)
             _tell(action, kind=action.kind.kind, name=action.name, took_ms=took, **_details(action))
 
-    async def _on_workload(self, action: SetAnswer | Nominate) -> bool:
+    async def _on_workload(self, action: SetAnswer | Nominate) -> Outcome | None:
         """Write to a Workload; what the API server has against one of them is no fault of the check's."""
         answer = isinstance(action, SetAnswer)
         try:
@@ -95,7 +104,7 @@ class Actor:
         except Refused as refused:
             if not answer and refused.status == 422:  # Kueue: it has been placed meanwhile
                 log.debug("already placed", name=action.name, error=refused.message)
-                return False
+                return None
             log.log(
                 self._told.level(action.workload.meta.uid, refused.message),
                 "the API server refused a write to a Workload",
@@ -106,9 +115,8 @@ class Actor:
             raise WorkloadTrouble(refused.message, retry_after=refused.retry_after) from refused
         else:
             self._told.over(action.workload.meta.uid)
-            self._seen(WORKLOAD, after, False)
-            return True
-        return False
+            return WORKLOAD, after, False
+        return None
 
     async def _answer(self, action: SetAnswer) -> Object:
         """Apply our entries alone, on the version that was seen: whatever came between is a conflict.
@@ -150,7 +158,7 @@ class Actor:
             resource, body, subresource="status", force=True, manager=KUEUE_ADMISSION
         )
 
-    async def _apply(self, action: Apply) -> bool:
+    async def _apply(self, action: Apply) -> Outcome:
         resource = self._resources[action.kind]
         observed = action.observed
         try:
@@ -164,8 +172,7 @@ class Actor:
         else:
             if after.get("spec") != action.body.get("spec"):
                 after = await self._mend(resource, action, after.get("spec") or {}, meta_of(after))
-        self._seen(action.kind, after, False)
-        return True
+        return action.kind, after, False
 
     async def _mend(self, resource: Resource, action: Apply, spec: Mapping[str, Any], meta: Meta) -> Object:
         """Take out of a spec of ours what others put in: an apply cannot, as it is theirs."""
@@ -181,7 +188,7 @@ class Actor:
         namespace = action.body["metadata"].get("namespace")
         return await self._client.merge(resource, action.name, patch, namespace=namespace)
 
-    async def _delete(self, action: Delete) -> bool:
+    async def _delete(self, action: Delete) -> Outcome:
         resource = self._resources[action.kind]
         try:
             after = await self._client.delete(
@@ -190,13 +197,11 @@ class Actor:
         except NotFound:
             after = {}
         if after.get("kind") == action.kind.kind:
-            self._seen(action.kind, after, False)
-        else:
-            metadata = {"name": action.name, "namespace": action.namespace, "uid": action.uid}
-            self._seen(action.kind, {"metadata": metadata}, True)
-        return True
+            return action.kind, after, False
+        metadata = {"name": action.name, "namespace": action.namespace, "uid": action.uid}
+        return action.kind, {"metadata": metadata}, True
 
-    async def _set_condition(self, action: SetCondition) -> bool:
+    async def _set_condition(self, action: SetCondition) -> Outcome | None:
         body = {
             "metadata": {"name": action.check, "uid": action.uid},
             "status": {"conditions": [action.condition]},
@@ -206,9 +211,8 @@ class Actor:
             after = await self._client.apply(resource, body, subresource="status", force=True)
         except NotFound:
             log.debug("already gone", kind=action.kind.kind, name=action.name)
-            return False
-        self._seen(action.kind, after, False)
-        return True
+            return None
+        return action.kind, after, False
 
 
 async def _side_by_side(work: Sequence[Coroutine[Any, Any, None]]) -> list[BaseException | None]:

@@ -73,7 +73,7 @@ class Metrics:
         self._writes = _Series(_counter(measures.WRITES, self.registry))
         self._api_seconds = _Series(_histogram(measures.API_SECONDS, self.registry))
         self._api_errors = _Series(_counter(measures.API_ERRORS, self.registry))
-        self._told: dict[Hashable, float] = {}
+        self.waiting: dict[Hashable, float] = {}
         """Keys → since when an event waits for what follows from it."""
         self.standings: dict[Hashable, Standing] = {}
         self.registry.register(_Present(sources or Sources(), self.standings))
@@ -85,7 +85,7 @@ class Metrics:
 
     def begin_session(self) -> None:
         """Forget what is known of keys: a new world begins."""
-        self._told.clear()
+        self.waiting.clear()
         self.standings.clear()
         self._decision_changes.clear()
 
@@ -93,11 +93,7 @@ class Metrics:
         """Take in that an event touches these keys."""
         now = time.perf_counter()
         for key in keys:
-            self._told.setdefault(key, now)
-
-    def run(self, key: Hashable, controller: str) -> "Run":
-        """Return what measures one look at `key`: as long as its `with` lasts."""
-        return Run(self, key, controller, self._told.pop(key, None))  # what comes from now on is another one
+            self.waiting.setdefault(key, now)
 
     def stands(self, key: Hashable, now: Standing) -> None:
         """Take in how it stands with a Placement, or with a check without one."""
@@ -144,23 +140,23 @@ class Metrics:
         if run.told is None:
             return
         if error is not None:
-            self._told[run.key] = run.told
+            self.waiting[run.key] = run.told
         elif run.applied_at is not None:
             self._latency.of(run.controller).observe(run.applied_at - run.told - run.waited)
 
 
 class Run:
-    """One look at a key, from the first question to the last write."""
+    """Measures one look at a key, from the first question to the last write: as long as its `with` lasts."""
 
     __slots__ = ("_metrics", "applied_at", "began", "controller", "key", "told", "waited")
 
-    def __init__(self, metrics: Metrics, key: Hashable, controller: str, told: float | None) -> None:
+    def __init__(self, metrics: Metrics, key: Hashable, controller: str) -> None:
         self._metrics = metrics
         self.key = key
         self.controller = controller
         self.applied_at: float | None = None
         self.began = time.perf_counter()
-        self.told = told
+        self.told = metrics.waiting.pop(key, None)  # what comes from now on is another one
         """Since when an event waits for `key`."""
         self.waited = 0.0
         """Seconds in which it gave way to others."""

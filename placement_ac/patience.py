@@ -6,40 +6,42 @@ to take it back, is a good part of what a word or a small request costs.
 """
 
 import asyncio
+import math
 from types import TracebackType
-from typing import Self
+from typing import Final
 
 import aiohttp
 
+LOOKS: Final = 10
+"""Into so many parts a silence is divided: as often it is looked whether anything came."""
+
 
 class Silence:
-    """Ends the wait for more on `stream` with TimeoutError when nothing was heard for so many `seconds`.
+    """Ends the wait for more on `stream` with TimeoutError when nothing came for so many `seconds`.
 
-    It counts as long as its `with` lasts. Who reads says what was heard, and so must not wait for anything
-    else in between.
+    That is seen when they are over, or up to a tenth of them before. It counts as long as its `with` lasts.
     """
 
     def __init__(self, stream: aiohttp.StreamReader, seconds: float) -> None:
         self._stream = stream
         self._seconds = seconds
-        self._now = asyncio.get_running_loop().time
-        self.heard()
 
-    def heard(self) -> None:
-        """Note that something came."""
-        self._heard = self._now()
-
-    def __enter__(self) -> Self:
-        self._look()
-        return self
+    def __enter__(self) -> None:
+        self._wait(LOOKS)
 
     def __exit__(self, _: type[BaseException] | None, __: object, ___: TracebackType | None) -> None:
         self._timer.cancel()
 
-    def _look(self) -> None:
-        left = self._heard + self._seconds - self._now()
-        if left > 0:
-            self._timer = asyncio.get_running_loop().call_later(left, self._look)
+    def _wait(self, looks: int) -> None:
+        """Look in a moment, and so often until it has been silent for too long."""
+        came, loop = self._stream.total_bytes, asyncio.get_running_loop()
+        self._timer = loop.call_later(self._seconds / LOOKS, self._look, looks - 1, came)
+
+    def _look(self, left: int, came: int) -> None:
+        if self._stream.total_bytes != came:
+            self._wait(LOOKS - 1)  # maybe right after the last look
+        elif left:
+            self._wait(left)
         else:
             self._stream.set_exception(TimeoutError(f"nothing came for {self._seconds:g} seconds"))
 
@@ -50,7 +52,8 @@ class Deadlines:
     def __init__(self) -> None:
         self._open: set[Deadline] = set()
         self._timer: asyncio.TimerHandle | None = None
-        """Rings at the earliest of all that are open, or before it."""
+        self._rings = math.inf
+        """When it does: at the earliest of all that are open, or before it."""
 
     def close(self) -> None:
         """Let no timer stay, unless for what is still under way."""
@@ -60,7 +63,7 @@ class Deadlines:
     def opened(self, one: "Deadline") -> None:
         """Take in one that is entered; for Deadline alone."""
         self._open.add(one)
-        if self._timer is None or one.at < self._timer.when():
+        if one.at < self._rings:
             self._set(one.at)
 
     def left(self, one: "Deadline") -> None:
@@ -70,14 +73,14 @@ class Deadlines:
     def _stop(self) -> None:
         if self._timer:
             self._timer.cancel()
-            self._timer = None
+        self._timer, self._rings = None, math.inf
 
     def _set(self, at: float) -> None:
         self._stop()
-        self._timer = asyncio.get_running_loop().call_at(at, self._ring)
+        self._timer, self._rings = asyncio.get_running_loop().call_at(at, self._ring), at
 
     def _ring(self) -> None:
-        self._timer = None
+        self._timer, self._rings = None, math.inf
         now = asyncio.get_running_loop().time()
         for one in [one for one in self._open if one.at <= now]:
             self._open.discard(one)

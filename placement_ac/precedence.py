@@ -30,6 +30,10 @@ class Precedence(Generic[K]):
         if self._calm:
             self._stop()
 
+    def leads_alone(self, key: K) -> bool:
+        """Whether `key` is ahead, and nobody else."""
+        return self._ahead == {key}
+
     def leave(self, key: K) -> None:
         """Let `key` be ahead no more; a moment after the last one those go on that stood aside."""
         self._ahead.discard(key)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import structlog
 
-from placement_ac.act import Actor
+from placement_ac.act import Actor, Pause
 from placement_ac.diff import Action, Phase, SetAnswer, conditions, first_phases, last_phases, repairs
 from placement_ac.errors import ApiError, Conflict, NotFound, NotLeading, Refused, WorkloadTrouble
 from placement_ac.events import Events
@@ -107,7 +107,7 @@ class Reconciler:
     `clock` gives the time of day (UTC) for conditions, `ticks` seconds that only go forward.
     `later(key, seconds)` is asked to bring a key back; `ask` asks a cluster for its copies, `examine`
     whether it is fit (None: nobody is asked that). `give_way(key)` returns what to wait for after a
-    list was written (None: nothing).
+    list was written (None: nothing), `alone(key)` whether no other key would go first.
     """
 
     def __init__(
@@ -122,6 +122,7 @@ class Reconciler:
         ticks: Callable[[], float],
         later: Callable[[Key, float], None],
         give_way: Callable[[Key], Awaitable[None] | None] = lambda _: None,
+        alone: Callable[[Key], bool] = lambda _: False,
         metrics: Metrics | None = None,
     ) -> None:
         self._world = world
@@ -133,6 +134,7 @@ class Reconciler:
         self._ticks = ticks
         self._later = later
         self._give_way = give_way
+        self._alone = alone
         self._metrics = metrics or Metrics()
         self._memory: dict[Key, Memory] = {}
         self._told = Told()
@@ -142,7 +144,7 @@ class Reconciler:
         """Bring one key in order. Raises Retry when it has to be tried again."""
         if not self._world.complete:
             return
-        with self._metrics.run(key, key.kind) as run:
+        with Run(self._metrics, key, key.kind) as run:
             if key.kind == "cluster":
                 await self._provide(key, run)
             else:
@@ -208,9 +210,9 @@ class Reconciler:
         write = swap(seen) if seen else None
         if seen is None or write is None:
             return None
-        trouble = await self._write(write, done)
+        trouble = await self._write(write, done, partial(self._pause, key, run))
         del write  # many may wait
-        if done.listed and (turn := self._give_way(key)):
+        if done.listed and not run.waited and (turn := self._give_way(key)):
             await run.wait(turn)
         if memory := self._memory.get(key):
             seen = seen._replace(ages=memory.ages(self._ticks()))
@@ -230,10 +232,15 @@ class Reconciler:
             drawn = outline(seen)
         return Look(seen, drawn, trouble)
 
-    async def _write(self, action: Action, done: Done) -> ApiError | None:
+    async def _pause(self, key: Key, run: Run) -> None:
+        """Give way with the answer in hand if that is the only one: many would take memory."""
+        if self._alone(key) and (turn := self._give_way(key)):
+            await run.wait(turn)
+
+    async def _write(self, action: Action, done: Done, pause: Pause) -> ApiError | None:
         """Return what kept it from being done."""
         try:
-            await self._actor.write(action)
+            await self._actor.write(action, pause)
         except ApiError as error:
             return error
         done.add((action,))

@@ -127,6 +127,7 @@ class Session:
             ticks=time.monotonic,
             later=self.queue.add_after,
             give_way=self.queue.give_way,
+            alone=self.queue.alone,
             metrics=metrics,
         )
         self._sync = Sync(
@@ -237,7 +238,7 @@ class Session:
     def _touched_by_us(self, keys: Iterable[Key]) -> None:
         """Take in what has become of a kind in OURS.
 
-        While a key is worked on, that is the echo of a write, which came before the write's own answer.
+        While a key is worked on, that is the echo of a write, which came before its answer was taken in.
         While it gives way, somebody else may have written: that is looked at a second later at most.
         """
         touched = set(keys)

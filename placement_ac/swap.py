@@ -6,11 +6,16 @@ that leaves, no objection, as many clusters as before, and each of them ready. T
 None, and the long way is taken. That both come to the same write is asserted by a property test.
 """
 
+from operator import attrgetter
+from typing import Final
+
 from placement_ac.diff import Apply, cluster_write, config_write
 from placement_ac.plan import Outline, owners_of
 from placement_ac.selection import ranking, seconds_to_wait
 from placement_ac.snapshot import Snapshot, WantedCluster, WantedConfig
 from placement_ac.ways import Source
+
+_cluster: Final = attrgetter("cluster")
 
 
 def is_at_rest(seen: Snapshot, drawn: Outline) -> bool:
@@ -47,17 +52,21 @@ def swap(seen: Snapshot) -> Apply | None:
     ranked = ranking(seen)
     if len(seen.decisions) != 1 or not len(listed) == len(seen.decisions[0].clusters) == len(ranked):
         return None
-    clusters = [entry.cluster for entry in ranked]
+    clusters = list(map(_cluster, ranked))
     names = seen.hub.cluster_objects(seen.name, clusters)
-    if set(names) == set(listed):
+    new = set(names).difference(listed)
+    if not new:
         return None  # the order alone: it has to matter, and is not changed often
     owners = owners_of(seen)
     for cluster, name in zip(clusters, names, strict=True):
-        source, there = seen.credentials[cluster], seen.clusters.get(name)
-        if there is None or not isinstance(source, Source):
+        source = seen.credentials[cluster]
+        if not isinstance(source, Source):
             return None
-        if name not in listed and cluster_write(
-            WantedCluster(name, cluster, source, owners), seen.name, there, seen.hub
-        ):
+        if name in new and not _is_there(WantedCluster(name, cluster, source, owners), seen):
             return None
     return config_write(WantedConfig(seen.name, tuple(names), owners), seen.config, seen.hub)
+
+
+def _is_there(wanted: WantedCluster, seen: Snapshot) -> bool:
+    there = seen.clusters.get(wanted.name)
+    return there is not None and cluster_write(wanted, seen.name, there, seen.hub) is None

@@ -170,7 +170,7 @@ class Tables:
         self._labelled_known: dict[str, dict[str, model.KueueObject]] = {}
         self._labelled_at = 0
         self._at_rest: dict[str, Snapshot] = {}
-        """Placements at rest, by name: what was seen of them, without their decisions."""
+        """Placements at rest, by name: what was seen of them. Their decisions may be others by now."""
         self._tables: Mapping[Kind, Table[Any]] = {
             ADMISSION_CHECK: self._checks,
             PLACEMENT: self._placements,

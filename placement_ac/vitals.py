@@ -70,7 +70,7 @@ class Sign:
         self.is_listed = False
         self.trouble = ""
         self._vitals = vitals
-        self.heard = partial(vitals.heard, name)
+        self.heard = partial(vitals.answered, name)
         """Note that something came over the watch."""
 
     def listed(self) -> None:
@@ -116,13 +116,14 @@ class Vitals:
         """Note that the API server is asked something."""
         self._asked = self._ticks()
 
-    def answered(self) -> float:
-        """Note that the API server has answered something; return when."""
+    def answered(self, watch: str = "") -> None:
+        """Note that the API server has answered something, or that something came over a watch."""
         self._asked = now = self._ticks()
         if now - self._answered > AWAY_SECONDS:
             self._up_since = now
         self._answered = now
-        return now
+        if watch:
+            self._heard[watch] = now
 
     def failed(self, error: ApiError) -> None:
         """Note a request that failed: a refusal is an answer as well."""
@@ -130,10 +131,6 @@ class Vitals:
             self.answered()
         else:
             self.asked()
-
-    def heard(self, watch: str) -> None:
-        """Note that something came over a watch."""
-        self._heard[watch] = self.answered()
 
     def waits(self, why: str) -> None:
         """Note that there is no session, and what is waited for."""

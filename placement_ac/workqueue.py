@@ -116,6 +116,10 @@ class Workqueue(Generic[K]):
         """Whether `key` is worked on at this moment."""
         return key in self._working
 
+    def alone(self, key: K) -> bool:
+        """Whether there is no other key to give way to."""
+        return self._precedence.leads_alone(key)
+
     def give_way(self, key: K) -> Awaitable[None] | None:
         """Let those keys go first whose work has not come as far; not for long, nor once `key` changes again.
 

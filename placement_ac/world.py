@@ -100,13 +100,14 @@ class World(Supply):
         name, seen = config.meta.name, self._at_rest.get(config.meta.name)
         if seen is None or seen.config is None or not _alike_but_for_the_list(seen.config, config):
             return False
-        clusters = self._selected(name)
+        decisions = self._decided_now(seen)
+        clusters = decided_in(decisions)
         gone, unreachable = self._lost(clusters)
         wanted = set(self.hub.cluster_objects(name, clusters))
         as_decided = wanted == set(config.listed) and len(clusters) == len(seen.config.listed)
         if not as_decided or unreachable or not wanted <= self._labelled(name).keys():
             return False
-        self._at_rest[name] = seen._replace(config=config, gone=gone)
+        self._at_rest[name] = seen._replace(decisions=decisions, config=config, gone=gone)
         return True
 
     def _is_renewal(self, kind: Kind, before: Any, now: Any) -> bool:
@@ -348,7 +349,6 @@ class World(Supply):
         if seen.clusters is not self._labelled(seen.name):
             return  # a MultiKueueCluster of somebody else's is in it
         self._at_rest[seen.name] = seen._replace(
-            decisions=(),
             credentials=NOTHING,
             scores=NOTHING,
             ages=NOTHING,
@@ -365,7 +365,7 @@ class World(Supply):
         if seen is None:
             return None
         self._judged_at = now
-        decisions = tuple(self._decisions.by("placement", name))
+        decisions = self._decided_now(seen)
         ways = self._ways_into(decided_in(decisions), now)
         scores = self._scores_of(ways, seen.placement)
         return seen._replace(
@@ -375,6 +375,11 @@ class World(Supply):
             scores=scores,
             clusters=self._labelled(name),
         )
+
+    def _decided_now(self, seen: Snapshot) -> tuple[model.Decision]:
+        """Return the decision of a Placement that was at rest, as it is now: it has one, which is there."""
+        before = seen.decisions[0].meta
+        return (self._decisions.things[before.namespace, before.name],)
 
     def _names_listed(
         self, config: model.KueueObject | None, workloads: Iterable[model.Workload]

@@ -18,7 +18,7 @@ from placement_ac.errors import (
     WorkloadTrouble,
 )
 from placement_ac.measures import RESULTS, result_of
-from placement_ac.metrics import Load, Metrics, Sources
+from placement_ac.metrics import Load, Metrics, Run, Sources
 from placement_ac.names import ADMISSION_CHECK, SECRET
 from placement_ac.standing import Standing
 from placement_ac.wire import Raw
@@ -65,7 +65,7 @@ def test_a_result_is_named_by_its_cause(error: Exception | None, result: str) ->
 
 
 def run(metrics: Metrics, *, applies: bool = False, error: BaseException | None = None) -> None:
-    with suppress(type(error) if error else ()), metrics.run("key", "placement") as one:
+    with suppress(type(error) if error else ()), Run(metrics, "key", "placement") as one:
         if error:
             raise error
         if applies:

@@ -155,14 +155,40 @@ def test_a_stream_on_which_nothing_comes_is_given_up() -> None:
 def test_a_stream_on_which_words_come_is_not_and_leaves_no_timer() -> None:
     async def story(_: Deadlines) -> None:
         talks = stream()
-        with Silence(talks, 0.1) as silence:
+        with Silence(talks, 0.1):
             for _ in range(10):
                 await asyncio.sleep(0.03)
                 talks.feed_data(b"x")
                 assert await talks.readany() == b"x"
-                silence.heard()
         await asyncio.sleep(0.15)
         talks.feed_data(b"y")
         assert await talks.readany() == b"y"
+
+    play(story)
+
+
+def test_what_came_counts_though_nobody_has_read_it_yet() -> None:
+    async def story(_: Deadlines) -> None:
+        talks = stream()
+        with Silence(talks, 0.1):
+            for _ in range(10):
+                await asyncio.sleep(0.03)
+                talks.feed_data(b"x")
+            assert await talks.readany() == b"x" * 10
+
+    play(story)
+
+
+def test_a_silence_after_words_is_as_long_as_one_from_the_start_but_for_a_tenth() -> None:
+    async def story(_: Deadlines) -> None:
+        talks = stream()
+        with Silence(talks, 0.5):
+            await asyncio.sleep(0.12)
+            talks.feed_data(b"x")
+            assert await talks.readany() == b"x"
+            heard = asyncio.get_running_loop().time()
+            with pytest.raises(TimeoutError):
+                await talks.readany()
+            assert asyncio.get_running_loop().time() - heard > 0.44
 
     play(story)

@@ -82,6 +82,28 @@ def test_it_is_one_write_and_everything_else_follows_as_ever(
     on(test)
 
 
+@pytest.mark.parametrize(("alone", "known"), [(True, ("p-a", "p-b")), (False, ("p-b", "p-c"))])
+def test_who_is_alone_gives_way_before_it_takes_in_the_answer(
+    p: Driver, on: Callable[[Test], None], alone: bool, known: tuple[str, ...]
+) -> None:
+    """Whoever waits for the list may be on the same processors; many answers would take memory."""
+
+    def knows(rig: Rig) -> tuple[str, ...]:
+        return rig.world._configs.things["", "p"].listed
+
+    async def test(rig: Rig) -> None:
+        while_away: list[tuple[list[str] | None, tuple[str, ...]]] = []
+        rig.meanwhile = lambda: while_away.append((p.listed("p"), knows(rig)))
+        rig.alone = alone
+        p.decide("p", "b", "c")
+        await rig.list()
+        assert swaps(rig)
+        assert await rig.look() is None
+        assert (while_away, knows(rig)) == ([(["p-b", "p-c"], known)], ("p-b", "p-c"))
+
+    on(test)
+
+
 def test_somebody_who_was_quicker_is_not_overwritten(p: Driver, on: Callable[[Test], None]) -> None:
     async def test(rig: Rig) -> None:
         p.decide("p", "b", "c")

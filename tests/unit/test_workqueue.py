@@ -476,6 +476,22 @@ def test_what_is_left_of_a_work_gives_way_and_so_does_its_slot() -> None:
     run(test())
 
 
+def test_a_key_is_alone_while_no_other_is_ahead() -> None:
+    async def test() -> None:
+        work = TwoHalves(slow=2.0)
+        queue = work.queue
+        queue.add("a")
+        assert (queue.alone("a"), queue.alone("b")) == (True, False)
+        queue.add("slow")
+        assert not queue.alone("a")
+        await asyncio.sleep(1.5)
+        assert queue.alone("slow"), "who gives way is ahead no more"
+        await asyncio.sleep(10)
+        assert not queue.alone("slow")
+
+    run(test())
+
+
 def test_it_gives_way_for_no_more_than_a_moment_when_nobody_is_behind() -> None:
     async def test() -> None:
         work = TwoHalves()
