@@ -86,13 +86,15 @@ class Actor:
         except ApiError as error:
             self._metrics.wrote(action.kind.kind, _VERBS[type(action)], error)
             raise
-        took = round((time.monotonic() - began) * 1000, 1)
-        if pause:
-            await pause()
         self._metrics.wrote(action.kind.kind, _VERBS[type(action)])
-        if outcome:
-            self._seen(*outcome)
-            _tell(action, kind=action.kind.kind, name=action.name, took_ms=took, **_details(action))
+        took = round((time.monotonic() - began) * 1000, 1)
+        try:
+            if pause:
+                await pause()
+        finally:  # it has been done, whatever ends the pause
+            if outcome:
+                self._seen(*outcome)
+                _tell(action, kind=action.kind.kind, name=action.name, took_ms=took, **_details(action))
 
     async def _on_workload(self, action: SetAnswer | Nominate) -> Outcome | None:
         """Write to a Workload; what the API server has against one of them is no fault of the check's."""

@@ -42,9 +42,9 @@ class Index(Generic[T]):
         new = () if thing is None else self._keys_of(thing)
         if old == new:
             return
-        for key in set(old).difference(new):
+        for key in set(old).difference(new) if old else ():
             self._drop(id_, key)
-        for key in set(new).difference(old):
+        for key in set(new).difference(old) if old else new:
             self._add(id_, key)
 
     def others(self, keys: Iterable[str], id_: Id) -> list[str]:
@@ -106,7 +106,8 @@ class Table(Generic[T]):
 
     def _changed(self, id_: Id, before: T | None) -> None:
         self.changes += 1
-        self._waiting.setdefault(id_, before)
+        if self._indexes:
+            self._waiting.setdefault(id_, before)
         if len(self._waiting) > WAITING_MOST:
             self._index()
 

@@ -43,7 +43,7 @@ class Silence:
         elif left:
             self._wait(left)
         else:
-            self._stream.set_exception(TimeoutError(f"nothing came for {self._seconds:g} seconds"))
+            self._stream.set_exception(TimeoutError(f"nothing came for about {self._seconds:g} seconds"))
 
 
 class Deadlines:

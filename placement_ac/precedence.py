@@ -31,8 +31,8 @@ class Precedence(Generic[K]):
             self._stop()
 
     def leads_alone(self, key: K) -> bool:
-        """Whether `key` is ahead, and nobody else."""
-        return self._ahead == {key}
+        """Whether `key` is ahead, and there is nobody else, not even aside."""
+        return self._ahead == {key} and not self._aside
 
     def leave(self, key: K) -> None:
         """Let `key` be ahead no more; a moment after the last one those go on that stood aside."""

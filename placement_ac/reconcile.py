@@ -107,7 +107,7 @@ class Reconciler:
     `clock` gives the time of day (UTC) for conditions, `ticks` seconds that only go forward.
     `later(key, seconds)` is asked to bring a key back; `ask` asks a cluster for its copies, `examine`
     whether it is fit (None: nobody is asked that). `give_way(key)` returns what to wait for after a
-    list was written (None: nothing), `alone(key)` whether no other key would go first.
+    list was written, `pause(key)` before its answer is taken in (None: nothing).
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Reconciler:
         ticks: Callable[[], float],
         later: Callable[[Key, float], None],
         give_way: Callable[[Key], Awaitable[None] | None] = lambda _: None,
-        alone: Callable[[Key], bool] = lambda _: False,
+        pause: Callable[[Key], Awaitable[None] | None] = lambda _: None,
         metrics: Metrics | None = None,
     ) -> None:
         self._world = world
@@ -134,7 +134,7 @@ class Reconciler:
         self._ticks = ticks
         self._later = later
         self._give_way = give_way
-        self._alone = alone
+        self._pause = pause
         self._metrics = metrics or Metrics()
         self._memory: dict[Key, Memory] = {}
         self._told = Told()
@@ -210,7 +210,7 @@ class Reconciler:
         write = swap(seen) if seen else None
         if seen is None or write is None:
             return None
-        trouble = await self._write(write, done, partial(self._pause, key, run))
+        trouble = await self._write(write, done, partial(self._wait, key, run))
         del write  # many may wait
         if done.listed and not run.waited and (turn := self._give_way(key)):
             await run.wait(turn)
@@ -232,9 +232,9 @@ class Reconciler:
             drawn = outline(seen)
         return Look(seen, drawn, trouble)
 
-    async def _pause(self, key: Key, run: Run) -> None:
-        """Give way with the answer in hand if that is the only one: many would take memory."""
-        if self._alone(key) and (turn := self._give_way(key)):
+    async def _wait(self, key: Key, run: Run) -> None:
+        """Let those be first who wait for what was written: they may be on the same processors."""
+        if turn := self._pause(key):
             await run.wait(turn)
 
     async def _write(self, action: Action, done: Done, pause: Pause) -> ApiError | None:

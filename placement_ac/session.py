@@ -127,7 +127,7 @@ class Session:
             ticks=time.monotonic,
             later=self.queue.add_after,
             give_way=self.queue.give_way,
-            alone=self.queue.alone,
+            pause=self.queue.pause,
             metrics=metrics,
         )
         self._sync = Sync(

@@ -16,7 +16,7 @@ import structlog
 
 from placement_ac.logs import Told, without_words
 from placement_ac.metrics import Load
-from placement_ac.precedence import Precedence
+from placement_ac.precedence import MOMENT_SECONDS, Precedence
 
 K = TypeVar("K", bound=Hashable)
 log = structlog.get_logger(__name__)
@@ -116,9 +116,19 @@ class Workqueue(Generic[K]):
         """Whether `key` is worked on at this moment."""
         return key in self._working
 
-    def alone(self, key: K) -> bool:
-        """Whether there is no other key to give way to."""
-        return self._precedence.leads_alone(key)
+    def pause(self, key: K) -> Awaitable[None] | None:
+        """Wait a moment, or until `key` changes again, and keep the slot: one key at a time does.
+
+        To be called by the work on `key`. Returns what it is to wait for; None: there are other keys, `key`
+        has changed already, or all ends.
+        """
+        if self._closed or key in self._outdated or not self._precedence.leads_alone(key):
+            return None
+        return self._for_a_moment(key)
+
+    async def _for_a_moment(self, key: K) -> None:
+        await self._precedence.stand_aside(key, MOMENT_SECONDS)
+        self._precedence.leave(key)
 
     def give_way(self, key: K) -> Awaitable[None] | None:
         """Let those keys go first whose work has not come as far; not for long, nor once `key` changes again.

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from placement_ac.hub import fields, managers
-from placement_ac.hub.schema import ANYTHING, Node, dumps
+from placement_ac.hub.schema import ANYTHING, Node
 
 if TYPE_CHECKING:
     from placement_ac.hub.fields import Fields
@@ -75,7 +75,11 @@ def merge(node: Node, live: Any, config: Any) -> Any:
 
 def _alike(a: Any, b: Any) -> bool:
     """Whether two values are the same JSON: Python's == takes 1, 1.0 and true for equal."""
-    return a is b or (a == b and dumps(a) == dumps(b))
+    if type(a) is not type(b) or a != b:
+        return False
+    if isinstance(a, dict):
+        return all(_alike(value, b[key]) for key, value in a.items())
+    return not isinstance(a, list) or all(map(_alike, a, b))
 
 
 def _merge_list(node: Node, live: list[Any], config: list[Any]) -> list[Any]:

@@ -1,5 +1,7 @@
 """An index answers as plain sets would, whatever comes and goes."""
 
+import sys
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,9 +34,26 @@ def test_an_index_answers_as_plain_sets_would(steps: list[tuple[Id, frozenset[st
 
 def test_what_was_there_before_does_not_wait_for_ever_to_be_asked() -> None:
     asked: list[int] = []
-    table: Table[int] = Table(key=lambda thing: asked.append(thing) or str(thing))
+    table: Table[int] = Table(key=lambda thing: asked.append(thing) or (str(thing),))
     for number in range(WAITING_MOST):
         table.put(("", str(number)), number)
     assert asked == []
     table.put(("", "last"), WAITING_MOST)
     assert asked == list(range(WAITING_MOST + 1))
+    assert table.by("key", "7") == [7]
+    table.put(("", "7"), -7)
+    for number in range(WAITING_MOST):
+        table.drop(("", str(number)) if number != 7 else ("", "last"))
+    assert asked[WAITING_MOST + 1 : WAITING_MOST + 3] == [7, -7]
+    assert (table.by("key", "-7"), table.by("key", "7"), table.by("key", "8")) == ([-7], [], [])
+
+
+def test_a_table_without_indexes_keeps_nothing_of_what_was_there() -> None:
+    table: Table[list[int]] = Table()
+    before: list[int] = [1]
+    held = sys.getrefcount(before)
+    for thing in (before, [2]):
+        table.put(("", "a"), thing)
+    table.put(("", "b"), before)
+    table.drop(("", "b"))
+    assert sys.getrefcount(before) == held

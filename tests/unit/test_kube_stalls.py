@@ -60,7 +60,7 @@ def test_a_watch_that_does_not_begin(words: bytes, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("words", [BEGUN, BEGUN + b'5\r\n{"typ\r\n'], ids=["nothing", "half a line"])
 def test_a_watch_on_which_nothing_comes(words: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kube, "SILENCE_SECONDS", 0.2)
-    assert given_up(words, follow).endswith("TimeoutError: nothing came for 0.2 seconds")
+    assert given_up(words, follow).endswith("TimeoutError: nothing came for about 0.2 seconds")
 
 
 @pytest.mark.parametrize("words", [b"", REFUSED, HALF], ids=["no head", "an error's body", "half a list"])

@@ -82,11 +82,10 @@ def test_it_is_one_write_and_everything_else_follows_as_ever(
     on(test)
 
 
-@pytest.mark.parametrize(("alone", "known"), [(True, ("p-a", "p-b")), (False, ("p-b", "p-c"))])
-def test_who_is_alone_gives_way_before_it_takes_in_the_answer(
-    p: Driver, on: Callable[[Test], None], alone: bool, known: tuple[str, ...]
+@pytest.mark.parametrize(("pauses", "known"), [(True, ("p-a", "p-b")), (False, ("p-b", "p-c"))])
+def test_a_pause_comes_before_the_answer_is_taken_in_and_gives_way_enough(
+    p: Driver, on: Callable[[Test], None], pauses: bool, known: tuple[str, ...]
 ) -> None:
-    """Whoever waits for the list may be on the same processors; many answers would take memory."""
 
     def knows(rig: Rig) -> tuple[str, ...]:
         return rig.world._configs.things["", "p"].listed
@@ -94,12 +93,30 @@ def test_who_is_alone_gives_way_before_it_takes_in_the_answer(
     async def test(rig: Rig) -> None:
         while_away: list[tuple[list[str] | None, tuple[str, ...]]] = []
         rig.meanwhile = lambda: while_away.append((p.listed("p"), knows(rig)))
-        rig.alone = alone
+        rig.pauses = pauses
         p.decide("p", "b", "c")
         await rig.list()
         assert swaps(rig)
         assert await rig.look() is None
         assert (while_away, knows(rig)) == ([(["p-b", "p-c"], known)], ("p-b", "p-c"))
+
+    on(test)
+
+
+def test_what_was_written_is_known_though_its_pause_was_cut_short(
+    p: Driver, on: Callable[[Test], None]
+) -> None:
+    """The lead may be lost meanwhile."""
+
+    async def test(rig: Rig) -> None:
+        rig.pauses = True
+        p.decide("p", "b", "c")
+        await rig.list()
+        looks = asyncio.create_task(rig.look())
+        rig.meanwhile = lambda: looks.cancel() and None
+        with pytest.raises(asyncio.CancelledError):
+            await looks
+        assert rig.world._configs.things["", "p"].listed == ("p-b", "p-c")
 
     on(test)
 

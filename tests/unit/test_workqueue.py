@@ -476,18 +476,76 @@ def test_what_is_left_of_a_work_gives_way_and_so_does_its_slot() -> None:
     run(test())
 
 
-def test_a_key_is_alone_while_no_other_is_ahead() -> None:
+class Pausing:
+    """Work that pauses after a second."""
+
+    def __init__(self) -> None:
+        self.queue: Workqueue[str] = Workqueue(self.work)
+        self.pauses: list[tuple[str, float, float | None]] = []
+        """Of which key, from when, and until when (None: there was no pause)."""
+
+    async def work(self, key: str) -> None:
+        await asyncio.sleep(1.0)
+        began, turn = now(), self.queue.pause(key)
+        if turn:
+            await turn
+        self.pauses.append((key, round(began, 3), round(now(), 3) if turn else None))
+        await asyncio.sleep(1.0)
+
+
+def test_a_pause_is_a_moment_and_for_one_key_alone() -> None:
     async def test() -> None:
-        work = TwoHalves(slow=2.0)
-        queue = work.queue
-        queue.add("a")
-        assert (queue.alone("a"), queue.alone("b")) == (True, False)
-        queue.add("slow")
-        assert not queue.alone("a")
-        await asyncio.sleep(1.5)
-        assert queue.alone("slow"), "who gives way is ahead no more"
+        work = Pausing()
+        work.queue.add("a")
         await asyncio.sleep(10)
-        assert not queue.alone("slow")
+        work.queue.add("b")
+        await asyncio.sleep(MOMENT_SECONDS / 2)
+        work.queue.add("c")
+        await asyncio.sleep(10)
+        assert work.pauses == [
+            ("a", 1, 1 + MOMENT_SECONDS),
+            ("b", 11, None),
+            ("c", round(11 + MOMENT_SECONDS / 2, 3), None),
+        ]
+
+    run(test())
+
+
+def test_who_comes_during_a_pause_has_none() -> None:
+    async def test() -> None:
+        work = Pausing()
+        work.queue.add("a")
+        await asyncio.sleep(1 + MOMENT_SECONDS / 2)
+        work.queue.add("b")
+        assert work.queue.pause("b") is None, "one is in its pause"
+        await asyncio.sleep(10)
+        assert [key for key, _, until in work.pauses if until] == ["a", "b"], "a's pause was over for long"
+
+    run(test())
+
+
+def test_a_key_that_changes_ends_its_pause() -> None:
+    async def test() -> None:
+        work = Pausing()
+        work.queue.add("a")
+        await asyncio.sleep(1 + MOMENT_SECONDS / 2)
+        work.queue.add("a")
+        await asyncio.sleep(0.5)
+        assert work.pauses == [("a", 1, round(1 + MOMENT_SECONDS / 2, 3))]
+
+    run(test())
+
+
+def test_there_is_no_pause_for_a_key_that_has_changed_nor_at_the_end() -> None:
+    async def test() -> None:
+        work = Pausing()
+        work.queue.add("a")
+        await asyncio.sleep(0.5)
+        work.queue.add("a")
+        await asyncio.sleep(1.6)
+        assert work.pauses == [("a", 1, None)]
+        await asyncio.gather(work.queue.close())
+        assert work.pauses[1:] == [("a", 3, None)]
 
     run(test())
 
