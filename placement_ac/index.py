@@ -108,8 +108,8 @@ class Table(Generic[T]):
         self.changes += 1
         if self._indexes:
             self._waiting.setdefault(id_, before)
-        if len(self._waiting) > WAITING_MOST:
-            self._index()
+            if len(self._waiting) > WAITING_MOST:
+                self._index()
 
     def _index(self) -> None:
         for id_, before in self._waiting.items():

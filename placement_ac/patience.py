@@ -6,7 +6,6 @@ to take it back, is a good part of what a word or a small request costs.
 """
 
 import asyncio
-import math
 from types import TracebackType
 from typing import Final
 
@@ -52,8 +51,7 @@ class Deadlines:
     def __init__(self) -> None:
         self._open: set[Deadline] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._rings = math.inf
-        """When it does: at the earliest of all that are open, or before it."""
+        """Rings at the earliest of all that are open, or before it."""
 
     def close(self) -> None:
         """Let no timer stay, unless for what is still under way."""
@@ -63,7 +61,7 @@ class Deadlines:
     def opened(self, one: "Deadline") -> None:
         """Take in one that is entered; for Deadline alone."""
         self._open.add(one)
-        if one.at < self._rings:
+        if self._timer is None or one.at < self._timer.when():
             self._set(one.at)
 
     def left(self, one: "Deadline") -> None:
@@ -73,14 +71,14 @@ class Deadlines:
     def _stop(self) -> None:
         if self._timer:
             self._timer.cancel()
-        self._timer, self._rings = None, math.inf
+            self._timer = None
 
     def _set(self, at: float) -> None:
         self._stop()
-        self._timer, self._rings = asyncio.get_running_loop().call_at(at, self._ring), at
+        self._timer = asyncio.get_running_loop().call_at(at, self._ring)
 
     def _ring(self) -> None:
-        self._timer, self._rings = None, math.inf
+        self._timer = None
         now = asyncio.get_running_loop().time()
         for one in [one for one in self._open if one.at <= now]:
             self._open.discard(one)

@@ -68,5 +68,6 @@ def swap(seen: Snapshot) -> Apply | None:
 
 
 def _is_there(wanted: WantedCluster, seen: Snapshot) -> bool:
+    """Whether the MultiKueueCluster is as it is to be."""
     there = seen.clusters.get(wanted.name)
     return there is not None and cluster_write(wanted, seen.name, there, seen.hub) is None

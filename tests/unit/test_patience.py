@@ -9,6 +9,7 @@ import pytest
 from aiohttp.base_protocol import BaseProtocol
 
 from placement_ac.patience import Deadline, Deadlines, Silence
+from tests.unit.test_workqueue import now, run
 
 Story = Callable[[Deadlines], Coroutine[Any, Any, None]]
 
@@ -155,43 +156,33 @@ def test_a_stream_on_which_nothing_comes_is_given_up() -> None:
     play(story)
 
 
-def test_a_stream_on_which_words_come_is_not_and_leaves_no_timer() -> None:
+@pytest.mark.parametrize("reads", [True, False], ids=["read at once", "read later"])
+def test_a_stream_on_which_words_come_is_not_and_leaves_no_timer(reads: bool) -> None:
     async def story(_: Deadlines) -> None:
         talks = stream()
         with Silence(talks, 0.1):
             for _ in range(10):
                 await asyncio.sleep(0.03)
                 talks.feed_data(b"x")
-                assert await talks.readany() == b"x"
+                assert not reads or await talks.readany() == b"x"
         await asyncio.sleep(0.15)
         talks.feed_data(b"y")
-        assert await talks.readany() == b"y"
+        assert await talks.readany() == (b"y" if reads else b"x" * 10 + b"y")
 
     play(story)
 
 
-def test_what_came_counts_though_nobody_has_read_it_yet() -> None:
-    async def story(_: Deadlines) -> None:
+@pytest.mark.parametrize(("word", "ends"), [(0.2, 50.0), (1.0, 50.0), (12.0, 60.0), (14.9, 60.0)])
+def test_a_silence_after_a_word_is_as_long_or_up_to_a_tenth_less(word: float, ends: float) -> None:
+    async def story() -> None:
         talks = stream()
-        with Silence(talks, 0.1):
-            for _ in range(10):
-                await asyncio.sleep(0.03)
-                talks.feed_data(b"x")
-            assert await talks.readany() == b"x" * 10
-
-    play(story)
-
-
-def test_a_silence_after_words_is_as_long_as_one_from_the_start_but_for_a_tenth() -> None:
-    async def story(_: Deadlines) -> None:
-        talks = stream()
-        with Silence(talks, 0.5):
-            await asyncio.sleep(0.125)
+        with Silence(talks, 50.0):
+            await asyncio.sleep(word)
             talks.feed_data(b"x")
             assert await talks.readany() == b"x"
-            heard = asyncio.get_running_loop().time()
             with pytest.raises(TimeoutError):
                 await talks.readany()
-            assert 0.44 < asyncio.get_running_loop().time() - heard < 0.5
+            assert round(now(), 3) == ends
+            assert 45.0 <= now() - word <= 50.0
 
-    play(story)
+    run(story())
