@@ -148,8 +148,7 @@ class Feed:
             async for change, item in events:
                 self._sign.heard()
                 self._take(change, item)
-                if self._failures or self._troubled:
-                    self._works()
+                self._works()
         self._sign.heard()  # a server that says nothing but ends the watch in time is there
         self._works()
         return max(0.0, began + PAUSE_SECONDS[0] - asyncio.get_running_loop().time())

@@ -11,8 +11,6 @@ last one the config, as Kueue takes none that is empty.
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
-from operator import attrgetter
 from typing import Final, NamedTuple
 
 from placement_ac.ageing import Ageing, age
@@ -225,12 +223,9 @@ def _ready(course: Course) -> str:
     return f"{len(usable)} of {len(usable) + len(others)} selected clusters usable: {some(usable)}"
 
 
-_uid_and_name: Final = attrgetter("meta.uid", "meta.name")
-
-
 def owners_of(seen: Snapshot) -> dict[str, str]:
     """Return the AdmissionChecks that use the config, uid → name: as long as one lives, so does it."""
-    return dict(map(_uid_and_name, chain(seen.checks, seen.users, seen.holders)))
+    return {check.meta.uid: check.meta.name for check in (*seen.checks, *seen.users, *seen.holders)}
 
 
 # -- the objects

@@ -67,7 +67,7 @@ class HubFacts:
     def cluster_objects(self, placement: str, clusters: Iterable[str]) -> list[str]:
         """Return the same for several."""
         if self.naming == PER_PLACEMENT:
-            return list(map(f"{placement}-".__add__, clusters))
+            return [f"{placement}-{cluster}" for cluster in clusters]
         return [self.cluster_object(placement, cluster) for cluster in clusters]
 
     def cluster_of(self, placement: str, name: str) -> str:

@@ -6,16 +6,11 @@ that leaves, no objection, as many clusters as before, and each of them ready. T
 None, and the long way is taken. That both come to the same write is asserted by a property test.
 """
 
-from operator import attrgetter
-from typing import Final
-
 from placement_ac.diff import Apply, cluster_write, config_write
 from placement_ac.plan import Outline, owners_of
 from placement_ac.selection import ranking, seconds_to_wait
 from placement_ac.snapshot import Snapshot, WantedCluster, WantedConfig
 from placement_ac.ways import Source
-
-_cluster: Final = attrgetter("cluster")
 
 
 def is_at_rest(seen: Snapshot, drawn: Outline) -> bool:
@@ -52,7 +47,7 @@ def swap(seen: Snapshot) -> Apply | None:
     ranked = ranking(seen)
     if len(seen.decisions) != 1 or not len(listed) == len(seen.decisions[0].clusters) == len(ranked):
         return None
-    clusters = list(map(_cluster, ranked))
+    clusters = [entry.cluster for entry in ranked]
     names = seen.hub.cluster_objects(seen.name, clusters)
     new = set(names).difference(listed)
     if not new:
