@@ -21,6 +21,7 @@ from placement_ac.logs import Told
 from placement_ac.metrics import Metrics
 from placement_ac.model import Meta, Workload, meta_of, workload
 from placement_ac.names import KUEUE_ADMISSION, SECRET, WORKLOAD, Kind, Resource
+from placement_ac.patience import Pause
 
 log = structlog.get_logger(__name__)
 
@@ -31,7 +32,6 @@ Outcome = tuple[Kind, Object, bool]
 """What a write gave back: the object as it is now, and whether it has gone."""
 Seen = Callable[[Kind, Object, bool], None]
 """Called with an Outcome."""
-Pause = Callable[[], Awaitable[None]]
 
 
 class Actor:
@@ -50,7 +50,6 @@ class Actor:
         self._told = Told()
         self._metrics = metrics or Metrics()
         self._writers: Mapping[type[Action], Callable[[Any], Awaitable[Outcome | None]]] = {
-            Apply: self._apply,
             Delete: self._delete,
             SetCondition: self._set_condition,
             SetAnswer: self._on_workload,
@@ -78,23 +77,22 @@ class Actor:
     async def write(self, action: Action, pause: Pause | None = None) -> None:
         """Do one thing; raises the error that keeps it from being done.
 
-        With `pause`, that is waited for when it has been done, before anything is made of the answer.
+        With `pause` the answer to what is applied is not read before that is over.
         """
         began = time.monotonic()
         try:
-            outcome = await self._writers[type(action)](action)
+            if isinstance(action, Apply):
+                outcome: Outcome | None = await self._apply(action, pause)
+            else:
+                outcome = await self._writers[type(action)](action)
         except ApiError as error:
             self._metrics.wrote(action.kind.kind, _VERBS[type(action)], error)
             raise
         self._metrics.wrote(action.kind.kind, _VERBS[type(action)])
-        took = round((time.monotonic() - began) * 1000, 1)
-        try:
-            if pause:
-                await pause()
-        finally:  # it has been done, whatever ends the pause
-            if outcome:
-                self._seen(*outcome)
-                _tell(action, kind=action.kind.kind, name=action.name, took_ms=took, **_details(action))
+        if outcome:
+            self._seen(*outcome)
+            took = round((time.monotonic() - began) * 1000, 1)
+            _tell(action, kind=action.kind.kind, name=action.name, took_ms=took, **_details(action))
 
     async def _on_workload(self, action: SetAnswer | Nominate) -> Outcome | None:
         """Write to a Workload; what the API server has against one of them is no fault of the check's."""
@@ -160,12 +158,12 @@ class Actor:
             resource, body, subresource="status", force=True, manager=KUEUE_ADMISSION
         )
 
-    async def _apply(self, action: Apply) -> Outcome:
+    async def _apply(self, action: Apply, pause: Pause | None) -> Outcome:
         resource = self._resources[action.kind]
         observed = action.observed
         try:
             # Without force while nobody was seen to have made it: then a stranger's object is a conflict.
-            after = await self._client.apply(resource, action.body, force=observed is not None)
+            after = await self._client.apply(resource, action.body, force=observed is not None, pause=pause)
         except ApiError as error:
             mendable = isinstance(error, Refused) and error.status == 422 and "spec" in action.body
             if observed is None or not mendable:

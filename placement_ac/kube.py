@@ -20,7 +20,7 @@ from placement_ac.fence import READ, Gate, fenced
 from placement_ac.login import Login
 from placement_ac.logs import without_password
 from placement_ac.names import FIELD_MANAGER, Kind, Resource
-from placement_ac.patience import Deadline, Deadlines, Silence
+from placement_ac.patience import Deadline, Deadlines, Pause, Silence, Unhurried
 from placement_ac.replies import event_of, object_of
 
 T = TypeVar("T")
@@ -268,16 +268,18 @@ class Client:
         subresource: str = "",
         force: bool = False,
         manager: str | None = None,
+        pause: Pause | None = None,
     ) -> Object:
         """Server-side apply `body` (apiVersion and kind are filled in) and return what came of it.
 
-        With `manager` it is applied as another field manager than this client's own.
+        With `manager` it is applied as another field manager than this client's own; with `pause` the answer
+        is not read before that is over, which begins when all has been sent.
         """
         metadata = body["metadata"]
         path = resource.path(metadata.get("namespace"), metadata["name"], subresource)
         query = {"fieldManager": manager or self._manager} | ({"force": "true"} if force else {})
         whole = {"apiVersion": resource.api_version, "kind": resource.of.kind} | body
-        return await self.request("PATCH", path, whole, query=query, content_type=APPLY)
+        return await self.request("PATCH", path, whole, query=query, content_type=APPLY, pause=pause)
 
     async def merge(
         self,
@@ -322,12 +324,15 @@ class Client:
         *,
         query: Mapping[str, str] | None = None,
         content_type: str = JSON,
+        pause: Pause | None = None,
     ) -> Object:
-        """Send one request and return the JSON object that answers it."""
+        """Send one request and return the JSON object that answers it, read when `pause` is over."""
         if self._session is None:
             raise Unavailable("the client is closed")
         verb = "list" if method == "GET" and query and "limit" in query else _VERBS[method]
-        data = None if body is None else orjson.dumps(body)
+        data: bytes | Unhurried | None = None if body is None else orjson.dumps(body)
+        if pause and isinstance(data, bytes):
+            data = Unhurried(data, pause)
         address = self._login.server + path + (_text_of(*query.items()) if query else "")
         headers = {} if body is None else {"Content-Type": content_type}
         timeout = self._timeout

@@ -1,15 +1,21 @@
 """
-How long is waited: for the end of a request, and for the next word over a stream.
+How long is waited: for the end of a request, for the next word over a stream, and with reading an answer.
 
 Timers that are looked at when they ring, and not set anew with every request and every word: to set one, and
 to take it back, is a good part of what a word or a small request costs.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Final
 
 import aiohttp
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http_writer import StreamWriter
+
+Pause = Callable[[], Awaitable[None] | None]
+"""Begins a pause, and returns what it is to wait for; None: there is none."""
 
 LOOKS: Final = 10
 """Into so many parts a silence is divided: as often it is looked whether anything came."""
@@ -119,3 +125,26 @@ class Deadline:
         # Somebody else may have cancelled the task as well: then it is cancelled.
         if self._task.uncancel() <= self._cancelling and isinstance(error, asyncio.CancelledError):
             raise TimeoutError("no answer in time") from error  # without a figure: the same is told once
+
+
+class Unhurried(aiohttp.BytesPayload):
+    """The body of a request whose answer is not read before a pause is over; that begins when all is sent.
+
+    To read it takes processors that others may need who are told of the same change.
+    """
+
+    def __init__(self, body: bytes, pause: Pause) -> None:
+        super().__init__(body)
+        self._pause = pause
+
+    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+        await super().write_with_length(writer, content_length)
+        transport = writer.transport if isinstance(writer, StreamWriter) else None
+        wait = self._pause() if transport else None
+        if transport is None or wait is None:
+            return
+        transport.pause_reading()
+        try:
+            await wait
+        finally:
+            transport.resume_reading()

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import structlog
 
-from placement_ac.act import Actor, Pause
+from placement_ac.act import Actor
 from placement_ac.diff import Action, Phase, SetAnswer, conditions, first_phases, last_phases, repairs
 from placement_ac.errors import ApiError, Conflict, NotFound, NotLeading, Refused, WorkloadTrouble
 from placement_ac.events import Events
@@ -26,6 +26,7 @@ from placement_ac.metrics import Metrics, Run
 from placement_ac.model import KueueObject
 from placement_ac.names import APPLY_FAILED, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, RETRY
 from placement_ac.notices import due
+from placement_ac.patience import Pause
 from placement_ac.plan import Outline, complete, outline
 from placement_ac.provision import provide
 from placement_ac.snapshot import Asked, Fit, Key, Mark, Plan, Question, Snapshot
@@ -107,7 +108,7 @@ class Reconciler:
     `clock` gives the time of day (UTC) for conditions, `ticks` seconds that only go forward.
     `later(key, seconds)` is asked to bring a key back; `ask` asks a cluster for its copies, `examine`
     whether it is fit (None: nobody is asked that). `give_way(key)` returns what to wait for after a
-    list was written, `pause(key)` before its answer is taken in (None: nothing).
+    list was written, `pause(key)` before the answer to that is read (None: nothing).
     """
 
     def __init__(
@@ -210,9 +211,9 @@ class Reconciler:
         write = swap(seen) if seen else None
         if seen is None or write is None:
             return None
-        trouble = await self._write(write, done, partial(self._wait, key, run))
+        trouble = await self._write(write, done, partial(self._pause, key))
         del write  # many may wait
-        if done.listed and not run.waited and (turn := self._give_way(key)):
+        if done.listed and (turn := self._give_way(key)):
             await run.wait(turn)
         if memory := self._memory.get(key):
             seen = seen._replace(ages=memory.ages(self._ticks()))
@@ -231,11 +232,6 @@ class Reconciler:
             await run.wait(turn)
             drawn = outline(seen)
         return Look(seen, drawn, trouble)
-
-    async def _wait(self, key: Key, run: Run) -> None:
-        """Let those be first who wait for what was written: they may be on the same processors."""
-        if turn := self._pause(key):
-            await run.wait(turn)
 
     async def _write(self, action: Action, done: Done, pause: Pause) -> ApiError | None:
         """Return what kept it from being done."""

@@ -16,7 +16,7 @@ import structlog
 
 from placement_ac.logs import Told, without_words
 from placement_ac.metrics import Load
-from placement_ac.precedence import MOMENT_SECONDS, Precedence
+from placement_ac.precedence import Precedence
 
 K = TypeVar("K", bound=Hashable)
 log = structlog.get_logger(__name__)
@@ -31,6 +31,8 @@ ECHO_MOST_SECONDS: Final = 1.0
 """How long it waits when changes come in at that time."""
 BUSY_SECONDS: Final = 0.5
 """After so long without a change there is time for what nobody waits for."""
+PAUSE_SECONDS: Final = 0.003
+"""How long the answer to a write is left alone: not as long as an API server with a disk behind it takes."""
 ASIDE_SECONDS: Final = 1.0
 """For at most so long work that can wait gives way to others; then it waits for a slot, as they do."""
 PROMPT_TRIES: Final = 3
@@ -119,16 +121,12 @@ class Workqueue(Generic[K]):
     def pause(self, key: K) -> Awaitable[None] | None:
         """Wait a moment, or until `key` changes again, and keep the slot: one key at a time does.
 
-        To be called by the work on `key`. Returns what it is to wait for; None: there are other keys, `key`
+        To be called for the work on `key`. Returns what it is to wait for; None: there are other keys, `key`
         has changed already, or all ends.
         """
         if self._closed or key in self._outdated or not self._precedence.leads_alone(key):
             return None
-        return self._for_a_moment(key)
-
-    async def _for_a_moment(self, key: K) -> None:
-        await self._precedence.stand_aside(key, MOMENT_SECONDS)
-        self._precedence.leave(key)
+        return self._precedence.stand_aside(key, PAUSE_SECONDS)
 
     def give_way(self, key: K) -> Awaitable[None] | None:
         """Let those keys go first whose work has not come as far; not for long, nor once `key` changes again.

@@ -21,6 +21,7 @@ from placement_ac.errors import ApiError, Conflict, NotFound, Unavailable
 from placement_ac.events import Events
 from placement_ac.model import KueueObject
 from placement_ac.names import KUEUE_ADMISSION, WORKLOAD, Kind, Resource
+from placement_ac.patience import Pause
 from placement_ac.reconcile import Reconciler
 from placement_ac.sim.multikueue.objects import own
 from placement_ac.snapshot import Asked, HubFacts, Key, Policy
@@ -334,8 +335,9 @@ class VirtualClient:
         subresource: str = "",
         force: bool = False,
         manager: str | None = None,
+        pause: Pause | None = None,
     ) -> Raw:
-        return await self._request(lambda: self._hub.apply(resource.of, body, manager))
+        return await self._request(lambda: self._hub.apply(resource.of, body, manager), pause)
 
     async def delete(
         self,
@@ -348,7 +350,7 @@ class VirtualClient:
     ) -> Raw:
         return await self._request(lambda: self._hub.delete(resource.of, name, uid, version))
 
-    async def _request(self, carry_out: Callable[[], Raw]) -> Raw:
+    async def _request(self, carry_out: Callable[[], Raw], pause: Pause | None = None) -> Raw:
         """Send it on its way; whoever sent it may be gone when it arrives, and it when it is sent."""
         answer: asyncio.Future[Raw] = asyncio.get_running_loop().create_future()
         kueue, odds = self._hub.kueue, self._odds
@@ -364,6 +366,8 @@ class VirtualClient:
             kueue.later(odds.draw(REQUEST_SECONDS), lambda: _tell(answer, done))
 
         kueue.later(odds.draw(REQUEST_SECONDS), arrives)
+        if turn := pause() if pause else None:
+            await turn
         return await answer
 
 
@@ -437,6 +441,8 @@ class _Life:
             clock=self._clock,
             ticks=self._loop.time,
             later=self._queue.add_after,
+            give_way=self._queue.give_way,
+            pause=self._queue.pause,
         )
         hub.listeners.append(self._hear)
         self._listing = self._loop.create_task(self._list())

@@ -46,8 +46,8 @@ class Rig:
     events: Events = field(init=False)
     meanwhile: Callable[[], None] = lambda: None
     """What happens while the work on a key gives way to others."""
-    pauses: bool = False
-    """Whether that happens before the answer to a write is taken in."""
+    pause: Callable[[], Awaitable[None]] | None = None
+    """What is waited for before the answer to a swap is read."""
     world: World = field(default_factory=lambda: World(policy=AT_ONCE))
 
     def __post_init__(self) -> None:
@@ -61,7 +61,7 @@ class Rig:
             ticks=lambda: self.ticks,
             later=lambda key, seconds: self.later.append((key, seconds)),
             give_way=self._gives_way,
-            pause=lambda key: self._gives_way(key) if self.pauses else None,
+            pause=lambda _: self.pause() if self.pause else None,
         )
 
     def _gives_way(self, key: Key) -> Awaitable[None]:

@@ -82,41 +82,57 @@ def test_it_is_one_write_and_everything_else_follows_as_ever(
     on(test)
 
 
-@pytest.mark.parametrize(("pauses", "known"), [(True, ("p-a", "p-b")), (False, ("p-b", "p-c"))])
-def test_a_pause_comes_before_the_answer_is_taken_in_and_gives_way_enough(
-    p: Driver, on: Callable[[Test], None], pauses: bool, known: tuple[str, ...]
+def knows(rig: Rig) -> tuple[str, ...]:
+    return rig.world._configs.things["", "p"].listed
+
+
+def test_the_answer_is_read_after_a_pause_and_the_rest_gives_way_as_ever(
+    p: Driver, on: Callable[[Test], None]
 ) -> None:
-
-    def knows(rig: Rig) -> tuple[str, ...]:
-        return rig.world._configs.things["", "p"].listed
-
     async def test(rig: Rig) -> None:
-        while_away: list[tuple[list[str] | None, tuple[str, ...]]] = []
-        rig.meanwhile = lambda: while_away.append((p.listed("p"), knows(rig)))
-        rig.pauses = pauses
+        known: dict[str, tuple[str, ...]] = {}
+
+        async def pause() -> None:
+            for _ in range(400):
+                await asyncio.sleep(0.01)
+                if p.listed("p") == ["p-b", "p-c"]:
+                    break
+            await asyncio.sleep(0.1)
+            known["at the end of the pause"] = knows(rig)
+
+        rig.pause = pause
+        rig.meanwhile = lambda: known.update({"while it gives way": knows(rig)})
         p.decide("p", "b", "c")
         await rig.list()
         assert swaps(rig)
         assert await rig.look() is None
-        assert (while_away, knows(rig)) == ([(["p-b", "p-c"], known)], ("p-b", "p-c"))
+        assert known == {"at the end of the pause": ("p-a", "p-b"), "while it gives way": ("p-b", "p-c")}
 
     on(test)
 
 
-def test_what_was_written_is_known_though_its_pause_was_cut_short(
-    p: Driver, on: Callable[[Test], None]
-) -> None:
-    """The lead may be lost meanwhile."""
+def test_one_that_is_cut_in_its_pause_is_looked_at_anew(p: Driver, on: Callable[[Test], None]) -> None:
+    """The lead may be lost meanwhile, and come back."""
 
     async def test(rig: Rig) -> None:
-        rig.pauses = True
+        begun = asyncio.Event()
+
+        async def pause() -> None:
+            begun.set()
+            await asyncio.Event().wait()
+
+        rig.pause = pause
         p.decide("p", "b", "c")
         await rig.list()
         looks = asyncio.create_task(rig.look())
-        rig.meanwhile = lambda: looks.cancel() and None
+        await begun.wait()
+        looks.cancel()
         with pytest.raises(asyncio.CancelledError):
             await looks
-        assert rig.world._configs.things["", "p"].listed == ("p-b", "p-c")
+        rig.pause = None
+        await rig.list()
+        assert await rig.look() is None
+        assert (p.listed("p"), knows(rig)) == (["p-b", "p-c"], ("p-b", "p-c"))
 
     on(test)
 

@@ -1,0 +1,187 @@
+"""An apply whose answer is not read before a pause is over: it is sent at once, and nothing of it is lost."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from placement_ac.access import Access
+from placement_ac.errors import Conflict, Unavailable
+from placement_ac.hub import Hub
+from placement_ac.kube import Client, Object
+from placement_ac.login import Login
+from placement_ac.names import MULTIKUEUE_CONFIG
+from tests.hub.test_fence import Gate, written
+
+pytestmark = pytest.mark.embedded("it reads the journal, and orders faults")
+
+CONFIG = MULTIKUEUE_CONFIG.at("v1beta2")
+BODY: Object = {"metadata": {"name": "x"}, "spec": {"clusters": ["a"]}}
+Story = Callable[[Client, "Pause"], Coroutine[Any, Any, None]]
+
+
+class Pause:
+    """Lasts until it is ended; tells whether it was begun, and cut."""
+
+    def __init__(self) -> None:
+        self.begun, self.over, self.cut = asyncio.Event(), asyncio.Event(), False
+
+    def __call__(self) -> Awaitable[None]:
+        return self._wait()
+
+    async def _wait(self) -> None:
+        self.begun.set()
+        try:
+            await self.over.wait()
+        except asyncio.CancelledError:
+            self.cut = True
+            raise
+
+
+@pytest.fixture(params=[False, True], ids=["open", "fenced"])
+def play(request: pytest.FixtureRequest, hub: Hub, tmp_path: Path) -> Callable[[Story], None]:
+    """Play a story with a client of the hub, whose requests have half a second."""
+    hub.write_kubeconfig(tmp_path / "kubeconfig")
+
+    async def whole(story: Story) -> None:
+        gate = Gate() if request.param else None
+        async with Client(Login(tmp_path / "kubeconfig"), gate=gate, timeout=0.5) as client:
+            await asyncio.wait_for(story(client, Pause()), 5)
+
+    return lambda story: asyncio.run(whole(story))
+
+
+async def applied(hub: Hub, times: int = 1) -> None:
+    for _ in range(400):
+        if len(written(hub)) >= times:
+            return
+        await asyncio.sleep(0.01)
+    pytest.fail("it has not been sent")
+
+
+def test_it_is_sent_before_and_read_after(hub: Hub, play: Callable[[Story], None]) -> None:
+    async def story(client: Client, pause: Pause) -> None:
+        applying = asyncio.create_task(client.apply(CONFIG, BODY, pause=pause))
+        await applied(hub)
+        assert pause.begun.is_set()
+        assert len((await client.list(CONFIG)).items) == 1, "others are read meanwhile"
+        await asyncio.sleep(0.1)
+        assert not applying.done()
+        pause.over.set()
+        assert (await applying)["spec"] == BODY["spec"]
+        assert not pause.cut
+
+    play(story)
+
+
+def test_the_connection_serves_the_next_request(hub: Hub, play: Callable[[Story], None]) -> None:
+    async def story(client: Client, pause: Pause) -> None:
+        pause.over.set()
+        for times in range(1, 4):
+            await client.apply(CONFIG, BODY, pause=pause)
+            await client.apply(CONFIG, BODY)
+            await applied(hub, 2 * times)
+        assert client._session
+        connector = client._session.connector
+        assert connector
+        assert sum(map(len, connector._conns.values())) == 1
+
+    play(story)
+
+
+def test_where_there_is_no_pause_the_answer_is_read_at_once(play: Callable[[Story], None]) -> None:
+    async def story(client: Client, _: Pause) -> None:
+        assert (await client.apply(CONFIG, BODY, pause=lambda: None))["spec"] == BODY["spec"]
+
+    play(story)
+
+
+def test_what_the_hub_has_against_it_is_told(play: Callable[[Story], None]) -> None:
+    async def story(client: Client, pause: Pause) -> None:
+        await client.apply(CONFIG, BODY)
+        body = {"metadata": {"name": "x", "resourceVersion": "1"}, "spec": BODY["spec"]}
+        pause.over.set()
+        with pytest.raises(Conflict):
+            await client.apply(CONFIG, body, pause=pause)
+
+    play(story)
+
+
+def test_who_is_cancelled_meanwhile_leaves_nothing_behind(hub: Hub, play: Callable[[Story], None]) -> None:
+    async def story(client: Client, pause: Pause) -> None:
+        applying = asyncio.create_task(client.apply(CONFIG, BODY, pause=pause))
+        await pause.begun.wait()
+        applying.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await applying
+        await asyncio.sleep(0)
+        assert pause.cut
+        assert (await client.apply(CONFIG, BODY))["spec"] == BODY["spec"]
+
+    play(story)
+
+
+def test_the_time_of_a_request_goes_on(play: Callable[[Story], None]) -> None:
+    async def story(client: Client, pause: Pause) -> None:
+        with pytest.raises(Unavailable, match="no answer in time"):
+            await client.apply(CONFIG, BODY, pause=pause)
+        await asyncio.sleep(0)
+        assert pause.cut
+
+    play(story)
+
+
+def test_a_connection_that_is_cut_meanwhile(hub: Hub, play: Callable[[Story], None]) -> None:
+    hub.faults.add("PATCH", hang_up=True)
+
+    async def story(client: Client, pause: Pause) -> None:
+        applying = asyncio.create_task(client.apply(CONFIG, BODY, pause=pause))
+        await pause.begun.wait()
+        await asyncio.sleep(0.1)
+        pause.over.set()
+        with pytest.raises(Unavailable):
+            await applying
+
+    play(story)
+
+
+ANSWER = b'HTTP/1.1 200 OK\r\nContent-Length: 16\r\nConnection: close\r\n\r\n{"spec":"taken"}'
+
+
+@asynccontextmanager
+async def says_goodbye(tls: ssl.SSLContext | None, authority: trustme.CA) -> AsyncIterator[Client]:
+    """A client of a server that answers, and closes the connection at once."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"}}")
+        writer.write(ANSWER)
+        writer.close()
+        await writer.wait_closed()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls) as server:
+        address = f"{'https' if tls else 'http'}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        access = Access(address, authority=authority.cert_pem.bytes().decode() if tls else "")
+        async with Client(Login(access=access)) as client:
+            yield client
+
+
+@pytest.mark.parametrize("encrypted", [True, False], ids=["TLS", "plain"])
+def test_an_answer_is_read_though_its_connection_was_closed_meanwhile(encrypted: bool) -> None:
+    async def story() -> None:
+        authority, pause = trustme.CA(), Pause()
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if encrypted else None
+        if tls:
+            authority.issue_cert("127.0.0.1").configure_cert(tls)
+        async with says_goodbye(tls, authority) as client:
+            applying = asyncio.create_task(client.apply(CONFIG, BODY, pause=pause))
+            await pause.begun.wait()
+            await asyncio.sleep(0.1)
+            pause.over.set()
+            assert await asyncio.wait_for(applying, 5) == {"spec": "taken"}
+
+    asyncio.run(story())
