@@ -6,7 +6,8 @@ One try per call: whoever calls decides when to try again, with what `errors` te
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Self, TypeVar
@@ -92,6 +93,8 @@ class Client:
         self._gate = gate
         self._session: aiohttp.ClientSession | None = None
         self._watches: aiohttp.ClientSession | None = None
+        self._watched: dict[Resource, list[asyncio.Transport]] = {}
+        """On which connections a resource is watched."""
 
     async def __aenter__(self) -> Self:
         headers = {"User-Agent": self._manager, "Accept": JSON}
@@ -225,13 +228,27 @@ class Client:
             async with await self._opened(path, query) as answer:
                 opened()
                 rest = b""  # whole lines of any length; aiohttp's own readline stops at 64 KiB
-                with Silence(answer.content, SILENCE_SECONDS):
+                with self._watching(resource, answer), Silence(answer.content, SILENCE_SECONDS):
                     async for chunk in answer.content.iter_any():
                         *lines, rest = (rest + chunk).split(b"\n")
                         for line in lines:
                             yield event_of(line, request)
         except (ApiError, *_LOSSES) as error:
             raise self._failed(request, error, "watch", None) from None
+
+    @contextmanager
+    def _watching(self, resource: Resource, answer: aiohttp.ClientResponse) -> Iterator[None]:
+        """Keep in mind on which connection `resource` is watched."""
+        transport = answer.connection.transport if answer.connection else None
+        if transport is None:  # all has come already
+            yield
+            return
+        watched = self._watched.setdefault(resource, [])
+        watched.append(transport)
+        try:
+            yield
+        finally:
+            watched.remove(transport)
 
     async def _opened(self, path: str, query: Mapping[str, str]) -> aiohttp.ClientResponse:
         """Return the answer to a watch that the server has agreed to."""
@@ -272,14 +289,18 @@ class Client:
     ) -> Object:
         """Server-side apply `body` (apiVersion and kind are filled in) and return what came of it.
 
-        With `manager` it is applied as another field manager than this client's own; with `pause` the answer
-        is not read before that is over, which begins when all has been sent.
+        With `manager` it is applied as another field manager than this client's own. With `pause` the answer
+        is not read before that is over, which begins when all has been sent; nor are this client's watches of
+        `resource`.
         """
         metadata = body["metadata"]
         path = resource.path(metadata.get("namespace"), metadata["name"], subresource)
         query = {"fieldManager": manager or self._manager} | ({"force": "true"} if force else {})
         whole = {"apiVersion": resource.api_version, "kind": resource.of.kind} | body
-        return await self.request("PATCH", path, whole, query=query, content_type=APPLY, pause=pause)
+        sent: object = whole
+        if pause:
+            sent = Unhurried(orjson.dumps(whole), pause, self._watched.get(resource, ()))
+        return await self.request("PATCH", path, sent, query=query, content_type=APPLY)
 
     async def merge(
         self,
@@ -324,15 +345,12 @@ class Client:
         *,
         query: Mapping[str, str] | None = None,
         content_type: str = JSON,
-        pause: Pause | None = None,
     ) -> Object:
-        """Send one request and return the JSON object that answers it, read when `pause` is over."""
+        """Send one request and return the JSON object that answers it. `body` is made JSON, unless it is."""
         if self._session is None:
             raise Unavailable("the client is closed")
         verb = "list" if method == "GET" and query and "limit" in query else _VERBS[method]
-        data: bytes | Unhurried | None = None if body is None else orjson.dumps(body)
-        if pause and isinstance(data, bytes):
-            data = Unhurried(data, pause)
+        data = body if body is None or isinstance(body, Unhurried) else orjson.dumps(body)
         address = self._login.server + path + (_text_of(*query.items()) if query else "")
         headers = {} if body is None else {"Content-Type": content_type}
         timeout = self._timeout

@@ -6,7 +6,8 @@ to take it back, is a good part of what a word or a small request costs.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Final
 
@@ -130,21 +131,31 @@ class Deadline:
 class Unhurried(aiohttp.BytesPayload):
     """The body of a request whose answer is not read before a pause is over; that begins when all is sent.
 
-    To read it takes processors that others may need who are told of the same change.
+    Nor are `echoes`, connections on which the same may be told. To read it takes processors that others may
+    need who are told as well.
     """
 
-    def __init__(self, body: bytes, pause: Pause) -> None:
+    def __init__(self, body: bytes, pause: Pause, echoes: Collection[asyncio.Transport] = ()) -> None:
         super().__init__(body)
         self._pause = pause
+        self._echoes = echoes
 
     async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
         await super().write_with_length(writer, content_length)
-        transport = writer.transport if isinstance(writer, StreamWriter) else None
-        wait = self._pause() if transport else None
-        if transport is None or wait is None:
-            return
+        own = writer.transport if isinstance(writer, StreamWriter) else None
+        wait = self._pause() if own else None
+        if own and wait:
+            with _unread(own, *self._echoes):
+                await wait
+
+
+@contextmanager
+def _unread(*transports: asyncio.Transport) -> Iterator[None]:
+    """Read nothing of these; closed ones do not mind."""
+    for transport in transports:
         transport.pause_reading()
-        try:
-            await wait
-        finally:
+    try:
+        yield
+    finally:
+        for transport in transports:
             transport.resume_reading()

@@ -1,4 +1,4 @@
-"""An apply whose answer is not read before a pause is over: it is sent at once, and nothing of it is lost."""
+"""An apply whose answer and echo are not read before a pause is over: it goes out, and nothing is lost."""
 
 import asyncio
 import ssl
@@ -15,12 +15,13 @@ from placement_ac.errors import Conflict, Unavailable
 from placement_ac.hub import Hub
 from placement_ac.kube import Client, Object
 from placement_ac.login import Login
-from placement_ac.names import MULTIKUEUE_CONFIG
+from placement_ac.names import ADMISSION_CHECK, MULTIKUEUE_CONFIG, Resource
 from tests.hub.test_fence import Gate, written
 
 pytestmark = pytest.mark.embedded("it reads the journal, and orders faults")
 
 CONFIG = MULTIKUEUE_CONFIG.at("v1beta2")
+CHECK = ADMISSION_CHECK.at("v1beta2")
 BODY: Object = {"metadata": {"name": "x"}, "spec": {"clusters": ["a"]}}
 Story = Callable[[Client, "Pause"], Coroutine[Any, Any, None]]
 
@@ -146,6 +147,74 @@ def test_a_connection_that_is_cut_meanwhile(hub: Hub, play: Callable[[Story], No
         pause.over.set()
         with pytest.raises(Unavailable):
             await applying
+
+    play(story)
+
+
+class Watching:
+    """Follows a resource from its beginning; `told` has the names of what came, `opened` is set before."""
+
+    def __init__(self, client: Client, resource: Resource) -> None:
+        self._client, self._resource = client, resource
+        self.told: list[str] = []
+        self.opened = asyncio.Event()
+
+    async def run(self) -> None:
+        async for _, item in self._client.watch(self._resource, "", opened=self.opened.set):
+            self.told.append(item["metadata"]["name"])
+
+    async def until(self, *names: str) -> None:
+        for _ in range(200):
+            if self.told == list(names):
+                return
+            await asyncio.sleep(0.01)
+        assert self.told == list(names)
+
+
+def named(name: str) -> Object:
+    return BODY | {"metadata": {"name": name}}
+
+
+def test_the_echo_is_read_after_it_too_and_nothing_else_waits(play: Callable[[Story], None]) -> None:
+    async def story(client: Client, pause: Pause) -> None:
+        configs, checks = Watching(client, CONFIG), Watching(client, CHECK)
+        watching = [asyncio.create_task(one.run()) for one in (configs, checks)]
+        await asyncio.gather(configs.opened.wait(), checks.opened.wait())
+        await client.apply(CONFIG, BODY)
+        await configs.until("x")
+        applying = asyncio.create_task(client.apply(CONFIG, named("y"), pause=pause))
+        await pause.begun.wait()
+        await client.apply(CONFIG, named("z"))
+        check = {"metadata": {"name": "c"}, "spec": {"controllerName": "example.com/c"}}
+        await client.apply(CHECK, check)
+        await checks.until("c")
+        assert configs.told == ["x"]
+        pause.over.set()
+        await applying
+        await configs.until("x", "y", "z")
+        for task in watching:
+            task.cancel()
+        await asyncio.gather(*watching, return_exceptions=True)
+        await asyncio.sleep(0)
+        assert not any(client._watched.values())
+
+    play(story)
+
+
+def test_a_watch_that_ends_meanwhile_is_read_to_its_end(hub: Hub, play: Callable[[Story], None]) -> None:
+    async def story(client: Client, pause: Pause) -> None:
+        configs = Watching(client, CONFIG)
+        watching = asyncio.create_task(configs.run())
+        await configs.opened.wait()
+        applying = asyncio.create_task(client.apply(CONFIG, BODY, pause=pause))
+        await pause.begun.wait()
+        await applied(hub)
+        hub.drop_watches(resource="multikueueconfigs")
+        await asyncio.sleep(0.1)
+        pause.over.set()
+        await applying
+        await watching
+        assert configs.told == ["x"]
 
     play(story)
 
