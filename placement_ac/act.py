@@ -77,7 +77,7 @@ class Actor:
     async def write(self, action: Action, pause: Pause | None = None) -> None:
         """Do one thing; raises the error that keeps it from being done.
 
-        With `pause` the answer to what is applied is not read before that is over.
+        With `pause` the answer to an Apply is not read before that is over; other writes have none.
         """
         began = time.monotonic()
         try:

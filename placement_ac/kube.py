@@ -346,7 +346,10 @@ class Client:
         query: Mapping[str, str] | None = None,
         content_type: str = JSON,
     ) -> Object:
-        """Send one request and return the JSON object that answers it. `body` is made JSON, unless it is."""
+        """Send one request and return the JSON object that answers it.
+
+        `body` is made JSON, unless it is Unhurried, which has it already.
+        """
         if self._session is None:
             raise Unavailable("the client is closed")
         verb = "list" if method == "GET" and query and "limit" in query else _VERBS[method]

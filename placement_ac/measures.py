@@ -57,7 +57,8 @@ RECONCILE_SECONDS: Final = _takes(
 LATENCY: Final = _takes(
     "event_to_applied_seconds",
     ("controller",),
-    "From the event of a change until what follows from it was written; waits on purpose are not in it.",
+    "From the event of a change until what follows from it was written; waits on purpose are not in it, "
+    "but the answer to a write may be read 3 ms late.",
 )
 DECISION_CHANGES: Final = _counts(
     "decision_changes_total",
@@ -70,7 +71,10 @@ WRITES: Final = _counts(
     "Writes to the hub, by the kind of object and what came of them.",
 )
 API_SECONDS: Final = _takes(
-    "api_request_duration_seconds", ("verb",), "How long the hub's API server took to answer; watches not."
+    "api_request_duration_seconds",
+    ("verb",),
+    "How long the hub's API server took to answer, or until that was read, 3 ms at least where others go "
+    "first; watches not.",
 )
 API_ERRORS: Final = _counts(
     "api_errors_total",

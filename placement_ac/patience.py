@@ -7,7 +7,7 @@ to take it back, is a good part of what a word or a small request costs.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Final
 
@@ -151,11 +151,17 @@ class Unhurried(aiohttp.BytesPayload):
 
 @contextmanager
 def _unread(*transports: asyncio.Transport) -> Iterator[None]:
-    """Read nothing of these; closed ones do not mind."""
+    """Make nothing of what comes over these; what is encrypted is taken from its socket all the same.
+
+    aiohttp stops and goes on for reasons of its own, which may end this early, or let one chunk more in.
+    A transport that was closed twice has forgotten what it is of: AttributeError.
+    """
     for transport in transports:
-        transport.pause_reading()
+        with suppress(AttributeError):
+            transport.pause_reading()
     try:
         yield
     finally:
         for transport in transports:
-            transport.resume_reading()
+            with suppress(AttributeError):
+                transport.resume_reading()

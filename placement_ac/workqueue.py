@@ -119,7 +119,7 @@ class Workqueue(Generic[K]):
         return key in self._working
 
     def pause(self, key: K) -> Awaitable[None] | None:
-        """Wait a moment, or until `key` changes again, and keep the slot: one key at a time does.
+        """Wait for PAUSE_SECONDS, or until `key` changes again, and keep the slot: one key at a time does.
 
         To be called for the work on `key`. Returns what it is to wait for; None: there are other keys, `key`
         has changed already, or all ends.

@@ -366,9 +366,13 @@ class VirtualClient:
             kueue.later(odds.draw(REQUEST_SECONDS), lambda: _tell(answer, done))
 
         kueue.later(odds.draw(REQUEST_SECONDS), arrives)
-        if turn := pause() if pause else None:
-            await turn
-        return await answer
+        try:
+            if turn := pause() if pause else None:
+                await turn
+            return await answer
+        except asyncio.CancelledError:
+            answer.cancel()
+            raise
 
 
 def _outcome(carry_out: Callable[[], Raw]) -> Raw | ApiError:

@@ -1,6 +1,7 @@
 """An apply whose answer and echo are not read before a pause is over: it goes out, and nothing is lost."""
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -23,6 +24,12 @@ pytestmark = pytest.mark.embedded("it reads the journal, and orders faults")
 CONFIG = MULTIKUEUE_CONFIG.at("v1beta2")
 CHECK = ADMISSION_CHECK.at("v1beta2")
 BODY: Object = {"metadata": {"name": "x"}, "spec": {"clusters": ["a"]}}
+
+
+def named(name: str) -> Object:
+    return BODY | {"metadata": {"name": name}}
+
+
 Story = Callable[[Client, "Pause"], Coroutine[Any, Any, None]]
 
 
@@ -35,6 +42,11 @@ class Pause:
     def __call__(self) -> Awaitable[None]:
         return self._wait()
 
+    def end_soon(self) -> "Pause":
+        """Let the answer come before it is over."""
+        asyncio.get_running_loop().call_later(0.1, self.over.set)
+        return self
+
     async def _wait(self) -> None:
         self.begun.set()
         try:
@@ -46,13 +58,13 @@ class Pause:
 
 @pytest.fixture(params=[False, True], ids=["open", "fenced"])
 def play(request: pytest.FixtureRequest, hub: Hub, tmp_path: Path) -> Callable[[Story], None]:
-    """Play a story with a client of the hub, whose requests have half a second."""
+    """Play a story with a client of the hub."""
     hub.write_kubeconfig(tmp_path / "kubeconfig")
 
     async def whole(story: Story) -> None:
         gate = Gate() if request.param else None
-        async with Client(Login(tmp_path / "kubeconfig"), gate=gate, timeout=0.5) as client:
-            await asyncio.wait_for(story(client, Pause()), 5)
+        async with Client(Login(tmp_path / "kubeconfig"), gate=gate, timeout=4) as client:
+            await asyncio.wait_for(story(client, Pause()), 10)
 
     return lambda story: asyncio.run(whole(story))
 
@@ -80,13 +92,13 @@ def test_it_is_sent_before_and_read_after(hub: Hub, play: Callable[[Story], None
     play(story)
 
 
-def test_the_connection_serves_the_next_request(hub: Hub, play: Callable[[Story], None]) -> None:
-    async def story(client: Client, pause: Pause) -> None:
-        pause.over.set()
-        for times in range(1, 4):
-            await client.apply(CONFIG, BODY, pause=pause)
-            await client.apply(CONFIG, BODY)
-            await applied(hub, 2 * times)
+def test_the_connection_serves_the_next_request(play: Callable[[Story], None]) -> None:
+    async def story(client: Client, _: Pause) -> None:
+        for number in range(4):
+            pause = Pause().end_soon()
+            found = await client.apply(CONFIG, named(f"x{number}"), pause=pause)
+            assert (found["metadata"]["name"], pause.cut) == (f"x{number}", False)
+            assert (await client.get(CONFIG, f"x{number}"))["spec"] == BODY["spec"]
         assert client._session
         connector = client._session.connector
         assert connector
@@ -106,33 +118,8 @@ def test_what_the_hub_has_against_it_is_told(play: Callable[[Story], None]) -> N
     async def story(client: Client, pause: Pause) -> None:
         await client.apply(CONFIG, BODY)
         body = {"metadata": {"name": "x", "resourceVersion": "1"}, "spec": BODY["spec"]}
-        pause.over.set()
         with pytest.raises(Conflict):
-            await client.apply(CONFIG, body, pause=pause)
-
-    play(story)
-
-
-def test_who_is_cancelled_meanwhile_leaves_nothing_behind(hub: Hub, play: Callable[[Story], None]) -> None:
-    async def story(client: Client, pause: Pause) -> None:
-        applying = asyncio.create_task(client.apply(CONFIG, BODY, pause=pause))
-        await pause.begun.wait()
-        applying.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await applying
-        await asyncio.sleep(0)
-        assert pause.cut
-        assert (await client.apply(CONFIG, BODY))["spec"] == BODY["spec"]
-
-    play(story)
-
-
-def test_the_time_of_a_request_goes_on(play: Callable[[Story], None]) -> None:
-    async def story(client: Client, pause: Pause) -> None:
-        with pytest.raises(Unavailable, match="no answer in time"):
-            await client.apply(CONFIG, BODY, pause=pause)
-        await asyncio.sleep(0)
-        assert pause.cut
+            await client.apply(CONFIG, body, pause=pause.end_soon())
 
     play(story)
 
@@ -171,10 +158,6 @@ class Watching:
         assert self.told == list(names)
 
 
-def named(name: str) -> Object:
-    return BODY | {"metadata": {"name": name}}
-
-
 def test_the_echo_is_read_after_it_too_and_nothing_else_waits(play: Callable[[Story], None]) -> None:
     async def story(client: Client, pause: Pause) -> None:
         configs, checks = Watching(client, CONFIG), Watching(client, CHECK)
@@ -197,6 +180,35 @@ def test_the_echo_is_read_after_it_too_and_nothing_else_waits(play: Callable[[St
         await asyncio.gather(*watching, return_exceptions=True)
         await asyncio.sleep(0)
         assert not any(client._watched.values())
+
+    play(story)
+
+
+@pytest.mark.parametrize("by", ["its task", "its time"])
+def test_a_request_that_ends_meanwhile_ends_the_pause(
+    hub: Hub, play: Callable[[Story], None], by: str
+) -> None:
+    async def story(client: Client, pause: Pause) -> None:
+        configs = Watching(client, CONFIG)
+        watching = asyncio.create_task(configs.run())
+        await configs.opened.wait()
+        if by == "its time":
+            client._timeout = 0.3
+        applying = asyncio.create_task(client.apply(CONFIG, BODY, pause=pause))
+        await applied(hub)
+        if by == "its task":
+            applying.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await applying
+        else:
+            with pytest.raises(Unavailable, match="no answer in time"):
+                await applying
+        client._timeout = 4
+        await configs.until("x")
+        assert pause.cut
+        assert (await client.apply(CONFIG, named("y")))["spec"] == BODY["spec"]
+        await configs.until("x", "y")
+        watching.cancel()
 
     play(story)
 
@@ -224,13 +236,14 @@ ANSWER = b'HTTP/1.1 200 OK\r\nContent-Length: 16\r\nConnection: close\r\n\r\n{"s
 
 @asynccontextmanager
 async def says_goodbye(tls: ssl.SSLContext | None, authority: trustme.CA) -> AsyncIterator[Client]:
-    """A client of a server that answers, and closes the connection at once."""
+    """A client of a server that answers, and ends its side of the connection at once, as Go's do."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"}}")
         writer.write(ANSWER)
+        writer.get_extra_info("socket").shutdown(socket.SHUT_WR)
+        await reader.read()
         writer.close()
-        await writer.wait_closed()
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls) as server:
         address = f"{'https' if tls else 'http'}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
