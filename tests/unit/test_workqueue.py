@@ -477,6 +477,15 @@ def test_what_is_left_of_a_work_gives_way_and_so_does_its_slot() -> None:
     run(test())
 
 
+async def play(queue: Workqueue[str], *steps: str | float) -> None:
+    """Add a key, or wait so many seconds, one step after the other."""
+    for step in steps:
+        if isinstance(step, str):
+            queue.add(step)
+        else:
+            await asyncio.sleep(step)
+
+
 class Pausing:
     """Work that pauses after a second."""
 
@@ -497,12 +506,7 @@ class Pausing:
 def test_a_pause_is_short_and_for_one_key_alone() -> None:
     async def test() -> None:
         work = Pausing()
-        work.queue.add("a")
-        await asyncio.sleep(10)
-        work.queue.add("b")
-        await asyncio.sleep(PAUSE_SECONDS / 2)
-        work.queue.add("c")
-        await asyncio.sleep(10)
+        await play(work.queue, "a", 10, "b", PAUSE_SECONDS / 2, "c", 10)
         assert work.pauses == [
             ("a", 1, 1 + PAUSE_SECONDS),
             ("b", 11, None),
@@ -515,13 +519,9 @@ def test_a_pause_is_short_and_for_one_key_alone() -> None:
 def test_who_comes_before_the_end_of_the_work_has_no_pause() -> None:
     async def test() -> None:
         work = Pausing()
-        work.queue.add("a")
-        await asyncio.sleep(1 + PAUSE_SECONDS / 2)
-        work.queue.add("b")
+        await play(work.queue, "a", 1 + PAUSE_SECONDS / 2, "b")
         assert work.queue.pause("b") is None, "one is in its pause"
-        await asyncio.sleep(10)
-        work.queue.add("c")
-        await asyncio.sleep(10)
+        await play(work.queue, 10, "c", 10)
         assert [key for key, _, until in work.pauses if until] == ["a", "c"]
 
     run(test())
@@ -530,10 +530,7 @@ def test_who_comes_before_the_end_of_the_work_has_no_pause() -> None:
 def test_a_key_that_changes_ends_its_pause() -> None:
     async def test() -> None:
         work = Pausing()
-        work.queue.add("a")
-        await asyncio.sleep(1 + PAUSE_SECONDS / 2)
-        work.queue.add("a")
-        await asyncio.sleep(0.5)
+        await play(work.queue, "a", 1 + PAUSE_SECONDS / 2, "a", 0.5)
         assert work.pauses == [("a", 1, round(1 + PAUSE_SECONDS / 2, 3))]
 
     run(test())
@@ -542,10 +539,7 @@ def test_a_key_that_changes_ends_its_pause() -> None:
 def test_there_is_no_pause_for_a_key_that_has_changed_nor_at_the_end() -> None:
     async def test() -> None:
         work = Pausing()
-        work.queue.add("a")
-        await asyncio.sleep(0.5)
-        work.queue.add("a")
-        await asyncio.sleep(1.6)
+        await play(work.queue, "a", 0.5, "a", 1.6)
         assert work.pauses == [("a", 1, None)]
         await asyncio.gather(work.queue.close())
         assert work.pauses[1:] == [("a", 3, None)]
@@ -556,10 +550,7 @@ def test_there_is_no_pause_for_a_key_that_has_changed_nor_at_the_end() -> None:
 def test_it_gives_way_for_no_more_than_a_moment_when_nobody_is_behind() -> None:
     async def test() -> None:
         work = TwoHalves()
-        work.queue.add("a")
-        await asyncio.sleep(1.5)
-        work.queue.add("b")
-        await asyncio.sleep(10)
+        await play(work.queue, "a", 1.5, "b", 10)
         a, b = 1 + MOMENT_SECONDS, 2.5 + MOMENT_SECONDS
         assert work.halves == [("a begins", 0), ("a goes on", a), ("b begins", 1.5), ("b goes on", b)]
 
@@ -569,10 +560,7 @@ def test_it_gives_way_for_no_more_than_a_moment_when_nobody_is_behind() -> None:
 def test_who_comes_in_that_moment_goes_first() -> None:
     async def test() -> None:
         work = TwoHalves()
-        work.queue.add("a")
-        await asyncio.sleep(1 + MOMENT_SECONDS / 2)
-        work.queue.add("b")
-        await asyncio.sleep(10)
+        await play(work.queue, "a", 1 + MOMENT_SECONDS / 2, "b", 10)
         begun = 1 + MOMENT_SECONDS / 2
         assert work.halves[1] == ("b begins", round(begun, 3))
         assert ("a goes on", 1 + ASIDE_SECONDS) in work.halves
@@ -583,8 +571,7 @@ def test_who_comes_in_that_moment_goes_first() -> None:
 def test_all_go_on_together_a_moment_after_the_last_was_ahead() -> None:
     async def test() -> None:
         work = TwoHalves(slow=0.5)
-        work.queue.add("a")
-        await asyncio.sleep(0.502)
+        await play(work.queue, "a", 0.502)
         work.queue.add("slow")
         await asyncio.sleep(10)
         assert ("slow goes on", 1.007) in work.halves
@@ -607,11 +594,7 @@ def test_a_key_that_changes_again_gives_way_no_more() -> None:
     async def test() -> None:
         work = TwoHalves(slow=60.0)
         work.queue.add("slow", "a", "b")
-        await asyncio.sleep(0.5)
-        work.queue.add("b")
-        await asyncio.sleep(1.0)
-        work.queue.add("a")
-        await asyncio.sleep(100)
+        await play(work.queue, 0.5, "b", 1.0, "a", 100)
         assert work.halves[3:5] == [("b goes on", 1), ("a goes on", 1.5)]
 
     run(test())
