@@ -9,6 +9,15 @@ from placement_ac.workqueue import ASIDE_SECONDS, PAUSE_SECONDS, Workqueue
 from tests.unit.test_workqueue import now, run
 
 
+async def play(queue: Workqueue[str], *steps: str | float) -> None:
+    """Add a key, or wait so many seconds, one step after the other."""
+    for step in steps:
+        if isinstance(step, str):
+            queue.add(step)
+        else:
+            await asyncio.sleep(step)
+
+
 class TwoHalves:
     """Work whose second half gives way; each half takes a second, but for keys that are slow."""
 
@@ -29,22 +38,12 @@ class TwoHalves:
 def test_what_is_left_of_a_work_gives_way_and_so_does_its_slot() -> None:
     async def test() -> None:
         work = TwoHalves(parallel=1)
-        work.queue.add("a", "b")
-        await asyncio.sleep(10)
+        await play(work.queue, "a", "b", 10)
         begun, gone_on = work.halves[:2], work.halves[2:]
         assert begun == [("a begins", 0), ("b begins", 1)]
         assert gone_on == [("a goes on", 1 + ASIDE_SECONDS), ("b goes on", 3)]
 
     run(test())
-
-
-async def play(queue: Workqueue[str], *steps: str | float) -> None:
-    """Add a key, or wait so many seconds, one step after the other."""
-    for step in steps:
-        if isinstance(step, str):
-            queue.add(step)
-        else:
-            await asyncio.sleep(step)
 
 
 class Pausing:
@@ -132,9 +131,7 @@ def test_who_comes_in_that_moment_goes_first() -> None:
 def test_all_go_on_together_a_moment_after_the_last_was_ahead() -> None:
     async def test() -> None:
         work = TwoHalves(slow=0.5)
-        await play(work.queue, "a", 0.502)
-        work.queue.add("slow")
-        await asyncio.sleep(10)
+        await play(work.queue, "a", 0.502, "slow", 10)
         assert ("slow goes on", 1.007) in work.halves
         assert ("a goes on", 1.007) in work.halves
 
@@ -144,8 +141,7 @@ def test_all_go_on_together_a_moment_after_the_last_was_ahead() -> None:
 def test_nobody_gives_way_for_long() -> None:
     async def test() -> None:
         work = TwoHalves(slow=60.0)
-        work.queue.add("slow", "a")
-        await asyncio.sleep(100)
+        await play(work.queue, "slow", "a", 100)
         assert ("a goes on", 1 + ASIDE_SECONDS) in work.halves
 
     run(test())
@@ -154,8 +150,7 @@ def test_nobody_gives_way_for_long() -> None:
 def test_a_key_that_changes_again_gives_way_no_more() -> None:
     async def test() -> None:
         work = TwoHalves(slow=60.0)
-        work.queue.add("slow", "a", "b")
-        await play(work.queue, 0.5, "b", 1.0, "a", 100)
+        await play(work.queue, "slow", "a", "b", 0.5, "b", 1.0, "a", 100)
         assert work.halves[3:5] == [("b goes on", 1), ("a goes on", 1.5)]
 
     run(test())
@@ -165,8 +160,7 @@ def test_a_key_that_changes_again_gives_way_no_more() -> None:
 def test_the_echo_of_its_own_write_does_not_end_that(echo: float) -> None:
     async def test() -> None:
         work = TwoHalves(slow=1.5)
-        work.queue.add("slow", "a")
-        await asyncio.sleep(echo)
+        await play(work.queue, "slow", "a", echo)
         work.queue.add_echo("a")
         await asyncio.sleep(10)
         calm = 1.5 + MOMENT_SECONDS
@@ -179,8 +173,7 @@ def test_the_echo_of_its_own_write_does_not_end_that(echo: float) -> None:
 def test_at_the_end_nobody_gives_way() -> None:
     async def test() -> None:
         work = TwoHalves(slow=1.5)
-        work.queue.add("slow", "a")
-        await asyncio.sleep(1.2)
+        await play(work.queue, "slow", "a", 1.2)
         await work.queue.close()
         assert (now(), work.halves[2:]) == (2.5, [("a goes on", 1.2), ("slow goes on", 1.5)])
 
@@ -191,14 +184,12 @@ def test_at_the_end_nobody_gives_way() -> None:
 def test_one_that_is_dropped_while_it_gives_way_leaves_no_slot_too_many(until: float) -> None:
     async def test() -> None:
         worker = TwoHalves(parallel=1, slow=3.0)
-        worker.queue.add("a", "slow")
-        await asyncio.sleep(until)
+        await play(worker.queue, "a", "slow", until)
         worker.queue.drop()
         await asyncio.sleep(1.0)
         worker.halves.clear()
         began = now()
-        worker.queue.add("a", "b")
-        await asyncio.sleep(10)
+        await play(worker.queue, "a", "b", 10)
         assert worker.halves[:2] == [("a begins", began), ("b begins", began + 1)]
         await worker.queue.close()
 
