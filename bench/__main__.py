@@ -2,10 +2,10 @@
 How fast is the controller, beside the least that can be done? `make bench`; `make bench QUICK=1`.
 
 Controller and floor each have a hub of their own with the same scene, in processes of their own, and take
-turns. Writes `bench/latest.json` after each size, and a table to standard output; standard error tells what
-it is doing. With `--kubeconfig` both are measured on that hub, one after the other; with two of them, each on
-one of its own, in turns. Such a hub must serve the CRDs and be of no use to anybody, and nobody else may act
-on it.
+turns; the hubs have one processor to themselves, where there are two (not with `--together`). Writes
+`bench/latest.json` after each size, and a table to standard output; standard error tells what it is doing.
+With `--kubeconfig` both are measured on that hub, one after the other; with two of them, each on one of its
+own, in turns. Such a hub must serve the CRDs and be of no use to anybody, and nobody else may act on it.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ import click
 from rich.console import Console
 
 from bench.figures import Figures, growth
-from bench.measure import SIDES, Length, Tell, at, memory_at
+from bench.measure import SIDES, Length, Tell, Where, at, memory_at
 from bench.report import REFERENCE, machine, reference, table
 from bench.scene import PER_CHECK, Scene
 
@@ -94,7 +94,7 @@ def _teller(scene: Scene, began: float) -> Tell:
     return tell
 
 
-def measured(plan: Plan, kubeconfigs: Sequence[Path], results: Results) -> None:
+def measured(plan: Plan, where: Where, results: Results) -> None:
     """Measure what is planned, one after the other, and write the results after each."""
     began = time.monotonic()
 
@@ -103,8 +103,8 @@ def measured(plan: Plan, kubeconfigs: Sequence[Path], results: Results) -> None:
         results.write()
 
     for scene, length in plan.sizes:
-        run(results.sizes, at(scene, kubeconfigs, length, _teller(scene, began)))
-    for scene in plan.memory if not kubeconfigs else ():
+        run(results.sizes, at(scene, where, length, _teller(scene, began)))
+    for scene in plan.memory if not where.kubeconfigs else ():
         run(results.memory, memory_at(scene, _teller(scene, began)))
 
 
@@ -133,6 +133,12 @@ def measured(plan: Plan, kubeconfigs: Sequence[Path], results: Results) -> None:
     help="Measure on that hub; given twice: the floor on the first, the controller on the second, in turns.",
 )
 @click.option(
+    "--apart/--together",
+    default=True,
+    show_default=True,
+    help="Whether embedded hubs get one of the processors to themselves.",
+)
+@click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), default=LATEST, help="Where the JSON goes."
 )
 def main(
@@ -142,6 +148,7 @@ def main(
     changes: int | None,
     rounds: int | None,
     kubeconfigs: tuple[Path, ...],
+    apart: bool,
     output: Path,
 ) -> None:
     """Measure the controller beside the floor."""
@@ -149,8 +156,9 @@ def main(
     if len(kubeconfigs) > len(SIDES):
         raise click.BadParameter("there are two sides, and so two hubs at most", param_hint="--kubeconfig")
     plan = Plan.chosen(quick, [Scene(size, clusters) for size in checks], changes, rounds)
-    results = Results(output, machine(), [], [])
-    measured(plan, kubeconfigs, results)
+    where = Where(kubeconfigs, apart)
+    results = Results(output, machine() | {"hubsHaveOwnProcessor": where.has_own_processor}, [], [])
+    measured(plan, where, results)
     Console(width=120).print(table(results.whole))
     click.echo(f"written to {output}")
 

@@ -68,6 +68,7 @@ class Ours:
     def __init__(self, kubeconfig: Path, process: "subprocess.Popen[str]") -> None:
         self.kubeconfig = kubeconfig
         self._process = process
+        self.pid = process.pid
 
     def until_ready(self) -> None:
         if self._answer() != "ready\n":

@@ -19,6 +19,7 @@ from bench.figures import Figures, bursts, compared, latencies, pooled
 from bench.follower import following
 from bench.hubs import AGENT, Bench, Theirs, embedded
 from bench.plays import Actor, Meter, Stage
+from bench.processors import apart, mine, shared_out
 from bench.scene import Scene, decide_all
 from bench.sides import CONTROLLER, FLOOR, Side, running
 from placement_ac.kube import Client
@@ -44,19 +45,36 @@ class Length:
     starts: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The hubs to measure on: those that kubeconfigs lead to, two at most, or embedded ones.
+
+    `apart`: embedded ones get a processor of their own.
+    """
+
+    kubeconfigs: Sequence[Path] = ()
+    apart: bool = True
+
+    @property
+    def has_own_processor(self) -> bool:
+        return self.apart and not self.kubeconfigs and shared_out(mine()) is not None
+
+
 @contextmanager
-def hubs(kubeconfigs: Sequence[Path], folder: Path) -> Iterator[Sequence[Mapping[Side, Bench]]]:
+def hubs(where: Where, folder: Path) -> Iterator[Sequence[Mapping[Side, Bench]]]:
     """Give each side a hub, and say who works at the same time; they are gone at the end."""
-    if len(kubeconfigs) == 1:
-        yield [{side: Theirs(kubeconfigs[0])} for side in SIDES]
+    if len(where.kubeconfigs) == 1:
+        yield [{side: Theirs(where.kubeconfigs[0])} for side in SIDES]
         return
-    if kubeconfigs:
-        yield [{side: Theirs(path) for side, path in zip(SIDES, kubeconfigs, strict=True)}]
+    if where.kubeconfigs:
+        yield [{side: Theirs(path) for side, path in zip(SIDES, where.kubeconfigs, strict=True)}]
         return
     with ExitStack() as stack:
         ours = {side: stack.enter_context(embedded(folder / side.name)) for side in SIDES}
         for hub in ours.values():
             hub.until_ready()
+        if where.apart:
+            stack.enter_context(apart(hub.pid for hub in ours.values()))
         yield [ours]
 
 
@@ -72,10 +90,10 @@ async def staged(side: Side, hub: Bench, scene: Scene) -> AsyncIterator[Stage]:
             await hub.clear(client)
 
 
-async def at(scene: Scene, kubeconfigs: Sequence[Path], length: Length, tell: Tell) -> Figures:
+async def at(scene: Scene, where: Where, length: Length, tell: Tell) -> Figures:
     """Measure one size: every play that has a length, in as many rounds as are wanted."""
-    found = [await _round(scene, kubeconfigs, length, tell) for _ in range(length.rounds)]
-    more = [await _start(scene, kubeconfigs, tell) for _ in range(length.starts - 1)]
+    found = [await _round(scene, where, length, tell) for _ in range(length.rounds)]
+    more = [await _start(scene, where, tell) for _ in range(length.starts - 1)]
     raw = {
         side.name: pooled([one[side.name] for one in found], [one[side.name] for one in more])
         for side in SIDES
@@ -83,9 +101,9 @@ async def at(scene: Scene, kubeconfigs: Sequence[Path], length: Length, tell: Te
     return {"checks": scene.checks, "clusters": scene.clusters} | figures(raw)
 
 
-async def _round(scene: Scene, kubeconfigs: Sequence[Path], length: Length, tell: Tell) -> dict[str, Figures]:
+async def _round(scene: Scene, where: Where, length: Length, tell: Tell) -> dict[str, Figures]:
     raw: dict[str, Figures] = {}
-    with tempfile.TemporaryDirectory() as folder, hubs(kubeconfigs, Path(folder)) as turns:
+    with tempfile.TemporaryDirectory() as folder, hubs(where, Path(folder)) as turns:
         for turn in turns:
             async with AsyncExitStack() as stack:
                 tell("fills the hub")
@@ -96,10 +114,10 @@ async def _round(scene: Scene, kubeconfigs: Sequence[Path], length: Length, tell
     return raw
 
 
-async def _start(scene: Scene, kubeconfigs: Sequence[Path], tell: Tell) -> dict[str, Figures]:
+async def _start(scene: Scene, where: Where, tell: Tell) -> dict[str, Figures]:
     """Return what a cold start takes of each side, on hubs that are filled for it."""
     raw: dict[str, Figures] = {}
-    with tempfile.TemporaryDirectory() as folder, hubs(kubeconfigs, Path(folder)) as turns:
+    with tempfile.TemporaryDirectory() as folder, hubs(where, Path(folder)) as turns:
         for side, hub in [pair for turn in turns for pair in turn.items()]:
             tell(f"one more cold start: {side.name}")
             async with staged(side, hub, scene) as stage:

@@ -8,7 +8,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -71,7 +71,7 @@ def _where(one: Figures) -> str:
 
 
 def table(whole: Figures) -> Table:
-    shown = Table(*(name.upper() for name in HEAD))
+    shown = Table(*(name.upper() for name in HEAD), caption=where_measured(whole["machine"]))
     for where, found in sections(whole):
         for number, row in enumerate(found):
             shown.add_row(where if number == 0 else "", *row.cells)
@@ -93,6 +93,8 @@ SIZES: Final = (
 
 def markdown(whole: Figures) -> Iterator[str]:
     """Yield the lines of two tables as Markdown: the sizes in short, and all there is of what is wanted."""
+    yield where_measured(whole["machine"])
+    yield ""
     yield from _lines(SIZES, map(_in_short, whole["sizes"]))
     yield ""
     first = reference(whole["sizes"])
@@ -215,6 +217,16 @@ def _times(value: float | None) -> str:
 
 def _seconds(found: Figures, key: str) -> str:
     return f"{found[key]:.2f} s"
+
+
+def where_measured(machine: Mapping[str, Any]) -> str:
+    """Return the machine in a line, and which of its processors the embedded hubs had."""
+    own = (
+        "one of them for the hubs alone"
+        if machine.get("hubsHaveOwnProcessor")
+        else "all of them for everybody"
+    )
+    return f"{machine['model']}, {machine['cpus']} CPUs, {own}; Python {machine['python']}"
 
 
 def machine() -> dict[str, Any]:

@@ -16,6 +16,7 @@ import pytest
 from bench.__main__ import QUICK
 from bench.clearing import MADE, clear, refuse_what_is_in_use
 from bench.hubs import embedded
+from bench.processors import mine
 from bench.scene import NAMESPACE, Scene, body, newest, prepare
 from placement_ac.hub import Hub
 from placement_ac.kube import Client, Object
@@ -143,6 +144,7 @@ def test_the_quick_bench_writes_every_figure(tmp_path: Path) -> None:
     assert found["restart"]["controller"]["writes"] == 0
     assert found["restart"]["controller"]["listsPerKind"]["placementdecisions"] == 1
     assert found["coldStart"]["controller"]["requests"]["patch multikueueclusters"] == 20
+    assert found["machine"]["hubsHaveOwnProcessor"] is (len(mine()) > 1)
     assert found["rssMb"] > 10
     assert found["outage"]["controller"]["awaySeconds"] == QUICK.outage
     assert [one["checks"] for one in found["sizes"]] == [2]

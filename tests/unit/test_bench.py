@@ -218,7 +218,9 @@ def test_a_hub_that_tells_nothing_has_no_rows_of_requests() -> None:
 
 def test_the_table_as_markdown() -> None:
     memory = [{"checks": 1000, "clusters": 5000, "rssMb": 140.0, "rssMbCold": 160.5}]
-    lines = list(markdown({"sizes": [whole_size()], "memory": memory, "growth": {}}))
+    of = {"model": "a CPU", "cpus": 2, "python": "3.11.7", "hubsHaveOwnProcessor": True}
+    told, _, *lines = markdown({"sizes": [whole_size()], "memory": memory, "growth": {}, "machine": of})
+    assert told == "a CPU, 2 CPUs, one of them for the hubs alone; Python 3.11.7"
     assert lines[2] == "| 200 | 40 | 10.0 ms | 1.00 | 1.00 s | 1.00 | 2.00 s | 2.00 |"
     lines = lines[lines.index("") + 1 :]
     first = "200 checks, 40 clusters | one change, p50"
