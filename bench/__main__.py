@@ -157,7 +157,7 @@ def main(
         raise click.BadParameter("there are two sides, and so two hubs at most", param_hint="--kubeconfig")
     plan = Plan.chosen(quick, [Scene(size, clusters) for size in checks], changes, rounds)
     where = Where(kubeconfigs, apart)
-    results = Results(output, machine() | {"hubsHaveOwnProcessor": where.has_own_processor}, [], [])
+    results = Results(output, machine() | {"hubsHaveOwnProcessor": where.hubs_have_own_processor}, [], [])
     measured(plan, where, results)
     Console(width=120).print(table(results.whole))
     click.echo(f"written to {output}")

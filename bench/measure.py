@@ -19,7 +19,7 @@ from bench.figures import Figures, bursts, compared, latencies, pooled
 from bench.follower import following
 from bench.hubs import AGENT, Bench, Theirs, embedded
 from bench.plays import Actor, Meter, Stage
-from bench.processors import apart, mine, shared_out
+from bench.processors import of_their_own, shared_out, usable
 from bench.scene import Scene, decide_all
 from bench.sides import CONTROLLER, FLOOR, Side, running
 from placement_ac.kube import Client
@@ -56,8 +56,11 @@ class Where:
     apart: bool = True
 
     @property
-    def has_own_processor(self) -> bool:
-        return self.apart and not self.kubeconfigs and shared_out(mine()) is not None
+    def hubs_have_own_processor(self) -> bool | None:
+        """Whether they do; None: they are hubs of others, and nobody knows where those work."""
+        if self.kubeconfigs:
+            return None
+        return self.apart and shared_out(usable()) is not None
 
 
 @contextmanager
@@ -74,7 +77,7 @@ def hubs(where: Where, folder: Path) -> Iterator[Sequence[Mapping[Side, Bench]]]
         for hub in ours.values():
             hub.until_ready()
         if where.apart:
-            stack.enter_context(apart(hub.pid for hub in ours.values()))
+            stack.enter_context(of_their_own(hub.pid for hub in ours.values()))
         yield [ours]
 
 

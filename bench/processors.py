@@ -3,8 +3,13 @@
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+
+def usable() -> set[int]:
+    """Return the processors this process may use; none where the system does not tell."""
+    return os.sched_getaffinity(0) if sys.platform == "linux" else set()
 
 
 def shared_out(processors: set[int]) -> tuple[set[int], set[int]] | None:
@@ -15,32 +20,30 @@ def shared_out(processors: set[int]) -> tuple[set[int], set[int]] | None:
     return first, processors - first
 
 
-def mine() -> set[int]:
-    """Return the processors this process may use; none where the system does not tell."""
-    return os.sched_getaffinity(0) if sys.platform == "linux" else set()
-
-
 @contextmanager
-def apart(hubs: Iterable[int]) -> Iterator[None]:
+def of_their_own(hubs: Iterable[int]) -> Iterator[None]:
     """Give these processes one processor, and this one, with what it starts, the others; back at the end.
 
-    An API server has processors of its own. Left to the system, a hub has to wait for one while it is
-    asked for something, the longer the more processes there are besides; that would be measured.
+    Left to the system, a hub waits for a processor while it is asked for something, the longer the more
+    processes there are besides; that would be measured.
     """
-    before = mine()
-    if (shares := shared_out(before)) is None:
+    before = usable()
+    shares = shared_out(before)
+    if shares is None:
         yield
         return
     of_hubs, of_others = shares
-    for pid in hubs:
-        _tie(pid, of_hubs)
-    _tie(os.getpid(), of_others)
     try:
+        for pid in hubs:
+            _tie(pid, of_hubs)
+        _tie(os.getpid(), of_others)
         yield
     finally:
         _tie(os.getpid(), before)
 
 
 def _tie(pid: int, processors: set[int]) -> None:
-    for thread in Path(f"/proc/{pid}/task").iterdir():  # those that they start take after them
-        os.sched_setaffinity(int(thread.name), processors)
+    """Tie the threads of a process; those that they start take after them."""
+    for thread in list(Path(f"/proc/{pid}/task").iterdir()):
+        with suppress(ProcessLookupError):  # it has ended
+            os.sched_setaffinity(int(thread.name), processors)

@@ -16,6 +16,7 @@ from typing import Any, Final
 from rich.table import Table
 
 from bench.figures import FLOOR, MINE, Figures
+from bench.processors import usable
 
 REFERENCE: Final = 200
 """At so many checks most of what is wanted is wanted."""
@@ -219,20 +220,19 @@ def _seconds(found: Figures, key: str) -> str:
     return f"{found[key]:.2f} s"
 
 
+OWN: Final = {True: ", one of them for the hubs alone", False: ", all of them for everybody", None: ""}
+
+
 def where_measured(machine: Mapping[str, Any]) -> str:
     """Return the machine in a line, and which of its processors the embedded hubs had."""
-    own = (
-        "one of them for the hubs alone"
-        if machine.get("hubsHaveOwnProcessor")
-        else "all of them for everybody"
-    )
-    return f"{machine['model']}, {machine['cpus']} CPUs, {own}; Python {machine['python']}"
+    own = OWN[machine.get("hubsHaveOwnProcessor")]
+    return f"{machine['model']}, {machine['cpus']} CPUs{own}; Python {machine['python']}"
 
 
 def machine() -> dict[str, Any]:
     """Return what the figures were measured on, and how busy it was when that began."""
     return {
-        "cpus": os.cpu_count(),
+        "cpus": len(usable()) or os.cpu_count(),
         "model": _model(),
         "python": platform.python_version(),
         "kernel": platform.release(),

@@ -15,8 +15,9 @@ import pytest
 
 from bench.__main__ import QUICK
 from bench.clearing import MADE, clear, refuse_what_is_in_use
-from bench.hubs import embedded
-from bench.processors import mine
+from bench.hubs import Ours, embedded
+from bench.measure import Where, hubs
+from bench.processors import usable
 from bench.scene import NAMESPACE, Scene, body, newest, prepare
 from placement_ac.hub import Hub
 from placement_ac.kube import Client, Object
@@ -82,6 +83,20 @@ def test_a_hub_tells_what_others_than_the_bench_took(tmp_path: Path) -> None:
     asyncio.run(play())
 
 
+@pytest.mark.embedded("has hubs of its own")
+@pytest.mark.skipif(len(usable()) < 2, reason="it takes two processors to share them out")
+@pytest.mark.parametrize("apart", [True, False])
+def test_hubs_work_on_a_processor_of_their_own_unless_told(apart: bool, tmp_path: Path) -> None:
+    everywhere = usable()
+    one, others = ({min(everywhere)}, everywhere - {min(everywhere)}) if apart else (everywhere, everywhere)
+    with hubs(Where(apart=apart), tmp_path) as turns:
+        (turn,) = turns
+        pids = [hub.pid for hub in turn.values() if isinstance(hub, Ours)]
+        assert [os.sched_getaffinity(pid) for pid in pids] == [one, one]
+        assert usable() == others
+    assert usable() == everywhere
+
+
 def test_a_hub_that_is_in_use_is_refused_and_what_is_ours_is_cleared(hub: Hub, tmp_path: Path) -> None:
     hub.write_kubeconfig(tmp_path / "kubeconfig")
 
@@ -144,7 +159,7 @@ def test_the_quick_bench_writes_every_figure(tmp_path: Path) -> None:
     assert found["restart"]["controller"]["writes"] == 0
     assert found["restart"]["controller"]["listsPerKind"]["placementdecisions"] == 1
     assert found["coldStart"]["controller"]["requests"]["patch multikueueclusters"] == 20
-    assert found["machine"]["hubsHaveOwnProcessor"] is (len(mine()) > 1)
+    assert found["machine"]["hubsHaveOwnProcessor"] is (len(usable()) > 1)
     assert found["rssMb"] > 10
     assert found["outage"]["controller"]["awaySeconds"] == QUICK.outage
     assert [one["checks"] for one in found["sizes"]] == [2]

@@ -22,7 +22,7 @@ from bench.figures import (
     writes,
 )
 from bench.plays import FROM_THE_HUB
-from bench.report import Row, markdown, reference, rows
+from bench.report import Row, markdown, reference, rows, table, where_measured
 from bench.scene import MINE, NS, PER_CHECK, Scene, asks
 from placement_ac.names import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, SECRET, Kind
 
@@ -216,11 +216,26 @@ def test_a_hub_that_tells_nothing_has_no_rows_of_requests() -> None:
     assert not {"requests per change", "  its writes", "right again after an outage"} & set(shown)
 
 
+MACHINE = {"model": "a CPU", "cpus": 2, "python": "3.11.7"}
+
+
+@pytest.mark.parametrize(
+    ("own", "told"),
+    [
+        pytest.param({"hubsHaveOwnProcessor": True}, ", one of them for the hubs alone", id="apart"),
+        pytest.param({"hubsHaveOwnProcessor": False}, ", all of them for everybody", id="together"),
+        pytest.param({"hubsHaveOwnProcessor": None}, "", id="hubs of others"),
+    ],
+)
+def test_the_machine_in_a_line(own: dict[str, bool | None], told: str) -> None:
+    assert where_measured(MACHINE | own) == f"a CPU, 2 CPUs{told}; Python 3.11.7"
+
+
 def test_the_table_as_markdown() -> None:
     memory = [{"checks": 1000, "clusters": 5000, "rssMb": 140.0, "rssMbCold": 160.5}]
-    of = {"model": "a CPU", "cpus": 2, "python": "3.11.7", "hubsHaveOwnProcessor": True}
-    told, _, *lines = markdown({"sizes": [whole_size()], "memory": memory, "growth": {}, "machine": of})
-    assert told == "a CPU, 2 CPUs, one of them for the hubs alone; Python 3.11.7"
+    whole = {"sizes": [whole_size()], "memory": memory, "growth": {}, "machine": MACHINE}
+    told, _, *lines = markdown(whole)
+    assert told == table(whole).caption == "a CPU, 2 CPUs; Python 3.11.7"
     assert lines[2] == "| 200 | 40 | 10.0 ms | 1.00 | 1.00 s | 1.00 | 2.00 s | 2.00 |"
     lines = lines[lines.index("") + 1 :]
     first = "200 checks, 40 clusters | one change, p50"

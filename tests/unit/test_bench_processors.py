@@ -5,16 +5,18 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
 from bench.measure import Where
-from bench.processors import apart, mine, shared_out
+from bench.processors import of_their_own, shared_out, usable
 
 THREADS = (
     "import sys, threading; threading.Thread(target=sys.stdin.read).start(); print('up', flush=True); input()"
 )
-MINE = mine()
+ALL = usable()
+two_processors = pytest.mark.skipif(len(ALL) < 2, reason="it takes two processors to share them out")
 
 
 @pytest.fixture
@@ -28,7 +30,18 @@ def two_threads() -> Iterator[int]:
         process.kill()
 
 
-def threads(pid: int) -> list[set[int]]:
+@pytest.fixture
+def one_thread_more() -> Iterator[None]:
+    """A thread of this process besides that of the test."""
+    end = Event()
+    thread = Thread(target=end.wait)
+    thread.start()
+    yield
+    end.set()
+    thread.join()
+
+
+def of_threads(pid: int) -> list[set[int]]:
     return [os.sched_getaffinity(int(task.name)) for task in Path(f"/proc/{pid}/task").iterdir()]
 
 
@@ -53,28 +66,39 @@ def test_how_processors_are_shared_out(
     assert shared_out(processors) == shares
 
 
-@pytest.mark.skipif(len(MINE) < 2, reason="it takes two processors to share them out")
+@two_processors
+@pytest.mark.usefixtures("one_thread_more")
 def test_hubs_and_the_rest_are_apart_until_the_end(two_threads: int) -> None:
-    with apart([two_threads]):
-        assert threads(two_threads) == [{min(MINE)}] * 2
-        assert mine() == of_a_child() == MINE - {min(MINE)}
-    assert mine() == of_a_child() == MINE
+    others = ALL - {min(ALL)}
+    with of_their_own([two_threads]):
+        assert of_threads(two_threads) == [{min(ALL)}] * 2
+        here = of_threads(os.getpid())
+        assert len(here) > 1
+        assert [*here, of_a_child()] == [others] * (len(here) + 1)
+    assert all(one == ALL for one in [*of_threads(os.getpid()), of_a_child()])
 
 
-@pytest.mark.skipif(len(MINE) < 2, reason="it takes two processors to share them out")
+@two_processors
 def test_a_bench_that_fails_has_all_processors_again(two_threads: int) -> None:
-    with pytest.raises(ValueError, match="of the bench"), apart([two_threads]):
+    with pytest.raises(ValueError, match="of the bench"), of_their_own([two_threads]):
         raise ValueError("of the bench")
-    assert mine() == MINE
+    assert usable() == ALL
+
+
+@two_processors
+def test_a_hub_that_is_gone_takes_no_processor_with_it(two_threads: int) -> None:
+    with pytest.raises(FileNotFoundError), of_their_own([two_threads, 2**22 + 1]):
+        pytest.fail("there is no such hub")
+    assert usable() == ALL
 
 
 @pytest.mark.parametrize(
     ("where", "expected"),
     [
-        pytest.param(Where(), len(MINE) > 1, id="embedded hubs"),
+        pytest.param(Where(), len(ALL) > 1, id="embedded hubs"),
         pytest.param(Where(apart=False), False, id="together, as was asked for"),
-        pytest.param(Where([Path("kubeconfig")]), False, id="hubs of others work where they like"),
+        pytest.param(Where([Path("kubeconfig")]), None, id="hubs of others work where they like"),
     ],
 )
-def test_whether_hubs_have_a_processor_of_their_own(where: Where, expected: bool) -> None:
-    assert where.has_own_processor is expected
+def test_whether_hubs_have_a_processor_of_their_own(where: Where, expected: bool | None) -> None:
+    assert where.hubs_have_own_processor is expected
