@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from placement_ac.errors import ApiError, Conflict, NotFound, PlacementAcError
 from placement_ac.kube import PAGE, Client, Object
-from placement_ac.model import time_of, workload
 from placement_ac.names import (
     ACCOUNT,
     ANNOTATION_ADOPT,
@@ -29,6 +28,8 @@ from placement_ac.names import (
     Kind,
     Resource,
 )
+from placement_ac.reading import workload
+from placement_ac.wire import time_of
 from placement_ac.words import some
 
 KINDS: Final = (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER, PERMISSION, ACCOUNT, SECRET, LEASE)

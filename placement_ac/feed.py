@@ -19,8 +19,8 @@ from placement_ac.errors import ApiError, Garbled, Gone, Refused, Unavailable
 from placement_ac.index import Id
 from placement_ac.kube import Client, Object
 from placement_ac.logs import Told
-from placement_ac.model import meta_of, stamp_of
 from placement_ac.names import Resource
+from placement_ac.reading import meta_of, stamp_of
 from placement_ac.snapshot import Key
 from placement_ac.tables import EVERYWHERE
 from placement_ac.vitals import Reach, Sign

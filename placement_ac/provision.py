@@ -13,7 +13,7 @@ from typing import Final
 
 from placement_ac.diff import Action, Apply, Delete, Phase, body_of, same
 from placement_ac.made import in_the_way, kubeconfig_of
-from placement_ac.model import Written, digest_of
+from placement_ac.model import Written
 from placement_ac.names import (
     ACCOUNT,
     ANNOTATION_ACCOUNT,
@@ -28,6 +28,7 @@ from placement_ac.names import (
     SETTLE_SECONDS,
     Kind,
 )
+from placement_ac.reading import digest_of
 from placement_ac.snapshot import Body, Made, Mark
 from placement_ac.ways import Unusable
 

@@ -6,6 +6,7 @@ No I/O, no clock. `read` tells a shape that does not fit; it never raises.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, ValidationError
@@ -248,3 +249,17 @@ def read(shape: type[W], raw: Raw, field: str) -> tuple[W | None, str]:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in (field, *first["loc"]))
         return None, f"{where}: {first['msg'].replace('tuple', 'list')}"  # our word for it, not theirs
+
+
+def time_of(text: str) -> datetime | None:
+    """Return an RFC 3339 time; None when it is none, or does not say where."""
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return when if when.tzinfo else None
+
+
+def mapping(value: object) -> Raw:
+    """Return it if it is a mapping, else an empty one."""
+    return value if isinstance(value, Mapping) else {}

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from placement_ac import model, route
+from placement_ac import model, reading, route
 from placement_ac.index import Id
 from placement_ac.names import (
     ACCOUNT,
@@ -33,17 +33,17 @@ from placement_ac.tables import EVERYWHERE, Scope, decided_in, later, newer
 from placement_ac.wire import Raw
 
 _PARSERS: Final[Mapping[Kind, Callable[[Raw], Any]]] = {
-    ADMISSION_CHECK: model.check,
-    PLACEMENT: model.placement,
-    PLACEMENT_DECISION: model.decision,
-    CLUSTER_PROFILE: model.profile,
-    SECRET: model.secret,
-    PLACEMENT_SCORE: model.scores,
-    MULTIKUEUE_CONFIG: model.kueue_object,
-    MULTIKUEUE_CLUSTER: model.kueue_object,
-    WORKLOAD: model.workload,
-    ACCOUNT: model.grant,
-    PERMISSION: model.grant,
+    ADMISSION_CHECK: reading.check,
+    PLACEMENT: reading.placement,
+    PLACEMENT_DECISION: reading.decision,
+    CLUSTER_PROFILE: reading.profile,
+    SECRET: reading.secret,
+    PLACEMENT_SCORE: reading.scores,
+    MULTIKUEUE_CONFIG: reading.kueue_object,
+    MULTIKUEUE_CLUSTER: reading.kueue_object,
+    WORKLOAD: reading.workload,
+    ACCOUNT: reading.grant,
+    PERMISSION: reading.grant,
 }
 
 
@@ -64,7 +64,7 @@ class World(Supply):
 
     def put(self, kind: Kind, raw: Raw) -> set[Key]:
         """Take in an object as it is now; an older version than the one known changes nothing."""
-        stamp, table = model.stamp_of(raw), self._tables[kind]
+        stamp, table = reading.stamp_of(raw), self._tables[kind]
         id_ = stamp.namespace, stamp.name
         before = table.things.get(id_)
         known = before is not None and before.meta.uid == stamp.uid
@@ -124,8 +124,8 @@ class World(Supply):
 
     def _other_parser(self, kind: Kind) -> Callable[[Raw], Any]:
         if kind is MANAGED_CLUSTER:
-            return model.managed_cluster if self._terms.provision else model.managed_cluster_alone
-        return model.token
+            return reading.managed_cluster if self._terms.provision else reading.managed_cluster_alone
+        return reading.token
 
     def _put_workload(self, now: model.Workload, before: model.Workload | None) -> set[Key]:
         """Keep a Workload from its first check until it is finished; most events change nothing here."""
@@ -148,7 +148,7 @@ class World(Supply):
 
     def remove(self, kind: Kind, raw: Raw) -> set[Key]:
         """Take in that an object is gone; one of that name which is newer stays."""
-        meta = model.meta_of(raw)
+        meta = reading.meta_of(raw)
         table = self._tables[kind]
         before = table.things.get(meta.id)
         if meta.uid and (before or kind is not WORKLOAD):  # those that nobody knew would push out all others
@@ -165,7 +165,7 @@ class World(Supply):
         present: set[Id] = set()
         for raw in items:
             touched |= self.put(kind, raw)
-            present.add(model.meta_of(raw).id)
+            present.add(reading.meta_of(raw).id)
         return touched | self.settle(kind, present, resource_version)
 
     def fill(self, kind: Kind, items: Iterable[Raw], resource_version: str) -> None:

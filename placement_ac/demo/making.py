@@ -14,7 +14,6 @@ from typing import Final, Self
 from placement_ac.access import Access, of_kubeconfig
 from placement_ac.kube import Client, Object
 from placement_ac.login import Login
-from placement_ac.model import digest_of
 from placement_ac.names import (
     ACCOUNT,
     KUBECONFIG_KEY,
@@ -25,6 +24,7 @@ from placement_ac.names import (
     TOKEN_KEY,
     Kind,
 )
+from placement_ac.reading import digest_of
 from placement_ac.sim.account_agent import SERVICE_ACCOUNT
 from placement_ac.sim.account_rules import AGENT_NAMESPACE, LABEL_IS_ACCOUNT
 from placement_ac.sim.informer import Informer

@@ -16,7 +16,7 @@ from placement_ac.inspection.hub import HubView
 from placement_ac.inspection.jobs import jobs_in
 from placement_ac.inspection.queues import Queues, status_of, why_not
 from placement_ac.inspection.tree import Branch, ClusterRow, Credential, Job, State
-from placement_ac.model import Check, KueueObject, active_of, kueue_object
+from placement_ac.model import Check, KueueObject
 from placement_ac.names import (
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
@@ -27,6 +27,7 @@ from placement_ac.names import (
 )
 from placement_ac.plan import leaves_all
 from placement_ac.rank import Ranked
+from placement_ac.reading import active_of, kueue_object
 from placement_ac.selection import cluster_of, ranking
 from placement_ac.snapshot import Snapshot
 from placement_ac.verdict import judge, troubles_of

@@ -18,7 +18,7 @@ from placement_ac.guard import guard
 from placement_ac.inspection.dump import Dump, MissingRight, Object
 from placement_ac.inspection.dump import Key as DumpKey
 from placement_ac.inspection.kinds import CLUSTER_SET, MADE, SET_BINDING
-from placement_ac.model import Check, KueueObject, Owned, check, kueue_object
+from placement_ac.model import Check, KueueObject, Owned
 from placement_ac.names import (
     ACCOUNT,
     ADMISSION_CHECK,
@@ -42,6 +42,7 @@ from placement_ac.names import (
     Way,
 )
 from placement_ac.plan import plan
+from placement_ac.reading import check, kueue_object
 from placement_ac.scheduling import Fleet, Outcome, schedule
 from placement_ac.scheduling.objects import listed, owned
 from placement_ac.selection import listed_now

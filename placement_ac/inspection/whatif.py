@@ -27,7 +27,7 @@ from placement_ac.inspection.prospect import (
     WhatIf,
 )
 from placement_ac.inspection.redeciding import Decided, as_changes, reached, redecided
-from placement_ac.model import Decision, decision, placement, scores
+from placement_ac.model import Decision
 from placement_ac.names import (
     CLUSTER_PROFILE,
     NO_CLUSTER_SELECTED,
@@ -41,6 +41,7 @@ from placement_ac.names import (
 )
 from placement_ac.plan import plan
 from placement_ac.rank import Ranked, rank
+from placement_ac.reading import decision, placement, scores
 from placement_ac.scheduling.objects import listed, own_decisions, section, text
 from placement_ac.selection import cluster_of, listed_now
 from placement_ac.snapshot import Plan, Snapshot

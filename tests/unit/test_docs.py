@@ -24,6 +24,7 @@ from placement_ac import (
     operator,
     probing,
     queues,
+    reading,
     session,
     sync,
     vitals,
@@ -251,16 +252,16 @@ def encoded(token: str) -> dict[str, str]:
 
 OURS = {"labels": {names.LABEL_MANAGED_BY: names.MANAGED_BY}}
 REPORTED = an(names.SECRET, "placement-ac", data=encoded("token"))
-NO_TOKEN = model.token(an(names.SECRET, "placement-ac"))
+NO_TOKEN = reading.token(an(names.SECRET, "placement-ac"))
 
 
 def grant(kind: names.Kind, *conditions: dict[str, Any], **metadata: Any) -> model.Grant:
     status = {"conditions": [{"message": "", **one} for one in conditions]}
-    return model.grant(an(kind, "placement-ac", metadata=OURS | metadata, status=status))
+    return reading.grant(an(kind, "placement-ac", metadata=OURS | metadata, status=status))
 
 
 def cluster(**config: str) -> model.ManagedCluster:
-    return model.managed_cluster(
+    return reading.managed_cluster(
         an(names.MANAGED_CLUSTER, "c", spec={"managedClusterClientConfigs": [config]})
     )
 
@@ -270,11 +271,11 @@ IN_FORCE, REFUSED = (
 )
 WITH_CLUSTER = Made("c", NOW, terms=Terms(provision=True), managed=cluster(url="https://c"))
 WITH_ACCOUNT = replace(WITH_CLUSTER, account=grant(names.ACCOUNT, IN_FORCE))
-WITH_TOKEN = replace(WITH_ACCOUNT, token=model.token(REPORTED))
+WITH_TOKEN = replace(WITH_ACCOUNT, token=reading.token(REPORTED))
 USED = replace(WITH_TOKEN, terms=Terms())
 PROFILES = replace(USED, terms=Terms(form="cluster-profile"))
-EXPIRED = replace(model.secret(an(names.SECRET, "placement-ac-c")), problem="", what="token", expires=NOW)
-PROFILE = model.profile(an(names.CLUSTER_PROFILE, "c"))
+EXPIRED = replace(reading.secret(an(names.SECRET, "placement-ac-c")), problem="", what="token", expires=NOW)
+PROFILE = reading.profile(an(names.CLUSTER_PROFILE, "c"))
 
 MESSAGES = [
     replace(WITH_CLUSTER, terms=Terms(provision=True, served=False)),

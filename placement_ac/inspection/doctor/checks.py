@@ -14,7 +14,7 @@ from placement_ac.inspection.doctor.setup import Setup, heredoc, name_of, needin
 from placement_ac.inspection.dump import Object, key_of
 from placement_ac.inspection.kinds import CLUSTER_QUEUE, SET_BINDING
 from placement_ac.inspection.queues import why_not
-from placement_ac.model import Check, active_of, checks_listed
+from placement_ac.model import Check
 from placement_ac.names import (
     ADMISSION_CHECK,
     MANAGED_BY,
@@ -25,6 +25,7 @@ from placement_ac.names import (
     PLACEMENT,
     Kind,
 )
+from placement_ac.reading import active_of, checks_listed
 from placement_ac.verdict import what_is_wrong
 from placement_ac.words import count_of, some
 

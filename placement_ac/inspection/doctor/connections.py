@@ -13,7 +13,7 @@ from placement_ac.inspection.doctor.configuration import CLUSTER_PROFILE_GATE, c
 from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
 from placement_ac.inspection.doctor.setup import Setup, needing
 from placement_ac.inspection.queues import why_not
-from placement_ac.model import KueueObject, active_of, kueue_object
+from placement_ac.model import KueueObject
 from placement_ac.names import (
     ACCOUNT,
     ADMISSION_CHECK,
@@ -24,6 +24,7 @@ from placement_ac.names import (
     PLACEMENT_DECISION,
     SECRET,
 )
+from placement_ac.reading import active_of, kueue_object
 
 
 @needing(ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)

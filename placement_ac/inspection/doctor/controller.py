@@ -20,8 +20,9 @@ from placement_ac.inspection.kinds import (
     CONFIG_MAP,
     DEPLOYMENT,
 )
-from placement_ac.model import checks_listed, time_of
 from placement_ac.names import KUEUE, LEASE, MANAGED_BY
+from placement_ac.reading import checks_listed
+from placement_ac.wire import time_of
 from placement_ac.words import some
 
 INSTALL: Final = "kubectl apply -k config/default"

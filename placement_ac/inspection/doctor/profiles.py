@@ -31,8 +31,8 @@ from placement_ac.inspection.doctor.setup import (
     sequence,
     yaml_of,
 )
-from placement_ac.model import profile
 from placement_ac.names import CLUSTER_PROFILE, KUEUE_MANAGER, MULTIKUEUE_CLUSTER
+from placement_ac.reading import profile
 from placement_ac.rights import Release
 from placement_ac.ways import Source
 from placement_ac.words import some
