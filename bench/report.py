@@ -230,7 +230,7 @@ def where_measured(machine: Mapping[str, Any]) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Return what the figures were measured on, and how busy it was when that began."""
+    """Return what the figures were measured on, as far as it may be used, and how busy it was."""
     return {
         "cpus": len(usable()) or os.cpu_count(),
         "model": _model(),

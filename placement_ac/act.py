@@ -21,8 +21,8 @@ from placement_ac.logs import Told
 from placement_ac.metrics import Metrics
 from placement_ac.model import Meta, Workload
 from placement_ac.names import KUEUE_ADMISSION, SECRET, WORKLOAD, Kind, Resource
+from placement_ac.parsing import meta_of, workload
 from placement_ac.patience import Pause
-from placement_ac.reading import meta_of, workload
 
 log = structlog.get_logger(__name__)
 

@@ -28,7 +28,7 @@ from placement_ac.names import (
     Kind,
     Resource,
 )
-from placement_ac.reading import workload
+from placement_ac.parsing import workload
 from placement_ac.wire import time_of
 from placement_ac.words import some
 

@@ -20,7 +20,7 @@ from placement_ac.index import Id
 from placement_ac.kube import Client, Object
 from placement_ac.logs import Told
 from placement_ac.names import Resource
-from placement_ac.reading import meta_of, stamp_of
+from placement_ac.parsing import meta_of, stamp_of
 from placement_ac.snapshot import Key
 from placement_ac.tables import EVERYWHERE
 from placement_ac.vitals import Reach, Sign

@@ -1,7 +1,7 @@
 """
 What the controller knows of each API object: small frozen data.
 
-No I/O, no clock. `reading` makes it of what comes over the wire.
+No I/O, no clock. `parsing` makes it from what comes over the wire.
 """
 
 from collections.abc import Mapping

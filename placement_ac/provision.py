@@ -28,7 +28,7 @@ from placement_ac.names import (
     SETTLE_SECONDS,
     Kind,
 )
-from placement_ac.reading import digest_of
+from placement_ac.parsing import digest_of
 from placement_ac.snapshot import Body, Made, Mark
 from placement_ac.ways import Unusable
 

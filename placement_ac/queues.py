@@ -15,7 +15,7 @@ from placement_ac.errors import ApiError
 from placement_ac.kube import Client, Object
 from placement_ac.logs import Told
 from placement_ac.names import KUEUE, KUEUE_VERSIONS, Kind
-from placement_ac.reading import checks_listed
+from placement_ac.parsing import checks_listed
 
 log = structlog.get_logger(__name__)
 

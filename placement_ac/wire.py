@@ -1,5 +1,5 @@
 """
-What an API object looks like on the wire: pydantic shapes, only the fields used.
+What an API object looks like on the wire: pydantic shapes, only the fields used; and times.
 
 No I/O, no clock. `read` tells a shape that does not fit; it never raises.
 """
@@ -261,5 +261,5 @@ def time_of(text: str) -> datetime | None:
 
 
 def mapping(value: object) -> Raw:
-    """Return it if it is a mapping, else an empty one."""
+    """Return a mapping as it is, and anything else as an empty one: objects may be malformed."""
     return value if isinstance(value, Mapping) else {}

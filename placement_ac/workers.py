@@ -12,7 +12,7 @@ from typing import Any, Final
 import structlog
 from cachetools import TTLCache
 
-from placement_ac import reading
+from placement_ac import parsing
 from placement_ac.entrance import CACHED, CannotAsk, Entrance, Version, Way, in_words
 from placement_ac.errors import ApiError, Gone
 from placement_ac.kube import PAGE, Client
@@ -131,7 +131,7 @@ async def _copies_on(client: Client, resource: Resource) -> Mapping[Id, bool]:
         answer = await client.request("GET", resource.path(), query=query)
         if answer.get("kind") != f"{WORKLOAD.kind}List":  # whoever it is, it knows of no copies
             raise CannotAsk("what the worker answered is no list of Workloads")
-        for workload in map(reading.workload, answer.get("items") or ()):
+        for workload in map(parsing.workload, answer.get("items") or ()):
             copies[workload.meta.id] = workload.quota and not workload.finished
         more = (answer.get("metadata") or {}).get("continue")
         if not more:

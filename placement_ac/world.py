@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from placement_ac import model, reading, route
+from placement_ac import model, parsing, route
 from placement_ac.index import Id
 from placement_ac.names import (
     ACCOUNT,
@@ -33,17 +33,17 @@ from placement_ac.tables import EVERYWHERE, Scope, decided_in, later, newer
 from placement_ac.wire import Raw
 
 _PARSERS: Final[Mapping[Kind, Callable[[Raw], Any]]] = {
-    ADMISSION_CHECK: reading.check,
-    PLACEMENT: reading.placement,
-    PLACEMENT_DECISION: reading.decision,
-    CLUSTER_PROFILE: reading.profile,
-    SECRET: reading.secret,
-    PLACEMENT_SCORE: reading.scores,
-    MULTIKUEUE_CONFIG: reading.kueue_object,
-    MULTIKUEUE_CLUSTER: reading.kueue_object,
-    WORKLOAD: reading.workload,
-    ACCOUNT: reading.grant,
-    PERMISSION: reading.grant,
+    ADMISSION_CHECK: parsing.check,
+    PLACEMENT: parsing.placement,
+    PLACEMENT_DECISION: parsing.decision,
+    CLUSTER_PROFILE: parsing.profile,
+    SECRET: parsing.secret,
+    PLACEMENT_SCORE: parsing.scores,
+    MULTIKUEUE_CONFIG: parsing.kueue_object,
+    MULTIKUEUE_CLUSTER: parsing.kueue_object,
+    WORKLOAD: parsing.workload,
+    ACCOUNT: parsing.grant,
+    PERMISSION: parsing.grant,
 }
 
 
@@ -64,7 +64,7 @@ class World(Supply):
 
     def put(self, kind: Kind, raw: Raw) -> set[Key]:
         """Take in an object as it is now; an older version than the one known changes nothing."""
-        stamp, table = reading.stamp_of(raw), self._tables[kind]
+        stamp, table = parsing.stamp_of(raw), self._tables[kind]
         id_ = stamp.namespace, stamp.name
         before = table.things.get(id_)
         known = before is not None and before.meta.uid == stamp.uid
@@ -124,8 +124,8 @@ class World(Supply):
 
     def _other_parser(self, kind: Kind) -> Callable[[Raw], Any]:
         if kind is MANAGED_CLUSTER:
-            return reading.managed_cluster if self._terms.provision else reading.managed_cluster_alone
-        return reading.token
+            return parsing.managed_cluster if self._terms.provision else parsing.managed_cluster_alone
+        return parsing.token
 
     def _put_workload(self, now: model.Workload, before: model.Workload | None) -> set[Key]:
         """Keep a Workload from its first check until it is finished; most events change nothing here."""
@@ -148,7 +148,7 @@ class World(Supply):
 
     def remove(self, kind: Kind, raw: Raw) -> set[Key]:
         """Take in that an object is gone; one of that name which is newer stays."""
-        meta = reading.meta_of(raw)
+        meta = parsing.meta_of(raw)
         table = self._tables[kind]
         before = table.things.get(meta.id)
         if meta.uid and (before or kind is not WORKLOAD):  # those that nobody knew would push out all others
@@ -165,7 +165,7 @@ class World(Supply):
         present: set[Id] = set()
         for raw in items:
             touched |= self.put(kind, raw)
-            present.add(reading.meta_of(raw).id)
+            present.add(parsing.meta_of(raw).id)
         return touched | self.settle(kind, present, resource_version)
 
     def fill(self, kind: Kind, items: Iterable[Raw], resource_version: str) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
-from placement_ac import names, reading
+from placement_ac import names, parsing
 from placement_ac.act import Actor
 from placement_ac.diff import Apply, SetCondition
 from placement_ac.errors import ApiError, Conflict, NotFound, Unavailable
@@ -492,7 +492,7 @@ class _Life:
     async def _ask(self, cluster: KueueObject) -> Asked:
         await asyncio.sleep(self._odds.draw(ASK_SECONDS))
         try:
-            copies = map(reading.workload, self._hub.kueue.copies(cluster.meta.name))
+            copies = map(parsing.workload, self._hub.kueue.copies(cluster.meta.name))
         except Unavailable as error:
             await asyncio.sleep(TIMEOUT_SECONDS if self._odds.chance.random() < 0.5 else 0.0)
             return Asked({}, error.message)

@@ -24,7 +24,7 @@ from placement_ac.names import (
     TOKEN_KEY,
     Kind,
 )
-from placement_ac.reading import digest_of
+from placement_ac.parsing import digest_of
 from placement_ac.sim.account_agent import SERVICE_ACCOUNT
 from placement_ac.sim.account_rules import AGENT_NAMESPACE, LABEL_IS_ACCOUNT
 from placement_ac.sim.informer import Informer

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from placement_ac import reading
+from placement_ac import parsing
 from placement_ac.inspection.dump import Dump, Key, Object, key_of
 from placement_ac.inspection.kinds import CLUSTER_QUEUE, CLUSTER_SET, LOCAL_QUEUE, SET_BINDING
 from placement_ac.inspection.manifests import BadManifest
@@ -271,10 +271,10 @@ _SHAPES: Final[Mapping[Kind, Mapping[str, _Shape]]] = {
 }
 """By path what must stand there, if anything does."""
 _PARSERS: Final[Mapping[Kind, Callable[[Object], str]]] = {
-    PLACEMENT: lambda obj: reading.placement(_without_status(obj)).problem,
-    ADMISSION_CHECK: lambda obj: reading.check(_without_status(obj)).problem,
-    CLUSTER_PROFILE: lambda obj: reading.profile(obj).problem,
-    PLACEMENT_SCORE: lambda obj: reading.scores(obj).problem,
+    PLACEMENT: lambda obj: parsing.placement(_without_status(obj)).problem,
+    ADMISSION_CHECK: lambda obj: parsing.check(_without_status(obj)).problem,
+    CLUSTER_PROFILE: lambda obj: parsing.profile(obj).problem,
+    PLACEMENT_SCORE: lambda obj: parsing.scores(obj).problem,
 }
 
 

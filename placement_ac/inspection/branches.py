@@ -25,9 +25,9 @@ from placement_ac.names import (
     PLACEMENT_SCORE,
     WORKLOAD,
 )
+from placement_ac.parsing import active_of, kueue_object
 from placement_ac.plan import leaves_all
 from placement_ac.rank import Ranked
-from placement_ac.reading import active_of, kueue_object
 from placement_ac.selection import cluster_of, ranking
 from placement_ac.snapshot import Snapshot
 from placement_ac.verdict import judge, troubles_of

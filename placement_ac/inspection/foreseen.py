@@ -15,8 +15,8 @@ from placement_ac.diff import Apply, Delete, Phase, SetCondition, diff
 from placement_ac.inspection.dump import Dump, Object
 from placement_ac.model import Check, KueueObject
 from placement_ac.names import ANNOTATION_DRAINING, FIELD_MANAGER, MULTIKUEUE_CONFIG, Kind
+from placement_ac.parsing import kueue_object
 from placement_ac.plan import plan
-from placement_ac.reading import kueue_object
 from placement_ac.scheduling.objects import listed
 from placement_ac.snapshot import Asked, Plan, Snapshot
 from placement_ac.wire import Condition

@@ -41,8 +41,8 @@ from placement_ac.names import (
     Resource,
     Way,
 )
+from placement_ac.parsing import check, kueue_object
 from placement_ac.plan import plan
-from placement_ac.reading import check, kueue_object
 from placement_ac.scheduling import Fleet, Outcome, schedule
 from placement_ac.scheduling.objects import listed, owned
 from placement_ac.selection import listed_now

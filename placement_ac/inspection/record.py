@@ -18,9 +18,9 @@ from placement_ac.inspection.hub import HubView
 from placement_ac.inspection.manifests import BadManifest
 from placement_ac.inspection.tree import Branch
 from placement_ac.names import MULTIKUEUE_CONFIG, PLACEMENT_SCORE
+from placement_ac.parsing import kueue_object, scores
+from placement_ac.parsing import placement as parsed
 from placement_ac.rank import score_of
-from placement_ac.reading import kueue_object, scores
-from placement_ac.reading import placement as parsed
 from placement_ac.wire import Wire
 
 

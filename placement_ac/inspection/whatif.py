@@ -39,9 +39,9 @@ from placement_ac.names import (
     WORKLOAD,
     Kind,
 )
+from placement_ac.parsing import decision, placement, scores
 from placement_ac.plan import plan
 from placement_ac.rank import Ranked, rank
-from placement_ac.reading import decision, placement, scores
 from placement_ac.scheduling.objects import listed, own_decisions, section, text
 from placement_ac.selection import cluster_of, listed_now
 from placement_ac.snapshot import Plan, Snapshot

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from placement_ac import reading
+from placement_ac import parsing
 from placement_ac.events import AGAIN_SECONDS, AT_ONCE, QUEUED, Events, Pace, Quiet
 from placement_ac.hub import Hub
 from placement_ac.kube import Client
@@ -22,8 +22,8 @@ from tests.hub.conftest import shorten
 from tests.hub.driver import Driver, eventually
 
 RESOURCES: Final = {ADMISSION_CHECK: ADMISSION_CHECK.at("v1beta2"), WORKLOAD: WORKLOAD.at("v1beta1")}
-CHECK: Final = reading.check(builders.check("p"))
-JOB: Final = reading.workload(builders.workload("job"))
+CHECK: Final = parsing.check(builders.check("p"))
+JOB: Final = parsing.workload(builders.workload("job"))
 ADDED: Final = Post("ClusterAdded", "1 cluster more", lasts=False)
 HELD: Final = Post("Held", "held", lasts=True)
 BACK: Final = Post("SentBack", "sent back", lasts=False, about=JOB)
@@ -211,7 +211,7 @@ def test_one_that_expires_before_it_is_counted_is_posted_anew(
 def test_a_name_that_is_as_long_as_can_be_has_room_for_an_event(
     admin: Driver, on: Callable[[Test], None]
 ) -> None:
-    long = reading.check(builders.check("c" * 253))
+    long = parsing.check(builders.check("c" * 253))
 
     async def test(rig: Rig) -> None:
         rig.events.post([ADDED], [long])

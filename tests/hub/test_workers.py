@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import trustme
 
-from placement_ac import logs, reading
+from placement_ac import logs, parsing
 from placement_ac.access import Access
 from placement_ac.errors import LoginFailed
 from placement_ac.hub import Hub
@@ -91,12 +91,12 @@ def kubeconfig(worker: Driver, user: Raw | None = None, **cluster: Any) -> Raw:
 
 def by_secret(name: str = "s", cluster: str = "p-w") -> KueueObject:
     source = {"kubeConfig": {"location": name, "locationType": "Secret"}}
-    return reading.kueue_object({"metadata": {"name": cluster}, "spec": {"clusterSource": source}})
+    return parsing.kueue_object({"metadata": {"name": cluster}, "spec": {"clusterSource": source}})
 
 
 def by_profile(name: str = "w") -> KueueObject:
     source = {"clusterProfileRef": {"name": name}}
-    return reading.kueue_object({"metadata": {"name": "p-w"}, "spec": {"clusterSource": source}})
+    return parsing.kueue_object({"metadata": {"name": "p-w"}, "spec": {"clusterSource": source}})
 
 
 def with_workers(admin: Driver, asking: Asking, **options: Any) -> Any:
@@ -199,7 +199,7 @@ def test_what_a_worker_serves_is_looked_up_once_until_it_is_not_found(admin: Dri
 )
 def test_every_version_of_a_multikueuecluster(admin: Driver, worker: Driver, spec: Raw) -> None:
     put_secret(admin, "s", kubeconfig(worker))
-    assert ask(admin, reading.kueue_object({"metadata": {"name": "p-w"}, "spec": spec})) == Asked()
+    assert ask(admin, parsing.kueue_object({"metadata": {"name": "p-w"}, "spec": spec})) == Asked()
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_every_version_of_a_multikueuecluster(admin: Driver, worker: Driver, spe
     ],
 )
 def test_a_multikueuecluster_that_leads_nowhere(admin: Driver, spec: Raw, why: str) -> None:
-    assert ask(admin, reading.kueue_object({"metadata": {"name": "p-w"}, "spec": spec})) == problem(why)
+    assert ask(admin, parsing.kueue_object({"metadata": {"name": "p-w"}, "spec": spec})) == problem(why)
 
 
 # -- the Secret

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from placement_ac.diff import diff, first_phases
 from placement_ac.names import MULTIKUEUE_CONFIG, PLACEMENT_DECISION, Kind
+from placement_ac.parsing import decision
 from placement_ac.plan import complete, outline, plan
-from placement_ac.reading import decision
 from placement_ac.route import route
 from placement_ac.snapshot import HubFacts, Policy
 from placement_ac.swap import is_at_rest, swap

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac import reading
+from placement_ac import parsing
 from placement_ac.credentials import Found, clusters_of_secret, find, found_by, secret_names
 from placement_ac.names import ACCOUNT, PERMISSION, WAYS, Way
 from placement_ac.snapshot import Terms
@@ -44,8 +44,8 @@ BY_PROVIDER = profile("a", providers=["ocm"])
 
 
 def found(*objects: Any, supported: bool = True) -> Found:
-    profiles = [reading.profile(raw) for raw in objects if kind_of(raw).kind == "ClusterProfile"]
-    secrets = [reading.secret(raw) for raw in objects if kind_of(raw).kind == "Secret"]
+    profiles = [parsing.profile(raw) for raw in objects if kind_of(raw).kind == "ClusterProfile"]
+    secrets = [parsing.secret(raw) for raw in objects if kind_of(raw).kind == "Secret"]
     return Found("a", NS, profiles, {s.meta.name: s for s in secrets}.get, supported)
 
 

@@ -22,9 +22,9 @@ from placement_ac import (
     model,
     names,
     operator,
+    parsing,
     probing,
     queues,
-    reading,
     session,
     sync,
     vitals,
@@ -252,16 +252,16 @@ def encoded(token: str) -> dict[str, str]:
 
 OURS = {"labels": {names.LABEL_MANAGED_BY: names.MANAGED_BY}}
 REPORTED = an(names.SECRET, "placement-ac", data=encoded("token"))
-NO_TOKEN = reading.token(an(names.SECRET, "placement-ac"))
+NO_TOKEN = parsing.token(an(names.SECRET, "placement-ac"))
 
 
 def grant(kind: names.Kind, *conditions: dict[str, Any], **metadata: Any) -> model.Grant:
     status = {"conditions": [{"message": "", **one} for one in conditions]}
-    return reading.grant(an(kind, "placement-ac", metadata=OURS | metadata, status=status))
+    return parsing.grant(an(kind, "placement-ac", metadata=OURS | metadata, status=status))
 
 
 def cluster(**config: str) -> model.ManagedCluster:
-    return reading.managed_cluster(
+    return parsing.managed_cluster(
         an(names.MANAGED_CLUSTER, "c", spec={"managedClusterClientConfigs": [config]})
     )
 
@@ -271,11 +271,11 @@ IN_FORCE, REFUSED = (
 )
 WITH_CLUSTER = Made("c", NOW, terms=Terms(provision=True), managed=cluster(url="https://c"))
 WITH_ACCOUNT = replace(WITH_CLUSTER, account=grant(names.ACCOUNT, IN_FORCE))
-WITH_TOKEN = replace(WITH_ACCOUNT, token=reading.token(REPORTED))
+WITH_TOKEN = replace(WITH_ACCOUNT, token=parsing.token(REPORTED))
 USED = replace(WITH_TOKEN, terms=Terms())
 PROFILES = replace(USED, terms=Terms(form="cluster-profile"))
-EXPIRED = replace(reading.secret(an(names.SECRET, "placement-ac-c")), problem="", what="token", expires=NOW)
-PROFILE = reading.profile(an(names.CLUSTER_PROFILE, "c"))
+EXPIRED = replace(parsing.secret(an(names.SECRET, "placement-ac-c")), problem="", what="token", expires=NOW)
+PROFILE = parsing.profile(an(names.CLUSTER_PROFILE, "c"))
 
 MESSAGES = [
     replace(WITH_CLUSTER, terms=Terms(provision=True, served=False)),

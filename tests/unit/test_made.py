@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac import reading
+from placement_ac import parsing
 from placement_ac.access import Access, of_kubeconfig, strict
 from placement_ac.made import in_the_way, kubeconfig_of, secret_problem, way_made
 from placement_ac.model import Token
@@ -228,13 +228,13 @@ def test_it_ends_at_the_moment_that_its_token_does() -> None:
 
 def test_a_secret_of_others_ends_likewise_and_trouble_goes_first() -> None:
     end = NOW + timedelta(hours=24)
-    good = reading.secret(secret("multikueue-a", kubeconfig(jwt("a"))))
+    good = parsing.secret(secret("multikueue-a", kubeconfig(jwt("a"))))
     assert (secret_problem(good, NOW), secret_problem(good, end)) == (
         "",
         "has a token that expired at 2026-08-02T12:00:00Z",
     )
-    assert secret_problem(reading.secret(secret("x", None)), end) == "has no key 'kubeconfig'"
-    assert secret_problem(reading.secret(secret("x", kubeconfig("opaque"))), end) == ""
+    assert secret_problem(parsing.secret(secret("x", None)), end) == "has no key 'kubeconfig'"
+    assert secret_problem(parsing.secret(secret("x", kubeconfig("opaque"))), end) == ""
 
 
 # -- the kubeconfig
@@ -346,11 +346,11 @@ def test_a_token_that_no_header_can_carry() -> None:
 
 
 def test_a_tokens_repr_tells_nothing() -> None:
-    told = repr(reading.token(token("a")))
+    told = repr(parsing.token(token("a")))
     assert told.startswith("Token(meta=")
     assert jwt("a") not in told
     assert "BEGIN" not in told
-    assert repr(Token(reading.token(token("a")).meta, "hunter2", b"hunter2")).count("hunter2") == 0
+    assert repr(Token(parsing.token(token("a")).meta, "hunter2", b"hunter2")).count("hunter2") == 0
 
 
 # -- ClusterProfiles

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from placement_ac import model, reading
+from placement_ac import model, parsing
 from placement_ac.names import ANNOTATION_DRAINING, EVENTS, IMMEDIATE, UNUSABLE_SECONDS
 from placement_ac.notices import NAMES_TOLD, WORKLOADS_TOLD, Post, due
 from placement_ac.snapshot import Mark, Notice, Plan, Policy
@@ -203,7 +203,7 @@ def test_what_cannot_be_used_for_another_reason_now_has_to_last_anew() -> None:
 
 
 def workloads(count: int) -> tuple[model.Workload, ...]:
-    return tuple(reading.workload(workload(f"w{number}")) for number in range(count))
+    return tuple(parsing.workload(workload(f"w{number}")) for number in range(count))
 
 
 W0, W1 = workloads(2)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac import reading
+from placement_ac import parsing
 from placement_ac.rank import Ranked, rank
 from tests.builders import NOW, Raw, decision, placement, scores, undecided
 
@@ -18,10 +18,10 @@ SCORES = [
 def ranked(
     decisions: list[Raw], weights: dict[str, int] | None = None, table: list[Raw] = SCORES
 ) -> list[Ranked]:
-    parsed = [reading.scores(raw) for raw in table]
+    parsed = [parsing.scores(raw) for raw in table]
     by_id = {(s.meta.namespace, s.meta.name): s for s in parsed}
-    prioritizers = reading.placement(placement(weights=weights)).prioritizers
-    return list(rank(map(reading.decision, decisions), prioritizers, by_id, NOW))
+    prioritizers = parsing.placement(placement(weights=weights)).prioritizers
+    return list(rank(map(parsing.decision, decisions), prioritizers, by_id, NOW))
 
 
 def order(decisions: list[Raw], weights: dict[str, int] | None = None, table: list[Raw] = SCORES) -> str:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from placement_ac.diff import Delete, diff
+from placement_ac.parsing import profile as read_profile
 from placement_ac.plan import plan
-from placement_ac.reading import profile as read_profile
 from placement_ac.snapshot import HubFacts
 from tests.builders import (
     NOW,

@@ -25,7 +25,7 @@ from placement_ac.names import (
     PLACEMENT,
     Kind,
 )
-from placement_ac.reading import active_of, checks_listed
+from placement_ac.parsing import active_of, checks_listed
 from placement_ac.verdict import what_is_wrong
 from placement_ac.words import count_of, some
 

@@ -19,7 +19,6 @@ from placement_ac.inspection.doctor.setup import (
     CONTAINER,
     Setup,
     heredoc,
-    mapping,
     patched,
     pod_of,
     sequence,
@@ -29,6 +28,7 @@ from placement_ac.inspection.doctor.setup import (
 from placement_ac.inspection.kinds import CONFIG_MAP
 from placement_ac.names import KUEUE_MANAGER
 from placement_ac.rights import Span
+from placement_ac.wire import mapping
 
 FILE: Final = "controller_manager_config.yaml"
 CONFIG_MAP_NAME: Final = "kueue-manager-config"

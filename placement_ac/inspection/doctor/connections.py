@@ -24,7 +24,7 @@ from placement_ac.names import (
     PLACEMENT_DECISION,
     SECRET,
 )
-from placement_ac.reading import active_of, kueue_object
+from placement_ac.parsing import active_of, kueue_object
 
 
 @needing(ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)

@@ -11,7 +11,7 @@ from typing import Final
 from placement_ac.inspection.controller import deployments
 from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
 from placement_ac.inspection.doctor.grants import lacking, rules_of
-from placement_ac.inspection.doctor.setup import Setup, mapping, name_of, pod_of, ready, sequence, spec_of
+from placement_ac.inspection.doctor.setup import Setup, name_of, pod_of, ready, sequence, spec_of
 from placement_ac.inspection.dump import Object, key_of
 from placement_ac.inspection.kinds import (
     CLUSTER_QUEUE,
@@ -21,8 +21,8 @@ from placement_ac.inspection.kinds import (
     DEPLOYMENT,
 )
 from placement_ac.names import KUEUE, LEASE, MANAGED_BY
-from placement_ac.reading import checks_listed
-from placement_ac.wire import time_of
+from placement_ac.parsing import checks_listed
+from placement_ac.wire import mapping, time_of
 from placement_ac.words import some
 
 INSTALL: Final = "kubectl apply -k config/default"

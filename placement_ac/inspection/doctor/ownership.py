@@ -11,7 +11,6 @@ from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
 from placement_ac.inspection.doctor.setup import (
     Setup,
     labels_of,
-    mapping,
     needing,
     sequence,
     spec_of,
@@ -33,6 +32,7 @@ from placement_ac.names import (
     Kind,
 )
 from placement_ac.verdict import taken
+from placement_ac.wire import mapping
 from placement_ac.words import some
 
 HAND_OVER: Final = "placement-ac adopt"

@@ -24,7 +24,6 @@ from placement_ac.inspection.doctor.setup import (
     CONTAINER,
     Setup,
     containers_of,
-    mapping,
     pod_of,
     see_deployments,
     see_image,
@@ -32,9 +31,10 @@ from placement_ac.inspection.doctor.setup import (
     yaml_of,
 )
 from placement_ac.names import CLUSTER_PROFILE, KUEUE_MANAGER, MULTIKUEUE_CLUSTER
-from placement_ac.reading import profile
+from placement_ac.parsing import profile
 from placement_ac.rights import Release
 from placement_ac.ways import Source
+from placement_ac.wire import mapping
 from placement_ac.words import some
 
 INVENTORY_CRD: Final = (

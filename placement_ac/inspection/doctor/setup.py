@@ -21,6 +21,7 @@ from placement_ac.names import KUEUE_MANAGER, LABEL_RELEASE, MANAGED_BY, Kind
 from placement_ac.rights import Release, release
 from placement_ac.settings import Settings
 from placement_ac.sources import PREFIX
+from placement_ac.wire import mapping
 
 _PLAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 CONTAINER: Final = "manager"
@@ -137,11 +138,6 @@ def needing(*kinds: Kind) -> Callable[[Judge], Judge]:
         return judged
 
     return wrapped
-
-
-def mapping(value: object) -> Mapping[str, Any]:
-    """Return a mapping as it is, and anything else as an empty one: objects may be malformed."""
-    return value if isinstance(value, Mapping) else {}
 
 
 def sequence(value: object) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import Final
 
 from placement_ac.fitness import Findings, Places, Unknown
 from placement_ac.inspection.branches import branches
-from placement_ac.inspection.doctor.setup import Setup, mapping, sequence, spec_of
+from placement_ac.inspection.doctor.setup import Setup, sequence, spec_of
 from placement_ac.inspection.dump import Object, key_of
 from placement_ac.inspection.kinds import (
     CLUSTER_QUEUE,
@@ -24,6 +24,7 @@ from placement_ac.inspection.kinds import (
 from placement_ac.inspection.tree import Branch, ClusterRow
 from placement_ac.names import Kind
 from placement_ac.ways import Source, Unusable
+from placement_ac.wire import mapping
 
 THINGS: Final = (NAMESPACE, LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR, TOPOLOGY)
 """What is listed on a worker."""

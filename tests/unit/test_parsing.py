@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac import model, reading
+from placement_ac import model, parsing
 from placement_ac.model import AddOnPrioritizer, Owned, SecretRef
 from placement_ac.names import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, WATCHED_KINDS
 from placement_ac.wire import Condition, Decided, DecisionStatus, Group, Parameters, plainly_decided, read
@@ -34,13 +34,13 @@ NOT_A_LIST = "status.{}: Input should be a valid list"
 
 
 def test_metadata_may_be_sparse() -> None:
-    assert reading.meta_of({"metadata": {"name": "x"}}) == model.Meta("x", "", "", "", 0, {}, {}, False)
-    assert reading.meta_of({}).id == ("", "")
+    assert parsing.meta_of({"metadata": {"name": "x"}}) == model.Meta("x", "", "", "", 0, {}, {}, False)
+    assert parsing.meta_of({}).id == ("", "")
 
 
 def test_metadata_is_read() -> None:
     raw = an(ADMISSION_CHECK, "x", labels={"a": "b"}, annotations={"c": "d"}, deletionTimestamp="now")
-    assert reading.meta_of(raw) == model.Meta(
+    assert parsing.meta_of(raw) == model.Meta(
         "x", "", "AdmissionCheck/x", "1", 1, {"a": "b"}, {"c": "d"}, True
     )
 
@@ -49,7 +49,7 @@ def test_metadata_is_read() -> None:
 
 
 def test_a_check_of_ours_names_a_placement() -> None:
-    seen = reading.check(check("one", "p", active=condition()))
+    seen = parsing.check(check("one", "p", active=condition()))
     assert (seen.ours, seen.multikueue, seen.placement, seen.config, seen.problem) == (
         True,
         False,
@@ -71,7 +71,7 @@ def test_a_check_of_ours_names_a_placement() -> None:
 
 
 def test_a_check_of_kueue_names_a_config() -> None:
-    seen = reading.check(multikueue_check("mk", "p"))
+    seen = parsing.check(multikueue_check("mk", "p"))
     assert (seen.ours, seen.multikueue, seen.placement, seen.config) == (False, True, "", "p")
 
 
@@ -92,13 +92,13 @@ def test_a_check_of_kueue_names_a_config() -> None:
     ],
 )
 def test_unusable_parameters_do_not_hide_whose_check_it_is(parameters: Any, problem: str) -> None:
-    seen = reading.check(check_with(parameters))
+    seen = parsing.check(check_with(parameters))
     assert (seen.ours, seen.placement, seen.problem) == (True, "", problem)
 
 
 @pytest.mark.parametrize("spec", ["garbage", None, [], {}])
 def test_a_check_without_a_readable_spec_is_nobodys(spec: Any) -> None:
-    assert reading.check(an(ADMISSION_CHECK, "x", spec=spec)).ours is False
+    assert parsing.check(an(ADMISSION_CHECK, "x", spec=spec)).ours is False
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_check_without_a_readable_spec_is_nobodys(spec: Any) -> None:
     ],
 )
 def test_our_condition_is_found_in_any_status(status: Any, active: bool) -> None:
-    assert bool(reading.check(check(status=status)).active) is active
+    assert bool(parsing.check(check(status=status)).active) is active
 
 
 # -- OCM
@@ -131,7 +131,7 @@ def test_a_placement_is_read() -> None:
         weights={"usage/gpu": 3, "usage/idle": -1, "usage/off": 0},
     )
     raw["spec"]["prioritizerPolicy"]["configurations"].append({"scoreCoordinate": {"type": "BuiltIn"}})
-    seen = reading.placement(raw)
+    seen = parsing.placement(raw)
     assert (seen.selected, seen.prioritizers, seen.groups, seen.problem) == (
         3,
         (AddOnPrioritizer("usage", "gpu", 3), AddOnPrioritizer("usage", "idle", -1)),
@@ -168,7 +168,7 @@ def test_a_placement_is_read() -> None:
     ],
 )
 def test_what_a_placement_says_of_itself(rest: Any, selected: int | None, problem: str) -> None:
-    seen = reading.placement(placement(**rest))
+    seen = parsing.placement(placement(**rest))
     assert (seen.selected, seen.problem) == (selected, problem)
 
 
@@ -199,7 +199,7 @@ def test_a_plain_decision_is_read_as_any_other(status: Any, plain: bool) -> None
 
 
 def test_a_decision_is_read() -> None:
-    seen = reading.decision(decision("a", ("b", 7), of="p", group=12))
+    seen = parsing.decision(decision("a", ("b", 7), of="p", group=12))
     assert (seen.placement, seen.group, seen.decided, seen.problem) == (
         "p",
         12,
@@ -224,13 +224,13 @@ def test_a_decision_is_read() -> None:
     ],
 )
 def test_what_a_decision_decides(raw: Any, decided: Any, problem: str) -> None:
-    seen = reading.decision(raw)
+    seen = parsing.decision(raw)
     assert (seen.decided, seen.problem) == (decided, problem)
 
 
 def test_a_group_index_that_is_no_number_counts_as_the_first() -> None:
     raw = decision(labels={"cluster.open-cluster-management.io/decision-group-index": "x"})
-    assert (reading.decision(raw).group, reading.decision(raw).placement) == (0, "")
+    assert (parsing.decision(raw).group, parsing.decision(raw).placement) == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_a_group_index_that_is_no_number_counts_as_the_first() -> None:
     ],
 )
 def test_scores_are_read(until: str, problem: str) -> None:
-    seen = reading.scores(scores("a", until=until, gpu=5, cpu=-3))
+    seen = parsing.scores(scores("a", until=until, gpu=5, cpu=-3))
     good = ({"gpu": 5, "cpu": -3}, datetime(2026, 8, 1, 12, tzinfo=UTC))
     assert (seen.values, seen.valid_until) == (({}, None) if problem else good)
     assert seen.problem == problem
@@ -253,7 +253,7 @@ def test_scores_are_read(until: str, problem: str) -> None:
 
 
 def test_a_profile_is_read() -> None:
-    seen = reading.profile(
+    seen = parsing.profile(
         profile("a", secret=("ns", "s"), providers=["ocm", ""], deprecated_providers=["old", "ocm"])
     )
     assert (seen.cluster, seen.secrets, seen.providers, seen.problem) == (
@@ -265,18 +265,18 @@ def test_a_profile_is_read() -> None:
 
 
 def test_a_profile_without_labels_is_of_the_cluster_of_its_name() -> None:
-    assert reading.profile(profile("a", labels={})).cluster == "a"
+    assert parsing.profile(profile("a", labels={})).cluster == "a"
 
 
 def test_only_the_secret_for_kueue_counts_and_lies_beside_the_profile_unless_told() -> None:
     other = {"consumer": "argo", "accessRef": {"kind": "Secret", "name": "x"}}
     mine = {"consumer": "kueue-admin", "accessRef": {"kind": "Secret", "name": "y"}}
-    seen = reading.profile(profile("a", "ns", status={"credentials": [other, mine]}))
+    seen = parsing.profile(profile("a", "ns", status={"credentials": [other, mine]}))
     assert seen.secrets == (SecretRef("Secret", "ns", "y"),)
 
 
 def test_a_malformed_profile_is_told() -> None:
-    seen = reading.profile(profile("a", status={"accessProviders": "x"}))
+    seen = parsing.profile(profile("a", status={"accessProviders": "x"}))
     assert (seen.secrets, seen.providers, seen.problem) == ((), (), NOT_A_LIST.format("accessProviders"))
 
 
@@ -307,18 +307,18 @@ def test_a_malformed_profile_is_told() -> None:
     ],
 )
 def test_why_kueue_could_not_use_a_secret(raw: Any, problem: str) -> None:
-    assert reading.secret(raw).problem == problem
+    assert parsing.secret(raw).problem == problem
 
 
 def test_what_is_in_a_secret_is_not_kept() -> None:
-    assert "token" not in repr(reading.secret(secret("s", b"users: [{token: x}]")))
+    assert "token" not in repr(parsing.secret(secret("s", b"users: [{token: x}]")))
 
 
 # -- our objects
 
 
 def test_what_we_applied_is_told_from_what_others_did() -> None:
-    seen = reading.kueue_object(our_cluster("a", owners=["one"]))
+    seen = parsing.kueue_object(our_cluster("a", owners=["one"]))
     assert (seen.ours, seen.placement, seen.cluster, seen.owners) == (
         True,
         "p",
@@ -332,10 +332,10 @@ def test_what_we_applied_is_told_from_what_others_did() -> None:
 
 def test_what_a_checks_clusters_have_in_common_is_kept_once() -> None:
     """There may be 10,000 of them."""
-    one, other = (reading.kueue_object(our_cluster(name, owners=["one"])) for name in "ab")
+    one, other = (parsing.kueue_object(our_cluster(name, owners=["one"])) for name in "ab")
     assert one.owners is other.owners
     assert one.owned is other.owned
-    strangers = [reading.kueue_object(foreign_cluster(name)) for name in "ab"]
+    strangers = [parsing.kueue_object(foreign_cluster(name)) for name in "ab"]
     assert strangers[0].meta.annotations is strangers[1].meta.annotations
 
 
@@ -356,13 +356,13 @@ def test_what_a_checks_clusters_have_in_common_is_kept_once() -> None:
     ],
 )
 def test_whose_it_is(raw: Any, ours: bool) -> None:
-    assert reading.kueue_object(raw).ours is ours
+    assert parsing.kueue_object(raw).ours is ours
 
 
 def test_only_checks_count_as_owners() -> None:
     other = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x", "uid": "1"}
     raw = our_config(ownerReferences=[other, *references("one")])
-    assert reading.kueue_object(raw).owners == {"AdmissionCheck/one": "one"}
+    assert parsing.kueue_object(raw).owners == {"AdmissionCheck/one": "one"}
 
 
 @pytest.mark.parametrize(
@@ -376,20 +376,20 @@ def test_only_checks_count_as_owners() -> None:
 )
 def test_what_a_config_lists(spec: Any, listed: tuple[str, ...]) -> None:
     raw = foreign_config() | {"spec": spec}
-    assert reading.kueue_object(raw).listed == listed
+    assert parsing.kueue_object(raw).listed == listed
 
 
 PARSERS = {
-    "AdmissionCheck": reading.check,
-    "Placement": reading.placement,
-    "PlacementDecision": reading.decision,
-    "ClusterProfile": reading.profile,
-    "Secret": reading.secret,
-    "AddOnPlacementScore": reading.scores,
-    MULTIKUEUE_CONFIG.kind: reading.kueue_object,
-    MULTIKUEUE_CLUSTER.kind: reading.kueue_object,
-    "Workload": reading.workload,
-    "ManagedCluster": reading.managed_cluster,
+    "AdmissionCheck": parsing.check,
+    "Placement": parsing.placement,
+    "PlacementDecision": parsing.decision,
+    "ClusterProfile": parsing.profile,
+    "Secret": parsing.secret,
+    "AddOnPlacementScore": parsing.scores,
+    MULTIKUEUE_CONFIG.kind: parsing.kueue_object,
+    MULTIKUEUE_CLUSTER.kind: parsing.kueue_object,
+    "Workload": parsing.workload,
+    "ManagedCluster": parsing.managed_cluster,
 }
 
 
