@@ -78,7 +78,8 @@ from placement_ac.wire import (
 )
 
 SHARED: Final = 1_000
-"""How many different owners, and parts that we own, are remembered, so that equal ones are kept once."""
+"""How many different owners, parts that we own and specs are remembered, to keep equal ones but once."""
+_SPECS: Final[dict[str, Raw]] = {}
 _SENT_BACK = re.compile("|".join(text.format(r"(\S+)") for text in (SENT_BACK, SENT_AGAIN)))
 _NOTHING: Final[Mapping[str, str]] = {}
 """Shared by all objects that have no labels, no annotations, or none that anybody reads."""
@@ -240,10 +241,19 @@ def kueue_object(raw: Raw) -> KueueObject:
     return KueueObject(
         meta=meta_of(raw),
         owners=_owners(raw),
-        spec=mapping(raw.get("spec")),
+        spec=_one_of_specs(mapping(raw.get("spec"))),
         owned=_owned(raw),
         active=active.status == "True" if active else None,
     )
+
+
+def _one_of_specs(spec: Raw) -> Raw:
+    """Return the spec of a MultiKueueCluster: in every Placement a cluster has the same one."""
+    if "clusters" in spec:  # a MultiKueueConfig's
+        return spec
+    if len(_SPECS) >= SHARED:
+        _SPECS.clear()
+    return _SPECS.setdefault(str(spec), spec)
 
 
 def checks_listed(queue: Raw) -> frozenset[str]:

@@ -339,6 +339,31 @@ def test_what_a_checks_clusters_have_in_common_is_kept_once() -> None:
     assert strangers[0].meta.annotations is strangers[1].meta.annotations
 
 
+def in_cluster(name: str, spec: Any) -> model.KueueObject:
+    return parsing.kueue_object(an(MULTIKUEUE_CLUSTER, name, spec=spec))
+
+
+def by_secret(secret: str) -> dict[str, Any]:
+    return {"clusterSource": {"kubeConfig": {"location": secret, "locationType": "Secret"}}}
+
+
+def test_what_clusters_of_several_placements_have_in_common_is_kept_once() -> None:
+    one, same, other = (
+        in_cluster("p-a", by_secret("a")),
+        in_cluster("q-a", by_secret("a")),
+        in_cluster("p-b", by_secret("b")),
+    )
+    assert one.spec is same.spec
+    assert (one.spec, one.source) == (by_secret("a"), ("Secret", "a"))
+    assert (other.spec, other.source) == (by_secret("b"), ("Secret", "b"))
+
+
+def test_however_many_specs_there_are_few_are_remembered() -> None:
+    seen = [in_cluster(f"p-{n}", by_secret(str(n))) for n in range(3 * parsing.SHARED)]
+    assert [one.spec for one in seen] == [by_secret(str(n)) for n in range(3 * parsing.SHARED)]
+    assert len(parsing._SPECS) <= parsing.SHARED
+
+
 @pytest.mark.parametrize(
     ("raw", "ours"),
     [
