@@ -21,7 +21,7 @@ def shared_out(processors: set[int]) -> tuple[set[int], set[int]] | None:
 
 
 @contextmanager
-def of_their_own(hubs: Iterable[int]) -> Iterator[None]:
+def of_their_own(pids: Iterable[int]) -> Iterator[None]:
     """Give these processes one processor, and this one, with what it starts, the others; back at the end.
 
     Left to the system, a hub waits for a processor while it is asked for something, the longer the more
@@ -34,7 +34,7 @@ def of_their_own(hubs: Iterable[int]) -> Iterator[None]:
         return
     of_hubs, of_others = shares
     try:
-        for pid in hubs:
+        for pid in pids:
             _tie(pid, of_hubs)
         _tie(os.getpid(), of_others)
         yield

@@ -80,6 +80,7 @@ from placement_ac.wire import (
 SHARED: Final = 1_000
 """How many different owners, parts that we own and specs are remembered, to keep equal ones but once."""
 _SPECS: Final[dict[str, Raw]] = {}
+"""Specs by their text, as a mapping has no hash; emptied when full. Nobody changes what is read."""
 _SENT_BACK = re.compile("|".join(text.format(r"(\S+)") for text in (SENT_BACK, SENT_AGAIN)))
 _NOTHING: Final[Mapping[str, str]] = {}
 """Shared by all objects that have no labels, no annotations, or none that anybody reads."""
