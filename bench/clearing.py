@@ -12,9 +12,7 @@ from typing import Final
 import click
 
 from bench.scene import MINE, NS, all_of, newest
-from placement_ac.errors import NotFound
-from placement_ac.kube import Client, Object
-from placement_ac.names import (
+from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     MANAGED_CLUSTER,
     MULTIKUEUE_CLUSTER,
@@ -24,6 +22,8 @@ from placement_ac.names import (
     SECRET,
     Kind,
 )
+from placement_ac.core.api.errors import NotFound
+from placement_ac.kube.client import Client, Object
 
 NAMES: Final[Mapping[Kind, str]] = {
     MULTIKUEUE_CONFIG: r"p\d+",

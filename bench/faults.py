@@ -1,7 +1,7 @@
 """
 How soon is all right again after each fault between controller and hub, played at full size?
 
-`make bench-faults`: the plays of `tests/hub/faults`, with `placement-ac run` in a process of its own; the
+`make bench-faults`: the plays of `tests/controller/faults`, with `placement-ac run` in a process of its own; the
 clock alone is set in a thread, as no process has one of its own. And kill -9 at each write of a scene, before
 it is carried out and after. Prints one JSON object; times are seconds, `lost` is what a kill cost over all.
 """
@@ -18,12 +18,11 @@ from typing import Any, Final
 
 import click
 
-from placement_ac import logs, session
-from placement_ac.hub import Hub
-from tests.hub import jobs
-from tests.hub.driver import Controllers, Driver
-from tests.hub.faults.kills import END, Process, send_a_job_back
-from tests.hub.faults.plays import (
+from placement_ac.controller import session
+from placement_ac.lab.hub import Hub
+from placement_ac.observability import logs
+from tests.controller.faults.kills import END, Process, send_a_job_back
+from tests.controller.faults.plays import (
     CLUSTERS,
     FAULTS,
     Fault,
@@ -35,6 +34,8 @@ from tests.hub.faults.plays import (
     nothing_is_lost,
     prepare,
 )
+from tests.support import jobs
+from tests.support.driver import Controllers, Driver
 
 PATIENCE_SECONDS: Final = 200.0
 QUIET_SECONDS: Final = 2.0

@@ -19,10 +19,7 @@ import orjson
 import trustme
 
 from bench.hub import READY, WHEN, workload
-from placement_ac.access import make_kubeconfig
-from placement_ac.hub import Hub
-from placement_ac.hub.store import Store
-from placement_ac.names import (
+from placement_ac.core.api.constants import (
     KUEUE,
     LABEL_CLUSTER,
     LABEL_MANAGED_BY,
@@ -30,6 +27,9 @@ from placement_ac.names import (
     MANAGED_BY,
     OCM_CLUSTER,
 )
+from placement_ac.core.kubeconfig.access import make_kubeconfig
+from placement_ac.lab.hub import Hub
+from placement_ac.lab.hub.store import Store
 
 Object = dict[str, Any]
 

@@ -119,7 +119,7 @@ class Floor:
 
 
 async def main(words: Sequence[str]) -> None:
-    from placement_ac.login import Login  # noqa: PLC0415  # what a login costs is part of any start
+    from placement_ac.kube.login import Login  # noqa: PLC0415  # what a login costs is part of any start
 
     login = Login(Path(words[-1]))
     timeout = aiohttp.ClientTimeout(total=None)

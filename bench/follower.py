@@ -6,9 +6,9 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 from bench.scene import newest
-from placement_ac.errors import ApiError
-from placement_ac.kube import Client, Object
-from placement_ac.names import ADMISSION_CHECK, MULTIKUEUE_CONFIG, Kind
+from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CONFIG, Kind
+from placement_ac.core.api.errors import ApiError
+from placement_ac.kube.client import Client, Object
 
 
 class Follower:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from placement_ac.hub import Hub
-from placement_ac.hub.store import Store
+from placement_ac.lab.hub import Hub
+from placement_ac.lab.hub.store import Store
 
 Object = dict[str, Any]
 

@@ -23,9 +23,9 @@ import click
 from bench.clearing import clear, refuse_what_is_in_use
 from bench.figures import named
 from bench.scene import Ask, Scene, asks, prepare
-from placement_ac.hub import Hub
-from placement_ac.hub.api import Answer, Call
-from placement_ac.kube import Client
+from placement_ac.kube.client import Client
+from placement_ac.lab.hub import Hub
+from placement_ac.lab.hub.api import Answer, Call
 
 AGENT = "bench"
 """The User-Agent of the bench itself."""

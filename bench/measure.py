@@ -22,8 +22,8 @@ from bench.plays import Actor, Meter, Stage
 from bench.processors import of_their_own, shared_out, usable
 from bench.scene import Scene, decide_all
 from bench.sides import CONTROLLER, FLOOR, Side, running
-from placement_ac.kube import Client
-from placement_ac.login import Login
+from placement_ac.kube.client import Client
+from placement_ac.kube.login import Login
 
 Tell = Callable[[str], None]
 SIDES: Final = (FLOOR, CONTROLLER)

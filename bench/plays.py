@@ -20,7 +20,7 @@ from bench.follower import Follower
 from bench.hubs import Bench
 from bench.scene import Scene, decide, decide_all
 from bench.sides import CONTROLLER, WHOLE_FLOOR, Process, Side, running
-from placement_ac.kube import Client
+from placement_ac.kube.client import Client
 
 NEVER_SECONDS: Final = 300.0
 REST_SECONDS: Final = 0.5

@@ -22,13 +22,7 @@ from typing import Any, Final
 
 import click
 
-from placement_ac import logs
-from placement_ac.access import Access, of_kubeconfig
-from placement_ac.demo.stage import ControllerThread
-from placement_ac.hub import Hub
-from placement_ac.kube import Client, Object
-from placement_ac.login import Login
-from placement_ac.names import (
+from placement_ac.core.api.constants import (
     KUBECONFIG_KEY,
     KUEUE,
     LABEL_PLACEMENT,
@@ -38,10 +32,16 @@ from placement_ac.names import (
     SECRET,
     TOKEN_KEY,
 )
-from placement_ac.sim import manifests
-from placement_ac.sim.accounts import Accounts
-from placement_ac.sim.fleet import WorkerFleet
-from placement_ac.sim.runner import StandIns
+from placement_ac.core.kubeconfig.access import Access, of_kubeconfig
+from placement_ac.kube.client import Client, Object
+from placement_ac.kube.login import Login
+from placement_ac.lab.demo.stage import ControllerThread
+from placement_ac.lab.hub import Hub
+from placement_ac.lab.standins import manifests
+from placement_ac.lab.standins.accounts import Accounts
+from placement_ac.lab.standins.fleet import WorkerFleet
+from placement_ac.lab.standins.runner import StandIns
+from placement_ac.observability import logs
 
 NS: Final = "kueue-system"
 SEED: Final = 1

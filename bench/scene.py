@@ -16,10 +16,7 @@ from typing import Any, Final
 
 import trustme
 
-from placement_ac.access import make_kubeconfig
-from placement_ac.errors import Conflict
-from placement_ac.kube import JSON, MERGE, Client, Object
-from placement_ac.names import (
+from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     KUBECONFIG_KEY,
     LABEL_GROUP_INDEX,
@@ -33,6 +30,9 @@ from placement_ac.names import (
     Kind,
     Resource,
 )
+from placement_ac.core.api.errors import Conflict
+from placement_ac.core.kubeconfig.access import make_kubeconfig
+from placement_ac.kube.client import JSON, MERGE, Client, Object
 
 NS: Final = "kueue-system"
 PER_CHECK: Final = 10

@@ -24,9 +24,9 @@ from typing import IO, Any, Final
 
 import click
 
-from placement_ac.hub import Hub
-from tests.hub.driver import Driver
-from tests.hub.replicas import LEASE, QUICK, Audit, Replica
+from placement_ac.lab.hub import Hub
+from tests.support.driver import Driver
+from tests.support.replicas import LEASE, QUICK, Audit, Replica
 
 SEED: Final = 1
 DEADLINE_SECONDS: Final = 120.0

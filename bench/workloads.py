@@ -25,9 +25,7 @@ import click
 from bench.hub import CHECK, READY
 from bench.scene import NAMESPACE, NS, body, newest
 from bench.sides import cpu_seconds
-from placement_ac.kube import Client, Event, Object
-from placement_ac.login import Login
-from placement_ac.names import (
+from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     KUBECONFIG_KEY,
     KUEUE,
@@ -40,6 +38,8 @@ from placement_ac.names import (
     PLACEMENT_DECISION,
     SECRET,
 )
+from placement_ac.kube.client import Client, Event, Object
+from placement_ac.kube.login import Login
 
 CLUSTERS: Final = ("a", "b")
 NEVER_SECONDS: Final = 300.0

@@ -9,7 +9,7 @@ import gc
 import resource
 import sys
 
-from placement_ac.lean import loaded
+from placement_ac.observability.lean import loaded
 
 
 def main() -> None:

@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import pytest
 
-from placement_ac import logs
-from placement_ac.hub import Hub
-from tests import envtest
-from tests.envtest import HubMaker
-from tests.hub.driver import Controllers, Driver
+from placement_ac.lab.hub import Hub
+from placement_ac.observability import logs
 from tests.kind import environment
-from tests.shared import published_crds
+from tests.support import envtest
+from tests.support.driver import Controllers, Driver
+from tests.support.envtest import HubMaker
+from tests.support.shared import published_crds
 
 sys.setrecursionlimit(2500)  # celpy does so when it is first used, and hypothesis warns of the change
 

@@ -11,10 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from placement_ac.inspection.dump import dump_of
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.manifests import read
-from placement_ac.names import (
+from placement_ac.config.settings import Settings
+from placement_ac.core.api.constants import (
     ACTIVE,
     APPLY_FAILED,
     BAD_PARAMETERS,
@@ -28,10 +26,12 @@ from placement_ac.names import (
     PLACEMENT_NOT_FOUND,
     SOME_CLUSTERS_UNUSABLE,
 )
-from placement_ac.plan import plan
-from placement_ac.settings import Settings
-from placement_ac.snapshot import Verdict
-from placement_ac.verdict import refuse
+from placement_ac.core.inputs.state import Verdict
+from placement_ac.core.plan.conditions import refuse
+from placement_ac.core.plan.plan import plan
+from placement_ac.inspection.dump import dump_of
+from placement_ac.inspection.hub import HubView
+from placement_ac.inspection.manifests import read
 
 Object = dict[str, Any]
 

@@ -15,10 +15,10 @@ import click
 import yaml
 
 from placement_ac.cli.main import COMMANDS, main
-from placement_ac.measures import MEASURES, Measure
-from placement_ac.names import EVENTS, REASONS
-from placement_ac.settings import SHAPES, Settings, default_of, is_duration, is_list
-from placement_ac.sources import PREFIX
+from placement_ac.config.load import PREFIX
+from placement_ac.config.settings import SHAPES, Settings, default_of, is_duration, is_list
+from placement_ac.core.api.constants import EVENTS, REASONS
+from placement_ac.observability.measures import MEASURES, Measure
 from website.examples import example
 from website.markdown import Row, tables
 

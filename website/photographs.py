@@ -20,18 +20,18 @@ import click
 import yaml
 from playwright.sync_api import sync_playwright
 
-from placement_ac.demo.play import Finale, Outcome, play
-from placement_ac.demo.scene import DEMO2
-from placement_ac.demo.stage import Stage
-from placement_ac.demo.steps import Step
-from placement_ac.demo.stories import programme
-from placement_ac.demo.viewer import Viewer
+from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET, WATCHED_KINDS
 from placement_ac.inspection.gather import gather
 from placement_ac.inspection.kinds import QUEUES
-from placement_ac.kube import Client, Object
-from placement_ac.login import Login
-from placement_ac.names import CLUSTER_PROFILE, SECRET, WATCHED_KINDS
-from placement_ac.sim.manifests import FIELD_MANAGER
+from placement_ac.kube.client import Client, Object
+from placement_ac.kube.login import Login
+from placement_ac.lab.demo.play import Finale, Outcome, play
+from placement_ac.lab.demo.scene import DEMO2
+from placement_ac.lab.demo.stage import Stage
+from placement_ac.lab.demo.steps import Step
+from placement_ac.lab.demo.stories import programme
+from placement_ac.lab.demo.viewer import Viewer
+from placement_ac.lab.standins.manifests import FIELD_MANAGER
 
 IMAGES: Final = Path(__file__).resolve().parents[1] / "docs" / "images"
 DUMP, RECORD = IMAGES / "story3.yaml", IMAGES / "story3.jsonl"

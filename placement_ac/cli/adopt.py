@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
-from placement_ac.adopt import StillRuns, carry_out, check_that_it_is_stopped, steps
-from placement_ac.errors import ApiError, LoginFailed
-from placement_ac.kube import Client
-from placement_ac.login import Login
+from placement_ac.admin.adopt import StillRuns, carry_out, check_that_it_is_stopped, steps
+from placement_ac.core.api.errors import ApiError, LoginFailed
+from placement_ac.kube.client import Client
+from placement_ac.kube.login import Login
 
 
 @click.command("adopt", epilog="Example:  placement-ac adopt --dry-run")

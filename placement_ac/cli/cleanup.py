@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
-from placement_ac.cleanup import InTheWay, Outcome, find, obstacles, remove
-from placement_ac.errors import ApiError, LoginFailed
-from placement_ac.kube import Client
-from placement_ac.login import Login
+from placement_ac.admin.cleanup import InTheWay, Outcome, find, obstacles, remove
+from placement_ac.core.api.errors import ApiError, LoginFailed
+from placement_ac.kube.client import Client
+from placement_ac.kube.login import Login
 
 
 @click.command("cleanup", epilog="Example:  placement-ac cleanup")

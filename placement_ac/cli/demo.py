@@ -10,19 +10,19 @@ from typing import Literal
 import click
 from rich.console import Console
 
-from placement_ac import logs
-from placement_ac.demo.making import Making
-from placement_ac.demo.play import Show, play
-from placement_ac.demo.scene import CARELESS, Way
-from placement_ac.demo.shows import JsonShow, LiveShow, PlainShow
-from placement_ac.demo.stage import Stage
-from placement_ac.demo.steps import Programme
-from placement_ac.demo.stories import programme
-from placement_ac.demo.viewer import Viewer
-from placement_ac.kube import Client
-from placement_ac.login import Login
-from placement_ac.names import DRAIN, IMMEDIATE, Removal
-from placement_ac.sim.manifests import FIELD_MANAGER
+from placement_ac.core.api.constants import DRAIN, IMMEDIATE, Removal
+from placement_ac.kube.client import Client
+from placement_ac.kube.login import Login
+from placement_ac.lab.demo.making import Making
+from placement_ac.lab.demo.play import Show, play
+from placement_ac.lab.demo.scene import CARELESS, Way
+from placement_ac.lab.demo.shows import JsonShow, LiveShow, PlainShow
+from placement_ac.lab.demo.stage import Stage
+from placement_ac.lab.demo.steps import Programme
+from placement_ac.lab.demo.stories import programme
+from placement_ac.lab.demo.viewer import Viewer
+from placement_ac.lab.standins.manifests import FIELD_MANAGER
+from placement_ac.observability import logs
 
 
 @click.command(

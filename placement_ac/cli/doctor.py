@@ -12,6 +12,7 @@ from rich.text import Text
 from placement_ac.cli.output import Form, emit, output
 from placement_ac.cli.reading import Look, ReadingCommand, Where, look, look_at, looks, on_hub
 from placement_ac.cli.rounds import QUEUES_OF_WORKERS, Round, visit, visiting
+from placement_ac.core.api.constants import EVENT, LEASE, WORKLOAD, Kind
 from placement_ac.inspection.doctor.finding import Finding, Level, Rule
 from placement_ac.inspection.doctor.rules import RULES, examine
 from placement_ac.inspection.doctor.setup import Setup
@@ -30,8 +31,7 @@ from placement_ac.inspection.kinds import (
     RESOURCE_FLAVOR,
     TOPOLOGY,
 )
-from placement_ac.kube import Client
-from placement_ac.names import EVENT, LEASE, WORKLOAD, Kind
+from placement_ac.kube.client import Client
 
 SICK: Final = 2
 """The exit code when a line is FAIL."""

@@ -21,6 +21,7 @@ from placement_ac.cli.reading import (
     on_hub,
     tell_missing,
 )
+from placement_ac.core.api.text import some
 from placement_ac.inspection.chain import Chain, Fate, Overview, chain, of_check, of_placement
 from placement_ac.inspection.hub import HubView
 from placement_ac.inspection.kinds import DECIDING, MADE, QUEUES
@@ -33,7 +34,6 @@ from placement_ac.inspection.subject import (
     placement_named,
     subject_of,
 )
-from placement_ac.words import some
 
 KINDS: Final = (*DECIDING, *QUEUES, *MADE)
 WHOLE: Final = 5

@@ -7,13 +7,13 @@ from typing import Final, Literal
 import click
 
 from placement_ac.cli.reading import Look, ReadingCommand, Where, look, looks, tell_missing
+from placement_ac.core.api.constants import ADMISSION_CHECK, WATCHED_KINDS
 from placement_ac.inspection import graph_svg, svg
 from placement_ac.inspection.branches import branches
 from placement_ac.inspection.graph import COLUMNS, Graph, graph_of
 from placement_ac.inspection.kinds import MADE, QUEUES
 from placement_ac.inspection.mermaid import mermaid
 from placement_ac.inspection.page import page
-from placement_ac.names import ADMISSION_CHECK, WATCHED_KINDS
 
 KINDS: Final = (*WATCHED_KINDS, *QUEUES, *MADE)
 Form = Literal["mermaid", "svg", "html"]

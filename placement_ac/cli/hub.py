@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import click
 import yaml
 
-from placement_ac.hub import CONTEXT, Hub
-from placement_ac.sim.runner import KNOWN, StandIns
+from placement_ac.lab.hub import CONTEXT, Hub
+from placement_ac.lab.standins.runner import KNOWN, StandIns
 
 
 def _address(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, int]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import click
 
-from placement_ac.lean import loaded
+from placement_ac.observability.lean import loaded
 
 COMMANDS: Final = {
     "run": "Run the controller.",

@@ -19,13 +19,13 @@ from placement_ac.cli.reading import (
     on_hub,
     tell_missing,
 )
+from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET, WORKLOAD
+from placement_ac.core.api.text import count_of, some
 from placement_ac.inspection.dump import Object
 from placement_ac.inspection.kinds import DECIDING, MADE, QUEUES
 from placement_ac.inspection.manifests import STDIN, read
 from placement_ac.inspection.prospect import Affected, Entry, ObjectChange, PlacementPlan, WhatIf
 from placement_ac.inspection.whatif import what_if
-from placement_ac.names import CLUSTER_PROFILE, SECRET, WORKLOAD
-from placement_ac.words import count_of, some
 
 CHANGES: Final = 2
 """The exit code when something would change."""

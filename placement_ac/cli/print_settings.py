@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
-from placement_ac.settings import in_words, written
-from placement_ac.sources import FILE, Loaded, flag_name
+from placement_ac.config.load import FILE, Loaded, flag_name
+from placement_ac.config.settings import in_words, written
 
 Form = Literal["table", "yaml", "json"]
 

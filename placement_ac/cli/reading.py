@@ -19,16 +19,8 @@ from typing import Any, Final, TypeVar
 import click
 
 from placement_ac.cli.output import harmless
-from placement_ac.errors import PlacementAcError
-from placement_ac.inspection.controller import NAMESPACE, Found, settings_of
-from placement_ac.inspection.dump import Dump, MissingRight, dump_of
-from placement_ac.inspection.follow import PAUSE_SECONDS, follow
-from placement_ac.inspection.gather import Namespaces, gather
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.kinds import CONFIG_MAP, DEPLOYMENT, OURS
-from placement_ac.kube import Client
-from placement_ac.login import Login
-from placement_ac.names import (
+from placement_ac.config.settings import Settings
+from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
     EVENT,
     EVENTS_NAMESPACE,
@@ -38,7 +30,15 @@ from placement_ac.names import (
     SECRET,
     Kind,
 )
-from placement_ac.settings import Settings
+from placement_ac.core.api.errors import PlacementAcError
+from placement_ac.inspection.controller import NAMESPACE, Found, settings_of
+from placement_ac.inspection.dump import Dump, MissingRight, dump_of
+from placement_ac.inspection.follow import PAUSE_SECONDS, follow
+from placement_ac.inspection.gather import Namespaces, gather
+from placement_ac.inspection.hub import HubView
+from placement_ac.inspection.kinds import CONFIG_MAP, DEPLOYMENT, OURS
+from placement_ac.kube.client import Client
+from placement_ac.kube.login import Login
 
 T = TypeVar("T")
 

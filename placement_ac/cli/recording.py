@@ -13,11 +13,11 @@ import click
 
 from placement_ac.cli.graph import known_checks
 from placement_ac.cli.reading import Look, Where, look_again, on_hub, tell_missing
+from placement_ac.core.api.constants import WATCHED_KINDS
 from placement_ac.inspection.branches import branches
 from placement_ac.inspection.record import State, differs, line_of, state_of
 from placement_ac.inspection.tree import Branch
-from placement_ac.kube import Client
-from placement_ac.names import WATCHED_KINDS
+from placement_ac.kube.client import Client
 
 PAUSE_SECONDS: Final = 0.02
 """How long after a change it is recorded: what is written together is one line."""

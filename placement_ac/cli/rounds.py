@@ -8,17 +8,17 @@ from typing import Any, Final
 import click
 from pydantic import TypeAdapter, ValidationError
 
-from placement_ac.entrance import Entrance
+from placement_ac.config.settings import Seconds
+from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET
+from placement_ac.core.api.text import some
 from placement_ac.inspection.doctor.setup import Setup
 from placement_ac.inspection.doctor.visit import Target, Visit, targets
 from placement_ac.inspection.doctor.worker import needs
 from placement_ac.inspection.kinds import LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY
 from placement_ac.inspection.visits import Visits
-from placement_ac.kube import Client
-from placement_ac.names import CLUSTER_PROFILE, SECRET
-from placement_ac.providers import Providers
-from placement_ac.settings import Seconds
-from placement_ac.words import some
+from placement_ac.kube.client import Client
+from placement_ac.workers.connector import Entrance
+from placement_ac.workers.exec_plugins import Providers
 
 QUEUES_OF_WORKERS: Final = (LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY)
 """What has to be known of the hub beside all else, to know what its workers should have."""

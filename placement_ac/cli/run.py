@@ -8,14 +8,14 @@ from typing import Any, get_args
 
 import click
 
-from placement_ac import logs
 from placement_ac.cli.print_settings import Form, shown
-from placement_ac.errors import LoginFailed
-from placement_ac.lean import hold_little_for_tls
-from placement_ac.operator import Operator
-from placement_ac.pages import CannotListen
-from placement_ac.settings import BadSettings, Settings, default_of, is_duration
-from placement_ac.sources import PREFIX, flag_name, load
+from placement_ac.config.load import PREFIX, flag_name, load
+from placement_ac.config.settings import BadSettings, Settings, default_of, is_duration
+from placement_ac.controller.manager import Operator
+from placement_ac.core.api.errors import LoginFailed
+from placement_ac.observability import logs
+from placement_ac.observability.http import CannotListen
+from placement_ac.observability.lean import hold_little_for_tls
 
 
 def _options(command: click.Command) -> click.Command:

@@ -21,12 +21,12 @@ from placement_ac.cli.reading import (
     tell_missing,
 )
 from placement_ac.cli.tree import tree_of
+from placement_ac.core.api.constants import ADMISSION_CHECK, WATCHED_KINDS
 from placement_ac.inspection.branches import branches
 from placement_ac.inspection.hub import HubView
 from placement_ac.inspection.kinds import MADE, QUEUES, words_for
 from placement_ac.inspection.tree import Branch
-from placement_ac.kube import Client
-from placement_ac.names import ADMISSION_CHECK, WATCHED_KINDS
+from placement_ac.kube.client import Client
 
 _SINGULAR: Final = f"{ADMISSION_CHECK.kind.lower()}.{ADMISSION_CHECK.group}"
 _TYPES: Final = frozenset(words_for(ADMISSION_CHECK, "check"))

@@ -24,6 +24,8 @@ from placement_ac.cli.reading import (
     tell_missing,
 )
 from placement_ac.cli.recording import branch_of, take_down, the_check
+from placement_ac.config.settings import Seconds
+from placement_ac.core.api.constants import EVENT, MULTIKUEUE_CONFIG, WATCHED_KINDS
 from placement_ac.inspection import svg, timeline_svg
 from placement_ac.inspection.kinds import ALL
 from placement_ac.inspection.manifests import BadManifest
@@ -32,8 +34,6 @@ from placement_ac.inspection.prometheus import counts_of
 from placement_ac.inspection.record import State, read_record, state_of
 from placement_ac.inspection.timeline import Lane, Point, Timeline, clipped, counted, recorded
 from placement_ac.inspection.told import from_events, latest, told_of
-from placement_ac.names import EVENT, MULTIKUEUE_CONFIG, WATCHED_KINDS
-from placement_ac.settings import Seconds
 
 KINDS: Final = (*WATCHED_KINDS, EVENT)
 HOUR: Final = 3600.0

@@ -16,8 +16,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 from placement_ac.cli.output import harmless, said
+from placement_ac.core.api.text import count_of
 from placement_ac.inspection.tree import Branch, ClusterRow, Job, QueueRow
-from placement_ac.words import count_of
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -12,11 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from placement_ac import parsing
-from placement_ac.inspection.dump import Dump, Key, Object, key_of
-from placement_ac.inspection.kinds import CLUSTER_QUEUE, CLUSTER_SET, LOCAL_QUEUE, SET_BINDING
-from placement_ac.inspection.manifests import BadManifest
-from placement_ac.names import (
+from placement_ac.core.api import decode
+from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
     MANAGED_CLUSTER,
@@ -28,6 +25,9 @@ from placement_ac.names import (
     SECRET,
     Kind,
 )
+from placement_ac.inspection.dump import Dump, Key, Object, key_of
+from placement_ac.inspection.kinds import CLUSTER_QUEUE, CLUSTER_SET, LOCAL_QUEUE, SET_BINDING
+from placement_ac.inspection.manifests import BadManifest
 
 LOOKED_AT: Final = (
     ADMISSION_CHECK,
@@ -271,10 +271,10 @@ _SHAPES: Final[Mapping[Kind, Mapping[str, _Shape]]] = {
 }
 """By path what must stand there, if anything does."""
 _PARSERS: Final[Mapping[Kind, Callable[[Object], str]]] = {
-    PLACEMENT: lambda obj: parsing.placement(_without_status(obj)).problem,
-    ADMISSION_CHECK: lambda obj: parsing.check(_without_status(obj)).problem,
-    CLUSTER_PROFILE: lambda obj: parsing.profile(obj).problem,
-    PLACEMENT_SCORE: lambda obj: parsing.scores(obj).problem,
+    PLACEMENT: lambda obj: decode.placement(_without_status(obj)).problem,
+    ADMISSION_CHECK: lambda obj: decode.check(_without_status(obj)).problem,
+    CLUSTER_PROFILE: lambda obj: decode.profile(obj).problem,
+    PLACEMENT_SCORE: lambda obj: decode.scores(obj).problem,
 }
 
 

@@ -11,13 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
 
-from placement_ac.course import Course
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.jobs import jobs_in
-from placement_ac.inspection.queues import Queues, status_of, why_not
-from placement_ac.inspection.tree import Branch, ClusterRow, Credential, Job, State
-from placement_ac.model import Check, KueueObject
-from placement_ac.names import (
+from placement_ac.core.api.constants import (
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     PLACEMENT,
@@ -25,13 +19,19 @@ from placement_ac.names import (
     PLACEMENT_SCORE,
     WORKLOAD,
 )
-from placement_ac.parsing import active_of, kueue_object
-from placement_ac.plan import leaves_all
-from placement_ac.rank import Ranked
-from placement_ac.selection import cluster_of, ranking
-from placement_ac.snapshot import Snapshot
-from placement_ac.verdict import judge, troubles_of
-from placement_ac.ways import Source
+from placement_ac.core.api.decode import active_of, kueue_object
+from placement_ac.core.api.objects import Check, KueueObject
+from placement_ac.core.inputs.ranking import Ranked
+from placement_ac.core.inputs.state import Snapshot
+from placement_ac.core.kubeconfig.source import Source
+from placement_ac.core.plan.conditions import judge, troubles_of
+from placement_ac.core.plan.plan import leaves_all
+from placement_ac.core.plan.targets import Course
+from placement_ac.core.selection.selection import cluster_of, ranking
+from placement_ac.inspection.hub import HubView
+from placement_ac.inspection.jobs import jobs_in
+from placement_ac.inspection.queues import Queues, status_of, why_not
+from placement_ac.inspection.tree import Branch, ClusterRow, Credential, Job, State
 
 NEEDED: Final = (PLACEMENT, PLACEMENT_DECISION)
 """Without these it is not known which clusters are selected."""

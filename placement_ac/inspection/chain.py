@@ -9,17 +9,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, PLACEMENT, PLACEMENT_DECISION
+from placement_ac.core.api.objects import Check
+from placement_ac.core.api.text import some
+from placement_ac.core.plan.conditions import what_is_wrong
+from placement_ac.core.plan.plan import plan
 from placement_ac.inspection.hub import HubView
 from placement_ac.inspection.links import Case, Link, Result, Step
 from placement_ac.inspection.links_kueue import condition, conditions, from_controller, no_check, queues
 from placement_ac.inspection.links_ocm import from_ocm, placement_conditions, selected, unseen
 from placement_ac.inspection.tree import State
-from placement_ac.model import Check
-from placement_ac.names import MULTIKUEUE_CONFIG, PLACEMENT, PLACEMENT_DECISION
-from placement_ac.plan import plan
 from placement_ac.scheduling.objects import words
-from placement_ac.verdict import what_is_wrong
-from placement_ac.words import some
 
 Standing = State | Literal["dropped", "unknown"]
 """What a cluster is for a Placement: as in the tree; dropped: OCM does not select it, nor is it listed."""

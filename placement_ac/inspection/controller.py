@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from placement_ac.config.load import PREFIX, Loaded, load
+from placement_ac.config.settings import BadSettings, Settings
+from placement_ac.core.api.constants import MANAGED_BY
 from placement_ac.inspection.dump import Dump, Object
 from placement_ac.inspection.kinds import CONFIG_MAP, DEPLOYMENT
-from placement_ac.names import MANAGED_BY
 from placement_ac.scheduling.objects import listed, section
 from placement_ac.scheduling.objects import words as texts
-from placement_ac.settings import BadSettings, Settings
-from placement_ac.sources import PREFIX, Loaded, load
 
 NAMESPACE: Final = "placement-ac-system"
 """Where config/ puts the controller."""

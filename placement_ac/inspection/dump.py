@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
+from placement_ac.core.api.constants import Kind, Resource
 from placement_ac.inspection.kinds import ALL
-from placement_ac.names import Kind, Resource
 
 Object = dict[str, Any]
 Key = tuple[str, str]

@@ -10,7 +10,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Final
 
-from placement_ac.errors import Gone, NotFound, Refused, Unavailable
+from placement_ac.core.api.constants import Kind
+from placement_ac.core.api.errors import Gone, NotFound, Refused, Unavailable
 from placement_ac.inspection.dump import Dump, Key, Object, key_of
 from placement_ac.inspection.gather import (
     FORBIDDEN,
@@ -20,8 +21,7 @@ from placement_ac.inspection.gather import (
     together,
     with_kind,
 )
-from placement_ac.kube import Client
-from placement_ac.names import Kind
+from placement_ac.kube.client import Client
 
 PAUSE_SECONDS: Final = 0.5
 """So long after a change nothing is given: what changes together is given together."""

@@ -11,15 +11,15 @@ from typing import Any, Final, Literal
 
 import yaml
 
-from placement_ac.diff import Apply, Delete, Phase, SetCondition, diff
+from placement_ac.core.api.constants import ANNOTATION_DRAINING, FIELD_MANAGER, MULTIKUEUE_CONFIG, Kind
+from placement_ac.core.api.decode import kueue_object
+from placement_ac.core.api.objects import Check, KueueObject
+from placement_ac.core.api.schemas import Condition
+from placement_ac.core.inputs.state import Asked, Plan, Snapshot
+from placement_ac.core.plan.diff import Apply, Delete, Phase, SetCondition, diff
+from placement_ac.core.plan.plan import plan
 from placement_ac.inspection.dump import Dump, Object
-from placement_ac.model import Check, KueueObject
-from placement_ac.names import ANNOTATION_DRAINING, FIELD_MANAGER, MULTIKUEUE_CONFIG, Kind
-from placement_ac.parsing import kueue_object
-from placement_ac.plan import plan
 from placement_ac.scheduling.objects import listed
-from placement_ac.snapshot import Asked, Plan, Snapshot
-from placement_ac.wire import Condition
 
 Verb = Literal["create", "apply", "delete", "setCondition"]
 When = Literal["at once", "when its jobs have ended"]

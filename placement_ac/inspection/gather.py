@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from placement_ac.errors import NotFound, Refused
+from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, Kind, Resource
+from placement_ac.core.api.errors import NotFound, Refused
 from placement_ac.inspection.dump import Dump, MissingRight, Object
-from placement_ac.kube import Client, at_once
-from placement_ac.names import MULTIKUEUE_CONFIG, Kind, Resource
+from placement_ac.kube.client import Client, at_once
 
 FORBIDDEN: Final = 403
 Namespaces = Mapping[Kind, Sequence[str]]

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from typing import Final, Literal
 
+from placement_ac.core.api.constants import ACTIVE
+from placement_ac.core.api.text import count_of, some
 from placement_ac.inspection.tree import Branch, ClusterRow, Job, QueueRow, State
-from placement_ac.names import ACTIVE
-from placement_ac.words import count_of, some
 
 CLUSTERS_SHOWN: Final = 40
 """Clusters of a check that have a node each; beyond, those of one state are counted together."""

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
+from placement_ac.core.api.text import some
 from placement_ac.inspection.graph import CLUSTER, Edge, Graph, Look, Node
 from placement_ac.inspection.layout import GAP, HEIGHT, MARGIN, Place, laid_out
 from placement_ac.inspection.svg import FONT, Element, cut, element, picture, scheme, width_of
-from placement_ac.words import some
 
 PAD: Final = 10.0
 LEGEND: Final = 40.0

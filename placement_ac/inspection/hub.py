@@ -11,15 +11,11 @@ from datetime import datetime
 from functools import cached_property
 from typing import Final
 
-from placement_ac.choices import facts_of, policy_of, rules_of, terms_of
-from placement_ac.course import Course, chart
-from placement_ac.diff import Phase, diff
-from placement_ac.guard import guard
-from placement_ac.inspection.dump import Dump, MissingRight, Object
-from placement_ac.inspection.dump import Key as DumpKey
-from placement_ac.inspection.kinds import CLUSTER_SET, MADE, SET_BINDING
-from placement_ac.model import Check, KueueObject, Owned
-from placement_ac.names import (
+from placement_ac.cache.store import World
+from placement_ac.cache.tables import kinds_for
+from placement_ac.config.policy import facts_of, policy_of, rules_of, terms_of
+from placement_ac.config.settings import Settings
+from placement_ac.core.api.constants import (
     ACCOUNT,
     ADMISSION_CHECK,
     ANNOTATION_DRAINING,
@@ -41,16 +37,20 @@ from placement_ac.names import (
     Resource,
     Way,
 )
-from placement_ac.parsing import check, kueue_object
-from placement_ac.plan import plan
+from placement_ac.core.api.decode import check, kueue_object
+from placement_ac.core.api.objects import Check, KueueObject, Owned
+from placement_ac.core.inputs.state import Ages, HubFacts, Key, Mark, Plan, Snapshot
+from placement_ac.core.kubeconfig.source import Credentials, Source
+from placement_ac.core.plan.diff import Phase, diff
+from placement_ac.core.plan.plan import plan
+from placement_ac.core.plan.targets import Course, chart
+from placement_ac.core.selection.mass_loss import guard
+from placement_ac.core.selection.selection import listed_now
+from placement_ac.inspection.dump import Dump, MissingRight, Object
+from placement_ac.inspection.dump import Key as DumpKey
+from placement_ac.inspection.kinds import CLUSTER_SET, MADE, SET_BINDING
 from placement_ac.scheduling import Fleet, Outcome, schedule
 from placement_ac.scheduling.objects import listed, owned
-from placement_ac.selection import listed_now
-from placement_ac.settings import Settings
-from placement_ac.snapshot import Ages, HubFacts, Key, Mark, Plan, Snapshot
-from placement_ac.tables import kinds_for
-from placement_ac.ways import Credentials, Source
-from placement_ac.world import World
 
 _OF_FLEET: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING, PLACEMENT_SCORE, PLACEMENT_DECISION)
 """The kinds that OCM's scheduler goes by, in the order of `Fleet`."""

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Final
 
+from placement_ac.core.api.constants import WORKLOAD
+from placement_ac.core.api.objects import Workload
 from placement_ac.inspection.dump import Dump, Object
 from placement_ac.inspection.tree import Job
-from placement_ac.model import Workload
-from placement_ac.names import WORKLOAD
 from placement_ac.scheduling.objects import integer, listed, section, text
 from placement_ac.scheduling.quantities import QuantityError, parse_quantity
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from placement_ac.names import (
+from placement_ac.core.api.constants import (
     ACCOUNT,
     EVENT,
     KUEUE,

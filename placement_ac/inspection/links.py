@@ -10,22 +10,22 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final
 
-from placement_ac.course import Course
+from placement_ac.core.api.constants import MANAGED_CLUSTER, PLACEMENT_DECISION, PLACEMENT_SCORE, Kind
+from placement_ac.core.api.objects import Check
+from placement_ac.core.inputs.state import Plan, Snapshot
+from placement_ac.core.plan.plan import plan
+from placement_ac.core.plan.targets import Course
 from placement_ac.inspection.branches import branches
 from placement_ac.inspection.dump import Object, key_of
 from placement_ac.inspection.hub import HubView
 from placement_ac.inspection.kinds import CLUSTER_SET, SET_BINDING
 from placement_ac.inspection.tree import Branch, ClusterRow
-from placement_ac.model import Check
-from placement_ac.names import MANAGED_CLUSTER, PLACEMENT_DECISION, PLACEMENT_SCORE, Kind
-from placement_ac.plan import plan
 from placement_ac.scheduling import Outcome
 from placement_ac.scheduling.objects import listed, own_decisions, section, text
 from placement_ac.scheduling.predicates import Predicate, predicates_of
 from placement_ac.scheduling.sets import Pool, pool_for
 from placement_ac.scheduling.status import BrokenSetError, MisconfiguredError
 from placement_ac.scheduling.tolerations import Bearing, bearing_for
-from placement_ac.snapshot import Plan, Snapshot
 
 
 class Step(StrEnum):

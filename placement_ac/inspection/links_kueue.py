@@ -7,11 +7,7 @@ Pure. What becomes of a cluster is read off the controller's own course, and off
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from placement_ac.inspection.kinds import CLUSTER_QUEUE
-from placement_ac.inspection.links import Case, Link, Result, Step, quoted
-from placement_ac.inspection.tree import ClusterRow
-from placement_ac.model import Check, Workload
-from placement_ac.names import (
+from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
@@ -21,11 +17,15 @@ from placement_ac.names import (
     WORKLOAD,
     Way,
 )
-from placement_ac.probing import unfit
-from placement_ac.snapshot import Verdict
-from placement_ac.verdict import cluster_in_the_way
-from placement_ac.ways import Source, Unusable
-from placement_ac.words import count_of, some
+from placement_ac.core.api.objects import Check, Workload
+from placement_ac.core.api.text import count_of, some
+from placement_ac.core.inputs.state import Verdict
+from placement_ac.core.kubeconfig.source import Source, Unusable
+from placement_ac.core.plan.conditions import cluster_in_the_way
+from placement_ac.core.selection.probe_schedule import unfit
+from placement_ac.inspection.kinds import CLUSTER_QUEUE
+from placement_ac.inspection.links import Case, Link, Result, Step, quoted
+from placement_ac.inspection.tree import ClusterRow
 
 _ANSWERED_BY: Final = (PLACEMENT, PLACEMENT_DECISION, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
 """Kinds without which it cannot be told what the controller would answer a check."""

@@ -7,9 +7,10 @@ Pure. Every step is the engine's (`scheduling`); here it gets its words.
 from collections.abc import Iterator
 from typing import Final
 
+from placement_ac.core.api.constants import MANAGED_CLUSTER, PLACEMENT_DECISION
+from placement_ac.core.api.text import and_more, count_of, some
 from placement_ac.inspection.dump import Object
 from placement_ac.inspection.links import Case, Link, Result, Step, condition_of, quoted
-from placement_ac.names import MANAGED_CLUSTER, PLACEMENT_DECISION
 from placement_ac.scheduling.objects import (
     Obj,
     at,
@@ -29,7 +30,6 @@ from placement_ac.scheduling.reach import sets_holding
 from placement_ac.scheduling.sets import member_selector
 from placement_ac.scheduling.status import BrokenSetError
 from placement_ac.scheduling.tolerations import Tolerance, shown, taints_borne
-from placement_ac.words import and_more, count_of, some
 
 _SETS_SHOWN: Final = 3
 _BUILT_IN: Final = {

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import yaml
 
-from placement_ac.errors import PlacementAcError
+from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.inspection.dump import Object
 from placement_ac.inspection.metadata import problem_of
 

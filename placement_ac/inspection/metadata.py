@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from placement_ac.wire import Raw, Wire, read
+from placement_ac.core.api.schemas import Raw, Wire, read
 
 
 class _Strict(Wire):

@@ -13,10 +13,10 @@ from typing import Any, Final
 import aiohttp
 from pydantic import BaseModel, ValidationError
 
-from placement_ac.errors import Refused, Unavailable
+from placement_ac.core.api.errors import Refused, Unavailable
 from placement_ac.inspection.timeline import Point
-from placement_ac.logs import without_password
-from placement_ac.measures import CLUSTERS
+from placement_ac.observability.logs import without_password
+from placement_ac.observability.measures import CLUSTERS
 
 STATES: Final = ("listed", "draining", "selected", "unusable")
 POINTS: Final = 240

@@ -8,12 +8,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
+from placement_ac.core.api.decode import active_of, checks_listed
+from placement_ac.core.api.schemas import Condition
 from placement_ac.inspection.dump import Dump, Object
 from placement_ac.inspection.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
 from placement_ac.inspection.tree import QueueRow, Tristate
-from placement_ac.parsing import active_of, checks_listed
 from placement_ac.scheduling.objects import integer, name_of, namespace_of, text
-from placement_ac.wire import Condition
 
 
 @dataclass(frozen=True)

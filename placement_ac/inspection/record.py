@@ -14,14 +14,14 @@ from typing import Any
 import orjson
 from pydantic import AwareDatetime, Field, ValidationError
 
+from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, PLACEMENT_SCORE
+from placement_ac.core.api.decode import kueue_object, scores
+from placement_ac.core.api.decode import placement as parsed
+from placement_ac.core.api.schemas import Wire
+from placement_ac.core.inputs.ranking import score_of
 from placement_ac.inspection.hub import HubView
 from placement_ac.inspection.manifests import BadManifest
 from placement_ac.inspection.tree import Branch
-from placement_ac.names import MULTIKUEUE_CONFIG, PLACEMENT_SCORE
-from placement_ac.parsing import kueue_object, scores
-from placement_ac.parsing import placement as parsed
-from placement_ac.rank import score_of
-from placement_ac.wire import Wire
 
 
 class Running(Wire):

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from placement_ac.core.api.constants import MANAGED_CLUSTER, PLACEMENT, PLACEMENT_DECISION, PLACEMENT_SCORE
 from placement_ac.inspection.applying import Change
 from placement_ac.inspection.dump import Key, Object
 from placement_ac.inspection.hub import Changes, HubView
 from placement_ac.inspection.kinds import CLUSTER_SET, SET_BINDING
-from placement_ac.names import MANAGED_CLUSTER, PLACEMENT, PLACEMENT_DECISION, PLACEMENT_SCORE
 from placement_ac.scheduling import Outcome
 from placement_ac.scheduling.objects import Fleet, Obj, key_of, listed, name_of, own_decisions, section
 from placement_ac.scheduling.reach import Reach

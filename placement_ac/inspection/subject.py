@@ -8,21 +8,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from placement_ac.errors import PlacementAcError
-from placement_ac.inspection.dump import Dump, Object, key_of
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.kinds import words_for
-from placement_ac.inspection.links import Case
-from placement_ac.model import Check
-from placement_ac.names import (
+from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     MANAGED_CLUSTER,
     PLACEMENT,
     PLACEMENT_DECISION,
     Kind,
 )
+from placement_ac.core.api.errors import PlacementAcError
+from placement_ac.core.api.objects import Check
+from placement_ac.core.api.text import some
+from placement_ac.inspection.dump import Dump, Object, key_of
+from placement_ac.inspection.hub import HubView
+from placement_ac.inspection.kinds import words_for
+from placement_ac.inspection.links import Case
 from placement_ac.scheduling.objects import listed, section, text
-from placement_ac.words import some
 
 Type = Literal["cluster", "check", "placement"]
 KINDS: Final[dict[Type, Kind]] = {

@@ -13,9 +13,9 @@ from itertools import pairwise
 from math import ceil
 from typing import Final
 
+from placement_ac.core.api.text import count_of, some
 from placement_ac.inspection.svg import FONT, Element, cut, element, picture, scheme, width_of
 from placement_ac.inspection.timeline import Lane, Point, Run, Span, Timeline
-from placement_ac.words import count_of, some
 
 WIDTH: Final = 1200.0
 LEFT: Final = 190.0

@@ -12,10 +12,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final
 
-from placement_ac.inspection.dump import Object
-from placement_ac.inspection.record import State
-from placement_ac.inspection.timeline import Lane, Point, Span, Timeline, in_order
-from placement_ac.names import (
+from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     CLUSTER_ADDED,
     CLUSTER_DRAINING,
@@ -23,8 +20,11 @@ from placement_ac.names import (
     CLUSTERS_SELECTED,
     FIELD_MANAGER,
 )
+from placement_ac.core.api.text import count_of
+from placement_ac.inspection.dump import Object
+from placement_ac.inspection.record import State
+from placement_ac.inspection.timeline import Lane, Point, Span, Timeline, in_order
 from placement_ac.scheduling.objects import instant, integer, listed, text
-from placement_ac.words import count_of
 
 REASONS: Final = (CLUSTERS_SELECTED, CLUSTER_ADDED, CLUSTER_DRAINING, CLUSTER_REMOVED)
 """Those that tell of the list; of one second, they come in this order."""

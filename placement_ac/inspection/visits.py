@@ -9,13 +9,13 @@ import asyncio
 from collections.abc import Iterable
 from typing import Final
 
-from placement_ac.entrance import CannotAsk, Entrance, NotAllowed, TooSlow, Way, in_words
-from placement_ac.errors import ApiError
-from placement_ac.fitness import Needs, Unknown
+from placement_ac.core.api.errors import ApiError
+from placement_ac.core.inputs.fitness import Needs, Unknown
+from placement_ac.core.kubeconfig.source import Source, Unusable
 from placement_ac.inspection.doctor.visit import THINGS, Target, Trouble, Visit, shaped
-from placement_ac.kube import Client
-from placement_ac.questions import Questions
-from placement_ac.ways import Source, Unusable
+from placement_ac.kube.client import Client
+from placement_ac.workers.connector import CannotAsk, Entrance, NotAllowed, TooSlow, Way, in_words
+from placement_ac.workers.queries import Questions
 
 AT_ONCE: Final = 8
 """Workers at the same time."""

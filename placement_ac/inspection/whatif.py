@@ -10,7 +10,26 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from placement_ac.course import Course, chart
+from placement_ac.core.api.constants import (
+    CLUSTER_PROFILE,
+    NO_CLUSTER_SELECTED,
+    NO_CLUSTER_USABLE,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    PLACEMENT_SCORE,
+    SECRET,
+    WORKLOAD,
+    Kind,
+)
+from placement_ac.core.api.decode import decision, placement, scores
+from placement_ac.core.api.objects import Decision
+from placement_ac.core.inputs.ranking import Ranked, rank
+from placement_ac.core.inputs.state import Plan, Snapshot
+from placement_ac.core.kubeconfig.source import Source
+from placement_ac.core.plan.conditions import taken
+from placement_ac.core.plan.plan import plan
+from placement_ac.core.plan.targets import Course, chart
+from placement_ac.core.selection.selection import cluster_of, listed_now
 from placement_ac.inspection.applying import Applied, Change, apply
 from placement_ac.inspection.dump import Key, Object
 from placement_ac.inspection.foreseen import Foreseen, answered, foresee
@@ -27,26 +46,7 @@ from placement_ac.inspection.prospect import (
     WhatIf,
 )
 from placement_ac.inspection.redeciding import Decided, as_changes, reached, redecided
-from placement_ac.model import Decision
-from placement_ac.names import (
-    CLUSTER_PROFILE,
-    NO_CLUSTER_SELECTED,
-    NO_CLUSTER_USABLE,
-    PLACEMENT,
-    PLACEMENT_DECISION,
-    PLACEMENT_SCORE,
-    SECRET,
-    WORKLOAD,
-    Kind,
-)
-from placement_ac.parsing import decision, placement, scores
-from placement_ac.plan import plan
-from placement_ac.rank import Ranked, rank
 from placement_ac.scheduling.objects import listed, own_decisions, section, text
-from placement_ac.selection import cluster_of, listed_now
-from placement_ac.snapshot import Plan, Snapshot
-from placement_ac.verdict import taken
-from placement_ac.ways import Source
 
 ASSUMED: Final = "it is not known which clusters have credentials: all are taken to have some"
 OCMS: Final = "OCM makes the PlacementDecisions itself, and will overwrite {}"

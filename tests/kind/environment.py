@@ -5,10 +5,10 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from placement_ac.demo.steps import LABEL
-from placement_ac.kube import Object
-from placement_ac.login import Login
-from placement_ac.sim.manifests import samples
+from placement_ac.kube.client import Object
+from placement_ac.kube.login import Login
+from placement_ac.lab.demo.steps import LABEL
+from placement_ac.lab.standins.manifests import samples
 from tests.kind.stories import THE_END
 
 HUB = "hub"

@@ -5,16 +5,16 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
-from placement_ac.demo.steps import JOB_NAME, Act, Backstage, Programme, came_out_right
-from placement_ac.demo.stories import programme
-from placement_ac.demo.viewer import Viewer
-from placement_ac.kube import Client, Object
-from placement_ac.login import Login
-from placement_ac.names import Kind
-from placement_ac.sim.fleet import Ledger
-from placement_ac.sim.informer import Informer
-from placement_ac.sim.kueue_jobs import JOB
-from placement_ac.sim.manifests import FIELD_MANAGER, apply, load, samples
+from placement_ac.core.api.constants import Kind
+from placement_ac.kube.client import Client, Object
+from placement_ac.kube.login import Login
+from placement_ac.lab.demo.steps import JOB_NAME, Act, Backstage, Programme, came_out_right
+from placement_ac.lab.demo.stories import programme
+from placement_ac.lab.demo.viewer import Viewer
+from placement_ac.lab.standins.fleet import Ledger
+from placement_ac.lab.standins.informer import Informer
+from placement_ac.lab.standins.kueue_jobs import JOB
+from placement_ac.lab.standins.manifests import FIELD_MANAGER, apply, load, samples
 
 THE_END = "/tmp/end"  # in the Pod of the job
 WAITS_FOR_ITS_END = ["sh", "-c", f"until [ -e {THE_END} ]; do sleep 1; done"]

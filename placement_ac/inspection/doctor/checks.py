@@ -9,13 +9,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Final
 
-from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
-from placement_ac.inspection.doctor.setup import Setup, heredoc, name_of, needing, spec_of, yaml_of
-from placement_ac.inspection.dump import Object, key_of
-from placement_ac.inspection.kinds import CLUSTER_QUEUE, SET_BINDING
-from placement_ac.inspection.queues import why_not
-from placement_ac.model import Check
-from placement_ac.names import (
+from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     MANAGED_BY,
     MULTIKUEUE_CONFIG,
@@ -25,9 +19,15 @@ from placement_ac.names import (
     PLACEMENT,
     Kind,
 )
-from placement_ac.parsing import active_of, checks_listed
-from placement_ac.verdict import what_is_wrong
-from placement_ac.words import count_of, some
+from placement_ac.core.api.decode import active_of, checks_listed
+from placement_ac.core.api.objects import Check
+from placement_ac.core.api.text import count_of, some
+from placement_ac.core.plan.conditions import what_is_wrong
+from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
+from placement_ac.inspection.doctor.setup import Setup, heredoc, name_of, needing, spec_of, yaml_of
+from placement_ac.inspection.dump import Object, key_of
+from placement_ac.inspection.kinds import CLUSTER_QUEUE, SET_BINDING
+from placement_ac.inspection.queues import why_not
 
 
 @needing(ADMISSION_CHECK)

@@ -13,6 +13,9 @@ from typing import Any, Final
 
 import yaml
 
+from placement_ac.core.api.constants import KUEUE_MANAGER
+from placement_ac.core.api.schemas import mapping
+from placement_ac.core.inputs.rights import Span
 from placement_ac.inspection.doctor.editing import program
 from placement_ac.inspection.doctor.finding import Told, warn
 from placement_ac.inspection.doctor.setup import (
@@ -26,9 +29,6 @@ from placement_ac.inspection.doctor.setup import (
     yaml_of,
 )
 from placement_ac.inspection.kinds import CONFIG_MAP
-from placement_ac.names import KUEUE_MANAGER
-from placement_ac.rights import Span
-from placement_ac.wire import mapping
 
 FILE: Final = "controller_manager_config.yaml"
 CONFIG_MAP_NAME: Final = "kueue-manager-config"

@@ -8,13 +8,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from placement_ac.ageing import age
-from placement_ac.inspection.doctor.configuration import CLUSTER_PROFILE_GATE, configuration_of, open_gate
-from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
-from placement_ac.inspection.doctor.setup import Setup, needing
-from placement_ac.inspection.queues import why_not
-from placement_ac.model import KueueObject
-from placement_ac.names import (
+from placement_ac.core.api.constants import (
     ACCOUNT,
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
@@ -24,7 +18,13 @@ from placement_ac.names import (
     PLACEMENT_DECISION,
     SECRET,
 )
-from placement_ac.parsing import active_of, kueue_object
+from placement_ac.core.api.decode import active_of, kueue_object
+from placement_ac.core.api.objects import KueueObject
+from placement_ac.core.plan.expiry_warnings import age
+from placement_ac.inspection.doctor.configuration import CLUSTER_PROFILE_GATE, configuration_of, open_gate
+from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
+from placement_ac.inspection.doctor.setup import Setup, needing
+from placement_ac.inspection.queues import why_not
 
 
 @needing(ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)

@@ -8,6 +8,10 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Final
 
+from placement_ac.core.api.constants import KUEUE, LEASE, MANAGED_BY
+from placement_ac.core.api.decode import checks_listed
+from placement_ac.core.api.schemas import mapping, time_of
+from placement_ac.core.api.text import some
 from placement_ac.inspection.controller import deployments
 from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
 from placement_ac.inspection.doctor.grants import lacking, rules_of
@@ -20,10 +24,6 @@ from placement_ac.inspection.kinds import (
     CONFIG_MAP,
     DEPLOYMENT,
 )
-from placement_ac.names import KUEUE, LEASE, MANAGED_BY
-from placement_ac.parsing import checks_listed
-from placement_ac.wire import mapping, time_of
-from placement_ac.words import some
 
 INSTALL: Final = "kubectl apply -k config/default"
 NEEDED: Final = {

@@ -7,12 +7,12 @@ Pure.
 from collections.abc import Iterator
 from typing import Final
 
+from placement_ac.core.api.constants import KUEUE, OCM_CLUSTER, OPTIONAL_KINDS, REQUIRED_KINDS, Kind
+from placement_ac.core.api.schemas import mapping
+from placement_ac.core.api.text import some
 from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
 from placement_ac.inspection.doctor.setup import Setup, sequence, spec_of
 from placement_ac.inspection.kinds import CRD
-from placement_ac.names import KUEUE, OCM_CLUSTER, OPTIONAL_KINDS, REQUIRED_KINDS, Kind
-from placement_ac.wire import mapping
-from placement_ac.words import some
 
 KUEUE_KINDS: Final = tuple(kind for kind in REQUIRED_KINDS if kind.group == KUEUE)
 OCM_KINDS: Final = tuple(kind for kind in REQUIRED_KINDS if kind.group == OCM_CLUSTER)

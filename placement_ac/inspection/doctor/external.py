@@ -7,6 +7,9 @@ Pure. The rights on the hub are those of Kueue's page "Run External Framework Jo
 from collections.abc import Iterator
 from typing import Final
 
+from placement_ac.core.api.constants import KUEUE_MANAGER
+from placement_ac.core.api.text import some
+from placement_ac.core.inputs.rights import External, external
 from placement_ac.inspection.doctor.configuration import (
     CONFIG_MAP_NAME,
     CUSTOM_JOBS,
@@ -19,9 +22,6 @@ from placement_ac.inspection.doctor.finding import Rule, Told, fail, well
 from placement_ac.inspection.doctor.grants import PolicyRule, lacking, rules_of
 from placement_ac.inspection.doctor.setup import Setup, heredoc, pod_of, yaml_of
 from placement_ac.inspection.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
-from placement_ac.names import KUEUE_MANAGER
-from placement_ac.rights import External, external
-from placement_ac.words import some
 
 VERBS: Final = {"": ("get", "list", "watch", "patch", "update"), "/status": ("get", "patch", "update")}
 """What Kueue needs of such a kind on the hub, by subresource."""

@@ -7,10 +7,10 @@ Pure.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from placement_ac.core.api.schemas import mapping
 from placement_ac.inspection.doctor.setup import Setup, name_of, sequence, strings
 from placement_ac.inspection.dump import Object
 from placement_ac.inspection.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
-from placement_ac.wire import mapping
 
 PolicyRule = Mapping[str, Any]
 

@@ -7,6 +7,8 @@ Pure.
 from collections.abc import Iterator
 from typing import Final
 
+from placement_ac.core.api.constants import KUEUE_MANAGER
+from placement_ac.core.inputs.rights import Span
 from placement_ac.inspection.doctor.configuration import configuration_of, keeping
 from placement_ac.inspection.doctor.crds import INSTALL_KUEUE, KUEUE_MANIFESTS, KUEUE_TO_INSTALL
 from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
@@ -21,8 +23,6 @@ from placement_ac.inspection.doctor.setup import (
 )
 from placement_ac.inspection.dump import key_of
 from placement_ac.inspection.kinds import DEPLOYMENT
-from placement_ac.names import KUEUE_MANAGER
-from placement_ac.rights import Span
 
 KEEPS_JOBS: Final = Span("0.17.8, 0.18.4")
 """Releases that do not evict healthy jobs when a watch of a worker is begun anew."""

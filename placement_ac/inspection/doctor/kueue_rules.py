@@ -7,6 +7,9 @@ Pure.
 from collections.abc import Iterator
 from typing import Final
 
+from placement_ac.core.api.constants import OUR_CONTROLLER
+from placement_ac.core.api.text import some
+from placement_ac.core.inputs.rights import FRAMEWORKS, shipped
 from placement_ac.inspection.doctor.configuration import (
     API_VERSIONS,
     CONFIG_MAP_NAME,
@@ -24,9 +27,6 @@ from placement_ac.inspection.doctor.configuration import (
 from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
 from placement_ac.inspection.doctor.setup import Setup, see_deployments, sequence, set_setting
 from placement_ac.inspection.kinds import CONFIG_MAP
-from placement_ac.names import OUR_CONTROLLER
-from placement_ac.rights import FRAMEWORKS, shipped
-from placement_ac.words import some
 
 DISPATCHERS: Final = tuple(
     f"kueue.x-k8s.io/multikueue-dispatcher-{name}" for name in ("all-at-once", "incremental")

@@ -7,18 +7,7 @@ Pure.
 from collections.abc import Iterator
 from typing import Final
 
-from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
-from placement_ac.inspection.doctor.setup import (
-    Setup,
-    labels_of,
-    needing,
-    sequence,
-    spec_of,
-    status_of,
-)
-from placement_ac.inspection.dump import Object, key_of
-from placement_ac.inspection.kinds import DEPLOYMENT
-from placement_ac.names import (
+from placement_ac.core.api.constants import (
     ACCOUNT,
     ADDON_ACCOUNT,
     ADDON_CONTROLLER,
@@ -31,9 +20,20 @@ from placement_ac.names import (
     MULTIKUEUE_CONFIG,
     Kind,
 )
-from placement_ac.verdict import taken
-from placement_ac.wire import mapping
-from placement_ac.words import some
+from placement_ac.core.api.schemas import mapping
+from placement_ac.core.api.text import some
+from placement_ac.core.plan.conditions import taken
+from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
+from placement_ac.inspection.doctor.setup import (
+    Setup,
+    labels_of,
+    needing,
+    sequence,
+    spec_of,
+    status_of,
+)
+from placement_ac.inspection.dump import Object, key_of
+from placement_ac.inspection.kinds import DEPLOYMENT
 
 HAND_OVER: Final = "placement-ac adopt"
 

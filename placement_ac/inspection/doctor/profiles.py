@@ -7,6 +7,12 @@ Pure.
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from placement_ac.core.api.constants import CLUSTER_PROFILE, KUEUE_MANAGER, MULTIKUEUE_CLUSTER
+from placement_ac.core.api.decode import profile
+from placement_ac.core.api.schemas import mapping
+from placement_ac.core.api.text import some
+from placement_ac.core.inputs.rights import Release
+from placement_ac.core.kubeconfig.source import Source
 from placement_ac.inspection.doctor.configuration import (
     CLUSTER_PROFILE_GATE,
     CONFIG_MAP_NAME,
@@ -30,12 +36,6 @@ from placement_ac.inspection.doctor.setup import (
     sequence,
     yaml_of,
 )
-from placement_ac.names import CLUSTER_PROFILE, KUEUE_MANAGER, MULTIKUEUE_CLUSTER
-from placement_ac.parsing import profile
-from placement_ac.rights import Release
-from placement_ac.ways import Source
-from placement_ac.wire import mapping
-from placement_ac.words import some
 
 INVENTORY_CRD: Final = (
     "https://raw.githubusercontent.com/kubernetes-sigs/cluster-inventory-api/main/"

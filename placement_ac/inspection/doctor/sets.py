@@ -7,12 +7,12 @@ Pure.
 from collections.abc import Iterator
 from typing import Final
 
+from placement_ac.core.api.constants import ADMISSION_CHECK
+from placement_ac.core.api.text import some
 from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
 from placement_ac.inspection.doctor.setup import Setup, heredoc, name_of, needing, sequence, spec_of, yaml_of
 from placement_ac.inspection.dump import Object, key_of
 from placement_ac.inspection.kinds import CLUSTER_SET, SET_BINDING
-from placement_ac.names import ADMISSION_CHECK
-from placement_ac.words import some
 
 API_VERSION: Final = "cluster.open-cluster-management.io/v1beta2"
 GLOBAL: Final = "global"

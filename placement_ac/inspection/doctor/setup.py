@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from functools import cached_property, wraps
 from typing import Any, Final
 
-from placement_ac.fitness import release_of
+from placement_ac.config.load import PREFIX
+from placement_ac.config.settings import Settings
+from placement_ac.core.api.constants import KUEUE_MANAGER, LABEL_RELEASE, MANAGED_BY, Kind
+from placement_ac.core.api.schemas import mapping
+from placement_ac.core.inputs.fitness import release_of
+from placement_ac.core.inputs.rights import Release, release
 from placement_ac.inspection.doctor.finding import Told, fail, warn
 from placement_ac.inspection.dump import Dump, MissingRight, Object, key_of
 from placement_ac.inspection.hub import HubView
 from placement_ac.inspection.kinds import DEPLOYMENT
-from placement_ac.names import KUEUE_MANAGER, LABEL_RELEASE, MANAGED_BY, Kind
-from placement_ac.rights import Release, release
-from placement_ac.settings import Settings
-from placement_ac.sources import PREFIX
-from placement_ac.wire import mapping
 
 _PLAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 CONTAINER: Final = "manager"

@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final
 
-from placement_ac.fitness import Findings, Places, Unknown
+from placement_ac.core.api.constants import Kind
+from placement_ac.core.api.schemas import mapping
+from placement_ac.core.inputs.fitness import Findings, Places, Unknown
+from placement_ac.core.kubeconfig.source import Source, Unusable
 from placement_ac.inspection.branches import branches
 from placement_ac.inspection.doctor.setup import Setup, sequence, spec_of
 from placement_ac.inspection.dump import Object, key_of
@@ -22,9 +25,6 @@ from placement_ac.inspection.kinds import (
     TOPOLOGY,
 )
 from placement_ac.inspection.tree import Branch, ClusterRow
-from placement_ac.names import Kind
-from placement_ac.ways import Source, Unusable
-from placement_ac.wire import mapping
 
 THINGS: Final = (NAMESPACE, LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR, TOPOLOGY)
 """What is listed on a worker."""

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from placement_ac.choices import needs_of, rules_of
-from placement_ac.fitness import Findings, Needs, Unknown
+from placement_ac.config.policy import needs_of, rules_of
+from placement_ac.config.settings import Settings
+from placement_ac.core.api.constants import KUEUE, KUEUE_VERSIONS, WORKLOAD, Kind
+from placement_ac.core.inputs.fitness import Findings, Needs, Unknown
+from placement_ac.core.inputs.rights import FRAMEWORKS, Release, release
 from placement_ac.inspection.doctor.configuration import configuration_of
 from placement_ac.inspection.doctor.kueue_rules import DEFAULT_FRAMEWORKS
 from placement_ac.inspection.doctor.setup import Setup, sequence, spec_of
 from placement_ac.inspection.doctor.visit import THINGS, Target, Visit, Wanted, is_a_name
 from placement_ac.inspection.dump import Key, Object, key_of
 from placement_ac.inspection.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY
-from placement_ac.names import KUEUE, KUEUE_VERSIONS, WORKLOAD, Kind
-from placement_ac.rights import FRAMEWORKS, Release, release
-from placement_ac.settings import Settings
 
 FROM_HUB: Final = (CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR)
 """What tells which queues a worker should have."""

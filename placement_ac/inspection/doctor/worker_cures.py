@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import yaml
 
+from placement_ac.core.api.constants import KUBECONFIG_KEY, Kind
+from placement_ac.core.inputs.rights import Release
 from placement_ac.inspection.doctor.crds import KUEUE_MANIFESTS, KUEUE_TO_INSTALL
 from placement_ac.inspection.doctor.setup import spec_of
 from placement_ac.inspection.dump import Object
-from placement_ac.names import KUBECONFIG_KEY, Kind
-from placement_ac.rights import Release
 
 RBAC: Final = "rbac.authorization.k8s.io"
 READER: Final = "placement-ac-doctor"

@@ -10,8 +10,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from placement_ac import fitness
-from placement_ac.fitness import Unknown, missing_kinds, missing_places
+from placement_ac.core.api.constants import (
+    CLUSTER_PROFILE,
+    CONDITION_ACTIVE,
+    LABEL_MANAGED_BY,
+    MANAGED_BY,
+    SECRET,
+)
+from placement_ac.core.api.text import some
+from placement_ac.core.inputs import fitness
+from placement_ac.core.inputs.fitness import Unknown, missing_kinds, missing_places
+from placement_ac.core.kubeconfig.source import Source
 from placement_ac.inspection.doctor import worker_cures as cure
 from placement_ac.inspection.doctor.crds import KUEUE_MANIFESTS
 from placement_ac.inspection.doctor.finding import Finding, Rule, Told, fail, warn, well
@@ -26,9 +35,6 @@ from placement_ac.inspection.kinds import (
     RESOURCE_FLAVOR,
     TOPOLOGY,
 )
-from placement_ac.names import CLUSTER_PROFILE, CONDITION_ACTIVE, LABEL_MANAGED_BY, MANAGED_BY, SECRET
-from placement_ac.ways import Source
-from placement_ac.words import some
 
 FORBIDDEN: Final = 403
 READS: Final = (

@@ -1,0 +1,42 @@
+"""Log levels, for all modules or for one: the setting `log-level`."""
+
+import difflib
+import logging
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+LEVELS: Final = {
+    name: logging.getLevelNamesMapping()[name.upper()] for name in ("debug", "info", "warning", "error")
+}
+
+
+def levels_of(told: Iterable[str]) -> Mapping[str, int]:
+    """Return the least level of each module that is named (`controller.reconcile=debug`) and, by "", of all others.
+
+    A package stands for all that is in it. Raises ValueError, which says what is possible.
+    """
+    found: dict[str, int] = {}
+    for part in told:
+        module, names_one, level = part.rpartition("=")
+        if level not in LEVELS:
+            raise ValueError(f"{level!r} is no level; known are {', '.join(LEVELS)}")
+        if names_one and module not in modules():
+            near = difflib.get_close_matches(module, modules(), n=1)
+            several = (name for name in modules() if "." not in name)
+            cure = f"did you mean {near[0]}?" if near else f"known are {', '.join(several)}"
+            raise ValueError(f"there is no module {module!r}; {cure}")
+        if module in found:
+            raise ValueError(f"{module or 'the level of all modules'} stands there twice")
+        found[module] = LEVELS[level]
+    return {"": logging.INFO} | found
+
+
+@cache
+def modules() -> tuple[str, ...]:
+    """Return the modules of this program, by the names of their files; of those in packages with dots."""
+    root = Path(__file__).parents[1]
+    paths = (path.relative_to(root).with_suffix("").parts for path in root.rglob("*.py"))
+    names = {".".join(part for part in path if part != "__init__") for path in paths}
+    return tuple(sorted(names - {"", "__main__"}))

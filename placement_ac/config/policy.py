@@ -1,0 +1,138 @@
+"""
+What the settings, and what the hub serves, mean for the thinking part: names, limits, how clusters leave,
+what is made, what a worker needs.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from placement_ac.config.settings import BadSettings, Settings
+from placement_ac.core.api.constants import (
+    ADMISSION_CHECK,
+    CLUSTERS_MAX,
+    MULTIKUEUE_CLUSTER,
+    SETTLE_SECONDS,
+    Kind,
+    Resource,
+)
+from placement_ac.core.inputs.fitness import Needs
+from placement_ac.core.inputs.rights import (
+    External,
+    Release,
+    external,
+    kinds,
+    needed,
+    release,
+    rules,
+    shipped,
+)
+from placement_ac.core.inputs.state import Body, HubFacts, Policy, Terms
+from placement_ac.core.leader_election import Pace
+
+
+def facts_of(
+    settings: Settings, resources: Mapping[Kind, Resource], schema: Body | None, kueue: Release | None
+) -> HubFacts:
+    """Return what holds for the whole hub; `schema` is the published one of MultiKueueConfig."""
+    return HubFacts(
+        check_version=resources[ADMISSION_CHECK].api_version,
+        cluster_version=resources[MULTIKUEUE_CLUSTER].version,
+        clusters_max=clusters_max(schema),
+        namespaces=settings.placement_namespace,
+        naming=settings.cluster_names,
+        kueue=kueue,
+    )
+
+
+def clusters_max(schema: Body | None) -> int:
+    """Return how many clusters a MultiKueueConfig may list by its published schema (Kueue: 10, later 20)."""
+    node: object = schema
+    for step in ("properties", "spec", "properties", "clusters", "maxItems"):
+        node = node.get(step) if isinstance(node, dict) else None
+    return node if isinstance(node, int) else CLUSTERS_MAX
+
+
+def policy_of(settings: Settings) -> Policy:
+    """Return what the settings say of how clusters leave, stand and are told of."""
+    return Policy(
+        removal=settings.removal_policy,
+        drain_deadline=settings.drain_deadline,
+        waiting_grace=settings.waiting_grace,
+        retention=settings.cluster_retention,
+        loss_share=settings.mass_loss_share,
+        loss_grace=settings.mass_loss_grace,
+        reorder_margin=settings.reorder_margin,
+        reorder_interval=settings.reorder_interval,
+        retry_after=settings.retry_waiting_after,
+        requeue_after=round(settings.requeue_after),
+        dispatcher=settings.dispatcher,
+        step_size=settings.step_size,
+        round_timeout=settings.round_timeout,
+        warning=settings.credentials_warning,
+        probe=settings.credentials_probe,
+    )
+
+
+def asks_for_kueue(settings: Settings) -> bool:
+    """Whether it matters which Kueue the hub has, and the settings do not say."""
+    wanted = settings.credentials_provision != "none" or settings.credentials_probe
+    return wanted and not settings.kueue_version
+
+
+def pace_of(settings: Settings) -> Pace:
+    """Return how long a Lease is good, and when it is renewed."""
+    return Pace(
+        lease=settings.leader_elect_lease_duration,
+        renew=settings.leader_elect_renew_deadline,
+        retry=settings.leader_elect_retry_period,
+    )
+
+
+def told_kueue(settings: Settings) -> Release | None:
+    """Return the release of the hub's Kueue that the settings tell."""
+    return release(settings.kueue_version)
+
+
+def needs_of(settings: Settings, version: str, kueue: Release | None) -> Needs:
+    """Return what a worker needs for the hub's Kueue; `version` is that of the Workloads which it gets."""
+    frameworks, externals = _frameworks(settings, kueue), _externals(settings)
+    return Needs(
+        version,
+        kinds(frameworks, externals, kueue),
+        needed(frameworks, externals, kueue=kueue),
+    )
+
+
+def rules_of(settings: Settings, kueue: Release | None) -> tuple[Body, ...]:
+    """Return the PolicyRules that the hub's Kueue needs on a worker."""
+    granted = rules(_frameworks(settings, kueue), _externals(settings), kueue=kueue)
+    return tuple(rule.as_dict() for rule in granted)
+
+
+def _frameworks(settings: Settings, kueue: Release | None) -> tuple[str, ...]:
+    return settings.frameworks or shipped(kueue)
+
+
+def _externals(settings: Settings) -> tuple[External, ...]:
+    parsed = map(external, settings.external_frameworks)
+    return tuple(one for one in parsed if isinstance(one, External))  # others the settings do not take
+
+
+def terms_of(settings: Settings) -> Terms:
+    """Return what the settings say of made credentials, but for the rules. Raises BadSettings."""
+    return Terms(
+        provision=settings.credentials_provision != "none",
+        account=settings.credentials_account,
+        form=settings.credentials_form,
+        validity=settings.credentials_validity,
+        patience=max(settings.cluster_retention, SETTLE_SECONDS),
+        proxy=settings.cluster_proxy,
+        proxy_authority=_authority(settings.cluster_proxy_ca),
+    )
+
+
+def _authority(path: Path | None) -> bytes:
+    try:
+        return path.read_bytes() if path else b""
+    except OSError as error:
+        raise BadSettings(f"cluster-proxy-ca: {path} cannot be read: {error.strerror}") from None

@@ -1,0 +1,314 @@
+"""
+Every setting: validated, frozen, with its default, and as one writes it. No I/O.
+
+Where the values come from is the business of `sources`.
+"""
+
+import re
+from pathlib import Path
+from typing import Annotated, Final, Literal, get_args, get_origin
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from placement_ac.config.log_levels import levels_of
+from placement_ac.core.api.constants import DRAIN, PER_PLACEMENT, SHARED, WAYS, Form, Provision, Removal, Way
+from placement_ac.core.api.errors import PlacementAcError
+from placement_ac.core.inputs.rights import FRAMEWORKS, external, release
+
+_NAMESPACE: Final = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
+_OBJECT_NAME: Final = r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$"
+_PORT: Final = r"(\d{1,4}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])"
+_ADDRESS: Final = rf"^(.*:{_PORT})?$"
+
+
+_UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_PART: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
+_DURATION: Final = re.compile(rf"({_PART.pattern})+")
+
+_LABEL: Final = "it has lower-case letters, digits and '-', at most 63"
+SHAPES: Final = {
+    "placement-namespace": _LABEL.replace("it", "a namespace", 1),
+    "kueue-namespace": _LABEL.replace("it", "a namespace", 1),
+    "credentials-account": _LABEL,
+    "leader-elect-resource-name": "it has lower-case letters, digits, '-' and '.', at most 253",
+    "leader-elect-resource-namespace": _LABEL.replace("it", "a namespace", 1),
+    "cluster-proxy": "it is the URL of a server, https://…",
+    "metrics-bind-address": "it is HOST:PORT or :PORT, with a port up to 65535",
+    "health-probe-bind-address": "it is HOST:PORT or :PORT, with a port up to 65535",
+}
+"""What a text that has a pattern looks like."""
+
+
+class BadSettings(PlacementAcError):
+    """A setting is unknown or has an impossible value; the message names it and says what is possible."""
+
+
+def _seconds(value: object) -> object:
+    """Read a duration as Go writes it (`90s`, `1m30s`, `5m`); a bare number is of seconds."""
+    if not isinstance(value, str):
+        return value
+    if _DURATION.fullmatch(value):
+        return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(value))
+    try:
+        return float(value)
+    except ValueError:
+        raise PydanticCustomError("duration", "a duration is like 90s, 5m or 1h30m") from None
+
+
+def _as_written(value: object) -> object:
+    """Take `immediate` for Immediate."""
+    return value.capitalize() if isinstance(value, str) else value
+
+
+def _split(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return tuple(part.strip() for part in value.split(",")) if value else ()
+
+
+Namespace = Annotated[str, Field(pattern=_NAMESPACE)]
+_IS_DURATION: Final = BeforeValidator(_seconds)
+Seconds = Annotated[float, _IS_DURATION, Field(ge=0, allow_inf_nan=False)]
+"""A duration. Unit: seconds."""
+
+
+class Settings(BaseModel):
+    """What an admin may choose."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    config: Path | None = Field(
+        None, description="A file with settings (YAML or JSON), read once, at the start."
+    )
+    kubeconfig: Path | None = Field(
+        None, description="The kubeconfig; without it $KUBECONFIG, ~/.kube/config or the Pod's account."
+    )
+    context: str | None = Field(None, description="The context in the kubeconfig.")
+    placement_namespace: Annotated[tuple[Namespace, ...], BeforeValidator(_split)] = Field(
+        ("kueue-system",),
+        min_length=1,
+        description="Where the Placements are that checks name, comma-separated: "
+        "the first namespace that has one of the name counts.",
+    )
+    kueue_namespace: str = Field(
+        "kueue-system",
+        pattern=_NAMESPACE,
+        description="Where Kueue runs and reads Secrets and ClusterProfiles.",
+    )
+    cluster_names: Literal["{placement}-{cluster}", "{cluster}"] = Field(
+        PER_PLACEMENT,
+        description=f"Names of MultiKueueClusters; {SHARED} lets one serve all Placements.",
+    )
+    credentials: Annotated[tuple[Way, ...], BeforeValidator(_split)] = Field(
+        WAYS, min_length=1, description="Where credentials are looked for, in this order, comma-separated."
+    )
+    removal_policy: Annotated[Removal, BeforeValidator(_as_written)] = Field(
+        DRAIN,
+        description="What becomes of the jobs on a cluster that leaves: waited for, or sent back.",
+    )
+    drain_deadline: Seconds | None = Field(
+        None, description="How long such jobs are waited for before they are sent back.  [default: for ever]"
+    )
+    waiting_grace: Seconds = Field(
+        60.0, description="How long jobs that only wait on such a cluster may still be placed there."
+    )
+    cluster_retention: Seconds = Field(
+        60.0, description="How long a MultiKueueCluster stays after it was unlisted, while Kueue clears up."
+    )
+    mass_loss_share: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="More than this share of at least 4 clusters (or all) lost at once is held for a while.",
+    )
+    mass_loss_grace: Seconds = Field(300.0, description="How long such a loss is held; 0: not at all.")
+    reorder_margin: int = Field(
+        10, ge=0, description="By how much a score must be better to change the order of clusters alone."
+    )
+    reorder_interval: Seconds = Field(60.0, description="How often the order alone is changed at most.")
+    retry_waiting_after: Seconds | None = Field(
+        None,
+        description="After this long with quota but no usable cluster a job is sent back.  [default: never]",
+    )
+    requeue_after: Seconds = Field(60.0, description="How long such a job waits before it tries again.")
+    dispatcher: bool = Field(
+        False, description="Nominate the clusters for each job: Kueue must name us in dispatcherName."
+    )
+    step_size: int = Field(3, ge=1, le=20, description="Clusters that the dispatcher nominates in a round.")
+    round_timeout: Seconds = Field(300.0, description="After this long the next round begins.")
+    worker_timeout: Seconds = Field(5.0, gt=0, description="How long a worker may take to tell its copies.")
+    access_providers: Path | None = Field(
+        None,
+        description="The access providers of ClusterProfiles, as in Kueue's configuration (JSON or YAML).",
+    )
+    credentials_provision: Provision = Field(
+        "none",
+        description="Make credentials for selected clusters that have none: through OCM, or not at all.",
+    )
+    credentials_account: str = Field(
+        "placement-ac",
+        pattern=_NAMESPACE,
+        description="The name of the ManagedServiceAccounts and ClusterPermissions that are made.",
+    )
+    credentials_form: Form = Field(
+        "kubeconfig",
+        description="What becomes of a token: a kubeconfig Secret of ours, or OCM's ClusterProfile gets it.",
+    )
+    credentials_validity: Seconds = Field(
+        86400.0, ge=600, description="How long a token is good for; OCM renews it when a fifth is left."
+    )
+    credentials_warning: Seconds = Field(
+        604800.0, description="How long before credentials expire an event warns, or when a tenth is left."
+    )
+    credentials_probe: bool = Field(
+        False, description="Ask a cluster whether it is fit to be a worker before it is listed."
+    )
+    cluster_proxy: str = Field(
+        "",
+        pattern=r"^(https://[^/?#@\s]+(/[^?#@\s]*)?)?$",
+        description="The URL of OCM's cluster-proxy: kubeconfigs lead there, not to the workers themselves.",
+    )
+    cluster_proxy_ca: Path | None = Field(
+        None, description="The CA of the proxy's certificate (PEM). Without it: the one of each worker."
+    )
+    kueue_version: str = Field(
+        "", description="The release of the hub's Kueue, like 0.19.1.  [default: what its Deployment tells]"
+    )
+    frameworks: Annotated[tuple[str, ...], BeforeValidator(_split)] = Field(
+        (),
+        description="The job kinds that Kueue's integrations.frameworks has, comma-separated.  "
+        "[default: those of the configuration that this Kueue is shipped with]",
+    )
+    external_frameworks: Annotated[tuple[str, ...], BeforeValidator(_split)] = Field(
+        (), description="Kueue's multiKueue.externalFrameworks, as Kind.version.group, comma-separated."
+    )
+    metrics_bind_address: str = Field(
+        "",
+        pattern=_ADDRESS,
+        description="Where /metrics is served, as HOST:PORT or :PORT.  [default: nowhere]",
+    )
+    health_probe_bind_address: str = Field(
+        "",
+        pattern=_ADDRESS,
+        description="Where /healthz and /readyz are served, as HOST:PORT or :PORT.  [default: nowhere]",
+    )
+    leader_elect: bool = Field(
+        True, description="Write only while holding a Lease, so that there may be several replicas."
+    )
+    leader_elect_lease_duration: Seconds = Field(
+        15.0, ge=1, description="How long the others wait before they take over from a leader that is silent."
+    )
+    leader_elect_renew_deadline: Seconds = Field(
+        10.0,
+        gt=0,
+        validate_default=True,
+        description="How long a leader writes on when it cannot renew the Lease.",
+    )
+    leader_elect_retry_period: Seconds = Field(
+        2.0, gt=0, validate_default=True, description="How often the Lease is renewed or looked at."
+    )
+    leader_elect_resource_name: str = Field(
+        "placement-ac", pattern=_OBJECT_NAME, description="The name of the Lease."
+    )
+    leader_elect_resource_namespace: str = Field(
+        "", pattern=rf"^$|{_NAMESPACE}", description="Where the Lease is.  [default: Kueue's namespace]"
+    )
+    log_format: Literal["text", "json"] = Field("text", description="Log lines for people or programs.")
+    log_level: Annotated[tuple[str, ...], BeforeValidator(_split)] = Field(
+        ("info",),
+        description="The least that is told, of some modules another: info,controller.reconcile=debug.",
+    )
+
+    @field_validator("kueue_version")
+    @classmethod
+    def _release(cls, version: str) -> str:
+        if version and not release(version):
+            raise ValueError("a release is like 0.19.1 or v0.18.6")
+        return version
+
+    @field_validator("frameworks")
+    @classmethod
+    def _known(cls, frameworks: tuple[str, ...]) -> tuple[str, ...]:
+        for name in frameworks:
+            if name not in FRAMEWORKS:
+                raise ValueError(f"MultiKueue has no job kind {name!r}; known are {', '.join(FRAMEWORKS)}")
+        return frameworks
+
+    @field_validator("external_frameworks")
+    @classmethod
+    def _named(cls, frameworks: tuple[str, ...]) -> tuple[str, ...]:
+        for name in frameworks:
+            if isinstance(problem := external(name), str):
+                raise ValueError(problem)  # noqa: TRY004  # pydantic wants this one
+        return frameworks
+
+    @field_validator("log_level")
+    @classmethod
+    def _levels(cls, told: tuple[str, ...]) -> tuple[str, ...]:
+        levels_of(told)
+        return told
+
+    @field_validator("leader_elect_renew_deadline")
+    @classmethod
+    def _sooner_than_others_take_over(cls, seconds: float, info: ValidationInfo) -> float:
+        return _shorter(seconds, "leader_elect_lease_duration", info)
+
+    @field_validator("leader_elect_retry_period")
+    @classmethod
+    def _sooner_than_the_end(cls, seconds: float, info: ValidationInfo) -> float:
+        return _shorter(seconds, "leader_elect_renew_deadline", info)
+
+    @field_validator("credentials", "placement_namespace")
+    @classmethod
+    def _each_once(cls, named: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(named)) != len(named):
+            raise ValueError("each may stand there once")
+        return named
+
+
+def _shorter(seconds: float, than: str, info: ValidationInfo) -> float:
+    most = info.data.get(than)
+    if most is not None and seconds >= most:
+        raise ValueError(f"it must be shorter than {than.replace('_', '-')}, which is {most:g}s")
+    return seconds
+
+
+def is_duration(name: str) -> bool:
+    """Whether a setting is a duration, which may be written like 90s or 1h30m."""
+    field = Settings.model_fields[name]
+    kinds = (field.metadata, *(getattr(kind, "__metadata__", ()) for kind in get_args(field.annotation)))
+    return any(_IS_DURATION in kind for kind in kinds)
+
+
+def is_list(name: str) -> bool:
+    """Whether a setting has any number of values."""
+    return get_origin(Settings.model_fields[name].annotation) is tuple
+
+
+Written = str | bool | int | float | list[str] | None
+"""A value as YAML and JSON have it; None: there is none."""
+
+
+def written(name: str, value: object) -> Written:
+    """Return a value of the setting `name` as one writes it in a file."""
+    if isinstance(value, tuple):
+        return list(value)
+    if is_duration(name) and isinstance(value, float):
+        return f"{value:f}".rstrip("0").rstrip(".") + "s"
+    return value if isinstance(value, bool | int | float | None) else str(value)
+
+
+def in_words(name: str, value: object) -> str:
+    """Return a value of the setting `name` as one writes it for a flag; "" for none."""
+    told = written(name, value)
+    if isinstance(told, list):
+        return ",".join(told)
+    if isinstance(told, bool):
+        return str(told).lower()
+    return "" if told is None else str(told)
+
+
+def default_of(name: str) -> str:
+    """Return the default of a setting as one writes it for a flag; "" when it has none."""
+    return in_words(name, Settings.model_fields[name].default)

@@ -1,0 +1,378 @@
+"""
+How the objects of `model` are read from what comes over the wire.
+
+No I/O, no clock. A shape that does not fit is told in `problem` (field and
+finding); it never raises, so that one bad object cannot stop the others.
+"""
+
+import base64
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from functools import lru_cache
+from operator import attrgetter
+from typing import Final
+
+from placement_ac.core.api.constants import (
+    ANNOTATION_DRAINING,
+    AUTHORITY_KEY,
+    CONDITION_ACTIVE,
+    CONSUMER,
+    DONE,
+    FIELD_MANAGER,
+    KUBECONFIG_KEY,
+    LABEL_CLUSTER,
+    LABEL_GROUP_INDEX,
+    LABEL_MANAGER,
+    LABEL_PLACEMENT,
+    OCM_MANAGER,
+    SENT_AGAIN,
+    SENT_BACK,
+    TAINT_UNREACHABLE,
+    TOKEN_KEY,
+)
+from placement_ac.core.api.objects import (
+    AddOnPrioritizer,
+    Answer,
+    Check,
+    Decision,
+    Grant,
+    KueueObject,
+    ManagedCluster,
+    Meta,
+    Owned,
+    Placement,
+    Profile,
+    Scores,
+    Secret,
+    SecretRef,
+    Stamp,
+    Token,
+    Workload,
+)
+from placement_ac.core.api.schemas import (
+    CheckSpec,
+    ClientConfig,
+    Condition,
+    Conditions,
+    Decided,
+    DecisionStatus,
+    ManagedClusterSpec,
+    PlacementSpec,
+    PlacementStatus,
+    Policy,
+    ProfileStatus,
+    Raw,
+    ScoreStatus,
+    WorkloadStatus,
+    mapping,
+    plainly_decided,
+    read,
+    time_of,
+)
+from placement_ac.core.kubeconfig.access import ForKueueOnly, of_kubeconfig
+from placement_ac.core.kubeconfig.source import Unusable
+
+SHARED: Final = 1_000
+"""How many different owners, parts that we own and specs are remembered, to keep equal ones but once."""
+_SPECS: Final[dict[str, Raw]] = {}
+"""Specs by their text, as a mapping has no hash; emptied when full. Nobody changes what is read."""
+_SENT_BACK = re.compile("|".join(text.format(r"(\S+)") for text in (SENT_BACK, SENT_AGAIN)))
+_NOTHING: Final[Mapping[str, str]] = {}
+"""Shared by all objects that have no labels, no annotations, or none that anybody reads."""
+
+
+def stamp_of(raw: Raw) -> Stamp:
+    m = raw.get("metadata") or {}
+    version = m.get("resourceVersion") or ""
+    return Stamp(m.get("namespace") or "", m.get("name", ""), m.get("uid") or "", str(version))
+
+
+def meta_of(raw: Raw) -> Meta:
+    """Read `metadata`; what the API server filled in may be missing, what is there is of its shape."""
+    m = raw.get("metadata") or {}
+    return Meta(
+        name=m.get("name", ""),
+        namespace=m.get("namespace") or "",
+        uid=m.get("uid") or "",
+        resource_version=str(m.get("resourceVersion") or ""),
+        generation=m.get("generation") or 0,
+        labels=m.get("labels") or _NOTHING,
+        annotations=m.get("annotations") or _NOTHING,
+        deleting=bool(m.get("deletionTimestamp")),
+    )
+
+
+def check(raw: Raw) -> Check:
+    spec, problem = read(CheckSpec, raw, "spec")
+    # A broken `parameters` must not hide whose check it is.
+    controller = spec.controller_name if spec else str(mapping(raw.get("spec")).get("controllerName", ""))
+    return Check(meta_of(raw), controller, spec.parameters if spec else None, active_of(raw), problem)
+
+
+def active_of(raw: Raw) -> Condition | None:
+    """Return the condition `Active`, whatever the others look like: what we said is not to be said again."""
+    entries = mapping(raw.get("status")).get("conditions")
+    for entry in entries if isinstance(entries, list) else ():
+        if mapping(entry).get("type") == CONDITION_ACTIVE:
+            return read(Condition, {"condition": entry}, "condition")[0]
+    return None
+
+
+def placement(raw: Raw) -> Placement:
+    spec, bad_spec = read(PlacementSpec, raw, "spec")
+    status, bad_status = read(PlacementStatus, raw, "status")
+    selected = (status.number_of_selected_clusters or 0) if status and raw.get("status") else None
+    return Placement(
+        meta=meta_of(raw),
+        prioritizers=_add_ons(spec.prioritizer_policy) if spec and spec.prioritizer_policy else (),
+        selected=selected,
+        groups=status.decision_groups if status else (),
+        conditions=status.conditions if status else (),
+        problem=bad_spec or bad_status,
+        created=_created(raw),
+        grouped=bool(spec and spec.decision_strategy),
+    )
+
+
+def _created(raw: Raw) -> datetime | None:
+    return time_of(str((raw.get("metadata") or {}).get("creationTimestamp")))
+
+
+def _add_ons(policy: Policy) -> tuple[AddOnPrioritizer, ...]:
+    return tuple(
+        AddOnPrioritizer(add_on.resource_name, add_on.score_name, entry.weight)
+        for entry in policy.configurations
+        if entry.weight and entry.score_coordinate and (add_on := entry.score_coordinate.add_on)
+    )
+
+
+_cluster_name: Final = attrgetter("cluster_name")
+
+
+def decision(raw: Raw) -> Decision:
+    meta, problem = meta_of(raw), ""
+    decided = plainly_decided(raw)
+    if decided is None:
+        status, problem = read(DecisionStatus, raw, "status")
+        entries = status.decisions if status and raw.get("status") else None
+        decided = None if entries is None else tuple([Decided(e.cluster_name, e.score) for e in entries])
+    index = meta.labels.get(LABEL_GROUP_INDEX, "0")
+    return Decision(
+        meta=meta,
+        placement=meta.labels.get(LABEL_PLACEMENT, ""),
+        group=int(index) if index.isdecimal() else 0,
+        decided=decided,
+        clusters=tuple(map(_cluster_name, decided or ())),
+        problem=problem,
+    )
+
+
+def profile(raw: Raw) -> Profile:
+    meta = meta_of(raw)
+    status, problem = read(ProfileStatus, raw, "status")
+    refs = [c.access_ref for c in status.credentials if c.consumer == CONSUMER] if status else []
+    providers = (*status.access_providers, *status.credential_providers) if status else ()
+    return Profile(
+        meta=meta,
+        cluster=meta.labels.get(LABEL_CLUSTER) or _named_by_ocm(meta),
+        secrets=tuple(SecretRef(ref.kind, ref.namespace or meta.namespace, ref.name) for ref in refs),
+        providers=tuple(dict.fromkeys(provider.name for provider in providers if provider.name)),
+        problem=problem,
+    )
+
+
+def _named_by_ocm(meta: Meta) -> str:
+    """Return the name of a ClusterProfile if it is a managed cluster's: other managers' names say nothing."""
+    return meta.name if meta.labels.get(LABEL_MANAGER, OCM_MANAGER) == OCM_MANAGER else ""
+
+
+def secret(raw: Raw) -> Secret:
+    text = _kubeconfig(raw.get("data"))
+    found = of_kubeconfig(text) if isinstance(text, bytes) else Unusable(text)
+    digest = digest_of(text) if isinstance(text, bytes) else ""
+    bare = Secret(meta_of(raw), _owners(raw), _NOTHING, _owned(raw), digest=digest)
+    if isinstance(found, ForKueueOnly):
+        found = found.access
+    if isinstance(found, Unusable):
+        return replace(bare, problem=found.why)
+    return replace(bare, expires=found.expires, issued=found.issued, what=found.expires_what)
+
+
+def _kubeconfig(data: object) -> bytes | str:
+    """Return what stands under the key that Kueue reads, or what is wrong with it."""
+    encoded = mapping(data).get(KUBECONFIG_KEY)
+    if encoded is None:
+        return f"has no key {KUBECONFIG_KEY!r}"
+    if not encoded:
+        return f"has an empty key {KUBECONFIG_KEY!r}"
+    try:
+        return base64.b64decode(encoded, validate=True)
+    except (ValueError, TypeError):
+        return f"has a key {KUBECONFIG_KEY!r} that is not base64"
+
+
+def digest_of(kubeconfig: bytes) -> str:
+    return hashlib.sha256(kubeconfig).hexdigest()
+
+
+def token(raw: Raw) -> Token:
+    meta, data = meta_of(raw), mapping(raw.get("data"))
+    try:
+        found = base64.b64decode(data.get(TOKEN_KEY) or "", validate=True).decode("ascii")
+        authority = base64.b64decode(data.get(AUTHORITY_KEY) or "", validate=True)
+    except (ValueError, TypeError):
+        return Token(meta, problem="is not base64 of a token and a certificate")
+    missing = [key for key, value in ((TOKEN_KEY, found), (AUTHORITY_KEY, authority)) if not value]
+    return Token(meta, found, authority, f"has no {missing[0]}" if missing else "")
+
+
+def scores(raw: Raw) -> Scores:
+    status, problem = read(ScoreStatus, raw, "status")
+    values = {entry.name: entry.value for entry in status.scores} if status else {}
+    return Scores(meta_of(raw), values, status.valid_until if status else None, problem)
+
+
+def kueue_object(raw: Raw) -> KueueObject:
+    active = active_of(raw)
+    return KueueObject(
+        meta=meta_of(raw),
+        owners=_owners(raw),
+        spec=_one_of_specs(mapping(raw.get("spec"))),
+        owned=_owned(raw),
+        active=active.status == "True" if active else None,
+    )
+
+
+def _one_of_specs(spec: Raw) -> Raw:
+    """Return the spec of a MultiKueueCluster: in every Placement a cluster has the same one."""
+    if "clusters" in spec:  # a MultiKueueConfig's
+        return spec
+    if len(_SPECS) >= SHARED:
+        _SPECS.clear()
+    return _SPECS.setdefault(str(spec), spec)
+
+
+def checks_listed(queue: Raw) -> frozenset[str]:
+    """Return the AdmissionChecks that a ClusterQueue lists, in either of the two ways that Kueue has."""
+    spec = mapping(queue.get("spec"))
+    plain = spec.get("admissionChecks")
+    strategy = mapping(spec.get("admissionChecksStrategy")).get("admissionChecks")
+    named = [mapping(entry).get("name") for entry in strategy] if isinstance(strategy, list) else []
+    names = (*plain, *named) if isinstance(plain, list) else named
+    return frozenset(name for name in names if isinstance(name, str))
+
+
+def _owners(raw: Raw) -> Mapping[str, str]:
+    owners = (raw.get("metadata") or {}).get("ownerReferences")
+    if not owners:
+        return _NOTHING
+    return _one_of_owners(tuple((o["uid"], o["name"]) for o in owners if o.get("kind") == "AdmissionCheck"))
+
+
+@lru_cache(SHARED)
+def _one_of_owners(owners: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    return dict(owners)
+
+
+def grant(raw: Raw) -> Grant:
+    status, problem = read(Conditions, raw, "status")
+    conditions = status.conditions if status else ()
+    told = [f"{c.reason}: {_first_line(c.message)}".rstrip(": ") for c in conditions if c.status == "False"]
+    done = any(c.type in DONE and c.status == "True" for c in conditions)
+    spec, owned = mapping(raw.get("spec")), _owned(raw)
+    return Grant(meta_of(raw), _owners(raw), spec, owned, done, "; ".join(told) or problem)
+
+
+def _first_line(text: str) -> str:
+    """The rest of what OCM says is advice how to look closer."""
+    return text.partition("\n")[0]
+
+
+def workload(raw: Raw) -> Workload:
+    status, _ = read(WorkloadStatus, raw, "status")
+    status = status or _readable(raw)
+    said = {condition.type: condition.status == "True" for condition in status.conditions}
+    evicted = next((condition for condition in status.conditions if condition.type == "Evicted"), None)
+    sent = _SENT_BACK.search(evicted.message) if evicted else None
+    meta = meta_of(raw)
+    return Workload(
+        meta=meta._replace(labels=_NOTHING, annotations=_NOTHING, generation=0),
+        answers=tuple(
+            Answer(sys.intern(entry.name), entry.state, entry.message, time_of(entry.last_transition_time))
+            for entry in status.admission_checks
+        ),
+        quota=said.get("QuotaReserved", False),
+        cluster=sys.intern(status.cluster_name or ""),
+        nominated=tuple(map(sys.intern, status.nominated_cluster_names)),
+        active=mapping(raw.get("spec")).get("active") is not False,
+        finished=said.get("Finished", False),
+        sent_from=sys.intern(sent[1] or sent[2]) if sent else "",
+        evicted=time_of(evicted.last_transition_time) if evicted else None,
+    )
+
+
+def _readable(raw: Raw) -> WorkloadStatus:
+    """Return what can be read of a status that does not fit as a whole: above all, where it runs."""
+    status = mapping(raw.get("status"))
+    fields = ("conditions", "admissionChecks", "clusterName", "nominatedClusterNames")
+    parts = {key: status[key] for key in fields if key in status}
+    good = {
+        key: part for key, part in parts.items() if read(WorkloadStatus, {"status": {key: part}}, "status")[0]
+    }
+    return WorkloadStatus.model_validate(good)
+
+
+def managed_cluster_alone(raw: Raw) -> ManagedCluster:
+    """Read one without its API server, for whom it is all the same: the CA is most of it."""
+    return replace(managed_cluster(raw), server="", authority="")
+
+
+def managed_cluster(raw: Raw) -> ManagedCluster:
+    spec, _ = read(ManagedClusterSpec, raw, "spec")
+    taints = spec.taints if spec else ()
+    configs = spec.managed_cluster_client_configs if spec else ()
+    first = configs[0] if configs else ClientConfig()
+    return ManagedCluster(
+        meta=meta_of(raw)._replace(labels=_NOTHING, annotations=_NOTHING),
+        unreachable=any(taint.key == TAINT_UNREACHABLE for taint in taints),
+        server=first.url,
+        authority=first.ca_bundle or "",
+    )
+
+
+def _owned(raw: Raw) -> Owned:
+    entries = (raw.get("metadata") or {}).get("managedFields") or ()
+    for entry in entries:
+        if entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply":
+            applied = entry.get("fieldsV1") or {}
+            fields = applied.get("f:metadata") or {}
+            return _one_of_owned(
+                tuple(fields.get("f:labels") or ()),
+                tuple(fields.get("f:ownerReferences") or ()),
+                draining=f"f:{ANNOTATION_DRAINING}" in (fields.get("f:annotations") or ()),
+                clusters="f:clusters" in (applied.get("f:spec") or ()),
+            )
+    return _NOT_OWNED
+
+
+@lru_cache(SHARED)
+def _one_of_owned(
+    labels: tuple[str, ...], owners: tuple[str, ...], *, draining: bool, clusters: bool
+) -> Owned:
+    """Return what the keys of fieldsV1 come to; one for all of a check's MultiKueueClusters."""
+    named = frozenset(key[2:] for key in labels if key.startswith("f:"))
+    uids = frozenset(_uid_of(key) for key in owners if key.startswith("k:"))
+    return Owned(True, named, uids, draining, clusters)
+
+
+_NOT_OWNED: Final = Owned()
+
+
+def _uid_of(key: str) -> str:
+    """Return the uid in a `k:{"uid":"…"}` key of fieldsV1."""
+    return str(json.loads(key[2:]).get("uid", ""))

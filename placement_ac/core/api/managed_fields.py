@@ -1,0 +1,160 @@
+"""
+Read out of an API object what one field manager owns of it, as client-go's ExtractInto does.
+
+Pure, and without a schema: `metadata.managedFields` itself tells which lists have keys. What comes
+out may be applied again by the same manager, and nothing changes; arguments are never changed.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from placement_ac.core.api.constants import KUEUE_ADMISSION
+
+Body = dict[str, Any]
+Fields = Mapping[str, Any]
+"""A set of fields, as `fieldsV1` has it: `f:<name>`, `k:<keys>`, `v:<value>`, `i:<index>` lead on."""
+
+_NOTHING: Final = object()
+"""Nothing of a value is owned, unlike an owned null or an owned empty map."""
+_NO_WHOLES: Final[Fields] = {f"f:{part}": {"f:": {}} for part in ("metadata", "spec", "status")}
+"""In every kind of object the parts of these are owned one by one: who owns one of them applied it empty."""
+
+
+def owned_by(
+    obj: Mapping[str, Any], manager: str, operation: str = "Apply", subresource: str = "status"
+) -> Body:
+    """Return the part of `obj` that `manager` owns by `operation` on `subresource`; {} when it owns nothing.
+
+    Its parts are those of `obj`, not copies. Fields that the object does not have are left out, as
+    when it was read in another version than the manager writes: see `applied_in`.
+    """
+    mine: list[Fields] = []
+    others = [_NO_WHOLES]
+    for entry in _entries(obj):
+        fields = entry.get("fieldsV1") or {}
+        (mine if _name(entry) == (manager, operation, subresource) else others).append(fields)
+    parts = _joined(mine)
+    found = _part(obj, parts, others) if parts else _NOTHING
+    return found if isinstance(found, dict) else {}
+
+
+def applied_in(obj: Mapping[str, Any], manager: str, subresource: str = "status") -> str:
+    """Return the apiVersion in which `manager` applied on `subresource`; "" when it never did.
+
+    The names of its fields are those of that version: the object must be read, and applied, in it.
+    """
+    name = (manager, "Apply", subresource)
+    return next((str(entry.get("apiVersion", "")) for entry in _entries(obj) if _name(entry) == name), "")
+
+
+def nomination(obj: Mapping[str, Any], names: Sequence[str]) -> Body:
+    """Return what `kueue-admission` has to apply on a Workload's status to nominate the clusters `names`.
+
+    All that it owns already, or Kueue's admission is gone for a moment; and the version that was read,
+    or a placement in between is lost.
+    """
+    metadata = obj["metadata"]
+    identity = {key: metadata[key] for key in ("name", "namespace", "uid", "resourceVersion")}
+    body = owned_by(obj, KUEUE_ADMISSION)
+    said = body.pop("status", None)
+    status = {key: part for key, part in (said or {}).items() if key != "nominatedClusterNames"}
+    if names:
+        status["nominatedClusterNames"] = list(names)
+    body["metadata"] = body.get("metadata", {}) | identity
+    return body | {"status": status} if status or said == {} else body
+
+
+def _entries(obj: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    return (obj.get("metadata") or {}).get("managedFields") or ()
+
+
+def _name(entry: Mapping[str, Any]) -> tuple[object, object, object]:
+    return entry.get("manager"), entry.get("operation"), entry.get("subresource", "")
+
+
+def _joined(sets: Sequence[Fields]) -> Fields:
+    """An updater has an entry for each version in which it wrote."""
+    if len(sets) == 1:
+        return sets[0]
+    keys = dict.fromkeys(key for fields in sets for key in fields)
+    joined = {key: _joined(_below(sets, key)) for key in keys}
+    if any(not fields for fields in sets) and joined:
+        joined["."] = {}
+    return joined
+
+
+def _below(sets: Iterable[Fields], key: str) -> list[Fields]:
+    return [fields[key] for fields in sets if key in fields]
+
+
+def _part(value: Any, mine: Fields, others: Sequence[Fields]) -> Any:
+    """Return what is `mine` of `value`; `others` is what everybody else owns there."""
+    keys = [key for key in mine if key != "."]
+    if not keys:
+        return _all_of_it(value, others)
+    if isinstance(value, dict):
+        part: Any = _part_of_map(value, keys, mine, others)
+    elif isinstance(value, list):
+        part = [item for item in _part_of_list(value, keys, mine, others) if item is not _NOTHING]
+    else:
+        return _NOTHING
+    return part if part or "." in mine else _NOTHING
+
+
+def _all_of_it(value: Any, others: Sequence[Fields]) -> Any:
+    """Return a value that is owned as a whole.
+
+    A map or list of which others own parts was not: it was applied empty.
+    """
+    shared = any(key != "." for fields in others for key in fields)
+    return type(value)() if shared and isinstance(value, (dict, list)) else value
+
+
+def _part_of_map(
+    value: Mapping[str, Any], keys: Iterable[str], mine: Fields, others: Sequence[Fields]
+) -> Body:
+    parts = {
+        key[2:]: _part(value[key[2:]], mine[key], _below(others, key))
+        for key in keys
+        if key.startswith("f:") and key[2:] in value
+    }
+    return {name: part for name, part in parts.items() if part is not _NOTHING}
+
+
+def _part_of_list(
+    items: Sequence[Any], keys: Iterable[str], mine: Fields, others: Sequence[Fields]
+) -> Iterator[Any]:
+    """Yield the owned parts of the items, in the order in which the items stand."""
+    wanted = [(key, _read(key)) for key in keys]
+    for index, item in enumerate(items):
+        for key, told in wanted:
+            if _leads_to(key[:2], told, index, item):
+                yield _part_of_item(item, key, told, mine[key], _below(others, key))
+                break
+
+
+def _read(key: str) -> Any:
+    try:
+        return json.loads(key[2:]) if key[:2] in ("k:", "v:", "i:") else _NOTHING
+    except ValueError:
+        return _NOTHING
+
+
+def _leads_to(form: str, told: Any, index: int, item: Any) -> bool:
+    if form == "k:":
+        keyed = isinstance(told, dict) and isinstance(item, dict)
+        return keyed and all(name in item and _same(item[name], key) for name, key in told.items())
+    return _same(index if form == "i:" else item, told)
+
+
+def _part_of_item(item: Any, key: str, told: Any, mine: Fields, others: Sequence[Fields]) -> Any:
+    if not key.startswith("k:"):
+        return item
+    part = _part(item, mine, others)
+    return part if part is _NOTHING else told | part
+
+
+def _same(one: Any, other: Any) -> bool:
+    """JSON knows true from 1; Python does not."""
+    return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)

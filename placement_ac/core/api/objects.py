@@ -1,0 +1,333 @@
+"""
+What the controller knows of each API object: small frozen data.
+
+No I/O, no clock. `parsing` makes it from what comes over the wire.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from placement_ac.core.api.constants import (
+    ANNOTATION_ADOPT,
+    ANNOTATION_DRAINING,
+    LABEL_CLUSTER,
+    LABEL_MANAGED_BY,
+    LABEL_PLACEMENT,
+    MANAGED_BY,
+    MULTIKUEUE_CONFIG,
+    MULTIKUEUE_CONTROLLER,
+    OUR_CONTROLLER,
+    PLACEMENT,
+    Kind,
+)
+from placement_ac.core.api.schemas import (
+    Condition,
+    Decided,
+    Group,
+    Parameters,
+    Raw,
+    mapping,
+    time_of,
+)
+
+
+class Meta(NamedTuple):
+    """The part of `metadata` that every shape carries."""
+
+    name: str
+    namespace: str
+    uid: str
+    resource_version: str
+    generation: int
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    deleting: bool
+
+    @property
+    def id(self) -> tuple[str, str]:
+        return self.namespace, self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """An AdmissionCheck, ours or not."""
+
+    meta: Meta
+    controller: str
+    parameters: Parameters | None
+    active: Condition | None
+    problem: str
+
+    @property
+    def ours(self) -> bool:
+        return self.controller == OUR_CONTROLLER
+
+    @property
+    def multikueue(self) -> bool:
+        return self.controller == MULTIKUEUE_CONTROLLER
+
+    def names(self, kind: Kind) -> str:
+        """Return the name in `parameters` if they name an object of `kind`, else ""."""
+        p = self.parameters
+        return p.name if p and (p.api_group, p.kind) == (kind.group, kind.kind) else ""
+
+    @property
+    def placement(self) -> str:
+        """The Placement that this check of ours names; "" when its parameters are unusable."""
+        return self.names(PLACEMENT) if self.ours else ""
+
+    @property
+    def config(self) -> str:
+        """The MultiKueueConfig that this check of Kueue's names; "" when it names none."""
+        return self.names(MULTIKUEUE_CONFIG) if self.multikueue else ""
+
+
+@dataclass(frozen=True, slots=True)
+class AddOnPrioritizer:
+    """A prioritizer of a Placement that counts an AddOnPlacementScore: `weight` times `score_name`."""
+
+    resource_name: str
+    score_name: str
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """An OCM Placement. `selected` is None as long as its status says nothing at all."""
+
+    meta: Meta
+    prioritizers: tuple[AddOnPrioritizer, ...]
+    selected: int | None
+    groups: tuple[Group, ...]
+    conditions: tuple[Condition, ...]
+    problem: str
+    created: datetime | None = None
+    grouped: bool = False
+    """Whether its decisions are spread over groups (`spec.decisionStrategy`)."""
+
+
+class Decision(NamedTuple):
+    """An OCM PlacementDecision; `decided` is None as long as it has no status."""
+
+    meta: Meta
+    placement: str
+    group: int
+    decided: tuple[Decided, ...] | None
+    clusters: tuple[str, ...]
+    """The names in `decided`; "" for an entry without one."""
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class SecretRef:
+    """Where a ClusterProfile says that the Secret for Kueue lies."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A ClusterProfile of `cluster` ("": not OCM's): its Secret for Kueue, and its access providers."""
+
+    meta: Meta
+    cluster: str
+    secrets: tuple[SecretRef, ...]
+    providers: tuple[str, ...]
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """An AddOnPlacementScore: scores in [-100, 100] of the cluster whose namespace it is in."""
+
+    meta: Meta
+    values: Mapping[str, int]
+    valid_until: datetime | None
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An entry of a Workload's `status.admissionChecks`; `since` is its lastTransitionTime."""
+
+    check: str
+    state: str
+    message: str
+    since: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A Workload of Kueue's: only what decides where it runs, as there may be 100,000 of them."""
+
+    meta: Meta
+    answers: tuple[Answer, ...]
+    quota: bool
+    """Whether it holds quota on the hub (QuotaReserved).
+
+    Though it be Evicted: where Pods have run, Kueue ends an eviction only when a new copy has been made
+    (shared/kueue/cluster-unlisted-while-running.log, 9.84 to 13.01), and that takes our Ready.
+    """
+    cluster: str
+    """The MultiKueueCluster that it was placed on; "" while it is on none."""
+    nominated: tuple[str, ...]
+    """The MultiKueueClusters on which a copy may wait."""
+    active: bool
+    finished: bool
+    sent_from: str = ""
+    """The cluster from which we sent it back, if that was its last eviction."""
+    evicted: datetime | None = None
+    """When its last eviction was, or a little later."""
+
+    def answer(self, check: str) -> Answer | None:
+        return next((answer for answer in self.answers if answer.check == check), None)
+
+    @property
+    def label(self) -> str:
+        """`namespace/name`, as people write it."""
+        return f"{self.meta.namespace}/{self.meta.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ManagedCluster:
+    """A ManagedCluster of OCM's: whether OCM has lost sight of it, and where its API server is."""
+
+    meta: Meta
+    unreachable: bool
+    server: str = ""
+    """The URL in its first client config; "": it has none."""
+    authority: str = ""
+    """The CA of that URL: PEM in base64; "": it says none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """What our field manager applied on an object (`managedFields`): we may take only this away again."""
+
+    applied: bool = False
+    """Whether it applied anything at all."""
+    labels: frozenset[str] = frozenset()
+    owner_uids: frozenset[str] = frozenset()
+    draining: bool = False
+    """Whether it applied our annotation of what leaves."""
+    clusters: bool = False
+    """Whether the clusters of a MultiKueueConfig are as it applied them: nobody else has set them."""
+
+
+_set: Final = object.__setattr__
+"""For what a frozen object derives of itself when it is made."""
+_NONE: Final[Mapping[str, datetime]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An object of a kind that we write, ours or not, with its `spec` as it is."""
+
+    meta: Meta
+    owners: Mapping[str, str]
+    """The AdmissionChecks that own it: uid → name."""
+    spec: Raw
+    owned: Owned
+
+    ours: bool = field(init=False, repr=False, compare=False)
+    """Whether we made it or took it over: by its label or, if that was taken off, its managed fields."""
+
+    def __post_init__(self) -> None:
+        """Derive once what is asked often."""
+        _set(self, "ours", self.meta.labels.get(LABEL_MANAGED_BY) == MANAGED_BY or self.owned.applied)
+
+    @property
+    def handed_over(self) -> bool:
+        """Whether its owner has handed it over to us."""
+        return self.meta.annotations.get(ANNOTATION_ADOPT) == "true"
+
+
+@dataclass(frozen=True, slots=True)
+class KueueObject(Written):
+    """A MultiKueueConfig or MultiKueueCluster."""
+
+    active: bool | None = None
+    """What Kueue says of a MultiKueueCluster: whether it is connected; None: nothing yet."""
+
+    placement: str = field(init=False, repr=False, compare=False)
+    cluster: str = field(init=False, repr=False, compare=False)
+    draining: Mapping[str, datetime] = field(init=False, repr=False, compare=False)
+    """The names in a MultiKueueConfig that leave → since when, by our annotation."""
+    listed: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """The names in a MultiKueueConfig's `spec.clusters`."""
+    source: tuple[str, str] = field(init=False, repr=False, compare=False)
+    """What a MultiKueueCluster's spec points at, in any version: kind and name; ("", ""): nothing."""
+
+    def __post_init__(self) -> None:
+        Written.__post_init__(self)
+        labels, clusters = self.meta.labels, self.spec.get("clusters")
+        _set(self, "placement", labels.get(LABEL_PLACEMENT, ""))
+        _set(self, "cluster", labels.get(LABEL_CLUSTER, ""))
+        _set(self, "draining", _draining(self.meta))
+        _set(self, "listed", tuple(map(str, clusters)) if isinstance(clusters, list) else ())
+        _set(self, "source", _source(self.spec))
+
+
+def _draining(meta: Meta) -> Mapping[str, datetime]:
+    told = meta.annotations.get(ANNOTATION_DRAINING)
+    if not told:
+        return _NONE
+    found = ((name, time_of(since)) for name, _, since in (entry.partition("=") for entry in told.split(",")))
+    return {name: since for name, since in found if since}
+
+
+def _source(spec: Raw) -> tuple[str, str]:
+    source = mapping(spec.get("clusterSource")) or spec
+    profile, kubeconfig = mapping(source.get("clusterProfileRef")), mapping(source.get("kubeConfig"))
+    if kubeconfig.get("location"):
+        return str(kubeconfig.get("locationType", "Secret")), str(kubeconfig["location"])
+    return ("ClusterProfile", str(profile["name"])) if profile.get("name") else ("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Grant(Written):
+    """A ManagedServiceAccount or ClusterPermission in a managed cluster's namespace."""
+
+    done: bool = False
+    """Whether OCM says that it is in force: the token reported, the rights granted."""
+    problem: str = ""
+    """What OCM has against it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Secret(Written):
+    """A Secret, without what is in it: `problem` says why Kueue could not use it ("": it could)."""
+
+    problem: str = ""
+    digest: str = ""
+    """SHA-256 of its kubeconfig, by which it is compared."""
+    expires: datetime | None = None
+    """When its token or client certificate ends; None: never, as far as one can tell."""
+    issued: datetime | None = None
+    what: str = ""
+    """What it is that ends then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """The Secret in which OCM reports the token of a ManagedServiceAccount. Its repr tells no secret."""
+
+    meta: Meta
+    token: str = field(default="", repr=False)
+    authority: bytes = field(default=b"", repr=False)
+    """PEM: the CA of the worker's API server, as it looks from within."""
+    problem: str = ""
+
+
+class Stamp(NamedTuple):
+    """Which object it is, and in which version: all that most events are looked at for."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str

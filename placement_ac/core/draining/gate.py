@@ -1,0 +1,168 @@
+"""
+The gate: how a cluster goes on which nothing runs any more, without a job being killed or doubled.
+
+Pure. No Workload of the config becomes Ready, what only waits is sent back, and the cluster
+itself is asked for copies; then it goes. Every step is told by what the API says and by the
+ages of marks, so that whoever comes next can go on from anywhere.
+Source: shared/kueue/gate.txt and external-dispatcher.txt.
+"""
+
+from collections.abc import Collection
+from typing import Final
+
+from placement_ac.core.api.constants import (
+    ASK_AGAIN_SECONDS,
+    ASK_FRESH_SECONDS,
+    HEAL_SECONDS,
+    IMMEDIATE,
+    QUIET_SECONDS,
+    READY,
+)
+from placement_ac.core.api.objects import Workload
+from placement_ac.core.draining.state import Case, Leaving
+from placement_ac.core.inputs.state import Asked, Mark, Snapshot
+from placement_ac.core.selection.selection import soonest
+
+WAIT: Final = "Workloads wait there"
+SOON: Final = "nothing runs there any more"
+"""Told through all the short steps at the end: a condition is not written for each of them."""
+AIRING: Final = "it could not be cleared in time, and others waited: tried again in a minute"
+THEIRS: Final = "Workloads are there that do not carry our check: they are waited for"
+ELSEWHERE: Final = "it holds copies of Workloads that are placed elsewhere"
+NOT_CONNECTED: Final = "Kueue is not connected to it"
+
+
+def pass_the_gate(case: Case, here: Leaving) -> Leaving:
+    """Go through DESIGN.md, “The gate”, steps 1 to 3; 4 is that no cluster closes it any more."""
+    waiting = case.jobs.waiting.get(here.name, [])
+    if not all(map(case.jobs.gated, waiting)):
+        return here._replace(why=THEIRS)
+    if case.airing:
+        return here._replace(why=AIRING)
+    here = close(case, here)
+    if not here.closed or Mark("closed", here.cluster) not in case.seen.ages:
+        return here
+    ready = tuple(filter(case.jobs.is_ready, case.jobs.undecided))
+    if ready:
+        return _send_back(case, here, ready)
+    if not all(case.jobs.is_back(w) for w in case.jobs.undecided if case.jobs.gated(w)):
+        return here._replace(why=SOON)  # Kueue takes back what was sent back
+    return _ask(case, here)
+
+
+def close(case: Case, here: Leaving) -> Leaving:
+    """Close the gate, if the cluster answers: else it would be closed in vain, for who knows how long."""
+    mark = Mark("closed", here.cluster)
+    if problem := trouble(case, here.name):
+        return _not_asked(case, here, problem)
+    asked = case.seen.asked.get(here.name)
+    if mark not in case.seen.ages:
+        if asked and (why := _others(case, here, asked)):
+            return _left_open(here, asked, why)
+        if asked is None or asked.age > ASK_FRESH_SECONDS:
+            return here._replace(why=SOON, ask=True)
+    again = None if mark in case.seen.ages else 0.0
+    return here._replace(why=SOON, closed=True, marks=here.marks | {mark}, recheck_after=again)
+
+
+def take_out(case: Case, here: Leaving) -> Leaving:
+    """With our own dispatcher: out of the nominations, and the cluster is asked before and after."""
+    if problem := trouble(case, here.name):
+        return _not_asked(case, here, problem)
+    waiting = case.jobs.waiting.get(here.name, [])
+    if not waiting:
+        return _ask(case, here)
+    asked = case.seen.asked.get(here.name)
+    if asked is None or asked.age > QUIET_SECONDS:
+        return here._replace(why=WAIT, ask=True)
+    free = tuple(w for w in waiting if not asked.copies.get(w.meta.id))
+    return here._replace(why=WAIT, denominate=free, recheck_after=QUIET_SECONDS)
+
+
+def trouble(case: Case, name: str) -> str:
+    """Return why nothing can be done about a cluster now: it does not answer, or not to Kueue."""
+    cluster = case.seen.clusters.get(name)
+    if cluster is not None and cluster.active is False:
+        return NOT_CONNECTED
+    asked = case.seen.asked.get(name)
+    return f"it cannot be asked for copies: {asked.problem}" if asked and asked.problem else ""
+
+
+def _not_asked(case: Case, here: Leaving, problem: str) -> Leaving:
+    asked = case.seen.asked.get(here.name)
+    if problem == NOT_CONNECTED or asked is None:
+        return here._replace(why=problem)
+    left = ASK_AGAIN_SECONDS - asked.age
+    return here._replace(why=problem, ask=left <= 0, recheck_after=left if left > 0 else None)
+
+
+# -- step 2: what only waits
+
+
+def _send_back(case: Case, here: Leaving, ready: Collection[Workload]) -> Leaving:
+    """Send back what has had its grace; what has just been placed there is seen in time, or conflicts."""
+    left = [_grace_left(case, here, workload) for workload in ready]
+    due = tuple(workload for workload, seconds in zip(ready, left, strict=True) if seconds <= 0)
+    later = soonest(seconds for seconds in left if seconds > 0)
+    return here._replace(why=WAIT, send_back=due, recheck_after=later)
+
+
+def _grace_left(case: Case, here: Leaving, workload: Workload) -> float:
+    healed = case.seen.ages.get(Mark("healed", workload.meta.uid))
+    if healed is not None:
+        return HEAL_SECONDS - healed
+    grace = grace_of(case.seen)
+    closed_for = case.age(Mark("closed", here.cluster))
+    return max(grace - closed_for, max(grace, HEAL_SECONDS) - _ready_for(case, workload))
+
+
+def grace_of(seen: Snapshot) -> float:
+    """Return how long what only waits may still be placed. Unit: seconds."""
+    return 0.0 if seen.policy.removal == IMMEDIATE else seen.policy.waiting_grace
+
+
+def _ready_for(case: Case, workload: Workload) -> float:
+    since = [
+        a.since for a in workload.answers if a.state == READY and a.check in case.jobs.checks and a.since
+    ]
+    return (case.seen.now - max(since)).total_seconds() if since else float("inf")
+
+
+# -- step 3: nothing there, and the cluster itself is asked
+
+
+def _ask(case: Case, here: Leaving) -> Leaving:
+    mark = Mark("quiet", here.cluster)
+    quiet = case.age(mark)
+    here = here._replace(marks=here.marks | {mark}, why=SOON)
+    if quiet < QUIET_SECONDS:
+        return here._replace(recheck_after=QUIET_SECONDS - quiet)
+    asked = case.seen.asked.get(here.name)
+    if asked is None or asked.age > quiet - QUIET_SECONDS:
+        return here._replace(ask=True)
+    return _told(case, here, asked)
+
+
+def _told(case: Case, here: Leaving, asked: Asked) -> Leaving:
+    """Let it go if it holds no copy of any unfinished Workload of this config."""
+    if why := _others(case, here, asked):
+        return _left_open(here, asked, why)
+    held = tuple(workload for workload in case.seen.workloads if workload.meta.id in asked.copies)
+    return here._replace(heal=held) if held else here._replace(why="", closed=False, marks=frozenset())
+
+
+def _others(case: Case, here: Leaving, asked: Asked) -> str:
+    """Return whose copies keep the cluster that are not ours to heal: it is Kueue that clears them."""
+    held = [workload for workload in case.seen.workloads if workload.meta.id in asked.copies]
+    if any(workload.cluster not in ("", here.name) for workload in held):
+        return ELSEWHERE
+    ours = case.seen.policy.dispatcher or all(case.jobs.gated(w) for w in held if not w.cluster)
+    return "" if ours else THEIRS
+
+
+def _left_open(here: Leaving, asked: Asked, why: str) -> Leaving:
+    """Stay, with the gate open, and ask again later: it may take long."""
+    left = ASK_AGAIN_SECONDS - asked.age
+    marks = here.marks - {Mark("closed", here.cluster)}
+    here = here._replace(why=why, closed=False, marks=marks)
+    return here._replace(recheck_after=left) if left > 0 else here._replace(ask=True)

@@ -1,0 +1,394 @@
+"""
+The plain data that flows: what one decision is made of, and what it comes to.
+
+No logic beyond reading what is there; no I/O, no clock.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Literal, NamedTuple
+
+from placement_ac.core.api.constants import CLUSTERS_MAX, DRAIN, PER_PLACEMENT, SHARED, Form, Kind, Removal
+from placement_ac.core.api.objects import (
+    Check,
+    Decision,
+    Grant,
+    KueueObject,
+    ManagedCluster,
+    Placement,
+    Profile,
+    Secret,
+    Token,
+    Workload,
+    Written,
+)
+from placement_ac.core.inputs.fitness import Fitness
+from placement_ac.core.inputs.ranking import ScoreTable
+from placement_ac.core.inputs.rights import Release
+from placement_ac.core.kubeconfig.source import Credentials, Source
+
+Body = dict[str, Any]
+"""An object, or a part of one, as it goes over the wire."""
+
+
+NOTHING: Final[Mapping[Any, Any]] = {}
+"""A mapping in which nothing is, for all that have none."""
+
+
+class Key(NamedTuple):
+    """What is reconciled as one: a Placement, a check without a usable one, or a cluster's credentials."""
+
+    kind: Literal["placement", "check", "cluster"]
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class HubFacts:
+    """What the hub and the settings say once for all: limits, versions, the form of names."""
+
+    check_version: str = "kueue.x-k8s.io/v1beta2"
+    """apiVersion of AdmissionChecks."""
+    cluster_version: str = "v1beta2"
+    """Version of MultiKueueCluster."""
+    clusters_max: int = CLUSTERS_MAX
+    namespaces: tuple[str, ...] = ("kueue-system",)
+    """Where Placements are looked for: the first that has one of the name counts."""
+    naming: str = PER_PLACEMENT
+    kueue: Release | None = None
+    """The release of the hub's Kueue; None: unknown, or of no use."""
+
+    def cluster_object(self, placement: str, cluster: str) -> str:
+        """Return the MultiKueueCluster's name for a Placement's cluster."""
+        if self.naming == PER_PLACEMENT:  # many times in every decision
+            return f"{placement}-{cluster}"
+        return self.naming.format(placement=placement, cluster=cluster)
+
+    def cluster_objects(self, placement: str, clusters: Iterable[str]) -> list[str]:
+        """Return the same for several."""
+        if self.naming == PER_PLACEMENT:
+            return [f"{placement}-{cluster}" for cluster in clusters]
+        return [self.cluster_object(placement, cluster) for cluster in clusters]
+
+    def cluster_of(self, placement: str, name: str) -> str:
+        """Return the cluster that a Placement's MultiKueueCluster is for: the inverse of `cluster_object`."""
+        return name if self.shared else name.removeprefix(f"{placement}-")
+
+    def is_for(self, placement: str, name: str) -> bool:
+        """Whether a MultiKueueCluster of that name may be one of the Placement's."""
+        return self.shared or name.startswith(f"{placement}-")
+
+    @property
+    def takes_profiles(self) -> bool:
+        """Whether the served MultiKueueCluster has `clusterProfileRef`."""
+        return self.cluster_version not in ("v1beta1", "v1alpha1")
+
+    @property
+    def shared(self) -> bool:
+        """Whether one MultiKueueCluster serves all Placements."""
+        return self.naming == SHARED
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What an admin may choose of how clusters leave, in which order they stand, and who is told. Seconds."""
+
+    removal: Removal = DRAIN
+    drain_deadline: float | None = None
+    waiting_grace: float = 60.0
+    retention: float = 60.0
+    loss_share: float = 0.5
+    loss_grace: float = 300.0
+    reorder_margin: int = 10
+    reorder_interval: float = 60.0
+    retry_after: float | None = None
+    requeue_after: int = 60
+    dispatcher: bool = False
+    step_size: int = 3
+    round_timeout: float = 300.0
+    warning: float = 604800.0
+    """How long before credentials expire it is told."""
+    probe: bool = False
+    """Whether clusters are asked if they are fit before they are listed."""
+
+
+class Mark(NamedTuple):
+    """Something whose age counts: a plan names it while it lasts, the next snapshot tells its age."""
+
+    what: Literal[
+        "pending",  # a listed cluster that would go, without OCM having settled it
+        "missing",  # credentials that others had put there, and that are to be made now
+        "unneeded",  # credentials of ours that nobody needs
+        "loss",  # too many clusters at once would go
+        "generation",  # of the Placement, as namespace/uid/generation
+        "edited",  # the Placement was changed
+        "closed",  # a cluster for which the gate is closed
+        "shut",  # the gate, whoever closed it
+        "aired",  # the gate that was closed for too long, and is open for a while
+        "quiet",  # a cluster where nothing runs and nothing waits
+        "healed",  # a Workload (its uid) that is Ready as a copy of it was found
+        "going",  # a cluster that is being unlisted
+        "left",  # a cluster that was unlisted just now
+        "unlisted",  # a MultiKueueCluster that is listed no more
+        "ordered",  # the order of the list
+        "stuck",  # a Workload (its uid) with quota and no cluster that could take it
+        "round",  # a Workload's nominations, as uid/count
+        "unusable",  # what an event is to say of clusters that cannot be used
+    ]
+    of: str = ""
+
+
+Ages = Mapping[Mark, float]
+"""Seconds since each mark was first made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a worker said of the copies of this hub's Workloads; `problem`: why it could not be asked."""
+
+    copies: Mapping[tuple[str, str], bool] = field(default_factory=dict)
+    """(namespace, name) → whether it holds quota there."""
+    problem: str = ""
+    age: float = 0.0
+    """Seconds since the question."""
+
+
+class Question(NamedTuple):
+    """A cluster that is to be asked whether it is fit, and the way in."""
+
+    cluster: str
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What a cluster answered when it was asked whether it is fit, and by which way it was entered."""
+
+    fitness: Fitness
+    source: Source
+    version: str
+    """Of what was in the Secret then."""
+    age: float = 0.0
+    """Seconds since the question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A Placement and one of its clusters."""
+
+    placement: str
+    """As namespace/name."""
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What an admin has chosen of the credentials that are made."""
+
+    provision: bool = False
+    """Whether any are made at all."""
+    account: str = "placement-ac"
+    """The name of the ManagedServiceAccounts and ClusterPermissions."""
+    form: Form = "kubeconfig"
+    """What becomes of a token: our own kubeconfig, or OCM copies it to the ClusterProfile."""
+    validity: float = 86400.0
+    """Seconds that a token is good for."""
+    rules: tuple[Body, ...] = ()
+    """The PolicyRules that an account gets on its worker."""
+    proxy: str = ""
+    """The URL of cluster-proxy, without the cluster's name; "": the worker is reached directly."""
+    proxy_authority: bytes = b""
+    """PEM: the CA of the proxy's certificate; empty: the one that OCM reports with the token."""
+    served: bool = True
+    """Whether the hub has ManagedServiceAccounts and ClusterPermissions at all."""
+    patience: float = 0.0
+    """Seconds for which what is needed no more stays: a decision may flicker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """All that the credentials depend on that are made for one cluster, taken in one go."""
+
+    cluster: str
+    now: datetime
+    hub: HubFacts = HubFacts()
+    terms: Terms = Terms()
+    namespace: str = "kueue-system"
+    """Kueue's."""
+    name: str = "placement-ac"
+    """What its account and its permission are called; the Go kueue-addon's, when those were handed over."""
+    managed: ManagedCluster | None = None
+    account: Grant | None = None
+    permission: Grant | None = None
+    token: Token | None = None
+    secret: Secret | None = None
+    """The Secret with our kubeconfig."""
+    profile: Profile | None = None
+    """Its ClusterProfile in Kueue's namespace, with an access provider that is supported."""
+    synced: bool = False
+    """Whether OCM has copied the token to where that ClusterProfile is."""
+    owners: Mapping[str, str] = field(default_factory=dict)
+    """The AdmissionChecks that use the cluster: uid → name."""
+    selected: bool = False
+    """Whether a check of ours selects the cluster."""
+    in_use: bool = False
+    """Whether a MultiKueueCluster stands on what is made here."""
+    on_secret: bool = False
+    """Whether it is the Secret that one stands on: with ClusterProfiles, from before."""
+    on_profile: bool = False
+    """Whether a MultiKueueCluster stands on the ClusterProfile of the cluster."""
+    known: bool = False
+    """Whether there is a MultiKueueCluster of ours for the cluster, whatever it stands on."""
+    found: Source | None = None
+    """The usable credentials that others have put on the hub."""
+    strays: tuple[tuple[Kind, Written], ...] = ()
+    """What was made for the cluster under another name, and no MultiKueueCluster stands on; Secrets first."""
+    trouble: str = ""
+    """Why the API server refused the last write."""
+    ages: Ages = field(default_factory=dict)
+
+    @property
+    def secret_name(self) -> str:
+        return f"{self.name}-{self.cluster}"
+
+
+class Snapshot(NamedTuple):
+    """All that one key depends on, taken in one go."""
+
+    name: str
+    """The Placement's name, which is the MultiKueueConfig's."""
+    now: datetime
+    hub: HubFacts = HubFacts()
+    checks: tuple[Check, ...] = ()
+    """Ours that name the Placement (or the one check with unusable parameters), by name."""
+    users: tuple[Check, ...] = ()
+    """Kueue's checks whose parameters name the MultiKueueConfig."""
+    holders: tuple[Check, ...] = ()
+    """Ours that own objects here while their parameters are unusable."""
+    placement: Placement | None = None
+    decisions: tuple[Decision, ...] = ()
+    scores: ScoreTable = NOTHING
+    credentials: Credentials = NOTHING
+    spare: Credentials = NOTHING
+    """The same for clusters that are listed though not selected."""
+    config: KueueObject | None = None
+    """The MultiKueueConfig of that name, whoever made it."""
+    clusters: Mapping[str, KueueObject] = NOTHING
+    """MultiKueueClusters by name: those that may be wanted and those that are this Placement's."""
+    rivals: Mapping[str, Pair] = NOTHING
+    """MultiKueueCluster name → another Placement and usable cluster that make it too and come first."""
+    others: Mapping[str, Mapping[str, str]] = NOTHING
+    """MultiKueueCluster name → owners (uid → name) that other Placements which list it, or are about to,
+    give it; only when shared."""
+    listed_elsewhere: frozenset[str] = frozenset()
+    """MultiKueueClusters that other MultiKueueConfigs of ours list: Kueue would never get over their loss."""
+    policy: Policy = Policy()
+    ages: Ages = NOTHING
+    workloads: tuple[Workload, ...] = ()
+    """Unfinished Workloads that carry one of `checks` or `users`."""
+    gone: frozenset[str] = frozenset()
+    """Clusters whose ManagedCluster is not there (any more)."""
+    unreachable: frozenset[str] = frozenset()
+    """Clusters that OCM has lost sight of."""
+    asked: Mapping[str, Asked] = NOTHING
+    """MultiKueueCluster name → what the cluster said when it was last asked."""
+    fits: Mapping[str, Fit] = NOTHING
+    """Cluster → whether it is fit, as it last said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The condition `Active` that a check gets."""
+
+    status: Literal["True", "False"]
+    reason: str
+    message: str
+
+
+class WantedCluster(NamedTuple):
+    """A MultiKueueCluster that must be there. `source` None: its spec stays as it is."""
+
+    name: str
+    cluster: str
+    source: Source | None
+    owners: Mapping[str, str]
+
+
+class WantedConfig(NamedTuple):
+    """The MultiKueueConfig that must be there, its clusters in order."""
+
+    name: str
+    clusters: tuple[str, ...]
+    owners: Mapping[str, str]
+    draining: Mapping[str, datetime] = NOTHING
+    """Those of `clusters` that leave → since when."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The state that an entry of a Workload's `status.admissionChecks` gets."""
+
+    workload: Workload
+    check: str
+    state: Literal["Pending", "Ready", "Retry"]
+    message: str
+    requeue_after: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Nomination:
+    """The clusters on which a Workload may wait, as our dispatcher chooses them."""
+
+    workload: Workload
+    clusters: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """An event to be posted on the checks, and on the Workloads that it names."""
+
+    reason: str
+    message: str
+    """Where it names Workloads, their names follow."""
+    after: Literal["", "list", "answers"] = ""
+    """The write that must have been done: of the MultiKueueConfig, or of what a Workload named here is told.
+
+    "": it tells of what lasts, not of what is done.
+    """
+    workloads: tuple[Workload, ...] = ()
+    to_each: tuple[str, str] = ("", "")
+    """Reason and message of the event on each of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one Placement calls for."""
+
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    """AdmissionCheck name → its verdict."""
+    selected: tuple[str, ...] = ()
+    """The clusters that OCM has decided on, best first."""
+    unusable: tuple[str, ...] = ()
+    """Those of them that are left out for what they are."""
+    config: WantedConfig | None = None
+    clusters: tuple[WantedCluster, ...] = ()
+    kept: frozenset[str] = frozenset()
+    """MultiKueueClusters that are needed no more, but stay for a while as they are."""
+    replies: tuple[Reply, ...] = ()
+    nominations: tuple[Nomination, ...] = ()
+    ask: tuple[str, ...] = ()
+    """MultiKueueClusters whose clusters are to be asked for the copies that they hold."""
+    questions: tuple[Question, ...] = ()
+    """Clusters that are to be asked whether they are fit."""
+    notices: tuple[Notice, ...] = ()
+    changes: Callable[[], tuple[Notice, ...]] = field(default=tuple, compare=False)
+    """What the write of the list is to be told by: put into words when it has been done."""
+    marks: frozenset[Mark] = frozenset()
+    """What lasts: the next snapshot tells the age of each."""
+    recheck_after: float | None = None
+    """Seconds after which the answer may change although nothing happens; None: it will not."""
+
+    @property
+    def objection(self) -> Verdict | None:
+        """What is told to a check that is not Active: all checks of a Placement are told the same."""
+        return next((verdict for verdict in self.verdicts.values() if verdict.status == "False"), None)

@@ -1,0 +1,257 @@
+"""
+What a check is told: the first objection, or what has been generated, in words for an admin.
+
+Pure. Each reason of names.REASONS stands in one rule here, except ApplyFailed.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from placement_ac.core.api.constants import (
+    ACTIVE,
+    ANNOTATION_ADOPT,
+    BAD_PARAMETERS,
+    CONDITION_MESSAGE_MAX,
+    GENERATED,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    NAME_TAKEN,
+    NO_CLUSTER_SELECTED,
+    NO_CLUSTER_USABLE,
+    NO_DECISION,
+    OCM_CLUSTER,
+    PLACEMENT,
+    PLACEMENT_NOT_FOUND,
+    SOME_CLUSTERS_UNUSABLE,
+    Kind,
+)
+from placement_ac.core.api.objects import Check, KueueObject, Placement
+from placement_ac.core.api.text import some
+from placement_ac.core.inputs.state import Snapshot, Verdict
+from placement_ac.core.plan.targets import Course
+from placement_ac.core.selection.probe_schedule import remarks
+from placement_ac.core.selection.selection import Usable
+
+_TROUBLE: Final = (("PlacementSatisfied", "False"), ("PlacementMisconfigured", "True"))
+
+
+def judge(seen: Snapshot, course: Course) -> Verdict:
+    """Return the first objection, or what has been generated."""
+    return objection(seen, course) or consent(seen, course)
+
+
+def objection(seen: Snapshot, course: Course) -> Verdict | None:
+    """Return the first objection; None: there is none."""
+    for rule in RULES:
+        if found := rule(seen, course):
+            return found
+    return None
+
+
+def consent(seen: Snapshot, course: Course) -> Verdict:
+    """Return what has been generated, where there is no objection."""
+    told = "; ".join((GENERATED, *_remarks(seen, course)))[:CONDITION_MESSAGE_MAX]
+    missing = course.selection.left_out or course.beyond or course.queued
+    return Verdict("True", SOME_CLUSTERS_UNUSABLE if missing else ACTIVE, told)
+
+
+def taken(obj: KueueObject | None, placement: str, cluster: str) -> bool:
+    """Whether an object is somebody else's: not made for this pair, and not handed over."""
+    if obj is None:
+        return False
+    if obj.ours:
+        # A label that somebody took off says nothing, and is put back.
+        return obj.placement not in ("", placement) or obj.cluster not in ("", cluster)
+    return obj.meta.annotations.get(ANNOTATION_ADOPT) != "true"
+
+
+# -- the rules
+
+
+def parameters_are_wrong(seen: Snapshot, _: Course) -> Verdict | None:
+    problem = what_is_wrong(seen.checks[0])
+    return refuse(BAD_PARAMETERS, f"{problem}; {_cure(seen)}") if problem else None
+
+
+def placement_is_missing(seen: Snapshot, _: Course) -> Verdict | None:
+    if seen.placement:
+        return None
+    looked_for = some([f"{namespace}/{seen.name}" for namespace in seen.hub.namespaces], " or ")
+    return refuse(PLACEMENT_NOT_FOUND, f"there is no Placement {looked_for}")
+
+
+def nothing_is_decided(seen: Snapshot, course: Course) -> Verdict | None:
+    malformed = _malformed(seen)
+    if course.selection.decided and (course.usable or not malformed):
+        return None
+    where = _placement(seen)
+    if malformed:
+        return refuse(NO_DECISION, f"the decision of {where} cannot be read: {malformed}")
+    return refuse(NO_DECISION, f"OCM has not decided yet for {where}{_placement_says(seen)}")
+
+
+def nothing_is_selected(seen: Snapshot, course: Course) -> Verdict | None:
+    if course.usable or course.selection.left_out or course.beyond or course.queued:
+        return None
+    told = f"{_placement(seen)} selects no cluster{_placement_says(seen)}"
+    return refuse(NO_CLUSTER_SELECTED, "; ".join((told, *_draining(course))))
+
+
+def nothing_is_usable(_: Snapshot, course: Course) -> Verdict | None:
+    if course.usable:
+        return None
+    left_out = course.selection.left_out
+    told = "no selected cluster is usable" + (f": {_told(left_out)}" if left_out else "")
+    return refuse(NO_CLUSTER_USABLE, "; ".join((told, *_queued(course), *_draining(course))))
+
+
+def name_is_taken(seen: Snapshot, course: Course) -> Verdict | None:
+    problems = [*_config_in_the_way(seen), *_clusters_in_the_way(seen, course)]
+    return refuse(NAME_TAKEN, some(problems, "; ")) if problems else None
+
+
+def _config_in_the_way(seen: Snapshot) -> Iterator[str]:
+    if taken(seen.config, seen.name, ""):
+        yield _in_the_way(MULTIKUEUE_CONFIG, seen.config, seen.name)
+
+
+def _clusters_in_the_way(seen: Snapshot, course: Course) -> Iterator[str]:
+    there, placement = seen.clusters.get, _labelled(seen)
+    for entry in course.usable:  # before every list is written, and mostly none is: no words are looked for
+        if (seen.rivals or taken(there(entry.name), placement, entry.cluster)) and (
+            problem := cluster_in_the_way(seen, entry)
+        ):
+            yield problem
+
+
+def _labelled(seen: Snapshot) -> str:
+    """Return the Placement that a MultiKueueCluster may say it is of: none, where they are shared."""
+    return "" if seen.hub.shared else seen.name
+
+
+def cluster_in_the_way(seen: Snapshot, entry: Usable) -> str:
+    """Return whose the name of a MultiKueueCluster is, and what to do; "" when it is free or ours."""
+    obj = seen.clusters.get(entry.name)
+    if taken(obj, _labelled(seen), entry.cluster):
+        return _in_the_way(MULTIKUEUE_CLUSTER, obj, entry.name)
+    if not seen.rivals or not claimed_elsewhere(seen, entry):
+        return ""
+    rival = seen.rivals[entry.name]
+    return (
+        f"MultiKueueCluster {entry.name} is the name for cluster {rival.cluster} of Placement "
+        f"{rival.placement} as well: rename one of the Placements"
+    )
+
+
+def claimed_elsewhere(seen: Snapshot, entry: Usable) -> bool:
+    return entry.name in seen.rivals and entry.name not in seen.clusters
+
+
+# Order matters: a rule may assume that those above it had no objection.
+RULES: Final = (
+    parameters_are_wrong,
+    placement_is_missing,
+    nothing_is_decided,
+    nothing_is_selected,
+    nothing_is_usable,
+    name_is_taken,
+)
+
+
+def what_is_wrong(check: Check) -> str:
+    """Return what keeps the parameters of a check of ours from naming a Placement; "" when nothing does."""
+    if check.placement:
+        return ""
+    if check.problem:
+        return f"the spec cannot be read: {check.problem}"
+    parameters = check.parameters
+    if parameters is None:
+        return "spec.parameters is missing"
+    if parameters.api_group != OCM_CLUSTER:
+        return f"spec.parameters.apiGroup is {parameters.api_group!r}"
+    if parameters.kind != PLACEMENT.kind:
+        return f"spec.parameters.kind is {parameters.kind!r}"
+    return "spec.parameters.name is empty"
+
+
+def refuse(reason: str, message: str) -> Verdict:
+    return Verdict("False", reason, message[:CONDITION_MESSAGE_MAX])
+
+
+# -- the words
+
+
+def _cure(seen: Snapshot) -> str:
+    return (
+        f"set spec.parameters to apiGroup: {OCM_CLUSTER}, kind: {PLACEMENT.kind} "
+        f"and the name of a Placement in namespace {some(seen.hub.namespaces, ' or ')}"
+    )
+
+
+def _placement(seen: Snapshot) -> str:
+    return f"{PLACEMENT.kind} {seen.placement.meta.namespace}/{seen.name}" if seen.placement else ""
+
+
+def _in_the_way(kind: Kind, obj: KueueObject | None, name: str) -> str:
+    if obj and obj.ours:
+        pair = (f"Placement {obj.placement}", f"cluster {obj.cluster}")
+        told = ", ".join(part for part in pair if not part.endswith(" "))
+        return f"{kind.kind} {name} belongs to {told}: rename one of the Placements"
+    return (
+        f"{kind.kind} {name} was not made by placement-ac: delete it, or hand it over with "
+        f"kubectl annotate {kind.kind.lower()} {name} {ANNOTATION_ADOPT}=true"
+    )
+
+
+def _placement_says(seen: Snapshot) -> str:
+    """Quote the Placement's own conditions where they tell of trouble."""
+    said = troubles_of(seen.placement) if seen.placement else ""
+    return f" ({said})" if said else ""
+
+
+def troubles_of(placement: Placement) -> str:
+    """Return what a Placement says of itself where that tells of trouble; "" where it does not."""
+    said = [
+        f"{c.reason}: {c.message}".rstrip(": ")
+        for c in placement.conditions
+        if (c.type, c.status) in _TROUBLE
+    ]
+    if placement.problem:
+        said.append(f"it cannot be read: {placement.problem}")
+    return "; ".join(said)
+
+
+def _malformed(seen: Snapshot) -> str:
+    return "; ".join(
+        f"PlacementDecision {d.meta.namespace}/{d.meta.name} {d.problem}" for d in seen.decisions if d.problem
+    )
+
+
+def _remarks(seen: Snapshot, course: Course) -> Iterator[str]:
+    """Yield what is to be said although all is well."""
+    left_out, beyond = course.selection.left_out, course.beyond
+    if left_out:
+        yield f"left out: {_told(left_out)}"
+    if beyond:
+        yield f"{len(beyond)} beyond the {seen.hub.clusters_max} clusters that Kueue takes: {some(beyond)}"
+    yield from _queued(course)
+    told = remarks(seen, [entry.cluster for entry in course.usable])
+    yield from (f"{cluster}: {what}" for cluster, what in told.items())
+    if course.guarded.held:
+        yield course.guarded.why
+    yield from _draining(course)
+
+
+def _queued(course: Course) -> Iterator[str]:
+    if course.queued:
+        yield f"waiting for the seat of a cluster that leaves: {some(course.queued)}"
+
+
+def _draining(course: Course) -> Iterator[str]:
+    staying = course.removal.staying
+    if staying:
+        yield "draining: " + some([f"{one.cluster} ({one.why})" for one in staying])
+
+
+def _told(left_out: Mapping[str, str]) -> str:
+    return some([f"{cluster} ({why})" for cluster, why in left_out.items()])

@@ -1,0 +1,380 @@
+"""
+Compare what a plan wants with what is there: the writes that make the difference, in their order.
+
+Pure. Nothing is compared but what we own, so that what others add stays, and
+a second look after our own writes finds nothing left to do.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from operator import itemgetter
+from typing import Final, Protocol
+
+from placement_ac.core.api.constants import (
+    ADMISSION_CHECK,
+    ANNOTATION_DRAINING,
+    CONDITION_ACTIVE,
+    LABEL_CLUSTER,
+    LABEL_MANAGED_BY,
+    LABEL_PLACEMENT,
+    MANAGED_BY,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    WORKLOAD,
+    Kind,
+)
+from placement_ac.core.api.objects import Check, KueueObject, Workload, Written
+from placement_ac.core.inputs.state import (
+    Body,
+    HubFacts,
+    Plan,
+    Reply,
+    Snapshot,
+    Verdict,
+    WantedCluster,
+    WantedConfig,
+)
+from placement_ac.core.kubeconfig.source import Source
+from placement_ac.core.selection.selection import removable
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """Server-side apply an object of ours; `observed` is the one that is there, if any."""
+
+    kind: Kind
+    body: Body = field(repr=False)
+    """It may hold a token."""
+    observed: Written | None
+
+    @property
+    def name(self) -> str:
+        return str(self.body["metadata"]["name"])
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Delete that very object of ours."""
+
+    kind: Kind
+    name: str
+    uid: str
+    namespace: str = ""
+    version: str = ""
+    """If not "": only as long as it has this resourceVersion."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetCondition:
+    """Apply the condition `Active` on a check of ours."""
+
+    check: str
+    uid: str
+    condition: Body
+
+    kind: Kind = ADMISSION_CHECK
+
+    @property
+    def name(self) -> str:
+        return self.check
+
+
+@dataclass(frozen=True, slots=True)
+class OnWorkload:
+    """A write to the status of a Workload, as long as it is what was seen."""
+
+    workload: Workload
+
+    @property
+    def kind(self) -> Kind:
+        return WORKLOAD
+
+    @property
+    def namespace(self) -> str:
+        return self.workload.meta.namespace
+
+    @property
+    def name(self) -> str:
+        return self.workload.meta.name
+
+
+@dataclass(frozen=True, slots=True)
+class SetAnswer(OnWorkload):
+    """Apply our entries of `status.admissionChecks`: mostly one, or one for each check of ours."""
+
+    entries: tuple[Body, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Nominate(OnWorkload):
+    """Set the clusters on which it may wait."""
+
+    clusters: tuple[str, ...]
+
+
+Action = Apply | Delete | SetCondition | SetAnswer | Nominate
+Phase = tuple[Action, ...]
+"""Writes that do not depend on each other."""
+
+OLD_SHAPE: Final = ("v1beta1", "v1alpha1")
+"""Kueue: here MultiKueueCluster has `spec.kubeConfig`, from v1beta2 on `spec.clusterSource`."""
+
+
+class Drawn(Protocol):
+    """What the first phases come from: a plan, or the outline of one."""
+
+    @property
+    def objection(self) -> Verdict | None: ...
+
+    @property
+    def config(self) -> WantedConfig | None: ...
+
+    @property
+    def clusters(self) -> tuple[WantedCluster, ...]: ...
+
+
+def diff(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
+    """Return the phases still to be done, none of them empty.
+
+    A MultiKueueCluster is there before the config lists it (one that is listed already is put right
+    after that) and goes after the config has let go of it. A check that turns False is told so before
+    things are taken away; all else is told when they have been done (and a refusal that stays is not
+    talked over at every try). Workloads come last: what becomes Ready must find the config as it is to be.
+    """
+    return first_phases(seen, wanted) + last_phases(seen, wanted)
+
+
+def first_phases(seen: Snapshot, wanted: Drawn) -> tuple[Phase, ...]:
+    """Return the phases up to the config: what a decision of OCM's waits for."""
+    early = _objections(seen, wanted.objection)
+    old = _listed(seen)
+    new = [cluster for cluster in wanted.clusters if cluster.name not in old]
+    return _done_one_by_one(early, tuple(_clusters(seen, new)), tuple(_config(seen, wanted.config)))
+
+
+def repairs(seen: Snapshot, wanted: Drawn) -> tuple[Phase, ...]:
+    """Return what puts those MultiKueueClusters right that are listed already."""
+    old = _listed(seen)
+    there = [cluster for cluster in wanted.clusters if cluster.name in old]
+    return _done_one_by_one(tuple(_clusters(seen, there)))
+
+
+def last_phases(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
+    """Return the phases after the config."""
+    told = {action.check for action in _objections(seen, wanted.objection)}
+    others = [check for check in seen.checks if check.meta.name not in told]
+    return repairs(seen, wanted) + _done_one_by_one(
+        tuple(_superfluous(seen, wanted)),
+        tuple(_conditions(others, wanted.verdicts, seen)),
+        tuple(_answers(seen, wanted.replies)),
+        tuple(Nominate(one.workload, one.clusters) for one in wanted.nominations),
+    )
+
+
+def _done_one_by_one(*phases: Phase) -> tuple[Phase, ...]:
+    return tuple([phase for phase in phases if phase])
+
+
+def _objections(seen: Snapshot, objection: Verdict | None) -> tuple[SetCondition, ...]:
+    """Return what the checks are told that turn False."""
+    if objection is None:
+        return ()
+    turn = [check for check in seen.checks if check.active is None or check.active.status != "False"]
+    return tuple(_conditions(turn, {check.meta.name: objection for check in turn}, seen))
+
+
+def conditions(seen: Snapshot, verdicts: Mapping[str, Verdict]) -> Phase:
+    """Return the conditions alone: what is told when the objects could not be written."""
+    return tuple(_conditions(seen.checks, verdicts, seen))
+
+
+# -- objects
+
+
+def _listed(seen: Snapshot) -> set[str]:
+    """Return the MultiKueueClusters that are listed already, and there."""
+    return set(seen.config.listed).intersection(seen.clusters) if seen.config else set()
+
+
+def _clusters(seen: Snapshot, wanted: Iterable[WantedCluster]) -> Iterable[Apply]:
+    for cluster in wanted:
+        if write := cluster_write(cluster, seen.name, seen.clusters.get(cluster.name), seen.hub):
+            yield write
+
+
+def cluster_write(
+    wanted: WantedCluster, placement: str, observed: KueueObject | None, hub: HubFacts
+) -> Apply | None:
+    """Return the write of a MultiKueueCluster; None: it is as it is to be."""
+    labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_CLUSTER: wanted.cluster}
+    if not hub.shared:
+        labels[LABEL_PLACEMENT] = placement
+    spec = _source_spec(wanted, observed, hub)
+    if same(observed, labels, wanted.owners, spec):
+        return None
+    body = body_of(wanted.name, labels, wanted.owners, observed, hub)
+    return Apply(MULTIKUEUE_CLUSTER, body | {"spec": spec}, observed)
+
+
+def _config(seen: Snapshot, wanted: WantedConfig | None) -> Iterable[Action]:
+    observed = seen.config
+    if wanted is None:
+        mine = observed and observed.ours and observed.placement in ("", seen.name)
+        if observed and mine and not observed.meta.deleting:
+            meta = observed.meta
+            yield Delete(MULTIKUEUE_CONFIG, meta.name, meta.uid, version=meta.resource_version)
+    elif write := config_write(wanted, observed, seen.hub):
+        yield write
+
+
+def config_write(wanted: WantedConfig, observed: KueueObject | None, hub: HubFacts) -> Apply | None:
+    """Return the write of a MultiKueueConfig; None: it is as it is to be."""
+    labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_PLACEMENT: wanted.name}
+    spec = {"clusters": list(wanted.clusters)}
+    told = _draining(wanted) if wanted.draining else ""
+    if same(observed, labels, wanted.owners, spec) and _tells(observed, told):
+        return None
+    body = body_of(wanted.name, labels, wanted.owners, observed, hub) | {"spec": spec}
+    if observed:  # what was decided on an old list must not come after what another leader has decided
+        body["metadata"]["resourceVersion"] = observed.meta.resource_version
+    if told:
+        body["metadata"]["annotations"] = {ANNOTATION_DRAINING: told}
+    return Apply(MULTIKUEUE_CONFIG, body, observed)
+
+
+def _draining(wanted: WantedConfig) -> str:
+    """Return what our annotation says: each cluster that leaves, and since when."""
+    return ",".join(f"{name}={_time(since)}" for name, since in wanted.draining.items())
+
+
+def _tells(observed: KueueObject | None, told: str) -> bool:
+    """Whether the annotation stands there, or, if nothing leaves, is not there by our hand."""
+    if observed is None:
+        return False
+    return observed.meta.annotations.get(ANNOTATION_DRAINING) == told if told else not observed.owned.draining
+
+
+def _time(when: datetime) -> str:
+    return when.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _superfluous(seen: Snapshot, wanted: Plan) -> Iterable[Delete]:
+    keep = {cluster.name for cluster in wanted.clusters} | wanted.kept
+    keep.update(wanted.config.clusters if wanted.config else ())
+    for obj in removable(seen):
+        if obj.meta.name not in keep and not obj.meta.deleting:
+            yield Delete(MULTIKUEUE_CLUSTER, obj.meta.name, obj.meta.uid)
+
+
+def _source_spec(cluster: WantedCluster, observed: KueueObject | None, hub: HubFacts) -> Body:
+    if cluster.source is None:
+        return dict(observed.spec) if observed else {}
+    return source_spec(cluster.source, hub.cluster_version)
+
+
+def source_spec(source: Source, version: str) -> Body:
+    """Return the `spec` of a MultiKueueCluster in that version of Kueue's API."""
+    if source.kind == "ClusterProfile":
+        return {"clusterSource": {"clusterProfileRef": {"name": source.name}}}
+    kubeconfig = {"kubeConfig": {"location": source.name, "locationType": "Secret"}}
+    return kubeconfig if version in OLD_SHAPE else {"clusterSource": kubeconfig}
+
+
+def same(observed: Written | None, labels: Mapping[str, str], owners: Mapping[str, str], spec: Body) -> bool:
+    """Whether `observed` carries all that is wanted, and nothing that we put there and want no more."""
+    if observed is None:
+        return False
+    owned = observed.owned
+    return (
+        observed.spec == spec
+        and labels.items() <= observed.meta.labels.items()
+        and (owners == observed.owners or owners.keys() <= observed.owners.keys())
+        and owned.labels.issubset(labels)
+        and owned.owner_uids.issubset(owners)
+    )
+
+
+def body_of(
+    name: str,
+    labels: Mapping[str, str],
+    owners: Mapping[str, str],
+    observed: Written | None,
+    hub: HubFacts,
+    *,
+    namespace: str = "",
+) -> Body:
+    """Return what is applied of an object's metadata; `owners` are AdmissionChecks."""
+    metadata: Body = {"name": name, "labels": dict(labels)}
+    if namespace:
+        metadata["namespace"] = namespace
+    if owners:
+        metadata["ownerReferences"] = [
+            {"apiVersion": hub.check_version, "kind": ADMISSION_CHECK.kind, "name": owner, "uid": uid}
+            for uid, owner in sorted(owners.items(), key=itemgetter(1))
+        ]
+    if observed:
+        metadata["uid"] = observed.meta.uid
+    return {"metadata": metadata}
+
+
+# -- conditions
+
+
+def _conditions(
+    checks: Iterable[Check], verdicts: Mapping[str, Verdict], seen: Snapshot
+) -> Iterable[SetCondition]:
+    for check in checks:
+        verdict = verdicts.get(check.meta.name)
+        if verdict and not _says(check, verdict):
+            yield SetCondition(check.meta.name, check.meta.uid, _condition(check, verdict, seen))
+
+
+def _says(check: Check, verdict: Verdict) -> bool:
+    active = check.active
+    return active is not None and (
+        active.status == verdict.status
+        and active.reason == verdict.reason
+        and active.message == verdict.message
+        and active.observed_generation == check.meta.generation
+    )
+
+
+def _condition(check: Check, verdict: Verdict, seen: Snapshot) -> Body:
+    active = check.active
+    turned = active is None or active.status != verdict.status or not active.last_transition_time
+    when = _time(seen.now) if turned or not active else active.last_transition_time
+    return {
+        "type": CONDITION_ACTIVE,
+        "status": verdict.status,
+        "reason": verdict.reason,
+        "message": verdict.message,
+        "observedGeneration": check.meta.generation,
+        "lastTransitionTime": when,
+    }
+
+
+# -- Workloads
+
+
+def _answers(seen: Snapshot, replies: Iterable[Reply]) -> Iterable[SetAnswer]:
+    """Yield one write per Workload: two on the same version would be in conflict."""
+    by_workload: dict[tuple[str, str], list[Reply]] = {}
+    for reply in replies:
+        by_workload.setdefault(reply.workload.meta.id, []).append(reply)
+    for together in by_workload.values():
+        yield SetAnswer(together[0].workload, tuple(_entry(reply, seen) for reply in together))
+
+
+def _entry(reply: Reply, seen: Snapshot) -> Body:
+    before = reply.workload.answer(reply.check)
+    unchanged = before is not None and before.state == reply.state
+    entry: Body = {
+        "name": reply.check,
+        "state": reply.state,
+        "lastTransitionTime": _time(before.since if before and before.since and unchanged else seen.now),
+        "message": reply.message,
+    }
+    if reply.requeue_after is not None:
+        entry["requeueAfterSeconds"] = reply.requeue_after
+    return entry

@@ -1,0 +1,92 @@
+"""
+Choose the clusters on which each Workload may wait: Kueue's external dispatcher (a setting).
+
+Pure. In the Placement's order, a few clusters a round, as Kueue's own Incremental dispatcher
+does; never one that leaves, has no credentials or is not connected. How a nomination is
+written is the actor's business. Source: shared/kueue/external-dispatcher.txt.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from placement_ac.core.api.constants import PENDING, READY
+from placement_ac.core.api.objects import Workload
+from placement_ac.core.inputs.state import Mark, Nomination, Snapshot
+from placement_ac.core.plan.targets import Course
+from placement_ac.core.selection.selection import soonest
+
+NOMINATED_MAX: Final = 20
+"""Kueue: at most so many names in `status.nominatedClusterNames`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatched:
+    """What is to be written, and when the next round begins."""
+
+    nominations: tuple[Nomination, ...] = ()
+    marks: frozenset[Mark] = frozenset()
+    recheck_after: float | None = None
+
+
+def dispatch(seen: Snapshot, course: Course) -> Dispatched:
+    """Return the nominations of every Workload of this config that is nowhere yet."""
+    if not seen.policy.dispatcher:
+        return Dispatched()
+    eligible = _eligible(seen, course)
+    off = _by_workload((one.name, one.denominate) for one in course.removal.leaving)
+    on = _by_workload((one.name, one.heal) for one in course.removal.leaving)
+    nominations, marks, waits = [], set(), []
+    for workload in course.jobs.undecided:
+        uid = workload.meta.uid
+        round_ = Mark("round", f"{uid}/{len(workload.nominated)}")
+        left = seen.policy.round_timeout - seen.ages.get(round_, 0.0)
+        stay = _stay(seen, workload, off.get(uid, ()), on.get(uid, ()))
+        new = [name for name in eligible if name not in stay] if _may_go(seen, workload) else []
+        due = not stay or left <= 0
+        wanted = (*stay, *(new[: seen.policy.step_size] if due else ()))[:NOMINATED_MAX]
+        if wanted != workload.nominated:
+            nominations.append(Nomination(workload, wanted))
+        if new and workload.nominated:  # its count is in the mark: what is written begins a new round
+            marks.add(round_)
+            waits.append(max(left, 0.0))
+    return Dispatched(tuple(nominations), frozenset(marks), soonest(waits))
+
+
+def _stay(seen: Snapshot, workload: Workload, off: Collection[str], on: Iterable[str]) -> list[str]:
+    """Return its nominations of now, less those that leave and those that are listed no more."""
+    stay = [name for name in workload.nominated if name in _listed(seen) and name not in off]
+    return stay + [name for name in on if name not in stay]
+
+
+def _eligible(seen: Snapshot, course: Course) -> Sequence[str]:
+    """Return the usable clusters that Kueue sees and is connected to, in the order of the list."""
+    usable = {entry.name for entry in course.usable}
+    connected = {name for name in usable if (obj := seen.clusters.get(name)) and obj.active}
+    return tuple(name for name in _listed(seen) if name in connected)
+
+
+def _listed(seen: Snapshot) -> Sequence[str]:
+    return seen.config.listed if seen.config and seen.config.ours else ()
+
+
+def _may_go(seen: Snapshot, workload: Workload) -> bool:
+    """Whether Kueue's own check is the only one that is not Ready yet."""
+    multikueue = {check.meta.name for check in seen.users}
+    states = {answer.check: answer.state for answer in workload.answers}
+    return (
+        workload.quota
+        and workload.active
+        and not workload.cluster
+        and any(states[check] == PENDING for check in multikueue & states.keys())
+        and all(state == READY for check, state in states.items() if check not in multikueue)
+    )
+
+
+def _by_workload(pairs: Iterable[tuple[str, Iterable[Workload]]]) -> Mapping[str, list[str]]:
+    """Turn clusters with their Workloads into Workloads (by uid) with their clusters."""
+    found: dict[str, list[str]] = {}
+    for name, workloads in pairs:
+        for workload in workloads:
+            found.setdefault(workload.meta.uid, []).append(name)
+    return found

@@ -1,0 +1,326 @@
+"""
+Decide what Kueue should see for one Placement.
+
+Pure functions of a `Snapshot`: no clock, no I/O, no logging. Refusing is an
+answer like any other; it reaches the user as a condition, not an exception.
+A refusal leaves the objects as they are, save the two that say "there is no
+cluster": then each cluster leaves as soon as no job is hurt by it, and with the
+last one the config, as Kueue takes none that is empty.
+"""
+
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, NamedTuple
+
+from placement_ac.core.api.constants import (
+    LOST_SECONDS,
+    NO_CLUSTER_SELECTED,
+    NO_CLUSTER_USABLE,
+    REPLIES_AT_ONCE,
+    RIVAL_SECONDS,
+    STRANDED_SECONDS,
+)
+from placement_ac.core.api.objects import KueueObject
+from placement_ac.core.api.text import some
+from placement_ac.core.draining.drain import Removal
+from placement_ac.core.inputs.state import (
+    Mark,
+    Notice,
+    Plan,
+    Reply,
+    Snapshot,
+    Verdict,
+    WantedCluster,
+    WantedConfig,
+)
+from placement_ac.core.kubeconfig.source import Source
+from placement_ac.core.plan.conditions import claimed_elsewhere, consent, objection, taken
+from placement_ac.core.plan.event_intents import changes, complain
+from placement_ac.core.plan.expiry_warnings import Ageing, age
+from placement_ac.core.plan.nomination import Dispatched, dispatch
+from placement_ac.core.plan.targets import Course, chart
+from placement_ac.core.plan.workload_states import Outlook, next_retry, replies, stuck, stuck_for
+from placement_ac.core.selection.capacity import order
+from placement_ac.core.selection.probe_schedule import questions
+from placement_ac.core.selection.selection import cluster_of, removable, soonest
+
+UNDER_WAY: Final = ("going", "left")
+"""Marks of clusters that leave: kept while nothing can be decided."""
+
+
+class Objects(NamedTuple):
+    """What is to be there, and what lasts with it."""
+
+    config: WantedConfig | None = None
+    clusters: tuple[WantedCluster, ...] = ()
+    marks: frozenset[Mark] = frozenset()
+    recheck_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the Workloads are told."""
+
+    replies: tuple[Reply, ...] = ()
+    marks: frozenset[Mark] = frozenset()
+    recheck_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """MultiKueueClusters that stay though they are needed no more: their marks, and until when."""
+
+    marks: frozenset[Mark] = frozenset()
+    recheck_after: float | None = None
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(mark.of for mark in self.marks)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is done next beside the objects: above all what Workloads are told."""
+
+    told: Told
+    removal: Removal
+    ageing: Ageing = field(default_factory=Ageing)
+    dispatched: Dispatched = field(default_factory=Dispatched)
+    changes: Callable[[], tuple[Notice, ...]] = tuple
+
+
+class Outline(NamedTuple):
+    """The objects, and what there is to object to: what is written first. The rest of a plan follows."""
+
+    objects: Objects
+    course: Course | None = None
+    """None: no check of ours is there."""
+    objection: Verdict | None = None
+    """What each check of ours is told, if it is not that all has been generated."""
+
+    @property
+    def config(self) -> WantedConfig | None:
+        return self.objects.config
+
+    @property
+    def clusters(self) -> tuple[WantedCluster, ...]:
+        return self.objects.clusters
+
+
+def plan(seen: Snapshot, course: Course | None = None) -> Plan:
+    """Return the objects, the verdict on each check and the answers that `seen` calls for.
+
+    `course`: what `chart` says of it, where that is known already.
+    """
+    return complete(seen, outline(seen, course))
+
+
+def outline(seen: Snapshot, course: Course | None = None) -> Outline:
+    """Return the part of a plan that is written first."""
+    if seen.checks:
+        course = course or chart(seen)
+        against = objection(seen, course)
+        objects = _held(seen) if against and leaves_all(against) else _listed(seen, course)
+        return Outline(objects, course, against)
+    if owners_of(seen):
+        return Outline(_held(seen))
+    return Outline(Objects(clusters=tuple(_needed_elsewhere(seen, ()))))
+
+
+def complete(seen: Snapshot, drawn: Outline) -> Plan:
+    """Return the whole plan of which `drawn` is the outline."""
+    if drawn.course:
+        return _completed(seen, drawn, drawn.course)
+    kept = Kept() if owners_of(seen) else _kept(seen, drawn.objects)
+    return Plan(
+        config=drawn.config,
+        clusters=drawn.clusters,
+        kept=kept.names,
+        marks=kept.marks,
+        recheck_after=kept.recheck_after,
+    )
+
+
+def _completed(seen: Snapshot, drawn: Outline, course: Course) -> Plan:
+    verdict = drawn.objection or consent(seen, course)
+    step = _standstill(seen, verdict) if leaves_all(verdict) else _step(seen, course, drawn, verdict)
+    selection, guarded, removal = course.selection, course.guarded, step.removal
+    asked, ask_again = questions(seen)
+    complaint, kept = complain(seen, course), _kept(seen, drawn.objects)
+    lasting = (selection, guarded, complaint, removal, drawn.objects, step.told, step.dispatched, kept)
+    leaving = [notice for one in removal.leaving for notice in one.notices]
+    waits = (ask_again, step.ageing.recheck_after, _rivals_may_go(seen, course))
+    return Plan(
+        selected=selection.ranked,
+        unusable=tuple(cluster for cluster in selection.ranked if cluster in selection.left_out),
+        verdicts={check.meta.name: verdict for check in seen.checks},
+        config=drawn.config,
+        clusters=drawn.clusters,
+        kept=kept.names,
+        replies=step.told.replies,
+        nominations=step.dispatched.nominations,
+        ask=removal.ask,
+        questions=asked,
+        notices=(*guarded.notices, *complaint.notices, *leaving, *step.ageing.notices),
+        changes=step.changes,
+        marks=frozenset().union(*[part.marks for part in lasting]),
+        recheck_after=soonest((*waits, *[part.recheck_after for part in lasting])),
+    )
+
+
+def _step(seen: Snapshot, course: Course, drawn: Outline, verdict: Verdict) -> Step:
+    return Step(
+        _told(seen, Outlook(verdict, _ready(course), course.removal)),
+        course.removal,
+        age(seen, drawn.clusters),
+        dispatch(seen, course),
+        partial(changes, seen, course, drawn.config),
+    )
+
+
+def _standstill(seen: Snapshot, verdict: Verdict) -> Step:
+    """Leave all as it is; what is under way goes on when the reason has gone."""
+    under_way = frozenset(mark for mark in seen.ages if mark.what in UNDER_WAY)
+    return Step(_told(seen, Outlook(verdict, "")), Removal(marks=under_way))
+
+
+def leaves_all(verdict: Verdict) -> bool:
+    """Whether the objects stay as they are: a refusal, and not for want of clusters."""
+    return verdict.status == "False" and verdict.reason not in (NO_CLUSTER_SELECTED, NO_CLUSTER_USABLE)
+
+
+def _rivals_may_go(seen: Snapshot, course: Course) -> float | None:
+    """Return when to look again at a name that another pair makes too."""
+    blocked = seen.rivals and any(claimed_elsewhere(seen, entry) for entry in course.usable)
+    return RIVAL_SECONDS if blocked else None
+
+
+def _told(seen: Snapshot, outlook: Outlook) -> Told:
+    """Return what the Workloads are told; what is too much for one go follows at once."""
+    if not seen.workloads:
+        return Told()
+    told = _by_turns(tuple(replies(seen, outlook)), seen)
+    waiting = stuck(seen, outlook)
+    more = 0.0 if len(told) > REPLIES_AT_ONCE else None
+    stranded = [STRANDED_SECONDS - seconds for seconds in stuck_for(seen) if seconds < STRANDED_SECONDS]
+    waits = (next_retry(seen, waiting), more, *stranded)
+    return Told(told[:REPLIES_AT_ONCE], waiting, soonest(waits))
+
+
+def _by_turns(told: tuple[Reply, ...], seen: Snapshot) -> tuple[Reply, ...]:
+    """Begin somewhere else each second: those that cannot be written must not stand before all others."""
+    at = int(seen.now.timestamp()) * REPLIES_AT_ONCE % len(told) if len(told) > REPLIES_AT_ONCE else 0
+    return told[at:] + told[:at]
+
+
+def _ready(course: Course) -> str:
+    """Return what a Workload is told that may go: how many clusters there are for it, and which."""
+    usable = [entry.cluster for entry in course.usable]
+    others = (*course.selection.left_out, *course.beyond, *course.queued)
+    if not usable:
+        return ""
+    return f"{len(usable)} of {len(usable) + len(others)} selected clusters usable: {some(usable)}"
+
+
+def owners_of(seen: Snapshot) -> dict[str, str]:
+    """Return the AdmissionChecks that use the config, uid → name: as long as one lives, so does it."""
+    return {check.meta.uid: check.meta.name for check in (*seen.checks, *seen.users, *seen.holders)}
+
+
+# -- the objects
+
+
+def _listed(seen: Snapshot, course: Course) -> Objects:
+    """List every usable cluster, and after them those that leave and cannot go yet."""
+    owners, staying = owners_of(seen), course.removal.staying
+    ordered = order(seen, course.usable, [one.name for one in staying])
+    clusters = [WantedCluster(entry.name, entry.cluster, entry.source, owners) for entry in course.usable]
+    mine = course.listed.values()
+    for one in staying:
+        found = seen.credentials.get(one.cluster) or seen.spare.get(one.cluster)
+        source = found if isinstance(found, Source) else None
+        if one.name in mine and (source or one.name in seen.clusters):
+            clusters.append(WantedCluster(one.name, one.cluster, source, owners))
+    return Objects(
+        _config(seen, course, ordered.names, owners),
+        _shared(seen, clusters) if seen.others else tuple(clusters),
+        ordered.marks,
+        ordered.recheck_after,
+    )
+
+
+def _shared(seen: Snapshot, clusters: Iterable[WantedCluster]) -> tuple[WantedCluster, ...]:
+    """Return these with all their owners, and those that only other Placements need."""
+    mine = {one.name: one._replace(owners=_with_others(seen, one.name, one.owners)) for one in clusters}
+    return *mine.values(), *_needed_elsewhere(seen, mine)
+
+
+def _config(
+    seen: Snapshot, course: Course, names: tuple[str, ...], owners: Mapping[str, str]
+) -> WantedConfig | None:
+    known = seen.config.draining if seen.config and seen.config.ours else {}
+    draining = {one.name: known.get(one.name, seen.now) for one in course.removal.staying}
+    if len(names) > seen.hub.clusters_max and seen.config:
+        # The cap has shrunk: nothing can be written before enough of them could go together.
+        names = seen.config.listed
+    return WantedConfig(seen.name, names, owners, draining) if names else None
+
+
+def _kept(seen: Snapshot, objects: Objects) -> Kept:
+    """Keep MultiKueueClusters for a while that are needed no more: Kueue still clears up there."""
+    wanted = {cluster.name for cluster in objects.clusters}
+    wanted.update(objects.config.clusters if objects.config else ())
+    marks = [Mark("unlisted", obj.meta.name) for obj in removable(seen) if obj.meta.name not in wanted]
+    left = {mark: _retention(seen, mark.of) - seen.ages.get(mark, 0.0) for mark in marks}
+    kept = {mark: seconds for mark, seconds in left.items() if seconds > 0}
+    return Kept(frozenset(kept), soonest(kept.values()))
+
+
+def _retention(seen: Snapshot, name: str) -> float:
+    """Return how long a MultiKueueCluster is kept: longer where Kueue has yet to come back and clear up."""
+    kept, lost = seen.policy.retention, seen.clusters[name].active is False
+    return max(kept, LOST_SECONDS) if kept and lost else kept
+
+
+def _held(seen: Snapshot) -> Objects:
+    """Keep what is there as it is; only its owners follow."""
+    owners = owners_of(seen)
+    config = None
+    if seen.config and not taken(seen.config, seen.name, ""):
+        config = WantedConfig(seen.name, seen.config.listed, owners, seen.config.draining)
+    mine = [
+        WantedCluster(name, cluster_of(seen, obj), None, _with_others(seen, name, owners))
+        for name, obj in seen.clusters.items()
+        if obj.ours and (obj.placement == seen.name or _listed_without_placement(obj, config))
+    ]
+    kept = [cluster.name for cluster in mine]
+    return Objects(config, (*mine, *_needed_elsewhere(seen, kept)))
+
+
+def _listed_without_placement(obj: KueueObject, config: WantedConfig | None) -> bool:
+    """Whether it is listed here and shared, or its label was taken off."""
+    return not obj.placement and config is not None and obj.meta.name in config.clusters
+
+
+def _needed_elsewhere(seen: Snapshot, wanted: Container[str]) -> Iterator[WantedCluster]:
+    """Yield shared MultiKueueClusters that only other Placements list: they stay as they are."""
+    for name, obj in seen.clusters.items() if seen.others else ():
+        others = seen.others.get(name)
+        if others and obj.ours and not obj.placement and name not in wanted:
+            owners = {**others, **_own_claim(seen, name)}
+            yield WantedCluster(name, cluster_of(seen, obj), None, owners)
+
+
+def _own_claim(seen: Snapshot, name: str) -> dict[str, str]:
+    """Return the owners that others see in this Placement, as it selects what it does not list.
+
+    All Placements must come to the same owners of what they share, or they would write them for ever.
+    """
+    return owners_of(seen) if seen.checks and isinstance(seen.credentials.get(name), Source) else {}
+
+
+def _with_others(seen: Snapshot, name: str, owners: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the owners of a MultiKueueCluster: those of this Placement, and of whoever shares it."""
+    others = seen.others.get(name)
+    return {**owners, **others} if others else owners

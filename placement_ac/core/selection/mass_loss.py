@@ -1,0 +1,88 @@
+"""
+Hold the last good list when too much of it would go at once and nobody asked for that.
+
+Pure. Whoever edits a Placement gets it at once; what only OCM or vanished credentials
+take away is held for a while, as such losses are mostly a mistake and end by themselves.
+A cluster that another one replaces is no loss: that is what scores are for.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from placement_ac.core.api.constants import EDITED_SECONDS, HELD
+from placement_ac.core.api.objects import Placement
+from placement_ac.core.api.text import span
+from placement_ac.core.inputs.state import Mark, Notice, Snapshot
+from placement_ac.core.selection.selection import Selection, Usable
+
+FEW: Final = 4
+"""With fewer clusters than this only the loss of all of them is held."""
+
+
+class Guarded(NamedTuple):
+    """Which clusters are held, and why."""
+
+    held: tuple[Usable, ...] = ()
+    why: str = ""
+    marks: frozenset[Mark] = frozenset()
+    notices: tuple[Notice, ...] = ()
+    recheck_after: float | None = None
+
+
+def guard(seen: Snapshot, selection: Selection, listed: Mapping[str, str]) -> Guarded:
+    """Return what is to be held of what `selection` would take away from `listed`."""
+    marks, edited = _edits(seen)
+    selected = {entry.cluster for entry in selection.usable}
+    leaving = seen.config.draining if seen.config else {}
+    gone = [cluster for cluster in listed if cluster not in selected]
+    lost = [cluster for cluster in gone if listed[cluster] not in leaving]
+    if not lost or edited or not selection.decided:
+        return Guarded(marks=marks)
+    staying = len(listed) - len(gone)
+    if not _too_much(seen, len(lost), staying, new=len(selected) - staying):
+        return Guarded(marks=marks)
+    age = seen.ages.get(Mark("loss"), 0.0)
+    if age >= seen.policy.loss_grace:
+        return Guarded(marks=marks | {Mark("loss")})
+    why = (
+        f"{len(lost)} of {len(lost) + staying} clusters would go at once though the Placement was not"
+        f" changed: held for {span(seen.policy.loss_grace)}, or until the Placement is changed"
+    )
+    return Guarded(
+        held=tuple(Usable(cluster, listed[cluster], None) for cluster in lost),
+        why=why,
+        marks=marks | {Mark("loss")},
+        notices=(Notice(HELD, why),),
+        recheck_after=seen.policy.loss_grace - age,
+    )
+
+
+def _too_much(seen: Snapshot, lost: int, staying: int, new: int) -> bool:
+    net = lost - new
+    before = lost + staying
+    if net <= 0 or seen.policy.loss_grace <= 0:
+        return False
+    return net == before or (before >= FEW and net > before * seen.policy.loss_share)
+
+
+def _edits(seen: Snapshot) -> tuple[frozenset[Mark], bool]:
+    """Return what is known of the Placement's changes, and whether one is recent.
+
+    The generation that is found at the start is none: a restart must not open the guard. Nor is that of
+    a Placement in another namespace, which counts as one there has come or gone: nobody changed it.
+    """
+    if seen.placement is None:
+        return frozenset(mark for mark in seen.ages if mark.what == "generation"), False
+    now = _generation(seen.placement)
+    here = f"{seen.placement.meta.namespace}/"
+    changed = now not in seen.ages and any(
+        mark.what == "generation" and mark.of.startswith(here) for mark in seen.ages
+    )
+    mark = Mark("edited", now.of)
+    edited = changed or seen.ages.get(mark, EDITED_SECONDS) < EDITED_SECONDS
+    return frozenset((now, mark) if edited else (now,)), edited
+
+
+def _generation(placement: Placement) -> Mark:
+    meta = placement.meta
+    return Mark("generation", f"{meta.namespace}/{meta.uid}/{meta.generation}")

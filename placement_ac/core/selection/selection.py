@@ -1,0 +1,251 @@
+"""
+Sort a Placement's clusters into usable and left out, in its order.
+
+Pure. A removal that OCM has not settled yet, or that comes from credentials
+that have only just vanished, waits `SETTLE_SECONDS`; one among several decisions
+waits `REGROUP_SECONDS` all the same; an addition does not.
+"""
+
+import re
+from collections.abc import Container, Iterable, Mapping
+from datetime import datetime
+from functools import lru_cache
+from itertools import chain
+from typing import Final, NamedTuple
+
+from placement_ac.core.api.constants import (
+    CLUSTER_NAME_MAX,
+    LABEL_VALUE_MAX,
+    OBJECT_NAME_MAX,
+    REGROUP_SECONDS,
+    SETTLE_SECONDS,
+)
+from placement_ac.core.api.objects import Decision, KueueObject, Placement
+from placement_ac.core.inputs.ranking import Ranked, rank
+from placement_ac.core.inputs.state import NOTHING, Mark, Snapshot
+from placement_ac.core.kubeconfig.source import Source, Unusable
+from placement_ac.core.selection.probe_schedule import unfit
+
+_NO_CREDENTIALS: Final = Unusable("no credentials")
+_NAME_MAX: Final = min(OBJECT_NAME_MAX, CLUSTER_NAME_MAX)
+_TOO_LONG: Final = f"its MultiKueueCluster's name would be longer than {OBJECT_NAME_MAX} characters"
+_DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+class Usable(NamedTuple):
+    """A cluster that is listed: its MultiKueueCluster, and the way in (None: the one that it has).
+
+    `rank` is None for one that only stays where it is.
+    """
+
+    cluster: str
+    name: str
+    source: Source | None
+    rank: Ranked | None = None
+
+
+class Selection(NamedTuple):
+    """What a Placement's decisions come to."""
+
+    decided: bool
+    """False: OCM has not said anything that could be acted on."""
+    ranked: tuple[str, ...] = ()
+    """Every cluster that is decided on, best first."""
+    usable: tuple[Usable, ...] = ()
+    left_out: Mapping[str, str] = NOTHING
+    """Cluster (or where it should stand) → why it is not in."""
+    marks: frozenset[Mark] = frozenset()
+    """Listed clusters that would go without OCM having settled it, whether they still wait or no more."""
+    recheck_after: float | None = None
+    """Seconds until the first of them has waited long enough; None: none waits for time."""
+
+
+def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
+    """Return what the decisions in `seen` come to: those that only stay for now come last.
+
+    `listed`: what `listed_now` gives.
+    """
+    usable: list[Usable] = []
+    left_out = _entries_without_name(seen)
+    pending: dict[str, float] = {}
+    ranked = ranking(seen)
+    clusters = tuple([entry.cluster for entry in ranked])
+    names = seen.hub.cluster_objects(seen.name, clusters)
+    for entry, cluster, name in zip(ranked, clusters, names, strict=True):
+        found = _way_in(seen, cluster, name, listed)
+        if isinstance(found, Source):
+            usable.append(Usable(cluster, name, found, entry))
+            continue
+        if cluster in listed:
+            pending[cluster] = SETTLE_SECONDS
+        if cluster in listed and _waits(seen, cluster, SETTLE_SECONDS):
+            usable.append(Usable(cluster, listed[cluster], None, entry))
+        else:
+            left_out[cluster] = found.why
+    seconds = seconds_to_wait(seen)
+    missing = _missing(listed, usable, left_out) if seconds else []
+    staying = [Usable(name, listed[name], None) for name in missing if _waits(seen, name, seconds)]
+    pending |= dict.fromkeys(missing, seconds)
+    return Selection(
+        decided=bool(staying) or is_decided(seen.placement, seen.decisions),
+        ranked=clusters,
+        usable=(*usable, *staying),
+        left_out=left_out,
+        marks=frozenset([Mark("pending", cluster) for cluster in pending]),
+        recheck_after=soonest(_left(seen, pending)) if pending else None,
+    )
+
+
+def ranking(seen: Snapshot) -> tuple[Ranked, ...]:
+    """Return every cluster that is decided on, best first."""
+    prioritizers = seen.placement.prioritizers if seen.placement else ()
+    return rank(seen.decisions, prioritizers, seen.scores, seen.now)
+
+
+def soonest(waits: Iterable[float | None]) -> float | None:
+    """Return the first of several waits; None when nothing waits for time."""
+    return min((seconds for seconds in waits if seconds is not None), default=None)
+
+
+def is_decided(placement: Placement | None, decisions: tuple[Decision, ...]) -> bool:
+    """Whether OCM has said what this Placement selects.
+
+    It says "none" by the Placement's status alone: a new decision that holds no cluster never gets a status.
+    """
+    if any(decision.decided is not None for decision in decisions):
+        return True
+    return placement is not None and placement.selected == 0 and agree(placement, decisions)
+
+
+def agree(placement: Placement | None, decisions: tuple[Decision, ...]) -> bool:
+    """Whether the decisions are whole: they are what the Placement's status counts."""
+    if placement is None or placement.problem or any(decision.problem for decision in decisions):
+        return False
+    if placement.selected is None:
+        # Nobody keeps that status: there is nothing to disagree with, but nothing to fall back on either.
+        return all(decision.decided is not None for decision in decisions)
+    names = list(chain.from_iterable([decision.clusters for decision in decisions]))
+    if len(names) != placement.selected or len(set(names)) < len(names):
+        return False  # in the latter case OCM is regrouping: who stands there twice has displaced another
+    sizes = {decision.meta.name: len(decision.clusters) for decision in decisions}
+    named = {name for group in placement.groups for name in group.decisions}
+    return not named or (
+        named == sizes.keys()
+        and all(
+            sum([sizes[name] for name in group.decisions]) == group.cluster_count
+            for group in placement.groups
+        )
+    )
+
+
+def cluster_of(seen: Snapshot, obj: KueueObject) -> str:
+    """Return the cluster of one of the Placement's MultiKueueClusters, though its label be taken off."""
+    return obj.cluster or seen.hub.cluster_of(seen.name, obj.meta.name)
+
+
+def names_now(seen: Snapshot) -> tuple[str, ...]:
+    """Return the MultiKueueClusters that our config lists now.
+
+    If somebody has deleted it, those on which Workloads are: Kueue leaves them there, our next list must too.
+    """
+    if seen.config is not None:
+        return seen.config.listed if seen.config.ours else ()
+    named = {name for workload in seen.workloads for name in (workload.cluster, *workload.nominated)}
+    return tuple(sorted(name for name in named if (obj := seen.clusters.get(name)) and obj.ours))
+
+
+def listed_now(seen: Snapshot) -> dict[str, str]:
+    """Return the clusters that our config lists now, each with its MultiKueueCluster's name, in its order."""
+    there, placement = seen.clusters.get, seen.name
+    return {
+        obj.cluster if obj and obj.cluster else seen.hub.cluster_of(placement, name): name
+        for name in names_now(seen)
+        # A label that was taken off is put back, and so is an object that somebody deleted.
+        if (
+            obj.ours and obj.placement in ("", placement)
+            if (obj := there(name))
+            else seen.hub.is_for(placement, name)
+        )
+    }
+
+
+def removable(seen: Snapshot) -> Iterable[KueueObject]:
+    """Yield the MultiKueueClusters that this Placement may remove when it needs them no more."""
+    for name, obj in seen.clusters.items():
+        if not obj.owned.applied:
+            continue  # labels are easily copied with an object, managed fields are not
+        mine = obj.placement == seen.name or (not obj.placement and not seen.others.get(name))
+        # After a change of `cluster_names` another may list it; who lists it last brings us back here.
+        if mine and name not in seen.listed_elsewhere:
+            yield obj
+
+
+def _missing(listed: Mapping[str, str], usable: list[Usable], left_out: Mapping[str, str]) -> list[str]:
+    known = {entry.cluster for entry in usable} | set(left_out)
+    return [cluster for cluster in listed if cluster not in known]
+
+
+def seconds_to_wait(seen: Snapshot) -> float:
+    """Return how long a cluster stays that no decision holds any more.
+
+    OCM writes one decision after another: one that moves to the next is in none for a moment, while
+    all the numbers agree (another one came, and a third went).
+    """
+    placement = seen.placement
+    if placement is None or not agree(placement, seen.decisions) or _is_new(placement, seen.now):
+        return SETTLE_SECONDS
+    return REGROUP_SECONDS if placement.grouped or len(seen.decisions) > 1 else 0.0
+
+
+def _is_new(placement: Placement, now: datetime) -> bool:
+    """Whether it was made just now and says nothing yet: one made again is decided bit by bit.
+
+    API servers give times in whole seconds.
+    """
+    return (
+        placement.selected is None
+        and placement.created is not None
+        and (now - placement.created).total_seconds() < SETTLE_SECONDS + 1
+    )
+
+
+def _waits(seen: Snapshot, cluster: str, seconds: float) -> bool:
+    """Whether a cluster that would go stays for now; a decision that cannot be read takes nothing away."""
+    unreadable = any(decision.problem for decision in seen.decisions)
+    return unreadable or seen.ages.get(Mark("pending", cluster), 0.0) < seconds
+
+
+def _left(seen: Snapshot, pending: Mapping[str, float]) -> Iterable[float]:
+    for cluster, seconds in pending.items():
+        left = seconds - seen.ages.get(Mark("pending", cluster), 0.0)
+        if left > 0:
+            yield left
+
+
+def _way_in(seen: Snapshot, cluster: str, name: str, listed: Container[str]) -> Source | Unusable:
+    if problem := _name_problem(cluster) or ("" if len(name) <= _NAME_MAX else _TOO_LONG):
+        return Unusable(problem)
+    found = seen.credentials.get(cluster, _NO_CREDENTIALS)
+    if isinstance(found, Source) and cluster not in listed:
+        return unfit(seen, cluster, found) or found
+    return found
+
+
+@lru_cache(4096)
+def _name_problem(cluster: str) -> str:
+    if len(cluster) > LABEL_VALUE_MAX or not _DNS_NAME.fullmatch(cluster):
+        return "not the name of a managed cluster"
+    return ""
+
+
+def _entries_without_name(seen: Snapshot) -> dict[str, str]:
+    return {
+        f"PlacementDecision {decision.meta.namespace}/{decision.meta.name}": why
+        for decision in seen.decisions
+        if (why := decision.problem or _unnamed(decision))
+    }
+
+
+def _unnamed(decision: Decision) -> str:
+    count = decision.clusters.count("")
+    return f"{count} of its entries {'has' if count == 1 else 'have'} no clusterName" if count else ""

@@ -1,0 +1,85 @@
+"""
+What an API server answers, read: an object, an event of a watch, or an error of ours.
+
+Pure: bytes in, values out. Quotes nothing but what a Status object says.
+"""
+
+from typing import Any
+
+import orjson
+
+from placement_ac.core.api.errors import ApiError, Conflict, Garbled, Gone, NotFound, Refused, Unavailable
+
+Body = dict[str, Any]
+
+RETRY_AFTER_MOST_SECONDS = 60.0
+"""The most that `Retry-After` may ask for: an answer "in an hour" must not outlive what it was about."""
+
+
+def object_of(status: int, text: bytes, request: str, retry_after: str | None = None) -> Body:
+    """Return the JSON object in an answer. Raises ApiError for none, and for an error that is told."""
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        value = None
+    if status >= 400:
+        raise error_of(status, value, request, retry_after)
+    if not isinstance(value, dict):
+        raise Unavailable(f"{request}: the answer is no JSON object", status=status)
+    return value
+
+
+def event_of(line: bytes, request: str) -> tuple[str, Body]:
+    """Return what a line of a watch tells. Raises Garbled for what is none, and the error that it tells."""
+    try:
+        event = orjson.loads(line)
+        change, item = str(event["type"]), event["object"]
+        code = int(item.get("code") or 500) if change == "ERROR" else 0
+        shaped = bool(code) or isinstance(item["metadata"], dict)
+    except (ValueError, TypeError, LookupError, AttributeError):
+        shaped = False
+    if not shaped:
+        raise Garbled(f"{request}: a line is no event")
+    if code:
+        raise error_of(code, item, request)
+    return change, item
+
+
+def error_of(status: int, value: object, request: str, retry_after: str | None = None) -> ApiError:
+    """Return the error for an answer: `value` is the Status object, if it was one."""
+    told = value if isinstance(value, dict) else {}
+    message = str(told.get("message") or f"{request}: HTTP {status}")
+    reason = str(told.get("reason") or "")
+    wait = _seconds(retry_after)
+    kind = _KINDS.get(status) or (Unavailable if status >= 500 else Refused)
+    if _is_another_one(told):
+        kind = Conflict
+    return kind(message, status=status, reason=reason, retry_after=wait)
+
+
+def _is_another_one(told: dict[Any, Any]) -> bool:
+    """Whether the object that was to be written is another one by now.
+
+    A kube-apiserver (seen: 1.36) answers 422 then, `metadata.uid: field is immutable`; 409 if there is none.
+    """
+    details = told.get("details")
+    causes = details.get("causes") if isinstance(details, dict) else None
+    found = causes if isinstance(causes, list) else []
+    return any(isinstance(cause, dict) and cause.get("field") == "metadata.uid" for cause in found)
+
+
+_KINDS: dict[int, type[ApiError]] = {
+    401: Unavailable,
+    404: NotFound,
+    408: Unavailable,
+    409: Conflict,
+    410: Gone,
+    429: Unavailable,
+}
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    try:
+        return min(max(0.0, float(retry_after)), RETRY_AFTER_MOST_SECONDS) if retry_after else None
+    except ValueError:
+        return None

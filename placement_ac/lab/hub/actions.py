@@ -1,0 +1,81 @@
+"""
+From a request to what RBAC judges: a verb on a resource, or on a path. Pure.
+
+Source: Kubernetes, apiserver/pkg/endpoints/request/requestinfo.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from placement_ac.lab.hub.selectors import name_in
+
+VERBS = {
+    "POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete",
+}  # fmt: skip
+OF_NAMESPACES = ("status", "finalize")  # what follows a namespace's name and is no resource in it
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """
+    What somebody wants to do; `path` is None unless it is about no resource.
+
+    `subresource`, `namespace` and `name` may be empty; the group "" is the core group.
+    """
+
+    verb: str
+    group: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    path: str | None = None
+
+    @property
+    def full_resource(self) -> str:
+        """As rules name it: workloads, or workloads/status."""
+        return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+
+
+def asked(method: str, path: str, query: dict[str, str]) -> Action:
+    """What a request asks for; empty parts of its path do not count, as in the hub's own routing."""
+    match [part for part in path.split("/") if part]:
+        case ["api", _, first, *more]:
+            return _on_resource(method, "", [first, *more], query)
+        case ["apis", group, _, first, *more]:
+            return _on_resource(method, group, [first, *more], query)
+    return Action(method.lower(), path=path)
+
+
+def _on_resource(method: str, group: str, parts: list[str], query: dict[str, str]) -> Action:
+    namespace = ""
+    if parts[0] == "namespaces" and len(parts) > 1:
+        namespace = parts[1]
+        if len(parts) > 2 and parts[2] not in OF_NAMESPACES:
+            parts = parts[2:]
+    resource, name, subresource = [*parts, "", ""][:3]
+    verb = VERBS.get(method, "")
+    if not name and verb == "get":
+        verb = "watch" if query.get("watch") in ("true", "1") else "list"
+        name = _selected(query.get("fieldSelector", ""))
+    elif not name and verb == "delete":
+        verb = "deletecollection"
+    return Action(verb, group, resource, subresource, namespace, name)
+
+
+def _selected(fields: str) -> str:
+    """The one name that a field selector leaves, "" when it leaves others."""
+    return next((name for part in fields.split(",") if (name := name_in(part.strip()))), "")
+
+
+def of_review(spec: dict[str, Any]) -> Action | None:
+    """What the spec of a SelfSubjectAccessReview asks; None unless it asks exactly one thing."""
+    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if isinstance(path, dict) and resource is None:
+        return Action(str(path.get("verb", "")), path=str(path.get("path", "")))
+    if not isinstance(resource, dict) or path is not None:
+        return None
+    keys = ("verb", "group", "resource", "subresource", "namespace", "name")
+    return Action(*(str(resource.get(key) or "") for key in keys))

@@ -1,0 +1,389 @@
+"""
+From a request to its answer: paths, verbs, content types. No sockets.
+
+Runs in the hub's thread and never waits. A refusal (`ApiError`) becomes a Status here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+import orjson
+import yaml
+
+from placement_ac.lab.hub import discovery, kinds, openapi, patch, protobuf, reads, reviews, scale, users
+from placement_ac.lab.hub.actions import Action, asked
+from placement_ac.lab.hub.ask import Ask
+from placement_ac.lab.hub.errors import ApiError, about, bad_request, forbidden, not_found
+from placement_ac.lab.hub.reads import METADATA, PLAIN, TABLE, Look
+from placement_ac.lab.hub.writes import Writes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from placement_ac.lab.hub.access import Access
+    from placement_ac.lab.hub.catalog import Catalog
+    from placement_ac.lab.hub.kinds import Resource, Version
+    from placement_ac.lab.hub.store import Record, Store
+    from placement_ac.lab.hub.users import User
+    from placement_ac.lab.hub.watch import Watch
+
+JSON = "application/json"
+NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+PATCHES = {
+    "application/merge-patch+json", "application/json-patch+json", "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request, as it came."""
+
+    method: str
+    path: str
+    query_string: str
+    body: bytes
+    content_type: str = JSON
+    accept: str = ""
+    authorization: str = ""
+    user_agent: str = ""
+    host: str = ""
+
+    @property
+    def query(self) -> dict[str, str]:
+        return dict(parse_qsl(self.query_string, keep_blank_values=True)) if self.query_string else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    body: bytes
+    content_type: str = JSON
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a path names; `name` and `subresource` may be empty."""
+
+    resource: Resource
+    version: Version
+    namespace: str
+    name: str
+    subresource: str
+
+
+def text(status: int, body: str) -> Answer:
+    return Answer(status, body.encode(), "text/plain; charset=utf-8")
+
+
+def json(body: Any, status: int = 200) -> Answer:
+    return Answer(status, orjson.dumps(body))
+
+
+def refusal(error: ApiError) -> Answer:
+    return json(error.status(), error.code)
+
+
+NOWHERE = text(404, "404 page not found\n")
+
+
+class Api:
+    """Answers calls; `soon` runs a function after the present one."""
+
+    def __init__(
+        self, store: Store, catalog: Catalog, access: Access, soon: Callable[[Callable[[], None]], object]
+    ) -> None:
+        self.store, self.catalog, self.access = store, catalog, access
+        self.writes = Writes(store, catalog, soon, access.rbac.confirm)
+
+    def fill(self, crds: Iterable[dict[str, Any]]) -> None:
+        """Begin with Kubernetes' own kinds, the first namespaces, and these CustomResourceDefinitions."""
+        for resource in kinds.builtin():
+            self.catalog.add(resource)
+            self.store.add_kind(resource)
+        for name in NAMESPACES:
+            self._put(
+                "", "v1", "namespaces", {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
+            )
+        for crd in crds:  # copied: nobody else holds on to what is stored
+            copy = orjson.loads(orjson.dumps(crd))
+            self._put("apiextensions.k8s.io", "v1", "customresourcedefinitions", copy)
+
+    def _put(self, group: str, version: str, plural: str, obj: dict[str, Any]) -> None:
+        found = self.catalog.find(group, version, plural)
+        assert found is not None  # noqa: S101 built in
+        self.writes.create(Ask(*found, "", "", "", {}, users.LOOPBACK, "hub", []), obj)
+
+    def answer(self, call: Call) -> tuple[str, Answer | Watch]:
+        """Return who asked and the answer, or the watch that is to be served."""
+        name = ""
+        try:
+            user = self.access.user(call.authorization)
+            name = user.name
+            if users.MASTERS not in user.groups:
+                self.access.require(user, asked(call.method, call.path, call.query))
+            return name, self._route(call, user)
+        except ApiError as error:
+            return name, refusal(error)
+
+    def _route(self, call: Call, user: User) -> Answer | Watch:
+        parts = [part for part in call.path.split("/") if part]
+        match parts:
+            case ["api", version, *rest] if rest:
+                return self._resource(call, user, "", version, rest)
+            case ["apis", group, version, *rest] if rest:
+                return self._resource(call, user, group, version, rest)
+        if call.method != "GET":
+            return NOWHERE
+        return self._about(call, parts)
+
+    def _about(self, call: Call, parts: list[str]) -> Answer:
+        """Discovery, health and OpenAPI."""
+        found: Any = None
+        match parts:
+            case ["healthz" | "livez" | "readyz", *_]:
+                return text(200, "ok")
+            case ["version"]:
+                found = discovery.VERSION
+            case ["api"]:
+                found = discovery.core_versions(call.host)
+            case ["apis"]:
+                found = discovery.group_list(self.catalog)
+            case ["api", version]:
+                found = discovery.resource_list(self.catalog, "", version)
+            case ["apis", group]:
+                found = discovery.group(self.catalog, group)
+            case ["apis", group, version]:
+                found = discovery.resource_list(self.catalog, group, version)
+            case ["openapi", "v3", *rest]:
+                found = openapi.document(self.catalog, "/".join(rest))
+        return NOWHERE if found is None else json(found)
+
+    def _target(self, group: str, version: str, rest: list[str]) -> Target | None:
+        namespace = ""
+        if (
+            rest[0] == "namespaces"
+            and len(rest) > 2
+            and not (len(rest) == 3 and rest[2] in ("status", "finalize"))
+        ):
+            namespace, rest = rest[1], rest[2:]
+        found = self.catalog.find(group, version, rest[0])
+        if found is None or len(rest) > 3:
+            return None
+        resource, served = found
+        if namespace and not resource.namespaced:
+            return None
+        return Target(resource, served, namespace, *([*rest[1:], "", ""])[:2])
+
+    def _resource(self, call: Call, user: User, group: str, version: str, rest: list[str]) -> Answer | Watch:
+        if (group, version, *rest) in discovery.REVIEWS:
+            return self._review(call, user, rest[0])
+        target = self._target(group, version, rest)
+        if target is None:
+            return NOWHERE
+        if target.subresource and not _has(target):
+            raise not_found(target.resource, target.name)
+        if target.subresource == "token":
+            return self._token(call, target)
+        if target.subresource == "scale":
+            return self._scale(call, user, target)
+        if call.method == "GET":
+            return self._read(call, target)
+        return self._write(call, user, target)
+
+    def _review(self, call: Call, user: User, plural: str) -> Answer:
+        if call.method != "POST":
+            raise _not_allowed()
+        return json(reviews.answer(self.access, user, plural, parsed(call)), 201)
+
+    def _token(self, call: Call, target: Target) -> Answer:
+        if call.method != "POST":
+            raise _not_allowed()
+        record = self.store.get(target.resource, (target.namespace, target.name))
+        if record is None:
+            raise not_found(target.resource, target.name)
+        return json(self.access.accounts.issue(record, parsed(call)), 201)
+
+    def _scale(self, call: Call, user: User, target: Target) -> Answer:
+        record = self.store.get(target.resource, (target.namespace, target.name))
+        if record is None:
+            raise not_found(target.resource, target.name)
+        shown = scale.of(record.obj)
+        if call.method == "GET":
+            return json(shown, 200)
+        if call.method == "PATCH" and call.content_type.startswith("application/merge"):
+            wanted = patch.merge_patch(shown, parsed(call))
+        elif call.method == "PUT":
+            wanted = parsed(call)
+        else:
+            raise _not_allowed()
+        ask = Ask(
+            target.resource, target.version, target.namespace, target.name, "",
+            call.query, user, call.user_agent, [],
+        )  # fmt: skip
+        return json(scale.of(self.writes.patch(ask, lambda obj: scale.scaled(obj, wanted)).obj), 200)
+
+    # -- reading
+
+    def _read(self, call: Call, target: Target) -> Answer | Watch:
+        look = Look(target.resource, target.version, target.namespace, call.query, _form(call.accept))
+        headers = _warned(target.version.warning)
+        if target.name:
+            record = self.store.get(target.resource, (target.namespace, target.name))
+            if record is None:
+                raise not_found(target.resource, target.name)
+            return Answer(200, look.render(record), headers=headers)
+        if look.query.get("watch") in ("true", "1"):
+            return reads.watch(self.store.shelves[target.resource], look)
+        return Answer(200, reads.list_(self.store, look), headers=headers)
+
+    # -- writing
+
+    def _write(self, call: Call, user: User, target: Target) -> Answer:
+        query = call.query
+        ask = Ask(
+            target.resource, target.version, target.namespace, target.name, target.subresource,
+            query, user, call.user_agent, [target.version.warning] if target.version.warning else [],
+        )  # fmt: skip
+        if query.get("dryRun", "All") != "All":
+            raise bad_request("dryRun: only All is supported")
+        match call.method, bool(target.name):
+            case "POST", False:
+                self._needs_namespace(target)
+                return self._created(ask, self.writes.create(ask, parsed(call)))
+            case "PUT", True:
+                return self._shown(ask, self.writes.update(ask, parsed(call)))
+            case "PATCH", True:
+                return self._patch(call, ask)
+            case "DELETE", True:
+                return self._delete(ask, parsed(call) if call.body else {})
+            case "DELETE", False:
+                return self._delete_all(call, target, ask)
+        raise _not_allowed()
+
+    def _needs_namespace(self, target: Target) -> None:
+        if target.resource.namespaced and not target.namespace:
+            raise bad_request("an empty namespace may not be set during creation")
+
+    def _shown(self, ask: Ask, record: Record, status: int = 200) -> Answer:
+        return Answer(status, record.json(ask.version.name), headers=_warned(*ask.warnings))
+
+    def _created(self, ask: Ask, record: Record) -> Answer:
+        return self._shown(ask, record, 201)
+
+    def _patch(self, call: Call, ask: Ask) -> Answer:
+        kind = call.content_type
+        if kind not in PATCHES or (kind.startswith("application/strategic") and ask.resource.custom):
+            raise unsupported(sorted(PATCHES))
+        if kind.startswith("application/apply"):
+            there = self.store.get(ask.resource, ask.key) is not None
+            if not there and not ask.subresource:
+                self._may_create(ask)
+            return self._shown(ask, self.writes.apply(ask, parsed(call)), 200 if there else 201)
+        if kind.startswith("application/json-patch"):
+            operations = loads(call)
+            return self._shown(ask, self.writes.patch(ask, lambda obj: patch.json_patch(obj, operations)))
+        body = parsed(call)
+        if kind.startswith("application/merge"):
+            return self._shown(ask, self.writes.patch(ask, lambda obj: patch.merge_patch(obj, body)))
+        schema = ask.version.schema
+        return self._shown(ask, self.writes.patch(ask, lambda obj: patch.strategic_patch(schema, obj, body)))
+
+    def _may_create(self, ask: Ask) -> None:
+        """Whoever applies what is not there creates it."""
+        resource = ask.resource
+        action = Action("create", resource.group, resource.plural, "", ask.namespace, ask.name)
+        verdict = self.access.rbac.judge(ask.user, action)
+        if not verdict.allowed:
+            message = f'{resource.full} "{ask.name}" is forbidden: {verdict.reason}'
+            raise forbidden(message, about(resource, ask.name))
+
+    def _delete(self, ask: Ask, options: dict[str, Any]) -> Answer:
+        record, gone = self.writes.delete(ask, options)
+        if not gone:
+            return self._shown(ask, record)
+        details = about(ask.resource, ask.name) | {"uid": record.uid}
+        status = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "details": details,
+        }
+        return Answer(200, orjson.dumps(status), headers=_warned(*ask.warnings))
+
+    def _delete_all(self, call: Call, target: Target, ask: Ask) -> Answer:
+        if "deletecollection" not in target.resource.verbs:
+            raise _not_allowed()
+        look = Look(target.resource, target.version, target.namespace, ask.query, PLAIN)
+        options = parsed(call) if call.body else {}
+        records = list(reads.select(self.store.shelves[target.resource], look))
+        for record in records:
+            namespace, name = record.key
+            one = Ask(ask.resource, ask.version, namespace, name, "", ask.query, ask.user, ask.user_agent, [])
+            self.writes.delete(one, options)
+        return Answer(200, reads.list_json(look, records, {"resourceVersion": str(self.store.rv)}))
+
+
+def _not_allowed() -> ApiError:
+    message = "the server does not allow this method on the requested resource"
+    return ApiError(405, "MethodNotAllowed", message)
+
+
+def _has(target: Target) -> bool:
+    if target.subresource == "status":
+        return target.version.status
+    return target.subresource in target.resource.subresources
+
+
+def _form(accept: str) -> str:
+    """Which form of an object the client likes best, of those the hub can make; raises 406 for none."""
+    if not accept:
+        return PLAIN
+    for wish in accept.split(","):
+        kind, *parameters = (part.strip() for part in wish.split(";"))
+        if kind not in (JSON, "*/*", "application/*"):
+            continue
+        wanted = dict(part.partition("=")[::2] for part in parameters).get("as", "")
+        if wanted in (TABLE, METADATA, METADATA + "List"):
+            return wanted.removesuffix("List")
+        if not wanted:
+            return PLAIN
+    raise ApiError(406, "NotAcceptable", f"only {JSON} can be served")
+
+
+def _warned(*warnings: str) -> dict[str, str]:
+    told = [w.replace("\\", "\\\\").replace('"', '\\"') for w in warnings if w]
+    return {"Warning": ", ".join(f'299 - "{warning}"' for warning in told)} if told else {}
+
+
+def unsupported(accepted: list[str]) -> ApiError:
+    listed = ", ".join(accepted)
+    message = f"the body of the request was in an unknown format - accepted media types include: {listed}"
+    return ApiError(415, "UnsupportedMediaType", message)
+
+
+def loads(call: Call) -> Any:
+    """The parsed body; raises 400 when it is neither JSON nor what its type says."""
+    if call.content_type == protobuf.CONTENT_TYPE:
+        return protobuf.decode(call.body)
+    try:
+        if call.content_type.endswith("yaml") and not call.body.lstrip().startswith(b"{"):
+            return yaml.safe_load(call.body)
+        return orjson.loads(call.body)
+    except (ValueError, yaml.YAMLError) as error:
+        raise bad_request(f"the object provided is unrecognized: {error}") from error
+
+
+def parsed(call: Call) -> dict[str, Any]:
+    """The parsed body, which has to be a map; raises 415 for a type that is not JSON or YAML."""
+    if call.content_type.endswith("cbor"):
+        raise unsupported([JSON, "application/yaml", protobuf.CONTENT_TYPE])
+    body = loads(call)
+    if not isinstance(body, dict) or not isinstance(body.get("metadata", {}), dict | None):
+        raise bad_request("the object provided is unrecognized: not a map")
+    return body

@@ -1,0 +1,134 @@
+"""
+Server-side apply: one manager's wishes merged into an object.
+
+Pure: live object and configuration in, new object and new managers out. What
+the manager asked for last time, asks for no more, and nobody else owns, goes.
+Source of the rules: structured-merge-diff, as described in Kubernetes' docs.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from placement_ac.lab.hub import fields, managers
+from placement_ac.lab.hub.schema import ANYTHING, Node
+
+if TYPE_CHECKING:
+    from placement_ac.lab.hub.fields import Fields
+    from placement_ac.lab.hub.managers import Entry, Managers
+
+
+def apply(
+    node: Node, live: dict[str, Any], config: dict[str, Any], owners: Managers, by: Entry, force: bool
+) -> tuple[dict[str, Any], Managers]:
+    """
+    Return the object and the managers after `by` applied `config` to `live`.
+
+    Raises 409 with one cause per field that another manager owns and this apply
+    would change, unless `force`; 500 when the configuration breaks its schema's types.
+    """
+    wanted = managers.owned(fields.applied(node, config))
+    last = owners.get(by.name)
+    others = {name: entry for name, entry in owners.items() if name != by.name}
+    mine = {} if wanted is None else {by.name: _kept_time(last, by, wanted)}
+    merged = merge(node, live, config)
+    if last is not None and last.fields != wanted:  # the same fields again: none could go
+        merged = prune(node, merged, last.fields, managers.all_fields(others | mine))
+    touched, removed = fields.changes(node, live, merged)
+    touched = managers.owned(touched)
+    if found := managers.conflicts(others, touched, by.name):
+        if not force:
+            raise managers.refusal(found)
+        others = managers.disowned(others, touched)
+    return merged, managers.disowned(others, removed) | mine
+
+
+def _kept_time(last: Entry | None, by: Entry, wanted: Fields) -> Entry:
+    """An entry that says the same as before keeps its time, so that nothing is written for it."""
+    new = replace(by, fields=wanted)
+    if last is not None and (last.fields, last.api_version) == (wanted, by.api_version):
+        return last
+    return new
+
+
+def merge(node: Node, live: Any, config: Any) -> Any:
+    """
+    Lay a configuration over a live value: maps and map lists by key, sets joined, the rest replaced.
+
+    Where nothing changes it is the live value itself that is returned, and need not be compared any more.
+    """
+    if _alike(live, config):
+        return live
+    if type(live) is not type(config) or not fields.granular(node, config):
+        return config
+    if isinstance(config, list):
+        return _merge_list(node, live, config)
+    changed = {}
+    for key, value in config.items():
+        new = merge(node.child(key) or ANYTHING, live[key], value) if key in live else value
+        if key not in live or new is not live[key]:
+            changed[key] = new
+    return live | changed if changed else live
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two values are the same JSON: Python's == takes 1, 1.0 and true for equal."""
+    if type(a) is not type(b) or a != b:
+        return False
+    if isinstance(a, dict):
+        return all(_alike(value, b[key]) for key, value in a.items())
+    return not isinstance(a, list) or all(map(_alike, a, b))
+
+
+def _merge_list(node: Node, live: list[Any], config: list[Any]) -> list[Any]:
+    """Items of both come in the configuration's order; those of the live list alone keep their places."""
+    mine = fields.items_of(node, config, ())
+    theirs = {node.element(item): item for item in live}
+    left, right = deque(theirs), deque(mine)
+    shared = deque(key for key in mine if key in theirs)
+    merged: list[Any] = []
+    while left or right:
+        if left and left[0] not in mine:
+            merged.append(theirs[left.popleft()])
+        elif left and (not shared or left[0] != shared[0]):
+            left.popleft()  # it comes, or came, where the configuration has it
+        else:
+            key = right.popleft()
+            if shared and key == shared[0]:
+                shared.popleft()
+            if left and key == left[0]:
+                left.popleft()
+            merged.append(merge(node.items, theirs[key], mine[key]) if key in theirs else mine[key])
+    return merged
+
+
+def prune(node: Node, value: Any, last: Fields, keep: Fields | None) -> Any:
+    """Remove from `value` the fields that are in `last` and not in `keep`."""
+    if not fields.granular(node, value):
+        return value
+    if isinstance(value, list):
+        return _prune_list(node, value, last, keep or {})
+    pruned = {}
+    for key, child_value in value.items():
+        claimed = last.get("f:" + key)
+        kept = (keep or {}).get("f:" + key)
+        if claimed is None:
+            pruned[key] = child_value
+        elif kept is not None or not fields.is_member(claimed):
+            below = prune(node.child(key) or ANYTHING, child_value, claimed, kept)
+            if kept is not None or below or not child_value:
+                pruned[key] = below
+    return pruned
+
+
+def _prune_list(node: Node, value: list[Any], last: Fields, keep: Fields) -> list[Any]:
+    pruned = []
+    for item in value:
+        key = node.element(item)
+        if key not in last:
+            pruned.append(item)
+        elif key in keep:
+            pruned.append(prune(node.items, item, last[key], keep[key]) if node.list_type == "map" else item)
+    return pruned

@@ -1,0 +1,166 @@
+"""
+A write that is asked for: on what, by whom, how. And what its body has to keep to.
+
+Pure; the store is not looked at here. A refusal is raised as an `ApiError`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from placement_ac.lab.hub import metadata, special
+from placement_ac.lab.hub.errors import ApiError, Cause, bad_request, conflict, internal, invalid
+from placement_ac.lab.hub.managers import Entry
+from placement_ac.lab.hub.schema import settle
+
+if TYPE_CHECKING:
+    from placement_ac.lab.hub.kinds import Resource, Version
+    from placement_ac.lab.hub.store import Key, Object, Record
+    from placement_ac.lab.hub.users import User
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What a write is about, who asks, and how (`query`: the last value of each parameter)."""
+
+    resource: Resource
+    version: Version
+    namespace: str
+    name: str
+    subresource: str
+    query: dict[str, str]
+    user: User
+    user_agent: str
+    warnings: list[str]
+
+    @property
+    def key(self) -> Key:
+        return self.namespace, self.name
+
+    @property
+    def names(self) -> Object:
+        return {"name": self.name, "namespace": self.namespace} if self.namespace else {"name": self.name}
+
+    @property
+    def dry_run(self) -> bool:
+        return self.query.get("dryRun") == "All"
+
+    @property
+    def on_status(self) -> bool:
+        return self.subresource == "status"
+
+    def entry(self, operation: str) -> Entry:
+        manager = self.query.get("fieldManager") or self.user_agent.partition("/")[0] or "unknown"
+        api_version = self.resource.api_version(self.version.name)
+        return Entry(manager, operation, self.subresource, api_version, metadata.now(), {})
+
+    def type_faults(self, body: Object) -> list[Cause]:
+        """Raises 400 for a foreign apiVersion, a built-in kind's foreign kind, and broken metadata."""
+        metadata.check_types(body.get("metadata") or {})
+        wanted = self.resource.api_version(self.version.name)
+        said = body.get("apiVersion") or ("" if self.resource.custom else wanted)
+        if said != wanted:
+            message = (
+                f"the API version in the data ({said}) does not match the expected API version ({wanted})"
+            )
+            raise bad_request(message)
+        kind = body.get("kind") or ("" if self.resource.custom else self.resource.kind)
+        if kind == self.resource.kind:
+            return []
+        if not self.resource.custom:
+            raise bad_request(
+                f"{kind} in version {self.version.name} cannot be handled as a {self.resource.kind}"
+            )
+        return [Cause("FieldValueInvalid", f'Invalid value: "{kind}": must be {self.resource.kind}', "kind")]
+
+    def settled(self, body: Object, stored: Object | None = None) -> Object:
+        """
+        Drop unknown fields and fill in defaults; with fieldValidation=Strict unknown fields are a 400.
+
+        Metadata that are those `stored` have been through this.
+        """
+        unknown: list[str] = []
+        is_stored = stored is not None and body.get("metadata") is stored
+        rest = without(body, "metadata") if is_stored else body
+        obj: Object = settle(self.version.schema, rest, defaults=True, unknown=unknown)
+        if is_stored:
+            obj = obj | {"metadata": stored}
+        self.report(unknown)
+        identity = {"apiVersion": self.resource.api_version(self.version.name), "kind": self.resource.kind}
+        return obj | identity if not self.resource.custom else obj
+
+    def report(self, unknown: list[str]) -> None:
+        told = [f'unknown field "{path}"' for path in unknown]
+        mode = self.query.get("fieldValidation", "Warn")
+        if told and mode == "Strict":
+            raise bad_request(f"strict decoding error: {', '.join(told)}")
+        if mode == "Warn":
+            self.warnings.extend(told)
+
+    def check_names(self, given: Object) -> None:
+        name, namespace = given.get("name") or self.name, given.get("namespace") or self.namespace
+        if name != self.name:
+            raise bad_request(
+                f"the name of the object ({name}) does not match the name on the URL ({self.name})"
+            )
+        if namespace != self.namespace:
+            raise bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
+
+    def preconditions(self, record: Record | None, uid: str | None, version: str | None) -> None:
+        """Raises 409 when the object is not the one, or not as, the client expects."""
+        if uid and (record is None or record.uid != uid):
+            there = record.uid if record else ""
+            why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {there}"
+            raise conflict(self.resource, self.name, why)
+        if version and (record is None or str(record.rv) != version):
+            raise conflict(self.resource, self.name)
+
+    def identity(self, record: Record | None, uid: str | None) -> None:
+        """Raises 422 when an apply is meant for an object that was there before this one."""
+        if record and uid and record.uid != uid:
+            message = f'Invalid value: "{uid}": field is immutable'
+            raise invalid(self.resource, self.name, [Cause("FieldValueInvalid", message, "metadata.uid")])
+
+    def check_apply(self, config: Object) -> None:
+        if not self.query.get("fieldManager"):
+            message = "Required value: is required for apply patch"
+            fault = Cause("FieldValueRequired", message, "fieldManager")
+            raise ApiError(
+                422,
+                "Invalid",
+                f'PatchOptions.meta.k8s.io "" is invalid: fieldManager: {message}',
+                causes=[fault],
+            )
+        self.type_faults(config)
+        given = config.get("metadata") or {}
+        if given.get("managedFields"):
+            raise bad_request("metadata.managedFields must be nil")
+        self.check_names(given)
+
+    def configuration(self, config: Object) -> Object:
+        """What an apply at this endpoint may say; an unknown field is a 500, as on a real server."""
+        given = {k: v for k, v in (config.get("metadata") or {}).items() if v is not None}
+        for key in (*metadata.SERVERS, "resourceVersion"):
+            given.pop(key, None)
+        wanted = {**config, "metadata": given | {"name": self.name}}
+        if self.namespace:
+            wanted["metadata"]["namespace"] = self.namespace
+        if self.on_status:
+            wanted = {key: value for key, value in wanted.items() if key in ("apiVersion", "kind", "status")}
+        elif self.version.status:
+            wanted = without(wanted, "status")
+        unknown: list[str] = []
+        wanted = settle(self.version.schema, wanted, defaults=False, unknown=unknown)
+        if unknown and self.query.get("fieldValidation") != "Strict":
+            raise internal(
+                f"failed to create typed patch object: .{unknown[0]}: field not declared in schema"
+            )
+        self.report(unknown)
+        return special.prepare(self.resource, wanted, wanted) if self.resource.plural == "secrets" else wanted
+
+
+def without(obj: Object, key: str) -> Object:
+    return {k: v for k, v in obj.items() if k != key}

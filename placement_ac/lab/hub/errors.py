@@ -1,0 +1,110 @@
+"""
+What the hub answers when it refuses: a Kubernetes `Status`.
+
+An `ApiError` is raised by whatever finds the fault and is turned into an
+answer in one place (`api`). Reasons and codes are those of a real API server.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from placement_ac.lab.hub.kinds import Resource
+
+STALE = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One fault of one field: `reason` such as FieldValueRequired, `field` such as spec.clusters[0]."""
+
+    reason: str
+    message: str
+    field: str
+
+    def wire(self) -> dict[str, str]:
+        return {"reason": self.reason, "message": self.message, "field": self.field}
+
+
+class ApiError(Exception):
+    """A refusal, with the HTTP code and the reason, causes and details of its Status."""
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        *,
+        causes: Iterable[Cause] = (),
+        details: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code, self.reason, self.message = code, reason, message
+        self.causes, self.details = tuple(causes), details or {}
+
+    def status(self) -> dict[str, Any]:
+        """The `Status` object that goes over the wire."""
+        details = dict(self.details)
+        if self.causes:
+            details["causes"] = [cause.wire() for cause in self.causes]
+        status: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+            "details": details,
+            "code": self.code,
+        }
+        return {key: value for key, value in status.items() if value or key in ("metadata", "code")}
+
+
+def about(resource: Resource, name: str) -> dict[str, Any]:
+    """The details that name an object: group, kind (its plural, as a real server does) and name."""
+    details = {"name": name, "group": resource.group, "kind": resource.plural}
+    return {key: value for key, value in details.items() if value}
+
+
+def not_found(resource: Resource, name: str) -> ApiError:
+    return ApiError(404, "NotFound", f'{resource.full} "{name}" not found', details=about(resource, name))
+
+
+def already_exists(resource: Resource, name: str) -> ApiError:
+    message = f'{resource.full} "{name}" already exists'
+    return ApiError(409, "AlreadyExists", message, details=about(resource, name))
+
+
+def conflict(resource: Resource, name: str, why: str = STALE) -> ApiError:
+    message = f'Operation cannot be fulfilled on {resource.full} "{name}": {why}'
+    return ApiError(409, "Conflict", message, details=about(resource, name))
+
+
+def invalid(resource: Resource, name: str, causes: Iterable[Cause]) -> ApiError:
+    """422: the object breaks its schema or a rule; one cause per fault."""
+    causes = tuple(causes)
+    told = ", ".join(f"{cause.field}: {cause.message}" for cause in causes)
+    message = f'{resource.kind}.{resource.group or "v1"} "{name}" is invalid: {told}'
+    details = about(resource, name) | {"kind": resource.kind}
+    return ApiError(422, "Invalid", message, causes=causes, details=details)
+
+
+def bad_request(message: str) -> ApiError:
+    return ApiError(400, "BadRequest", message)
+
+
+def forbidden(message: str, details: dict[str, Any] | None = None) -> ApiError:
+    return ApiError(403, "Forbidden", message, details=details)
+
+
+def gone(message: str) -> ApiError:
+    return ApiError(410, "Expired", message)
+
+
+def internal(message: str) -> ApiError:
+    """500 without a reason: what a real server says of a typed object it cannot build."""
+    return ApiError(500, "", message)

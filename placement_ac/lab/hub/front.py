@@ -1,0 +1,138 @@
+"""
+Between aiohttp and the `Api`: one request in, one answer or a stream of lines out.
+
+Faults to order are met here, and the journal is kept here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from placement_ac.lab.hub.api import Answer, Api, Call, json, refusal
+from placement_ac.lab.hub.errors import ApiError
+from placement_ac.lab.hub.faults import Fault, Faults, Request
+from placement_ac.lab.hub.watch import Watch
+
+if TYPE_CHECKING:
+    from aiohttp.web_request import BaseRequest
+
+JOURNAL_LENGTH = 100_000  # requests; the older half is dropped when it is full
+LARGEST_BODY = 3 * 2**20  # bytes, as a real server
+CUT = 0  # the status in the journal of a request whose connection was cut
+
+
+class Front:
+    """Serves requests with `api`; `watches` are those that are open, with the User-Agent of who watches.
+
+    `watched`: bytes that watches have sent, by the User-Agent and the plural name of the kind.
+    """
+
+    def __init__(self, api: Api, faults: Faults, journal: list[Request]) -> None:
+        self.api, self.faults, self.journal = api, faults, journal
+        self.watched: Counter[tuple[str, str]] = Counter()
+        self.watches: dict[Watch, str] = {}
+
+    def server(self) -> web.Server:
+        return web.Server(self.handle, access_log=None, keepalive_timeout=3600.0)
+
+    async def handle(self, request: BaseRequest) -> web.StreamResponse:
+        call = await self._call(request)
+        fault = self.faults.take(call.method, call.path, call.user_agent)
+        if fault is None:
+            return await self._serve(request, call)
+        done = self.api.answer(call) if fault.after else None
+        if fault.delay:
+            await asyncio.sleep(fault.delay)
+        if fault.hang_up:
+            self._note(call, "", CUT)
+            return self._cut(request)
+        if fault.status is not None:
+            return self._plain(call, "", _ordered(fault), fault.headers)
+        return await self._serve(request, call, done)
+
+    async def _call(self, request: BaseRequest) -> Call:
+        headers = request.headers
+        body = await request.read() if request.body_exists else b""
+        return Call(
+            method=request.method,
+            path=request.path,
+            query_string=request.rel_url.raw_query_string,
+            body=body,
+            content_type=headers.get("Content-Type", "application/json").partition(";")[0].strip().lower(),
+            accept=headers.get("Accept", ""),
+            authorization=headers.get("Authorization", ""),
+            user_agent=headers.get("User-Agent", ""),
+            host=headers.get("Host", ""),
+        )
+
+    async def _serve(
+        self, request: BaseRequest, call: Call, done: tuple[str, Answer | Watch] | None = None
+    ) -> web.StreamResponse:
+        if len(call.body) > LARGEST_BODY:
+            return self._plain(
+                call, "", refusal(ApiError(413, "RequestEntityTooLarge", "limit is 3145728 bytes")), {}
+            )
+        user, answer = done or self.api.answer(call)
+        if isinstance(answer, Watch):
+            return await self._stream(request, call, user, answer)
+        return self._plain(call, user, answer, answer.headers)
+
+    def _plain(self, call: Call, user: str, answer: Answer, headers: dict[str, str]) -> web.Response:
+        self._note(call, user, answer.status)
+        headers = {"Content-Type": answer.content_type, **headers}
+        return web.Response(status=answer.status, body=answer.body, headers=headers)
+
+    async def _stream(self, request: BaseRequest, call: Call, user: str, watch: Watch) -> web.StreamResponse:
+        self._note(call, user, 200)
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        self.watches[watch] = call.user_agent
+        who = call.user_agent, watch.shelf.resource.plural
+
+        async def send(lines: bytes) -> None:
+            self.watched[who] += len(lines)
+            await response.write(lines)
+
+        try:
+            await response.prepare(request)
+            await watch.run(send)
+        except ConnectionError:
+            pass  # the client has gone: so has its watch
+        finally:
+            watch.leave()
+            del self.watches[watch]
+        return response
+
+    def _cut(self, request: BaseRequest) -> web.Response:
+        if request.transport is not None:
+            request.transport.abort()
+        return web.Response()
+
+    def _note(self, call: Call, user: str, status: int) -> None:
+        if len(self.journal) >= JOURNAL_LENGTH:
+            del self.journal[: JOURNAL_LENGTH // 2]
+        entry = Request(
+            at=time.time(),
+            method=call.method,
+            path=call.path,
+            query=call.query,
+            user=user,
+            user_agent=call.user_agent,
+            status=status,
+            raw=call.body,
+        )
+        self.journal.append(entry)
+
+
+def _ordered(fault: Fault) -> Answer:
+    assert fault.status is not None  # noqa: S101 asked before
+    if fault.body is None:
+        return refusal(ApiError(fault.status, "", "a fault to order"))
+    if isinstance(fault.body, (str, bytes)):
+        body = fault.body.encode() if isinstance(fault.body, str) else fault.body
+        return Answer(fault.status, body)
+    return json(fault.body, fault.status)

@@ -1,0 +1,99 @@
+"""
+What goes when something else went: owned objects, and what lies in a namespace.
+
+Runs in the hub's thread, right after the answer to the request that caused it.
+Owners are told apart by uid, as the real garbage collector does it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from placement_ac.lab.hub.catalog import Catalog
+    from placement_ac.lab.hub.store import Record, Store
+
+
+class Collector:
+    """`soon` runs a function later; `delete` and `replace` are the ordinary writes."""
+
+    def __init__(
+        self,
+        store: Store,
+        catalog: Catalog,
+        soon: Callable[[Callable[[], None]], object],
+        delete: Callable[[Record], None],
+        replace: Callable[[Record, dict[str, Any]], None],
+    ) -> None:
+        self.store, self.catalog = store, catalog
+        self.soon, self.delete, self.replace = soon, delete, replace
+
+    def came(self, record: Record, before: Record | None = None) -> None:
+        """An object was written: its owners may be gone already, unless they are those of before."""
+        owners = record.obj["metadata"].get("ownerReferences")
+        if owners and not (before and before.obj["metadata"].get("ownerReferences") == owners):
+            self.soon(lambda: self._look_at(record.uid))
+
+    def went(self, record: Record) -> None:
+        """An object is gone: so may be what it owned, and the namespace that waited for it."""
+        for uid in sorted(self.store.dependents.get(record.uid, ())):
+            self.soon(lambda uid=uid: self._look_at(uid))  # type: ignore[misc]  # mypy sees no default argument
+        namespace = record.key[0]
+        if namespace:
+            self.soon(lambda: self._empty(namespace))
+
+    def orphan(self, record: Record) -> None:
+        """Before an owner goes alone: what it owns forgets it."""
+        for uid in sorted(self.store.dependents.get(record.uid, ())):
+            dependent = self.store.by_uid[uid]
+            owners = dependent.obj["metadata"]["ownerReferences"]
+            self._own(dependent, [owner for owner in owners if owner["uid"] != record.uid])
+
+    def _look_at(self, uid: str) -> None:
+        record = self.store.by_uid.get(uid)
+        if record is None:
+            return
+        owners = record.obj["metadata"].get("ownerReferences") or []
+        there = [owner for owner in owners if not self._is_gone(owner, record)]
+        if owners and not there:
+            self.delete(record)
+        elif len(there) < len(owners):
+            self._own(record, there)
+
+    def _is_gone(self, reference: dict[str, Any], dependent: Record) -> bool:
+        """An owner of a kind that is not served, or that cannot be an owner, is left undecided: not gone."""
+        group = reference["apiVersion"].rpartition("/")[0]
+        resource = self.catalog.by_kind(group, reference["kind"])
+        if resource is None or (resource.namespaced and not dependent.key[0]):
+            return False
+        owner = self.store.by_uid.get(reference["uid"])
+        namespace = dependent.key[0] if resource.namespaced else ""
+        return owner is None or owner.resource is not resource or owner.key != (namespace, reference["name"])
+
+    def _own(self, record: Record, owners: list[dict[str, Any]]) -> None:
+        metadata = {k: v for k, v in record.obj["metadata"].items() if k != "ownerReferences"}
+        if owners:
+            metadata["ownerReferences"] = owners
+        self.replace(record, record.obj | {"metadata": metadata})
+
+    def end_namespace(self, name: str) -> None:
+        """A namespace was deleted: so is everything in it, and then itself."""
+        self.soon(lambda: self._clear(name))
+
+    def _clear(self, name: str) -> None:
+        for shelf in tuple(self.store.shelves.values()):
+            for record in list(shelf.between(name)) if shelf.resource.namespaced else ():
+                self.delete(record)
+        self._empty(name)
+
+    def _empty(self, name: str) -> None:
+        resource = self.catalog.kind("", "namespaces")
+        record = self.store.get(resource, ("", name)) if resource else None
+        if record is None or not record.obj["metadata"].get("deletionTimestamp"):
+            return
+        shelves = (shelf for shelf in self.store.shelves.values() if shelf.resource.namespaced)
+        if not any(list(shelf.between(name)) for shelf in shelves):
+            spec = {k: v for k, v in record.obj["spec"].items() if k != "finalizers"}
+            self.replace(record, record.obj | {"spec": spec})

@@ -1,0 +1,154 @@
+"""
+Who owns which field: `metadata.managedFields` read, changed and written.
+
+Pure: times are arguments. An entry is named by its manager, operation,
+subresource and, for updates, the API version it was made in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from placement_ac.lab.hub.errors import ApiError, Cause
+from placement_ac.lab.hub.fields import Fields, common, minus, paths, union
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Name = tuple[str, str, str, str]  # manager, operation, subresource, API version ("" for Apply)
+
+# Fields nobody owns. Source: apiserver, stripMetaManager.
+UNOWNED = (
+    "name", "namespace", "uid", "resourceVersion",
+    "creationTimestamp", "generation", "managedFields", "selfLink",
+)  # fmt: skip
+UNOWNED_KEYS = frozenset({".", *(f"f:{name}" for name in UNOWNED)})
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One element of managedFields."""
+
+    manager: str
+    operation: str  # Apply or Update
+    subresource: str
+    api_version: str
+    time: str
+    fields: Fields
+
+    @property
+    def name(self) -> Name:
+        version = "" if self.operation == "Apply" else self.api_version
+        return self.manager, self.operation, self.subresource, version
+
+    def wire(self) -> dict[str, Any]:
+        entry = {
+            "manager": self.manager,
+            "operation": self.operation,
+            "apiVersion": self.api_version,
+            "time": self.time,
+            "fieldsType": "FieldsV1",
+            "fieldsV1": self.fields,
+        }
+        return entry | {"subresource": self.subresource} if self.subresource else entry
+
+    def title(self) -> str:
+        """How a conflict names its owner."""
+        parts = [f'"{self.manager}"']
+        if self.subresource:
+            parts.append(f'with subresource "{self.subresource}"')
+        parts.append(f"using {self.api_version}")
+        if self.operation == "Update":
+            parts.append(f"at {self.time}")
+        return " ".join(parts)
+
+
+Managers = dict[Name, Entry]
+
+
+def read(metadata: dict[str, Any]) -> Managers:
+    entries = (_read(entry) for entry in metadata.get("managedFields") or () if entry.get("manager"))
+    return {entry.name: entry for entry in entries}
+
+
+def _read(entry: dict[str, Any]) -> Entry:
+    return Entry(
+        manager=entry["manager"],
+        operation=entry.get("operation", "Update"),
+        subresource=entry.get("subresource", ""),
+        api_version=entry.get("apiVersion", ""),
+        time=entry.get("time", ""),
+        fields=entry.get("fieldsV1") or {},
+    )
+
+
+def write(managers: Managers) -> list[dict[str, Any]]:
+    """As managedFields: those who apply first, then the updates, each by time."""
+    ordered = sorted(
+        managers.values(), key=lambda e: (e.operation != "Apply", e.time, e.manager, e.subresource)
+    )
+    return [entry.wire() for entry in ordered if entry.fields]
+
+
+def owned(fields: Fields | None) -> Fields | None:
+    """Leave out what nobody owns: apiVersion, kind, and the server's part of the metadata."""
+    if fields is None:
+        return None
+    kept = {key: below for key, below in fields.items() if key not in ("f:apiVersion", "f:kind", ".")}
+    if metadata := kept.pop("f:metadata", None):
+        metadata = {key: below for key, below in metadata.items() if key not in UNOWNED_KEYS}
+        if metadata:
+            kept["f:metadata"] = metadata
+    return kept or None
+
+
+def all_fields(managers: Managers) -> Fields | None:
+    everyone: Fields | None = None
+    for entry in managers.values():
+        everyone = union(everyone, entry.fields)
+    return everyone
+
+
+def updated(managers: Managers, by: Entry, touched: Fields | None, removed: Fields | None) -> Managers:
+    """After an update by `by`: it owns what it touched, and what it removed is nobody's."""
+    touched = owned(touched)
+    rest = disowned(managers, union(touched, removed))
+    if touched is not None:
+        mine = rest.get(by.name)
+        fields = union(mine.fields if mine else None, touched)
+        rest[by.name] = replace(by, fields=fields or {})
+    return rest
+
+
+def disowned(managers: Managers, fields: Fields | None, but: Name | None = None) -> Managers:
+    """Everyone except `but` loses `fields`; who is left with nothing is dropped."""
+    if fields is None:
+        return dict(managers)
+    rest: Managers = {}
+    for name, entry in managers.items():
+        left = entry.fields if name == but else minus(entry.fields, fields)
+        if left is entry.fields or left == entry.fields:
+            rest[name] = entry
+        elif left:
+            rest[name] = replace(entry, fields=left)
+    return rest
+
+
+def conflicts(managers: Managers, touched: Fields | None, by: Name) -> list[tuple[Entry, Fields]]:
+    """Which others own a field that an apply by `by` would change."""
+    found = ((entry, common(entry.fields, touched)) for name, entry in managers.items() if name != by)
+    return [(entry, fields) for entry, fields in found if fields]
+
+
+def refusal(found: Iterable[tuple[Entry, Fields]]) -> ApiError:
+    """The 409 of an apply that was not forced; one cause per field."""
+    causes = [
+        Cause("FieldManagerConflict", f"conflict with {entry.title()}", path)
+        for entry, fields in found
+        for path in paths(fields)
+    ]
+    told = "".join(f"\n- {cause.message}: {cause.field}" for cause in causes)
+    plural = "conflict" if len(causes) == 1 else "conflicts"
+    message = f"Apply failed with {len(causes)} {plural}:{told}"
+    return ApiError(409, "Conflict", message, causes=causes)

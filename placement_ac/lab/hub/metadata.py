@@ -1,0 +1,132 @@
+"""
+The part of every object that is the server's business: names, uids, times, finalizers.
+
+Pure, but for the random part of uids and generated names.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import uuid
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from placement_ac.lab.hub.errors import Cause, bad_request
+
+if TYPE_CHECKING:
+    from placement_ac.lab.hub.kinds import Resource
+
+LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+SUBDOMAIN = re.compile(rf"{LABEL}(\.{LABEL})*")
+DNS_LABEL = re.compile(LABEL)
+PART = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+QUALIFIED = re.compile(rf"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?{PART}")
+LABEL_VALUE = re.compile(rf"({PART})?")
+# What an update cannot change: whatever the client says, it stays as it was.
+SERVERS = (
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "selfLink",
+)
+SUFFIX = "bcdfghjklmnpqrstvwxz2456789"  # the alphabet of Kubernetes' generated names
+
+
+def now() -> str:
+    """The time as Kubernetes writes it, to the second, in UTC."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def check_types(given: dict[str, Any]) -> None:
+    """Raises 400 for metadata of the wrong types, such as labels that are no map of texts."""
+    for key in ("labels", "annotations"):
+        pairs = given.get(key) or {}
+        if not isinstance(pairs, dict) or not all(isinstance(value, str) for value in pairs.values()):
+            raise bad_request(f"metadata.{key}: a map of strings is needed")
+    for key in ("finalizers", "ownerReferences", "managedFields"):
+        if not isinstance(given.get(key) or [], list):
+            raise bad_request(f"metadata.{key}: a list is needed")
+    for key in ("name", "generateName", "namespace", "uid", "resourceVersion"):
+        if not isinstance(given.get(key) or "", str):
+            raise bad_request(f"metadata.{key}: a string is needed")
+
+
+def fresh(resource: Resource, given: dict[str, Any], namespace: str) -> dict[str, Any]:
+    """The metadata of a new object from what the client gave; raises 400 for a foreign namespace."""
+    if given.get("namespace") not in (None, "", namespace):
+        raise bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    metadata = {
+        k: v for k, v in given.items() if k not in (*SERVERS, "resourceVersion") and v not in (None, {}, [])
+    }
+    if not metadata.get("name") and metadata.get("generateName"):
+        letters = random.choices(SUFFIX, k=5)  # noqa: S311 a name, not a secret
+        metadata["name"] = metadata["generateName"] + "".join(letters)
+    if namespace:
+        metadata["namespace"] = namespace
+    if resource.generation:
+        metadata["generation"] = 1
+    return metadata | {"uid": str(uuid.uuid4()), "creationTimestamp": now()}
+
+
+def kept(given: dict[str, Any], live: dict[str, Any]) -> dict[str, Any]:
+    """The metadata of an updated object: the client's, with the server's part as it was."""
+    metadata = {k: v for k, v in given.items() if k not in SERVERS and v not in (None, {}, [])}
+    for key in SERVERS:
+        if key in live:
+            metadata[key] = live[key]
+    metadata["resourceVersion"] = live["resourceVersion"]
+    return metadata
+
+
+def faults(resource: Resource, metadata: dict[str, Any]) -> list[Cause]:
+    """What is wrong with the names, labels, annotations and finalizers of an object."""
+    causes = []
+    name = metadata.get("name")
+    if not name:
+        causes.append(
+            Cause("FieldValueRequired", "Required value: name or generateName is required", "metadata.name")
+        )
+    elif not _good_name(resource, name):
+        causes.append(
+            Cause("FieldValueInvalid", f'Invalid value: "{name}": a lowercase RFC 1123 name', "metadata.name")
+        )
+    for key, value in (metadata.get("labels") or {}).items():
+        if not QUALIFIED.fullmatch(key) or len(key.rpartition("/")[2]) > 63:
+            causes.append(
+                Cause("FieldValueInvalid", f'Invalid value: "{key}": no label name', "metadata.labels")
+            )
+        if not LABEL_VALUE.fullmatch(value) or len(value) > 63:
+            causes.append(
+                Cause("FieldValueInvalid", f'Invalid value: "{value}": no label value', "metadata.labels")
+            )
+    annotations = (key for key in metadata.get("annotations") or {} if not QUALIFIED.fullmatch(key.lower()))
+    where = "metadata.annotations"
+    causes.extend(
+        Cause("FieldValueInvalid", f'Invalid value: "{key}": no name', where) for key in annotations
+    )
+    return causes
+
+
+def _good_name(resource: Resource, name: str) -> bool:
+    if resource.group == "rbac.authorization.k8s.io" and not resource.custom:
+        return name not in (".", "..") and not set(name) & {"/", "%"}
+    if resource.plural == "namespaces":
+        return len(name) <= 63 and bool(DNS_LABEL.fullmatch(name))
+    return len(name) <= 253 and bool(SUBDOMAIN.fullmatch(name))
+
+
+def update_faults(new: dict[str, Any], live: dict[str, Any]) -> list[Cause]:
+    """What an update must not do; twice each, as a real server checks it twice and tells both."""
+    causes = []
+    added = sorted(set(new.get("finalizers") or ()) - set(live.get("finalizers") or ()))
+    if live.get("deletionTimestamp") and added:
+        message = (
+            f"Forbidden: no new finalizers can be added if the object is being deleted, found new {added}"
+        )
+        causes.append(Cause("FieldValueForbidden", message, "metadata.finalizers"))
+    return causes * 2

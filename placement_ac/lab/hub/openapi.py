@@ -1,0 +1,113 @@
+"""
+OpenAPI v3: an index, and one document per group and version with the real schemas. Pure.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from placement_ac.lab.hub.catalog import Catalog
+    from placement_ac.lab.hub.kinds import Resource, Version
+
+FIELD_VALIDATION = {
+    "name": "fieldValidation",
+    "in": "query",
+    "schema": {"type": "string", "uniqueItems": True},
+}
+COMMON = ("dryRun", "fieldManager", "pretty")
+
+
+def document(catalog: Catalog, path: str) -> dict[str, Any] | None:
+    """The index for "", the document of "api/v1" or "apis/GROUP/VERSION", None for what is not served."""
+    if not path:
+        return _index(catalog)
+    match path.split("/"):
+        case ["api", version]:
+            return _document(catalog, "", version)
+        case ["apis", group, version]:
+            return _document(catalog, group, version)
+    return None
+
+
+def _index(catalog: Catalog) -> dict[str, Any]:
+    served = {"api/v1"} | {
+        f"apis/{group}/{v}" for group, versions in catalog.groups().items() for v in versions
+    }
+    return {
+        "paths": {
+            path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={catalog.edition}"}
+            for path in sorted(served)
+        }
+    }
+
+
+def _document(catalog: Catalog, group: str, version: str) -> dict[str, Any] | None:
+    served = catalog.served(group, version)
+    if not served:
+        return None
+    schemas: dict[str, Any] = {}
+    paths: dict[str, Any] = {}
+    for resource, one in served:
+        schemas[_name(resource, one)] = _schema(resource, one)
+        paths |= _paths(resource, one)
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "placement-ac hub", "version": "v1.35.0"},
+        "paths": paths,
+        "components": {"schemas": schemas},
+    }
+
+
+def _name(resource: Resource, version: Version) -> str:
+    """As real servers name schemas: the group backwards, the version, the kind."""
+    if not resource.custom:
+        return f"io.k8s.api.{resource.group.partition('.')[0] or 'core'}.{version.name}.{resource.kind}"
+    return ".".join([*reversed(resource.group.split(".")), version.name, resource.kind])
+
+
+def _identity(resource: Resource, version: Version) -> dict[str, str]:
+    return {"group": resource.group, "version": version.name, "kind": resource.kind}
+
+
+def _schema(resource: Resource, version: Version) -> dict[str, Any]:
+    return version.schema.document | {"x-kubernetes-group-version-kind": [_identity(resource, version)]}
+
+
+def _paths(resource: Resource, version: Version) -> dict[str, Any]:
+    root = f"/apis/{resource.group}/{version.name}" if resource.group else f"/api/{version.name}"
+    base = f"{root}/namespaces/{{namespace}}" if resource.namespaced else root
+    one, many = f"{base}/{resource.plural}/{{name}}", f"{base}/{resource.plural}"
+    paths = {
+        many: {"get": _operation(resource, version, "list"), "post": _operation(resource, version, "post")},
+        one: {
+            "get": _operation(resource, version, "get"),
+            "put": _operation(resource, version, "put"),
+            "patch": _operation(resource, version, "patch"),
+            "delete": _operation(resource, version, "delete"),
+        },
+    }
+    if version.status:
+        paths[one + "/status"] = {k: _operation(resource, version, k) for k in ("get", "put", "patch")}
+    return paths
+
+
+def _operation(resource: Resource, version: Version, action: str) -> dict[str, Any]:
+    parameters = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in COMMON]
+    if action in ("post", "put", "patch"):
+        parameters.append(FIELD_VALIDATION)
+    operation: dict[str, Any] = {
+        "operationId": f"{action}{version.name.capitalize()}{resource.kind}",
+        "parameters": parameters,
+        "responses": {"200": {"description": "OK"}},
+        "x-kubernetes-action": action,
+        "x-kubernetes-group-version-kind": _identity(resource, version),
+    }
+    if action in ("post", "put", "patch"):
+        body = {"schema": {"$ref": f"#/components/schemas/{_name(resource, version)}"}}
+        kinds = ("application/json",) if action != "patch" else (
+            "application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json",
+            *(() if resource.custom else ("application/strategic-merge-patch+json",)),
+        )  # fmt: skip
+        operation["requestBody"] = {"content": dict.fromkeys(kinds, body)}
+    return operation

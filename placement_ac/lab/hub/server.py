@@ -1,0 +1,257 @@
+"""
+The hub as others use it: a Kubernetes API server in a thread of this process.
+
+The thread owns a loop, and the loop owns the store: nothing else touches it.
+The methods of `Hub` may be called from any thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import json
+import os
+import ssl
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import trustme
+
+from placement_ac.lab.hub import kinds
+from placement_ac.lab.hub.access import Access
+from placement_ac.lab.hub.api import Api
+from placement_ac.lab.hub.catalog import Catalog
+from placement_ac.lab.hub.errors import gone, internal
+from placement_ac.lab.hub.faults import Faults, Request
+from placement_ac.lab.hub.front import Front
+from placement_ac.lab.hub.listener import Listener
+from placement_ac.lab.hub.store import Store
+from placement_ac.lab.hub.watch import GARBAGE, error_line
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Coroutine, Iterator, Sequence
+
+ADMIN = "kubernetes-admin"
+CONTEXT = "placement-ac-hub"  # the context in its kubeconfig, by which the file is known
+END: dict[str, bytes] = {
+    "close": b"",
+    "garbage": GARBAGE,
+    "error-410": error_line(gone("too old resource version")),
+    "error-500": error_line(internal("the watch was dropped")),
+}
+
+
+class Hub:
+    """
+    A Kubernetes API server in memory.
+
+    `crds`: CustomResourceDefinitions (as dicts) to begin with, None for those the
+    package brings along. `history`: changes remembered per kind, for watches.
+    `shortest_token_seconds`: what a ServiceAccount's token must live at least.
+    """
+
+    def __init__(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        token: str | None = None,
+        crds: Sequence[dict[str, Any]] | None = None,
+        history: int = 1000,
+        shortest_token_seconds: int = 600,
+    ) -> None:
+        self.host, self._wanted_port = host, port
+        self.journal: list[Request] = []
+        self.faults = Faults()
+        self._store = Store(history)
+        self._access = Access(self._store, shortest_token_seconds)
+        self.token = self._access.add(ADMIN, token)
+        self._ca = trustme.CA()
+        self._loop = asyncio.new_event_loop()
+        self._api = Api(self._store, Catalog(), self._access, self._loop.call_soon)
+        self._api.fill(kinds.bundled() if crds is None else crds)
+        self._front = Front(self._api, self.faults, self.journal)
+        self._thread: threading.Thread | None = None
+        self._listener: Listener | None = None
+
+    # -- its life
+
+    def start(self) -> Self:
+        """Serve; returns when connections are accepted. Raises OSError when the port is taken."""
+        self._thread = threading.Thread(target=self._loop.run_forever, name="hub", daemon=True)
+        self._thread.start()
+        try:
+            self._run(self._listen())
+        except OSError:
+            self.stop()
+            raise
+        return self
+
+    async def _listen(self) -> None:
+        self._listener = Listener(self.host, self._wanted_port, self._front.server(), self._tls())
+        self._listener.up()
+
+    def stop(self) -> None:
+        """Cut all connections and end the thread; a stopped hub cannot be started again."""
+        if self._thread is None:
+            return
+        self._run(self._close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._thread = None
+        self._loop.close()
+
+    async def _close(self) -> None:
+        if self._listener is not None:
+            await self._listener.close()
+        mine = asyncio.current_task()
+        rest = [task for task in asyncio.all_tasks() if task is not mine]
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
+        await self._loop.shutdown_default_executor()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _in_loop(self, act: Callable[[], None]) -> None:
+        async def work() -> None:
+            act()
+
+        self._run(work())
+
+    # -- how to reach it
+
+    @property
+    def port(self) -> int:
+        if self._listener is None:
+            raise RuntimeError("the hub was not started")
+        return self._listener.port
+
+    @property
+    def url(self) -> str:
+        """Plain HTTP, for clients that want no certificates."""
+        return f"http://{self._address}"
+
+    @property
+    def secure_url(self) -> str:
+        """The same port over HTTPS; the certificate is signed by the CA in the kubeconfig."""
+        return f"https://{self._address}"
+
+    @property
+    def _address(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+    @property
+    def watched(self) -> dict[tuple[str, str], int]:
+        """Bytes that watches have sent so far, by the User-Agent and the plural name of the kind."""
+        return dict(self._front.watched)
+
+    def add_user(self, name: str, token: str | None = None, groups: Sequence[str] | None = None) -> str:
+        """
+        Register a user; the answer is its bearer token.
+
+        Without `groups` it may do everything (system:masters); with groups, even
+        none, it may do what the roles in the hub say.
+        """
+        return self._access.add(name, token, groups)
+
+    def expire_token(self, token: str) -> None:
+        """From now on this token of a user is answered with 401; watches that are open go on."""
+        self._access.expire(token)
+
+    def kubeconfig(self) -> dict[str, Any]:
+        """A kubeconfig of the hub's admin: https, the CA's certificate, a token."""
+        ca = base64.b64encode(self._ca.cert_pem.bytes()).decode()
+        cluster = {"server": self.secure_url, "certificate-authority-data": ca}
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": CONTEXT, "cluster": cluster}],
+            "users": [{"name": ADMIN, "user": {"token": self.token}}],
+            "contexts": [{"name": CONTEXT, "context": {"cluster": CONTEXT, "user": ADMIN}}],
+            "current-context": CONTEXT,
+        }
+
+    def write_kubeconfig(self, path: str | os.PathLike[str]) -> None:
+        """Write the kubeconfig (JSON, which is YAML) in one go, readable by its owner alone."""
+        target = Path(path)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name)  # mode 0600
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(self.kubeconfig(), file, indent=2)
+            Path(name).replace(target)
+        except OSError:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+    def _tls(self) -> ssl.SSLContext:
+        names = {self.host, "localhost", "127.0.0.1", "::1"} - {"0.0.0.0", "::"}  # noqa: S104 compared, not bound
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._ca.issue_cert(*sorted(names)).configure_cert(context)
+        return context
+
+    # -- what can go wrong, to order (single requests: `faults`)
+
+    @contextlib.contextmanager
+    def outage(self) -> Iterator[None]:
+        """While it lasts nobody reaches the hub; it comes back on its port with all it had."""
+        self.go_down()
+        try:
+            yield
+        finally:
+            self.come_back()
+
+    def go_down(self) -> None:
+        if self._listener is not None:
+            self._run(self._listener.down())
+
+    def come_back(self) -> None:
+        if self._listener is not None:
+            self._in_loop(self._listener.up)
+
+    def forget_history(self) -> None:
+        """A watch from any resourceVersion known so far now answers 410."""
+        self._in_loop(self._store.forget)
+
+    def drop_watches(
+        self,
+        how: Literal["close", "hang", "garbage", "error-410", "error-500"] = "close",
+        resource: str | None = None,
+        agent: str | tuple[str, ...] = "",
+    ) -> None:
+        """
+        End all watches, or those of `resource` (a plural name such as "placements"), or those of
+        who has a User-Agent that begins with `agent` (or one of them).
+
+        `close`: as after a timeout; `hang`: they stay open and nothing comes any more;
+        the others send a last line first, half an event or an ERROR event.
+        """
+
+        def drop() -> None:
+            for watch, by in tuple(self._front.watches.items()):
+                if resource in (None, watch.shelf.resource.plural) and by.startswith(agent):
+                    watch.hang() if how == "hang" else watch.finish(END[how])
+
+        self._in_loop(drop)
+
+    def repeat_history(self, chance: random.Random, agent: str | tuple[str, ...] = "") -> None:
+        """Tell these watches once more all that is remembered: each change twice, in any order."""
+
+        def repeat() -> None:
+            for watch, by in tuple(self._front.watches.items()):
+                if by.startswith(agent):
+                    watch.repeat(chance)
+
+        self._in_loop(repeat)

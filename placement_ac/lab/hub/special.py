@@ -1,0 +1,130 @@
+"""
+What Kubernetes' own kinds do beyond their schemas. Pure.
+
+`prepare` is asked before an object is judged, `faults` when it is judged.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+from placement_ac.lab.hub import roles
+from placement_ac.lab.hub.errors import Cause
+from placement_ac.lab.hub.kinds import object_schema
+from placement_ac.lab.hub.metadata import now
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from placement_ac.lab.hub.kinds import Resource
+
+Object = dict[str, Any]
+
+
+def prepare(resource: Resource, obj: Object, live: Object | None) -> Object:
+    """Complete an object of a built-in kind; `live` is None when it is new."""
+    change = PREPARE.get(resource.plural) if not resource.custom else None
+    return change(obj, live) if change else obj
+
+
+def faults(resource: Resource, obj: Object, live: Object | None) -> list[Cause]:
+    if resource.group == roles.GROUP and not resource.custom:
+        return list(roles.faults(resource, obj, live))
+    return _crd_faults(obj) if is_crd(resource) else []
+
+
+def is_crd(resource: Resource) -> bool:
+    return resource.group == "apiextensions.k8s.io"
+
+
+def is_namespace(resource: Resource) -> bool:
+    return not resource.group and resource.plural == "namespaces"
+
+
+def _namespace(obj: Object, live: Object | None) -> Object:
+    metadata = obj["metadata"]
+    labels = (metadata.get("labels") or {}) | {"kubernetes.io/metadata.name": metadata.get("name", "")}
+    if live is None:
+        obj = obj | {"spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
+    return obj | {"metadata": metadata | {"labels": labels}}
+
+
+def _secret(obj: Object, _: Object | None) -> Object:
+    plain = obj.get("stringData")
+    if plain is None:
+        return obj
+    data = {
+        key: base64.b64encode(value.encode()).decode()
+        for key, value in plain.items()
+        if isinstance(value, str)
+    }
+    rest = {key: value for key, value in obj.items() if key != "stringData"}
+    return rest | {"data": (obj.get("data") or {}) | data}
+
+
+def _job(obj: Object, live: Object | None) -> Object:
+    """A new Job has not begun, whatever it says."""
+    return obj if live else {key: value for key, value in obj.items() if key != "status"}
+
+
+def _crd(obj: Object, live: Object | None) -> Object:
+    """Names are accepted and the kind established at once."""
+    spec = obj.get("spec") or {}
+    names = spec.get("names") or {}
+    kind = str(names.get("kind", ""))
+    names = {"singular": kind.lower(), "listKind": kind + "List"} | names
+    before = (live or {}).get("status") or {}
+    stored = [v["name"] for v in spec.get("versions") or () if isinstance(v, dict) and v.get("storage")]
+    status = {
+        "acceptedNames": names,
+        "storedVersions": sorted({*before.get("storedVersions", ()), *stored}),
+        "conditions": before.get("conditions") or [
+            _true("NamesAccepted", "NoConflicts", "no conflicts found"),
+            _true("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+        ],
+    }  # fmt: skip
+    return obj | {"spec": spec | {"names": names}, "status": status}
+
+
+def _true(kind: str, reason: str, message: str) -> dict[str, str]:
+    return {"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": now()}
+
+
+def _crd_faults(obj: Object) -> list[Cause]:
+    spec = obj.get("spec") or {}
+    name, versions = obj["metadata"].get("name"), spec.get("versions") or []
+    wanted = f"{(spec.get('names') or {}).get('plural')}.{spec.get('group')}"
+    causes = []
+    if name != wanted:
+        message = f'Invalid value: "{name}": must be spec.names.plural+"."+spec.group'
+        causes.append(Cause("FieldValueInvalid", message, "metadata.name"))
+    if sum(bool(version.get("storage")) for version in versions) != 1:
+        message = "Invalid value: must have exactly one version marked as storage version"
+        causes.append(Cause("FieldValueInvalid", message, "spec.versions"))
+    for i, version in enumerate(versions):
+        where = f"spec.versions[{i}].schema.openAPIV3Schema"
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if not schema:
+            causes.append(Cause("FieldValueRequired", "Required value: schemas are required", where))
+        elif not _is_schema(schema):
+            causes.append(Cause("FieldValueInvalid", "Invalid value: no structural schema", where))
+    return causes
+
+
+def _is_schema(document: Any) -> bool:
+    try:
+        object_schema(document)
+    except (AttributeError, TypeError):
+        return False
+    return True
+
+
+PREPARE: dict[str, Callable[[Object, Object | None], Object]] = {
+    "namespaces": _namespace,
+    "secrets": _secret,
+    "jobs": _job,
+    "rolebindings": roles.prepare,
+    "clusterrolebindings": roles.prepare,
+    "customresourcedefinitions": _crd,
+}

@@ -1,0 +1,252 @@
+"""
+Does a value keep to its schema? Answers with causes, never with an exception.
+
+What did not change since the object was last stored is not judged again (a real
+server's "ratcheting"): an old fault does not block an unrelated write.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from placement_ac.lab.hub import cel
+from placement_ac.lab.hub.errors import Cause
+from placement_ac.lab.hub.schema import ANYTHING, UNSET, Node, dumps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Check = Callable[[Any, Any], "tuple[str, str] | None"]
+
+# A fault of one of these kinds stops the CEL rules: they may rely on what is missing.
+# Source: apiextensions-apiserver, hasBlockingErr.
+BLOCKING = {
+    "FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong",
+    "FieldValueTooMany", "FieldValueTypeInvalid",
+}  # fmt: skip
+UNCHECKED = Cause(
+    "FieldValueInvalid",
+    "some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation",
+    "<nil>",
+)
+TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,), "array": (list,), "string": (str,), "boolean": (bool,),
+    "integer": (int,), "number": (int, float),
+}  # fmt: skip
+
+
+def validate(
+    node: Node, value: dict[str, Any], old: dict[str, Any] | None, first: list[Cause]
+) -> list[Cause]:
+    """
+    Return every fault of an object: `first` (those of its metadata), its schema's, then those of its rules.
+
+    `old` is the stored object, None for a new one.
+    """
+    before = UNSET if old is None else old
+    causes = [*first, *_faults(node, value, before, "")]
+    if not node.has_rules:
+        return causes
+    if any(cause.reason in BLOCKING for cause in causes):
+        return [*causes, UNCHECKED]
+    return [*causes, *_broken_rules(node, value, before, "")]
+
+
+def _faults(node: Node, value: Any, old: Any, path: str) -> Iterator[Cause]:
+    if node is ANYTHING or (old is not UNSET and (old is value or old == value)):
+        return
+    if value is None and node.nullable:
+        return
+    if not _has_type(node, value):
+        yield Cause(
+            "FieldValueTypeInvalid", f"Invalid value: {dumps(value)}: must be of type {node.type}", path
+        )
+        return
+    yield from _plain_faults(node, value, path)
+    if isinstance(value, dict):
+        yield from _map_faults(node, value, old, path)
+    elif isinstance(value, list):
+        yield from _list_faults(node, value, old, path)
+
+
+def _has_type(node: Node, value: Any) -> bool:
+    if node.document.get("x-kubernetes-int-or-string"):
+        return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
+    if not node.type:
+        return True
+    if isinstance(value, bool):
+        return node.type == "boolean"
+    if isinstance(value, float) and node.type == "integer":
+        return value.is_integer()
+    return isinstance(value, TYPES[node.type])
+
+
+def _map_faults(node: Node, value: dict[str, Any], old: Any, path: str) -> Iterator[Cause]:
+    for key in node.required:
+        if key not in value:
+            yield Cause("FieldValueRequired", "Required value", join(path, key))
+    for key, child_value in value.items():
+        child = node.child(key)
+        if child is not None:
+            yield from _faults(child, child_value, _before(old, key), join(path, key))
+
+
+def _list_faults(node: Node, value: list[Any], old: Any, path: str) -> Iterator[Cause]:
+    before = _items_before(node, old)
+    granular = node.list_type in ("map", "set")
+    seen: set[str] = set()
+    for i, item in enumerate(value):
+        here = f"{path}[{i}]"
+        key = node.element(item) if granular and (node.list_type == "set" or isinstance(item, dict)) else ""
+        if key and key in seen:
+            yield Cause("FieldValueDuplicate", f"Duplicate value: {key[2:]}", here)
+        seen.add(key)
+        yield from _faults(node.items, item, before.get(key, UNSET), here)
+
+
+def _items_before(node: Node, old: Any) -> dict[str, Any]:
+    """The stored items of a map list by their keys; other lists cannot be matched item by item."""
+    if node.list_type != "map" or not isinstance(old, list):
+        return {}
+    return {node.element(item): item for item in old if isinstance(item, dict)}
+
+
+def _before(old: Any, key: str) -> Any:
+    return old.get(key, UNSET) if isinstance(old, dict) else UNSET
+
+
+def _plain_faults(node: Node, value: Any, path: str) -> Iterator[Cause]:
+    for keyword, check in CHECKS.items():
+        if keyword in node.document and (fault := check(value, node.document[keyword])):
+            yield Cause(fault[0], fault[1], path)
+    if node.variants:
+        yield from _variant_faults(node.variants, value, path)
+
+
+def _variant_faults(variants: dict[str, Any], value: Any, path: str) -> Iterator[Cause]:
+    for document in variants.get("allOf", ()):
+        yield from _faults(_compiled(document), value, UNSET, path)
+    passing = {
+        kind: sum(_passes(document, value) for document in variants.get(kind, ()))
+        for kind in ("anyOf", "oneOf")
+    }
+    if "anyOf" in variants and not passing["anyOf"]:
+        yield Cause("FieldValueInvalid", "must validate at least one schema (anyOf)", path)
+    if "oneOf" in variants and passing["oneOf"] != 1:
+        yield Cause("FieldValueInvalid", "must validate one and only one schema (oneOf)", path)
+    if "not" in variants and _passes(variants["not"], value):
+        yield Cause("FieldValueInvalid", "must not validate the schema (not)", path)
+
+
+def _passes(document: dict[str, Any], value: Any) -> bool:
+    return next(_faults(_compiled(document), value, UNSET, ""), None) is None
+
+
+_variants: dict[int, tuple[dict[str, Any], Node]] = {}
+
+
+def _compiled(document: dict[str, Any]) -> Node:
+    known = _variants.get(id(document))
+    if known is None:  # the document is kept beside its node, so its id is not given to another
+        known = _variants[id(document)] = (document, Node(document))
+    return known[1]
+
+
+def _broken_rules(node: Node, value: Any, old: Any, path: str) -> Iterator[Cause]:
+    if not node.has_rules or (old is not UNSET and (old is value or old == value)):
+        return
+    for rule in node.rules:
+        if message := cel.broken(rule, value, old):
+            where = path + rule.get("fieldPath", "")
+            yield Cause(
+                rule.get("reason") or "FieldValueInvalid", f"Invalid value: {message}", where.lstrip(".")
+            )
+    if isinstance(value, dict):
+        for key, child_value in value.items():
+            child = node.child(key)
+            if child is not None:
+                yield from _broken_rules(child, child_value, _before(old, key), join(path, key))
+    elif isinstance(value, list) and node.items.has_rules:
+        before = _items_before(node, old)
+        for i, item in enumerate(value):
+            was = before.get(node.element(item), UNSET) if before else UNSET
+            yield from _broken_rules(node.items, item, was, f"{path}[{i}]")
+
+
+def join(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+# -- the keywords: each returns (reason, message) or None
+
+
+def _bound(
+    reason: str, words: str, kind: type | tuple[type, ...], exceeds: Callable[[Any, Any], bool]
+) -> Check:
+    def check(value: Any, limit: Any) -> tuple[str, str] | None:
+        if not isinstance(value, kind) or isinstance(value, bool) or not exceeds(value, limit):
+            return None
+        return reason, words.format(limit)
+
+    return check
+
+
+def _enum(value: Any, allowed: list[Any]) -> tuple[str, str] | None:
+    if value in allowed:
+        return None
+    listed = ", ".join(dumps(one) for one in allowed)
+    return "FieldValueNotSupported", f"Unsupported value: {dumps(value)}: supported values: {listed}"
+
+
+def _pattern(value: Any, pattern: str) -> tuple[str, str] | None:
+    if not isinstance(value, str) or regex(pattern).search(value):
+        return None
+    return "FieldValueInvalid", f"Invalid value: {dumps(value)}: should match '{pattern}'"
+
+
+@lru_cache(maxsize=4096)
+def regex(pattern: str) -> re.Pattern[str]:
+    """Compile a Go regular expression: flags may stand in the middle there, `$` means the very end."""
+    flags = re.IGNORECASE if "(?i)" in pattern else 0
+    pattern = pattern.replace("(?i)", "")
+    return re.compile(re.sub(r"(?<!\\)\$$", r"\\Z", pattern), flags)
+
+
+BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+
+
+def _format(value: Any, name: str) -> tuple[str, str] | None:
+    if not isinstance(value, str) or (name == "byte" and BASE64.fullmatch(value)):
+        return None
+    if name not in ("byte", "date-time") or (name == "date-time" and _is_time(value)):
+        return None
+    return "FieldValueInvalid", f"Invalid value: {dumps(value)}: must be of type {name}"
+
+
+def _is_time(value: str) -> bool:
+    try:
+        return datetime.fromisoformat(value).tzinfo is not None and "T" in value
+    except ValueError:
+        return False
+
+
+TOO_LONG, TOO_MANY, INVALID = "FieldValueTooLong", "FieldValueTooMany", "FieldValueInvalid"
+NUMBER = (int, float)
+CHECKS: dict[str, Check] = {
+    "enum": _enum,
+    "format": _format,
+    "pattern": _pattern,
+    "maxLength": _bound(TOO_LONG, "Too long: may not be more than {} bytes", str, lambda v, n: len(v) > n),
+    "minLength": _bound(INVALID, "should be at least {} chars long", str, lambda v, n: len(v) < n),
+    "maxItems": _bound(TOO_MANY, "Too many: must have at most {} items", list, lambda v, n: len(v) > n),
+    "minItems": _bound(INVALID, "should have at least {} items", list, lambda v, n: len(v) < n),
+    "maxProperties": _bound(TOO_MANY, "Too many: must have at most {} items", dict, lambda v, n: len(v) > n),
+    "minProperties": _bound(INVALID, "should have at least {} properties", dict, lambda v, n: len(v) < n),
+    "maximum": _bound(INVALID, "should be less than or equal to {}", NUMBER, lambda v, n: v > n),
+    "minimum": _bound(INVALID, "should be greater than or equal to {}", NUMBER, lambda v, n: v < n),
+    "multipleOf": _bound(INVALID, "should be a multiple of {}", NUMBER, lambda v, n: v % n != 0),
+}  # exclusiveMinimum and exclusiveMaximum, which no kind here uses, are not judged

@@ -1,0 +1,174 @@
+"""
+Watches: from a change in the store to a line on somebody's connection.
+
+A watch is filled by the store, in the hub's thread, and emptied by the task that
+serves its connection. The JSON of an object is made once per version, for everyone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from placement_ac.lab.hub.errors import ApiError, Cause
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Awaitable, Callable
+
+    from placement_ac.lab.hub.kinds import Version
+    from placement_ac.lab.hub.selectors import Test
+    from placement_ac.lab.hub.store import Change, Record, Shelf
+
+    Render = Callable[[Record], bytes]  # an object as this watch wants it: plain, as a row, as metadata
+
+BOOKMARK_EVERY = 60.0  # seconds; as a real server's watch cache
+NEVER = math.inf
+GARBAGE = b'{"type":"MODIFIED","object":{"kind"\n'
+
+
+def line(kind: str, blob: bytes) -> bytes:
+    return b'{"type":"%b","object":%b}\n' % (kind.encode(), blob)
+
+
+def error_line(error: ApiError) -> bytes:
+    return line("ERROR", orjson.dumps(error.status()))
+
+
+class Watch:
+    """
+    One client's watch of one kind, in one version, of what `selects` lets through.
+
+    `query` is the request's; raises 500 for a resourceVersion that is no number
+    and 422 for sendInitialEvents without resourceVersionMatch, as a real server does.
+    A version that is too old is told by the first (and only) line.
+    """
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        version: Version,
+        namespace: str,
+        selects: Test,
+        render: Render,
+        query: dict[str, str],
+    ) -> None:
+        self.shelf, self.version, self.namespace = shelf, version, namespace
+        self.selects, self.render = selects, render
+        self.bookmarks = query.get("allowWatchBookmarks") == "true"
+        self.timeout = float(query.get("timeoutSeconds") or 0) or None
+        self.lines: list[bytes] = []
+        self.ended = self.hung = False
+        self._news = asyncio.Event()
+        self._begin(_version(query.get("resourceVersion", "")), query)
+
+    def _begin(self, since: int, query: dict[str, str]) -> None:
+        initial = query.get("sendInitialEvents") == "true"
+        if initial and query.get("resourceVersionMatch") != "NotOlderThan":
+            message = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+            cause = Cause("FieldValueForbidden", message, "resourceVersionMatch")
+            raise ApiError(422, "Invalid", f"ListOptions is invalid: {message}", causes=[cause])
+        self.since = since
+        if initial or not since:
+            found = (record for record in self.shelf.between(self.namespace) if self.selects(record.obj))
+            self.lines = [line("ADDED", self.render(record)) for record in found]
+            self.since = 0
+            if initial and self.bookmarks:
+                self.lines.append(self.bookmark({"k8s.io/initial-events-end": "true"}))
+        else:
+            try:
+                for change in self.shelf.since(since):
+                    self.tell(change)
+            except ApiError as error:
+                self.finish(error_line(error))
+        self.shelf.watchers[self.tell] = None
+
+    def tell(self, change: Change | None) -> None:
+        """The store's news; None: the kind is gone."""
+        if change is None:
+            self.finish()
+        elif not self.hung and change.rv > self.since and self._here(change):
+            self._tell(change)
+
+    def _here(self, change: Change) -> bool:
+        return not self.namespace or change.key[0] == self.namespace
+
+    def _tell(self, change: Change) -> None:
+        was = change.before is not None and self.selects(change.before.obj)
+        now = change.now is not None and self.selects(change.now.obj)
+        if now or was:
+            kind = "DELETED" if not now else "MODIFIED" if was else "ADDED"
+            self.lines.append(line(kind, self.render(change.last)))
+            self._news.set()
+
+    def repeat(self, chance: random.Random) -> None:
+        """Tell all that is remembered once more: each change twice, in any order."""
+        changes = [change for change in self.shelf.changes for _ in range(2) if self._here(change)]
+        chance.shuffle(changes)
+        for change in changes:
+            self._tell(change)
+
+    def finish(self, last: bytes = b"") -> None:
+        """End the watch after what is waiting to be sent, and `last`."""
+        if last:
+            self.lines.append(last)
+        self.ended = True
+        self._news.set()
+
+    def hang(self) -> None:
+        """From now on: an open connection on which nothing comes."""
+        self.hung = True
+
+    def bookmark(self, annotations: dict[str, str] | None = None) -> bytes:
+        metadata: dict[str, Any] = {"resourceVersion": str(self.shelf.now()), "creationTimestamp": None}
+        if annotations:
+            metadata["annotations"] = annotations
+        resource = self.shelf.resource
+        api_version = resource.api_version(self.version.name)
+        obj = {"kind": resource.kind, "apiVersion": api_version, "metadata": metadata}
+        return line("BOOKMARK", orjson.dumps(obj))
+
+    async def run(self, send: Callable[[bytes], Awaitable[None]]) -> None:
+        """Send lines as they come, until the timeout, the end of the kind, or `send` raises."""
+        end = time.monotonic() + self.timeout if self.timeout else NEVER
+        mark = time.monotonic() + BOOKMARK_EVERY if self.bookmarks else NEVER
+        while True:
+            await self._flush(send)
+            if self.ended or time.monotonic() >= end:
+                return
+            if time.monotonic() >= mark:
+                mark += BOOKMARK_EVERY
+                if not self.hung:
+                    self.lines.append(self.bookmark())
+                continue
+            await self._news_or(min(mark, end))
+
+    def leave(self) -> None:
+        """The store need not tell this watch any more."""
+        self.shelf.watchers.pop(self.tell, None)
+
+    async def _flush(self, send: Callable[[bytes], Awaitable[None]]) -> None:
+        while self.lines:
+            lines, self.lines = self.lines, []
+            await send(b"".join(lines))
+
+    async def _news_or(self, deadline: float) -> None:
+        self._news.clear()
+        if self.ended or self.lines:
+            return
+        try:
+            async with asyncio.timeout(None if deadline == NEVER else max(0.0, deadline - time.monotonic())):
+                await self._news.wait()
+        except TimeoutError:
+            pass  # a bookmark is due, or the end
+
+
+def _version(text: str) -> int:
+    if text and not text.isdecimal():
+        message = f'Internal error occurred: resourceVersion: Invalid value: "{text}": invalid syntax'
+        raise ApiError(500, "", message)
+    return int(text or 0)

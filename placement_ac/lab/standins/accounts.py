@@ -1,0 +1,327 @@
+"""
+A stand-in for what OCM does about ManagedServiceAccounts and ClusterPermissions, on a hub and its workers.
+
+Plays the managed-serviceaccount add-on (its agents and its credential syncer), the cluster-permission
+controller with the work agents, and of OCM's registration what comes with a ManagedCluster and goes with
+it. Each half-done state is there for as long as it takes. What is decided is pure: `account_rules`,
+`permission_rules`.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Final
+
+from placement_ac.core.api.constants import (
+    ACCOUNT,
+    CLUSTER_PROFILE,
+    LABEL_CLUSTER,
+    MANAGED_CLUSTER,
+    PERMISSION,
+    SECRET,
+    Kind,
+)
+from placement_ac.core.api.errors import Conflict, NotFound
+from placement_ac.kube.client import Object
+from placement_ac.kube.login import Login
+from placement_ac.lab.standins.account_agent import NAMESPACE, SLACK_SECONDS, Agent
+from placement_ac.lab.standins.account_rules import (
+    AGENT_NAMESPACE,
+    LABEL_IS_ACCOUNT,
+    LABEL_SYNCED_FROM,
+    is_orphan,
+    is_synced,
+    synced_name,
+    synced_secret,
+    takes_part,
+    with_condition,
+)
+from placement_ac.lab.standins.informer import Key, Name, StandIn
+from placement_ac.lab.standins.multikueue.objects import is_deleted
+from placement_ac.lab.standins.permission_rules import (
+    ADDON,
+    ADDON_NAME,
+    APPLIED,
+    WORK,
+    Unbuildable,
+    invalid,
+    names_accounts,
+    owner_of,
+    told_by,
+    work_name,
+    work_of,
+)
+
+TIMEOUT_SECONDS: Final = 10.0
+Logins = Mapping[str, Callable[[], Login]]
+"""By the name of the managed cluster: what gives an admin's way into its worker."""
+
+
+class Accounts(StandIn):
+    """Plays it for `clusters`; others are left alone, and so is a cluster without its ManagedCluster.
+
+    `keep_namespace`: a deleted ManagedCluster leaves its namespace behind with all that is not OCM's own,
+    as OCM does (it is a to-do there); False: as those do who delete it. `sync_profiles`: the add-on's gate
+    ClusterProfile. `slack`: seconds that an agent looks after the time of a refresh.
+    `refresh`, `revoke`, `pause` and `resume` may be called from any thread but the stand-in's own.
+    """
+
+    name = "ocm-accounts"
+    kinds = (NAMESPACE, MANAGED_CLUSTER, ADDON, ACCOUNT, PERMISSION, WORK, SECRET)
+    optional = (CLUSTER_PROFILE,)
+
+    def __init__(
+        self,
+        login: Login,
+        clusters: Logins,
+        *,
+        keep_namespace: bool = True,
+        sync_profiles: bool = True,
+        slack: float = SLACK_SECONDS,
+    ) -> None:
+        super().__init__(login)
+        self._agents = {name: Agent(make(), name, self, slack=slack) for name, make in clusters.items()}
+        self._keep_namespace = keep_namespace
+        self._sync_profiles = sync_profiles
+        self._homes: dict[str, tuple[object, object]] = {}
+        self._touched: dict[Kind, Callable[[Name], Iterable[Key]]] = {
+            NAMESPACE: lambda key: [("cluster", *key)],
+            MANAGED_CLUSTER: self._by_cluster,
+            ADDON: self._by_addon,
+            ACCOUNT: self._by_account,
+            PERMISSION: lambda key: [("permission", *key)],
+            WORK: self._by_work,
+            SECRET: self._by_secret,
+        }
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def run(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(super().run())
+            await self.informer.synced()  # or an agent takes away what the hub has not told of yet
+            for agent in self._agents.values():
+                tasks.create_task(agent.run())
+
+    # -- from other threads
+
+    def refresh(self, cluster: str) -> None:
+        """Have a new token reported for each account of the cluster; the old ones stay good."""
+        self._call(self._agents[cluster].refresh())
+
+    def revoke(self, cluster: str) -> None:
+        """Have the worker refuse the tokens there are; returns when it does. Raises ApiError."""
+        self._call(self._agents[cluster].revoke())
+
+    def pause(self, cluster: str) -> None:
+        """Have the cluster's agents do nothing any more: no Secret comes, no right is given or taken."""
+        self._call(self._agents[cluster].pause())
+
+    def resume(self, cluster: str) -> None:
+        self._call(self._agents[cluster].resume())
+
+    def _call(self, work: Coroutine[object, object, None]) -> None:
+        if self._loop is None:
+            work.close()
+            raise RuntimeError("the stand-in does not run")
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(TIMEOUT_SECONDS)
+
+    # -- what touches what
+
+    def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
+        cluster = name if kind in (NAMESPACE, MANAGED_CLUSTER) else namespace
+        if kind == CLUSTER_PROFILE:
+            return [("profile", namespace, name)]
+        if cluster not in self._agents:
+            return []
+        return self._touched[kind]((namespace, name))
+
+    def _by_cluster(self, key: Name) -> list[Key]:
+        self._agents[key[1]].look_at_all()
+        return [("cluster", *key)]
+
+    def _by_addon(self, key: Name) -> list[Key]:
+        """Once it tells another namespace, the ClusterPermissions that name accounts are looked at again."""
+        cluster, name = key
+        if name != ADDON_NAME:
+            return []
+        touched: list[Key] = [("cluster", "", cluster)]
+        addon, before = self.objects(ADDON).get(key), self._homes.pop(cluster, None)
+        if addon is None:
+            return touched
+        spec, status = addon.get("spec") or {}, addon.get("status") or {}
+        self._homes[cluster] = spec.get("installNamespace"), status.get("namespace")
+        if before not in (None, self._homes[cluster]):
+            permissions = self.objects(PERMISSION).items()
+            touched += [
+                ("permission", *at) for at, one in permissions if at[0] == cluster and names_accounts(one)
+            ]
+        return touched
+
+    def _by_account(self, key: Name) -> list[Key]:
+        """No ClusterPermission: its controller does not follow accounts, and stays with what it said."""
+        self._agents[key[0]].ask_for(("account", key[1]))
+        return self._profiles_of(key[0])
+
+    def _by_work(self, key: Name) -> list[Key]:
+        self._agents[key[0]].ask_for(("work", key[1]))
+        return [("told", *key)]
+
+    def _by_secret(self, key: Name) -> list[Key]:
+        secret = self.objects(SECRET).get(key)
+        labels = (secret["metadata"].get("labels") or {}) if secret else {LABEL_IS_ACCOUNT: "true"}
+        if labels.get(LABEL_IS_ACCOUNT) != "true":
+            return []
+        self._agents[key[0]].ask_for(("account", key[1]))
+        return self._profiles_of(key[0])
+
+    def _profiles_of(self, cluster: str) -> list[Key]:
+        return [("profile", *key) for key in self.objects(CLUSTER_PROFILE) if key[1] == cluster]
+
+    async def reconcile(self, key: Key) -> None:
+        what, namespace, name = key
+        if what == "cluster":
+            await self._keep_cluster(name)
+        elif what == "permission":
+            await self._permit((namespace, name))
+        elif what == "told":
+            await self._tell_of((namespace, name))
+        elif self._sync_profiles:
+            await self._sync((namespace, name))
+
+    # -- ManagedClusters
+
+    async def _keep_cluster(self, name: str) -> None:
+        cluster, namespace = (
+            self.objects(MANAGED_CLUSTER).get(("", name)),
+            self.objects(NAMESPACE).get(("", name)),
+        )
+        if cluster is None or is_deleted(cluster):
+            await self._leave(name, namespace)
+            return
+        if namespace is None:
+            labels = {LABEL_CLUSTER: name}
+            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+            await self._create(NAMESPACE, body)
+        elif (namespace["metadata"].get("labels") or {}).get(LABEL_CLUSTER) != name:
+            await self.patch(NAMESPACE, namespace, {"metadata": {"labels": {LABEL_CLUSTER: name}}})
+        await self._install(name)
+
+    async def _install(self, cluster: str) -> None:
+        """Have the add-on installed on a cluster: its agent tells later where it runs."""
+        addon = self.objects(ADDON).get((cluster, ADDON_NAME))
+        if addon is None:
+            metadata = {"name": ADDON_NAME, "namespace": cluster}
+            version = {"apiVersion": self.informer.resources[ADDON].api_version, "kind": ADDON.kind}
+            spec = {"installNamespace": AGENT_NAMESPACE}
+            addon = await self._create(ADDON, version | {"metadata": metadata, "spec": spec})
+        if addon and not addon.get("status"):
+            told = with_condition(
+                (),
+                "Available",
+                True,
+                "ManagedClusterAddOnLeaseUpdated",
+                f"{ADDON_NAME} add-on is available.",
+                time.time(),
+            )
+            await self.patch(
+                ADDON, addon, {"status": {"namespace": AGENT_NAMESPACE, "conditions": told}}, "status"
+            )
+
+    async def _leave(self, cluster: str, namespace: Object | None) -> None:
+        """Clean up after a ManagedCluster: OCM's own objects go, and with them what they brought."""
+        if namespace is None or (namespace["metadata"].get("labels") or {}).get(LABEL_CLUSTER) != cluster:
+            return
+        for kind in (ADDON, WORK):
+            for where, name in [key for key in self.objects(kind) if key[0] == cluster]:
+                await self._delete(kind, name, where)
+        if not self._keep_namespace and not is_deleted(namespace):
+            await self._delete(NAMESPACE, cluster, None)
+
+    async def _create(self, kind: Kind, body: Object) -> Object | None:
+        """Create it and return it; None when it is there already, and its event on its way."""
+        try:
+            made = await self.client.create(self.informer.resources[kind], body)
+        except Conflict:
+            return None
+        self.informer.remember(kind, made)
+        return made
+
+    async def _delete(self, kind: Kind, name: str, namespace: str | None) -> None:
+        with contextlib.suppress(NotFound):
+            await self.client.delete(self.informer.resources[kind], name, namespace)
+
+    # -- ClusterPermissions
+
+    async def _permit(self, key: Name) -> None:
+        """Turn a ClusterPermission into its ManifestWork; what it cannot, it says, and leaves it at that."""
+        permission = self.objects(PERMISSION).get(key)
+        if permission is None or is_deleted(permission):
+            return
+        wrong = invalid(permission, is_cluster=("", key[0]) in self.objects(MANAGED_CLUSTER))
+        if wrong:
+            await self._say(permission, "Validation", *wrong)
+            return
+        accounts = {name for cluster, name in self.objects(ACCOUNT) if cluster == key[0]}
+        try:
+            work = work_of(permission, accounts, self.objects(ADDON).get((key[0], ADDON_NAME)))
+        except Unbuildable as error:
+            await self._say(permission, APPLIED, "FailedBuildManifestWork", str(error))
+            return
+        found = self.objects(WORK).get((key[0], work_name(permission)))
+        if found is None:
+            await self._create(WORK, work)
+        elif found["spec"] != work["spec"]:
+            await self.patch(WORK, found, {"spec": work["spec"]})
+
+    async def _say(self, permission: Object, kind: str, reason: str, message: str) -> None:
+        status = permission.get("status") or {}
+        told = with_condition(status.get("conditions") or (), kind, False, reason, message, time.time())
+        if told != status.get("conditions"):
+            await self.patch(PERMISSION, permission, {"status": {"conditions": told}}, "status")
+
+    async def _tell_of(self, work_key: Name) -> None:
+        """Put what the work agent said into the status of the ClusterPermission."""
+        work = self.objects(WORK).get(work_key)
+        permission = self.objects(PERMISSION).get((work_key[0], owner_of(work))) if work else None
+        if work is None or permission is None or is_deleted(permission):
+            return
+        status = told_by(permission, work, time.time())
+        if status != permission.get("status"):
+            await self.replace_status(PERMISSION, permission, status)
+
+    # -- the credential syncer
+
+    async def _sync(self, key: Name) -> None:
+        """Have the tokens of the accounts that are marked so beside their ClusterProfile, and no others."""
+        profile = self.objects(CLUSTER_PROFILE).get(key)
+        if profile is None or not takes_part(profile):
+            return
+        marked = [one for at, one in self.objects(ACCOUNT).items() if at[0] == key[1] and is_synced(one)]
+        for account in marked:
+            await self._copy(account, profile)
+        names = {synced_name(account) for account in marked}
+        beside = [(at, one) for at, one in self.objects(SECRET).items() if at[0] == key[0]]
+        for (namespace, name), secret in beside:
+            if is_orphan(secret, profile, names):
+                await self._delete(SECRET, name, namespace)
+
+    async def _copy(self, account: Object, profile: Object) -> None:
+        reference = (account.get("status") or {}).get("tokenSecretRef") or {}
+        cluster = account["metadata"]["namespace"]
+        source = self.objects(SECRET).get((cluster, reference.get("name", "")))
+        if source is None:
+            return
+        wanted = synced_secret(account, profile, source)
+        found = self.objects(SECRET).get((profile["metadata"]["namespace"], synced_name(account)))
+        if found is None:
+            await self._create(SECRET, wanted)
+        elif found.get("data") != wanted["data"] or _mark(found) != _mark(wanted):
+            metadata = {key: wanted["metadata"][key] for key in ("labels", "ownerReferences")}
+            gone: Object = dict.fromkeys((found.get("data") or {}).keys() - wanted["data"].keys())
+            await self.patch(SECRET, found, {"metadata": metadata, "data": wanted["data"] | gone})
+
+
+def _mark(secret: Object) -> object:
+    return (secret["metadata"].get("labels") or {}).get(LABEL_SYNCED_FROM)

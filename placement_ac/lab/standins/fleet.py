@@ -1,0 +1,246 @@
+"""
+Worker clusters for Kueue: embedded hubs, each with a stand-in for its Kueue, and a ledger of what ran.
+
+Everything is seen and done over HTTP, as on real workers: `kill` lets a worker's API server answer nobody,
+and its own stand-in as little as anybody.
+"""
+
+import asyncio
+import base64
+import json
+import tempfile
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, TypedDict
+
+from placement_ac.core.api.constants import KUBECONFIG_KEY, KUEUE, MANAGED_CLUSTER, MULTIKUEUE_CLUSTER, Kind
+from placement_ac.kube.client import Client, Object
+from placement_ac.kube.login import Login
+from placement_ac.lab.hub import Hub
+from placement_ac.lab.standins import manifests
+from placement_ac.lab.standins.accounts import Accounts
+from placement_ac.lab.standins.informer import Key, StandIn
+from placement_ac.lab.standins.kueue_jobs import JOB
+from placement_ac.lab.standins.multikueue import runs
+from placement_ac.lab.standins.multikueue.objects import job_is_finished
+from placement_ac.lab.standins.runner import Together
+from placement_ac.lab.standins.worker import SLOTS, Worker
+
+NAMESPACE: Final = "kueue-system"
+_SAID: Final = ("type", "reason", "message")
+_JOINED: Final = {"status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+_OF_CLUSTER: Final = (
+    ("HubAcceptedManagedCluster", "HubClusterAdminAccepted", "Accepted by hub cluster admin"),
+    ("ManagedClusterJoined", "ManagedClusterJoined", "Managed cluster joined"),
+    ("ManagedClusterConditionAvailable", "ManagedClusterAvailable", "Managed cluster is available"),
+)
+"""What OCM says of a ManagedCluster that is well."""
+
+
+class Account(TypedDict):
+    """What became of one Job, over all workers."""
+
+    maxCopies: int
+    """The most copies that ran at the same instant; one on a worker that is lost counts."""
+    starts: int
+    """How often it began to run on some worker."""
+    finished: bool
+
+
+class Ledger:
+    """Counts the runs of Jobs by name. Filled from one event loop, read from any thread."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, set[tuple[str, str]]] = {}
+        self._accounts: dict[str, Account] = {}
+
+    def of(self, job: str) -> Account:
+        """Return the account of a Job, by its name."""
+        return self._accounts.get(job, Account(maxCopies=0, starts=0, finished=False)).copy()
+
+    def running(self, job: str) -> list[str]:
+        """Return the workers where it runs now."""
+        return sorted(worker for worker, _ in tuple(self._running.get(job, ())))
+
+    def enter(self, worker: str, name: str, job: Object | None) -> None:
+        """Take in what a worker holds under that name; None when it has gone."""
+        account = self._accounts.setdefault(name, Account(maxCopies=0, starts=0, finished=False))
+        running = self._running.setdefault(name, set())
+        now = {(worker, job["metadata"]["uid"])} if job and runs(job) else set()
+        before = {one for one in running if one[0] == worker}
+        running -= before - now
+        running |= now
+        account["starts"] += len(now - before)
+        account["maxCopies"] = max(account["maxCopies"], len(running))
+        account["finished"] = account["finished"] or bool(job and job_is_finished(job))
+
+
+class _Watcher(StandIn):
+    """Enters the Jobs of one worker into the ledger; writes nothing."""
+
+    name = "ledger"
+    kinds = (JOB,)
+
+    def __init__(self, login: Login, worker: str, ledger: Ledger) -> None:
+        super().__init__(login)
+        self._worker = worker
+        self._ledger = ledger
+
+    def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
+        self._ledger.enter(self._worker, name, self.objects(kind).get((namespace, name)))
+        return ()
+
+    async def reconcile(self, key: Key) -> None:
+        raise NotImplementedError
+
+
+class WorkerFleet:
+    """Workers by name, up as long as the `with` lasts.
+
+    `slots`: how many Workloads have quota at the same time on one worker. `held`: workers that begin so.
+    `pods`: Jobs that run have Pods, as `Worker` says. `shortest_token_seconds`: as `Hub` says.
+    """
+
+    def __init__(
+        self,
+        names: Iterable[str],
+        *,
+        slots: int = SLOTS,
+        held: Iterable[str] = (),
+        pods: bool = True,
+        shortest_token_seconds: int = 600,
+    ) -> None:
+        self.names = tuple(names)
+        self.ledger = Ledger()
+        self.hubs = {name: Hub(shortest_token_seconds=shortest_token_seconds) for name in self.names}
+        self._slots, self._held, self._pods = slots, frozenset(held), pods
+        self._workers: dict[str, Worker] = {}
+        self._stand_ins = Together(self._open)
+
+    def __enter__(self) -> Self:
+        for hub in self.hubs.values():
+            hub.start()
+        self._stand_ins.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._stand_ins.stop()
+        finally:
+            for hub in self.hubs.values():
+                hub.stop()
+
+    def _open(self) -> list[StandIn]:
+        """Return what runs on the workers: in the event loop where it will."""
+        logins = {name: self.login(name) for name in self.names}
+        self._workers = {
+            name: Worker(logins[name], slots=self._slots, held=name in self._held, pods=self._pods)
+            for name in self.names
+        }
+        return [*self._workers.values(), *(_Watcher(logins[name], name, self.ledger) for name in self.names)]
+
+    # -- how to reach the workers
+
+    def login(self, name: str) -> Login:
+        """Return a way into a worker."""
+        with tempfile.TemporaryDirectory(prefix="placement-ac-worker-") as folder:
+            path = Path(folder) / "kubeconfig"
+            path.write_bytes(self.kubeconfig(name))
+            return Login(path)
+
+    def kubeconfig(self, name: str) -> bytes:
+        """Return a worker's kubeconfig, such as Kueue takes: everything inline, and an IP address."""
+        return json.dumps(self.hubs[name].kubeconfig()).encode()
+
+    def secrets(self, namespace: str = NAMESPACE) -> list[Object]:
+        """Return the Secrets `multikueue-<worker>`, with the workers' kubeconfigs."""
+        return [
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {"name": f"multikueue-{name}", "namespace": namespace},
+                "data": {KUBECONFIG_KEY: base64.b64encode(self.kubeconfig(name)).decode()},
+            }
+            for name in self.names
+        ]
+
+    def clusters(self) -> list[Object]:
+        """Return a MultiKueueCluster per worker, of the worker's name, with its Secret."""
+        return [
+            {
+                "apiVersion": f"{KUEUE}/v1beta2",
+                "kind": MULTIKUEUE_CLUSTER.kind,
+                "metadata": {"name": name},
+                "spec": {
+                    "clusterSource": {
+                        "kubeConfig": {"locationType": "Secret", "location": f"multikueue-{name}"}
+                    }
+                },
+            }
+            for name in self.names
+        ]
+
+    def accounts(self, hub: Login, **options: Any) -> Accounts:
+        """Return the stand-in for what OCM does about accounts on that hub; a worker is a managed cluster.
+
+        `options` go to `Accounts`. For `runner.StandIns`, which runs it.
+        """
+        return Accounts(hub, {name: partial(self.login, name) for name in self.names}, **options)
+
+    def managed_clusters(self) -> list[Object]:
+        """Return a ManagedCluster per worker, accepted, joined and available, with its address and its CA."""
+        return [self._managed_cluster(name) for name in self.names]
+
+    def _managed_cluster(self, name: str) -> Object:
+        [entry] = self.hubs[name].kubeconfig()["clusters"]
+        config = {
+            "url": entry["cluster"]["server"],
+            "caBundle": entry["cluster"]["certificate-authority-data"],
+        }
+        return {
+            "apiVersion": MANAGED_CLUSTER.at("v1").api_version,
+            "kind": MANAGED_CLUSTER.kind,
+            "metadata": {"name": name},
+            "spec": {"hubAcceptsClient": True, "managedClusterClientConfigs": [config]},
+            "status": {"conditions": [_JOINED | dict(zip(_SAID, said, strict=True)) for said in _OF_CLUSTER]},
+        }
+
+    def put_secrets(self, hub: Login, namespace: str = NAMESPACE) -> None:
+        """Write the Secrets (and their Namespace) onto the hub. Raises ApiError's children."""
+        home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+
+        async def put() -> None:
+            async with Client(hub, field_manager="fleet") as client:
+                await manifests.apply(client, [home, *self.secrets(namespace)])
+
+        asyncio.run(put())
+
+    # -- what may happen to them
+
+    def hold(self, *names: str) -> None:
+        """Stop the ClusterQueues of these workers: who has quota keeps it, nobody gets any."""
+        for name in names:
+            self._workers[name].hold()
+
+    def release(self, *names: str) -> None:
+        for name in names:
+            self._workers[name].release()
+
+    def resize(self, name: str, slots: int) -> None:
+        self._workers[name].resize(slots)
+
+    def finish(self, job: str, namespace: str = "default") -> list[str]:
+        """Complete the Job wherever it runs, and return where. Raises ApiError of a worker that is lost."""
+        return [name for name in self.names if self._workers[name].finish(job, namespace)]
+
+    def kill(self, name: str) -> None:
+        """Take a worker's API server away; what runs there runs on."""
+        self.hubs[name].go_down()
+
+    def revive(self, name: str) -> None:
+        """Bring it back, with all it had."""
+        self.hubs[name].come_back()

@@ -1,0 +1,342 @@
+"""
+Keep what a hub holds of some kinds, and reconcile keys of it: the ground that every stand-in stands on.
+
+Speaks to the hub through its public API only: LIST, then WATCH from there. An error is never the end:
+it is waited out and the kind is listed again, and what vanished in the gap is reported like a deletion.
+Everything here runs in one event loop, so the dicts need no lock.
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing
+from itertools import count
+from typing import ClassVar
+
+import aiohttp
+import orjson
+import structlog
+from cachetools import LRUCache
+
+from placement_ac.core.api.constants import Kind, Resource
+from placement_ac.core.api.errors import ApiError, NotFound, Unavailable
+from placement_ac.kube.client import Client, Object
+from placement_ac.kube.login import Login
+from placement_ac.kube.responses import error_of
+
+Name = tuple[str, str]
+"""(namespace, name); the namespace of a cluster-scoped object is ""."""
+Key = tuple[str, ...]
+"""What a stand-in reconciles; the words in it are the stand-in's own."""
+OnChange = Callable[[Kind, str, str], None]
+OnError = Callable[[ApiError], None]
+
+FIRST_WAIT_SECONDS = 0.05
+LONGEST_WAIT_SECONDS = 2.0
+WATCH_SECONDS = 300
+"""The server is asked to end a watch after this time; it is continued at once."""
+GONE_REMEMBERED = 1000
+"""Objects of which it is remembered that they have gone: the answer to a write may come later."""
+INITIAL_END = "k8s.io/initial-events-end"
+"""Kubernetes: the annotation of the bookmark that ends what is there already."""
+
+log = structlog.get_logger(__name__)
+
+
+def waits() -> Iterator[float]:
+    """Yield the seconds to wait after the first, second, third … failure in a row."""
+    return (min(FIRST_WAIT_SECONDS * 2 ** min(n, 16), LONGEST_WAIT_SECONDS) for n in count())
+
+
+class Informer:
+    """List and watch `kinds`, each in the newest version that the hub serves.
+
+    `objects[kind][(namespace, name)]` is the object as last seen. `on_change(kind, namespace, name)` is
+    called after each change of `objects`, from the event loop; it must neither block nor raise. So is
+    `on_error`, with every error that is then waited out.
+    A kind that is not served yet is asked for until it is; one of `optional` does not hold up `synced()`.
+    One of `streamed` is not listed: its watch tells what is there, and so needs no right to list.
+    """
+
+    def __init__(
+        self,
+        login: Login,
+        client: Client,
+        kinds: Iterable[Kind],
+        on_change: OnChange,
+        *,
+        optional: Iterable[Kind] = (),
+        streamed: Iterable[Kind] = (),
+        on_error: OnError | None = None,
+    ) -> None:
+        self._login = login
+        self._streamed = frozenset(streamed)
+        self._client = client
+        self._optional = frozenset(optional)
+        self._kinds = (*kinds, *self._optional)
+        self._on_change = on_change
+        self._on_error = on_error
+        self._listed = {kind: asyncio.Event() for kind in self._kinds}
+        self._written: dict[tuple[Kind, Name], Object] = {}
+        self._gone: LRUCache[str, bool] = LRUCache(GONE_REMEMBERED)
+        self.resources: dict[Kind, Resource] = {}
+        self.objects: dict[Kind, dict[Name, Object]] = {kind: {} for kind in self._kinds}
+
+    async def synced(self) -> None:
+        """Return when every kind has been listed once (an optional one: or was found not to be served)."""
+        for listed in self._listed.values():
+            await listed.wait()
+
+    def remember(self, kind: Kind, written: Object) -> None:
+        """Take in what was just written; an older event, on its way meanwhile, will not cover it.
+
+        Its answer may come after events of what happened to it since: those count.
+        """
+        key, uid = name_of(written), written["metadata"].get("uid")
+        seen = self.objects[kind].get(key)
+        newer = seen is not None and _version(seen) > _version(written)
+        if newer or (uid is not None and uid in self._gone):
+            return
+        self._written[kind, key] = written
+        self.objects[kind][key] = written
+
+    def forget(self, kind: Kind, key: Name) -> None:
+        """Take in that an object was just deleted."""
+        self._written.pop((kind, key), None)
+        self.objects[kind].pop(key, None)
+
+    async def run(self) -> None:
+        """Follow the hub until cancelled."""
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=WATCH_SECONDS + 30)
+        async with self._login.session(timeout=timeout) as session, asyncio.TaskGroup() as tasks:
+            for kind in self._kinds:
+                tasks.create_task(self._follow(kind, session))
+
+    async def _follow(self, kind: Kind, session: aiohttp.ClientSession) -> None:
+        failures = waits()
+        while True:
+            try:
+                resource = await self._served(kind)
+                streamed = kind in self._streamed
+                version = await (self._stream(resource, session) if streamed else self._list(resource))
+                while True:
+                    before, version = version, await self._watch(resource, version, session)
+                    if version == before:  # a watch that told nothing may end as fast as it was opened
+                        await asyncio.sleep(next(failures))
+                    else:
+                        failures = waits()
+            except ApiError as error:
+                if isinstance(error, NotFound):
+                    self._replace(kind, {})
+                log.debug("listing again", kind=str(kind), error=error.message)
+                if self._on_error:
+                    self._on_error(error)
+                await asyncio.sleep(next(failures))
+
+    async def _served(self, kind: Kind) -> Resource:
+        """Return the resource, once it is served."""
+        tries = waits()
+        while kind not in (found := await self._client.discover([kind])):
+            if kind in self._optional:
+                self._listed[kind].set()
+            await asyncio.sleep(next(tries))
+        self.resources[kind] = found[kind]
+        return found[kind]
+
+    async def _list(self, resource: Resource) -> str:
+        listing = await self._client.list(resource)
+        written = [name for kind, name in self._written if kind == resource.of]
+        for name in written:
+            del self._written[resource.of, name]
+        self._replace(resource.of, {name_of(item): item for item in listing.items}, written)
+        self._listed[resource.of].set()
+        return listing.resource_version
+
+    def _replace(self, kind: Kind, now: dict[Name, Object], written: Iterable[Name] = ()) -> None:
+        """Put the list in place of what was there; what we wrote meanwhile was known but never reported."""
+        before = self.objects[kind]
+        self.objects[kind] = now
+        changed = {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
+        for namespace, name in changed.union(written):
+            self._on_change(kind, namespace, name)
+
+    async def _stream(self, resource: Resource, session: aiohttp.ClientSession) -> str:
+        """Take in all there is by a watch, and return the version to go on from. Raises ApiError."""
+        now: dict[Name, Object] = {}
+        query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        async with aclosing(self._events(resource, query, session)) as events:
+            async for event in events:
+                item = event["object"]
+                if event["type"] != "BOOKMARK":
+                    now[name_of(item)] = item
+                elif INITIAL_END in (item["metadata"].get("annotations") or {}):
+                    self._replace(resource.of, now)
+                    self._listed[resource.of].set()
+                    return str(item["metadata"]["resourceVersion"])
+        raise Unavailable(f"WATCH {resource.path()}: ended before it told all there is")
+
+    async def _watch(self, resource: Resource, version: str, session: aiohttp.ClientSession) -> str:
+        """Take in one watch and return the version to go on from. Raises ApiError."""
+        async with aclosing(self._events(resource, {"resourceVersion": version}, session)) as events:
+            async for event in events:
+                version = self._take(resource.of, event) or version
+        return version
+
+    async def _events(
+        self, resource: Resource, query: Mapping[str, str], session: aiohttp.ClientSession
+    ) -> AsyncGenerator[Object]:
+        """Yield the events of one watch, those that tell an error aside. Raises ApiError."""
+        asked = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(WATCH_SECONDS)}
+        try:
+            async with session.get(
+                self._login.server + resource.path(), params=asked | dict(query)
+            ) as answer:
+                if answer.status >= 400:
+                    raise error_of(answer.status, _json(await answer.read()), f"WATCH {resource.path()}")
+                async for line in _lines(answer.content):
+                    yield _event(resource.of, _json(line))
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise Unavailable(f"WATCH {resource.path()}: {type(error).__name__}: {error}") from None
+
+    def _take(self, kind: Kind, event: Object) -> str:
+        """Put one watch event into `objects` and return its resource version."""
+        change, item = event["type"], event["object"]
+        if change != "BOOKMARK":
+            key = name_of(item)
+            if change == "DELETED":
+                self._gone[item["metadata"].get("uid", "")] = True
+                self._written.pop((kind, key), None)
+                self.objects[kind].pop(key, None)
+            else:
+                self.objects[kind][key] = self._newest(kind, item)
+            self._on_change(kind, *key)
+        return str(item["metadata"].get("resourceVersion", ""))
+
+    def _newest(self, kind: Kind, item: Object) -> Object:
+        """Return what was written here if that is newer than `item`, which was seen."""
+        written = self._written.get((kind, name_of(item)))
+        if written is not None and _version(item) < _version(written):
+            return written
+        self._written.pop((kind, name_of(item)), None)
+        return item
+
+
+def name_of(item: Object) -> Name:
+    """Return (namespace, name) of an object."""
+    return item["metadata"].get("namespace", ""), item["metadata"]["name"]
+
+
+def _version(item: Object) -> int:
+    """Return the resourceVersion as a number: it grows on every hub this runs against (KEP 5504)."""
+    version = str(item["metadata"].get("resourceVersion", ""))
+    return int(version) if version.isdecimal() else 0
+
+
+def _event(kind: Kind, event: object) -> Object:
+    """Return a watch event as it came. Raises ApiError for one that tells an error, or is none."""
+    if not isinstance(event, dict) or not isinstance(event.get("object"), dict):
+        raise Unavailable(f"watch of {kind}: the line is no event")
+    if event.get("type") == "ERROR":
+        raise error_of(int(event["object"].get("code") or 500), event["object"], f"watch of {kind}")
+    return event
+
+
+def _json(text: bytes) -> object:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+
+
+async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """Yield whole lines of any length (aiohttp's own readline stops at 64 KiB); the torn last one is left."""
+    rest = b""
+    async for chunk in content.iter_any():
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            yield line
+
+
+class StandIn(ABC):
+    """A small controller: events name keys, and each key is reconciled from what the informer holds.
+
+    One key at a time; a key that is asked for many times while it waits is reconciled once. When
+    `reconcile` raises an ApiError, its key comes again after a capped, growing wait.
+    """
+
+    name: ClassVar[str]
+    """Also the field manager of everything that it writes."""
+    kinds: ClassVar[tuple[Kind, ...]]
+    optional: ClassVar[tuple[Kind, ...]] = ()
+    """Kinds that the hub may do without."""
+
+    def __init__(self, login: Login) -> None:
+        self.client = Client(login, field_manager=self.name)
+        self.informer = Informer(login, self.client, self.kinds, self._changed, optional=self.optional)
+        self._waiting: dict[Key, None] = {}
+        self._work = asyncio.Event()
+        self._failures: defaultdict[Key, Iterator[float]] = defaultdict(waits)
+
+    @abstractmethod
+    def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
+        """Return the keys that a change of this object touches; the informer has the new state already."""
+
+    @abstractmethod
+    async def reconcile(self, key: Key) -> None:
+        """Make the hub right for `key`, from scratch; write on difference only. May raise ApiError."""
+
+    async def run(self) -> None:
+        """Follow and answer until cancelled; nothing is reconciled before every kind was listed once."""
+        async with self.client, asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.informer.run())
+            await self.informer.synced()
+            while True:
+                await self._work.wait()
+                await self._next()
+
+    def ask_for(self, key: Key, *, after: float = 0.0) -> None:
+        """Have `key` reconciled, `after` seconds from now."""
+        if after > 0:
+            asyncio.get_running_loop().call_later(after, self.ask_for, key)
+            return
+        self._waiting[key] = None
+        self._work.set()
+
+    def objects(self, kind: Kind) -> dict[Name, Object]:
+        """Return the objects of `kind` by (namespace, name)."""
+        return self.informer.objects[kind]
+
+    async def patch(self, kind: Kind, item: Object, patch: Object, subresource: str = "") -> Object:
+        """Merge `patch` into the object that was seen, unless it has changed meanwhile (Conflict)."""
+        namespace, name = name_of(item)
+        whole = patch | {
+            "metadata": {"resourceVersion": item["metadata"]["resourceVersion"], **patch.get("metadata", {})}
+        }
+        resource = self.informer.resources[kind]
+        written = await self.client.merge(resource, name, whole, namespace=namespace, subresource=subresource)
+        self.informer.remember(kind, written)
+        return written
+
+    async def replace_status(self, kind: Kind, item: Object, status: Object) -> Object:
+        """Make `status` the whole status of the object that was seen (Conflict when it has changed)."""
+        gone = dict.fromkeys((item.get("status") or {}).keys() - status.keys())
+        return await self.patch(kind, item, {"status": status | gone}, "status")
+
+    def _changed(self, kind: Kind, namespace: str, name: str) -> None:
+        for key in self.keys_for(kind, namespace, name):
+            self.ask_for(key)
+
+    async def _next(self) -> None:
+        key = next(iter(self._waiting))
+        del self._waiting[key]
+        if not self._waiting:
+            self._work.clear()
+        try:
+            await self.reconcile(key)
+        except ApiError as error:
+            wait = next(self._failures[key])
+            log.debug("trying again", stand_in=self.name, key=key, error=error.message, wait=wait)
+            self.ask_for(key, after=wait)
+        else:
+            self._failures.pop(key, None)

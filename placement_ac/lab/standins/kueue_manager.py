@@ -1,0 +1,361 @@
+"""
+A stand-in for the whole of Kueue's manager on a hub: `MultiKueue`, and the Workloads with their workers.
+
+What is done for a Workload comes from the pure `multikueue`; here is only what it is told, and when it is
+asked: at once after every change on the hub, and a batch's period after one on a worker, as the real one.
+"""
+
+import asyncio
+import base64
+import time
+from collections.abc import Iterable
+from dataclasses import fields, replace
+from functools import partial
+from typing import Final
+
+import structlog
+
+from placement_ac.core.api.constants import (
+    ADMISSION_CHECK,
+    KUBECONFIG_KEY,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    SECRET,
+    WORKLOAD,
+    Kind,
+)
+from placement_ac.core.api.errors import Conflict, NotFound, Refused
+from placement_ac.kube.client import Object
+from placement_ac.kube.login import Login
+from placement_ac.lab.standins.informer import Key, Name, name_of
+from placement_ac.lab.standins.kueue import CLUSTER_QUEUE, IN_USE, LOCAL_QUEUE, NAMESPACE, MultiKueue
+from placement_ac.lab.standins.kueue_jobs import JOB, PODS_READY, pods_ready, workload_name
+from placement_ac.lab.standins.kueue_remote import Remote, prebuilt
+from placement_ac.lab.standins.kueue_rules import (
+    Says,
+    checks_of,
+    is_active,
+    is_multikueue,
+    judge_cluster,
+    source_of,
+)
+from placement_ac.lab.standins.kueue_writes import Writer
+from placement_ac.lab.standins.multikueue import (
+    Queue,
+    Seen,
+    Settings,
+    Worker,
+    decide,
+    has_quota,
+    orphans,
+    workload_of,
+)
+from placement_ac.lab.standins.multikueue.make import QUEUE_LABEL
+from placement_ac.lab.standins.multikueue.objects import (
+    EVICTED,
+    MANAGED_BY,
+    RETRY,
+    condition,
+    holds,
+    is_deleted,
+    is_suspended,
+    stamp,
+)
+from placement_ac.lab.standins.multikueue.objects import checks_of as states_of
+
+SLOTS: Final = 100
+REFUSED_SECONDS: Final = 0.15
+"""When a write that was refused is tried again. Seen: "about 20 times in 3 s" (external-dispatcher.txt)."""
+LOOK_AGAIN_SECONDS: Final = 0.02
+"""After a conflict: the echo of what was in the way is nearly there."""
+CONSTANT_SECONDS: Final = 2.0
+"""Waits of the engine up to this are Kueue's constants, and not scaled with the settings."""
+_GC: Final[Key] = ("garbage", "", "")
+_ABOUT_ALL: Final = (ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER, CLUSTER_QUEUE, LOCAL_QUEUE)
+"""Kinds whose change may concern every Workload."""
+
+log = structlog.get_logger(__name__)
+
+
+class Kueue(MultiKueue):
+    """Plays Kueue's manager on a hub, its Workloads and their workers included.
+
+    `settings` are Kueue's own; all of its times, and the waits for a worker, pass `speed` times as fast.
+    `slots`: how many Workloads have quota at the same time in a ClusterQueue. The rest as `MultiKueue`.
+    """
+
+    kinds = (*MultiKueue.kinds, WORKLOAD, JOB)
+
+    def __init__(
+        self,
+        login: Login,
+        *,
+        settings: Settings | None = None,
+        speed: float = 1.0,
+        slots: int = SLOTS,
+        namespace: str = NAMESPACE,
+        cluster_profiles: bool = False,
+        access_providers: Iterable[str] = (),
+    ) -> None:
+        super().__init__(
+            login,
+            namespace=namespace,
+            cluster_profiles=cluster_profiles,
+            access_providers=access_providers,
+        )
+        self.slow_to_retry = False
+        """MultiKueue does not look from a Retry until quota is reserved again, and so leaves the copies of
+        before where they are: seen in 1 of 8 tries (gate.txt). May be set from any thread."""
+        self._speed = speed
+        self._settings = _faster(settings or Settings(), speed)
+        self._slots = slots
+        self._remotes: dict[str, tuple[Remote, asyncio.Task[None]]] = {}
+        self._last: dict[Name, Object] = {}
+        self._rounds: dict[Name, float] = {}
+        self._judges[MULTIKUEUE_CLUSTER] = self._judge_worker
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as self._tasks:
+            self.ask_for(_GC, after=self._settings.gc_seconds)
+            await super().run()
+
+    # -- what touches what
+
+    def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
+        if kind == WORKLOAD:
+            yield from self._touched_by_workload((namespace, name))
+        elif kind == JOB:
+            yield "job", namespace, name
+            yield from (("workload", *key) for key in self._workloads_of((namespace, name)))
+        else:
+            yield from super().keys_for(kind, namespace, name)
+            if kind in _ABOUT_ALL:
+                yield from (("workload", *key) for key in self._last)
+
+    def _touched_by_workload(self, where: Name) -> Iterable[Key]:
+        """The Workload, its Job (which may need another), and those that wait for its room."""
+        item = self.objects(WORKLOAD).get(where)
+        if item is not None:
+            self._last[where] = item
+        yield "workload", *where
+        yield from (("job", where[0], owner) for owner in _owners(self._last.get(where)))
+        waiting = (key for key, one in self.objects(WORKLOAD).items() if not has_quota(one))
+        yield from (("workload", *key) for key in waiting)
+
+    def _workloads_of(self, job: Name) -> list[Name]:
+        return [key for key, item in self._last.items() if key[0] == job[0] and job[1] in _owners(item)]
+
+    def _on_worker(self, cluster: str, kind: Kind, namespace: str, name: str) -> None:
+        """A change on a worker is looked at with the others of its batch."""
+        keys = [(namespace, name)]
+        if cluster not in self._remotes:
+            return
+        if kind == JOB:
+            found = self._remotes[cluster][0].objects(JOB).get((namespace, name))
+            keys = [(namespace, prebuilt(found))] if found else self._workloads_of((namespace, name))
+        for key in keys:
+            if key in self._last:
+                self.ask_for(("workload", *key), after=self._settings.events_batch_seconds)
+
+    def _on_state(self, cluster: str) -> None:
+        """A connection came, went or failed."""
+        self.ask_for((MULTIKUEUE_CLUSTER.kind, "", cluster))
+        for key in self._last:
+            self.ask_for(("workload", *key), after=self._settings.events_batch_seconds)
+
+    async def reconcile(self, key: Key) -> None:
+        where = (key[1], key[2])
+        try:
+            match key[0]:
+                case "workload":
+                    await self._look(where)
+                case "job":
+                    await self._adopt(where)
+                case "garbage":
+                    await self._collect()
+                case MULTIKUEUE_CLUSTER.kind:
+                    self._connect(key[2])
+                    await super().reconcile(key)
+                case _:
+                    await super().reconcile(key)
+        except (Conflict, NotFound) as error:
+            log.debug("looking again", key=key, error=error.message)
+            self.ask_for(key, after=LOOK_AGAIN_SECONDS)
+
+    # -- the workers
+
+    def _connect(self, name: str) -> None:
+        """Bring the connection in line with the MultiKueueCluster and its Secret."""
+        wanted = self._kubeconfig(self.objects(MULTIKUEUE_CLUSTER).get(("", name)))
+        if name in self._remotes:
+            remote, task = self._remotes[name]
+            if remote.kubeconfig == wanted:
+                return
+            del self._remotes[name]
+            task.cancel()
+        if wanted is not None:
+            tell = partial(self._on_worker, name)
+            remote = Remote(wanted, tell, partial(self._on_state, name), speed=self._speed)
+            self._remotes[name] = remote, self._tasks.create_task(remote.run())
+
+    def _kubeconfig(self, cluster: Object | None) -> bytes | None:
+        """Return the kubeconfig that Kueue goes in with; None where it does not even try."""
+        if cluster is None or is_deleted(cluster) or not judge_cluster(cluster, self._credentials()).active:
+            return None
+        reference = source_of(cluster).get("kubeConfig")
+        if not reference:
+            return None  # an access provider is a program to run: not played
+        secret = self.objects(SECRET)[self._namespace, reference["location"]]
+        return base64.b64decode(secret["data"][KUBECONFIG_KEY])
+
+    def _judge_worker(self, cluster: Object) -> Says | None:
+        said = judge_cluster(cluster, self._credentials())
+        found = self._remotes.get(cluster["metadata"]["name"])
+        if not said.active or found is None or found[0].connected:
+            return said
+        return Says(False, "ClientConnectionFailed", found[0].failure) if found[0].failure else None
+
+    async def _collect(self) -> None:
+        """Take off the workers what no Workload of the hub answers to any more."""
+        self.ask_for(_GC, after=self._settings.gc_seconds)
+        alive = [key for key, item in self.objects(WORKLOAD).items() if not is_deleted(item)]
+        for remote, _ in tuple(self._remotes.values()):
+            copies = tuple(remote.objects(WORKLOAD).values())
+            for key in orphans(copies, alive, self._settings.origin):
+                await remote.delete_job(key)
+                await remote.delete(WORKLOAD, key)
+
+    # -- Jobs and Workloads
+
+    async def _adopt(self, where: Name) -> None:
+        """Do as Kueue's webhook to a Job with the label of a queue, and make its Workload."""
+        job = self.objects(JOB).get(where)
+        queue = ((job or {}).get("metadata", {}).get("labels") or {}).get(QUEUE_LABEL)
+        if job is None or queue is None or is_deleted(job) or self._has_workload(job):
+            return
+        if not is_suspended(job) or "managedBy" not in job["spec"]:
+            job = await self.patch(JOB, job, {"spec": {"suspend": True, "managedBy": MANAGED_BY}})
+        body = workload_of(_typed(job, JOB, "v1"))
+        body["metadata"] |= {"name": workload_name(job), "finalizers": [IN_USE]}
+        made = await self.client.create(self.informer.resources[WORKLOAD], body)
+        self.informer.remember(WORKLOAD, made)
+
+    def _has_workload(self, job: Object) -> bool:
+        namespace, uid = name_of(job)[0], job["metadata"]["uid"]
+        return any(
+            owner["uid"] == uid
+            for key, item in self.objects(WORKLOAD).items()
+            if key[0] == namespace
+            for owner in item["metadata"].get("ownerReferences") or ()
+        )
+
+    async def _look(self, where: Name) -> None:
+        """Take the next step for one Workload."""
+        if where not in self._last:
+            return
+        seen = self._seen(where)
+        writer = Writer(
+            self.client, self.informer, {n: r for n, (r, _) in self._remotes.items()}, self._rounds
+        )
+        if _pods_are_untold(seen):
+            await writer.write_own(seen.workload, states_of(seen.workload), seen.job)
+            return
+        decision = decide(seen, busy=self.slow_to_retry and _is_retried(seen.workload))
+        try:
+            await writer.carry_out(decision.operations, seen)
+        except Refused as error:
+            log.debug("refused", workload=where, error=error.message)
+            self.ask_for(("workload", *where), after=REFUSED_SECONDS / self._speed)
+        if decision.again_after is not None:
+            self.ask_for(("workload", *where), after=self._wait(decision.again_after))
+        if where not in self.objects(WORKLOAD) and not decision.operations:
+            del self._last[where]
+            self._rounds.pop(where, None)
+
+    def _wait(self, seconds: float) -> float:
+        if seconds > CONSTANT_SECONDS:
+            return seconds
+        return max(seconds / self._speed, LOOK_AGAIN_SECONDS)
+
+    def _seen(self, where: Name) -> Seen:
+        now = time.time()
+        workload = self.objects(WORKLOAD).get(where) or _gone(self._last[where], now)
+        queue = self._queue_of(workload)
+        check = self._multikueue_check(queue)
+        owners = _owners(workload)
+        job = self.objects(JOB).get((where[0], owners[0])) if owners else None
+        return Seen(
+            workload=_typed(workload, WORKLOAD, "v1beta2"),
+            job=_typed(job, JOB, "v1") if job else None,
+            check=check,
+            clusters=self._clusters_of(check),
+            now=now,
+            workers=self._workers_for(where),
+            queue=queue,
+            settings=self._settings,
+            round_started=self._rounds.get(where),
+        )
+
+    def _workers_for(self, workload: Name) -> dict[str, Worker]:
+        """Return what the workers hold for a Workload, the one that admitted it first in front."""
+        remotes = {name: remote for name, (remote, _) in self._remotes.items()}
+        order = sorted(remotes, key=lambda name: (remotes[name].admitted_at(workload), name))
+        return {name: remotes[name].seen(workload) for name in order}
+
+    def _queue_of(self, workload: Object) -> Queue:
+        asked = workload["spec"].get("queueName", "")
+        local = self.objects(LOCAL_QUEUE).get((workload["metadata"]["namespace"], asked)) or {"spec": {}}
+        name = local["spec"].get("clusterQueue", "")
+        found = self.objects(CLUSTER_QUEUE).get(("", name))
+        if found is None:
+            return Queue(name or asked, tuple(one["name"] for one in states_of(workload)), active=False)
+        used = sum(_has_quota_in(name, item) for item in self.objects(WORKLOAD).values())
+        return Queue(name, tuple(checks_of(found)), is_active(found), has_room=used < self._slots)
+
+    def _multikueue_check(self, queue: Queue) -> str:
+        checks = self._by_name(ADMISSION_CHECK)
+        return next((name for name in queue.checks if name in checks and is_multikueue(checks[name])), "")
+
+    def _clusters_of(self, check: str) -> tuple[str, ...] | None:
+        """Return what the check's MultiKueueConfig lists; None when there is no such config."""
+        item = self.objects(ADMISSION_CHECK).get(("", check)) or {"spec": {}}
+        name = (item["spec"].get("parameters") or {}).get("name", "")
+        found = self.objects(MULTIKUEUE_CONFIG).get(("", name))
+        return tuple(found["spec"].get("clusters") or ()) if found else None
+
+
+def _faster(settings: Settings, speed: float) -> Settings:
+    times = [field.name for field in fields(settings) if field.name.endswith("_seconds")]
+    return replace(settings, **{name: getattr(settings, name) / speed for name in times})
+
+
+def _gone(last: Object, now: float) -> Object:
+    """Return a Workload that has gone as the engine wants it: deleted, and with nothing that holds it."""
+    return last | {"metadata": last["metadata"] | {"deletionTimestamp": stamp(now), "finalizers": []}}
+
+
+def _typed(item: Object, kind: Kind, version: str) -> Object:
+    """Return an item of a list, which may lack them, with its apiVersion and kind."""
+    return {"apiVersion": kind.at(version).api_version, "kind": kind.kind} | item
+
+
+def _owners(workload: Object | None) -> list[str]:
+    references = ((workload or {}).get("metadata") or {}).get("ownerReferences") or ()
+    return [one["name"] for one in references if one["kind"] == JOB.kind]
+
+
+def _has_quota_in(queue: str, workload: Object) -> bool:
+    admission = (workload.get("status") or {}).get("admission") or {}
+    return has_quota(workload) and admission.get("clusterQueue") == queue
+
+
+def _is_retried(workload: Object) -> bool:
+    return holds(workload, EVICTED) or any(one["state"] == RETRY for one in states_of(workload))
+
+
+def _pods_are_untold(seen: Seen) -> bool:
+    """Return whether PodsReady is not what the hub's Job says; without checks Kueue has not looked yet."""
+    if is_deleted(seen.workload) or not states_of(seen.workload):
+        return False
+    wanted, found = pods_ready(seen.workload, seen.job, seen.now), condition(seen.workload, PODS_READY)
+    return found is None or found["reason"] != wanted["reason"]

@@ -1,0 +1,248 @@
+"""
+What Kueue says of MultiKueueClusters, checks and queues: its conditions, reasons and messages.
+
+Pure functions of what is seen. Source: shared/kueue/broken-configuration.txt and cluster-profile.txt
+(Kueue v0.20.0-devel), and Kueue's code where nothing is recorded.
+"""
+
+import base64
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from placement_ac.core.api.constants import (
+    CONDITION_ACTIVE,
+    KUBECONFIG_KEY,
+    KUEUE,
+    MULTIKUEUE_CONFIG,
+    MULTIKUEUE_CONTROLLER,
+)
+from placement_ac.kube.client import Object
+from placement_ac.lab.standins import kubeconfig
+
+PATH_PREFIX: Final = "/etc/multikueue/kubeconfigs"
+"""Kueue: where the kubeconfigs of `locationType: Path` must lie."""
+
+
+@dataclass(frozen=True, slots=True)
+class Says:
+    """One answer of Kueue's: the content of a condition `Active`."""
+
+    active: bool
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cached:
+    """What Kueue looks up while it judges: objects by name."""
+
+    configs: Mapping[str, Object]
+    clusters: Mapping[str, Object]
+    checks: Mapping[str, Object]
+    flavors: Collection[str]
+    queues: Mapping[str, Object]
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What Kueue finds in its own namespace to go into workers with, and how it is configured."""
+
+    secrets: Mapping[str, Object]
+    profiles: Mapping[str, Object]
+    cluster_profiles: bool
+    """The feature gate MultiKueueClusterProfile."""
+    access_providers: frozenset[str]
+    """The access providers in Kueue's configuration, by name."""
+
+
+def is_active(item: Object | None) -> bool:
+    """Return whether condition `Active` of the object is True."""
+    return (condition_of(item or {}) or {}).get("status") == "True"
+
+
+def condition_of(item: Object) -> Object | None:
+    """Return the object's condition `Active`, if it has one."""
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    return next((dict(one) for one in conditions if one["type"] == CONDITION_ACTIVE), None)
+
+
+# MultiKueueCluster
+
+
+def source_of(cluster: Object) -> Object:
+    """Return `kubeConfig` or `clusterProfileRef` of a MultiKueueCluster, whatever its version."""
+    spec = cluster.get("spec") or {}
+    return dict(spec.get("clusterSource") or spec)
+
+
+def judge_cluster(cluster: Object, found: Credentials) -> Says:
+    """Return what Kueue says of a MultiKueueCluster (a worker that answers is taken for granted)."""
+    source = source_of(cluster)
+    profile, reference = source.get("clusterProfileRef"), source.get("kubeConfig") or {}
+    if profile:
+        failure = _profile_failure(profile["name"], found)
+    elif reference.get("locationType") == "Path":
+        failure = "BadKubeConfig", _path_failure(reference["location"])
+    else:
+        failure = _secret_failure(reference.get("location", ""), found.secrets)
+    if failure is None:
+        return Says(True, "Active", "Connected")
+    reason, message = failure
+    return Says(False, reason, f"load client config failed: {message}")
+
+
+def _profile_failure(name: str, found: Credentials) -> tuple[str, str] | None:
+    if not found.cluster_profiles:
+        disabled = "MultiKueueClusterProfile feature gate is disabled"
+        return "MultiKueueClusterProfileFeatureDisabled", disabled
+    if name not in found.profiles:
+        return "BadClusterProfile", f'ClusterProfile.multicluster.x-k8s.io "{name}" not found'
+    if not found.access_providers:
+        return "BadClusterProfile", "no access provider configured"
+    status = found.profiles[name].get("status") or {}
+    offered = {
+        provider["name"]
+        for field in ("accessProviders", "credentialProviders")
+        for provider in status.get(field) or ()
+    }
+    if not offered & found.access_providers:
+        return "BadClusterProfile", f'no matching cluster accessor found for cluster profile "{name}"'
+    return None
+
+
+def _path_failure(path: str) -> str:
+    return f'kubeconfig path is not under the allowed prefix: "{path}" is not under "{PATH_PREFIX}"'
+
+
+def _secret_failure(name: str, secrets: Mapping[str, Object]) -> tuple[str, str] | None:
+    if name not in secrets:
+        return "BadKubeConfig", f'Secret "{name}" not found'
+    data = secrets[name].get("data") or {}
+    if KUBECONFIG_KEY not in data:
+        return "BadKubeConfig", f'key "{KUBECONFIG_KEY}" not found in secret "{name}"'
+    refused = kubeconfig.refusal(base64.b64decode(data[KUBECONFIG_KEY]))
+    return ("InsecureKubeConfig", refused) if refused else None
+
+
+# AdmissionCheck of MultiKueue
+
+
+def is_multikueue(check: Object) -> bool:
+    return bool(check["spec"].get("controllerName") == MULTIKUEUE_CONTROLLER)
+
+
+def judge_check(check: Object, cached: Cached) -> Says:
+    """Return what Kueue says of an AdmissionCheck of its own controller."""
+    parameters = check["spec"].get("parameters")
+    wrong = _bad_parameters(parameters)
+    if wrong or parameters is None:
+        return _bad_config(wrong or "")
+    config = cached.configs.get(parameters["name"])
+    if config is None:
+        return _bad_config(f'{MULTIKUEUE_CONFIG.kind}.{KUEUE} "{parameters["name"]}" not found')
+    listed = config["spec"].get("clusters") or ()
+    missing = [name for name in listed if name not in cached.clusters]
+    inactive = [name for name in listed if name in cached.clusters and not is_active(cached.clusters[name])]
+    if not missing and not inactive:
+        return Says(True, "Active", "The admission check is active")
+    parts = (("Missing clusters", missing), ("Inactive clusters", inactive))
+    message = ", ".join(f"{what}: [{' '.join(names)}]" for what, names in parts if names)
+    if len(missing) + len(inactive) < len(listed):
+        return Says(True, "SomeActiveClusters", message)
+    return Says(False, "NoUsableClusters", message)
+
+
+def _bad_parameters(parameters: Object | None) -> str | None:
+    if parameters is None:
+        return "missing parameters reference"
+    for field, expected, word in (("apiGroup", KUEUE, "group"), ("kind", MULTIKUEUE_CONFIG.kind, "kind")):
+        if parameters.get(field) != expected:
+            return f'wrong {word} "{parameters.get(field)}", expecting "{expected}": bad parameters reference'
+    return None
+
+
+def _bad_config(why: str) -> Says:
+    return Says(False, "BadConfig", f"Cannot load the AdmissionChecks parameters: {why}")
+
+
+# ClusterQueue and LocalQueue
+
+
+def checks_of(queue: Object) -> list[str]:
+    """Return the names of the checks that a ClusterQueue lists, sorted."""
+    strategy = queue["spec"].get("admissionChecksStrategy")
+    if strategy is None:
+        return sorted(queue["spec"].get("admissionChecks") or ())
+    return sorted(rule["name"] for rule in strategy.get("admissionChecks") or ())
+
+
+def flavors_of(queue: Object) -> list[str]:
+    """Return the names of the ResourceFlavors that a ClusterQueue uses, in its order."""
+    groups = queue["spec"].get("resourceGroups") or ()
+    return [flavor["name"] for group in groups for flavor in group.get("flavors") or ()]
+
+
+Finding = tuple[str, str]
+"""(reason, part of the message)"""
+
+
+def _stopped(queue: Object, _: Cached) -> Finding | None:
+    stopped = queue["spec"].get("stopPolicy", "None") != "None"
+    return ("Stopped", "is stopped") if stopped else None
+
+
+def _flavor_missing(queue: Object, cached: Cached) -> Finding | None:
+    missing = [name for name in flavors_of(queue) if name not in cached.flavors]
+    return _names("FlavorNotFound", "references missing ResourceFlavor(s): ", missing)
+
+
+def _check_missing(queue: Object, cached: Cached) -> Finding | None:
+    missing = [name for name in checks_of(queue) if name not in cached.checks]
+    return _names("AdmissionCheckNotFound", "references missing AdmissionCheck(s): ", missing)
+
+
+def _check_inactive(queue: Object, cached: Cached) -> Finding | None:
+    known = (name for name in checks_of(queue) if name in cached.checks)
+    inactive = [name for name in known if not is_active(cached.checks[name])]
+    return _names("AdmissionCheckInactive", "references inactive AdmissionCheck(s): ", inactive)
+
+
+def _several_multikueue_checks(queue: Object, cached: Cached) -> Finding | None:
+    known = (name for name in checks_of(queue) if name in cached.checks)
+    ours = [name for name in known if is_multikueue(cached.checks[name])]
+    message = "Cannot use multiple MultiKueue AdmissionChecks on the same ClusterQueue, found: "
+    return _names("MultipleMultiKueueAdmissionChecks", message, ours if len(ours) > 1 else [])
+
+
+def _names(reason: str, message: str, names: Iterable[str]) -> Finding | None:
+    joined = ",".join(names)
+    return (reason, message + joined) if joined else None
+
+
+# The first finding gives the reason, and the message tells them all: the order is Kueue's.
+QUEUE_RULES: tuple[Callable[[Object, Cached], Finding | None], ...] = (
+    _stopped,
+    _flavor_missing,
+    _check_missing,
+    _check_inactive,
+    _several_multikueue_checks,
+)
+
+
+def judge_queue(queue: Object, cached: Cached) -> Says:
+    """Return what Kueue says of a ClusterQueue."""
+    findings = [finding for rule in QUEUE_RULES if (finding := rule(queue, cached))]
+    if not findings:
+        return Says(True, "Ready", "Can admit new workloads")
+    told = ", ".join(message for _, message in findings)
+    return Says(False, findings[0][0], f"Can't admit new workloads: {told}.")
+
+
+def judge_local_queue(queue: Object, cached: Cached) -> Says:
+    """Return what Kueue says of a LocalQueue."""
+    target = cached.queues.get(queue["spec"].get("clusterQueue", ""))
+    if is_active(target):
+        return Says(True, "Ready", "Can submit new workloads to localQueue")
+    reason = "ClusterQueueIsInactive" if target else "ClusterQueueDoesNotExist"
+    return Says(False, reason, "Can't submit new workloads to clusterQueue")

@@ -1,0 +1,160 @@
+"""
+Carry out on the hub and on the workers what the engine decided for one Workload, operation by operation.
+
+On the hub it writes as Kueue does: nearly all of a Workload's status by server-side apply as
+"kueue-admission"; the checks' entries as they came, and PodsReady, as "kueue" too. So what another
+manager owns is not cleared by what Kueue leaves out (external-dispatcher.txt).
+"""
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from placement_ac.core.api.constants import WORKLOAD
+from placement_ac.core.api.errors import Refused
+from placement_ac.kube.client import Client, Object
+from placement_ac.lab.standins.informer import Informer, Name, name_of
+from placement_ac.lab.standins.kueue import IN_USE
+from placement_ac.lab.standins.kueue_jobs import JOB, PODS_READY, pods_ready
+from placement_ac.lab.standins.kueue_remote import Remote
+from placement_ac.lab.standins.multikueue import (
+    KUEUE_MANAGER,
+    CreateCopy,
+    CreateJob,
+    DeactivateCopy,
+    DeleteCopy,
+    DeleteJob,
+    ForgetRound,
+    Operation,
+    Release,
+    Seen,
+    SetActive,
+    StartRound,
+    SuspendJob,
+    WriteJobStatus,
+    WriteStatus,
+    refusal,
+)
+
+_ENTRY: Final = ("name", "state", "message", "lastTransitionTime")
+
+
+@dataclass(slots=True)
+class Writer:
+    """Writes for one hub and its workers. Every method raises ApiError's children."""
+
+    client: Client
+    informer: Informer
+    remotes: Mapping[str, Remote]
+    rounds: dict[Name, float] = field(default_factory=dict)
+    """When the Incremental dispatcher last nominated, by Workload."""
+
+    async def carry_out(self, operations: tuple[Operation, ...], seen: Seen) -> None:
+        """Do it all, in order; the first that is refused ends it (Conflict: look again)."""
+        workload = seen.workload
+        for operation in operations:
+            if isinstance(operation, WriteStatus | SetActive | Release):
+                workload = await self._on_workload(operation, workload, seen)
+            elif isinstance(operation, SuspendJob | WriteJobStatus):
+                await self._on_job(operation, seen.job)
+            elif isinstance(operation, StartRound | ForgetRound):
+                self._on_round(operation, seen)
+            else:
+                await self._on_worker(operation, seen)
+
+    # -- the Workload on the hub
+
+    async def _on_workload(
+        self, operation: WriteStatus | SetActive | Release, workload: Object, seen: Seen
+    ) -> Object:
+        match operation:
+            case SetActive(active):
+                return await self._merge(workload, {"spec": {"active": active}})
+            case Release():
+                kept = [one for one in workload["metadata"].get("finalizers") or () if one != IN_USE]
+                return await self._merge(workload, {"metadata": {"finalizers": kept}})
+            case WriteStatus(status):
+                return await self._write_status(workload, status, seen.job)
+
+    async def _merge(self, workload: Object, patch: Object) -> Object:
+        metadata = patch.get("metadata", {}) | {"resourceVersion": workload["metadata"]["resourceVersion"]}
+        namespace, name = name_of(workload)
+        resource = self.informer.resources[WORKLOAD]
+        written = await self.client.merge(resource, name, patch | {"metadata": metadata}, namespace=namespace)
+        if "deletionTimestamp" not in workload["metadata"]:
+            self.informer.remember(WORKLOAD, written)
+        return written
+
+    async def _write_status(self, workload: Object, status: Object, job: Object | None) -> Object:
+        why = refusal(workload, workload | {"status": status})
+        if why is not None:
+            raise Refused(why, status=403)
+        if _names(status) != _names(workload.get("status") or {}):
+            workload = await self.write_own(workload, status.get("admissionChecks") or (), job)
+        conditions = [one for one in status.get("conditions") or () if one["type"] != PODS_READY]
+        return await self._apply(workload, status | {"conditions": conditions}, KUEUE_MANAGER)
+
+    async def write_own(self, workload: Object, checks: Iterable[Object], job: Object | None) -> Object:
+        """Write what Kueue writes as "kueue": the checks' entries as they are, and PodsReady."""
+        entries = [{key: one[key] for key in _ENTRY} for one in checks]
+        status: Object = {"conditions": [pods_ready(workload, job, time.time())], "admissionChecks": entries}
+        return await self._apply(workload, status, "kueue")
+
+    async def _apply(self, workload: Object, status: Object, manager: str) -> Object:
+        metadata = workload["metadata"]
+        identity = {key: metadata[key] for key in ("name", "namespace", "uid", "resourceVersion")}
+        written = await self.client.apply(
+            self.informer.resources[WORKLOAD],
+            {"metadata": identity, "status": status},
+            subresource="status",
+            force=True,
+            manager=manager,
+        )
+        self.informer.remember(WORKLOAD, written)
+        return written
+
+    # -- beside it
+
+    async def _on_job(self, operation: SuspendJob | WriteJobStatus, job: Object | None) -> None:
+        if job is None:
+            return
+        namespace, name = name_of(job)
+        resource, before = self.informer.resources[JOB], job.get("status") or {}
+        if isinstance(operation, SuspendJob):
+            patch: Object = {"spec": {"suspend": operation.suspend}}
+            await self.client.merge(resource, name, patch, namespace=namespace)
+            status: Object = {"startTime": None} if operation.suspend and "startTime" in before else {}
+        else:
+            status = dict.fromkeys(before.keys() - operation.status.keys()) | operation.status
+        if status:
+            written = await self.client.merge(
+                resource, name, {"status": status}, namespace=namespace, subresource="status"
+            )
+            self.informer.remember(JOB, written)
+
+    def _on_round(self, operation: StartRound | ForgetRound, seen: Seen) -> None:
+        if isinstance(operation, StartRound):
+            self.rounds[name_of(seen.workload)] = seen.now
+        else:
+            self.rounds.pop(name_of(seen.workload), None)
+
+    async def _on_worker(
+        self, operation: CreateCopy | DeactivateCopy | DeleteCopy | CreateJob | DeleteJob, seen: Seen
+    ) -> None:
+        remote, key = self.remotes[operation.cluster], name_of(seen.workload)
+        match operation:
+            case CreateCopy(_, body):
+                await remote.create(WORKLOAD, body)
+            case CreateJob(_, body):
+                await remote.create(JOB, body)
+            case DeactivateCopy(cluster, status):
+                await remote.write_status(WORKLOAD, seen.workers[cluster].copy or {}, status)
+            case DeleteCopy():
+                await remote.delete(WORKLOAD, key)
+            case DeleteJob():
+                await remote.delete_job(key)
+
+
+def _names(status: Object) -> set[str]:
+    return {one["name"] for one in status.get("admissionChecks") or ()}

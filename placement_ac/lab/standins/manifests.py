@@ -1,0 +1,124 @@
+"""
+Put YAML manifests onto a hub, status included: what an admin does with kubectl, and what OCM would report.
+
+Finds the samples, which lie in the repository's `samples/` or, installed from a wheel, inside the package.
+Every object is applied by server-side apply; its `status` follows by a merge patch of the status subresource.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from placement_ac.core.api.constants import Kind, Resource
+from placement_ac.core.api.errors import NotFound, PlacementAcError
+from placement_ac.kube.client import Client, Object
+
+FIELD_MANAGER: Final = "placement-ac-samples"
+"""The manager of what is applied here, so that it is never taken for the controller's own."""
+
+_PACKAGE = Path(__file__).resolve().parents[2]
+_PLACES: Final = (_PACKAGE.parent / "samples", _PACKAGE / "samples")
+
+
+class BadManifest(PlacementAcError):
+    """A file cannot be applied: not YAML, no Kubernetes object, or of a kind that the hub does not serve."""
+
+
+def samples() -> Path:
+    """Return the folder of the samples. Raises BadManifest when the installation lacks them."""
+    for place in _PLACES:
+        if (place / "fleet").is_dir():
+            return place
+    raise BadManifest("the samples are missing: neither " + " nor ".join(map(str, _PLACES)))
+
+
+def load(path: Path) -> list[Object]:
+    """Return the objects of a YAML file, or of every `*.yaml` in a folder, by name. Raises BadManifest."""
+    files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+    return [item for file in files for item in _documents(file)]
+
+
+def _documents(file: Path) -> Iterator[Object]:
+    try:
+        documents = list(yaml.safe_load_all(file.read_text("utf-8")))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise BadManifest(f"{file}: {type(error).__name__}: {error}") from None
+    for document in documents:
+        if document is None:
+            continue
+        if not _is_object(document):
+            raise BadManifest(f"{file}: a document is no Kubernetes object (apiVersion, kind, metadata)")
+        yield document
+
+
+def _is_object(document: object) -> bool:
+    return isinstance(document, dict) and (
+        isinstance(document.get("apiVersion"), str)
+        and isinstance(document.get("kind"), str)
+        and isinstance(document.get("metadata"), dict)
+    )
+
+
+async def apply(client: Client, objects: Iterable[Object]) -> list[Object]:
+    """Apply `objects`, Namespaces first, and return what the hub made of them, in the order given.
+
+    An object with `generateName` only is created, a new one each time.
+    Raises BadManifest and ApiError's children.
+    """
+    todo = list(objects)
+    found = _Kinds(client)
+    done: dict[int, Object] = {}
+    for index in sorted(range(len(todo)), key=lambda index: todo[index]["kind"] != "Namespace"):
+        done[index] = await _put(client, await found.of(todo[index]), todo[index])
+    return [done[index] for index in range(len(todo))]
+
+
+async def _put(client: Client, resource: Resource, item: Object) -> Object:
+    body = {key: value for key, value in item.items() if key != "status"}
+    if "name" not in item["metadata"]:
+        return await client.create(resource, body)
+    result = await client.apply(resource, body, force=True)
+    if "status" not in item:
+        return result
+    metadata = item["metadata"]
+    return await client.merge(
+        resource,
+        metadata["name"],
+        {"status": item["status"]},
+        namespace=metadata.get("namespace"),
+        subresource="status",
+    )
+
+
+@dataclass(slots=True)
+class _Kinds:
+    """What the hub serves, group version by group version, asked once each."""
+
+    client: Client
+    seen: dict[str, dict[str, Resource]] = field(default_factory=dict)
+
+    async def of(self, item: Object) -> Resource:
+        """Return the resource that `item` is one of. Raises BadManifest."""
+        version = item["apiVersion"]
+        if version not in self.seen:
+            self.seen[version] = await self._ask(version)
+        if item["kind"] not in self.seen[version]:
+            raise BadManifest(f"the hub does not serve {item['kind']} in {version}")
+        return self.seen[version][item["kind"]]
+
+    async def _ask(self, api_version: str) -> dict[str, Resource]:
+        group, _, version = api_version.rpartition("/")
+        try:
+            answer = await self.client.request("GET", f"/apis/{api_version}" if group else f"/api/{version}")
+        except NotFound:
+            return {}
+        return {
+            entry["kind"]: Kind(group, entry["kind"], entry["name"], entry["namespaced"], (version,)).at(
+                version
+            )
+            for entry in answer.get("resources") or ()
+            if "/" not in entry["name"]
+        }

@@ -1,0 +1,63 @@
+"""
+Kueue's controllers on the hub, together: which of them moves next.
+
+Pure.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final
+
+from placement_ac.lab.standins.multikueue.admission import look_at_job, look_at_workload, schedule
+from placement_ac.lab.standins.multikueue.group import look_at_copies
+from placement_ac.lab.standins.multikueue.nominate import look_at_round
+from placement_ac.lab.standins.multikueue.objects import ORIGIN_LABEL
+from placement_ac.lab.standins.multikueue.operations import Decision
+from placement_ac.lab.standins.multikueue.seen import Seen
+
+MULTIKUEUE: Final = "multikueue"
+CONTROLLERS: Final[Mapping[str, Callable[[Seen], Decision]]] = {
+    "workload": look_at_workload,
+    MULTIKUEUE: look_at_copies,
+    "dispatcher": look_at_round,
+    "job": look_at_job,
+    "scheduler": schedule,
+}
+"""Each controller's next step by itself. The order is that of `decide`."""
+
+
+def decide(seen: Seen, *, busy: bool = False) -> Decision:
+    """Return the next step on the hub: that of the first controller that has one.
+
+    `busy`: MultiKueue does not look now, the others go on. When that is so from a Retry until quota is
+    reserved again (30 ms on a real hub), the copies of before are left where they are: gate.txt, 1 of 8.
+    """
+    waits = []
+    for name, look in CONTROLLERS.items():
+        if busy and name == MULTIKUEUE:
+            continue
+        decision = look(seen)
+        if decision.operations:
+            return decision
+        if decision.again_after is not None:
+            waits.append(decision.again_after)
+    return Decision(again_after=min(waits, default=None))
+
+
+def orphans(
+    copies: Iterable[Mapping[str, Any]],
+    workloads: Collection[tuple[str, str]],
+    origin: str,
+) -> list[tuple[str, str]]:
+    """Return (namespace, name) of the copies that no Workload of the hub answers to any more.
+
+    `copies`: all Workloads of one connected worker, listed or not; `workloads`: (namespace, name) of the
+    hub's that are not deleted. Their Jobs go with them (cluster-unlisted-while-running.log, 99.38).
+    """
+    found = []
+    for copy in copies:
+        metadata = copy["metadata"]
+        key = (metadata["namespace"], metadata["name"])
+        ours = (metadata.get("labels") or {}).get(ORIGIN_LABEL) == origin
+        if ours and key not in workloads:
+            found.append(key)
+    return found

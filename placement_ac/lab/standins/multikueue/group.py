@@ -1,0 +1,240 @@
+"""
+What Kueue's MultiKueue does with one Workload of the hub and its copies on the workers.
+
+Pure, and in the steps of Kueue's `reconcileGroup` (workload.go at the commit of the recordings):
+the first that has something to say ends the look. Only workers that are listed and connected are ever
+touched: a copy on any other one stays as it is.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from placement_ac.lab.standins.multikueue import make, nominate
+from placement_ac.lab.standins.multikueue import status as step
+from placement_ac.lab.standins.multikueue.objects import (
+    ADMITTED,
+    DEACTIVATION_TARGET,
+    EVICTED,
+    FINISHED,
+    QUOTA_RESERVED,
+    READY,
+    REJECTED,
+    RETRY,
+    Obj,
+    cluster_of,
+    condition,
+    holds,
+    is_deleted,
+    is_suspended,
+    job_is_finished,
+    own,
+    put_check,
+    put_condition,
+    said,
+)
+from placement_ac.lab.standins.multikueue.operations import (
+    NOTHING,
+    CreateJob,
+    DeactivateCopy,
+    Decision,
+    DeleteCopy,
+    DeleteJob,
+    Operation,
+    WriteJobStatus,
+    WriteStatus,
+)
+from placement_ac.lab.standins.multikueue.seen import Seen, Worker
+
+SYNC_SECONDS: Final = 2.0
+"""Kueue `syncDeferredRequeueAfter`: the hub's Job is not unsuspended yet, look again."""
+RETRY_SECONDS: Final = 1.0
+"""When a refused write is tried again; Kueue: "about 20 times in 3 s", with an exponential backoff."""
+
+
+def look_at_copies(seen: Seen) -> Decision:
+    """Return what MultiKueue does next. Without a config it does nothing at all (config-deleted.log)."""
+    state = seen.state
+    if seen.clusters is None or state is None or state["state"] == REJECTED:
+        return NOTHING
+    if is_deleted(seen.workload):
+        return Decision(tuple(remove_all(seen.remotes)))
+    for rule in RULES:
+        decision = rule(seen)
+        if decision is not None:
+            return decision
+    return nominate.dispatch(seen)
+
+
+def remove(name: str, worker: Worker) -> list[Operation]:
+    """The Job first, then the copy."""
+    job: list[Operation] = [DeleteJob(name)] if worker.job else []
+    copy: list[Operation] = [DeleteCopy(name)] if worker.copy else []
+    return job + copy
+
+
+def remove_all(workers: Mapping[str, Worker]) -> list[Operation]:
+    return [operation for name, worker in workers.items() for operation in remove(name, worker)]
+
+
+def first_with(workers: Mapping[str, Worker], kind: str) -> str:
+    """Return the worker whose copy has had the condition True for longest, "" if none has."""
+    found = {
+        name: (condition(worker.copy, kind) or {})["lastTransitionTime"]
+        for name, worker in workers.items()
+        if worker.copy and holds(worker.copy, kind)
+    }
+    return min(found, key=lambda name: found[name], default="")
+
+
+def _it_has_no_quota(seen: Seen) -> Decision | None:
+    """Finished, or without quota on the hub: no copy is wanted anywhere."""
+    if holds(seen.workload, QUOTA_RESERVED) and not holds(seen.workload, FINISHED):
+        return None
+    again = seen.settings.worker_lost_seconds if seen.unavailable else None
+    return Decision(tuple(remove_all(seen.remotes)), again)
+
+
+def _a_copy_is_finished(seen: Seen) -> Decision | None:
+    name = first_with(seen.remotes, FINISHED)
+    if not name:
+        return None
+    worker = seen.remotes[name]
+    workload = own(seen.workload)
+    copy = worker.copy or {}
+    step.finish(workload, said(copy, FINISHED, "reason"), said(copy, FINISHED), seen.now)
+    return Decision((*_sync_job(seen, name), WriteStatus(workload["status"])))
+
+
+def _a_copy_is_evicted(seen: Seen) -> Decision | None:
+    """By the hub: wait for its Job to stop there. By the worker: the hub evicts, too."""
+    name = first_with(seen.remotes, EVICTED)
+    if not name:
+        return None
+    if holds(seen.workload, EVICTED):
+        return Decision(tuple(_sync_job(seen, name)), _deferred(seen, name))
+    if _state(seen) != READY:
+        return None
+    where = cluster_of(seen.workload)
+    why = f'Workload evicted on worker cluster: "{where}", resetting for re-admission. Previously: "Ready"'
+    return _retry(seen, why)
+
+
+def _a_copy_is_not_like_the_original(seen: Seen) -> Decision | None:
+    """The spec differs (`active` belongs to it): the copy goes."""
+    wanted = _spec(seen.workload)
+    gone = {name: one for name, one in seen.remotes.items() if one.copy and _spec(one.copy) != wanted}
+    return Decision(tuple(remove_all(gone)), 0.0) if gone else None
+
+
+def _spec(workload: Obj) -> Obj:
+    spec = {field: value for field, value in workload["spec"].items() if field != "preemptionGates"}
+    return spec | {"active": spec.get("active", True)}
+
+
+def _the_admitted_copy_is_out_of_sight(seen: Seen) -> Decision | None:
+    """Unlisted, or gone: Retry at once. Listed and lost: after `worker_lost_seconds`."""
+    if first_with(seen.remotes, ADMITTED) or _state(seen) != READY:
+        return None
+    where = cluster_of(seen.workload)
+    if where in seen.unavailable:
+        left = seen.settings.worker_lost_seconds - (seen.now - _lost_since(seen, where))
+        if left > 0:
+            return Decision(again_after=left)
+        return _retry(seen, 'Admitting remote lost, Previously: "Ready"')
+    if not where:
+        why = "Admission check is Ready but no admitting cluster is recorded; this is unexpected"
+        return _retry(seen, f'{why}, please report it, Previously: "Ready"')
+    return _retry(seen, 'Admitting remote no longer exists, Previously: "Ready"')
+
+
+def _lost_since(seen: Seen, name: str) -> float:
+    """A MultiKueueCluster that is not there was never lost: it does not time out (Kueue's code)."""
+    worker = seen.workers.get(name)
+    return seen.now if worker is None or worker.lost_since is None else worker.lost_since
+
+
+def _retry(seen: Seen, message: str) -> Decision:
+    workload = own(seen.workload)
+    put_check(workload, seen.check, seen.now, state=RETRY, message=message)
+    return Decision((WriteStatus(workload["status"]),))
+
+
+def _a_copy_is_admitted(seen: Seen) -> Decision | None:
+    """The first that was admitted wins: the others go, then its Job is made, then it is recorded."""
+    name = first_with(seen.remotes, ADMITTED)
+    if not name:
+        return None
+    others = {other: one for other, one in seen.remotes.items() if other != name}
+    done = remove_all({other: one for other, one in others.items() if one.copy})
+    if holds(seen.workload, EVICTED):
+        return Decision((*done, *_deactivate(seen, name)))
+    if seen.settings.nominates_admitted and nominate.all_at_once_would(seen, name):
+        return nominate.dispatch(seen)
+    done += _sync_job(seen, name)
+    again = _deferred(seen, name) or seen.settings.worker_lost_seconds
+    if cluster_of(seen.workload) not in ("", name):
+        # Kueue: 'attempting to change immutable ClusterName', an error again and again; nothing is written.
+        return Decision(tuple(done), again_after=RETRY_SECONDS)
+    return Decision((*done, *_record(seen, name)), again)
+
+
+def _record(seen: Seen, name: str) -> list[Operation]:
+    workload = own(seen.workload)
+    status = workload["status"]
+    if _state(seen) not in (RETRY, REJECTED):
+        put_check(
+            workload,
+            seen.check,
+            seen.now,
+            state=READY,
+            message=f'The workload was admitted on "{name}"',
+        )
+        status["clusterName"] = name
+        status.pop("nominatedClusterNames", None)
+    return [WriteStatus(status)] if status != seen.workload["status"] else []
+
+
+def _deactivate(seen: Seen, name: str) -> list[Operation]:
+    copy = own(seen.remotes[name].copy or {})
+    if holds(copy, DEACTIVATION_TARGET):
+        return []
+    message = f"Evicted on manager: {said(seen.workload, EVICTED)}"
+    put_condition(copy, DEACTIVATION_TARGET, True, "EvictedOnManagerCluster", message, seen.now)
+    return [DeactivateCopy(name, copy["status"])]
+
+
+def _state(seen: Seen) -> str:
+    return str((seen.state or {}).get("state", ""))
+
+
+def _sync_job(seen: Seen, name: str) -> list[Operation]:
+    """Make the worker's Job if there is none; else copy its status to the hub's, when that is safe."""
+    job = seen.remotes[name].job
+    if seen.job is None:
+        return []
+    if job is None:
+        return [CreateJob(name, make.worker_job(seen.job, seen.workload, seen.settings.origin))]
+    theirs = job.get("status") or {}
+    if _must_not_be_copied(seen.job, job) or theirs == (seen.job.get("status") or {}):
+        return []
+    return [WriteJobStatus(theirs)]
+
+
+def _must_not_be_copied(ours: Obj, theirs: Obj) -> bool:
+    return is_suspended(ours) and not is_suspended(theirs) and not job_is_finished(theirs)
+
+
+def _deferred(seen: Seen, name: str) -> float | None:
+    job = seen.remotes[name].job
+    return SYNC_SECONDS if seen.job and job and _must_not_be_copied(seen.job, job) else None
+
+
+# Order matters, it is Kueue's (steps 2 to 6b; 8 is `nominate.dispatch`).
+RULES: Final[tuple[Callable[[Seen], Decision | None], ...]] = (
+    _it_has_no_quota,
+    _a_copy_is_finished,
+    _a_copy_is_evicted,
+    _a_copy_is_not_like_the_original,
+    _the_admitted_copy_is_out_of_sight,
+    _a_copy_is_admitted,
+)

@@ -1,0 +1,119 @@
+"""
+Which clusters are nominated for a Workload, and the copies that follow from it.
+
+Pure. `dispatch` is MultiKueue's own part (AllAtOnce nominates, and the copies are brought in line with
+the nominations, whoever made them); `look_at_round` is the Incremental dispatcher, a controller of its own.
+"""
+
+from typing import Final
+
+from placement_ac.lab.standins.multikueue import make
+from placement_ac.lab.standins.multikueue.objects import (
+    FINISHED,
+    PENDING,
+    QUOTA_RESERVED,
+    READY,
+    Obj,
+    checks_of,
+    cluster_of,
+    holds,
+    is_deleted,
+    nominated_of,
+    own,
+)
+from placement_ac.lab.standins.multikueue.operations import (
+    NOTHING,
+    CreateCopy,
+    Decision,
+    DeleteCopy,
+    DeleteJob,
+    ForgetRound,
+    Operation,
+    StartRound,
+    WriteStatus,
+)
+from placement_ac.lab.standins.multikueue.seen import ALL_AT_ONCE, INCREMENTAL, Seen
+
+BACKOFF_SECONDS: Final = 1.0
+"""When it is looked again at a nominated cluster that is not connected; Kueue: an exponential backoff."""
+
+
+def dispatch(seen: Seen) -> Decision:
+    """Nominate (AllAtOnce), make a copy on every nominated worker, take the others away."""
+    if not may_be_nominated(seen) or not others_are_ready(seen):
+        return NOTHING
+    nominated, done = nominated_of(seen.workload), list[Operation]()
+    if seen.settings.dispatcher == ALL_AT_ONCE:
+        wanted = sorted(seen.remotes)
+        if set(wanted) != set(nominated):
+            done.append(WriteStatus(_with_nominated(seen.workload, wanted)))
+        nominated = wanted
+    done += _copies(seen, nominated)
+    unreachable = [name for name in nominated if name not in seen.remotes]
+    return Decision(tuple(done), BACKOFF_SECONDS if unreachable else None)
+
+
+def may_be_nominated(seen: Seen) -> bool:
+    """Return whether MultiKueue's check is open and the Workload is placed nowhere."""
+    return (seen.state or {}).get("state") == PENDING and not cluster_of(seen.workload)
+
+
+def others_are_ready(seen: Seen) -> bool:
+    """Return whether every check but MultiKueue's is Ready."""
+    return all(one["state"] == READY for one in checks_of(seen.workload) if one["name"] != seen.check)
+
+
+def all_at_once_would(seen: Seen, name: str) -> bool:
+    """Return whether AllAtOnce would nominate `name` now, if it came that far."""
+    missing = name not in nominated_of(seen.workload)
+    asked = may_be_nominated(seen) and others_are_ready(seen)
+    return seen.settings.dispatcher == ALL_AT_ONCE and missing and asked
+
+
+def _copies(seen: Seen, nominated: list[str]) -> list[Operation]:
+    done: list[Operation] = []
+    for name, worker in seen.remotes.items():
+        if name in nominated and worker.copy is None:
+            done.append(CreateCopy(name, make.copy_of(seen.workload, seen.settings.origin)))
+        elif name not in nominated and worker.copy is not None:
+            done += [DeleteJob(name)] if worker.job else []
+            done.append(DeleteCopy(name))
+    return done
+
+
+def _with_nominated(workload: Obj, names: list[str]) -> Obj:
+    after = own(workload)
+    after["status"]["nominatedClusterNames"] = names
+    if not names:
+        del after["status"]["nominatedClusterNames"]
+    return dict(after["status"])
+
+
+def look_at_round(seen: Seen) -> Decision:
+    """Return what the Incremental dispatcher does next. It does not ask for the other checks (its code)."""
+    if seen.settings.dispatcher != INCREMENTAL:
+        return NOTHING
+    if is_deleted(seen.workload):
+        return _forget(seen)
+    if not may_be_nominated(seen) or not seen.clusters:
+        return NOTHING
+    if holds(seen.workload, FINISHED) or not holds(seen.workload, QUOTA_RESERVED):
+        return _forget(seen)
+    return _next_round(seen, seen.clusters)
+
+
+def _forget(seen: Seen) -> Decision:
+    return NOTHING if seen.round_started is None else Decision((ForgetRound(),))
+
+
+def _next_round(seen: Seen, clusters: tuple[str, ...]) -> Decision:
+    """The next `step_size` of the config's order; within a round nothing is added, whoever has left."""
+    if seen.round_started is not None:
+        left = seen.settings.round_seconds - (seen.now - seen.round_started)
+        if left >= 0:
+            return Decision(again_after=left + 0.001)
+    before = nominated_of(seen.workload)
+    fresh = [name for name in clusters if name not in before][: seen.settings.step_size]
+    if not fresh:
+        return NOTHING
+    return Decision((WriteStatus(_with_nominated(seen.workload, before + fresh)), StartRound()))

@@ -1,0 +1,106 @@
+"""
+The steps that a Workload's status takes, on a hub and on a worker alike.
+
+Each changes the Workload that it is given, which must be the caller's own copy. Source: Kueue's
+pkg/workload and pkg/workload/evict at the commit of the recordings, and shared/kueue.
+"""
+
+from typing import Final
+
+from placement_ac.lab.standins.multikueue.objects import (
+    ADMITTED,
+    EVICTED,
+    FINISHED,
+    PENDING,
+    QUOTA_RESERVED,
+    READY,
+    REQUEUED,
+    RETRY,
+    Obj,
+    checks_of,
+    condition,
+    holds,
+    put_condition,
+    said,
+    stamp,
+)
+
+BY_CHECK: Final = "AdmissionCheck"
+BY_PREEMPTION: Final = "Preempted"
+BY_DEACTIVATION: Final = "Deactivated"
+
+
+def evict(workload: Obj, reason: str, message: str, now: float) -> None:
+    """Evict: nominations and placement are cleared, and every check is Pending again."""
+    put_condition(workload, EVICTED, True, reason, message, now)
+    status = workload["status"]
+    status.pop("clusterName", None)
+    status.pop("nominatedClusterNames", None)
+    if checks := checks_of(workload):
+        status["admissionChecks"] = [_reset(check, now) for check in checks]
+
+
+def _reset(check: Obj, now: float) -> Obj:
+    if check["state"] == PENDING:
+        return check
+    after = {
+        "name": check["name"],
+        "state": PENDING,
+        "message": f"Reset to Pending after eviction. Previously: {check['state']}",
+        "lastTransitionTime": stamp(now),
+    }
+    if "requeueAfterSeconds" in check:
+        after["requeueAfterSeconds"] = check["requeueAfterSeconds"]
+    if check["state"] == RETRY:
+        after["retryCount"] = check.get("retryCount", 0) + 1
+    return after
+
+
+def reserve(workload: Obj, queue: str, now: float) -> None:
+    """Reserve quota in the ClusterQueue `queue`: what evicted the Workload before is over."""
+    pods = workload["spec"].get("podSets") or [{"name": "main", "count": 1}]
+    assignments = [{"name": one.get("name", "main"), "count": one["count"]} for one in pods]
+    workload.setdefault("status", {})["admission"] = {
+        "clusterQueue": queue,
+        "podSetAssignments": assignments,
+    }
+    message = f"Quota reserved in ClusterQueue {queue}"
+    put_condition(workload, QUOTA_RESERVED, True, "QuotaReserved", message, now)
+    for kind in (EVICTED, "Preempted"):
+        if holds(workload, kind):
+            put_condition(workload, kind, False, "QuotaReserved", f"Previously: {said(workload, kind)}", now)
+
+
+def give_back(workload: Obj, reason: str, message: str, now: float) -> None:
+    """Give the quota back, or say why there is none; the Workload is not admitted any more."""
+    put_condition(workload, QUOTA_RESERVED, False, reason, message, now)
+    workload["status"].pop("admission", None)
+    sync_admitted(workload, now)
+
+
+def sync_admitted(workload: Obj, now: float) -> None:
+    """Bring condition Admitted in line with the quota and the checks."""
+    if condition(workload, QUOTA_RESERVED) is None and condition(workload, ADMITTED) is None:
+        return
+    if not holds(workload, QUOTA_RESERVED):
+        put_condition(workload, ADMITTED, False, "NoReservation", "The workload has no reservation", now)
+    elif any(check["state"] != READY for check in checks_of(workload)):
+        message = "The workload has not all checks ready"
+        put_condition(workload, ADMITTED, False, "UnsatisfiedAdmissionChecks", message, now)
+    else:
+        put_condition(workload, ADMITTED, True, "Admitted", "The workload is admitted", now)
+
+
+def requeue(workload: Obj, reason: str, message: str, now: float, *, value: bool = True) -> None:
+    put_condition(workload, REQUEUED, value, reason, message, now)
+
+
+def clear_after_eviction(workload: Obj, now: float) -> None:
+    """Give back the quota of an evicted Workload whose Job has stopped."""
+    reason, message = said(workload, EVICTED, "reason"), said(workload, EVICTED)
+    requeue(workload, reason, message, now, value=reason == BY_PREEMPTION)
+    give_back(workload, "PendingEvaluation", message, now)
+
+
+def finish(workload: Obj, reason: str, message: str, now: float) -> None:
+    put_condition(workload, FINISHED, True, reason, message, now)

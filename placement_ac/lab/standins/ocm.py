@@ -1,0 +1,213 @@
+"""
+Play OCM on a hub: decide its Placements, and mark the bindings of existing cluster sets as bound.
+
+What is decided comes from the pure `scheduling`; here is only when to decide and in which steps to
+write. The steps are those of the real controller, half-done states included: a new PlacementDecision
+stands without status for some milliseconds (one without clusters for good), labels follow the status
+one look later, and the Placement's status comes last. Source: ocm `pkg/placement` and
+`pkg/registration/hub/managedclustersetbinding`, read in August 2026.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Final
+
+from placement_ac.core.api.constants import (
+    OCM_CLUSTER,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    PLACEMENT_SCORE,
+    Kind,
+)
+from placement_ac.core.api.errors import NotFound
+from placement_ac.kube.client import Object
+from placement_ac.kube.login import Login
+from placement_ac.lab.standins.informer import Key, Name, StandIn, name_of
+from placement_ac.scheduling import Fleet, Outcome, schedule
+from placement_ac.scheduling.conditions import merged
+from placement_ac.scheduling.objects import Memo, Obj, listed, own_decisions, section, text
+from placement_ac.scheduling.reach import Reach
+
+MANAGED_CLUSTER: Final = Kind(OCM_CLUSTER, "ManagedCluster", "managedclusters", False, ("v1",))
+CLUSTER_SET: Final = Kind(OCM_CLUSTER, "ManagedClusterSet", "managedclustersets", False, ("v1beta2",))
+SET_BINDING: Final = Kind(
+    OCM_CLUSTER, "ManagedClusterSetBinding", "managedclustersetbindings", True, ("v1beta2",)
+)
+
+STATUS_DELAY_SECONDS: Final = 0.005
+"""How long a new PlacementDecision stood without status on a real hub (DESIGN.md, OCM)."""
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Scheduler(StandIn):
+    """OCM's placement controller, as far as a hub without clusters can tell.
+
+    `write_scores`: with the change proposed upstream (ocm pull request 1436): decisions carry scores,
+    in their order if `sortBy: Score`. `clock` gives the time (aware) that scores and tolerations expire by.
+    """
+
+    name = "ocm-placement-controller"
+    kinds = (PLACEMENT, PLACEMENT_DECISION, MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING)
+    optional = (PLACEMENT_SCORE,)
+
+    def __init__(
+        self,
+        login: Login,
+        *,
+        write_scores: bool = False,
+        status_delay: float = STATUS_DELAY_SECONDS,
+        clock: Callable[[], datetime] = _utc_now,
+    ) -> None:
+        super().__init__(login)
+        self._write_scores = write_scores
+        self._status_delay = status_delay
+        self._clock = clock
+        self._reach = Reach()
+        self._memo: Memo = {}
+        self._written: dict[tuple[Kind, Name], Object] = {}
+        self._alarms: dict[Key, datetime] = {}
+
+    def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
+        self._keep_newer(kind, (namespace, name))
+        touched = self._touched(kind, namespace, name)
+        return [("placement", *placement) for placement in touched] + self._bindings(kind, namespace, name)
+
+    def _touched(self, kind: Kind, namespace: str, name: str) -> Iterable[Name]:
+        """Return the Placements that a change may concern: the same that OCM looks at again."""
+        placements, fleet = self.objects(PLACEMENT), self._fleet()
+        if kind == PLACEMENT:
+            return [(namespace, name)]
+        if kind == PLACEMENT_DECISION:
+            return self._reach.of_decision((namespace, name), fleet)
+        if kind == MANAGED_CLUSTER:
+            return self._reach.of_cluster(name, fleet, placements)
+        if kind == PLACEMENT_SCORE:
+            return self._reach.of_score(namespace, name, fleet, placements)
+        where = None if kind == CLUSTER_SET else namespace
+        return self._reach.of_set(name, fleet, placements, where)
+
+    def _bindings(self, kind: Kind, namespace: str, name: str) -> list[Key]:
+        if kind == SET_BINDING:
+            return [("binding", namespace, name)]
+        if kind == CLUSTER_SET:
+            return [("binding", *key) for key in self.objects(SET_BINDING) if key[1] == name]
+        return []
+
+    async def reconcile(self, key: Key) -> None:
+        what, namespace, name = key
+        if what == "binding":
+            await self._bind((namespace, name))
+        else:
+            await self._decide((namespace, name))
+
+    async def _decide(self, key: Name) -> None:
+        placement = self.objects(PLACEMENT).get(key)
+        if placement is None:
+            self._alarms.pop(("placement", *key), None)
+            return
+        now = self._clock()
+        outcome = schedule(placement, self._fleet(), now, write_scores=self._write_scores)
+        if outcome.hold:
+            return
+        self._wake_at(("placement", *key), outcome.again_at, now)
+        await self._write_decisions(placement, outcome)
+        await self._write_status(placement, outcome)
+
+    async def _write_decisions(self, placement: Object, outcome: Outcome) -> None:
+        for wanted in outcome.decisions:
+            await self._write_decision(wanted)
+        names = {text(one, "metadata", "name") for one in outcome.decisions}
+        for decision in own_decisions(placement, self._fleet()):
+            if text(decision, "metadata", "name") not in names:
+                await self._delete(decision)
+
+    async def _write_decision(self, wanted: Obj) -> None:
+        namespace, name = text(wanted, "metadata", "namespace"), text(wanted, "metadata", "name")
+        existing = self.objects(PLACEMENT_DECISION).get((namespace, name))
+        if existing is None:
+            bare = {field: value for field, value in wanted.items() if field != "status"}
+            existing = await self.client.create(self.informer.resources[PLACEMENT_DECISION], bare)
+            self._remember(PLACEMENT_DECISION, existing)
+            await asyncio.sleep(self._status_delay)
+        entries = listed(wanted, "status", "decisions")
+        if listed(existing, "status", "decisions") != entries:
+            patch: Object = {"status": {"decisions": entries}}
+            await self._patch(PLACEMENT_DECISION, (namespace, name), patch, "status")
+            # OCM leaves the labels to the next look, which the echo of this write brings.
+            return
+        labels = section(wanted, "metadata", "labels")
+        if labels.items() - section(existing, "metadata", "labels").items():
+            await self._patch(PLACEMENT_DECISION, (namespace, name), {"metadata": {"labels": labels}})
+
+    async def _delete(self, decision: Obj) -> None:
+        namespace, name = text(decision, "metadata", "namespace"), text(decision, "metadata", "name")
+        try:
+            await self.client.delete(self.informer.resources[PLACEMENT_DECISION], name, namespace)
+        except NotFound:
+            return
+
+    async def _write_status(self, placement: Object, outcome: Outcome) -> None:
+        before = {"numberOfSelectedClusters": 0, **section(placement, "status")}
+        changed = {field: value for field, value in outcome.status.items() if before.get(field) != value}
+        if changed:
+            await self._patch(PLACEMENT, name_of(placement), {"status": changed}, "status")
+
+    async def _bind(self, key: Name) -> None:
+        """Mark a binding as bound whose set exists, unless that is said already."""
+        binding = self.objects(SET_BINDING).get(key)
+        set_name = text(binding, "spec", "clusterSet")
+        existing = listed(binding, "status", "conditions")
+        bound = any(text(one, "type") == "Bound" and text(one, "status") == "True" for one in existing)
+        if binding is None or bound or ("", set_name) not in self.objects(CLUSTER_SET):
+            return
+        condition = {"type": "Bound", "status": "True", "reason": "ClusterSetBound", "message": ""}
+        patch: Object = {"status": {"conditions": merged(existing, [condition], self._clock())}}
+        await self._patch(SET_BINDING, key, patch, "status")
+
+    async def _patch(self, kind: Kind, key: Name, patch: Object, subresource: str = "") -> None:
+        resource, (namespace, name) = self.informer.resources[kind], key
+        written = await self.client.merge(resource, name, patch, namespace=namespace, subresource=subresource)
+        self._remember(kind, written)
+
+    def _remember(self, kind: Kind, written: Object) -> None:
+        """Take in what was just written, so that the next look does not see less than we know."""
+        self._written[kind, name_of(written)] = written
+        self.objects(kind)[name_of(written)] = written
+
+    def _keep_newer(self, kind: Kind, key: Name) -> None:
+        """Put a write of ours back that an older event, on its way meanwhile, has just covered."""
+        written = self._written.get((kind, key))
+        seen = self.objects(kind).get(key)
+        if written is None:
+            return
+        if seen is not None and _version(seen) < _version(written):
+            self.objects(kind)[key] = written
+        else:
+            del self._written[kind, key]
+
+    def _fleet(self) -> Fleet:
+        return Fleet(
+            clusters=self.objects(MANAGED_CLUSTER),
+            cluster_sets=self.objects(CLUSTER_SET),
+            bindings=self.objects(SET_BINDING),
+            scores=self.objects(PLACEMENT_SCORE),
+            decisions=self.objects(PLACEMENT_DECISION),
+            memo=self._memo,
+        )
+
+    def _wake_at(self, key: Key, at: datetime | None, now: datetime) -> None:
+        """Look at `key` again when time alone changes the answer; an alarm that is set is not set twice."""
+        if at is None or self._alarms.get(key) == at:
+            return
+        self._alarms[key] = at
+        self.ask_for(key, after=(at - now).total_seconds())
+
+
+def _version(item: Object) -> int:
+    """Return the resourceVersion as a number: it grows on every hub this runs against (KEP 5504)."""
+    version = text(item, "metadata", "resourceVersion")
+    return int(version) if version.isdecimal() else 0

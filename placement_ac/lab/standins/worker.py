@@ -1,0 +1,170 @@
+"""
+A stand-in for the Kueue of one worker cluster, and for its Job controller: quota, admission, Jobs that run.
+
+Reads from the informer, decides by `multikueue.look_at_copy`, writes with the version that it read. Its
+ClusterQueue is not there as an object: room is counted in slots, one for each Workload.
+"""
+
+import asyncio
+import time
+from collections.abc import Coroutine, Iterable
+from typing import Final
+
+from placement_ac.core.api.constants import WORKLOAD, Kind
+from placement_ac.core.api.errors import Conflict, NotFound
+from placement_ac.kube.client import Object
+from placement_ac.kube.login import Login
+from placement_ac.lab.standins.informer import Key, Name, StandIn, name_of
+from placement_ac.lab.standins.kueue_jobs import JOB, completed, job_status
+from placement_ac.lab.standins.multikueue import (
+    Operation,
+    SetActive,
+    SuspendJob,
+    WriteStatus,
+    has_quota,
+    look_at_copy,
+    runs,
+)
+from placement_ac.lab.standins.multikueue.objects import WORKLOAD_LABEL
+
+QUEUE: Final = "cluster-queue"
+"""The one ClusterQueue of a worker, as in the recordings."""
+SLOTS: Final = 100
+TIMEOUT_SECONDS: Final = 10.0
+
+
+class Worker(StandIn):
+    """Plays Kueue on a worker. `slots`: how many Workloads have quota at the same time.
+
+    `pods`: the Job controller plays, too: a Job that runs gets a start time and an active Pod.
+    `hold`, `release`, `resize` and `finish` may be called from any thread but the stand-in's own.
+    """
+
+    name = "kueue"
+    kinds = (WORKLOAD, JOB)
+
+    def __init__(self, login: Login, *, slots: int = SLOTS, held: bool = False, pods: bool = True) -> None:
+        super().__init__(login)
+        self._slots = slots
+        self._held = held
+        self._pods = pods
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def run(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        await super().run()
+
+    # -- from other threads
+
+    def hold(self) -> None:
+        """Give no quota any more; who has some keeps it (stopPolicy Hold)."""
+        self._set(held=True)
+
+    def release(self) -> None:
+        """Give quota again."""
+        self._set(held=False)
+
+    def resize(self, slots: int) -> None:
+        """Have room for so many Workloads; none is preempted when it shrinks."""
+        self._set(slots=slots)
+
+    def finish(self, name: str, namespace: str = "default") -> bool:
+        """Complete the Job when it runs here, and return whether it did. Raises ApiError, TimeoutError."""
+        return self._wait_for(self._finish((namespace, name)))
+
+    def _wait_for(self, work: Coroutine[object, object, bool]) -> bool:
+        if self._loop is None:
+            work.close()
+            return False
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(TIMEOUT_SECONDS)
+
+    def _set(self, *, held: bool | None = None, slots: int | None = None) -> None:
+        self._held = self._held if held is None else held
+        self._slots = self._slots if slots is None else slots
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._look_at_all)
+
+    async def _finish(self, key: Name) -> bool:
+        while True:
+            job = self.objects(JOB).get(key)
+            if job is None or not runs(job):
+                return False
+            try:
+                await self.patch(JOB, job, {"status": completed(time.time())}, "status")
+            except Conflict:
+                await asyncio.sleep(0.01)  # the echo of the change that was in the way
+            except NotFound:
+                return False
+            else:
+                return True
+
+    # -- the stand-in
+
+    def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
+        """A Job touches its Workload; a Workload touches those that wait for its room."""
+        if kind == JOB:
+            if self._pods:
+                yield "job", namespace, name
+            job = self.objects(JOB).get((namespace, name))
+            if job and _prebuilt(job):  # any other Job is no business of Kueue
+                yield "workload", namespace, _prebuilt(job)
+        else:
+            yield "workload", namespace, name
+            yield from self._waiting_keys()
+
+    def _waiting_keys(self) -> list[Key]:
+        """Return the Workloads without quota, the oldest first."""
+        workloads = [item for item in self.objects(WORKLOAD).values() if not has_quota(item)]
+        workloads.sort(key=lambda item: (item["metadata"]["creationTimestamp"], name_of(item)))
+        return [("workload", *name_of(item)) for item in workloads]
+
+    def _look_at_all(self) -> None:
+        for key in self._waiting_keys():
+            self.ask_for(key)
+
+    async def reconcile(self, key: Key) -> None:
+        what, where = key[0], (key[1], key[2])
+        try:
+            if what == "job":
+                await self._run_pods(where)
+            else:
+                await self._next_step(where)
+        except (Conflict, NotFound):  # our echo, or what it was about has gone: look again
+            await asyncio.sleep(0.01)
+            self.ask_for(key)
+
+    async def _run_pods(self, where: Name) -> None:
+        job = self.objects(JOB).get(where)
+        status = job_status(job, time.time()) if job else None
+        if job and status:
+            await self.patch(JOB, job, {"status": status}, "status")
+
+    async def _next_step(self, where: Name) -> None:
+        copy, job = self.objects(WORKLOAD).get(where), self._job_of(where)
+        used = sum(has_quota(item) for item in self.objects(WORKLOAD).values())
+        room = not self._held and used < self._slots
+        decision = look_at_copy(copy, job, queue=QUEUE, room=room, now=time.time())
+        for operation in decision.operations:
+            copy = await self._carry_out(operation, copy, job)
+
+    def _job_of(self, workload: Name) -> Object | None:
+        namespace, name = workload
+        jobs = self.objects(JOB).items()
+        return next((job for key, job in jobs if key[0] == namespace and _prebuilt(job) == name), None)
+
+    async def _carry_out(
+        self, operation: Operation, copy: Object | None, job: Object | None
+    ) -> Object | None:
+        """Return the copy as it is then."""
+        match operation:
+            case SuspendJob(suspend) if job:
+                await self.patch(JOB, job, {"spec": {"suspend": suspend}})
+            case WriteStatus(status) if copy:
+                return await self.replace_status(WORKLOAD, copy, status)
+            case SetActive(active) if copy:
+                return await self.patch(WORKLOAD, copy, {"spec": {"active": active}})
+        return copy
+
+
+def _prebuilt(job: Object) -> str:
+    return str((job["metadata"].get("labels") or {}).get(WORKLOAD_LABEL, ""))

@@ -1,0 +1,118 @@
+"""
+The pages that the kubelet and Prometheus read: `/healthz`, `/livez`, `/readyz` and `/metrics`, over HTTP.
+
+They say nothing secret, for they answer whoever asks. The loop of the controller serves
+them: a loop that is blocked does not answer, and that is what a probe is to find out.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import Final
+
+from aiohttp import web
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
+
+from placement_ac.config.settings import Settings
+from placement_ac.core.api.errors import PlacementAcError
+from placement_ac.observability.health import Check, Vitals
+
+Page = Callable[[web.Request], Awaitable[web.Response]]
+Checks = Callable[[], Collection[Check]]
+
+FAILED: Final = 500
+"""What Kubernetes' own pages of health answer, and controller-runtime's."""
+
+
+class CannotListen(PlacementAcError):
+    """An address for metrics or health is taken, or is none."""
+
+
+@asynccontextmanager
+async def served(settings: Settings, metrics: CollectorRegistry, vitals: Vitals) -> AsyncIterator[None]:
+    """Serve the pages where the settings want them, as long as the `with` lasts. Raises CannotListen."""
+    healthy = partial(_health, "healthz", vitals.live)
+    wanted: tuple[tuple[str, str, dict[str, Page]], ...] = (
+        ("metrics-bind-address", settings.metrics_bind_address, {"/metrics": partial(_metrics, metrics)}),
+        (
+            "health-probe-bind-address",
+            settings.health_probe_bind_address,
+            {
+                "/healthz": healthy,
+                "/livez": partial(_health, "livez", vitals.live),
+                "/readyz": partial(_health, "readyz", vitals.ready),
+            },
+        ),
+    )
+    pages: dict[str, dict[str, Page]] = {}
+    named: dict[str, str] = {}
+    for setting, address, some in wanted:
+        if address:
+            pages.setdefault(address, {}).update(some)
+            named.setdefault(address, setting)
+    async with AsyncExitStack() as stack:
+        for address, there in pages.items():
+            await stack.enter_async_context(_server(named[address], address, there))
+        yield
+
+
+@asynccontextmanager
+async def _server(setting: str, address: str, pages: Mapping[str, Page]) -> AsyncIterator[None]:
+    host, _, port = address.rpartition(":")
+    app = web.Application()
+    for path, page in pages.items():
+        app.router.add_get(path, page)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        try:
+            await web.TCPSite(runner, host.strip("[]") or None, int(port)).start()
+        except OSError as error:
+            raise CannotListen(f"{setting}: {address}: {error.strerror}") from None
+        yield
+    finally:
+        await runner.cleanup()
+
+
+async def _health(name: str, checks: Checks, request: web.Request) -> web.Response:
+    """Answer as Kubernetes does: `ok`, or each check when one fails or `?verbose` asks for it."""
+    found = checks()
+    good = not any(check.problem for check in found)
+    if good and "verbose" not in request.query:
+        return _last(web.Response(text="ok"))
+    lines = [_line(check) for check in found]
+    lines.append(f"{name} check {'passed' if good else 'failed'}")
+    return _last(web.Response(text="\n".join(lines) + "\n", status=200 if good else FAILED))
+
+
+def _line(check: Check) -> str:
+    if check.problem:
+        return f"[-]{check.name} failed: {check.problem}"
+    return f"[+]{check.name} ok{f': {check.note}' if check.note else ''}"
+
+
+class _Collected(Collector):
+    """What was collected a moment ago."""
+
+    def __init__(self, families: Iterable[Metric]) -> None:
+        self._families = list(families)
+
+    def collect(self) -> Iterable[Metric]:
+        return self._families
+
+
+async def _metrics(metrics: CollectorRegistry, _: web.Request) -> web.Response:
+    """Collect in the loop, whose data it is; write the text, which takes longer, in a thread."""
+    collected = _Collected(metrics.collect())
+    body = await asyncio.to_thread(generate_latest, collected)
+    return _last(web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST}))
+
+
+def _last(answer: web.Response) -> web.Response:
+    """Close the connection after it: kopf waits, when it ends, for the task that aiohttp has for each."""
+    answer.force_close()
+    return answer

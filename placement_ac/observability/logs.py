@@ -1,0 +1,123 @@
+"""
+How log lines look: constant messages with keys, as text for people or JSON for programs.
+
+A state that lasts is told once: see `Told`. What libraries log is not ours to show, for it may quote
+anything; of their failures, the place is told.
+"""
+
+import logging
+import re
+import sys
+import traceback
+from collections.abc import Callable, Hashable, Mapping
+from functools import cache, partial
+from typing import Any, Final, Literal, TextIO
+
+from cachetools import LRUCache
+
+from placement_ac.config.log_levels import LEVELS, levels_of
+from placement_ac.observability.lean import without
+
+with without("rich", "rich.traceback", "rich.pretty"):
+    # structlog would show tracebacks with them, for 3 MB and 40 ms: what may be quoted there is not shown.
+    import structlog
+
+logger: Final = structlog.get_logger
+"""For a module that may be the first to log: importing structlog itself would load what is left out here."""
+log = logger(__name__)
+
+REMEMBERED: Final = 10_000
+_PACKAGE: Final = "placement_ac."
+
+
+def configure(form: Literal["text", "json"] = "text", *levels: str) -> None:
+    """Send log lines to stderr: those from a level on, as `levels_of` reads it (nothing: info)."""
+    least = levels_of(levels)
+    renderer: structlog.typing.Processor
+    renderer = (
+        structlog.processors.JSONRenderer() if form == "json" else structlog.dev.ConsoleRenderer(colors=False)
+    )
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            _from_level(least),
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(min(least.values())),
+        logger_factory=partial(_Lines, sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+    root = logging.getLogger()
+    root.handlers = [*(handler for handler in root.handlers if type(handler) is not _Failures), _Failures()]
+
+
+class Told:
+    """Remembers what was said of whom, so that what lasts is told once and its end as well."""
+
+    def __init__(self) -> None:
+        self._said: LRUCache[Hashable, str] = LRUCache(REMEMBERED)
+
+    def level(self, about: Hashable, what: str, first: int = logging.WARNING) -> int:
+        """Return the level at which to say `what` now: `first`, or debug if it was said last."""
+        news = self._said.get(about) != what
+        self._said[about] = what
+        return first if news else logging.DEBUG
+
+    def over(self, about: Hashable) -> bool:
+        """Whether something was said of it; forget that."""
+        return self._said.pop(about, None) is not None
+
+
+def without_words(error: BaseException) -> str:
+    """Return the type of an error and where it came up, and nothing of its text, which may quote a token."""
+    frames = (f"{frame.f_code.co_filename}:{line}" for frame, line in traceback.walk_tb(error.__traceback__))
+    return " ".join((type(error).__name__, *frames))
+
+
+def without_password(error: BaseException) -> str:
+    """Return the type and the text of an error of aiohttp, which may quote a proxy's URL, login and all."""
+    return f"{type(error).__name__}: {re.sub(r'//.*@', '//…@', str(error))}"
+
+
+class _Lines(structlog.PrintLogger):
+    """Prints the lines of one module."""
+
+    def __init__(self, file: TextIO, name: str = "") -> None:
+        super().__init__(file)
+        self.name = name.removeprefix(_PACKAGE)
+
+
+class _Failures(logging.Handler):
+    """Tells where a library says that it failed; without a handler, Python prints what libraries say."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        told = without_words(error) if error else f"{record.pathname}:{record.lineno}"
+        log.error("a library failed", library=record.name, error=told)
+
+
+def _from_level(least: Mapping[str, int]) -> structlog.typing.Processor:
+    """Return what drops the lines below their module's level, and puts first what each line has."""
+    of = cache(_level_of(least))
+
+    def choose(logger: Any, _: str, line: structlog.typing.EventDict) -> structlog.typing.EventDict:
+        level = line.pop("level")
+        if LEVELS[level] < of(logger.name):
+            raise structlog.DropEvent
+        return {"level": level, "logger": logger.name, "event": line.pop("event"), **line}
+
+    return choose
+
+
+def _level_of(least: Mapping[str, int]) -> Callable[[str], int]:
+    def of(name: str) -> int:
+        while name and name not in least:
+            name = name.rpartition(".")[0]
+        return least[name]
+
+    return of

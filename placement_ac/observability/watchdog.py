@@ -1,0 +1,71 @@
+"""
+Sees that the event loop turns: notes it in `Vitals`, and says in the log where the loop is stuck.
+
+A loop that is blocked cannot speak for itself, so the log line comes from a thread. Ending the
+process is left to the kubelet, whose probes a blocked loop does not answer.
+"""
+
+import asyncio
+import sys
+import threading
+import time
+import traceback
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from placement_ac.observability.health import TURN_SECONDS, Vitals
+
+log = structlog.get_logger(__name__)
+
+BLOCKED_SECONDS: Final = 5.0
+"""A loop that has not turned for so long is told of, once."""
+
+
+class _Loop:
+    """What the guard may know of the loop: its thread, and when it turned."""
+
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+        self.turned = time.monotonic()
+
+
+@asynccontextmanager
+async def watched(vitals: Vitals) -> AsyncIterator[None]:
+    """Watch the loop that runs this for as long as the `with` lasts."""
+    loop, end = _Loop(), threading.Event()
+    guard = threading.Thread(target=_guard, args=(loop, end), name="watchdog", daemon=True)
+    guard.start()
+    turning = asyncio.create_task(_turn(vitals, loop))
+    try:
+        yield
+    finally:
+        turning.cancel()
+        end.set()
+        await asyncio.gather(turning, asyncio.to_thread(guard.join), return_exceptions=True)
+
+
+async def _turn(vitals: Vitals, loop: _Loop) -> None:
+    while True:
+        vitals.turns()
+        loop.turned = time.monotonic()
+        await asyncio.sleep(TURN_SECONDS)
+
+
+def _guard(loop: _Loop, end: threading.Event) -> None:
+    """Tell once of each time that the loop does not turn."""
+    told = 0.0
+    while not end.wait(BLOCKED_SECONDS / 4):
+        turned = loop.turned
+        if turned != told and time.monotonic() - turned > BLOCKED_SECONDS:
+            told = turned
+            log.error("the event loop is blocked", where=_place(loop.thread))
+
+
+def _place(thread: int) -> str:
+    """Return what a thread is doing, as places in the code, innermost last; no values."""
+    stack = traceback.extract_stack(sys._current_frames().get(thread))  # noqa: SLF001  # nothing else tells
+    return " > ".join(f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in stack[-4:])

@@ -1,0 +1,139 @@
+"""
+Ask worker clusters which copies of this hub's Workloads they hold.
+
+Nothing is kept open. Whatever goes wrong is an answer, in words for an admin, and neither it nor a log
+line quotes what came from a Secret, a plugin or a worker; who does not answer keeps nobody else waiting.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+import structlog
+from cachetools import TTLCache
+
+from placement_ac.core.api import decode
+from placement_ac.core.api.constants import LABEL_ORIGIN, WORKLOAD, Resource
+from placement_ac.core.api.errors import ApiError, Gone
+from placement_ac.core.api.objects import KueueObject
+from placement_ac.core.inputs.state import Asked
+from placement_ac.core.kubeconfig.source import Source
+from placement_ac.kube.client import PAGE, Client
+from placement_ac.observability.logs import Told, without_words
+from placement_ac.workers.connector import CACHED, CannotAsk, Entrance, Version, Way, in_words
+from placement_ac.workers.exec_plugins import Providers
+from placement_ac.workers.limiter import Lanes
+
+log = structlog.get_logger(__name__)
+
+Id = tuple[str, str]
+
+DISCOVERY_SECONDS: Final = 600.0
+"""How long the version in which a worker serves Workloads is believed."""
+
+
+class Workers:
+    """Asks workers, each within `timeout` seconds and `parallel` at once; the rest is Entrance's."""
+
+    def __init__(
+        self,
+        client: Client,
+        secret_resource: Resource,
+        kueue_namespace: str,
+        *,
+        timeout: float = 5.0,
+        parallel: int = 8,
+        providers: Providers | None = None,
+        profile_resource: Resource | None = None,
+    ) -> None:
+        self.entrance = Entrance(
+            client,
+            secret_resource,
+            kueue_namespace,
+            timeout=timeout,
+            providers=providers,
+            profile_resource=profile_resource,
+        )
+        self._lanes = Lanes(parallel)
+        self._told = Told()
+        self._served: TTLCache[Version, Resource] = TTLCache(CACHED, DISCOVERY_SECONDS)
+
+    async def ask(self, cluster: KueueObject) -> Asked:
+        """Return what the worker of a MultiKueueCluster said. Raises nothing but CancelledError."""
+        name = cluster.meta.name
+        try:
+            async with self._lanes.place(name):
+                said = Asked(await self._copies(cluster))
+        except CannotAsk as why:
+            return Asked(problem=f"MultiKueueCluster {name}: {why}")
+        except Exception as error:  # a worker may answer anything, and must not stop the others by it
+            place = without_words(error)
+            log.log(
+                self._told.level(name, place, logging.ERROR), "asking a worker failed", name=name, error=place
+            )
+            return Asked(problem=f"MultiKueueCluster {name}: unexpected {type(error).__name__}")
+        self._told.over(name)
+        return said
+
+    async def _copies(self, cluster: KueueObject) -> Mapping[Id, bool]:
+        deadline = self.entrance.deadline()
+        door = await self.entrance.find(source_of(cluster.spec), deadline)
+        way = await self.entrance.enter(door, deadline)
+        return await self.entrance.within(deadline, self._list(way), "the worker did not answer")
+
+    async def _list(self, way: Way) -> Mapping[Id, bool]:
+        try:
+            async with Client(way.login, timeout=2 * self.entrance.timeout) as client:
+                resource = await self._resource(client, way)
+                try:
+                    return await _copies_on(client, resource)
+                except Gone:
+                    return await _copies_on(client, resource)
+        except ApiError as error:
+            self._forget(way, error)
+            wish = f"list workloads.{WORKLOAD.group} in all namespaces"
+            raise CannotAsk(in_words(error, way.told, wish)) from None
+
+    async def _resource(self, client: Client, way: Way) -> Resource:
+        resource = self._served.get(way.version)
+        if resource is None:
+            resource = (await client.discover([WORKLOAD])).get(WORKLOAD)
+            if resource is None:
+                raise CannotAsk("the worker serves no Workloads: is Kueue installed there?")
+            self._served[way.version] = resource
+        return resource
+
+    def _forget(self, way: Way, error: ApiError) -> None:
+        """Believe no longer what may have led to this error."""
+        if error.status == 401:
+            self.entrance.refused(way)
+        if error.status == 404:
+            self._served.pop(way.version, None)
+
+
+def source_of(spec: Mapping[str, Any]) -> Source:
+    """Return what a MultiKueueCluster's spec points at, in any version of it."""
+    source = spec.get("clusterSource") or spec
+    profile, kubeconfig = source.get("clusterProfileRef") or {}, source.get("kubeConfig") or {}
+    if kubeconfig.get("location"):
+        if kubeconfig.get("locationType", "Secret") != "Secret":
+            raise CannotAsk("its kubeconfig is a file in Kueue's container, out of reach from here")
+        return Source("Secret", str(kubeconfig["location"]))
+    if profile.get("name"):
+        return Source("ClusterProfile", str(profile["name"]))
+    raise CannotAsk("it names neither a Secret nor a ClusterProfile")
+
+
+async def _copies_on(client: Client, resource: Resource) -> Mapping[Id, bool]:
+    copies: dict[Id, bool] = {}
+    query = {"limit": str(PAGE), "labelSelector": LABEL_ORIGIN}
+    while True:
+        answer = await client.request("GET", resource.path(), query=query)
+        if answer.get("kind") != f"{WORKLOAD.kind}List":  # whoever it is, it knows of no copies
+            raise CannotAsk("what the worker answered is no list of Workloads")
+        for workload in map(decode.workload, answer.get("items") or ()):
+            copies[workload.meta.id] = workload.quota and not workload.finished
+        more = (answer.get("metadata") or {}).get("continue")
+        if not more:
+            return copies
+        query["continue"] = str(more)

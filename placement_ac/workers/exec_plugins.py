@@ -1,0 +1,202 @@
+"""
+The credential plugins that an admin allows for ClusterProfiles: their file, and running them.
+
+A plugin gets the cluster and answers with an ExecCredential (client.authentication.k8s.io), as kubectl's
+do. Not the `kubernetes` package's ExecProvider: it cannot be stopped, and its errors quote what it got.
+What a plugin says goes nowhere but into the credentials.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, Self
+
+import orjson
+import yaml
+from pydantic import AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from placement_ac.config.settings import BadSettings
+from placement_ac.core.api.schemas import Many, Wire
+from placement_ac.core.kubeconfig.source import Unusable
+
+_CONFIG: Final = "client.authentication.k8s.io/exec"
+"""Kubernetes: the name of the cluster's extension that a plugin gets as its `config`."""
+_TOLD: Final = ("server", "tls-server-name", "certificate-authority-data", "proxy-url")
+"""What of the cluster a plugin is told."""
+_KILLED_SECONDS: Final = 1.0
+
+
+class _Shape(BaseModel):
+    """A part of the admin's file: what nobody knows is a typing error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+
+class Variable(_Shape):
+    """An environment variable of a plugin."""
+
+    name: str = Field(min_length=1)
+    value: str = Field(default="", repr=False)
+
+
+class Command(_Shape):
+    """`execConfig`: how a plugin is run."""
+
+    api_version: Literal["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"]
+    command: str = Field(min_length=1)
+    args: Many[str] = Field(default=(), repr=False)
+    env: Many[Variable] = ()
+    provide_cluster_info: bool = False
+    interactive_mode: Literal["", "Never", "IfAvailable"] = ""
+    install_hint: str = ""
+
+
+class Provider(_Shape):
+    """A kind of access that ClusterProfiles may offer, and the plugin for it."""
+
+    name: str = Field(min_length=1)
+    exec_config: Command
+    profile_sourced_cli_args_policy: Literal["", "Ignore"] = Field(
+        default="", alias="profileSourcedCLIArgsPolicy"
+    )
+    profile_sourced_env_vars_policy: Literal["", "Ignore"] = ""
+
+
+class Offer(Wire):
+    """An entry of a ClusterProfile's `status.accessProviders`."""
+
+    name: str = ""
+    cluster: dict[str, Any] = Field(default_factory=dict)
+
+
+class Offers(Wire):
+    """A ClusterProfile's `status`: its accessProviders, and as they were called before."""
+
+    access_providers: Many[Offer] = ()
+    credential_providers: Many[Offer] = ()
+
+
+class Providers(_Shape):
+    """The file: `providers`, as cluster-inventory-api has it, or `accessProviders`, as Kueue has it."""
+
+    providers: tuple[Provider, ...] = Field(validation_alias=AliasChoices("providers", "accessProviders"))
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read JSON or YAML. Raises BadSettings, which names the file and the field."""
+        try:
+            return cls.model_validate(yaml.safe_load(path.read_text()))
+        except OSError as error:
+            raise BadSettings(f"{path} cannot be read: {error.strerror}") from None
+        except (yaml.YAMLError, UnicodeDecodeError):
+            raise BadSettings(f"{path} is neither JSON nor YAML") from None
+        except ValidationError as error:
+            details = error.errors(include_url=False, include_input=False, include_context=False)
+            told = "; ".join(f"{'.'.join(map(str, d['loc'])) or 'the file'}: {d['msg']}" for d in details)
+            raise BadSettings(f"{path}: {told}") from None
+
+    @property
+    def supported(self) -> frozenset[str]:
+        """The names of the providers."""
+        return frozenset(provider.name for provider in self.providers)
+
+    def choose(self, offers: Offers) -> tuple[Provider, Offer] | None:
+        """Return the first provider of the file that the profile offers, as Kueue does."""
+        offered = {offer.name: offer for offer in (*offers.credential_providers, *offers.access_providers)}
+        return next(((p, offered[p.name]) for p in self.providers if p.name in offered), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a plugin gave. Its repr tells no secret."""
+
+    token: str = field(default="", repr=False)
+    certificate: str = field(default="", repr=False)
+    key: str = field(default="", repr=False)
+    expires: AwareDatetime | None = None
+
+
+class _Status(Wire):
+    token: str = ""
+    client_certificate_data: str = ""
+    client_key_data: str = ""
+    expiration_timestamp: AwareDatetime | None = None
+
+
+class _Credential(Wire):
+    api_version: str
+    kind: Literal["ExecCredential"]
+    status: _Status
+
+
+async def run(command: Command, cluster: Mapping[str, Any]) -> Credentials | Unusable:
+    """Run a plugin for the `cluster` of an offer. Cancelled, it kills what the plugin has started."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            command.command,
+            *command.args,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,  # who knows what it tells there
+            env=_environment(command, cluster),
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "its arguments are impossible"
+        return Unusable(f"plugin {command.command} cannot be started: {why}")
+    try:
+        output, _ = await process.communicate()
+    finally:
+        await _end(process)
+    if process.returncode:
+        return Unusable(
+            f"plugin {command.command} ended with code {process.returncode}: run it by hand to see why"
+        )
+    return _read(output, command)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), _KILLED_SECONDS)
+
+
+def _environment(command: Command, cluster: Mapping[str, Any]) -> dict[str, str]:
+    """As kubectl: our own environment, what the admin adds, and what is asked for."""
+    spec: dict[str, Any] = {"interactive": False}
+    if command.provide_cluster_info:
+        spec["cluster"] = {key: cluster[key] for key in _TOLD if cluster.get(key)} | _config(cluster)
+    request = {"apiVersion": command.api_version, "kind": "ExecCredential", "spec": spec}
+    added = {variable.name: variable.value for variable in command.env}
+    return {**os.environ, **added, "KUBERNETES_EXEC_INFO": orjson.dumps(request).decode()}
+
+
+def _config(cluster: Mapping[str, Any]) -> dict[str, Any]:
+    extensions = cluster.get("extensions")
+    for entry in extensions if isinstance(extensions, list) else ():
+        if isinstance(entry, dict) and entry.get("name") == _CONFIG:
+            return {"config": entry.get("extension")}
+    return {}
+
+
+def _read(output: bytes, command: Command) -> Credentials | Unusable:
+    try:
+        told = _Credential.model_validate(orjson.loads(output))
+    except orjson.JSONDecodeError:
+        return Unusable(f"plugin {command.command} gave no JSON")
+    except ValidationError as error:
+        where = ".".join(map(str, error.errors(include_input=False)[0]["loc"])) or "the whole"
+        return Unusable(f"plugin {command.command} gave no ExecCredential that can be read: {where}")
+    if told.api_version != command.api_version:
+        return Unusable(f"plugin {command.command} does not speak {command.api_version}")
+    status = told.status
+    return Credentials(
+        status.token, status.client_certificate_data, status.client_key_data, status.expiration_timestamp
+    )

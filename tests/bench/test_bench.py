@@ -1,0 +1,296 @@
+"""The arithmetic of the bench: what counts as what, percentiles, ratios, growth, what is measured where."""
+
+from typing import Any
+
+import pytest
+
+from bench.__main__ import MEMORY, SIZES, Plan
+from bench.clearing import is_mine
+from bench.figures import (
+    Figures,
+    bursts,
+    cpu_per_1000,
+    growth,
+    latencies,
+    lists_per_kind,
+    named,
+    per_change,
+    per_minute,
+    pooled,
+    spread,
+    watched_kinds,
+    writes,
+)
+from bench.plays import FROM_THE_HUB
+from bench.report import Row, markdown, reference, rows, table, where_measured
+from bench.scene import MINE, NS, PER_CHECK, Scene, asks
+from placement_ac.core.api.constants import (
+    ADMISSION_CHECK,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    SECRET,
+    Kind,
+)
+
+KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "query", "name"),
+    [
+        pytest.param("PATCH", f"{KUEUE}/multikueueconfigs/p", {}, "patch multikueueconfigs", id="a write"),
+        pytest.param(
+            "PATCH",
+            f"{KUEUE}/admissionchecks/c/status",
+            {},
+            "patch admissionchecks/status",
+            id="a subresource",
+        ),
+        pytest.param(
+            "GET", f"{KUEUE}/admissionchecks", {"limit": "200"}, "list admissionchecks", id="a list"
+        ),
+        pytest.param(
+            "GET",
+            "/api/v1/namespaces/ns/secrets",
+            {"limit": "200", "continue": "x"},
+            "list secrets (next page)",
+            id="goes on with a list",
+        ),
+        pytest.param("GET", "/api/v1/namespaces/ns/secrets/s", {}, "get secrets", id="one object"),
+        pytest.param("GET", "/api/v1/namespaces/ns", {}, "get namespaces", id="a namespace itself"),
+        pytest.param("POST", "/api/v1/namespaces/ns/events", {}, "post events", id="in a namespace"),
+        pytest.param(
+            "GET", f"{KUEUE}/workloads", {"watch": "true", "limit": "1"}, "watch workloads", id="a watch"
+        ),
+        pytest.param("GET", "/apis/kueue.x-k8s.io", {}, "get discovery", id="a group"),
+        pytest.param("GET", KUEUE, {}, "get discovery", id="a version"),
+        pytest.param("GET", f"/openapi/v3{KUEUE}", {}, "get discovery", id="a schema"),
+    ],
+)
+def test_the_name_of_a_request(method: str, path: str, query: dict[str, str], name: str) -> None:
+    assert named(method, path, query) == name
+
+
+def test_all_pages_of_a_list_are_one() -> None:
+    requests = {"list secrets": 1, "list secrets (next page)": 7, "list workloads": 2, "watch secrets": 3}
+    assert lists_per_kind(requests) == {"secrets": 1, "workloads": 2}
+    assert watched_kinds(requests) == {"secrets"}
+
+
+def test_every_write_is_one_those_of_events_too() -> None:
+    requests = {"patch a": 1, "patch a/status": 2, "post events": 4, "delete a": 8, "put a": 16, "get a": 32}
+    assert writes(requests) == 31
+
+
+def test_events_are_no_part_of_what_a_change_needs() -> None:
+    requests = {"patch multikueueconfigs": 10, "get secrets": 5, "patch events": 20}
+    requests |= {"watch secrets": 1, "get discovery": 9}
+    assert per_change(requests, 10) == {
+        "requestsPerChange": 1.5,
+        "requestsPerChangeByKind": {"get secrets": 0.5, "patch multikueueconfigs": 1.0},
+        "eventsPerChange": 2.0,
+        "eventsPerChangeByKind": {"patch events": 2.0},
+    }
+
+
+def test_what_comes_by_the_clock_is_told_a_minute() -> None:
+    windows = [({"watch secrets": 2, "patch a": 50}, 20.0), ({"get discovery": 9, "watch secrets": 1}, 40.0)]
+    assert per_minute(windows) == 12.0
+
+
+def test_what_rest_costs_is_not_counted_as_the_changes() -> None:
+    assert cpu_per_1000(spent=3.0, idle_share=0.05, seconds=20.0, changes=400) == 5.0
+    assert cpu_per_1000(spent=0.1, idle_share=0.05, seconds=20.0, changes=400) == 0.0
+
+
+def test_percentiles_are_of_the_times_themselves() -> None:
+    assert spread([number / 1000 for number in range(101)]) == {
+        "p50Ms": 50.0,
+        "p90Ms": 90.0,
+        "p99Ms": 99.0,
+        "count": 101,
+    }
+
+
+def test_a_ratio_is_over_the_floor() -> None:
+    found = latencies({"controller": [0.012] * 3, "floor": [0.008] * 3})
+    assert (found["p50OverFloor"], found["p99OverFloor"]) == (1.5, 1.5)
+    assert bursts({"controller": [1.0, 3.0, 9.0], "floor": [2.0]})["overFloor"] == 1.5, "of medians"
+
+
+def size(checks: int, clusters: int, factor: float = 1.0) -> Figures:
+    one: dict[str, Any] = {"p50Ms": 8 * factor, "medianSeconds": factor, "seconds": factor}
+    both = {"controller": one, "floor": dict.fromkeys(one, 1.0)}
+    return {
+        "checks": checks,
+        "clusters": clusters,
+        **dict.fromkeys(("latency", "burst", "coldStart", "restart"), both),
+        "requestsPerChange": 1.0,
+        "cpuSecondsPer1000Changes": factor,
+        "rssMb": 80.0,
+    }
+
+
+def played(seconds: float, writes: int | None) -> Figures:
+    start = {"seconds": seconds, "rssMb": seconds}
+    restart = start | {"writes": writes, "afterChanges": {"seconds": seconds + 1}}
+    return {
+        "latency": [seconds],
+        "burst": [seconds] * 2,
+        "coldStart": start,
+        "restart": restart,
+        "rssMb": seconds,
+        "rssMbAfter": seconds + 1,
+        "outage": None if writes is None else {"seconds": seconds},
+    }
+
+
+def test_rounds_are_pooled_and_the_worst_is_not_hidden() -> None:
+    assert pooled([played(1.0, 0)]) == played(1.0, 0)
+    assert pooled([played(9.0, 2), played(1.0, 0), played(2.0, 1)]) == {
+        "latency": [9.0, 1.0, 2.0],
+        "burst": [9.0, 9.0, 1.0, 1.0, 2.0, 2.0],
+        "coldStart": {"seconds": 2.0, "rssMb": 2.0, "rounds": [9.0, 1.0, 2.0]},
+        "restart": {
+            "seconds": 2.0,
+            "rssMb": 2.0,
+            "writes": 2,
+            "afterChanges": {"seconds": 3.0, "rounds": [10.0, 2.0, 3.0]},
+            "rounds": [9.0, 1.0, 2.0],
+        },
+        "rssMb": 9.0,
+        "rssMbAfter": 10.0,
+        "outage": {"seconds": 9.0},
+    }
+    nobody_told = pooled([played(1.0, None)] * 2)
+    assert (nobody_told["restart"]["writes"], nobody_told["outage"]) == (None, None)
+
+
+def test_cold_starts_that_nothing_followed_count_with_the_others() -> None:
+    alone = played(1.0, 0)
+    more = [{"seconds": seconds, "rssMb": seconds} for seconds in (9.0, 2.0)]
+    assert pooled([alone], more) == alone | {
+        "coldStart": {"seconds": 2.0, "rssMb": 2.0, "rounds": [1.0, 9.0, 2.0]}
+    }
+
+
+def test_growth_is_the_biggest_over_the_smallest_of_what_differs_in_nothing_else() -> None:
+    sizes = [size(1, 40, 9), size(1000, 40, 30), size(10, 40, 2), size(200, 5000, 6), size(200, 100, 4)]
+    found = growth(sizes)
+    assert found.keys() == {"checks", "clusters"}
+    assert found["checks"]["from"] == {"checks": 10, "clusters": 40}, "a single check is no beginning"
+    assert found["checks"]["to"] == {"checks": 1000, "clusters": 40}
+    assert (found["checks"]["burst"], found["checks"]["burstPerCheck"]) == (15.0, 0.15)
+    assert found["clusters"]["to"] == {"checks": 200, "clusters": 5000}
+    assert (found["clusters"]["latencyP50"], found["clusters"]["latencyP50OfFloor"]) == (1.5, 1.0)
+    assert found["clusters"]["requestsPerChange"] == 1.0
+
+
+def test_what_was_not_measured_has_no_growth() -> None:
+    small, big = size(10, 40) | {"requestsPerChange": None}, size(50, 40) | {"requestsPerChange": None}
+    assert growth([small, big])["checks"]["requestsPerChange"] is None
+    assert growth([small]) == {}
+
+
+def test_the_figures_on_top_are_those_of_200_checks() -> None:
+    sizes = [size(200, 5000), size(200, 40), size(1000, 40)]
+    assert reference(sizes) is sizes[1]
+    assert reference([size(1, 40), size(50, 40)])["checks"] == 50, "or of the last there are"
+
+
+@pytest.mark.parametrize(
+    ("value", "most", "met"), [(1.1, 1.15, "yes"), (1.2, 1.15, "NO"), (None, 1.15, ""), (9.0, None, "")]
+)
+def test_a_row_tells_whether_what_is_wanted_is_met(value: float | None, most: float | None, met: str) -> None:
+    assert Row("p50", "", "", value, most).cells[-1] == met
+
+
+def whole_size() -> Figures:
+    """Return one size, of a hub that tells nothing of requests."""
+    one = size(200, 40) | {"latency": latencies({"controller": [0.01] * 2, "floor": [0.01] * 2})}
+    start = {"controller": {"seconds": 2.0, "requests": None}, "floor": {"seconds": 1.0}, "overFloor": 2.0}
+    one |= {"burst": one["burst"] | {"overFloor": 1.0}, "coldStart": start}
+    one |= {"restart": start | {"afterChanges": start}, "outage": {"controller": None}, "rssMbAfter": 80.0}
+    cost = dict.fromkeys(("requestsPerChange", "eventsPerChange", *FROM_THE_HUB))
+    cost |= {"idleCpuPercent": 0.1, "cpuSecondsPer1000Changes": 5.0}
+    return one | cost | {"costOfFloor": cost | {"rssMb": 60.0}}
+
+
+def test_a_hub_that_tells_nothing_has_no_rows_of_requests() -> None:
+    shown = [row.what for row in rows(whole_size(), judged=True)]
+    assert "CPU at rest" in shown
+    assert not {"requests per change", "  its writes", "right again after an outage"} & set(shown)
+
+
+MACHINE = {"model": "a CPU", "cpus": 2, "python": "3.11.7"}
+
+
+@pytest.mark.parametrize(
+    ("own", "told"),
+    [
+        pytest.param({"hubsHaveOwnProcessor": True}, ", one of them for the hubs alone", id="apart"),
+        pytest.param({"hubsHaveOwnProcessor": False}, ", all of them for everybody", id="together"),
+        pytest.param({"hubsHaveOwnProcessor": None}, "", id="hubs of others"),
+    ],
+)
+def test_the_machine_in_a_line(own: dict[str, bool | None], told: str) -> None:
+    assert where_measured(MACHINE | own) == f"a CPU, 2 CPUs{told}; Python 3.11.7"
+
+
+def test_the_table_as_markdown() -> None:
+    memory = [{"checks": 1000, "clusters": 5000, "rssMb": 140.0, "rssMbCold": 160.5}]
+    whole = {"sizes": [whole_size()], "memory": memory, "growth": {}, "machine": MACHINE}
+    told, _, *lines = markdown(whole)
+    assert told == table(whole).caption == "a CPU, 2 CPUs; Python 3.11.7"
+    assert lines[2] == "| 200 | 40 | 10.0 ms | 1.00 | 1.00 s | 1.00 | 2.00 s | 2.00 |"
+    lines = lines[lines.index("") + 1 :]
+    first = "200 checks, 40 clusters | one change, p50"
+    assert lines[2] == f"| {first} | 10.0 ms | 10.0 ms | 1.00 | ≤ 1.15 | yes |"
+    assert "|  | cold start | 2.00 s | 1.00 s | 2.00 | ≤ 1.5 | NO |" in lines
+    assert lines[-1] == "|  | RSS at rest, having made all | 160.5 MB |  |  | ≤ 150 | NO |"
+    assert {line.count("|") for line in lines} == {8}
+
+
+def test_a_change_swaps_one_cluster() -> None:
+    scene = Scene(checks=3, clusters=40)
+    before, after = (set(scene.clusters_of(2, changed=changed)) for changed in (False, True))
+    assert len(before) == len(after) == PER_CHECK
+    assert len(before & after) == PER_CHECK - 1
+
+
+def test_all_of_a_scene_has_the_label_by_which_it_is_found_again() -> None:
+    made = [ask.body for few in asks(Scene(2, 3)) for ask in few if ask.method == "POST"]
+    assert len(made) == 1 + 2 * 3 + 3 * 2
+    assert all(one["metadata"]["labels"].items() >= MINE.items() for one in made)
+    assert {one["metadata"].get("namespace", NS) for one in made} == {NS}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "labels", "mine"),
+    [
+        pytest.param(ADMISSION_CHECK, "c1", MINE, True, id="ours by its label"),
+        pytest.param(ADMISSION_CHECK, "c1", {}, False, id="of others, by our name"),
+        pytest.param(SECRET, "multikueue-a", None, False, id="of others, no labels"),
+        pytest.param(MULTIKUEUE_CONFIG, "p17", {}, True, id="a config that was made of ours"),
+        pytest.param(MULTIKUEUE_CONFIG, "prod", {}, False, id="another config"),
+        pytest.param(MULTIKUEUE_CLUSTER, "p17-cluster-0003", {}, True, id="a cluster that was made of ours"),
+        pytest.param(MULTIKUEUE_CLUSTER, "p17-cluster-a", {}, False, id="another cluster"),
+    ],
+)
+def test_whose_it_is(kind: Kind, name: str, labels: dict[str, str] | None, mine: bool) -> None:
+    assert is_mine(kind, {"metadata": {"name": name, "labels": labels}}) is mine
+
+
+def test_what_is_measured() -> None:
+    whole = Plan.chosen(quick=False, sizes=[], changes=None)
+    assert [scene for scene, _ in whole.sizes] == list(SIZES)
+    assert whole.memory == MEMORY
+    assert [scene.checks for scene, length in whole.sizes if length.outage] == [200]
+    assert [length.rounds for _, length in whole.sizes].count(1) == len(SIZES) - 1
+    quick = Plan.chosen(quick=True, sizes=[], changes=None)
+    assert [(scene.checks, length.changes) for scene, length in quick.sizes] == [(50, 100)]
+    assert quick.memory == ()
+    alone = Plan.chosen(quick=False, sizes=[Scene(7, 90)], changes=12, rounds=3)
+    assert [(scene, length.changes, length.rounds) for scene, length in alone.sizes] == [
+        (Scene(7, 90), 12, 3)
+    ]

@@ -1,0 +1,240 @@
+"""The bench itself, small: who is started, what is counted, and that nothing is left behind."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from bench.__main__ import QUICK
+from bench.clearing import MADE, clear, refuse_what_is_in_use
+from bench.hubs import Ours, embedded
+from bench.measure import Where, hubs
+from bench.processors import usable
+from bench.scene import NAMESPACE, Scene, body, newest, prepare
+from placement_ac.core.api.constants import MANAGED_CLUSTER, MULTIKUEUE_CONFIG
+from placement_ac.kube.client import Client, Object
+from placement_ac.kube.login import Login
+from placement_ac.lab.hub import Hub
+
+SCENE = Scene(3, 12)
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def client_of(kubeconfig: Path) -> Client:
+    return Client(Login(kubeconfig), field_manager="bench")
+
+
+async def there(client: Client) -> dict[str, list[Object]]:
+    """Return what a scene has: what the server gives each object left out."""
+    found = {}
+    for kind in (*MADE, NAMESPACE):
+        listing = await client.list(newest(kind))
+        found[kind.plural] = [_bare(item) for item in listing.items]
+    return found
+
+
+def _bare(item: Object) -> Object:
+    metadata = {key: item["metadata"].get(key) for key in ("name", "namespace", "labels")}
+    kubeconfigs = item.get("data") is not None  # each scene has a CA of its own
+    return {"metadata": metadata, "spec": item.get("spec"), "status": item.get("status"), "data": kubeconfigs}
+
+
+@pytest.mark.embedded("compares two hubs")
+def test_a_scene_is_the_same_whether_it_comes_over_http_or_not(tmp_path: Path) -> None:
+    async def both() -> tuple[Any, Any]:
+        with Hub() as hub, embedded(tmp_path / "filled") as other:
+            hub.write_kubeconfig(tmp_path / "prepared")
+            other.until_ready()
+            async with client_of(tmp_path / "prepared") as one, client_of(tmp_path / "filled") as two:
+                await prepare(one, SCENE)
+                await other.fill(two, SCENE)
+                return await there(one), await there(two)
+
+    prepared, filled = asyncio.run(both())
+    assert prepared == filled
+    assert len(filled["secrets"]) == SCENE.clusters
+    assert len(filled["admissionchecks"]) == SCENE.checks
+
+
+def test_a_hub_tells_what_others_than_the_bench_took(tmp_path: Path) -> None:
+    async def play() -> None:
+        with embedded(tmp_path / "kubeconfig") as hub:
+            hub.until_ready()
+            login = Login(hub.kubeconfig)
+            async with client_of(hub.kubeconfig) as bench, Client(login, field_manager="they") as they:
+                await hub.fill(bench, SCENE)
+                await they.list(newest(MANAGED_CLUSTER))
+                async for _ in they.watch(newest(MANAGED_CLUSTER), ""):
+                    break
+                taken = hub.taken()
+                assert taken.requests == {"list managedclusters": 1, "watch managedclusters": 1}
+                assert taken.watched.keys() == {"managedclusters"}
+                assert taken.watched["managedclusters"] > SCENE.clusters * 100
+                assert (hub.taken().requests, hub.taken().watched) == ({}, {})
+
+    asyncio.run(play())
+
+
+@pytest.mark.embedded("has hubs of its own")
+@pytest.mark.skipif(len(usable()) < 2, reason="it takes two processors to share them out")
+@pytest.mark.parametrize("apart", [True, False])
+def test_hubs_work_on_a_processor_of_their_own_unless_told(apart: bool, tmp_path: Path) -> None:
+    everywhere = usable()
+    one, others = ({min(everywhere)}, everywhere - {min(everywhere)}) if apart else (everywhere, everywhere)
+    with hubs(Where(apart=apart), tmp_path) as turns:
+        (turn,) = turns
+        pids = [hub.pid for hub in turn.values() if isinstance(hub, Ours)]
+        assert [os.sched_getaffinity(pid) for pid in pids] == [one, one]
+        assert usable() == others
+    assert usable() == everywhere
+
+
+def test_a_hub_that_is_in_use_is_refused_and_what_is_ours_is_cleared(hub: Hub, tmp_path: Path) -> None:
+    hub.write_kubeconfig(tmp_path / "kubeconfig")
+
+    async def play() -> None:
+        async with client_of(tmp_path / "kubeconfig") as client:
+            await prepare(client, SCENE)
+            await client.create(
+                newest(MULTIKUEUE_CONFIG), body(MULTIKUEUE_CONFIG, "p1", spec={"clusters": ["a"]})
+            )
+            await refuse_what_is_in_use(client)  # all of it is ours
+            other = body(MANAGED_CLUSTER, "theirs", spec={"hubAcceptsClient": True})
+            await client.create(newest(MANAGED_CLUSTER), other)
+            with pytest.raises(click.ClickException, match="managedclusters of others: theirs"):
+                await refuse_what_is_in_use(client)
+            await clear(client)
+            left = await there(client)
+            assert {kind: len(items) for kind, items in left.items() if items} == {
+                "managedclusters": 1,
+                "namespaces": len(left["namespaces"]),
+            }
+
+    asyncio.run(play())
+
+
+def bench(*words: str) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "bench", *words]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def children(pid: int) -> list[int]:
+    path = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(child) for child in path.read_text().split()] if path.exists() else []
+
+
+def lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.long
+@pytest.mark.timeout(240)
+@pytest.mark.embedded("has hubs of its own")
+def test_the_quick_bench_writes_every_figure(tmp_path: Path) -> None:
+    latest = tmp_path / "latest.json"
+    with bench("--quick", "--checks", "2", "--changes", "8", "--output", str(latest)) as process:
+        _, told = process.communicate()
+    assert process.returncode == 0, told.decode()
+    assert b"2 checks, 40 clusters: outage" in told
+    found = json.loads(latest.read_text())
+    for play in ("burst", "coldStart", "restart", "outage"):
+        assert found[play]["overFloor"] > 0
+        assert found[play].keys() >= {"controller", "floor"}
+    assert found["latency"]["p50OverFloor"] > 0
+    assert found["latency"]["controller"]["count"] == found["latency"]["floor"]["count"] == 8
+    assert found["requestsPerChange"] == 1.0
+    assert found["requestsPerChangeByKind"] == {"patch multikueueconfigs": 1.0}
+    assert found["restart"]["controller"]["writes"] == 0
+    assert found["restart"]["controller"]["listsPerKind"]["placementdecisions"] == 1
+    assert found["coldStart"]["controller"]["requests"]["patch multikueueclusters"] == 20
+    assert found["machine"]["hubsHaveOwnProcessor"] is (len(usable()) > 1)
+    assert found["rssMb"] > 10
+    assert found["outage"]["controller"]["awaySeconds"] == QUICK.outage
+    assert [one["checks"] for one in found["sizes"]] == [2]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(120)
+@pytest.mark.embedded("has hubs of its own")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_nothing_is_left_of_a_bench_that_is_stopped(number: signal.Signals, tmp_path: Path) -> None:
+    with bench("--quick", "--checks", "2", "--output", str(tmp_path / "latest.json")) as process:
+        assert process.stderr
+        for line in process.stderr:
+            if b"cold start: controller" in line:
+                break
+        time.sleep(0.5)
+        started = children(process.pid)
+        process.send_signal(number)
+        process.communicate()
+    assert len(started) == 3, "two hubs and a controller"
+    assert [pid for pid in started if lives(pid)] == []
+
+
+@pytest.mark.long
+@pytest.mark.timeout(240)
+@pytest.mark.embedded("has hubs of its own")
+def test_each_side_may_have_a_hub_of_others(tmp_path: Path) -> None:
+    latest, words = tmp_path / "latest.json", ["--quick", "--checks", "2", "--changes", "8"]
+    with Hub() as one, Hub() as another:
+        for number, hub in enumerate((one, another)):
+            hub.write_kubeconfig(tmp_path / f"hub{number}")
+            words += ["--kubeconfig", str(tmp_path / f"hub{number}")]
+        with bench(*words, "--output", str(latest)) as process:
+            _, told = process.communicate()
+        written = [
+            {r.user_agent.split("/")[0] for r in hub.journal if r.path.endswith("/multikueueconfigs/p0")}
+            for hub in (one, another)
+        ]
+    assert process.returncode == 0, told.decode()
+    assert [("bench-floor" in names, "placement-ac" in names) for names in written] == [
+        (True, False),
+        (False, True),
+    ]
+    found = json.loads(latest.read_text())
+    assert found["latency"]["controller"]["count"] == found["latency"]["floor"]["count"] == 8
+    assert (found["outage"]["overFloor"], found["requestsPerChange"]) == (None, None)
+
+
+def test_a_bench_has_two_hubs_at_most() -> None:
+    with bench("--kubeconfig", "a", "--kubeconfig", "b", "--kubeconfig", "c") as process:
+        _, told = process.communicate()
+    assert (process.returncode, b"two hubs at most" in told) == (2, True)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_bench_that_is_stopped_clears_the_hub_of_others(
+    hub: Hub, tmp_path: Path, number: signal.Signals
+) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    hub.write_kubeconfig(kubeconfig)
+
+    async def left() -> dict[str, int]:
+        async with client_of(kubeconfig) as client:
+            return {kind: len(items) for kind, items in (await there(client)).items() if items}
+
+    before = asyncio.run(left())
+    words = ("--quick", "--checks", "2", "--kubeconfig", str(kubeconfig))
+    with bench(*words, "--output", str(tmp_path / "latest.json")) as process:
+        assert process.stderr
+        for line in process.stderr:
+            if b"restart: floor" in line:
+                break
+        assert asyncio.run(left())["multikueueconfigs"] == 2
+        process.send_signal(number)
+        process.communicate()
+    assert asyncio.run(left()) | {"namespaces": 0} == before | {"namespaces": 0}

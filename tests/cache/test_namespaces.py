@@ -1,0 +1,205 @@
+"""Placements from several namespaces: the first that has one of the name counts, whatever comes and goes."""
+
+import pytest
+
+from placement_ac.cache.store import World
+from placement_ac.core.api.constants import PLACEMENT, PLACEMENT_DECISION, SECRET
+from placement_ac.core.inputs.state import HubFacts, Key, Mark, Plan, Policy
+from placement_ac.core.plan.plan import plan
+from tests.support.builders import (
+    NOW,
+    TERMS,
+    Raw,
+    check,
+    check_with,
+    decision,
+    made,
+    placement,
+    secret,
+    secrets,
+    snapshot,
+    unmarked,
+    verdict,
+    world,
+)
+
+TWO = HubFacts(namespaces=("first", "second"))
+HELD = Policy(retention=0.0, loss_grace=300.0)
+P = Key("placement", "p")
+
+
+def here(namespace: str, *clusters: str) -> list[Raw]:
+    """A Placement `p` with its decision."""
+    return [placement(namespace=namespace), decision(*clusters, namespace=namespace)]
+
+
+def counts(seen: World) -> tuple[str, list[str]]:
+    """The namespace of the Placement that counts, "" if there is none, and what is decided for it."""
+    found = snapshot(seen)
+    clusters = [entry.cluster_name for one in found.decisions for entry in one.decided or ()]
+    return found.placement.meta.namespace if found.placement else "", clusters
+
+
+@pytest.mark.parametrize(
+    ("objects", "wanted"),
+    [
+        pytest.param(here("first", "a"), ("first", ["a"]), id="in the first"),
+        pytest.param(here("second", "b"), ("second", ["b"]), id="in the second"),
+        pytest.param([*here("second", "b"), *here("first", "a")], ("first", ["a"]), id="in both"),
+        pytest.param(here("third", "c"), ("", []), id="where nobody looks"),
+        pytest.param(
+            [placement(namespace="first"), decision("b", namespace="second")],
+            ("first", []),
+            id="decisions of another namespace",
+        ),
+        pytest.param(
+            [placement(namespace="second"), decision("a", namespace="first")],
+            ("second", []),
+            id="decisions that a Placement left behind",
+        ),
+        pytest.param([decision("a", namespace="first")], ("", ["a"]), id="decisions alone"),
+        pytest.param(
+            [decision("a", namespace="first"), decision("b", namespace="second")],
+            ("", ["a"]),
+            id="decisions alone, of two",
+        ),
+    ],
+)
+def test_which_placement_counts(objects: list[Raw], wanted: tuple[str, list[str]]) -> None:
+    assert counts(world(check(), objects, hub=TWO)) == wanted
+
+
+def test_the_order_is_that_of_the_setting() -> None:
+    turned = HubFacts(namespaces=("second", "first"))
+    assert counts(world(here("first", "a"), here("second", "b"), hub=turned)) == ("second", ["b"])
+
+
+def test_a_check_follows_the_placements_that_come_and_go() -> None:
+    seen = world(check(), here("second", "b"), hub=TWO)
+    first, decided = here("first", "a")
+    assert (seen.put(PLACEMENT, first), counts(seen)) == ({P}, ("first", []))
+    assert (seen.put(PLACEMENT_DECISION, decided), counts(seen)) == ({P}, ("first", ["a"]))
+    assert (seen.remove(PLACEMENT, first), counts(seen)) == ({P}, ("second", ["b"]))
+    assert (seen.remove(PLACEMENT_DECISION, decided), counts(seen)) == ({P}, ("second", ["b"]))
+
+
+def test_the_clusters_of_both_are_looked_at_where_credentials_are_made() -> None:
+    seen = world(check(), here("second", "b"), decision("a", namespace="first"), hub=TWO, terms=TERMS)
+    keys = {P, Key("cluster", "a"), Key("cluster", "b")}
+
+    def selected() -> list[str]:
+        return [cluster for cluster in "ab" if seen.provision(cluster, NOW, {}).selected]
+
+    first = placement(namespace="first")
+    assert selected() == ["b"]
+    assert (seen.put(PLACEMENT, first), selected()) == (keys, ["a"])
+    assert (seen.remove(PLACEMENT, first), selected()) == (keys, ["b"])
+
+
+# -- lists
+
+
+def test_a_list_of_one_namespace_says_nothing_of_the_other() -> None:
+    seen = world(check(), here("first", "a"), here("second", "b"), hub=TWO)
+    assert seen.settle(PLACEMENT, (), "9", "second") == {P}
+    assert counts(seen) == ("first", ["a"])
+    assert seen.settle(PLACEMENT_DECISION, (), "9", "first") == {P}
+    assert counts(seen) == ("first", [])
+
+
+def test_nothing_is_complete_before_each_namespace_has_been_listed() -> None:
+    seen = world(check(), hub=TWO)
+    fresh = World(TWO)
+    for kind, namespace in seen._scopes:
+        assert not fresh.complete
+        told = f"{kind} in {namespace}" if namespace else str(kind)
+        assert told in fresh.unlisted()
+        fresh.settle(kind, (), "1", namespace)
+        assert told not in fresh.unlisted()
+    assert fresh.complete
+    assert {where for kind, where in seen._scopes if kind is PLACEMENT} == {"first", "second"}
+    assert {where for kind, where in seen._scopes if kind is SECRET} == {"kueue-system"}
+
+
+def test_versions_that_begin_anew_in_one_namespace_leave_the_other_alone() -> None:
+    seen = World(TWO)
+    for kind, namespace in seen._scopes:
+        seen.settle(kind, (), "900", namespace)
+    for namespace in TWO.namespaces:
+        for raw in here(namespace, namespace[0]):
+            seen.put(PLACEMENT if raw["kind"] == "Placement" else PLACEMENT_DECISION, raw)
+    assert (seen.begin(PLACEMENT, "901", "first"), seen.complete) == (set(), True)
+    assert (seen.begin(PLACEMENT, "7", "first"), seen.complete) == ({P}, False)
+    assert counts(seen) == ("second", ["s"])
+    assert seen.unlisted() == [f"{PLACEMENT} in first"]
+    assert (seen.settle(PLACEMENT, (), "7", "first"), seen.complete) == (set(), True)
+
+
+# -- the guard
+
+
+def switched(ages: dict[Mark, float], **rest: int) -> Plan:
+    """The list was made of the first namespace's Placement; now only the second has one, for one cluster."""
+    objects = [check(), placement(namespace="second", **rest), decision("a", namespace="second")]
+    seen = world(objects, made(*"abcd"), secrets(*"abcd"), hub=TWO, policy=HELD)
+    return plan(snapshot(seen, ages=ages))
+
+
+FIRSTS = Mark("generation", "first/Placement/p@first/1")
+SECONDS = "second/Placement/p@second/{}"
+
+
+def test_a_placement_that_went_is_no_edit_of_the_one_that_counts_now() -> None:
+    answer = switched({FIRSTS: 999.0})
+    assert answer.config
+    assert answer.config.clusters == ("p-a", "p-b", "p-c", "p-d")
+    assert {mark for mark in answer.marks if mark.what in ("generation", "edited", "loss")} == {
+        Mark("generation", SECONDS.format(1)),
+        Mark("loss"),
+    }
+
+
+def test_an_edit_of_the_one_that_counts_now_goes_through() -> None:
+    answer = switched({Mark("generation", SECONDS.format(1)): 9.0, Mark("loss"): 9.0}, generation=2)
+    assert answer.config
+    assert answer.config.clusters == ("p-a",)
+    assert Mark("edited", SECONDS.format(2)) in answer.marks
+
+
+# -- what is told
+
+
+@pytest.mark.parametrize(
+    ("objects", "told"),
+    [
+        pytest.param([check()], "there is no Placement first/p or second/p", id="none"),
+        pytest.param(
+            [check(), placement(namespace="second")],
+            "OCM has not decided yet for Placement second/p",
+            id="not decided",
+        ),
+        pytest.param(
+            [check(), placement(selected=0, namespace="second"), decision(namespace="second")],
+            "Placement second/p selects no cluster",
+            id="none selected",
+        ),
+        pytest.param(
+            [check_with(None)],
+            "spec.parameters is missing; set spec.parameters to apiGroup: "
+            "cluster.open-cluster-management.io, kind: Placement and the name of a Placement in namespace "
+            "first or second",
+            id="bad parameters",
+        ),
+    ],
+)
+def test_messages_name_the_namespace(objects: list[Raw], told: str) -> None:
+    if objects[0]["spec"].get("parameters"):
+        assert verdict(objects, hub=TWO).message == told
+    else:
+        answer = plan(world(objects, hub=TWO).snapshot(Key("check", "check"), NOW, {}))
+        assert unmarked(answer).verdicts["check"].message == told
+
+
+def test_secrets_beside_a_placement_are_nobodys_business() -> None:
+    seen = world(check(), here("first", "a"), hub=TWO)
+    assert seen.put(SECRET, secret("multikueue-a", namespace="first")) == set()

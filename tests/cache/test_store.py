@@ -1,0 +1,559 @@
+"""What is known of the hub, whatever is told of it and in what order; and the keys that a change touches."""
+
+import copy
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from placement_ac.cache.mapping import splits
+from placement_ac.cache.store import World
+from placement_ac.cache.tables import kinds_for
+from placement_ac.core.api.constants import (
+    ACCOUNT,
+    ADMISSION_CHECK,
+    CLUSTER_PROFILE,
+    MANAGED_CLUSTER,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    PERMISSION,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    SECRET,
+    WATCHED_KINDS,
+    token_kind,
+)
+from placement_ac.core.inputs.state import HubFacts, Key, Mark, Pair, Terms
+from placement_ac.core.kubeconfig.source import Source, Unusable
+from tests.support.builders import (
+    NOW,
+    SERVER,
+    TERMS,
+    Raw,
+    check,
+    check_with,
+    decision,
+    foreign_cluster,
+    foreign_config,
+    grant,
+    jwt,
+    kind_of,
+    kubeconfig,
+    kubeconfig_spec,
+    made,
+    managed_cluster,
+    multikueue_check,
+    on_made,
+    our_cluster,
+    our_config,
+    our_grant,
+    our_secret,
+    placement,
+    profile,
+    provided,
+    scores,
+    secret,
+    secrets,
+    snapshot,
+    token,
+    undecided,
+    world,
+)
+
+SHARED = HubFacts(naming="{cluster}")
+HOUR = timedelta(hours=1)
+
+
+def placements(*names: str) -> set[Key]:
+    return {Key("placement", name) for name in names}
+
+
+def told(seen: World, name: str = "p") -> list[str]:
+    """The clusters that a Placement's decisions hold, as far as the world knows."""
+    found = seen.snapshot(Key("placement", name), NOW, {}).decisions
+    return [entry.cluster_name for decision in found for entry in decision.decided or ()]
+
+
+def at(version: int, *clusters: str, uid: str = "1") -> Raw:
+    """A version of the one PlacementDecision that these tests follow."""
+    return decision(*clusters, version=version, uid=uid)
+
+
+# -- late, repeated and lost events
+
+
+@pytest.mark.parametrize(
+    ("events", "clusters"),
+    [
+        pytest.param([("put", at(1, "a"))], ["a"], id="one"),
+        pytest.param([("put", at(1, "a")), ("put", at(2, "b"))], ["b"], id="in order"),
+        pytest.param([("put", at(2, "b")), ("put", at(1, "a"))], ["b"], id="a late one"),
+        pytest.param([("put", at(9, "a")), ("put", at(10, "b"))], ["b"], id="versions are numbers"),
+        pytest.param([("put", at(1, "a")), ("put", at(1, "b"))], ["a"], id="a repeated one"),
+        pytest.param([("put", at(1, "a")), ("remove", at(2, "a"))], [], id="gone"),
+        pytest.param([("remove", at(2, "a")), ("put", at(1, "a"))], [], id="gone before it was seen"),
+        pytest.param(
+            [("put", at(1, "a")), ("remove", at(2)), ("put", at(1, "a"))], [], id="gone, and a late event"
+        ),
+        pytest.param(
+            [("put", at(1, "a")), ("remove", at(2)), ("put", at(3, "b", uid="2"))], ["b"], id="made again"
+        ),
+        pytest.param(
+            [("put", at(1, "a")), ("put", at(3, "b", uid="2")), ("remove", at(2))],
+            ["b"],
+            id="made again first",
+        ),
+        pytest.param([("remove", at(2))], [], id="never seen"),
+        pytest.param(
+            [
+                ("put", at(1, "a") | {"metadata": at(1)["metadata"] | {"resourceVersion": "x"}}),
+                ("put", at(1, "b")),
+            ],
+            ["b"],
+            id="a version that is no number",
+        ),
+    ],
+)
+def test_the_newest_version_is_known(events: list[tuple[str, Raw]], clusters: list[str]) -> None:
+    seen = world(placement())
+    for change, raw in events:
+        (seen.put if change == "put" else seen.remove)(PLACEMENT_DECISION, raw)
+    assert told(seen) == clusters
+
+
+def test_what_changes_nothing_touches_nothing() -> None:
+    seen = world(placement(), at(2, "a"))
+    assert seen.put(PLACEMENT_DECISION, at(2, "a")) == set()
+    assert seen.put(PLACEMENT_DECISION, at(1, "b")) == set()
+    assert seen.remove(PLACEMENT_DECISION, at(1, uid="another")) == set()
+    assert seen.remove(PLACEMENT_DECISION, decision(of="q")) == set()
+
+
+@pytest.mark.parametrize(
+    ("known", "items", "version", "clusters"),
+    [
+        pytest.param(at(5, "a"), [], "6", [], id="it vanished"),
+        pytest.param(at(5, "a"), [], "4", ["a"], id="it is newer than the list"),
+        pytest.param(at(5, "a"), [at(7, "b")], "7", ["b"], id="it changed"),
+        pytest.param(at(5, "a"), [at(4, "b")], "4", ["a"], id="it changed after the list"),
+        pytest.param(at(5, "a"), [at(6, "b", uid="2")], "7", ["b"], id="it was made again"),
+        pytest.param(at(5, "a", uid="2"), [at(3, "b")], "4", ["a"], id="it was made again after the list"),
+    ],
+)
+def test_a_list_after_a_gap_tells_what_the_watch_missed(
+    known: Raw, items: list[Raw], version: str, clusters: list[str]
+) -> None:
+    seen = world(placement())
+    seen.put(PLACEMENT_DECISION, known)
+    before = told(seen)
+    touched = seen.replace(PLACEMENT_DECISION, items, version)
+    assert (told(seen), touched) == (clusters, placements("p") if clusters != before else set())
+
+
+def test_a_list_that_was_under_way_brings_nothing_back() -> None:
+    seen = world(placement(), at(5, "a"))
+    seen.remove(PLACEMENT_DECISION, at(9))
+    seen.replace(PLACEMENT_DECISION, [at(5, "a")], "8")
+    assert told(seen) == []
+
+
+def test_a_hub_that_was_restored_begins_its_history_anew() -> None:
+    seen = world(placement())
+    seen.replace(PLACEMENT_DECISION, [at(500, "a")], "900")
+    assert seen.replace(PLACEMENT_DECISION, [at(5, "b")], "7") == placements("p")
+    assert told(seen) == ["b"]
+
+
+def test_a_restore_that_is_listed_in_parts_makes_nothing_complete_before_its_end() -> None:
+    seen = world(placement(), check())
+    seen.replace(PLACEMENT_DECISION, [at(500, "a")], "900")
+    assert (seen.begin(PLACEMENT_DECISION, "901"), told(seen), seen.complete) == (set(), ["a"], True)
+    assert seen.begin(PLACEMENT_DECISION, "7") == placements("p")
+    assert (told(seen), seen.complete) == ([], False)
+    seen.put(PLACEMENT_DECISION, at(5, "b"))
+    assert seen.settle(PLACEMENT_DECISION, {("kueue-system", "p-decision-1")}, "7") == set()
+    assert (told(seen), seen.complete) == (["b"], True)
+
+
+def test_a_restore_brings_back_what_had_gone() -> None:
+    seen = world(placement())
+    seen.replace(PLACEMENT_DECISION, [at(500, "a")], "900")
+    seen.remove(PLACEMENT_DECISION, at(901))
+    seen.replace(PLACEMENT_DECISION, [at(5, "a")], "7")
+    assert told(seen) == ["a"]
+
+
+def test_nothing_is_complete_before_every_kind_has_been_listed() -> None:
+    seen = World()
+    for kind in WATCHED_KINDS:
+        assert (seen.complete, str(kind) in " ".join(seen.unlisted())) == (False, True)
+        seen.put(ADMISSION_CHECK, check())
+        seen.replace(kind, [], "")
+    assert (seen.complete, seen.unlisted()) == (True, [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw"),
+    [
+        pytest.param(PLACEMENT, placement(namespace="elsewhere"), id="Placement"),
+        pytest.param(PLACEMENT_DECISION, decision("a", namespace="elsewhere"), id="PlacementDecision"),
+        pytest.param(SECRET, secret("multikueue-a", namespace="elsewhere"), id="Secret"),
+        pytest.param(CLUSTER_PROFILE, profile("a", "elsewhere", secret=("kueue-system", "s")), id="profile"),
+    ],
+)
+def test_other_namespaces_are_nobodys_business(kind: Any, raw: Raw) -> None:
+    seen = world(check(), placement(), decision("a"))
+    before = snapshot(seen)
+    assert (seen.put(kind, raw), snapshot(seen)) == (set(), before)
+
+
+# -- the keys that a change touches
+
+BEFORE = [check(), placement(), decision("a"), *made("a"), check("two", "q"), decision("b", of="q")]
+
+
+@pytest.mark.parametrize(
+    ("raw", "touched"),
+    [
+        pytest.param(check("new", "x"), placements("x"), id="a check"),
+        pytest.param(check("check", "q", version=2), placements("p", "q"), id="changed parameters"),
+        pytest.param(
+            check_with(None, version=2), placements("p") | {Key("check", "check")}, id="parameters turned bad"
+        ),
+        pytest.param(check_with(None, "bad"), {Key("check", "bad")}, id="bad parameters"),
+        pytest.param(multikueue_check("mk", "q"), placements("q"), id="a multikueue check"),
+        pytest.param(multikueue_check("mk", ""), set(), id="a multikueue check without config"),
+        pytest.param(placement("q"), placements("q"), id="a Placement"),
+        pytest.param(decision("a", version=2), placements("p"), id="a decision"),
+        pytest.param(
+            decision("a", version=2, labels={}), placements("p"), id="a decision that lost its label"
+        ),
+        pytest.param(decision("a", of="x", labels={}), set(), id="a decision without label"),
+        pytest.param(secret("multikueue-a"), placements("p"), id="a Secret by name"),
+        pytest.param(secret("kueue-admin-b-kubeconfig"), placements("q"), id="a Secret by the other name"),
+        pytest.param(secret("unrelated"), set(), id="another Secret"),
+        pytest.param(profile("b"), placements("q"), id="a ClusterProfile"),
+        pytest.param(scores("a", gpu=1), placements("p"), id="scores"),
+        pytest.param(foreign_config("x"), placements("x"), id="a foreign config"),
+        pytest.param(our_config(of="x"), placements("x"), id="our config"),
+        pytest.param(our_cluster("z", "x"), placements("x"), id="our cluster"),
+        pytest.param(foreign_cluster("q-a-b"), placements("q", "q-a"), id="a name that may be wanted"),
+        pytest.param(
+            our_cluster("a", version=2, labels={}), placements("p", "q", "p-a"), id="a cluster without labels"
+        ),
+    ],
+)
+def test_the_keys_that_a_change_touches(raw: Raw, touched: set[Key]) -> None:
+    assert world(*BEFORE).put(kind_of(raw), raw) == touched
+
+
+def test_what_has_gone_touches_what_it_touched() -> None:
+    seen = world(*BEFORE)
+    assert seen.remove(ADMISSION_CHECK, check()) == placements("p")
+    assert seen.remove(MULTIKUEUE_CONFIG, our_config()) == placements("p")
+
+
+def test_a_secret_touches_those_whose_profile_names_it() -> None:
+    seen = world(*BEFORE, profile("a", secret=("kueue-system", "given")))
+    assert seen.put(SECRET, secret("given")) == placements("p")
+
+
+def test_a_cluster_that_is_listed_but_not_selected_counts_as_well() -> None:
+    seen = world(check(), placement(), undecided(), made("a"))
+    assert seen.put(SECRET, secret("multikueue-a")) == placements("p")
+
+
+def test_mended_parameters_touch_the_objects_that_were_held() -> None:
+    seen = world(check_with(None), made("a"))
+    assert seen.put(ADMISSION_CHECK, check(placement="q", version=2)) == placements("p", "q") | {
+        Key("check", "check")
+    }
+
+
+def test_what_is_shared_touches_all_who_share_it() -> None:
+    objects = [check("one", "p"), check("two", "q"), decision("a"), decision("a", of="q")]
+    seen = world(*objects, our_config("a", of="r", owners=["three"]), hub=SHARED)
+    assert seen.put(PLACEMENT_DECISION, decision("a", version=2)) == placements("p", "q", "r")
+    assert seen.put(MULTIKUEUE_CONFIG, our_config("a", of="q")) == placements("p", "q", "r")
+    assert seen.put(MULTIKUEUE_CLUSTER, our_cluster("z", None)) == placements("p", "q", "r", "z")
+    assert seen.put(MULTIKUEUE_CLUSTER, foreign_cluster("a")) == placements("p", "q", "r")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        pytest.param("a-b-c", [("a", "b-c"), ("a-b", "c")], id="two ways"),
+        pytest.param("a", [], id="none"),
+        pytest.param("-a", [], id="no placement"),
+        pytest.param("a-", [], id="no cluster"),
+        pytest.param("a--b", [("a", "-b"), ("a-", "b")], id="two dashes"),
+        pytest.param("", [], id="empty"),
+    ],
+)
+def test_a_name_may_be_made_of_several_pairs(name: str, expected: list[Any]) -> None:
+    assert list(splits(name)) == expected
+
+
+# -- what is looked at in the beginning
+
+
+def test_the_first_look_is_at_checks_and_at_what_we_made() -> None:
+    seen = world(
+        check("one", "p"),
+        check_with(None, "bad"),
+        multikueue_check("mk", "foreign"),
+        foreign_config("foreign"),
+        foreign_cluster("x-y"),
+        placement("unused"),
+        decision("a", of="unused"),
+        our_config(of="left"),
+        our_cluster("a", "behind"),
+        our_cluster("shared", None),
+    )
+    assert seen.keys() == placements("p", "left", "behind", "shared") | {Key("check", "bad")}
+
+
+# -- the snapshot
+
+
+def test_a_snapshot_holds_all_that_a_placement_depends_on() -> None:
+    objects = [
+        *(check("one"), check("other", "q"), multikueue_check("mk"), multikueue_check("mk-q", "q")),
+        *(check_with(None, "held"), check_with(None, "bad")),
+        *(placement(weights={"usage/gpu": 1}), placement("q"), decision("a"), decision("b", of="q")),
+        *(scores("a", gpu=1), scores("a", "other", gpu=1), scores("b", gpu=1)),
+        *(secrets("a", "b"), made("a", owners=["one", "held"]), our_cluster("b", "q")),
+    ]
+    seen = snapshot(world(*objects), ages={"a": 1.0})
+    assert (
+        [c.meta.name for c in seen.checks],
+        [c.meta.name for c in seen.users],
+        [c.meta.name for c in seen.holders],
+        seen.placement and seen.placement.meta.name,
+        [d.meta.name for d in seen.decisions],
+        list(seen.scores),
+        dict(seen.credentials),
+        seen.config and seen.config.meta.name,
+        list(seen.clusters),
+        (seen.rivals, seen.others, seen.ages, seen.now),
+    ) == (
+        ["one"],
+        ["mk"],
+        ["held"],
+        "p",
+        ["p-decision-1"],
+        [("a", "usage")],
+        {"a": Source("Secret", "multikueue-a")},
+        "p",
+        ["p-a"],
+        ({}, {}, {Mark("pending", "a"): 1.0}, NOW),
+    )
+
+
+def test_the_ways_and_kueues_version_are_the_hubs() -> None:
+    objects = [placement(), decision("a", "b"), *secrets("a"), profile("a", providers=["x"])]
+    seen = snapshot(
+        world(*objects, profile("b", "other", providers=["x"]), ways=["access-provider", "secret"])
+    )
+    assert seen.credentials["a"] == Source("ClusterProfile", "a")
+    old = snapshot(world(*objects, hub=HubFacts(cluster_version="v1beta1"), ways=["access-provider"]))
+    assert "too old" in getattr(old.credentials["a"], "why", "")
+
+
+def test_the_way_in_that_was_found_counts_until_it_ends_or_changes() -> None:
+    seen = world(check(), decision("a"), secret("multikueue-a", kubeconfig(jwt(hours=1))))
+
+    def way(at: datetime) -> Source | Unusable:
+        return seen.snapshot(Key("placement", "p"), at, {}).credentials["a"]
+
+    assert way(NOW) == way(NOW) == Source("Secret", "multikueue-a")
+    assert isinstance(way(NOW + HOUR), Unusable)
+    assert way(NOW) == Source("Secret", "multikueue-a")
+    other = seen.copy()
+    other.remove(SECRET, secret("multikueue-a"))
+    assert isinstance(other.snapshot(Key("placement", "p"), NOW, {}).credentials["a"], Unusable)
+    assert way(NOW) == Source("Secret", "multikueue-a"), "what a copy knows is its own"
+    seen.put(SECRET, secret("kueue-admin-a-kubeconfig"))
+    assert way(NOW) == Source("Secret", "kueue-admin-a-kubeconfig")
+
+
+def test_a_rival_is_another_pair_that_comes_first() -> None:
+    objects = [check("one", "a"), check("two", "a-b"), decision("b-c", of="a"), decision("c", of="a-b")]
+    seen = world(*objects, secrets("c", "b-c"))
+    assert (snapshot(seen, "a").rivals, snapshot(seen, "a-b").rivals) == (
+        {},
+        {"a-b-c": Pair("kueue-system/a", "b-c")},
+    )
+    shared = world(*objects, secrets("c", "b-c"), hub=SHARED)
+    assert snapshot(shared, "a-b").rivals == {}
+
+
+def test_a_label_that_is_off_a_config_does_not_free_its_holder() -> None:
+    config, cluster = made("a")
+    config["metadata"]["labels"] = {}
+    assert [c.meta.name for c in snapshot(world(check_with(None), config, cluster)).holders] == ["check"]
+
+
+def test_owners_of_what_is_shared_are_named_by_placement() -> None:
+    held = our_config("a", of="r", owners=["held"])
+    objects = [check("one", "p"), check("two", "q"), multikueue_check("mk", "q"), check_with(None, "held")]
+    seen = world(*objects, decision("a"), decision("a", of="q"), secrets("a"), held, hub=SHARED)
+    assert snapshot(seen).others == {
+        "a": {"AdmissionCheck/two": "two", "AdmissionCheck/mk": "mk", "AdmissionCheck/held": "held"}
+    }
+
+
+def test_an_object_is_not_changed_by_being_looked_at() -> None:
+    raw = decision("a")
+    before = copy.deepcopy(raw)
+    snapshot(world(raw, check(), placement()))
+    assert raw == before
+    assert world(raw).remove(CLUSTER_PROFILE, profile("a")) == set()
+
+
+# -- credentials that are made
+
+TOKENS = token_kind("placement-ac")
+ON_A = {"spec": kubeconfig_spec("placement-ac-a")}
+
+
+def credentials(*clusters: str) -> set[Key]:
+    return {Key("cluster", cluster) for cluster in clusters}
+
+
+@pytest.mark.parametrize(
+    ("kind", "news"),
+    [
+        pytest.param(ACCOUNT, grant(ACCOUNT, "a"), id="somebody's account"),
+        pytest.param(ACCOUNT, grant(ACCOUNT, "a", "multikueue"), id="the addon's"),
+        pytest.param(PERMISSION, our_grant(PERMISSION, "a"), id="our permission"),
+        pytest.param(TOKENS, token("a"), id="the token"),
+        pytest.param(token_kind("multikueue"), token("a", "multikueue"), id="the token of the addon's"),
+        pytest.param(MANAGED_CLUSTER, managed_cluster("a"), id="the worker's address"),
+        pytest.param(SECRET, our_secret("a"), id="our Secret"),
+        pytest.param(SECRET, our_secret("a", labels={}), id="our Secret without its labels"),
+        pytest.param(SECRET, secret("placement-ac-a"), id="somebody else's Secret in our way"),
+        pytest.param(SECRET, secret("a-placement-ac", None), id="OCM's copy of the token"),
+        pytest.param(SECRET, secret("a-multikueue", None), id="its copy of the addon's"),
+        pytest.param(SECRET, secret("multikueue-a"), id="a found Secret"),
+        pytest.param(CLUSTER_PROFILE, profile("a"), id="its ClusterProfile"),
+    ],
+)
+def test_what_the_credentials_of_a_cluster_depend_on(kind: Any, news: Raw) -> None:
+    objects = [check(), decision("a"), check("other", "q"), decision("b", of="q")]
+    wanted = placements("p") | credentials("a")
+    seen = world(*objects, terms=TERMS)
+    assert seen.put(kind, news) >= wanted
+    assert seen.remove(kind, news) >= wanted
+    assert not world(*objects, news, terms=TERMS).remove(kind, news) & (placements("q") | credentials("b")), (
+        "nobody else"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "news"),
+    [
+        pytest.param(ADMISSION_CHECK, check(), id="a check of ours that selects it"),
+        pytest.param(PLACEMENT_DECISION, decision("a"), id="a decision"),
+        pytest.param(MULTIKUEUE_CLUSTER, on_made("a"), id="our MultiKueueCluster"),
+        pytest.param(MULTIKUEUE_CLUSTER, foreign_cluster("x", **ON_A), id="somebody's that stands on it"),
+        pytest.param(MULTIKUEUE_CLUSTER, on_made("a", labels={}), id="one whose labels are off"),
+        pytest.param(
+            MULTIKUEUE_CLUSTER,
+            foreign_cluster("x", spec={"clusterSource": {"clusterProfileRef": {"name": "a"}}}),
+            id="one on its ClusterProfile",
+        ),
+    ],
+)
+def test_who_uses_the_credentials_of_a_cluster(kind: Any, news: Raw) -> None:
+    seen = world(*([decision("a")] if kind is not PLACEMENT_DECISION else []), terms=TERMS)
+    assert Key("cluster", "a") in seen.put(kind, news)
+    assert Key("cluster", "a") in seen.remove(kind, news)
+
+
+def test_a_check_that_moves_on_brings_up_the_clusters_of_both_placements() -> None:
+    seen = world(check(), decision("a"), decision("b", of="q"), terms=TERMS)
+    assert seen.put(ADMISSION_CHECK, check(placement="q", version=2)) >= credentials("a", "b")
+
+
+@pytest.mark.parametrize("taken", ["put", "fill"])
+@pytest.mark.parametrize(("terms", "server"), [(TERMS, SERVER), (Terms(), "")], ids=["made", "not made"])
+def test_where_a_worker_is_is_kept_for_credentials_that_are_made(
+    terms: Terms, server: str, taken: str
+) -> None:
+    """The CA is most of what is known of a cluster."""
+    world = World(terms=terms)
+    raw = managed_cluster("a", bundle="Y2E=")
+    world.put(MANAGED_CLUSTER, raw) if taken == "put" else world.fill(MANAGED_CLUSTER, [raw], "1")
+    seen = world.made("a", NOW).managed
+    assert seen is not None
+    assert (seen.server, seen.authority) == (server, "Y2E=" if server else "")
+
+
+def test_without_provision_nothing_of_it_is_looked_at() -> None:
+    seen = world(check(), decision("a"), our_secret("a"))
+    assert kinds_for(Terms()) == WATCHED_KINDS
+    assert seen.keys() == placements("p")
+    assert seen.remove(SECRET, our_secret("a")) == placements("p")
+
+
+def test_the_first_look_is_at_all_clusters_that_may_need_credentials_or_have_some() -> None:
+    seen = world(
+        *(check(), decision("selected"), decision("not-ours", of="q"), multikueue_check("mk", "q")),
+        *(our_secret("secret"), our_grant(ACCOUNT, "account"), our_grant(PERMISSION, "permission")),
+        *(
+            grant(
+                ACCOUNT,
+                "handed",
+                "multikueue",
+                annotations={"placement-ac.open-cluster-management.io/adopt": "true"},
+            ),
+        ),
+        *(grant(ACCOUNT, "theirs"), secret("placement-ac-theirs"), on_made("drained")),
+        terms=TERMS,
+    )
+    everything = seen.keys()
+    assert {key for key in everything if key.kind == "cluster"} == credentials(
+        "selected", "secret", "account", "permission", "handed", "drained"
+    )
+
+
+def test_tokens_and_grants_are_told_by_name_and_namespace() -> None:
+    seen = world(check(), decision("a"), terms=TERMS)
+    assert seen.put(TOKENS, token("a", "another")) == set(), "not the one that is asked for"
+    assert seen.put(SECRET, token("a")) == set(), "not in Kueue's namespace"
+    assert seen.made("a", NOW).token is None
+    seen.put(TOKENS, token("a"))
+    assert seen.made("a", NOW).token is not None
+    assert seen.made("b", NOW).token is None
+
+
+def test_it_is_not_complete_before_the_tokens_are_listed() -> None:
+    seen = World(terms=TERMS)
+    for kind in kinds_for(TERMS):
+        assert not seen.complete
+        seen.replace(kind, [], "1")
+    assert seen.complete
+
+
+def test_trouble_is_told_to_those_who_select_the_cluster_once() -> None:
+    seen = world(check(), decision("a"), terms=TERMS)
+    assert seen.told_trouble("a", "") == set()
+    assert seen.told_trouble("a", "no") == placements("p")
+    assert seen.told_trouble("a", "no") == set()
+    assert (seen.made("a", NOW).trouble, seen.made("b", NOW).trouble) == ("no", "")
+    assert seen.told_trouble("a", "") == placements("p")
+
+
+def test_the_account_is_the_addons_from_when_it_is_handed_over_until_nothing_of_it_is_ours() -> None:
+    theirs = grant(ACCOUNT, "a", "multikueue")
+    adopt = {"placement-ac.open-cluster-management.io/adopt": "true"}
+    for objects, name in (
+        ([theirs, secret("multikueue-a")], "placement-ac"),
+        ([theirs, secret("multikueue-a", annotations=adopt)], "placement-ac"),
+        ([grant(ACCOUNT, "a", "multikueue", annotations=adopt)], "multikueue"),
+        ([our_grant(PERMISSION, "a", "multikueue")], "multikueue"),
+        ([our_secret("a", "multikueue")], "multikueue"),
+        ([provided("b", "multikueue")], "placement-ac"),
+    ):
+        assert world(*objects, terms=TERMS).made("a", NOW).name == name

@@ -1,0 +1,290 @@
+"""Settings from a file: below flags and environment, refused by file and key, and shown with their source."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from placement_ac.cli.main import main
+from placement_ac.cli.print_settings import shown
+from placement_ac.config.load import flag_name, load
+from placement_ac.config.settings import BadSettings, Settings
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "config.yaml"
+
+
+def from_file(path: Path, text: str, environment: Any = None, **flags: Any) -> Settings:
+    path.write_text(text, "utf-8")
+    loaded = load({"config": str(path)} | flags, environment or {})
+    return loaded.settings.model_copy(update={"config": None})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("", {}, id="empty"),
+        pytest.param("# nothing yet\n", {}, id="a comment"),
+        pytest.param("---\n{}\n", {}, id="no keys"),
+        pytest.param("drain-deadline: 1h30m", {"drain_deadline": 5400.0}, id="a duration"),
+        pytest.param("drain-deadline: 90", {"drain_deadline": 90.0}, id="seconds"),
+        pytest.param(
+            "dispatcher: true\nstep-size: 5", {"dispatcher": True, "step_size": 5}, id="plain values"
+        ),
+        pytest.param("kueue-version: 0.19.1", {"kueue_version": "0.19.1"}, id="a text"),
+        pytest.param("context: 0.19", {"context": "0.19"}, id="a text like a number"),
+        pytest.param("context: 2026-08-01", {"context": "2026-08-01"}, id="a text like a date"),
+        pytest.param("context: 'null'", {"context": "null"}, id="a text like nothing"),
+        pytest.param("credentials: [secret]", {"credentials": ("secret",)}, id="a list"),
+        pytest.param(
+            "credentials:\n- access-provider\n- secret",
+            {"credentials": ("access-provider", "secret")},
+            id="a list over lines",
+        ),
+        pytest.param(
+            "credentials: access-provider,secret",
+            {"credentials": ("access-provider", "secret")},
+            id="a list as text",
+        ),
+        pytest.param("frameworks: []", {"frameworks": ()}, id="an empty list"),
+        pytest.param(
+            "a: &a x\n".replace("a:", "context:") + "kueue-namespace: *a",
+            {"context": "x", "kueue_namespace": "x"},
+            id="an alias",
+        ),
+        pytest.param(
+            '{"drain-deadline": "2h", "dispatcher": true}',
+            {"drain_deadline": 7200.0, "dispatcher": True},
+            id="JSON",
+        ),
+    ],
+)
+def test_what_may_stand_in_the_file(path: Path, text: str, expected: Any) -> None:
+    assert from_file(path, text) == Settings(**expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param(
+            "- secret", "it is not a mapping; write each setting as a line like log-level: debug", id="a list"
+        ),
+        pytest.param(
+            "debug", "it is not a mapping; write each setting as a line like log-level: debug", id="a word"
+        ),
+        pytest.param(
+            "a: [",
+            "it is not YAML: line 1: expected the node content, but found '<stream end>'",
+            id="no YAML",
+        ),
+        pytest.param(
+            "a: 1\n---\nb: 1", "it is not YAML: line 2: but found another document", id="two documents"
+        ),
+        pytest.param("context: \x07", "it is not YAML: it has characters that no text has", id="a bell"),
+        pytest.param(
+            "drain_deadline: 2h",
+            "drain_deadline: there is no such setting; did you mean drain-deadline?",
+            id="with underscores",
+        ),
+        pytest.param(
+            "drainDeadlin: 2h",
+            "drainDeadlin: there is no such setting; did you mean drain-deadline?",
+            id="nearly",
+        ),
+        pytest.param(
+            "config: /other",
+            "config: a file cannot name another one; give it as a flag or in the environment",
+            id="another file",
+        ),
+        pytest.param("context: a\ncontext: b", "context: it stands there twice; keep one", id="twice"),
+        pytest.param(
+            "context:",
+            "context: it has no value; write one, in quotes if need be, or take the line out",
+            id="no value",
+        ),
+        pytest.param(
+            "context: !mine x",
+            "context: it has no value; write one, in quotes if need be, or take the line out",
+            id="a tag of its own",
+        ),
+        pytest.param(
+            "context: [a]",
+            "context: one value belongs here, not a list; write context: VALUE",
+            id="one, not a list",
+        ),
+        pytest.param(
+            "context: {a: b}",
+            "context: one value belongs here, not a mapping; write context: VALUE",
+            id="one, not a mapping",
+        ),
+        pytest.param(
+            "credentials: {a: b}",
+            "credentials: write a list of plain values, or one text with commas",
+            id="a list, not a mapping",
+        ),
+        pytest.param(
+            "credentials: [[secret]]",
+            "credentials: write a list of plain values, or one text with commas",
+            id="a list in a list",
+        ),
+        pytest.param(
+            "dispatcher: 2",
+            "dispatcher: '2' is not possible: it is true or false",
+            id="no boolean",
+        ),
+        pytest.param(
+            "step-size: true",
+            "step-size: 'true' is not possible: it is a whole number",
+            id="no number",
+        ),
+        pytest.param(
+            "drain-deadline: 1:30",
+            "drain-deadline: '1:30' is not possible: a duration is like 90s, 5m or 1h30m",
+            id="no duration",
+        ),
+        pytest.param(
+            "credentials: [secret, vault]",
+            "credentials: 'vault' is not possible: "
+            "Input should be 'profile-secret', 'secret' or 'access-provider'",
+            id="an impossible part",
+        ),
+        pytest.param(
+            "log-level: [info, loud]",
+            "log-level: 'info,loud' is not possible: 'loud' is no level; "
+            "known are debug, info, warning, error",
+            id="an impossible level",
+        ),
+        pytest.param(
+            "cluster-proxy: https://me:secret@proxy",
+            "cluster-proxy: 'https://…@proxy' is not possible: it is the URL of a server, https://…",
+            id="a password",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_by_file_and_key(path: Path, text: str, problem: str) -> None:
+    with pytest.raises(BadSettings) as refused:
+        from_file(path, text)
+    assert str(refused.value) == f"{path}: {problem}"
+
+
+def test_all_that_is_wrong_is_told_at_once(path: Path) -> None:
+    with pytest.raises(BadSettings) as refused:
+        from_file(path, "quark: 1\ncontext: [a]")
+    known = ", ".join(flag_name(name) for name in Settings.model_fields if name != "config")
+    assert str(refused.value).split("; ") == [
+        f"{path}: quark: there is no such setting",
+        f"known are {known}",
+        f"{path}: context: one value belongs here, not a list",
+        "write context: VALUE",
+    ]
+
+
+def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+    (tmp_path / "latin").write_bytes(b"context: \xe9")
+    told = {}
+    for name in ("none", "", "latin"):
+        with pytest.raises(BadSettings) as refused:
+            load({"config": str(tmp_path / name)}, {})
+        told[name] = str(refused.value)
+    assert told == {
+        "none": f"cannot read the settings file {tmp_path / 'none'}: No such file or directory",
+        "": f"cannot read the settings file {tmp_path}: Is a directory; "
+        "name the file in it, like config.yaml",
+        "latin": f"{tmp_path / 'latin'}: it is not text in UTF-8",
+    }
+
+
+def test_a_flag_counts_before_the_environment_before_the_file(path: Path) -> None:
+    path.write_text("context: file\nkueue-namespace: file\ncredentials-account: file\n")
+    environment = {
+        "PLACEMENT_AC_CONFIG": str(path),
+        "PLACEMENT_AC_CONTEXT": "environment",
+        "PLACEMENT_AC_KUEUE_NAMESPACE": "environment",
+    }
+    loaded = load({"context": "flag"}, environment)
+    names = ("context", "kueue_namespace", "credentials_account", "log_level", "config")
+    assert {name: (getattr(loaded.settings, name), loaded.sources[name]) for name in names} == {
+        "context": ("flag", "flag"),
+        "kueue_namespace": ("environment", "environment PLACEMENT_AC_KUEUE_NAMESPACE"),
+        "credentials_account": ("file", f"file {path}"),
+        "log_level": (("info",), "default"),
+        "config": (path, "environment PLACEMENT_AC_CONFIG"),
+    }
+
+
+def test_a_configmap_is_mounted_as_links_that_are_swapped(tmp_path: Path) -> None:
+    for number in ("1", "2"):
+        (tmp_path / number).mkdir()
+        (tmp_path / number / "config.yaml").write_text(f"context: c{number}\n")
+    (tmp_path / "..data").symlink_to("1")
+    (tmp_path / "config.yaml").symlink_to("..data/config.yaml")
+    flags = {"config": str(tmp_path / "config.yaml")}
+    first = load(flags, {}).settings.context
+    (tmp_path / "new").symlink_to("2")
+    (tmp_path / "new").rename(tmp_path / "..data")
+    assert (first, load(flags, {}).settings.context) == ("c1", "c2")
+
+
+# -- as they are printed
+
+GIVEN = {
+    "context": 'a: #"b"',
+    "credentials": "secret,access-provider",
+    "credentials_validity": "1234567.5s",
+    "dispatcher": "true",
+    "mass_loss_share": "0.25",
+    "frameworks": "",
+    "cluster_proxy": "https://proxy/path",
+}
+
+
+def test_the_yaml_is_a_settings_file(path: Path) -> None:
+    first = load(GIVEN, {})
+    again = from_file(path, shown(first, "yaml"))
+    assert again == first.settings
+    assert shown(load({"config": str(path)}, {}), "yaml").startswith(f'# config: "{path}"  # flag\n')
+
+
+def test_the_table() -> None:
+    rows = {line.split()[0]: line.split()[1:] for line in shown(load(GIVEN, {}), "table").splitlines()}
+    wanted = ("SETTING", "kubeconfig", "credentials", "credentials-validity", "dispatcher", "step-size")
+    assert {name: rows[name] for name in wanted} == {
+        "SETTING": ["VALUE", "SOURCE"],
+        "kubeconfig": ["default"],
+        "credentials": ["secret,access-provider", "flag"],
+        "credentials-validity": ["1234567.5s", "flag"],
+        "dispatcher": ["true", "flag"],
+        "step-size": ["3", "default"],
+    }
+    assert len(rows) == len(Settings.model_fields) + 1
+
+
+def test_the_command_prints_and_connects_to_nobody(path: Path) -> None:
+    path.write_text("kubeconfig: /nowhere\n")
+    words = ["run", "--print-settings", "-o", "json", "--config", str(path)]
+    run = CliRunner(env={"PLACEMENT_AC_STEP_SIZE": "4"}).invoke(main, words)
+    assert run.exit_code == 0
+    rows = {row["name"]: (row["value"], row["source"]) for row in json.loads(run.output)}
+    assert {name: rows[name] for name in ("kubeconfig", "step-size", "drain-deadline")} == {
+        "kubeconfig": ("/nowhere", f"file {path}"),
+        "step-size": (4, "environment PLACEMENT_AC_STEP_SIZE"),
+        "drain-deadline": (None, "default"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        pytest.param(["-o", "json"], "--output goes with --print-settings", id="output alone"),
+        pytest.param(["--print-settings", "--step-size", "0"], "step-size: '0' is not possible", id="bad"),
+        pytest.param(["--config", "/nowhere"], "cannot read the settings file /nowhere", id="no file"),
+    ],
+)
+def test_wrong_words(words: list[str], told: str) -> None:
+    run = CliRunner().invoke(main, ["run", *words])
+    assert run.exit_code == 2
+    assert told in run.output

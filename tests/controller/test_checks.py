@@ -1,0 +1,162 @@
+"""Credentials judged on a hub: they expire, clusters are asked whether they are fit, Prometheus may look."""
+
+import base64
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
+
+import pytest
+import requests
+
+from tests.support.credentials import Stage, put, stage, token_of
+from tests.support.driver import CORE, Controllers, Driver, Object
+from tests.support.jobs import soon
+from tests.support.stage import shorten
+
+Play = Callable[..., Stage]
+EVENTS = f"{CORE}/namespaces/default/events"
+
+
+@pytest.fixture
+def play(admin: Driver, controllers: Controllers) -> Iterator[Play]:
+    with ExitStack() as opened:
+
+        def start(*names: str) -> Stage:
+            there = opened.enter_context(stage(admin, controllers, names))
+            admin.check("p")
+            admin.placement("p")
+            return there
+
+        yield start
+
+
+def test_a_token_that_expires_is_told_before_and_then_the_cluster_leaves(play: Play, admin: Driver) -> None:
+    there = play("a", "b")
+    with Driver(there.fleet.hubs["a"]) as a, Driver(there.fleet.hubs["b"]) as b:
+        put(there, "b", token_of(b, 3600))
+        put(there, "a", token_of(a, 30))
+        there.select("a", "b")
+        there.controllers.start()
+        soon(lambda: admin.listed("p"), ["p-a", "p-b"])
+        put(there, "a", token_of(a, 4))
+        soon(lambda: admin.listed("p"), ["p-b"])
+        expired = "left out: a (Secret kueue-system/multikueue-a has a token that expired at 20"
+        soon(lambda: expired in admin.active("p")["message"])
+        told = [
+            event for event in admin.ask("GET", EVENTS)["items"] if event["reason"] == "CredentialsExpireSoon"
+        ]
+        assert {event["type"] for event in told} == {"Warning"}
+        assert any("of cluster a in Secret multikueue-a expire at 20" in event["message"] for event in told)
+        assert not any("cluster b" in event["message"] for event in told)
+        put(there, "a", token_of(a, 3600))
+        soon(lambda: admin.listed("p"), ["p-a", "p-b"])
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_prometheus_is_told_when_credentials_expire(play: Play, admin: Driver) -> None:
+    there, port = play("a"), free_port()
+    there.select("a")
+    there.start(metrics_bind_address=f"127.0.0.1:{port}")
+    there.until_connected("a")
+    page = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=5)
+    assert page.headers["Content-Type"].startswith("text/plain")
+    [line] = [one for one in page.text.splitlines() if one.startswith("placement_ac_credential_expiration")]
+    name, _, value = line.rpartition(" ")
+    assert name == 'placement_ac_credential_expiration_timestamp_seconds{cluster="a"}'
+    claims = jwt_claims(there.token_in_kubeconfig("a"))
+    assert datetime.fromtimestamp(float(value), UTC) == datetime.fromtimestamp(claims["exp"], UTC)
+    assert 86000 < float(value) - time.time() <= 86400
+
+
+def jwt_claims(token: str) -> Object:
+    payload = token.split(".")[1]
+    return dict(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))))
+
+
+# -- asked whether they are fit
+
+
+def test_a_cluster_is_asked_before_it_is_listed(play: Play, admin: Driver) -> None:
+    there = play("a")
+    there.select("a")
+    there.start(credentials_probe=True, frameworks="batch/job,jobset.x-k8s.io/jobset")
+    soon(lambda: "the worker does not serve jobsets" in admin.active("p").get("message", ""))
+    assert (admin.reason("p"), admin.listed("p")) == ("NoClusterUsable", None)
+
+
+def test_a_cluster_that_is_fit_is_listed(play: Play, admin: Driver) -> None:
+    there = play("a")
+    there.select("a")
+    there.start(credentials_probe=True)
+    there.until_connected("a")
+    soon(lambda: admin.active("p")["message"], "MultiKueueConfig and MultiKueueCluster generated")
+
+
+def test_a_dead_cluster_keeps_no_other_waiting_and_comes_when_it_is_back(
+    play: Play, admin: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shorten(monkeypatch, BAD_SECONDS=0.5)
+    there = play("a", "b")
+    for cluster in ("a", "b"):
+        with Driver(there.fleet.hubs[cluster]) as worker:
+            put(there, cluster, worker.hub.token)
+    there.fleet.kill("b")
+    there.select("a", "b")
+    there.start(credentials_probe=True)
+    soon(lambda: admin.listed("p"), ["p-a"])
+    soon(
+        lambda: (
+            "b (the worker of Secret kueue-system/multikueue-b cannot be reached"
+            in admin.active("p")["message"]
+        )
+    )
+    there.fleet.revive("b")
+    soon(lambda: admin.listed("p"), ["p-a", "p-b"])
+
+
+def test_a_cluster_that_is_listed_stays_and_is_told_of(
+    play: Play, admin: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shorten(monkeypatch, GOOD_SECONDS=0.5, BAD_SECONDS=0.5)
+    there = play("a")
+    there.select("a")
+    there.start(credentials_probe=True)
+    there.until_connected("a")
+    there.fleet.kill("a")
+    soon(
+        lambda: (
+            "; a: the worker of Secret kueue-system/placement-ac-a cannot be reached"
+            in admin.active("p")["message"]
+        )
+    )
+    assert (admin.reason("p"), admin.listed("p")) == ("Active", ["p-a"])
+    there.fleet.revive("a")
+    soon(lambda: admin.active("p")["message"], "MultiKueueConfig and MultiKueueCluster generated")
+
+
+def test_queues_that_the_worker_lacks_are_told(play: Play, admin: Driver) -> None:
+    there = play("a")
+    with Driver(there.fleet.hubs["a"]) as worker:
+        put(there, "a", worker.hub.token)
+    version = {"apiVersion": "kueue.x-k8s.io/v1beta2"}
+    queue = {"namespaceSelector": {}, "admissionChecksStrategy": {"admissionChecks": [{"name": "p"}]}}
+    admin.ask(
+        "POST",
+        admin.kueue("clusterqueues"),
+        version | {"kind": "ClusterQueue", "metadata": {"name": "q"}, "spec": queue},
+    )
+    admin.namespace("team")
+    local = version | {"kind": "LocalQueue", "metadata": {"name": "gpu"}, "spec": {"clusterQueue": "q"}}
+    admin.ask("POST", "/apis/kueue.x-k8s.io/v1beta2/namespaces/team/localqueues", local)
+    there.select("a")
+    there.start(credentials_probe=True)
+    soon(lambda: "; a: the worker has no namespaces team" in admin.active("p").get("message", ""))
+    assert (admin.reason("p"), admin.listed("p")) == ("Active", ["p-a"])

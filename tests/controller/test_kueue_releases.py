@@ -1,0 +1,162 @@
+"""The rights on a worker are those that the release of the hub's Kueue needs."""
+
+import io
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, redirect_stderr
+
+import pytest
+
+from placement_ac.core.inputs import rights
+from placement_ac.observability import logs
+from tests.support.credentials import Stage, stage
+from tests.support.driver import NS, Controllers, Driver
+from tests.support.hub_client import CRDS, crd
+from tests.support.jobs import soon
+from tests.support.stage import shorten
+
+DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NS}/deployments"
+MANAGER = "kueue-controller-manager"
+ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+UNKNOWN = (
+    "the release of the hub's Kueue is not known: what any release needs on a worker counts;"
+    " allow to get its Deployment, or set kueue-version"
+)
+Play = Callable[[], Stage]
+
+
+@pytest.fixture
+def play(admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
+    """Sets the stage with the worker a, which is selected; the hub has Deployments."""
+    shorten(monkeypatch, REDISCOVERY_SECONDS=0.3, PATIENCE_SECONDS=0.0)
+    admin.namespace(NS)
+    if admin.get(DEPLOYMENTS) is None:  # a real API server has the kind
+        admin.ask("POST", CRDS, crd("Deployment", ANYTHING, group="apps"))
+    with ExitStack() as opened:
+
+        def start() -> Stage:
+            there = opened.enter_context(stage(admin, controllers, ["a"]))
+            admin.check("p")
+            admin.placement("p")
+            there.select("a")
+            return there
+
+        yield start
+
+
+@pytest.fixture
+def log() -> Iterator[io.StringIO]:
+    told = io.StringIO()
+    with redirect_stderr(told):
+        logs.configure("text", "info")
+    yield told
+    logs.configure("text", "error")
+
+
+def deploy(admin: Driver, tag: str) -> None:
+    """Roll out Kueue with this image."""
+    containers = [
+        {"name": "proxy", "image": "proxy:v1.2.3"},
+        {"name": "manager", "image": f"registry.k8s.io/kueue/kueue:{tag}"},
+    ]
+    labels = {"app": MANAGER}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
+    spec = {"selector": {"matchLabels": labels}, "template": template}
+    body = {"metadata": {"name": MANAGER}, "spec": spec}
+    path = f"{DEPLOYMENTS}/{MANAGER}"
+    admin.ask("PATCH", path, {"apiVersion": "apps/v1", "kind": "Deployment"} | body, "apply", force="true")
+
+
+def granted(there: Stage) -> object:
+    return (there.permission("a") or {"spec": {"clusterRole": {}}})["spec"]["clusterRole"].get("rules")
+
+
+def needed(frameworks: tuple[str, ...], tag: str = "") -> list[object]:
+    return [rule.as_dict() for rule in rights.rules(frameworks, kueue=rights.release(tag))]
+
+
+def asked_for_deployments(admin: Driver) -> int:
+    return sum(
+        request.path.startswith(DEPLOYMENTS) and request.user_agent.startswith("placement-ac")
+        for request in admin.hub.journal
+    )
+
+
+def listed(there: Stage) -> tuple[object, object]:
+    """How Kueue gets into the worker: what its MultiKueueCluster names, and which object that is."""
+    found = there.admin.get(there.admin.kueue("multikueueclusters", "p-a")) or {"metadata": {}}
+    return there.source("p-a"), found["metadata"].get("uid")
+
+
+JOB = ("batch/job",)
+
+
+def test_another_release_of_kueue_changes_the_rights_and_moves_no_cluster(play: Play, admin: Driver) -> None:
+    there = play()
+    deploy(admin, "v0.17.3")
+    there.start(credentials_probe=True)
+    there.until_connected("a")
+    assert granted(there) == needed(JOB, "0.17.3") != needed(JOB, "0.19.0")
+    before = listed(there)
+    deploy(admin, "v0.19.0")
+    soon(lambda: granted(there), needed(JOB, "0.19.0"))
+    assert (listed(there), admin.listed("p")) == (before, ["p-a"])
+
+
+def test_the_job_kinds_are_those_that_this_release_ships(play: Play, admin: Driver) -> None:
+    there = play()
+    deploy(admin, "v0.18.6")
+    there.start(frameworks="")
+    soon(lambda: granted(there), needed(rights.shipped(rights.Release(0, 18, 6)), "0.18.6"))
+
+
+def test_a_release_that_is_told_counts_and_nothing_is_read(play: Play, admin: Driver) -> None:
+    there = play()
+    deploy(admin, "v0.19.0")
+    there.start(kueue_version="0.17.3")
+    there.until_connected("a")
+    assert granted(there) == needed(JOB, "0.17.3")
+    assert asked_for_deployments(admin) == 0
+
+
+def test_nothing_is_read_when_nothing_is_made_or_asked(play: Play, admin: Driver) -> None:
+    there = play()
+    deploy(admin, "v0.19.0")
+    admin.secrets_for("a")
+    there.start(credentials_provision="none")
+    soon(lambda: admin.listed("p"), ["p-a"])
+    assert asked_for_deployments(admin) == 0
+
+
+def test_a_release_that_may_not_be_read_is_told_once_and_found_later(
+    play: Play, admin: Driver, log: io.StringIO
+) -> None:
+    there = play()
+    deploy(admin, "v0.17.3")
+    forbidden = {"kind": "Status", "code": 403, "reason": "Forbidden", "message": "no"}
+    admin.hub.faults.add("GET", DEPLOYMENTS, status=403, body=forbidden, times=1000)
+    there.start()
+    there.until_connected("a")
+    assert granted(there) == needed(JOB)
+    restart(admin, log)
+    assert granted(there) == needed(JOB)
+    admin.hub.faults.clear()
+    soon(lambda: granted(there), needed(JOB, "0.17.3"))
+    assert log.getvalue().count(UNKNOWN) == 1
+
+
+def test_a_release_that_was_known_is_not_forgotten(play: Play, admin: Driver, log: io.StringIO) -> None:
+    there = play()
+    deploy(admin, "v0.17.3")
+    there.start()
+    there.until_connected("a")
+    deploy(admin, "main")
+    restart(admin, log)
+    assert granted(there) == needed(JOB, "0.17.3")
+
+
+def restart(admin: Driver, log: io.StringIO) -> None:
+    """Let the hub serve one kind less: the controller begins anew."""
+    admin.ask("DELETE", f"{CRDS}/addonplacementscores.cluster.open-cluster-management.io")
+    soon(lambda: log.getvalue().count("found the hub"), 2)
+    seen = asked_for_deployments(admin)
+    soon(lambda: asked_for_deployments(admin) > seen + 1)

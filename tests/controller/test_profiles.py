@@ -1,0 +1,73 @@
+"""Credentials that OCM copies to ClusterProfiles: no Secret of ours, and the ways there and back."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from placement_ac.core.api.constants import LABEL_CLUSTER, LABEL_MANAGER, LABEL_SYNC, OCM_MANAGER
+from tests.support.credentials import Stage, stage
+from tests.support.driver import CORE, NS, PROFILES, Controllers, Driver
+from tests.support.jobs import soon
+
+BY_PROFILE = {"clusterProfileRef": {"name": "a"}}
+BY_SECRET = {"kubeConfig": {"location": "placement-ac-a", "locationType": "Secret"}}
+
+
+@pytest.fixture
+def there(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
+    with stage(admin, controllers, ["a"]) as there:
+        admin.check("p")
+        admin.multikueue_check("mk", "p")
+        admin.placement("p")
+        there.select("a")
+        yield there
+
+
+def add_profile(admin: Driver) -> None:
+    """As OCM makes it, with another provider beside OCM's."""
+    admin.profile("a", accessProviders=[{"name": "other"}, {"name": OCM_MANAGER}])
+    labels = {LABEL_MANAGER: OCM_MANAGER, LABEL_CLUSTER: "a"}
+    admin.ask("PATCH", f"{PROFILES}/a", {"metadata": {"labels": labels}}, "merge")
+
+
+def copied(there: Stage) -> bool:
+    """Whether OCM's copy of the token is in Kueue's namespace."""
+    return there.admin.get(f"{CORE}/namespaces/{NS}/secrets/a-placement-ac") is not None
+
+
+def is_synced(there: Stage) -> bool:
+    account = there.account("a")
+    return account is not None and account["metadata"]["labels"].get(LABEL_SYNC) == "true"
+
+
+def test_no_secret_of_ours_is_written(there: Stage, admin: Driver) -> None:
+    there.start(credentials_form="cluster-profile")
+    soon(lambda: "no ClusterProfile of a" in admin.active("p").get("message", ""))
+    add_profile(admin)
+    soon(lambda: there.source("p-a"), BY_PROFILE)
+    assert (is_synced(there), copied(there), there.secret("a")) == (True, True, None)
+    assert not [path for _, path in admin.writes() if "/secrets" in path]
+    there.select()
+    soon(lambda: there.account("a") is None and there.permission("a") is None and not copied(there))
+
+
+def test_there_and_back(there: Stage, admin: Driver) -> None:
+    """At no time does the MultiKueueCluster stand on what is not there."""
+    add_profile(admin)
+    only_made = {"credentials": "profile-secret,secret"}
+    first = there.start(**only_made)
+    there.until_connected("a")
+    assert there.source("p-a") == BY_SECRET
+    first.stop()
+
+    second = there.start(credentials_form="cluster-profile")
+    soon(lambda: there.source("p-a"), BY_PROFILE)
+    assert copied(there)
+    soon(lambda: there.secret("a") is None)
+    second.stop()
+
+    there.start()  # with the way access-provider: the ClusterProfile is ours, not found
+    soon(lambda: there.source("p-a"), BY_SECRET)
+    there.until_connected("a")
+    soon(lambda: not is_synced(there) and not copied(there))
+    assert there.account("a") is not None

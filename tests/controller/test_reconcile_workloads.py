@@ -1,0 +1,255 @@
+"""Workloads, one key at a time on a real hub: how they are answered, asked for and told of."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from placement_ac.core.api.constants import WORKLOAD
+from placement_ac.core.inputs.state import Asked
+from placement_ac.lab.hub import Hub
+from tests.controller.test_reconcile import P, Rig, Test, on, p  # noqa: F401  # fixtures
+from tests.support.driver import Driver
+from tests.support.jobs import WORKLOADS, has_quota, is_admitted_on, managed, write_status
+
+
+@pytest.fixture
+def job(p: Driver) -> Driver:  # noqa: F811  # a fixture
+    p.namespace("default")
+    p.multikueue_check("mk", "p")
+    managed(p, "a", "b")
+    has_quota(p, "job", "p", "mk")
+    return p
+
+
+def told(admin: Driver, name: str = "job") -> dict[str, str]:
+    """The states of a Workload's checks."""
+    status = admin.ask("GET", f"{WORKLOADS}/{name}")["status"]
+    return {entry["name"]: entry["state"] for entry in status["admissionChecks"]}
+
+
+def warnings(admin: Driver) -> list[str]:
+    return [event["message"] for event in admin.events() if event["reason"] == "ClusterLost"]
+
+
+def test_quota_is_answered_in_one_go_and_nothing_of_kueues_is_taken(job: Driver, on: Any) -> None:  # noqa: F811
+    async def test(rig: Rig) -> None:
+        before = job.ask("GET", f"{WORKLOADS}/job")["status"]
+        await rig.list()
+        assert await rig.look() is None
+        after = job.ask("GET", f"{WORKLOADS}/job")["status"]
+        assert told(job) == {"p": "Ready", "mk": "Pending"}
+        for status in (before, after):
+            status["admissionChecks"] = [e for e in status["admissionChecks"] if e["name"] != "p"]
+        assert after == before
+
+    on(test)
+
+
+def test_a_workload_is_answered_before_the_lists_of_others_are_written(job: Driver, on: Any) -> None:  # noqa: F811
+    async def test(rig: Rig) -> None:
+        gave: list[bool] = []
+        rig.meanwhile = lambda: gave.append(True)
+        await rig.list()
+        assert await rig.look() is None
+        job.ask("DELETE", job.kueue("multikueueconfigs", "p"))
+        has_quota(job, "another", "p", "mk")
+        await rig.list()
+        assert await rig.look() is None
+        assert (job.listed("p"), told(job, "another")["p"], gave) == (["p-a", "p-b"], "Ready", [])
+
+    on(test)
+
+
+def test_writes_of_others_that_change_nothing_for_us_cost_no_second_look(job: Driver, on: Any) -> None:  # noqa: F811
+    async def test(rig: Rig) -> None:
+        await rig.list()
+        job.ask("PATCH", f"{WORKLOADS}/job", {"metadata": {"labels": {"some": "label"}}}, "merge")
+        assert await rig.look() is None
+        assert told(job)["p"] == "Ready"
+
+    on(test)
+
+
+def test_a_placement_in_between_is_a_conflict_and_no_eviction(job: Driver, on: Any) -> None:  # noqa: F811
+    async def test(rig: Rig) -> None:
+        await rig.list()
+        is_admitted_on(job, "job", "p-a")
+        assert await rig.look() is not None
+        assert told(job)["p"] == "Pending"
+        assert await rig.look() is None  # it has looked again, and sees where the Workload is
+        entries = job.ask("GET", f"{WORKLOADS}/job")["status"]["admissionChecks"]
+        assert {e["name"]: e["message"] for e in entries}["p"] == "it runs on p-a"
+
+    on(test)
+
+
+def test_who_is_written_to_all_the_time_is_tried_again_later(hub: Hub, job: Driver, on: Any) -> None:  # noqa: F811
+    async def test(rig: Rig) -> None:
+        await rig.list()
+        for _ in range(4):
+            hub.faults.add("PATCH", "workloads", status=409)
+        assert await rig.look() is not None
+        assert await rig.look() is None
+        assert told(job)["p"] == "Ready"
+
+    on(test)
+
+
+def test_a_refused_answer_is_no_fault_of_the_check(hub: Hub, job: Driver, on: Any) -> None:  # noqa: F811
+    async def test(rig: Rig) -> None:
+        await rig.list()
+        hub.faults.add("PATCH", "workloads", status=403)
+        assert await rig.look() is not None
+        assert job.reason("p") == "Active"
+        assert await rig.look() is None
+        assert told(job)["p"] == "Ready"
+
+    on(test)
+
+
+def test_a_workload_that_has_gone_is_nothing_to_try_again(job: Driver, on: Any) -> None:  # noqa: F811
+    async def test(rig: Rig) -> None:
+        await rig.list()
+        job.ask("DELETE", f"{WORKLOADS}/job")
+        assert await rig.look() is None
+
+    on(test)
+
+
+def only_b(admin: Driver) -> None:
+    admin.decide("p", "b")
+    admin.placement_says("p", 1)
+
+
+# -- asking
+
+
+class Curious(Rig):
+    """A rig whose clusters hold no copies, and say so when they may."""
+
+    asked = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.may_answer = asyncio.Event()
+
+    async def _ask(self, cluster: Any) -> Asked:
+        self.asked += 1
+        await self.may_answer.wait()
+        return Asked()
+
+
+def test_a_cluster_is_asked_beside_the_work_and_once_at_a_time(job: Driver, on: Any) -> None:  # noqa: F811
+    async def test(rig: Rig) -> None:
+        curious = Curious(rig.client, rig.resources)
+        await curious.list()
+        await curious.look()
+        only_b(job)
+        await curious.list()
+        await curious.look()
+        await curious.look()
+        assert (curious.asked, job.listed("p"), curious.later) == (1, ["p-b", "p-a"], [])
+        curious.may_answer.set()
+        await asyncio.sleep(0.01)
+        assert (curious.asked, curious.later) == (1, [(P, 0.0)])
+        await curious.look()
+        curious.ticks = 1.0  # the gate has closed; what became Ready just now has its grace
+        await curious.look()
+        assert (P, 60.0) in curious.later
+
+    on(test)
+
+
+def test_a_question_that_nobody_expected_to_fail_is_asked_again(job: Driver, on: Any) -> None:  # noqa: F811
+    async def test(rig: Rig) -> None:
+        curious = Curious(rig.client, rig.resources)
+        await curious.list()
+        await curious.look()
+        only_b(job)
+        await curious.list()
+        curious.may_answer = None  # type: ignore[assignment]
+        for asked in (1, 2):
+            await curious.look()
+            await asyncio.sleep(0.01)
+            assert curious.asked == asked
+        await curious.reconciler.close()
+
+    on(test)
+
+
+def test_nobody_is_asked_any_more_when_it_ends(job: Driver, on: Any) -> None:  # noqa: F811
+    async def test(rig: Rig) -> None:
+        curious = Curious(rig.client, rig.resources)
+        await curious.list()
+        await curious.look()
+        only_b(job)
+        await curious.list()
+        await curious.look()
+        await curious.reconciler.close()
+        assert not [task for task in asyncio.all_tasks() if "_asked" in repr(task)]
+
+    on(test)
+
+
+# -- events
+
+
+async def a_is_lost(rig: Rig, admin: Driver) -> None:
+    """The ManagedCluster is deleted under a running job; nobody has looked since."""
+    is_admitted_on(admin, "job", "p-a")
+    await rig.list()
+    await rig.look()
+    admin.ask("DELETE", "/apis/cluster.open-cluster-management.io/v1/managedclusters/a")
+    only_b(admin)
+
+
+def test_an_event_is_posted_once(hub: Hub, job: Driver, on: Any) -> None:  # noqa: F811
+    async def test(rig: Rig) -> None:
+        await a_is_lost(rig, job)
+        hub.faults.add("PATCH", "multikueueconfigs", status=500)
+        await rig.list()
+        assert await rig.look() is not None
+        await rig.told()
+        assert warnings(job) == []
+        await rig.look()
+        await rig.look()
+        await rig.told()
+        assert warnings(job) == ["ManagedCluster a is gone, and with it: default/job"]
+        assert job.listed("p") == ["p-b"]
+
+    on(test)
+
+
+def test_an_event_that_cannot_be_posted_is_in_nobodys_way(hub: Hub, job: Driver, on: Any) -> None:  # noqa: F811
+    async def test(rig: Rig) -> None:
+        await a_is_lost(rig, job)
+        hub.faults.add("POST", "events", status=403, times=100)
+        await rig.list()
+        assert await rig.look() is None
+        await rig.told()
+        assert (warnings(job), job.listed("p")) == ([], ["p-b"])
+
+    on(test)
+
+
+# -- Kueue's own words
+
+
+def test_a_second_look_after_an_eviction_answers_again(job: Driver, on: Any) -> None:  # noqa: F811
+    async def test(rig: Rig) -> None:
+        await rig.list()
+        await rig.look()
+        assert told(job)["p"] == "Ready"
+        when = "2026-01-01T00:00:00Z"
+        reset = [
+            {"name": name, "state": "Pending", "message": "Reset to Pending", "lastTransitionTime": when}
+            for name in ("p", "mk")
+        ]
+        write_status(job, "job", "kueue", {"admissionChecks": reset})
+        listing = await rig.client.list(rig.resources[WORKLOAD])
+        assert rig.world.replace(WORKLOAD, listing.items, listing.resource_version) == {P}
+        await rig.look()
+        assert told(job)["p"] == "Ready"
+
+    on(test)

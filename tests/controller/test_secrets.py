@@ -1,0 +1,112 @@
+"""No token of a full run is told anywhere: not by the process, and not on the hub."""
+
+import base64
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.credentials import ACCOUNTS, PERMISSIONS, Stage, stage
+from tests.support.driver import CORE, NS, Controllers, Driver
+from tests.support.jobs import soon
+
+
+class Heard:
+    """Every secret that was ever there: the Secrets' values, and the tokens in them."""
+
+    def __init__(self) -> None:
+        self.values: set[str] = set()
+
+    def listen(self, *hubs: Driver) -> None:
+        for driver in hubs:
+            for secret in driver.ask("GET", f"{CORE}/secrets")["items"]:
+                for encoded in (secret.get("data") or {}).values():
+                    text = base64.b64decode(encoded).decode()
+                    self.values |= {encoded, text} | ({_token_in(text)} if text.startswith("{") else set())
+
+    def in_(self, text: str) -> list[str]:
+        return [value[:20] for value in self.values if len(value) > 20 and value in text]
+
+
+def _token_in(kubeconfig: str) -> str:
+    return str(json.loads(kubeconfig)["users"][0]["user"]["token"])
+
+
+@pytest.fixture
+def there(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
+    with stage(admin, controllers, ["a", "b"]) as there:
+        admin.check("p")
+        admin.multikueue_check("mk", "p")
+        admin.placement("p")
+        there.select("a", "b")
+        yield there
+
+
+@pytest.mark.embedded("a webhook that quotes a Secret is one of its faults")
+def test_a_full_run_tells_no_token(there: Stage, admin: Driver, tmp_path: Path) -> None:
+    """Made, listed, renewed, refused by the hub and by a worker, left out, taken away, stopped."""
+    heard, printed = Heard(), tmp_path / "printed"
+    command = [sys.executable, "-m", "placement_ac", "run", "--kubeconfig", str(there.controllers.kubeconfig)]
+    flags = {
+        "credentials-provision": "managed-serviceaccount",
+        "frameworks": "batch/job",
+        "credentials-probe": "true",
+        "log-level": "debug",
+        "cluster-retention": "0",
+    }
+    with (
+        printed.open("wb") as output,
+        subprocess.Popen(
+            [*command, *(f"--{name}={value}" for name, value in flags.items())], stdout=output, stderr=output
+        ) as process,
+    ):
+        there.until_connected("a", "b")
+        heard.listen(admin)
+        before = there.token("a")
+        there.ocm.refresh("a")
+        there.until_renewed("a", before)
+        heard.listen(admin)
+        _let_a_webhook_quote_the_secret(there, admin)
+        heard.listen(admin)
+        there.fleet.kill("b")
+        before = there.token("a")
+        there.ocm.revoke("a")
+        there.until_renewed("a", before)
+        heard.listen(admin)
+        admin.ask(
+            "PATCH",
+            f"{CORE}/namespaces/{NS}/secrets/placement-ac-a",
+            {"data": {"kubeconfig": "Zm9v"}},
+            "merge",
+        )
+        there.until_current("a")
+        there.select("b")
+        soon(lambda: there.account("a") is None and there.secret("a") is None)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+    told = printed.read_text()
+    assert "refused" in told
+    assert heard.in_(told) == []
+    public = [
+        admin.kueue("admissionchecks"),
+        admin.kueue("multikueueconfigs"),
+        admin.kueue("multikueueclusters"),
+        f"{CORE}/namespaces/default/events",
+        f"{ACCOUNTS}/managedserviceaccounts",
+        f"{PERMISSIONS}/clusterpermissions",
+    ]
+    assert heard.in_("\n".join(json.dumps(admin.ask("GET", path)) for path in public)) == []
+
+
+def _let_a_webhook_quote_the_secret(there: Stage, admin: Driver) -> None:
+    """The next write of the Secret is refused, with words that quote all of it."""
+    before = there.token("a")
+    quoted = f"admission webhook denied {before} and {json.dumps(there.secret('a'))}"
+    body = {"kind": "Status", "status": "Failure", "code": 403, "reason": "Forbidden", "message": quoted}
+    admin.hub.faults.add("PATCH", "/secrets/placement-ac-a$", status=403, body=body)
+    there.ocm.refresh("a")
+    there.until_renewed("a", before)

@@ -1,0 +1,438 @@
+"""Reading the wire: what is used of each object, and that what does not fit is told, never raised."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from placement_ac.core.api import decode, objects
+from placement_ac.core.api.constants import (
+    ADMISSION_CHECK,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    WATCHED_KINDS,
+)
+from placement_ac.core.api.objects import AddOnPrioritizer, Owned, SecretRef
+from placement_ac.core.api.schemas import (
+    Condition,
+    Decided,
+    DecisionStatus,
+    Group,
+    Parameters,
+    plainly_decided,
+    read,
+)
+from tests.support.builders import (
+    an,
+    check,
+    check_with,
+    condition,
+    decision,
+    foreign_cluster,
+    foreign_config,
+    labels_of,
+    multikueue_check,
+    our_cluster,
+    our_config,
+    placement,
+    profile,
+    references,
+    scores,
+    secret,
+    undecided,
+    unreadable,
+)
+
+NOT_A_LIST = "status.{}: Input should be a valid list"
+
+
+def test_metadata_may_be_sparse() -> None:
+    assert decode.meta_of({"metadata": {"name": "x"}}) == objects.Meta("x", "", "", "", 0, {}, {}, False)
+    assert decode.meta_of({}).id == ("", "")
+
+
+def test_metadata_is_read() -> None:
+    raw = an(ADMISSION_CHECK, "x", labels={"a": "b"}, annotations={"c": "d"}, deletionTimestamp="now")
+    assert decode.meta_of(raw) == objects.Meta(
+        "x", "", "AdmissionCheck/x", "1", 1, {"a": "b"}, {"c": "d"}, True
+    )
+
+
+# -- AdmissionCheck
+
+
+def test_a_check_of_ours_names_a_placement() -> None:
+    seen = decode.check(check("one", "p", active=condition()))
+    assert (seen.ours, seen.multikueue, seen.placement, seen.config, seen.problem) == (
+        True,
+        False,
+        "p",
+        "",
+        "",
+    )
+    assert seen.parameters == Parameters(
+        api_group="cluster.open-cluster-management.io", kind="Placement", name="p"
+    )
+    assert seen.active == Condition(
+        type="Active",
+        status="True",
+        reason="Active",
+        message=condition()["message"],
+        observed_generation=1,
+        last_transition_time="2026-07-01T00:00:00Z",
+    )
+
+
+def test_a_check_of_kueue_names_a_config() -> None:
+    seen = decode.check(multikueue_check("mk", "p"))
+    assert (seen.ours, seen.multikueue, seen.placement, seen.config) == (False, True, "", "p")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "problem"),
+    [
+        pytest.param(None, "", id="absent"),
+        pytest.param(
+            {"apiGroup": None, "name": 7},
+            "spec.parameters.apiGroup: Input should be a valid string",
+            id="nulls",
+        ),
+        pytest.param(
+            "p",
+            "spec.parameters: Input should be a valid dictionary or instance of Parameters",
+            id="a string",
+        ),
+    ],
+)
+def test_unusable_parameters_do_not_hide_whose_check_it_is(parameters: Any, problem: str) -> None:
+    seen = decode.check(check_with(parameters))
+    assert (seen.ours, seen.placement, seen.problem) == (True, "", problem)
+
+
+@pytest.mark.parametrize("spec", ["garbage", None, [], {}])
+def test_a_check_without_a_readable_spec_is_nobodys(spec: Any) -> None:
+    assert decode.check(an(ADMISSION_CHECK, "x", spec=spec)).ours is False
+
+
+@pytest.mark.parametrize(
+    ("status", "active"),
+    [
+        pytest.param({}, False, id="none"),
+        pytest.param("bad", False, id="no object"),
+        pytest.param({"conditions": None}, False, id="null"),
+        pytest.param({"conditions": {"type": "Active"}}, False, id="no list"),
+        pytest.param({"conditions": [{"type": "Active"}]}, False, id="half a condition"),
+        pytest.param({"conditions": [{"type": "Other", "status": "True"}]}, False, id="another"),
+        pytest.param(
+            {"conditions": [7, {"type": "Bad"}, condition()]}, True, id="ours beside malformed ones"
+        ),
+    ],
+)
+def test_our_condition_is_found_in_any_status(status: Any, active: bool) -> None:
+    assert bool(decode.check(check(status=status)).active) is active
+
+
+# -- OCM
+
+
+def test_a_placement_is_read() -> None:
+    raw = placement(
+        "p",
+        3,
+        groups=[(["p-decision-1"], 3)],
+        says=("PlacementSatisfied", "True", "AllDecisionsScheduled", ""),
+        weights={"usage/gpu": 3, "usage/idle": -1, "usage/off": 0},
+    )
+    raw["spec"]["prioritizerPolicy"]["configurations"].append({"scoreCoordinate": {"type": "BuiltIn"}})
+    seen = decode.placement(raw)
+    assert (seen.selected, seen.prioritizers, seen.groups, seen.problem) == (
+        3,
+        (AddOnPrioritizer("usage", "gpu", 3), AddOnPrioritizer("usage", "idle", -1)),
+        (Group(decisions=("p-decision-1",), cluster_count=3),),
+        "",
+    )
+    assert [c.reason for c in seen.conditions] == ["AllDecisionsScheduled"]
+
+
+@pytest.mark.parametrize(
+    ("rest", "selected", "problem"),
+    [
+        pytest.param({}, None, "", id="no status"),
+        pytest.param({"status": {"conditions": []}}, 0, "", id="no number"),
+        pytest.param(
+            {"status": {"numberOfSelectedClusters": "x"}},
+            None,
+            "status.numberOfSelectedClusters: Input should be a valid integer, "
+            "unable to parse string as an integer",
+            id="a malformed status",
+        ),
+        pytest.param(
+            {"spec": {"prioritizerPolicy": {"configurations": {}}}},
+            None,
+            "spec.prioritizerPolicy.configurations: Input should be a valid list",
+            id="a malformed spec",
+        ),
+        pytest.param(
+            {"status": {"conditions": [{"status": "True"}]}},
+            None,
+            "status.conditions.0.type: Field required",
+            id="a condition without type",
+        ),
+    ],
+)
+def test_what_a_placement_says_of_itself(rest: Any, selected: int | None, problem: str) -> None:
+    seen = decode.placement(placement(**rest))
+    assert (seen.selected, seen.problem) == (selected, problem)
+
+
+@pytest.mark.parametrize(
+    ("status", "plain"),
+    [
+        pytest.param({"decisions": []}, True, id="none"),
+        pytest.param({"decisions": [{"clusterName": "a", "reason": ""}]}, True, id="as OCM writes it"),
+        pytest.param({"decisions": [{"clusterName": "a", "score": -7}]}, True, id="with a score"),
+        pytest.param({"decisions": [{"clusterName": ""}]}, True, id="an empty name"),
+        pytest.param({"decisions": [{"clusterName": "a", "score": True}]}, False, id="a truth for a score"),
+        pytest.param({"decisions": [{"clusterName": "a", "score": 7.0}]}, False, id="a fraction for a score"),
+        pytest.param({"decisions": [{"clusterName": "a"}, {"score": 1}]}, False, id="no name"),
+        pytest.param({"decisions": [{"clusterName": "a"}, "b"]}, False, id="no object"),
+        pytest.param({"decisions": None}, False, id="null"),
+        pytest.param({}, False, id="empty"),
+        pytest.param(None, False, id="missing"),
+    ],
+)
+def test_a_plain_decision_is_read_as_any_other(status: Any, plain: bool) -> None:
+    raw = {"status": status}
+    whole, problem = read(DecisionStatus, raw, "status")
+    quick = plainly_decided(raw)
+    assert (quick is not None) == plain
+    if plain:
+        assert whole is not None
+        assert (quick, problem) == (tuple((e.cluster_name, e.score) for e in whole.decisions), "")
+
+
+def test_a_decision_is_read() -> None:
+    seen = decode.decision(decision("a", ("b", 7), of="p", group=12))
+    assert (seen.placement, seen.group, seen.decided, seen.problem) == (
+        "p",
+        12,
+        (Decided(cluster_name="a"), Decided(cluster_name="b", score=7)),
+        "",
+    )
+
+
+@pytest.mark.parametrize(
+    ("raw", "decided", "problem"),
+    [
+        pytest.param(undecided(), None, "", id="no status"),
+        pytest.param(decision(), (), "", id="an empty list"),
+        pytest.param(decision(status={"decisions": None}), (), "", id="null"),
+        pytest.param(unreadable(), None, NOT_A_LIST.format("decisions"), id="no list"),
+        pytest.param(
+            decision(status={"decisions": [{"clusterName": 7}]}),
+            None,
+            "status.decisions.0.clusterName: Input should be a valid string",
+            id="no name",
+        ),
+    ],
+)
+def test_what_a_decision_decides(raw: Any, decided: Any, problem: str) -> None:
+    seen = decode.decision(raw)
+    assert (seen.decided, seen.problem) == (decided, problem)
+
+
+def test_a_group_index_that_is_no_number_counts_as_the_first() -> None:
+    raw = decision(labels={"cluster.open-cluster-management.io/decision-group-index": "x"})
+    assert (decode.decision(raw).group, decode.decision(raw).placement) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("until", "problem"),
+    [
+        pytest.param("2026-08-01T12:00:00Z", "", id="a time"),
+        pytest.param(
+            "2026-08-01T12:00:00", "status.validUntil: Input should have timezone info", id="no zone"
+        ),
+    ],
+)
+def test_scores_are_read(until: str, problem: str) -> None:
+    seen = decode.scores(scores("a", until=until, gpu=5, cpu=-3))
+    good = ({"gpu": 5, "cpu": -3}, datetime(2026, 8, 1, 12, tzinfo=UTC))
+    assert (seen.values, seen.valid_until) == (({}, None) if problem else good)
+    assert seen.problem == problem
+
+
+# -- credentials
+
+
+def test_a_profile_is_read() -> None:
+    seen = decode.profile(
+        profile("a", secret=("ns", "s"), providers=["ocm", ""], deprecated_providers=["old", "ocm"])
+    )
+    assert (seen.cluster, seen.secrets, seen.providers, seen.problem) == (
+        "a",
+        (SecretRef("Secret", "ns", "s"),),
+        ("ocm", "old"),
+        "",
+    )
+
+
+def test_a_profile_without_labels_is_of_the_cluster_of_its_name() -> None:
+    assert decode.profile(profile("a", labels={})).cluster == "a"
+
+
+def test_only_the_secret_for_kueue_counts_and_lies_beside_the_profile_unless_told() -> None:
+    other = {"consumer": "argo", "accessRef": {"kind": "Secret", "name": "x"}}
+    mine = {"consumer": "kueue-admin", "accessRef": {"kind": "Secret", "name": "y"}}
+    seen = decode.profile(profile("a", "ns", status={"credentials": [other, mine]}))
+    assert seen.secrets == (SecretRef("Secret", "ns", "y"),)
+
+
+def test_a_malformed_profile_is_told() -> None:
+    seen = decode.profile(profile("a", status={"accessProviders": "x"}))
+    assert (seen.secrets, seen.providers, seen.problem) == ((), (), NOT_A_LIST.format("accessProviders"))
+
+
+@pytest.mark.parametrize(
+    ("raw", "problem"),
+    [
+        pytest.param(secret("s"), "", id="good"),
+        pytest.param(secret("s", None), "has no key 'kubeconfig'", id="no key"),
+        pytest.param(secret("s", data=None), "has no key 'kubeconfig'", id="no data"),
+        pytest.param(secret("s", key="value"), "has no key 'kubeconfig'", id="another key"),
+        pytest.param(secret("s", b""), "has an empty key 'kubeconfig'", id="empty"),
+        pytest.param(secret("s", b"\xff"), "is not YAML", id="not UTF-8"),
+        pytest.param(
+            secret("s", data={"kubeconfig": "%"}),
+            "has a key 'kubeconfig' that is not base64",
+            id="no base64",
+        ),
+        pytest.param(
+            secret("s", data={"kubeconfig": "é"}),
+            "has a key 'kubeconfig' that is not base64",
+            id="no ASCII",
+        ),
+        pytest.param(
+            secret("s", data={"kubeconfig": 7}),
+            "has a key 'kubeconfig' that is not base64",
+            id="no string",
+        ),
+    ],
+)
+def test_why_kueue_could_not_use_a_secret(raw: Any, problem: str) -> None:
+    assert decode.secret(raw).problem == problem
+
+
+def test_what_is_in_a_secret_is_not_kept() -> None:
+    assert "token" not in repr(decode.secret(secret("s", b"users: [{token: x}]")))
+
+
+# -- our objects
+
+
+def test_what_we_applied_is_told_from_what_others_did() -> None:
+    seen = decode.kueue_object(our_cluster("a", owners=["one"]))
+    assert (seen.ours, seen.placement, seen.cluster, seen.owners) == (
+        True,
+        "p",
+        "a",
+        {"AdmissionCheck/one": "one"},
+    )
+    assert seen.owned == Owned(
+        True, frozenset(labels_of("p", "a")), frozenset({"AdmissionCheck/one"}), clusters=True
+    )
+
+
+def test_what_a_checks_clusters_have_in_common_is_kept_once() -> None:
+    """There may be 10,000 of them."""
+    one, other = (decode.kueue_object(our_cluster(name, owners=["one"])) for name in "ab")
+    assert one.owners is other.owners
+    assert one.owned is other.owned
+    strangers = [decode.kueue_object(foreign_cluster(name)) for name in "ab"]
+    assert strangers[0].meta.annotations is strangers[1].meta.annotations
+
+
+def in_cluster(name: str, spec: Any) -> objects.KueueObject:
+    return decode.kueue_object(an(MULTIKUEUE_CLUSTER, name, spec=spec))
+
+
+def by_secret(secret: str) -> dict[str, Any]:
+    return {"clusterSource": {"kubeConfig": {"location": secret, "locationType": "Secret"}}}
+
+
+def test_what_clusters_of_several_placements_have_in_common_is_kept_once() -> None:
+    one, same, other = (
+        in_cluster("p-a", by_secret("a")),
+        in_cluster("q-a", by_secret("a")),
+        in_cluster("p-b", by_secret("b")),
+    )
+    assert one.spec is same.spec
+    assert (one.spec, one.source) == (by_secret("a"), ("Secret", "a"))
+    assert (other.spec, other.source) == (by_secret("b"), ("Secret", "b"))
+
+
+def test_however_many_specs_there_are_few_are_remembered() -> None:
+    seen = [in_cluster(f"p-{n}", by_secret(str(n))) for n in range(3 * decode.SHARED)]
+    assert [one.spec for one in seen] == [by_secret(str(n)) for n in range(3 * decode.SHARED)]
+    assert len(decode._SPECS) <= decode.SHARED
+
+
+@pytest.mark.parametrize(
+    ("raw", "ours"),
+    [
+        pytest.param(foreign_cluster("x"), False, id="foreign"),
+        pytest.param(foreign_cluster("x", labels=labels_of("p")), True, id="by label"),
+        pytest.param(our_cluster("a", labels={}), True, id="by managed fields"),
+        pytest.param(
+            foreign_cluster("x", labels={"app.kubernetes.io/managed-by": "helm"}), False, id="helm's"
+        ),
+        pytest.param(
+            foreign_cluster("x", managedFields=[{"manager": "placement-ac", "operation": "Update"}]),
+            False,
+            id="updated, not applied",
+        ),
+    ],
+)
+def test_whose_it_is(raw: Any, ours: bool) -> None:
+    assert decode.kueue_object(raw).ours is ours
+
+
+def test_only_checks_count_as_owners() -> None:
+    other = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x", "uid": "1"}
+    raw = our_config(ownerReferences=[other, *references("one")])
+    assert decode.kueue_object(raw).owners == {"AdmissionCheck/one": "one"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "listed"),
+    [
+        pytest.param({"clusters": ["a", "b"]}, ("a", "b"), id="a list"),
+        pytest.param({"clusters": "a"}, (), id="no list"),
+        pytest.param({}, (), id="nothing"),
+        pytest.param("garbage", (), id="no object"),
+    ],
+)
+def test_what_a_config_lists(spec: Any, listed: tuple[str, ...]) -> None:
+    raw = foreign_config() | {"spec": spec}
+    assert decode.kueue_object(raw).listed == listed
+
+
+PARSERS = {
+    "AdmissionCheck": decode.check,
+    "Placement": decode.placement,
+    "PlacementDecision": decode.decision,
+    "ClusterProfile": decode.profile,
+    "Secret": decode.secret,
+    "AddOnPlacementScore": decode.scores,
+    MULTIKUEUE_CONFIG.kind: decode.kueue_object,
+    MULTIKUEUE_CLUSTER.kind: decode.kueue_object,
+    "Workload": decode.workload,
+    "ManagedCluster": decode.managed_cluster,
+}
+
+
+@pytest.mark.parametrize("garbage", ["text", 7, ["list"], {"conditions": 7, "decisions": 7, "scores": "x"}])
+@pytest.mark.parametrize("kind", WATCHED_KINDS, ids=lambda kind: kind.kind)
+def test_no_shape_raises(kind: Any, garbage: Any) -> None:
+    raw = an(kind, "x", spec=garbage, status=garbage, data=garbage)
+    assert PARSERS[kind.kind](raw).meta.name == "x"

@@ -1,0 +1,212 @@
+"""What a field manager owns of an object, and the nomination of clusters that is made of it."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from placement_ac.core.api.managed_fields import applied_in, nomination, owned_by
+
+Raw = dict[str, Any]
+
+
+def entry(fields: Raw, manager: str = "me", operation: str = "Apply", subresource: str = "status") -> Raw:
+    told = {
+        "manager": manager,
+        "operation": operation,
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fields,
+    }
+    return told | {"subresource": subresource} if subresource else told
+
+
+def owning(fields: Raw, *others: Raw, **parts: Any) -> Raw:
+    return {"metadata": {"name": "w", "managedFields": [entry(fields), *others]}} | parts
+
+
+A = {"name": "a", "state": "Ready"}
+B = {"name": "b", "state": "Pending"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "owned"),
+    [
+        pytest.param({"f:x": {}}, {"x": 1, "y": 2}, {"x": 1}, id="a field"),
+        pytest.param({"f:x": {}}, {"x": None}, {"x": None}, id="null"),
+        pytest.param({"f:x": {}}, {"x": {"a": [1]}}, {"x": {"a": [1]}}, id="a map as a whole"),
+        pytest.param({"f:x": {"f:a": {}}}, {"x": {"a": 1, "b": 2}}, {"x": {"a": 1}}, id="part of a map"),
+        pytest.param({"f:x": {".": {}, "f:a": {}}}, {"x": {"b": 2}}, {"x": {}}, id="a map, its part gone"),
+        pytest.param({"f:x": {"f:a": {}}}, {"x": {"b": 2}}, {}, id="the part of a map has gone"),
+        pytest.param({"f:x": {}}, {"y": 2}, {}, id="a field that is not there"),
+        pytest.param({"f:x": {"f:a": {}}}, {"x": "text"}, {}, id="another shape"),
+        pytest.param({"f:f:x": {}}, {"f:x": 1}, {"f:x": 1}, id="a name like a key"),
+        pytest.param(
+            {"f:l": {'k:{"name":"b"}': {".": {}, "f:name": {}, "f:state": {}}}},
+            {"l": [A, B]},
+            {"l": [B]},
+            id="an item with its fields",
+        ),
+        pytest.param(
+            {"f:l": {'k:{"name":"a"}': {"f:state": {}}}},
+            {"l": [{**A, "message": "m"}, B]},
+            {"l": [A]},
+            id="keys are always there",
+        ),
+        pytest.param(
+            {"f:l": {'k:{"name":"b"}': {".": {}}, 'k:{"name":"a"}': {".": {}, "f:state": {}}}},
+            {"l": [A, B]},
+            {"l": [A, B]},
+            id="in the order of the object",
+        ),
+        pytest.param(
+            {"f:l": {'k:{"name":"c"}': {".": {}, "f:name": {}}}}, {"l": [A]}, {}, id="the item has gone"
+        ),
+        pytest.param(
+            {"f:l": {'k:{"port":1,"tls":true}': {".": {}, "f:port": {}, "f:tls": {}}}},
+            {"l": [{"port": 1, "tls": 1}, {"port": True, "tls": True}, {"port": 1, "tls": True}]},
+            {"l": [{"port": 1, "tls": True}]},
+            id="true is not 1",
+        ),
+        pytest.param({"f:s": {'v:"b"': {}, "v:2": {}}}, {"s": ["a", "b", 2]}, {"s": ["b", 2]}, id="of a set"),
+        pytest.param(
+            {"f:s": {'v:{"a":1}': {}}}, {"s": [{"a": 1}, {"a": 2}]}, {"s": [{"a": 1}]}, id="a value"
+        ),
+        pytest.param({"f:l": {"i:1": {}}}, {"l": ["a", "b", "c"]}, {"l": ["b"]}, id="by index"),
+        pytest.param(
+            {"f:l": {"v:}": {}, "k:7": {}, "?": {}}}, {"l": ["a", 7]}, {}, id="keys nobody can read"
+        ),
+    ],
+)
+def test_what_a_set_of_fields_takes_out_of_a_status(fields: Raw, status: Raw, owned: Raw) -> None:
+    obj = owning({"f:status": fields}, status=status)
+    before = copy.deepcopy(obj)
+    assert owned_by(obj, "me") == ({"status": owned} if owned else {})
+    assert obj == before
+
+
+@pytest.mark.parametrize(
+    ("value", "theirs", "owned"),
+    [
+        pytest.param({"a": 1}, {"f:a": {}}, {}, id="a map"),
+        pytest.param([A], {'k:{"name":"a"}': {".": {}}}, [], id="a list"),
+        pytest.param({"a": 1}, {}, {"a": 1}, id="both own the whole"),
+        pytest.param({"a": 1}, {".": {}}, {"a": 1}, id="the others own nothing in it"),
+    ],
+)
+def test_what_was_applied_empty_and_filled_by_others_stays_empty(value: Any, theirs: Raw, owned: Any) -> None:
+    obj = owning(
+        {"f:status": {"f:x": {}}}, entry({"f:status": {"f:x": theirs}}, "other"), status={"x": value}
+    )
+    assert owned_by(obj, "me") == {"status": {"x": owned}}
+
+
+def test_only_what_this_manager_owns_in_this_way_counts() -> None:
+    parts = {"apply": "a", "update": "u", "main": "m", "other": "o"}
+    obj = owning(
+        {"f:status": {"f:apply": {}}},
+        entry({"f:status": {"f:update": {}}}, operation="Update"),
+        entry({"f:status": {"f:main": {}}}, subresource=""),
+        entry({"f:status": {"f:other": {}}}, "other"),
+        status=parts,
+    )
+    assert owned_by(obj, "me") == {"status": {"apply": "a"}}
+    assert owned_by(obj, "me", "Update") == {"status": {"update": "u"}}
+    assert owned_by(obj, "me", subresource="") == {"status": {"main": "m"}}
+    assert owned_by(obj, "nobody") == {}
+
+
+def test_an_updater_that_wrote_in_two_versions_owns_both() -> None:
+    first = entry({"f:status": {"f:l": {'k:{"name":"a"}': {"f:state": {}}}, "f:x": {}}}, operation="Update")
+    second = entry({"f:status": {"f:l": {".": {}, 'k:{"name":"b"}': {"f:state": {}}}, "f:x": {"f:y": {}}}})
+    second["operation"] = "Update"
+    obj = owning({}, first, second, status={"l": [A, B], "x": {"y": 1, "z": 2}})
+    assert owned_by(obj, "me", "Update") == {"status": {"l": [A, B], "x": {"y": 1}}}
+
+
+@pytest.mark.parametrize("metadata", [None, {}, {"managedFields": None}, {"managedFields": []}])
+def test_without_managed_fields_nobody_owns_anything(metadata: Any) -> None:
+    assert owned_by({"metadata": metadata, "status": {"x": 1}}, "me") == {}
+    assert applied_in({"metadata": metadata}, "me") == ""
+
+
+def test_the_version_in_which_a_manager_applied() -> None:
+    old = entry({"f:status": {"f:x": {}}}, "kueue-admission") | {"apiVersion": "kueue.x-k8s.io/v1beta1"}
+    newer = entry({"f:status": {"f:x": {}}}, "kueue-admission", operation="Update")
+    assert applied_in(owning({}, newer, old), "kueue-admission") == "kueue.x-k8s.io/v1beta1"
+    assert applied_in(owning({}, newer, old), "kueue-admission", "") == ""
+
+
+ADMISSION = {"clusterQueue": "cq", "podSetAssignments": [{"name": "main", "count": 1}]}
+WORKLOAD: Raw = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "Workload",
+    "metadata": {
+        "name": "w",
+        "namespace": "ns",
+        "uid": "u",
+        "resourceVersion": "7",
+        "labels": {"l": "1"},
+        "managedFields": [
+            entry(
+                {
+                    "f:status": {
+                        "f:admission": {
+                            "f:clusterQueue": {},
+                            "f:podSetAssignments": {
+                                'k:{"name":"main"}': {".": {}, "f:name": {}, "f:count": {}}
+                            },
+                        },
+                        "f:nominatedClusterNames": {},
+                    }
+                },
+                "kueue-admission",
+            ),
+            entry({"f:status": {"f:requeueState": {}}}, "kueue"),
+        ],
+    },
+    "spec": {"active": True},
+    "status": {
+        "admission": ADMISSION,
+        "nominatedClusterNames": ["old"],
+        "requeueState": {"count": 1},
+    },
+}
+IDENTITY = {"name": "w", "namespace": "ns", "uid": "u", "resourceVersion": "7"}
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        pytest.param(("b", "a"), {"nominatedClusterNames": ["b", "a"]}, id="new names"),
+        pytest.param((), {}, id="none"),
+    ],
+)
+def test_a_nomination_says_all_that_kueue_said(names: tuple[str, ...], told: Raw) -> None:
+    before = copy.deepcopy(WORKLOAD)
+    assert nomination(WORKLOAD, names) == {"metadata": IDENTITY, "status": {"admission": ADMISSION} | told}
+    assert before == WORKLOAD
+
+
+def test_a_nomination_of_a_workload_of_which_kueue_said_nothing() -> None:
+    bare = WORKLOAD | {"metadata": IDENTITY}
+    assert nomination(bare, ["a"]) == {"metadata": IDENTITY, "status": {"nominatedClusterNames": ["a"]}}
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        pytest.param(("a",), {"nominatedClusterNames": ["a"]}, id="new names"),
+        pytest.param((), {}, id="none"),
+    ],
+)
+def test_a_status_that_was_applied_empty_stays_owned(names: tuple[str, ...], told: Raw) -> None:
+    said = [entry({"f:status": {}}, "kueue-admission")]
+    obj = WORKLOAD | {"metadata": IDENTITY | {"managedFields": said}, "status": {"conditions": []}}
+    assert nomination(obj, names) == {"metadata": IDENTITY, "status": told}
+
+
+def test_names_that_were_all_that_kueue_said_leave_no_empty_status() -> None:
+    said = [entry({"f:status": {"f:nominatedClusterNames": {}}}, "kueue-admission")]
+    obj = WORKLOAD | {"metadata": IDENTITY | {"managedFields": said}}
+    assert nomination(obj, ()) == {"metadata": IDENTITY}

@@ -1,0 +1,439 @@
+"""What is written for the credentials of one cluster: made, renewed and taken away, and when nothing is."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from placement_ac.core.api.constants import (
+    ACCOUNT,
+    ADDON_ACCOUNT,
+    ANNOTATION_ADOPT,
+    LABEL_SYNC,
+    PERMISSION,
+    SECRET,
+    SETTLE_SECONDS,
+)
+from placement_ac.core.credentials.provisioning import MISSING, Provided, account_spec, go_duration, provide
+from placement_ac.core.plan.diff import Apply
+from tests.support.builders import (
+    NS,
+    TERMS,
+    authority,
+    check,
+    decision,
+    foreign_cluster,
+    grant,
+    jwt,
+    kubeconfig_spec,
+    made_for,
+    managed_cluster,
+    multikueue_check,
+    on_made,
+    our_cluster,
+    our_grant,
+    our_secret,
+    placement,
+    profile,
+    provided,
+    references,
+    secret,
+    token,
+    world,
+    writes,
+)
+from tests.support.builders import encoded as base64_of
+
+SELECTED = [check(), placement(), decision("a"), managed_cluster("a")]
+NOT_SELECTED = [check(), placement(), decision("b"), managed_cluster("a")]
+ADOPT = {ANNOTATION_ADOPT: "true"}
+ACCOUNT_WRITE = "Apply ManagedServiceAccount placement-ac"
+PERMISSION_WRITE = "Apply ClusterPermission placement-ac"
+SECRET_WRITE = "Apply Secret placement-ac-a"
+ALL_GO = [
+    "Delete Secret placement-ac-a",
+    "Delete ManagedServiceAccount placement-ac",
+    "Delete ClusterPermission placement-ac",
+]
+BY_PROFILE = replace(TERMS, form="cluster-profile")
+SYNCED = secret("a-placement-ac", None)
+ON_PROFILE = our_cluster("a", spec={"clusterSource": {"clusterProfileRef": {"name": "a"}}})
+
+
+def without(kind: Any, objects: list[Any]) -> list[Any]:
+    return [raw for raw in objects if raw["kind"] != kind.kind]
+
+
+def applied(*objects: Any, kind: Any, terms: Any = TERMS) -> Any:
+    """The body that is applied of that kind."""
+    done = provide(made_for(world(*objects, terms=terms)))
+    (action,) = [a for phase in done.phases for a in phase if isinstance(a, Apply) and a.kind is kind]
+    return action.body
+
+
+# -- made
+
+
+@pytest.mark.parametrize(
+    ("objects", "expected"),
+    [
+        pytest.param([], [ACCOUNT_WRITE], id="nothing is there"),
+        pytest.param([our_grant(ACCOUNT, "a", done=False)], [], id="the account is not in force"),
+        pytest.param([our_grant(ACCOUNT, "a")], [PERMISSION_WRITE], id="in force, its token not seen"),
+        pytest.param(
+            [our_grant(ACCOUNT, "a"), token("a")],
+            [PERMISSION_WRITE, SECRET_WRITE],
+            id="the token is reported",
+        ),
+        pytest.param(provided("a"), [], id="all is there"),
+        pytest.param(provided("a")[:3], [SECRET_WRITE], id="the Secret was deleted by hand"),
+        pytest.param(without(ACCOUNT, provided("a")), [ACCOUNT_WRITE], id="the account was deleted by hand"),
+        pytest.param(without(PERMISSION, provided("a")), [PERMISSION_WRITE], id="the permission was"),
+        pytest.param(
+            [*provided("a")[:2], our_secret("a")], [], id="the token went: the Secret stays as it is"
+        ),
+        pytest.param([token("a")], [ACCOUNT_WRITE, SECRET_WRITE], id="a token without its account"),
+    ],
+)
+def test_what_is_selected_is_provided_step_by_step(objects: list[Any], expected: list[str]) -> None:
+    assert writes(SELECTED, objects) == expected
+    assert sorted(writes(SELECTED, objects, on_made("a"))) == sorted(expected), "the Secret may come first"
+
+
+def test_each_is_owned_by_every_check_that_uses_the_cluster_and_labelled() -> None:
+    others = [check("other", "q"), decision("a", of="q"), multikueue_check(), check("stranger", "z")]
+    theirs = on_made("a", owners=["check", "mk"])
+    bodies = [
+        applied(SELECTED, others, theirs, part, kind=kind)
+        for part, kind in (
+            (provided("a")[1:], ACCOUNT),
+            (without(PERMISSION, provided("a")), PERMISSION),
+            (provided("a")[:3], SECRET),
+        )
+    ]
+    for body, namespace in zip(bodies, ("a", "a", NS), strict=True):
+        assert body["metadata"]["ownerReferences"] == references("check", "mk", "other")
+        assert body["metadata"]["namespace"] == namespace
+        assert body["metadata"]["labels"] == {
+            "app.kubernetes.io/managed-by": "placement-ac",
+            "open-cluster-management.io/cluster-name": "a",
+        }
+
+
+def test_what_is_asked_of_ocm() -> None:
+    account = applied(SELECTED, kind=ACCOUNT, terms=replace(TERMS, validity=5400.0))
+    assert account["spec"] == {"rotation": {"enabled": True, "validity": "1h30m0s"}}
+    permission = applied(SELECTED, our_grant(ACCOUNT, "a"), kind=PERMISSION)
+    assert permission["spec"] == our_grant(PERMISSION, "a")["spec"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(0.0, "0h0m0s"), (59.6, "0h1m0s"), (600.0, "0h10m0s"), (86400.0, "24h0m0s"), (90061.0, "25h1m1s")],
+)
+def test_a_duration_is_written_as_go_writes_it(seconds: float, told: str) -> None:
+    assert (go_duration(seconds), account_spec(seconds)["rotation"]["validity"]) == (told, told)
+
+
+@pytest.mark.parametrize(
+    ("objects", "expected"),
+    [
+        pytest.param([our_grant(ACCOUNT, "a", spec={})], [ACCOUNT_WRITE], id="the account's spec"),
+        pytest.param([our_grant(PERMISSION, "a", spec={})], [PERMISSION_WRITE], id="the permission's spec"),
+        pytest.param([our_grant(ACCOUNT, "a", labels={})], [ACCOUNT_WRITE], id="labels"),
+        pytest.param([our_grant(PERMISSION, "a", ownerReferences=[])], [PERMISSION_WRITE], id="owners"),
+        pytest.param([our_secret("a", owners=())], [SECRET_WRITE], id="the Secret's owners"),
+        pytest.param([our_secret("a", owners=("check", "gone"))], [SECRET_WRITE], id="an owner that is gone"),
+        pytest.param([our_secret("a", text="other")], [SECRET_WRITE], id="the Secret's content"),
+        pytest.param([our_secret("a", data={})], [SECRET_WRITE], id="the Secret's key"),
+        pytest.param(
+            [token("a", text=jwt("new"))], [SECRET_WRITE], id="a new token is nothing but the Secret's matter"
+        ),
+        pytest.param(
+            [managed_cluster("a", "https://elsewhere:6443")], [SECRET_WRITE], id="the worker's address"
+        ),
+        pytest.param(
+            [managed_cluster("a", bundle=base64_of(authority() * 2))], [SECRET_WRITE], id="the worker's CA"
+        ),
+    ],
+)
+def test_what_differs_is_written_and_nothing_else(objects: list[Any], expected: list[str]) -> None:
+    replaced = {(raw["kind"], raw["metadata"]["name"], raw["metadata"].get("namespace")) for raw in objects}
+    rest = [
+        raw
+        for raw in [*SELECTED, *provided("a")]
+        if (raw["kind"], raw["metadata"]["name"], raw["metadata"].get("namespace")) not in replaced
+    ]
+    assert writes(rest, objects) == expected
+
+
+def test_what_others_add_is_left() -> None:
+    account = our_grant(ACCOUNT, "a")
+    account["metadata"]["labels"] |= {"team": "x"}
+    account["metadata"]["ownerReferences"] += references("somebody")
+    made = our_secret("a")
+    made["data"]["more"] = base64_of("x")
+    assert writes(SELECTED, [account, our_grant(PERMISSION, "a"), token("a"), made]) == []
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param([check(), placement(), decision("a")], id="there is no ManagedCluster"),
+        pytest.param(NOT_SELECTED, id="no check of ours selects it"),
+        pytest.param([multikueue_check(), *SELECTED[1:]], id="a Placement that only others use"),
+        pytest.param([SELECTED, secret("multikueue-a")], id="others have put a Secret there"),
+        pytest.param([SELECTED, profile("a", providers=["x"])], id="others have put a ClusterProfile there"),
+    ],
+)
+def test_when_nothing_is_made(objects: list[Any]) -> None:
+    assert writes(*objects) == []
+
+
+def test_nothing_is_made_or_taken_away_where_it_was_not_asked_for() -> None:
+    off = replace(TERMS, provision=False)
+    assert writes(SELECTED, terms=off) == []
+    assert writes(NOT_SELECTED, our_secret("a"), terms=off) == []
+    assert writes(SELECTED, terms=replace(TERMS, served=False)) == []
+
+
+def test_unusable_credentials_of_others_are_made_good_beside_them() -> None:
+    assert writes(SELECTED, secret("multikueue-a", b"{")) == [ACCOUNT_WRITE]
+
+
+# -- somebody else's
+
+
+@pytest.mark.parametrize(
+    "stranger",
+    [
+        pytest.param(grant(ACCOUNT, "a"), id="account"),
+        pytest.param(grant(PERMISSION, "a"), id="permission"),
+        pytest.param(secret("placement-ac-a"), id="Secret"),
+        pytest.param(grant(ACCOUNT, "a", annotations={ANNOTATION_ADOPT: "false"}), id="kept by its owner"),
+    ],
+)
+def test_a_foreign_object_of_that_name_is_never_touched(stranger: Any) -> None:
+    rest = [raw for raw in provided("a") if (raw["kind"], raw["metadata"]["name"]) != _name_of(stranger)]
+    for used in ([], [on_made("a")]):
+        assert writes(SELECTED, rest, stranger, used) == []
+    left = writes(NOT_SELECTED, rest, stranger)
+    assert left == [gone for gone in ALL_GO if gone.split()[1:] != list(_name_of(stranger))]
+
+
+def _name_of(raw: Any) -> tuple[str, str]:
+    return raw["kind"], raw["metadata"]["name"]
+
+
+def test_what_is_handed_over_is_taken_over_in_place() -> None:
+    objects = [
+        grant(ACCOUNT, "a", annotations=ADOPT),
+        grant(PERMISSION, "a", annotations=ADOPT),
+        token("a"),
+        secret("placement-ac-a", annotations=ADOPT),
+    ]
+    assert writes(SELECTED, objects) == [ACCOUNT_WRITE, PERMISSION_WRITE, SECRET_WRITE]
+    body = applied(SELECTED, objects, kind=ACCOUNT)
+    assert body["metadata"]["uid"] == "ManagedServiceAccount/a/placement-ac", "that very one"
+
+
+def test_what_only_looks_like_ours_is_not_deleted() -> None:
+    copied: Any = {"managedFields": []}
+    objects = [
+        our_grant(ACCOUNT, "a", **copied),
+        our_grant(PERMISSION, "a", **copied),
+        our_secret("a", **copied),
+    ]
+    assert writes(NOT_SELECTED, objects) == []
+
+
+# -- taken away
+
+
+def test_what_nobody_needs_goes_the_secret_first() -> None:
+    done = provide(made_for(world(NOT_SELECTED, provided("a"), terms=TERMS)))
+    assert [[f"Delete {a.kind.kind} {a.name}" for a in phase] for phase in done.phases] == [
+        [gone] for gone in ALL_GO
+    ]
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        pytest.param(on_made("a"), id="ours"),
+        pytest.param(on_made("a", of="other"), id="of another Placement"),
+        pytest.param(
+            foreign_cluster("x", spec=kubeconfig_spec("placement-ac-a")), id="somebody else's, by hand"
+        ),
+        pytest.param(on_made("a", deletionTimestamp="2026-08-01T12:00:00Z"), id="one that is going"),
+        pytest.param(
+            foreign_cluster("x", spec={"kubeConfig": {"location": "placement-ac-a"}}), id="of an old Kueue"
+        ),
+    ],
+)
+def test_nothing_goes_while_a_multikueuecluster_stands_on_it(user: Any) -> None:
+    for others in (NOT_SELECTED, [*SELECTED, secret("multikueue-a")], SELECTED[:3]):
+        assert writes(others, provided("a"), user) == []
+
+
+def test_what_a_drained_job_needs_is_renewed_to_the_end() -> None:
+    rotated = [*provided("a")[:2], token("a", text=jwt("new")), our_secret("a")]
+    assert writes(NOT_SELECTED, rotated, on_made("a")) == [SECRET_WRITE]
+
+
+def test_a_cluster_that_is_in_gets_its_new_token_before_anything_else_is_tried() -> None:
+    old = [our_grant(ACCOUNT, "a", spec={}), our_grant(PERMISSION, "a", spec={}), our_secret("a")]
+    new = token("a", text=jwt("new"))
+    assert writes(SELECTED, old, new, on_made("a"))[0] == SECRET_WRITE
+    assert writes(SELECTED, old, new)[0] == ACCOUNT_WRITE
+
+
+@pytest.mark.parametrize("selected", [SELECTED[:3], NOT_SELECTED[:3]], ids=["still selected", "not selected"])
+def test_a_managed_cluster_that_is_gone_leaves_nothing_behind(selected: list[Any]) -> None:
+    others = [managed_cluster("b")]
+    assert writes(selected, others, provided("a"), on_made("a")) == []
+    assert writes(selected, others, provided("a")) == ALL_GO
+
+
+def test_what_is_going_is_not_deleted_twice_nor_written() -> None:
+    going: Any = {"deletionTimestamp": "2026-08-01T12:00:00Z"}
+    objects = [
+        our_grant(ACCOUNT, "a", **going),
+        our_grant(PERMISSION, "a", **going),
+        our_secret("a", **going),
+    ]
+    assert writes(NOT_SELECTED, objects) == []
+    assert writes(SELECTED, objects, token("a", text=jwt("new"))) == []
+
+
+def test_found_credentials_take_the_made_ones_away_when_the_cluster_has_moved() -> None:
+    found = [SELECTED, secret("multikueue-a"), provided("a")]
+    assert writes(*found, on_made("a")) == []
+    assert writes(*found, our_cluster("a")) == ALL_GO
+
+
+# -- found ones that vanish
+
+
+def test_found_credentials_that_vanish_for_a_moment_make_nothing() -> None:
+    seen = world(SELECTED, our_cluster("a"), terms=TERMS)
+    waits = frozenset({MISSING})
+    assert provide(made_for(seen)) == Provided(marks=waits, recheck_after=SETTLE_SECONDS)
+    assert provide(made_for(seen, ages={MISSING: 1.5})) == Provided(marks=waits, recheck_after=0.5)
+    assert provide(
+        made_for(world(SELECTED, our_cluster("a"), secret("multikueue-a"), terms=TERMS))
+    ).marks == (frozenset())
+
+
+def test_those_that_stay_away_are_made() -> None:
+    ages = {MISSING: SETTLE_SECONDS}
+    assert writes(SELECTED, our_cluster("a"), ages=ages) == [ACCOUNT_WRITE]
+    going_on = made_for(world(SELECTED, our_cluster("a"), our_grant(ACCOUNT, "a"), terms=TERMS), ages=ages)
+    assert [a.name for phase in provide(going_on).phases for a in phase] == ["placement-ac"]
+
+
+# -- ClusterProfiles
+
+
+def test_with_clusterprofiles_ocm_is_asked_to_copy_the_token_and_there_is_no_secret() -> None:
+    body = applied(SELECTED, kind=ACCOUNT, terms=BY_PROFILE)
+    assert body["metadata"]["labels"][LABEL_SYNC] == "true"
+    account = our_grant(ACCOUNT, "a")
+    account["metadata"]["labels"][LABEL_SYNC] = "true"
+    objects = [account, our_grant(PERMISSION, "a"), token("a"), SYNCED, profile("a", providers=["x"])]
+    assert writes(SELECTED, objects, terms=BY_PROFILE) == []
+    assert writes(SELECTED, objects, ON_PROFILE, terms=BY_PROFILE) == []
+    assert writes(NOT_SELECTED, objects, ON_PROFILE, terms=BY_PROFILE) == []
+    assert writes(NOT_SELECTED, objects, terms=BY_PROFILE) == ALL_GO[1:]
+
+
+def in_sync(*objects: Any) -> list[Any]:
+    """Our account with the label that has its token copied."""
+    account = our_grant(ACCOUNT, "a")
+    labels = account["metadata"]["labels"] | {LABEL_SYNC: "true"}
+    account["metadata"]["managedFields"][1]["fieldsV1"]["f:metadata"]["f:labels"] |= {f"f:{LABEL_SYNC}": {}}
+    return [account | {"metadata": account["metadata"] | {"labels": labels}}, *objects]
+
+
+def test_from_secrets_to_profiles_the_secret_stays_until_nobody_stands_on_it() -> None:
+    made = in_sync(our_grant(PERMISSION, "a"), token("a"), our_secret("a"))
+    for selected in (SELECTED, NOT_SELECTED):
+        assert writes(selected, made, on_made("a"), terms=BY_PROFILE) == []
+    moved = [made, SYNCED, profile("a", providers=["x"]), ON_PROFILE]
+    assert writes(SELECTED, *moved, terms=BY_PROFILE) == ["Delete Secret placement-ac-a"]
+
+
+def test_from_profiles_to_secrets_the_account_stays_while_somebody_stands_on_it() -> None:
+    made = in_sync(our_grant(PERMISSION, "a"), token("a"), SYNCED, profile("a"))
+    assert writes(NOT_SELECTED, made, ON_PROFILE) == [SECRET_WRITE], "it may move, not go"
+    assert writes(SELECTED, made, ON_PROFILE) == [SECRET_WRITE], "OCM goes on to copy the token"
+    assert writes(SELECTED, made, our_secret("a"), on_made("a")) == [ACCOUNT_WRITE], "and then no more"
+
+
+# -- what the Go kueue-addon made
+
+
+def addons(**rest: Any) -> list[Any]:
+    """As the Go kueue-addon leaves it."""
+    return [
+        grant(ACCOUNT, "a", ADDON_ACCOUNT, **rest),
+        grant(PERMISSION, "a", ADDON_ACCOUNT, **rest),
+        token("a", ADDON_ACCOUNT),
+        secret("multikueue-a", **rest),
+    ]
+
+
+def test_the_addons_objects_are_used_as_they_are() -> None:
+    assert writes(SELECTED, addons()) == []
+    assert writes(SELECTED, addons(), our_cluster("a")) == []
+    assert writes(NOT_SELECTED, addons()) == []
+
+
+def test_handed_over_they_are_kept_under_their_names() -> None:
+    assert writes(SELECTED, addons(annotations=ADOPT), our_cluster("a")) == [
+        "Apply ManagedServiceAccount multikueue",
+        "Apply ClusterPermission multikueue",
+        "Apply Secret multikueue-a",
+    ]
+    assert writes(SELECTED, provided("a", ADDON_ACCOUNT), our_cluster("a")) == []
+    rotated = [*provided("a", ADDON_ACCOUNT)[:2], token("a", ADDON_ACCOUNT, text=jwt("new"))]
+    assert writes(SELECTED, rotated, our_secret("a", ADDON_ACCOUNT)) == ["Apply Secret multikueue-a"]
+
+
+ADOPTED_GO = [told.replace("placement-ac", ADDON_ACCOUNT) for told in ALL_GO]
+
+
+@pytest.mark.parametrize("gone", range(4))
+def test_adopted_ones_go_like_any_other_wherever_it_was_interrupted(gone: int) -> None:
+    account, permission, _, made = provided("a", ADDON_ACCOUNT)
+    objects = [made, account, permission][gone:]
+    assert writes(NOT_SELECTED, objects) == ADOPTED_GO[gone:]
+
+
+def test_an_adopted_account_that_was_deleted_by_hand_is_put_back_under_its_name() -> None:
+    rest = without(ACCOUNT, provided("a", ADDON_ACCOUNT))
+    assert writes(SELECTED, rest, our_cluster("a")) == ["Apply ManagedServiceAccount multikueue"]
+
+
+def test_what_was_made_before_the_addons_were_adopted_goes_when_the_cluster_has_moved() -> None:
+    both = [provided("a"), provided("a", ADDON_ACCOUNT)]
+    assert writes(SELECTED, *both, on_made("a")) == []
+    assert writes(SELECTED, *both, our_cluster("a")) == ALL_GO
+
+
+def test_another_name_for_accounts_leaves_none_of_the_old_name() -> None:
+    renamed = replace(TERMS, account="other")
+    both = [provided("a"), provided("a", "other")]
+    assert writes(SELECTED, *both, on_made("a"), terms=renamed) == []
+    assert writes(SELECTED, *both, on_made("a", "other-a"), terms=renamed) == ALL_GO
+
+
+# -- what is never told
+
+
+def test_no_token_is_in_a_repr() -> None:
+    seen = made_for(world(SELECTED, provided("a")[:3], terms=TERMS))
+    assert seen.token is not None
+    for text in (repr(seen), repr(provide(seen))):
+        assert jwt("a") not in text
+        assert base64_of(jwt("a"))[:40] not in text

@@ -1,0 +1,141 @@
+"""What a review found in how credentials are made: it cut a worker off, or left something behind."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from placement_ac.cache.store import World
+from placement_ac.core.api.constants import (
+    ACCOUNT,
+    ADDON_ACCOUNT,
+    ANNOTATION_ADOPT,
+    LABEL_SYNC,
+    PERMISSION,
+    SECRET,
+)
+from placement_ac.core.credentials.provisioning import UNNEEDED, Provided, provide
+from placement_ac.core.inputs.state import Key
+from placement_ac.core.kubeconfig.source import Source, Unusable
+from tests.support.builders import (
+    NOW,
+    TERMS,
+    check,
+    decision,
+    grant,
+    jwt,
+    kubeconfig,
+    kubeconfig_spec,
+    made_for,
+    managed_cluster,
+    multikueue_check,
+    on_made,
+    our_cluster,
+    our_config,
+    our_grant,
+    our_secret,
+    placement,
+    profile,
+    provided,
+    running,
+    secret,
+    snapshot,
+    token,
+    undecided,
+    world,
+    writes,
+)
+
+SELECTED = [check(), placement(), decision("a"), managed_cluster("a")]
+NOT_SELECTED = [check(), placement(), decision("b"), managed_cluster("a")]
+ADOPT = {"annotations": {ANNOTATION_ADOPT: "true"}}
+ON_PROFILE = our_cluster("a", spec={"clusterSource": {"clusterProfileRef": {"name": "a"}}})
+RENEWED = token("a", text=jwt("renewed"))
+PATIENT = replace(TERMS, patience=60.0)
+
+
+def way(seen: World) -> Source | Unusable:
+    return snapshot(seen).credentials["a"]
+
+
+@pytest.mark.parametrize("permission", [[], [our_grant(PERMISSION, "a", done=False)]], ids=["none", "slow"])
+def test_a_cluster_stays_on_its_secret_until_the_rights_of_ours_are_in_force(permission: list[Any]) -> None:
+    here = our_cluster("a", spec=kubeconfig_spec("multikueue-a"))
+    busy = [multikueue_check(), our_config("p-a"), here, running("w", "p-a"), secret("multikueue-a")]
+    mine = [our_grant(ACCOUNT, "a"), token("a"), our_secret("a")]
+    only_profiles = {"terms": TERMS, "ways": ("profile-secret",)}
+    found = way(world(SELECTED, busy, mine, permission, **only_profiles))
+    assert isinstance(found, Unusable)
+    assert "ClusterPermission" in found.why
+    moved = way(world(SELECTED, busy, mine, our_grant(PERMISSION, "a"), **only_profiles))
+    assert moved == Source("Secret", "placement-ac-a")
+
+
+def test_a_token_that_is_renewed_after_its_end_brings_the_placement_up() -> None:
+    ended = our_secret("a", text=jwt("old", NOW - timedelta(hours=25)))
+    seen = world(SELECTED, provided("a")[:3], ended, terms=TERMS)
+    assert isinstance(way(seen), Unusable)
+    assert Key("placement", "p") in seen.put(SECRET, our_secret("a", text=jwt("new"), version=5))
+
+
+@pytest.mark.parametrize(
+    ("permission", "terms"),
+    [
+        pytest.param([grant(PERMISSION, "a")], TERMS, id="the permission is somebody else's"),
+        pytest.param([], replace(TERMS, served=False), id="permissions are not served any more"),
+    ],
+)
+def test_a_cluster_that_is_in_gets_its_new_token_whatever_stands_in_the_way(
+    permission: list[Any], terms: Any
+) -> None:
+    there = [our_grant(ACCOUNT, "a"), permission, RENEWED, our_secret("a"), on_made("a")]
+    assert writes(SELECTED, *there, terms=terms) == ["Apply Secret placement-ac-a"]
+
+
+def test_the_secret_of_a_cluster_that_is_in_comes_back_first() -> None:
+    short = our_grant(ACCOUNT, "a", spec={"rotation": {"enabled": True, "validity": "1h0m0s"}})
+    there = [short, our_grant(PERMISSION, "a"), token("a"), on_made("a")]
+    assert writes(SELECTED, *there) == [
+        "Apply Secret placement-ac-a",
+        "Apply ManagedServiceAccount placement-ac",
+    ]
+
+
+def test_what_was_handed_over_goes_though_its_account_has_gone() -> None:
+    rest = [grant(PERMISSION, "a", ADDON_ACCOUNT, **ADOPT)]
+    assert writes(NOT_SELECTED, rest) == ["Delete ClusterPermission multikueue"]
+
+
+def test_a_decision_that_flickers_takes_no_account_away() -> None:
+    mine = our_grant(ACCOUNT, "a")
+    waiting = world([check(), placement(), undecided(), managed_cluster("a")], mine, terms=PATIENT)
+    assert provide(made_for(waiting)) == Provided(marks=frozenset({UNNEEDED}), recheck_after=60.0)
+    assert provide(made_for(waiting, ages={UNNEEDED: 20.0})).recheck_after == 40.0
+    late = provide(made_for(waiting, ages={UNNEEDED: 60.0}))
+    assert [[action.name for action in phase] for phase in late.phases] == [["placement-ac"]]
+    assert late.marks == {UNNEEDED}, "a delete that fails does not wait anew"
+
+
+def test_nothing_is_waited_for_when_the_cluster_is_gone_or_others_have_made_some() -> None:
+    mine = our_grant(ACCOUNT, "a")
+    go = ["Delete ManagedServiceAccount placement-ac"]
+    assert writes([check(), placement(), decision("a")], mine, terms=PATIENT) == go
+    assert writes(SELECTED, mine, secret("multikueue-a"), terms=PATIENT) == go
+
+
+def test_a_cluster_profile_that_was_stood_on_counts_again_though_an_account_was_made() -> None:
+    theirs = [SELECTED, profile("a", providers=["x"]), ON_PROFILE, our_config("p-a")]
+    assert way(world(*theirs, our_grant(ACCOUNT, "a", done=False), terms=TERMS)) == Source(
+        "ClusterProfile", "a"
+    )
+    ours = our_grant(ACCOUNT, "a", done=False)
+    ours["metadata"]["labels"] |= {LABEL_SYNC: "true"}
+    assert isinstance(way(world(*theirs, ours, terms=TERMS)), Unusable), "it is ours"
+
+
+def test_it_is_looked_again_when_found_credentials_end() -> None:
+    ends = secret("multikueue-a", kubeconfig(token=jwt("x", NOW, hours=1.0)))
+    seen = world(SELECTED, ends, terms=TERMS)
+    assert provide(seen.provision("a", NOW, {})).recheck_after == 3600.0
+    assert provide(seen.provision("a", NOW + timedelta(hours=2), {})).phases

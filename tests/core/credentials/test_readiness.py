@@ -1,0 +1,427 @@
+"""The way in that was made for a cluster, or what it waits for, in words for an admin."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from placement_ac.core.api import decode
+from placement_ac.core.api.constants import ACCOUNT, ADDON_ACCOUNT, ANNOTATION_ADOPT, PERMISSION
+from placement_ac.core.api.objects import Token
+from placement_ac.core.credentials.readiness import in_the_way, kubeconfig_of, secret_problem, way_made
+from placement_ac.core.inputs.state import HubFacts, Made, Terms
+from placement_ac.core.kubeconfig.access import Access, of_kubeconfig, strict
+from placement_ac.core.kubeconfig.source import Source, Unusable
+from tests.support.builders import (
+    NOW,
+    SERVER,
+    TERMS,
+    authority,
+    check,
+    decision,
+    encoded,
+    grant,
+    jwt,
+    kubeconfig,
+    made_for,
+    managed_cluster,
+    on_made,
+    our_grant,
+    our_secret,
+    placement,
+    profile,
+    provided,
+    secret,
+    token,
+    world,
+)
+
+SELECTED = [check(), placement(), decision("a")]
+OURS = Source("Secret", "placement-ac-a")
+BY_PROFILE = replace(TERMS, form="cluster-profile")
+SYNCED = secret("a-placement-ac", None)
+
+
+def seen(*objects: Any, terms: Terms = TERMS, **rest: Any) -> Made:
+    return made_for(world(SELECTED, *objects, terms=terms, **rest))
+
+
+def why(made: Made) -> str:
+    found = way_made(made)
+    assert isinstance(found, Unusable), found
+    return found.why
+
+
+def refusing(kind: Any, reason: str, message: str = "") -> Any:
+    """An account or permission of ours that OCM has something against."""
+    said = {"type": "X", "status": "False", "reason": reason, "message": message}
+    return our_grant(kind, "a", status={"conditions": [said]})
+
+
+# -- how far it is
+
+
+@pytest.mark.parametrize(
+    ("objects", "told"),
+    [
+        pytest.param([], "there is no ManagedCluster a", id="no ManagedCluster"),
+        pytest.param(
+            [managed_cluster("a")], "ManagedServiceAccount a/placement-ac is being made", id="no account"
+        ),
+        pytest.param(
+            [managed_cluster("a"), our_grant(ACCOUNT, "a", done=False)],
+            "ManagedServiceAccount a/placement-ac is not in force yet: "
+            "is OCM's addon managed-serviceaccount enabled for the cluster?",
+            id="nobody makes the token",
+        ),
+        pytest.param(
+            [managed_cluster("a"), refusing(ACCOUNT, "Failed", "no quota")],
+            "ManagedServiceAccount a/placement-ac: Failed: no quota",
+            id="OCM could not make it",
+        ),
+        pytest.param(
+            [managed_cluster("a"), refusing(ACCOUNT, "Failed")],
+            "ManagedServiceAccount a/placement-ac: Failed",
+            id="and does not say why",
+        ),
+        pytest.param(
+            [managed_cluster("a"), our_grant(ACCOUNT, "a")],
+            "OCM has not reported the token of ManagedServiceAccount a/placement-ac yet: "
+            "is OCM's addon managed-serviceaccount enabled for the cluster?",
+            id="no token",
+        ),
+        pytest.param(
+            [managed_cluster("a"), our_grant(ACCOUNT, "a"), token("a")],
+            "ClusterPermission a/placement-ac is being made",
+            id="no permission",
+        ),
+        pytest.param(
+            [
+                managed_cluster("a"),
+                our_grant(ACCOUNT, "a"),
+                our_grant(PERMISSION, "a", done=False),
+                token("a"),
+                our_secret("a"),
+            ],
+            "ClusterPermission a/placement-ac is not in force yet: "
+            "does OCM's cluster-permission controller run?",
+            id="nobody grants it",
+        ),
+        pytest.param(
+            [
+                managed_cluster("a"),
+                our_grant(ACCOUNT, "a"),
+                refusing(PERMISSION, "FailedValidation", "no"),
+                token("a"),
+            ],
+            "ClusterPermission a/placement-ac: FailedValidation: no",
+            id="OCM refuses it",
+        ),
+        pytest.param(
+            [managed_cluster("a"), provided("a")[:3]],
+            "Secret kueue-system/placement-ac-a is not there",
+            id="our Secret is about to be",
+        ),
+    ],
+)
+def test_what_a_new_cluster_waits_for_is_told_step_by_step(objects: list[Any], told: str) -> None:
+    flat = [raw for part in objects for raw in ([part] if isinstance(part, dict) else part)]
+    assert why(seen(flat)) == told
+
+
+def test_a_hub_without_ocms_addons_is_told() -> None:
+    assert why(seen(terms=replace(TERMS, served=False))) == (
+        "this hub has no ManagedServiceAccounts or no ClusterPermissions: install OCM's addons for them"
+    )
+
+
+def test_what_the_api_server_refused_is_told() -> None:
+    assert why(replace(seen(managed_cluster("a")), trouble="you shall not")) == "you shall not"
+
+
+def test_all_is_there() -> None:
+    found = way_made(seen(managed_cluster("a"), provided("a")))
+    assert found == OURS
+    assert isinstance(found, Source)
+    assert (found.issued, found.expires) == (NOW, NOW + timedelta(hours=24))
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param([], id="ManagedCluster, account, permission and token are gone"),
+        pytest.param([our_grant(ACCOUNT, "a", done=False)], id="the account is not in force"),
+        pytest.param([refusing(PERMISSION, "Bad"), managed_cluster("a", "")], id="OCM has trouble"),
+        pytest.param([token("a", data={})], id="the token is empty"),
+        pytest.param([grant(ACCOUNT, "a"), grant(PERMISSION, "a")], id="others are in the way"),
+    ],
+)
+def test_a_cluster_that_is_in_goes_by_the_secret_alone(objects: list[Any]) -> None:
+    assert way_made(seen(objects, our_secret("a"), on_made("a"))) == OURS
+    assert isinstance(way_made(seen(objects, our_secret("a"))), Unusable)
+
+
+def test_a_secret_stays_good_when_nothing_is_made_any_more() -> None:
+    off = replace(TERMS, provision=False)
+    assert way_made(seen(our_secret("a"), terms=off)) == OURS
+    assert isinstance(way_made(seen(terms=off)), Unusable)
+
+
+@pytest.mark.parametrize(
+    ("objects", "told"),
+    [
+        pytest.param(
+            [grant(ACCOUNT, "a")],
+            "ManagedServiceAccount a/placement-ac was not made by placement-ac: delete it, or hand it over "
+            "with kubectl annotate -n a managedserviceaccount placement-ac "
+            "placement-ac.open-cluster-management.io/adopt=true",
+            id="account",
+        ),
+        pytest.param(
+            [our_grant(ACCOUNT, "a"), grant(PERMISSION, "a")],
+            "ClusterPermission a/placement-ac was not made by placement-ac: delete it, or hand it over "
+            "with kubectl annotate -n a clusterpermission placement-ac "
+            "placement-ac.open-cluster-management.io/adopt=true",
+            id="permission",
+        ),
+        pytest.param(
+            [secret("placement-ac-a")],
+            "Secret kueue-system/placement-ac-a was not made by placement-ac: delete it, or hand it over "
+            "with kubectl annotate -n kueue-system secret placement-ac-a "
+            "placement-ac.open-cluster-management.io/adopt=true",
+            id="Secret",
+        ),
+    ],
+)
+def test_what_is_in_the_way_is_told_with_its_cure(objects: list[Any], told: str) -> None:
+    assert why(seen(managed_cluster("a"), objects)) == told
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param([], id="nothing"),
+        pytest.param(provided("a"), id="ours"),
+        pytest.param([our_grant(ACCOUNT, "a", labels={})], id="ours by what we applied"),
+        pytest.param([our_grant(ACCOUNT, "a", managedFields=[])], id="ours by the label"),
+        pytest.param([grant(ACCOUNT, "a", annotations={ANNOTATION_ADOPT: "true"})], id="handed over"),
+        pytest.param([grant(ACCOUNT, "a", "another")], id="of another name"),
+        pytest.param([grant(ACCOUNT, "b")], id="of another cluster"),
+    ],
+)
+def test_what_is_not_in_the_way(objects: list[Any]) -> None:
+    assert in_the_way(seen(objects)) == ""
+
+
+# -- how long
+
+
+def test_it_ends_at_the_moment_that_its_token_does() -> None:
+    made = seen(managed_cluster("a"), provided("a"), on_made("a"))
+    end = NOW + timedelta(hours=24)
+    assert way_made(replace(made, now=end - timedelta(milliseconds=1))) == OURS
+    assert why(replace(made, now=end)) == (
+        "Secret kueue-system/placement-ac-a has a token that expired at 2026-08-02T12:00:00Z"
+    )
+
+
+def test_a_secret_of_others_ends_likewise_and_trouble_goes_first() -> None:
+    end = NOW + timedelta(hours=24)
+    good = decode.secret(secret("multikueue-a", kubeconfig(jwt("a"))))
+    assert (secret_problem(good, NOW), secret_problem(good, end)) == (
+        "",
+        "has a token that expired at 2026-08-02T12:00:00Z",
+    )
+    assert secret_problem(decode.secret(secret("x", None)), end) == "has no key 'kubeconfig'"
+    assert secret_problem(decode.secret(secret("x", kubeconfig("opaque"))), end) == ""
+
+
+# -- the kubeconfig
+
+
+def content(made: Made) -> Access:
+    text = kubeconfig_of(made)
+    assert isinstance(text, bytes), text
+    access = of_kubeconfig(text)
+    assert isinstance(access, Access)
+    assert strict(text) == ""
+    return access
+
+
+def test_server_authority_and_token() -> None:
+    access = content(seen(managed_cluster("a"), token("a")))
+    assert (access.server, access.token) == (SERVER, jwt("a"))
+    assert access.authority.strip() == authority().strip()
+
+
+def test_the_managed_clusters_bundle_goes_before_the_one_reported_with_the_token() -> None:
+    bundle = encoded(authority() * 2)
+    access = content(seen(managed_cluster("a", bundle=bundle), token("a")))
+    assert access.authority.count("BEGIN CERTIFICATE") == 2
+
+
+@pytest.mark.parametrize("proxy", ["https://proxy.example:8090", "https://proxy.example:8090/"])
+def test_through_cluster_proxy(proxy: str) -> None:
+    both = authority() * 2
+    terms = replace(TERMS, proxy=proxy, proxy_authority=both.encode())
+    access = content(seen(managed_cluster("a", "", bundle="?"), token("a"), terms=terms))
+    assert access.server == "https://proxy.example:8090/a"
+    assert access.authority.count("BEGIN CERTIFICATE") == 2
+    bare = content(seen(token("a"), terms=replace(terms, proxy_authority=b"")))
+    assert bare.authority.count("BEGIN CERTIFICATE") == 1
+
+
+MADE_OF = "no kubeconfig can be made of Secret a/placement-ac and "
+CONFIGS = "ManagedCluster a: spec.managedClusterClientConfigs"
+
+
+@pytest.mark.parametrize(
+    ("objects", "told"),
+    [
+        pytest.param([], f"{CONFIGS} has no url of the API server", id="no ManagedCluster"),
+        pytest.param([managed_cluster("a", "")], f"{CONFIGS} has no url of the API server", id="no url"),
+        pytest.param(
+            [managed_cluster("a", spec={})], f"{CONFIGS} has no url of the API server", id="no client config"
+        ),
+        pytest.param(
+            [managed_cluster("a", "http://worker")],
+            f"{MADE_OF}{CONFIGS}[0]: has a server that is not https",
+            id="not https",
+        ),
+        pytest.param(
+            [managed_cluster("a", bundle="not base64!")], f"{CONFIGS}[0].caBundle is not base64", id="bundle"
+        ),
+        pytest.param(
+            [managed_cluster("a", bundle="ü")], f"{CONFIGS}[0].caBundle is not base64", id="not ASCII"
+        ),
+    ],
+)
+def test_a_worker_that_cannot_be_addressed(objects: list[Any], told: str) -> None:
+    assert kubeconfig_of(seen(objects, token("a"))) == Unusable(told)
+
+
+@pytest.mark.parametrize(
+    "managed",
+    [
+        pytest.param(managed_cluster("a", "https://under_score:1"), id="server"),
+        pytest.param(managed_cluster("a", "https://me:hunter2@worker"), id="user info"),
+        pytest.param(managed_cluster("a", bundle=encoded("-----BEGIN X-----")), id="authority"),
+    ],
+)
+def test_what_no_kubeconfig_is_made_of_is_told_by_name_and_not_quoted(managed: Any) -> None:
+    told = kubeconfig_of(seen(managed, token("a")))
+    assert isinstance(told, Unusable)
+    assert told.why.startswith(f"{MADE_OF}{CONFIGS}[0]: has ")
+    assert not any(word in told.why for word in ("under_score", "hunter2", "BEGIN", jwt("a")))
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        pytest.param({}, "has no token", id="empty"),
+        pytest.param({"token": encoded("t")}, "has no ca.crt", id="no CA"),
+        pytest.param({"ca.crt": encoded("x")}, "has no token", id="no token"),
+        pytest.param(
+            {"token": "%", "ca.crt": ""}, "is not base64 of a token and a certificate", id="garbage"
+        ),
+        pytest.param(
+            {"token": encoded(b"\xff"), "ca.crt": encoded("x")},
+            "is not base64 of a token and a certificate",
+            id="no text",
+        ),
+        pytest.param({"token": 7}, "is not base64 of a token and a certificate", id="a number"),
+    ],
+)
+def test_a_token_that_cannot_be_read(data: Any, told: str) -> None:
+    made = seen(managed_cluster("a"), token("a", data=data))
+    assert kubeconfig_of(made) == Unusable(f"Secret a/placement-ac, in which OCM reports the token, {told}")
+
+
+def test_a_token_that_no_header_can_carry() -> None:
+    told = kubeconfig_of(seen(managed_cluster("a"), token("a", text="SeCrEt with\na break")))
+    assert isinstance(told, Unusable)
+    assert told.why.startswith(MADE_OF)
+    assert "SeCrEt" not in told.why
+
+
+def test_a_tokens_repr_tells_nothing() -> None:
+    told = repr(decode.token(token("a")))
+    assert told.startswith("Token(meta=")
+    assert jwt("a") not in told
+    assert "BEGIN" not in told
+    assert repr(Token(decode.token(token("a")).meta, "hunter2", b"hunter2")).count("hunter2") == 0
+
+
+# -- ClusterProfiles
+
+OFFERS = profile("a", providers=["x", "y"])
+IN_FORCE = [managed_cluster("a"), our_grant(ACCOUNT, "a"), our_grant(PERMISSION, "a"), token("a")]
+
+
+@pytest.mark.parametrize(
+    ("objects", "found"),
+    [
+        pytest.param([OFFERS, SYNCED], Source("ClusterProfile", "a"), id="all is there"),
+        pytest.param(
+            [OFFERS],
+            Unusable(
+                "OCM has not copied the token of ManagedServiceAccount a/placement-ac "
+                "to namespace kueue-system yet"
+            ),
+            id="the token is not copied",
+        ),
+        pytest.param(
+            [SYNCED],
+            Unusable(
+                "no ClusterProfile of a in namespace kueue-system has an access provider that is supported"
+            ),
+            id="no profile",
+        ),
+        pytest.param(
+            [SYNCED, profile("a", "elsewhere", providers=["x"])],
+            Unusable(
+                "no ClusterProfile of a in namespace kueue-system has an access provider that is supported"
+            ),
+            id="a profile elsewhere",
+        ),
+        pytest.param(
+            [SYNCED, profile("a", providers=["z"])],
+            Unusable(
+                "no ClusterProfile of a in namespace kueue-system has an access provider that is supported"
+            ),
+            id="another provider",
+        ),
+    ],
+)
+def test_a_profile_once_a_provider_is_supported_and_the_token_is_copied(
+    objects: list[Any], found: Source | Unusable
+) -> None:
+    made = seen(IN_FORCE, objects, terms=BY_PROFILE, providers=["y"])
+    assert way_made(made) == found
+
+
+def test_a_kueue_too_old_for_profiles_gets_none() -> None:
+    old = seen(IN_FORCE, OFFERS, SYNCED, terms=BY_PROFILE, hub=HubFacts(cluster_version="v1beta1"))
+    assert why(old) == "Kueue on this hub is too old for ClusterProfiles (it needs v1beta2)"
+
+
+def test_no_secret_of_others_is_in_a_profiles_way() -> None:
+    made = seen(IN_FORCE, OFFERS, SYNCED, secret("placement-ac-a"), terms=BY_PROFILE)
+    assert way_made(made) == Source("ClusterProfile", "a")
+
+
+def test_the_secret_from_before_holds_until_the_profile_is_there() -> None:
+    before = [IN_FORCE, our_secret("a"), on_made("a")]
+    assert way_made(seen(*before, OFFERS, terms=BY_PROFILE)) == OURS
+    assert way_made(seen(*before, OFFERS, SYNCED, terms=BY_PROFILE)) == Source("ClusterProfile", "a")
+    expired = replace(seen(*before, OFFERS, terms=BY_PROFILE), now=NOW + timedelta(days=2))
+    assert why(expired).startswith("OCM has not copied the token")
+
+
+# -- what the Go kueue-addon made
+
+
+def test_adopted_ones_are_the_way_under_their_names() -> None:
+    made = seen(managed_cluster("a"), provided("a", ADDON_ACCOUNT))
+    assert (made.name, way_made(made)) == (ADDON_ACCOUNT, Source("Secret", "multikueue-a"))

@@ -1,0 +1,258 @@
+"""What Kubernetes events tell: by the difference of two lists, one event per reason, after the write."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pytest
+
+from placement_ac.core.api import decode, objects
+from placement_ac.core.api.constants import ANNOTATION_DRAINING, EVENTS, IMMEDIATE, UNUSABLE_SECONDS
+from placement_ac.core.inputs.state import Mark, Notice, Plan, Policy
+from placement_ac.core.plan.event_intents import NAMES_TOLD, WORKLOADS_TOLD, Post, due
+from tests.support.builders import (
+    check,
+    decision,
+    made,
+    managed_clusters,
+    multikueue_check,
+    placement,
+    planned,
+    posts,
+    running,
+    secrets,
+    workload,
+)
+
+BY: Final = "by Placement kueue-system/p"
+SINCE: Final = "2026-08-01T11:00:00Z"
+NOTHING_RAN: Final = "(not selected any more; nothing ran there)"
+WAITED: Final = "Workloads are waited for"
+MANY: Final = tuple(f"c{number:02}" for number in range(17))
+
+
+@dataclass
+class Hub:
+    """What OCM selects, beside the list that is there."""
+
+    selected: Sequence[Any] = ()
+    listed: Sequence[str] = ()
+    draining: Sequence[str] = ()
+    without: Sequence[str] = ()
+    """Clusters that have no credentials."""
+    jobs: Any = ()
+    fleet: Any = ()
+    policy: Policy = field(default_factory=lambda: Policy(retention=0.0, loss_grace=0.0))
+
+    def planned(self, ages: Mapping[Mark, float] | None = None) -> Plan:
+        names = [one if isinstance(one, str) else one[0] for one in self.selected]
+        objects = made(*self.listed, owners=["check", "mk"]) if self.listed else []
+        if self.draining:
+            told = ",".join(f"p-{name}={SINCE}" for name in self.draining)
+            objects[0]["metadata"]["annotations"] = {ANNOTATION_DRAINING: told}
+        usable = secrets(*sorted({*names, *self.listed} - set(self.without)))
+        fleet = self.fleet or managed_clusters(*names, *self.listed)
+        hub = (check(), multikueue_check(), placement(), decision(*self.selected), usable, objects, fleet)
+        return planned(*hub, *self.jobs, policy=self.policy, ages=ages)
+
+
+def on_checks(answer: Plan) -> list[tuple[str, str]]:
+    return [(reason, said) for reason, about, said in posts(answer) if not about]
+
+
+def b_drains(why: str, patience: str) -> list[tuple[str, str]]:
+    told = f"1 cluster drains: b (not selected any more; {why}); {patience}"
+    return [("ClusterDraining", told)]
+
+
+A_JOB: Final = (running("job", "p-b"),)
+NOBODY_LEFT: Final = {"policy": Policy(retention=0.0, loss_grace=0.0, removal=IMMEDIATE)}
+AN_HOUR: Final = Policy(retention=0.0, loss_grace=0.0, drain_deadline=3600.0)
+
+
+@pytest.mark.parametrize(
+    ("hub", "told"),
+    [
+        pytest.param(Hub("ab", "ab"), [], id="nothing"),
+        pytest.param(Hub([("b", 9), ("a", 1)], "ab"), [], id="the order alone"),
+        pytest.param(Hub("ab"), [("ClustersSelected", f"2 clusters, {BY}: a, b")], id="the first"),
+        pytest.param(
+            Hub([("a", 40), "b"]),
+            [("ClustersSelected", f"2 clusters, {BY}: a (score 40); b")],
+            id="the first, by score",
+        ),
+        pytest.param(
+            Hub("a", "b", ["b"], jobs=A_JOB),
+            [("ClustersSelected", f"1 cluster, {BY}: a")],
+            id="the first beside one that drains",
+        ),
+        pytest.param(Hub("abc", "a"), [("ClusterAdded", f"2 clusters more, {BY}: b, c")], id="two more"),
+        pytest.param(
+            Hub(["a", ("c", 7)], "a"), [("ClusterAdded", f"1 cluster more, {BY}: c (score 7)")], id="by score"
+        ),
+        pytest.param(
+            Hub("ab", "ab", "b", jobs=A_JOB),
+            [("ClusterAdded", f"1 cluster more, {BY}: b (selected again while it drained)")],
+            id="selected again",
+        ),
+        pytest.param(
+            Hub("a", "ab", jobs=A_JOB),
+            b_drains("1 Workload runs there", WAITED),
+            id="drains",
+        ),
+        pytest.param(
+            Hub("a", "ab", jobs=[*A_JOB, running("two", "p-b")], policy=AN_HOUR),
+            b_drains("2 Workloads run there", f"{WAITED}, 60 min at most, and then sent back"),
+            id="drains, with a deadline",
+        ),
+        pytest.param(
+            Hub("a", "ab", jobs=A_JOB, **NOBODY_LEFT),
+            b_drains("1 Workload runs there", "Workloads are sent back at once"),
+            id="drains, at once",
+        ),
+        pytest.param(
+            Hub("a", "ab", jobs=A_JOB, fleet=managed_clusters("a", "b", unreachable="b")),
+            b_drains("OCM cannot reach it", WAITED),
+            id="out of reach",
+        ),
+        pytest.param(Hub("a", "ab", "b", jobs=A_JOB), [], id="drains on"),
+        pytest.param(
+            Hub("a", "ab"),
+            [("ClusterRemoved", f"1 cluster is listed no more: b {NOTHING_RAN}")],
+            id="goes at once",
+        ),
+        pytest.param(
+            Hub("", "a"),
+            [("ClusterRemoved", f"1 cluster is listed no more: a {NOTHING_RAN}")],
+            id="the last one goes",
+        ),
+        pytest.param(
+            Hub("c", "ab", fleet=managed_clusters("b", "c")),
+            [
+                ("ClusterAdded", f"1 cluster more, {BY}: c"),
+                (
+                    "ClusterRemoved",
+                    f"2 clusters are listed no more: a (its ManagedCluster is gone); b {NOTHING_RAN}",
+                ),
+            ],
+            id="goes with its ManagedCluster",
+        ),
+    ],
+)  # fmt: skip
+def test_a_change_of_the_list_is_told_once_per_reason(hub: Hub, told: list[tuple[str, str]]) -> None:
+    assert on_checks(hub.planned()) == told
+
+
+def test_a_cluster_that_has_drained_is_told_so() -> None:
+    hub = Hub("a", "ab", "b")
+    quiet = Mark("quiet", "b")
+    assert on_checks(hub.planned()) == []  # Kueue has a moment to clear up
+    told = "1 cluster is listed no more: b (not selected any more; drained)"
+    assert on_checks(hub.planned({quiet: 2.0})) == [("ClusterRemoved", told)]
+
+
+def test_a_burst_is_one_event_that_names_some_and_counts_the_rest() -> None:
+    [(reason, said)] = on_checks(Hub(MANY).planned())
+    assert (reason, said) == (
+        "ClustersSelected",
+        f"17 clusters, {BY}: c00, c01, c02, c03, c04 and {17 - NAMES_TOLD} more",
+    )
+    [(reason, said)] = on_checks(Hub("", MANY).planned())
+    assert said == f"17 clusters are listed no more: c00, c01, c02, c03, c04 {NOTHING_RAN} and 12 more"
+
+
+# -- clusters that cannot be used
+
+
+def unusable(answer: Plan) -> list[str]:
+    return [notice.message for notice in answer.notices if notice.reason == "ClusterUnusable"]
+
+
+def the_mark(answer: Plan) -> Mark:
+    [mark] = [mark for mark in answer.marks if mark.what == "unusable"]
+    return mark
+
+
+def test_a_cluster_that_cannot_be_used_is_told_when_that_has_lasted() -> None:
+    hub = Hub("ab", "a", without="b")
+    early = hub.planned()
+    assert (unusable(early), early.recheck_after) == ([], UNUSABLE_SECONDS)
+    late = hub.planned({the_mark(early): UNUSABLE_SECONDS})
+    [told] = unusable(late)
+    why = told.removeprefix("1 selected cluster cannot be used: b (").removesuffix(")")
+    assert f"left out: b ({why})" in late.verdicts["check"].message
+    assert (the_mark(late), late.recheck_after) == (the_mark(early), None)
+
+
+def test_one_that_stays_listed_though_it_cannot_be_used_is_told_as_well() -> None:
+    hub = Hub("ab", "ab", "b", without="b", jobs=A_JOB)
+    gone = {Mark("pending", "b"): 5.0}
+    late = hub.planned(gone | {the_mark(hub.planned(gone)): UNUSABLE_SECONDS})
+    [told] = unusable(late)
+    assert told.startswith("1 selected cluster cannot be used: b (")
+    assert told.endswith("; listed until it has drained)")
+
+
+def test_what_cannot_be_used_for_another_reason_now_has_to_last_anew() -> None:
+    before = the_mark(Hub("abc", "a", without="bc").planned())
+    now = Hub("abc", "a", without="c").planned({before: 60.0})
+    assert (unusable(now), now.recheck_after, the_mark(now) == before) == ([], UNUSABLE_SECONDS, False)
+
+
+# -- what may be told now
+
+
+def workloads(count: int) -> tuple[objects.Workload, ...]:
+    return tuple(decode.workload(workload(f"w{number}")) for number in range(count))
+
+
+W0, W1 = workloads(2)
+LASTS: Final = Notice("Held", "held")
+LISTED: Final = Notice("ClusterAdded", "added", "list")
+LOST: Final = Notice("ClusterLost", "lost", "list", (W0,), ("ClusterLost", "it is lost"))
+BACK: Final = Notice("WorkloadsSentBack", "sent back", "answers", (W0, W1), ("SentBack", "come back"))
+BOTH: Final = (W0.meta.uid, W1.meta.uid)
+
+
+@pytest.mark.parametrize(
+    ("notice", "done", "told"),
+    [
+        pytest.param(LASTS, {}, [], id="something failed"),
+        pytest.param(LASTS, {"calm": True}, [Post("Held", "held", lasts=True)], id="what lasts"),
+        pytest.param(LISTED, {"calm": True, "answered": BOTH}, [], id="the list was not written"),
+        pytest.param(LISTED, {"listed": True}, [Post("ClusterAdded", "added", lasts=False)], id="it was"),
+        pytest.param(
+            LOST,
+            {"listed": True},
+            [
+                Post("ClusterLost", "lost: default/w0", lasts=False),
+                Post("ClusterLost", "it is lost", lasts=False, about=W0),
+            ],
+            id="on a Workload too",
+        ),
+        pytest.param(BACK, {"listed": True, "calm": True}, [], id="nobody was told to come back"),
+        pytest.param(
+            BACK,
+            {"answered": [W1.meta.uid]},
+            [
+                Post("WorkloadsSentBack", "sent back: default/w1", lasts=False),
+                Post("SentBack", "come back", lasts=False, about=W1),
+            ],
+            id="one of two was",
+        ),
+    ],
+)
+def test_an_event_comes_after_the_write_it_tells_of(notice: Notice, done: Any, told: list[Post]) -> None:
+    nothing: Any = {"listed": False, "answered": (), "calm": False}
+    assert list(due([notice], **nothing | done)) == told
+
+
+def test_of_many_workloads_some_get_an_event_and_the_check_tells_of_all() -> None:
+    notice = Notice("ClusterLost", "lost", "list", workloads(100), ("ClusterLost", "it is lost"))
+    first, *each = due([notice], listed=True, answered=(), calm=True)
+    assert first.message.endswith("default/w9 and 90 more")
+    assert [one.about for one in each] == list(notice.workloads[:WORKLOADS_TOLD])
+
+
+def test_every_reason_has_a_type_that_kubernetes_knows() -> None:
+    assert {kind for kind, _ in EVENTS.values()} == {"Normal", "Warning"}

@@ -1,0 +1,111 @@
+"""When credentials end is known ahead: it is told in time, and looked at again at the very moment."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from placement_ac.core.api.constants import EXPIRES_SOON
+from placement_ac.core.inputs.state import Key, Notice, Plan, Policy, Snapshot, WantedCluster
+from placement_ac.core.kubeconfig.source import Source
+from placement_ac.core.plan.expiry_warnings import Ageing, age
+from placement_ac.core.plan.plan import plan
+from tests.support.builders import (
+    AT_ONCE,
+    NOW,
+    check,
+    decision,
+    jwt,
+    kubeconfig,
+    made,
+    placement,
+    secret,
+    world,
+)
+
+HOUR = 3600.0
+DAY = 24 * HOUR
+TOLD = Notice(
+    EXPIRES_SOON,
+    "the credentials of cluster a in Secret s expire at 2026-08-01T13:00:00Z: renew them",
+)
+
+
+def seen(warning: float = 7 * DAY) -> Snapshot:
+    return Snapshot("p", NOW, policy=Policy(warning=warning))
+
+
+def cluster(left: float | None, life: float | None = None, name: str = "a") -> WantedCluster:
+    """One whose credentials end in `left` seconds, after `life` seconds in all."""
+    end = None if left is None else NOW + timedelta(seconds=left)
+    begin = None if life is None or end is None else end - timedelta(seconds=life)
+    return WantedCluster(f"p-{name}", name, Source("Secret", "s", end, begin), {})
+
+
+@pytest.mark.parametrize(
+    ("one", "ageing"),
+    [
+        pytest.param(cluster(None), Ageing(), id="it never ends"),
+        pytest.param(WantedCluster("p-a", "a", None, {}), Ageing(), id="its way stays as it is"),
+        pytest.param(cluster(30 * DAY), Ageing((), 23 * DAY), id="long before"),
+        pytest.param(cluster(HOUR), Ageing((TOLD,), HOUR), id="in the admin's time"),
+        pytest.param(cluster(HOUR, 365 * DAY), Ageing((TOLD,), HOUR), id="of a long life"),
+        pytest.param(cluster(20 * HOUR, DAY), Ageing((), 63360.0), id="a token of a day that is renewed"),
+        pytest.param(cluster(HOUR, DAY), Ageing((TOLD,), HOUR), id="and that nobody renews"),
+        pytest.param(cluster(HOUR, 10 * HOUR), Ageing((TOLD,), HOUR), id="the very moment"),
+        pytest.param(cluster(0.0), Ageing((), 0.0), id="it has ended"),
+        pytest.param(cluster(-HOUR), Ageing((), 0.0), id="long ago"),
+    ],
+)
+def test_when_it_is_told_and_looked_at_again(one: WantedCluster, ageing: Ageing) -> None:
+    assert age(seen(), [one]) == ageing
+
+
+def test_the_first_of_several_counts_and_each_is_told() -> None:
+    ageing = age(seen(), [cluster(2 * HOUR), cluster(HOUR, name="b"), cluster(None), cluster(90 * DAY)])
+    assert ageing.recheck_after == HOUR
+    assert [notice.message.split()[4] for notice in ageing.notices] == ["a", "b"]
+
+
+def test_an_admin_who_wants_no_warning_gets_none() -> None:
+    assert age(seen(warning=0.0), [cluster(HOUR)]) == Ageing((), HOUR)
+
+
+def test_an_admin_who_wants_to_be_told_always_is() -> None:
+    assert age(seen(warning=1e15), [cluster(HOUR)]) == Ageing((TOLD,), HOUR)
+
+
+def test_the_words_stay_the_same_until_it_is_renewed() -> None:
+    later = seen()._replace(now=NOW + timedelta(minutes=59))
+    assert age(later, [cluster(HOUR)]).notices == age(seen(), [cluster(HOUR)]).notices == (TOLD,)
+
+
+# -- in a plan
+
+
+def at(hours: float, *objects: Any) -> Snapshot:
+    """The Placement on clusters a and b; the token of b ends 24 hours after NOW."""
+    good, ending = secret("multikueue-a"), secret("multikueue-b", kubeconfig(jwt("b")))
+    whole = world(check(), placement(), decision("a", "b"), good, ending, *objects, policy=AT_ONCE)
+    return whole.snapshot(Key("placement", "p"), NOW + timedelta(hours=hours), {})
+
+
+def warned(answer: Plan) -> list[str]:
+    return [notice.reason for notice in answer.notices if notice.reason == EXPIRES_SOON]
+
+
+def test_a_plan_leads_to_the_warning_then_to_the_end_and_then_leaves_the_cluster_out() -> None:
+    early, late = plan(at(0)), plan(at(22))
+    assert (warned(early), early.recheck_after) == ([], pytest.approx(21.6 * HOUR))
+    assert (warned(late), late.recheck_after) == ([EXPIRES_SOON], 2 * HOUR)
+    ended = plan(at(24))
+    assert ended.config is not None
+    assert (ended.config.clusters, warned(ended)) == (("p-a",), [])
+    assert ended.verdicts["check"].message.endswith(
+        "left out: b (Secret kueue-system/multikueue-b has a token that expired at 2026-08-02T12:00:00Z)"
+    )
+
+
+def test_a_cluster_that_is_listed_leaves_after_its_token_as_after_any_lost_credentials() -> None:
+    ended = plan(at(24, made("a", "b")))
+    assert ended.recheck_after == 2.0, "as for credentials that vanish"

@@ -1,0 +1,163 @@
+"""Our own dispatcher: the Placement's order, a few clusters a round, a clean way out of the nominations."""
+
+from typing import Any
+
+from placement_ac.core.inputs.state import Asked, Mark, Plan, Policy
+from placement_ac.core.plan.diff import Nominate, diff
+from placement_ac.core.plan.plan import plan
+from tests.support.builders import (
+    check,
+    decision,
+    kubeconfig_spec,
+    made,
+    managed_clusters,
+    multikueue_check,
+    placement,
+    secrets,
+    snapshot,
+    workload,
+    world,
+)
+
+OURS = Policy(retention=0.0, loss_grace=0.0, dispatcher=True, step_size=2, round_timeout=300.0)
+NOBODY = Asked({}, age=0.5)
+JOB = ("default", "job")
+
+
+def scene(
+    selected: str,
+    *objects: Any,
+    before: str = "",
+    off: str = "",
+    ages: Any = None,
+    asked: Any = None,
+    policy: Policy = OURS,
+) -> Plan:
+    """OCM decides `selected` in that order; the config lists `before`; Kueue has no connection to `off`."""
+    before = before or selected
+    scored = [(name, 100 - at) for at, name in enumerate(selected)]
+    fleet = made(*before, owners=["check", "mk"])
+    for obj in fleet:
+        if obj["kind"] == "MultiKueueCluster":
+            status = "False" if obj["metadata"]["name"].removeprefix("p-") in off else "True"
+            obj["status"] = {"conditions": [{"type": "Active", "status": status}]}
+    hub = [check(), multikueue_check(), placement(), decision(*scored), *secrets(*before, *selected), *fleet]
+    seen = world(hub, *objects, *managed_clusters(*before, *selected), policy=policy)
+    return plan(snapshot(seen, ages=ages, **(asked or {})))
+
+
+def ready(*nominated: str, name: str = "job", **rest: Any) -> Any:
+    return workload(name, nominated=nominated, check="Ready", mk="Pending", **rest)
+
+
+def nominated(answer: Plan) -> dict[str, tuple[str, ...]]:
+    return {one.workload.meta.name: one.clusters for one in answer.nominations}
+
+
+def listed(answer: Plan) -> tuple[str, ...]:
+    return answer.config.clusters if answer.config else ()
+
+
+def test_it_nominates_the_first_few_in_the_placements_order() -> None:
+    assert nominated(scene("cab", ready())) == {"job": ("p-c", "p-a")}
+
+
+def test_it_is_off_unless_it_is_set() -> None:
+    assert nominated(scene("cab", ready(), policy=Policy())) == {}
+
+
+def test_it_works_without_our_check_in_the_queue() -> None:
+    assert nominated(scene("ab", workload("job", mk="Pending"))) == {"job": ("p-a", "p-b")}
+
+
+def test_who_is_not_nominated() -> None:
+    jobs = [
+        workload("waits-for-us", check="Pending", mk="Pending"),
+        workload("waits-for-another", check="Ready", other="Pending", mk="Pending"),
+        ready(name="without-quota", quota=False),
+        ready(name="inactive", active=False),
+        workload("placed", cluster="p-a", check="Ready", mk="Ready"),
+        workload("of-no-multikueue", check="Ready"),
+    ]
+    assert nominated(scene("ab", *jobs)) == {}
+
+
+def test_never_a_cluster_that_is_not_connected_or_not_listed_yet() -> None:
+    assert nominated(scene("abc", ready(), off="a")) == {"job": ("p-b", "p-c")}
+    assert nominated(scene("xab", ready(), before="ab")) == {"job": ("p-a", "p-b")}
+
+
+def test_the_next_round_adds_the_next_ones() -> None:
+    early = scene("abcde", ready("p-a", "p-b"), ages={Mark("round", "Workload/job/2"): 100.0})
+    assert (nominated(early), early.recheck_after) == ({}, 200.0)
+    late = scene("abcde", ready("p-a", "p-b"), ages={Mark("round", "Workload/job/2"): 300.0})
+    assert nominated(late) == {"job": ("p-a", "p-b", "p-c", "p-d")}
+
+
+def test_when_all_are_nominated_there_is_no_next_round() -> None:
+    answer = scene("ab", ready("p-a", "p-b"), ages={Mark("round", "Workload/job/2"): 999.0})
+    assert (nominated(answer), answer.recheck_after) == ({}, None)
+
+
+# -- a cluster that leaves: a is to go
+
+
+def test_a_cluster_that_leaves_is_asked_before_it_is_taken_out() -> None:
+    first = scene("bc", ready("p-a", "p-b"), before="abc")
+    assert (first.ask, nominated(first), listed(first)) == (("p-a",), {}, ("p-b", "p-c", "p-a"))
+    then = scene("bc", ready("p-a", "p-b"), before="abc", asked={"p-a": NOBODY})
+    assert (nominated(then), listed(then)) == ({"job": ("p-b",)}, ("p-b", "p-c", "p-a"))
+
+
+def test_if_it_was_the_only_one_the_next_ones_are_nominated() -> None:
+    assert nominated(scene("bc", ready("p-a"), before="abc", asked={"p-a": NOBODY})) == {
+        "job": ("p-b", "p-c")
+    }
+
+
+def test_where_the_copy_has_quota_it_stays_nominated_until_kueue_has_recorded_it() -> None:
+    has_quota = {"p-a": Asked({JOB: True}, age=0.5)}
+    answer = scene("bc", ready("p-a", "p-b"), before="abc", asked=has_quota)
+    assert (nominated(answer), answer.recheck_after is not None) == ({}, True)
+    only_waits = {"p-a": Asked({JOB: False}, age=0.5)}
+    assert nominated(scene("bc", ready("p-a", "p-b"), before="abc", asked=only_waits)) == {"job": ("p-b",)}
+
+
+def test_a_cluster_that_cannot_be_asked_is_never_taken_out() -> None:
+    silent = {"p-a": Asked({}, "no answer", 1.0)}
+    answer = scene("bc", ready("p-a", "p-b"), before="abc", asked=silent)
+    assert (nominated(answer), listed(answer)) == ({}, ("p-b", "p-c", "p-a"))
+
+
+def test_it_is_asked_once_more_when_nothing_has_waited_there_for_a_while() -> None:
+    quiet = Mark("quiet", "a")
+    objects = [ready("p-b")]
+    assert scene("bc", *objects, before="abc", ages={quiet: 1.0}, asked={"p-a": NOBODY}).ask == ()
+    assert scene("bc", *objects, before="abc", ages={quiet: 2.0}, asked={"p-a": NOBODY}).ask == ("p-a",)
+    gone = scene("bc", *objects, before="abc", ages={quiet: 2.5}, asked={"p-a": NOBODY})
+    assert listed(gone) == ("p-b", "p-c")
+
+
+def test_a_copy_that_was_admitted_in_that_second_is_nominated_again() -> None:
+    asked = {"p-a": Asked({JOB: True}, age=0.1)}
+    answer = scene("bc", ready("p-b"), before="abc", ages={Mark("quiet", "a"): 2.5}, asked=asked)
+    assert (nominated(answer), listed(answer)) == ({"job": ("p-b", "p-a")}, ("p-b", "p-c", "p-a"))
+
+
+def test_meanwhile_new_workloads_go_to_the_others() -> None:
+    new = ready(name="new")
+    answer = scene("bc", ready("p-a", "p-b"), new, before="abc", asked={"p-a": NOBODY})
+    assert nominated(answer)["new"] == ("p-b", "p-c")
+
+
+def test_the_write_carries_the_version_that_was_seen() -> None:
+    seen_policy = OURS
+    fleet = made("a", owners=["check", "mk"])
+    fleet[1]["status"] = {"conditions": [{"type": "Active", "status": "True"}]}
+    assert fleet[1]["spec"] == kubeconfig_spec("multikueue-a")
+    hub = [check(), multikueue_check(), placement(), decision("a"), *secrets("a"), *fleet]
+    seen = snapshot(world(hub, ready(version=9), policy=seen_policy))
+    *_, phase = diff(seen, plan(seen))
+    (action,) = phase
+    assert isinstance(action, Nominate)
+    assert (action.name, action.workload.meta.resource_version, action.clusters) == ("job", "9", ("p-a",))

@@ -1,0 +1,488 @@
+"""What Kueue is to see for one Placement: the objects, and the condition with its words."""
+
+from typing import Any
+
+import pytest
+
+from placement_ac.core.api.constants import CONDITION_MESSAGE_MAX, REASONS
+from placement_ac.core.inputs.state import HubFacts, Key, Notice, Plan, Verdict, WantedCluster, WantedConfig
+from placement_ac.core.kubeconfig.source import Source
+from placement_ac.core.plan.conditions import refuse
+from placement_ac.core.plan.plan import plan
+from tests.support.builders import (
+    GENERATED,
+    NOW,
+    check,
+    check_with,
+    decision,
+    foreign_cluster,
+    foreign_config,
+    kubeconfig_spec,
+    labels_of,
+    listed,
+    made,
+    multikueue_check,
+    our_cluster,
+    our_config,
+    placement,
+    planned,
+    profile,
+    secret,
+    secrets,
+    undecided,
+    unmarked,
+    unreadable,
+    verdict,
+    world,
+)
+
+CHECK = {"AdmissionCheck/check": "check"}
+CURE = (
+    "; set spec.parameters to apiGroup: cluster.open-cluster-management.io, kind: Placement "
+    "and the name of a Placement in namespace kueue-system"
+)
+OCM = "cluster.open-cluster-management.io"
+NO_MATCH = ("PlacementSatisfied", "False", "NoManagedClusterMatched", "No ManagedCluster matches")
+ADOPT = {"placement-ac.open-cluster-management.io/adopt": "true"}
+
+
+def no(reason: str, message: str) -> Verdict:
+    return Verdict("False", reason, message)
+
+
+def yes(reason: str, rest: str = "") -> Verdict:
+    return Verdict("True", reason, GENERATED + rest)
+
+
+def wanted(cluster: str, secret: str | None = "", owners: dict[str, str] = CHECK) -> WantedCluster:
+    source = Source("Secret", secret or f"multikueue-{cluster}") if secret is not None else None
+    return WantedCluster(f"p-{cluster}", cluster, source, owners)
+
+
+def test_every_selected_cluster_with_credentials_is_generated() -> None:
+    answer = planned(check(), placement(), decision("b", "a"), secrets("a", "b"))
+    assert unmarked(answer) == Plan(
+        selected=("a", "b"),
+        verdicts={"check": yes("Active")},
+        config=WantedConfig("p", ("p-a", "p-b"), CHECK),
+        clusters=(wanted("a"), wanted("b")),
+    )
+    told = "2 clusters, by Placement kueue-system/p: a, b"
+    assert answer.changes() == (Notice("ClustersSelected", told, "list"),)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "finding"),
+    [
+        pytest.param(None, "spec.parameters is missing", id="absent"),
+        pytest.param({}, "spec.parameters.apiGroup is ''", id="empty"),
+        pytest.param(
+            {"apiGroup": OCM, "kind": "ConfigMap", "name": "p"},
+            "spec.parameters.kind is 'ConfigMap'",
+            id="another kind",
+        ),
+        pytest.param(
+            {"apiGroup": "multicluster.x-k8s.io", "kind": "Placement", "name": "p"},
+            "spec.parameters.apiGroup is 'multicluster.x-k8s.io'",
+            id="another group",
+        ),
+        pytest.param(
+            {"apiGroup": OCM, "kind": "Placement", "name": ""},
+            "spec.parameters.name is empty",
+            id="empty name",
+        ),
+        pytest.param(
+            {"apiGroup": OCM, "kind": "Placement", "name": 7},
+            "the spec cannot be read: spec.parameters.name: Input should be a valid string",
+            id="unreadable",
+        ),
+    ],
+)
+def test_bad_parameters_are_told_with_what_to_do(parameters: Any, finding: str) -> None:
+    seen = world(check_with(parameters), placement(), decision("a"), secrets("a"))
+    answer = plan(seen.snapshot(Key("check", "check"), NOW, {}))
+    assert answer == Plan(verdicts={"check": no("BadParameters", finding + CURE)})
+
+
+def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
+    seen = world(check(), multikueue_check("mk"))
+    for name in ("check", "mk", "nobody"):
+        assert plan(seen.snapshot(Key("check", name), NOW, {})) == Plan()
+
+
+@pytest.mark.parametrize(
+    ("objects", "expected"),
+    [
+        pytest.param(
+            [decision("a")],
+            no("PlacementNotFound", "there is no Placement kueue-system/p"),
+            id="no Placement",
+        ),
+        pytest.param(
+            [placement(namespace="elsewhere"), decision("a")],
+            no("PlacementNotFound", "there is no Placement kueue-system/p"),
+            id="a Placement in another namespace",
+        ),
+        pytest.param(
+            [placement()],
+            no("NoDecision", "OCM has not decided yet for Placement kueue-system/p"),
+            id="no decision",
+        ),
+        pytest.param(
+            [placement(), undecided()],
+            no("NoDecision", "OCM has not decided yet for Placement kueue-system/p"),
+            id="a decision without status",
+        ),
+        pytest.param(
+            [placement(selected=2, says=("PlacementMisconfigured", "True", "Misconfigured", "bad CEL"))],
+            no(
+                "NoDecision",
+                "OCM has not decided yet for Placement kueue-system/p (Misconfigured: bad CEL)",
+            ),
+            id="no decision, and the Placement says why",
+        ),
+        pytest.param(
+            [placement(status={"numberOfSelectedClusters": "many"}), undecided()],
+            no(
+                "NoDecision",
+                "OCM has not decided yet for Placement kueue-system/p (it cannot be read: "
+                "status.numberOfSelectedClusters: Input should be a valid integer, "
+                "unable to parse string as an integer)",
+            ),
+            id="a malformed status of the Placement",
+        ),
+        pytest.param(
+            [placement(), unreadable()],
+            no(
+                "NoDecision",
+                "the decision of Placement kueue-system/p cannot be read: PlacementDecision "
+                "kueue-system/p-decision-1 status.decisions: Input should be a valid list",
+            ),
+            id="a malformed decision",
+        ),
+        pytest.param(
+            [placement(), unreadable(), decision(index=2)],
+            no(
+                "NoDecision",
+                "the decision of Placement kueue-system/p cannot be read: PlacementDecision "
+                "kueue-system/p-decision-1 status.decisions: Input should be a valid list",
+            ),
+            id="a malformed decision beside one without clusters",
+        ),
+        pytest.param(
+            [placement(), decision()],
+            no("NoClusterSelected", "Placement kueue-system/p selects no cluster"),
+            id="nothing selected",
+        ),
+        pytest.param(
+            [placement(says=NO_MATCH), decision()],
+            no(
+                "NoClusterSelected",
+                "Placement kueue-system/p selects no cluster "
+                "(NoManagedClusterMatched: No ManagedCluster matches)",
+            ),
+            id="nothing selected, and the Placement says why",
+        ),
+        pytest.param(
+            [placement(selected=0, says=NO_MATCH), undecided()],
+            no(
+                "NoClusterSelected",
+                "Placement kueue-system/p selects no cluster "
+                "(NoManagedClusterMatched: No ManagedCluster matches)",
+            ),
+            id="nothing selected, told by the Placement alone",
+        ),
+        pytest.param(
+            [placement(), decision("a", "b"), secret("multikueue-b", b"\xff\xfe")],
+            no(
+                "NoClusterUsable",
+                "no selected cluster is usable: a (no credentials: no ClusterProfile in namespace "
+                "kueue-system names a Secret for kueue-admin, no Secret kueue-admin-a-kubeconfig or "
+                "multikueue-a in namespace kueue-system, no ClusterProfile in namespace kueue-system has an "
+                "access provider), "
+                "b (Secret kueue-system/multikueue-b is unusable: it should be a map)",
+            ),
+            id="nothing usable",
+        ),
+        pytest.param(
+            [placement(), decision("")],
+            no(
+                "NoClusterUsable",
+                "no selected cluster is usable: "
+                "PlacementDecision kueue-system/p-decision-1 (1 of its entries has no clusterName)",
+            ),
+            id="only an empty clusterName",
+        ),
+        pytest.param(
+            [placement(), decision("a", "", ""), secrets("a")],
+            yes(
+                "SomeClustersUnusable",
+                "; left out: PlacementDecision kueue-system/p-decision-1 "
+                "(2 of its entries have no clusterName)",
+            ),
+            id="empty clusterNames among others",
+        ),
+        pytest.param(
+            [placement(), decision("a", "b_b"), secrets("a", "b_b")],
+            yes("SomeClustersUnusable", "; left out: b_b (not the name of a managed cluster)"),
+            id="no name of a cluster",
+        ),
+        pytest.param(
+            [placement(), decision("a"), unreadable(index=2), secrets("a")],
+            yes(
+                "SomeClustersUnusable",
+                "; left out: PlacementDecision kueue-system/p-decision-2 "
+                "(status.decisions: Input should be a valid list)",
+            ),
+            id="a malformed decision beside a good one",
+        ),
+        pytest.param(
+            [placement(), decision("a", "b"), secrets("a"), profile("b", secret=("b", "its-own"))],
+            yes(
+                "SomeClustersUnusable",
+                "; left out: b (Secret b/its-own, named by ClusterProfile kueue-system/b, is out of "
+                "Kueue's reach: copy it to namespace kueue-system)",
+            ),
+            id="a Secret in another namespace",
+        ),
+        pytest.param(
+            [placement(), decision("a"), foreign_config()],
+            no(
+                "NoClusterUsable",
+                "no selected cluster is usable: a (no credentials: no ClusterProfile in namespace "
+                "kueue-system names a Secret for kueue-admin, no Secret kueue-admin-a-kubeconfig or "
+                "multikueue-a in namespace kueue-system, no ClusterProfile in namespace kueue-system has an "
+                "access provider)",
+            ),
+            id="nothing usable before a name that is taken",
+        ),
+        pytest.param(
+            [placement(), decision("a"), secrets("a"), foreign_config()],
+            no(
+                "NameTaken",
+                "MultiKueueConfig p was not made by placement-ac: delete it, or hand it over with kubectl "
+                "annotate multikueueconfig p placement-ac.open-cluster-management.io/adopt=true",
+            ),
+            id="the config's name is taken",
+        ),
+        pytest.param(
+            [placement(), decision("a"), secrets("a"), foreign_cluster("p-a")],
+            no(
+                "NameTaken",
+                "MultiKueueCluster p-a was not made by placement-ac: delete it, or hand it over with "
+                "kubectl annotate multikueuecluster p-a placement-ac.open-cluster-management.io/adopt=true",
+            ),
+            id="a cluster's name is taken",
+        ),
+        pytest.param(
+            [placement(), decision("a"), secrets("a"), foreign_config(annotations=ADOPT)],
+            yes("Active"),
+            id="the config is handed over",
+        ),
+        pytest.param(
+            [placement(), decision("a"), secrets("a"), foreign_cluster("p-a", annotations=ADOPT)],
+            yes("Active"),
+            id="a cluster is handed over",
+        ),
+        pytest.param(
+            [placement(), decision("a"), secrets("a"), our_config("x", labels=labels_of("other"))],
+            no(
+                "NameTaken",
+                "MultiKueueConfig p belongs to Placement other: rename one of the Placements",
+            ),
+            id="a config that says it is another Placement's",
+        ),
+    ],
+)
+def test_the_first_objection_is_told(objects: list[Any], expected: Verdict) -> None:
+    assert verdict(check(), *objects) == expected
+
+
+def test_every_reason_is_documented() -> None:
+    told = {"Active", "SomeClustersUnusable", "BadParameters", "PlacementNotFound", "NoDecision"}
+    told |= {"NoClusterSelected", "NoClusterUsable", "NameTaken", "ApplyFailed"}
+    assert set(REASONS) == told
+
+
+def test_a_message_is_never_longer_than_a_condition_takes() -> None:
+    assert len(refuse("ApplyFailed", "x" * 40000).message) == CONDITION_MESSAGE_MAX
+    many = [f"{'c' * 50}{number:02}" for number in range(13)]
+    told = verdict(check(), placement(), decision("a", *many), secrets("a")).message
+    assert told.endswith(" and 3 more")
+
+
+# -- two pairs that make one name
+
+
+def test_of_two_new_pairs_that_make_one_name_the_first_in_the_alphabet_gets_it() -> None:
+    objects = [
+        *(check("one", "a-b"), placement("a-b"), decision("c", of="a-b")),
+        *(check("two", "a"), placement("a"), decision("b-c", of="a")),
+        *secrets("c", "b-c"),
+    ]
+    assert verdict(*objects, check="two", of="a") == yes("Active")
+    refused = planned(*objects, of="a-b")
+    assert unmarked(refused) == Plan(
+        selected=("c",),
+        verdicts={
+            "one": no(
+                "NameTaken",
+                "MultiKueueCluster a-b-c is the name for cluster b-c of Placement kueue-system/a as well: "
+                "rename one of the Placements",
+            )
+        },
+        recheck_after=10.0,
+    )
+
+
+def test_a_claim_that_can_come_to_nothing_keeps_nobody_from_the_name() -> None:
+    objects = [
+        *(check("one", "a-b"), placement("a-b"), decision("c", of="a-b")),
+        *(check("two", "a"), placement("a"), decision("b-c", of="a")),
+    ]
+    assert verdict(*objects, secrets("c"), check="one", of="a-b") == yes("Active")
+
+
+def test_who_has_the_name_keeps_it() -> None:
+    objects = [
+        *(check("one", "a-b"), placement("a-b"), decision("c", of="a-b")),
+        *(check("two", "a"), placement("a"), decision("b-c", of="a")),
+        *secrets("c", "b-c"),
+        our_cluster("c", "a-b", owners=["one"]),
+    ]
+    assert verdict(*objects, check="one", of="a-b") == yes("Active")
+    assert verdict(*objects, check="two", of="a") == no(
+        "NameTaken",
+        "MultiKueueCluster a-b-c belongs to Placement a-b, cluster c: rename one of the Placements",
+    )
+
+
+# -- what becomes of the objects
+
+
+@pytest.mark.parametrize(
+    ("objects", "clusters"),
+    [
+        pytest.param([check(), placement(), undecided()], ["p-a", "p-b"], id="not decided"),
+        pytest.param([check(), decision("a")], ["p-a", "p-b"], id="no Placement"),
+        pytest.param([check(), placement(), decision()], None, id="nothing selected"),
+        pytest.param(
+            [check(), placement(), decision("a", "c"), secrets("a", "c"), foreign_cluster("p-c")],
+            ["p-a", "p-b"],
+            id="a name is taken",
+        ),
+        pytest.param([multikueue_check()], ["p-a", "p-b"], id="the multikueue check is left"),
+        pytest.param([multikueue_check(config="other")], None, id="another multikueue check"),
+        pytest.param([check_with({"kind": "Typo"})], ["p-a", "p-b"], id="parameters turned bad"),
+        pytest.param([check_with({"kind": "Typo"}, "other")], None, id="another check is bad"),
+        pytest.param([check(placement="q")], None, id="parameters changed"),
+        pytest.param(
+            [check(placement="q"), multikueue_check()], ["p-a", "p-b"], id="changed, but the config is used"
+        ),
+        pytest.param([], None, id="the last check is gone"),
+    ],
+)
+def test_a_refusal_keeps_the_objects_unless_there_is_no_cluster_or_no_check(
+    objects: list[Any], clusters: list[str] | None
+) -> None:
+    assert listed(*objects, made("a", "b"), ages={"a": 5.0, "b": 5.0}) == clusters
+
+
+def test_vanished_credentials_of_all_take_the_config_away_in_the_end() -> None:
+    objects = (check(), placement(), decision("a"), made("a"))
+    assert (listed(*objects), listed(*objects, ages={"a": 2.0})) == (["p-a"], None)
+
+
+def test_owners_follow_the_checks_though_the_objects_stay() -> None:
+    owners = {"AdmissionCheck/mk": "mk"}
+    answer = planned(multikueue_check(), made("a"))
+    assert answer == Plan(config=WantedConfig("p", ("p-a",), owners), clusters=(wanted("a", None, owners),))
+
+
+def test_all_checks_of_a_placement_share_its_objects_and_its_verdict() -> None:
+    answer = planned(check("one"), check("two"), multikueue_check(), placement(), decision("a"), secrets("a"))
+    owners = {f"AdmissionCheck/{name}": name for name in ("one", "two", "mk")}
+    assert unmarked(answer) == Plan(
+        selected=("a",),
+        verdicts={"one": yes("Active"), "two": yes("Active")},
+        config=WantedConfig("p", ("p-a",), owners),
+        clusters=(wanted("a", owners=owners),),
+    )
+
+
+def test_a_foreign_config_is_left_alone_whoever_uses_it() -> None:
+    assert planned(multikueue_check(), foreign_config()) == Plan()
+
+
+@pytest.mark.parametrize("stripped", [{}, {"app": "x"}], ids=["all labels", "our labels"])
+def test_what_lost_its_labels_while_nothing_is_decided_is_known_by_its_name(stripped: Any) -> None:
+    config, a, b = made("a", "b")
+    a["metadata"]["labels"] = stripped
+    answer = planned(check(), placement(), undecided(), config, a, b, ages={"a": 5.0, "b": 5.0})
+    assert answer.clusters == (wanted("a", None), wanted("b", None))
+
+
+# -- one MultiKueueCluster for all
+
+SHARED = HubFacts(naming="{cluster}")
+P, Q = {"AdmissionCheck/one": "one"}, {"AdmissionCheck/two": "two"}
+TWO = [check("one", "p"), placement("p"), check("two", "q"), placement("q")]
+
+
+def shared(cluster: str, *owners: str) -> Any:
+    return our_cluster(cluster, None, owners=owners)
+
+
+def test_a_shared_cluster_is_owned_by_the_checks_of_all_placements() -> None:
+    objects = [*TWO, decision("a", "b"), decision("b", of="q"), *secrets("a", "b")]
+    answer = planned(*objects, hub=SHARED)
+    assert answer.clusters == (
+        WantedCluster("a", "a", Source("Secret", "multikueue-a"), P),
+        WantedCluster("b", "b", Source("Secret", "multikueue-b"), P | Q),
+    )
+
+
+@pytest.mark.parametrize(
+    ("objects", "kept"),
+    [
+        pytest.param(
+            [decision(), decision("a", of="q"), *secrets("a")],
+            [WantedCluster("a", "a", None, Q)],
+            id="another selects it",
+        ),
+        pytest.param(
+            [decision(), undecided(of="q"), our_config("a", of="q", owners=["two"]), *secrets("a")],
+            [WantedCluster("a", "a", None, Q)],
+            id="another lists it, though undecided",
+        ),
+        pytest.param([decision(), decision("a", of="q")], [], id="another selects it without credentials"),
+        pytest.param([decision(), decision(of="q")], [], id="nobody"),
+    ],
+)
+def test_a_shared_cluster_goes_when_the_last_lets_go(objects: list[Any], kept: list[Any]) -> None:
+    objects = [*TWO, *objects, our_config("a", owners=["one"]), shared("a", "one", "two")]
+    assert list(planned(*objects, hub=SHARED).clusters) == kept
+
+
+def test_all_come_to_the_same_owners_though_one_has_no_seat_for_the_cluster() -> None:
+    facts = HubFacts(naming="{cluster}", clusters_max=1)
+    objects = [*TWO, decision("a", "b"), decision("b", of="q"), *secrets("a", "b"), shared("b", "one", "two")]
+    objects += [our_config("a", owners=["one"]), our_config("b", of="q", owners=["two"]), shared("a", "one")]
+    of_p = planned(*objects, hub=facts).clusters
+    of_q = planned(*objects, hub=facts, of="q").clusters
+    assert of_p[1:] == (WantedCluster("b", "b", None, P | Q),)
+    assert of_q == (WantedCluster("b", "b", Source("Secret", "multikueue-b"), P | Q),)
+
+
+def test_a_foreign_shared_cluster_is_in_the_way() -> None:
+    objects = [*TWO, decision("a"), *secrets("a"), foreign_cluster("a")]
+    assert verdict(*objects, check="one", hub=SHARED).reason == "NameTaken"
+
+
+def test_our_shared_cluster_with_the_label_of_another_cluster_is_in_the_way() -> None:
+    odd = shared("a", "one") | {"spec": kubeconfig_spec("odd")}
+    odd["metadata"]["labels"]["open-cluster-management.io/cluster-name"] = "z"
+    objects = [*TWO, decision("a"), *secrets("a"), odd]
+    assert verdict(*objects, check="one", hub=SHARED) == no(
+        "NameTaken", "MultiKueueCluster a belongs to cluster z: rename one of the Placements"
+    )

@@ -1,0 +1,183 @@
+"""What each Workload is told in its entry for our check, and how it is written."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from placement_ac.core.api.constants import REPLIES_AT_ONCE, WORKLOAD
+from placement_ac.core.inputs.state import Key, Mark, Plan, Policy
+from placement_ac.core.plan.diff import SetAnswer, diff
+from placement_ac.core.plan.plan import plan
+from tests.support.builders import (
+    AT_ONCE,
+    NOW,
+    check,
+    check_with,
+    decision,
+    made,
+    multikueue_check,
+    placement,
+    running,
+    secrets,
+    snapshot,
+    workload,
+    world,
+)
+
+NOTHING: list[Any] = []
+
+
+def hub(*selected: str, usable: str = "abc") -> list[Any]:
+    names = [name for name in selected if name in usable]
+    objects = [check(), multikueue_check(), placement(), decision(*selected), *secrets(*names)]
+    return objects + (made(*names, owners=["check", "mk"]) if names else [])
+
+
+def scene(*objects: Any, selected: str = "ab", ages: Any = None, policy: Policy = AT_ONCE) -> Plan:
+    return plan(snapshot(world(hub(*selected), *objects, policy=policy), ages=ages))
+
+
+def told(answer: Plan) -> list[tuple[str, str, str]]:
+    return [(reply.workload.meta.name, reply.state, reply.message) for reply in answer.replies]
+
+
+READY = "2 of 2 selected clusters usable: a, b"
+
+
+@pytest.mark.parametrize(
+    ("job", "state"),
+    [
+        pytest.param(workload("job"), "Ready", id="quota reserved"),
+        pytest.param(workload("job", check="Pending"), "Ready", id="our check alone is listed"),
+        pytest.param(workload("job", quota=False), None, id="no quota yet"),
+        pytest.param(workload("job", active=False), None, id="deactivated"),
+        pytest.param(workload("job", mk="Pending"), None, id="our check is not listed"),
+        pytest.param(workload("job", finished=True), None, id="finished"),
+        pytest.param(workload("job", check="Ready", mk="Pending"), None, id="told already"),
+        pytest.param(workload("job", check="Retry", mk="Pending"), None, id="on its way back"),
+        pytest.param(workload("job", check="Rejected", mk="Pending"), None, id="rejected by somebody else"),
+    ],
+)
+def test_who_becomes_ready(job: Any, state: str | None) -> None:
+    assert told(scene(job)) == ([("job", state, READY)] if state else [])
+
+
+def test_the_message_counts_what_is_selected_and_names_what_is_usable() -> None:
+    answer = scene(workload("job"), selected="abxcy")
+    assert told(answer) == [("job", "Ready", "3 of 5 selected clusters usable: a, b, c")]
+
+
+@pytest.mark.parametrize(
+    ("selected", "why"),
+    [
+        ("", "NoClusterSelected: Placement kueue-system/p selects no cluster"),
+        ("x", "NoClusterUsable: no selected cluster is usable: x (no credentials"),
+    ],
+)
+def test_without_a_cluster_it_stays_pending_with_the_reason(selected: str, why: str) -> None:
+    ((name, state, message),) = told(scene(workload("job"), selected=selected))
+    assert (name, state, message.startswith(why)) == ("job", "Pending", True)
+
+
+def test_the_reason_is_written_once() -> None:
+    job = workload("job")
+    ((_, _, message),) = told(scene(job, selected=""))
+    job["status"]["admissionChecks"][0]["message"] = message
+    assert told(scene(job, selected="")) == NOTHING
+
+
+def test_nothing_is_taken_back_from_an_admitted_workload() -> None:
+    assert told(scene(running("job", "p-a"), selected="")) == NOTHING
+
+
+def test_a_check_that_cannot_be_answered_tells_why() -> None:
+    objects = [check(), multikueue_check(), workload("job")]
+    ((_, state, message),) = told(plan(snapshot(world(objects))))
+    assert (state, message) == ("Pending", "PlacementNotFound: there is no Placement kueue-system/p")
+
+
+def test_a_check_with_unusable_parameters_tells_its_workloads_so() -> None:
+    objects = [check_with(None, "bad"), workload("job", bad="Pending")]
+    seen = world(objects).snapshot(Key("check", "bad"), NOW, {})
+    ((_, state, message),) = told(plan(seen))
+    assert (state, message.startswith("BadParameters: spec.parameters is missing")) == ("Pending", True)
+
+
+def test_a_workload_touches_what_its_checks_name() -> None:
+    seen = world(check(), check_with(None, "bad"), multikueue_check("mk", "q"))
+    job = workload("job", check="Pending", bad="Pending", mk="Pending", unknown="Pending")
+    assert seen.put(WORKLOAD, job) == {Key("placement", "p"), Key("placement", "q"), Key("check", "bad")}
+    job["metadata"]["resourceVersion"] = "2"
+    job["status"]["conditions"].append({"type": "PodsReady", "status": "True"})
+    assert seen.put(WORKLOAD, job) == set()
+
+
+def test_every_check_of_ours_on_a_workload_is_answered() -> None:
+    job = workload("job", check="Pending", second="Pending", mk="Pending", foreign="Pending")
+    answer = scene(check("second"), job)
+    assert sorted(reply.check for reply in answer.replies) == ["check", "second"]
+
+
+def test_thousands_are_answered_in_portions() -> None:
+    jobs = [workload(f"job-{number:03}") for number in range(REPLIES_AT_ONCE + 5)]
+    answer = scene(*jobs)
+    assert (len(answer.replies), answer.recheck_after) == (REPLIES_AT_ONCE, 0.0)
+
+
+# -- giving quota back
+
+
+PATIENT = Policy(retention=0.0, loss_grace=0.0, retry_after=300.0, requeue_after=60)
+STUCK = Mark("stuck", "Workload/job")
+
+
+def test_after_a_long_wait_without_a_cluster_quota_is_given_back() -> None:
+    early = scene(workload("job"), selected="", policy=PATIENT, ages={STUCK: 200.0})
+    assert ([state for _, state, _ in told(early)], early.recheck_after) == (["Pending"], 100.0)
+    late = scene(workload("job"), selected="", policy=PATIENT, ages={STUCK: 300.0})
+    assert [(reply.state, reply.requeue_after) for reply in late.replies] == [("Retry", 60)]
+
+
+def test_that_is_off_unless_it_is_set() -> None:
+    answer = scene(workload("job"), selected="", ages={STUCK: 9e9})
+    assert ([state for _, state, _ in told(answer)], STUCK in answer.marks) == (["Pending"], False)
+
+
+def test_the_wait_begins_anew_when_there_was_a_cluster() -> None:
+    answer = scene(workload("job"), policy=PATIENT, ages={STUCK: 299.0})
+    assert STUCK not in answer.marks
+
+
+# -- the write
+
+
+def written(*objects: Any, **rest: Any) -> SetAnswer:
+    seen = snapshot(
+        world(hub(*rest.pop("selected", "ab")), *objects, policy=rest.pop("policy", AT_ONCE)), **rest
+    )
+    *_, phase = diff(seen, plan(seen))
+    (action,) = phase
+    assert isinstance(action, SetAnswer)
+    return action
+
+
+def test_the_write_names_our_entry_alone_and_the_version_that_was_seen() -> None:
+    action = written(workload("job", version=7))
+    assert (action.namespace, action.name, action.workload.meta.resource_version) == ("default", "job", "7")
+    assert action.entries[0] == {
+        "name": "check",
+        "state": "Ready",
+        "lastTransitionTime": "2026-08-01T12:00:00Z",
+        "message": READY,
+    }
+
+
+def test_a_message_alone_is_no_transition() -> None:
+    entry = written(workload("job", since=NOW - timedelta(hours=2)), selected="").entries[0]
+    assert (entry["state"], entry["lastTransitionTime"]) == ("Pending", "2026-08-01T10:00:00Z")
+
+
+def test_a_retry_says_how_long_kueue_is_to_wait() -> None:
+    entry = written(workload("job"), selected="", policy=PATIENT, ages={STUCK: 300.0}).entries[0]
+    assert (entry["state"], entry["requeueAfterSeconds"]) == ("Retry", 60)

@@ -1,0 +1,102 @@
+"""Seats and order: who is listed, and when the order alone is worth a write."""
+
+from typing import Any
+
+import pytest
+
+from placement_ac.core.inputs.state import HubFacts, Mark, Plan, Policy
+from placement_ac.core.plan.plan import plan
+from tests.support.builders import (
+    check,
+    decision,
+    made,
+    managed_clusters,
+    multikueue_check,
+    our_config,
+    placement,
+    running,
+    scores,
+    secrets,
+    snapshot,
+    world,
+)
+
+CALM = Policy(retention=0.0, loss_grace=0.0, reorder_margin=10, reorder_interval=60.0)
+
+
+def scene(
+    before: str, after: Any, *objects: Any, ages: Any = None, hub: HubFacts | None = None, **policy: Any
+) -> Plan:
+    """The config lists `before` in that order, OCM decides `after` (a cluster is a name and its score)."""
+    names = {*before, *(one[0] for one in after)}
+    rest = [obj for obj in made(*before) if obj["kind"] != "MultiKueueConfig"]
+    config = our_config(*(f"p-{name}" for name in before))
+    known = [check(), multikueue_check(), placement(), decision(*after), config, *rest, *secrets(*names)]
+    seen = world(
+        *known, *objects, *managed_clusters(*names), hub=hub, policy=CALM if not policy else Policy(**policy)
+    )
+    return plan(snapshot(seen, ages=ages))
+
+
+def listed(answer: Plan) -> str:
+    return "".join(name.removeprefix("p-") for name in answer.config.clusters) if answer.config else ""
+
+
+def written(order: str, age: float) -> dict[Mark, float]:
+    return {Mark("ordered", ",".join(f"p-{name}" for name in order)): age}
+
+
+@pytest.mark.parametrize(
+    ("after", "order"),
+    [
+        pytest.param([("b", 60), ("a", 50)], "ab", id="by the margin"),
+        pytest.param([("b", 61), ("a", 50)], "ba", id="by more than the margin"),
+        pytest.param([("a", 61), ("b", 50)], "ab", id="in order"),
+        pytest.param([("b", 55), ("a", 50), ("c", 99)], "cba", id="a new one brings the newest order"),
+    ],
+)
+def test_the_order_alone_is_written_only_when_it_matters(after: Any, order: str) -> None:
+    assert listed(scene("ab", after)) == order
+
+
+def test_a_group_that_comes_first_always_matters() -> None:
+    objects = [
+        *(check(), placement(), decision("b", group=0), decision("a", index=2, group=1)),
+        *(*secrets("a", "b"), *made("a", "b")),
+    ]
+    assert listed(plan(snapshot(world(objects, policy=CALM)))) == "ba"
+
+
+def test_the_order_is_written_once_a_minute_at_most() -> None:
+    after = [("b", 90), ("a", 10)]
+    early = scene("ab", after, ages=written("ab", 20.0))
+    assert (listed(early), early.recheck_after, set(written("ab", 0)) <= early.marks) == ("ab", 40.0, True)
+    late = scene("ab", after, ages=written("ab", 60.0))
+    assert (listed(late), set(written("ba", 0)) <= late.marks) == ("ba", True)
+
+
+def test_scores_that_jitter_cost_nothing() -> None:
+    """OCM fills no score: it is computed from the AddOnPlacementScores."""
+    weights = placement(weights={"usage/gpu": 1})
+    for a, b in ((50, 52), (53, 49), (50, 59), (58, 50)):
+        objects = [check(), weights, decision("a", "b"), *secrets("a", "b"), *made("a", "b")]
+        objects += [scores("a", gpu=a), scores("b", gpu=b)]
+        assert listed(plan(snapshot(world(objects, policy=CALM)))) == "ab"
+
+
+def test_one_that_leaves_stands_last_whatever_its_score() -> None:
+    answer = scene("ab", [("b", 1)], running("job", "p-a"), ages=written("ab", 1.0))
+    assert listed(answer) == "ba"
+    assert listed(scene("ba", [("b", 1)], running("job", "p-a"))) == "ba"
+
+
+def test_of_too_many_the_listed_ones_keep_their_seats_against_hardly_better_ones() -> None:
+    two = HubFacts(clusters_max=2)
+    assert listed(scene("ab", [("c", 60), ("a", 55), ("b", 51)], hub=two)) == "ab"
+    assert listed(scene("ab", [("c", 62), ("a", 55), ("b", 51)], hub=two)) == "ca"
+    assert listed(scene("bc", ["a", "b", "c"], hub=two)) == "ab"
+
+
+def test_no_margin_and_no_interval_means_the_order_of_the_scores() -> None:
+    answer = scene("ab", [("b", 51), ("a", 50)], reorder_margin=0, reorder_interval=0.0, retention=0.0)
+    assert listed(answer) == "ba"

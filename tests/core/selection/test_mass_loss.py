@@ -1,0 +1,110 @@
+"""The guard against mass loss: what only OCM or vanished credentials take away is held for a while."""
+
+from typing import Any
+
+import pytest
+
+from placement_ac.core.api.constants import ANNOTATION_DRAINING
+from placement_ac.core.inputs.state import Mark, Plan, Policy
+from placement_ac.core.plan.plan import plan
+from tests.support.builders import check, decision, made, placement, secrets, snapshot, world
+
+HELD = Policy(retention=0.0, loss_grace=300.0)
+LOSS = Mark("loss")
+FOUR = ("a", "b", "c", "d")
+
+
+def scene(
+    before: Any, after: Any, ages: Any = None, *, policy: Policy = HELD, keys: Any = None, generation: int = 1
+) -> Plan:
+    """The config lists `before`, OCM decides `after`; `keys`: the clusters with credentials."""
+    edited = placement(generation=generation)
+    objects = [check(), edited, decision(*after), *made(*before), *secrets(*(keys or {*before, *after}))]
+    return plan(snapshot(world(*objects, policy=policy), ages=ages))
+
+
+def listed(answer: Plan) -> list[str]:
+    return [name.removeprefix("p-") for name in answer.config.clusters] if answer.config else []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kept"),
+    [
+        pytest.param("a", "", "a", id="the only one"),
+        pytest.param("abc", "", "abc", id="all of them"),
+        pytest.param("abc", "a", "a", id="few, and not all"),
+        pytest.param("abcd", "a", "abcd", id="more than half of four"),
+        pytest.param("abcd", "ab", "ab", id="just half"),
+        pytest.param("a", "b", "b", id="one takes over from another"),
+        pytest.param("abcd", "wxyz", "wxyz", id="all take over"),
+        pytest.param("abcd", "z", "zabcd", id="one for four"),
+    ],
+)
+def test_what_is_held_and_what_is_not(before: str, after: str, kept: str) -> None:
+    assert sorted(listed(scene(before, after))) == sorted(kept)
+
+
+def test_it_is_told_in_the_condition_and_in_an_event() -> None:
+    answer = scene("abc", "")
+    told = (
+        "3 of 3 clusters would go at once though the Placement was not changed: held for 5 min, "
+        "or until the Placement is changed"
+    )
+    verdict = answer.verdicts["check"]
+    assert (verdict.status, verdict.reason) == ("True", "Active")
+    assert verdict.message.endswith(f"; {told}")
+    assert [(notice.reason, notice.message) for notice in answer.notices] == [("Held", told)]
+    assert (LOSS in answer.marks, answer.recheck_after) == (True, 300.0)
+
+
+def test_after_the_grace_it_goes_through() -> None:
+    assert listed(scene("abc", "", {LOSS: 299.0})) == ["a", "b", "c"]
+    late = scene("abc", "", {LOSS: 300.0})
+    assert (late.config, late.verdicts["check"].reason) == (None, "NoClusterSelected")
+
+
+def test_a_loss_that_ends_by_itself_leaves_no_trace() -> None:
+    answer = scene("abc", "abc", {LOSS: 100.0})
+    assert (listed(answer), LOSS in answer.marks, answer.notices) == (["a", "b", "c"], False, ())
+
+
+def test_whoever_changes_the_placement_gets_it_at_once() -> None:
+    known = {Mark("generation", "kueue-system/Placement/p/1"): 999.0}
+    answer = scene("abc", "", known, generation=2)
+    assert (answer.config, Mark("edited", "kueue-system/Placement/p/2") in answer.marks) == (None, True)
+
+
+@pytest.mark.parametrize(("age", "kept"), [(59.0, []), (60.0, ["a", "b", "c"])])
+def test_a_change_counts_for_a_minute_as_ocm_may_follow_late(age: float, kept: list[str]) -> None:
+    known = {
+        Mark("generation", "kueue-system/Placement/p/2"): age,
+        Mark("edited", "kueue-system/Placement/p/2"): age,
+    }
+    assert listed(scene("abc", "", known, generation=2)) == kept
+
+
+def test_the_generation_found_at_the_start_is_no_change() -> None:
+    """After a restart of the hub, controller and OCM come up together."""
+    answer = scene("abc", "", generation=7)
+    assert (listed(answer), Mark("generation", "kueue-system/Placement/p/7") in answer.marks) == (
+        ["a", "b", "c"],
+        True,
+    )
+
+
+def test_vanished_credentials_are_a_loss_as_well() -> None:
+    answer = scene("abc", "abc", {"a": 9.0, "b": 9.0, "c": 9.0}, keys={"other"})
+    assert listed(answer) == ["a", "b", "c"]
+
+
+def test_what_goes_already_does_not_count_again_though_the_controller_be_new() -> None:
+    draining = {ANNOTATION_DRAINING: ",".join(f"p-{name}=2026-08-01T11:00:00Z" for name in "abc")}
+    objects = [check(), placement(), decision("d"), *secrets("d"), *made("d", "a", "b", "c")]
+    objects[-5]["metadata"]["annotations"] = draining
+    assert objects[-5]["kind"] == "MultiKueueConfig"
+    assert listed(plan(snapshot(world(objects, policy=HELD)))) == ["d"]
+
+
+def test_the_share_and_the_grace_are_settings() -> None:
+    assert listed(scene("abcd", "abc", policy=Policy(loss_share=0.2))) == ["a", "b", "c", "d"]
+    assert listed(scene("abcd", "", policy=Policy(loss_grace=0.0, retention=0.0))) == []

@@ -1,0 +1,250 @@
+"""Which clusters are listed: at once when they come, with patience when they go."""
+
+from typing import Any
+
+import pytest
+
+from placement_ac.core.inputs.state import HubFacts, Mark
+from placement_ac.core.kubeconfig.source import Source
+from placement_ac.core.plan.targets import chart
+from placement_ac.core.selection.selection import Selection, Usable
+from tests.support.builders import (
+    check,
+    decision,
+    labels_of,
+    listed,
+    made,
+    our_cluster,
+    our_config,
+    placement,
+    secrets,
+    selection_of,
+    snapshot,
+    undecided,
+    unreadable,
+    world,
+)
+
+NOTHING_FOUND = (
+    "no credentials: no ClusterProfile in namespace kueue-system names a Secret for kueue-admin, "
+    "no Secret kueue-admin-{0}-kubeconfig or multikueue-{0} in namespace kueue-system, "
+    "no ClusterProfile in namespace kueue-system has an access provider"
+)
+WAITS = frozenset({Mark("pending", "b")})
+MANY = [f"c{number:02}" for number in range(23)]
+
+
+def usable(cluster: str, source: str | None = "") -> Usable:
+    way = None if source is None else Source("Secret", source or f"multikueue-{cluster}")
+    return Usable(cluster, f"p-{cluster}", way)
+
+
+def selected(*objects: Any, ages: dict[str, float] | None = None, **rest: Any) -> Selection:
+    return selection_of(snapshot(world(check(), *objects, **rest), ages=ages))
+
+
+def chosen(*objects: Any, **rest: Any) -> Selection:
+    """The selection, without the ranks that put it into order."""
+    answer = selected(*objects, **rest)
+    return answer._replace(usable=tuple(entry._replace(rank=None) for entry in answer.usable))
+
+
+def order(*objects: Any, ages: dict[str, float] | None = None, **rest: Any) -> list[str]:
+    names = listed(check(), *objects, ages=ages, **rest) or []
+    return [name.removeprefix("p-") for name in names]
+
+
+def test_clusters_come_in_order_and_each_once() -> None:
+    answer = chosen(
+        placement(),
+        decision("b", "a", index=10, group=1),
+        decision("c", "b", index=2),
+        secrets("a", "b", "c"),
+    )
+    assert answer == Selection(
+        decided=True, usable=(usable("b"), usable("c"), usable("a")), ranked=("b", "c", "a")
+    )
+
+
+@pytest.mark.parametrize("most", [20, 10])
+def test_only_the_first_seats_are_given_away(most: int) -> None:
+    seen = world(check(), placement(), decision(*MANY), secrets(*MANY), hub=HubFacts(clusters_max=most))
+    answer = chart(snapshot(seen))
+    assert [entry.cluster for entry in answer.usable] == MANY[:most]
+    assert answer.beyond == tuple(MANY[most:])
+
+
+def test_a_cluster_that_comes_waits_for_nothing() -> None:
+    assert order(placement(selected=1), decision("a", "b"), secrets("a", "b"), made("a")) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("objects", "ages", "clusters", "recheck"),
+    [
+        pytest.param([placement(selected=1), decision("a")], {}, ["a"], None, id="settled"),
+        pytest.param([placement(), decision("a")], {}, ["a"], None, id="nobody keeps the status"),
+        pytest.param([placement(selected=2), decision("a")], {}, ["a", "b"], 2.0, id="not settled"),
+        pytest.param(
+            [placement(selected=2), decision("a")], {"b": 0.5}, ["a", "b"], 1.5, id="not settled for 0.5 s"
+        ),
+        pytest.param([placement(selected=2), decision("a")], {"b": 2.0}, ["a"], None, id="for 2 s"),
+        pytest.param(
+            [placement(selected=2), decision()],
+            {"a": 2.0, "b": 0.75},
+            ["b"],
+            1.25,
+            id="each cluster has its own 2 s",
+        ),
+        pytest.param(
+            [placement(selected=1, groups=[(["p-decision-1"], 2)]), decision("a")],
+            {},
+            ["a", "b"],
+            2.0,
+            id="the group counts another number",
+        ),
+        pytest.param(
+            [placement(selected=1, groups=[(["p-decision-9"], 1)]), decision("a")],
+            {},
+            ["a", "b"],
+            2.0,
+            id="the group names another decision",
+        ),
+        pytest.param(
+            [placement(selected=1, groups=[(["p-decision-1"], 1)]), decision("a")],
+            {},
+            ["a"],
+            None,
+            id="the group agrees",
+        ),
+        pytest.param([placement(selected=2), undecided()], {}, ["a", "b"], 2.0, id="no status yet"),
+        pytest.param([placement(selected=2)], {}, ["a", "b"], 2.0, id="no decision at all"),
+        pytest.param(
+            [placement(status={"conditions": "bad"}), decision("a")], {}, ["a", "b"], 2.0, id="bad Placement"
+        ),
+        pytest.param(
+            [placement(), unreadable()], {"a": 99.0, "b": 99.0}, ["a", "b"], None, id="unreadable, for ever"
+        ),
+        pytest.param(
+            [placement(), decision("a"), unreadable(index=2)],
+            {"b": 99.0},
+            ["a", "b"],
+            None,
+            id="partly unreadable, for ever",
+        ),
+    ],
+)
+def test_a_cluster_that_goes_waits_for_ocm_to_settle(
+    objects: list[Any], ages: dict[str, float], clusters: list[str], recheck: float | None
+) -> None:
+    answer = selected(*objects, secrets("a", "b"), made("a", "b"), ages=ages)
+    assert ([entry.cluster for entry in answer.usable], answer.recheck_after) == (clusters, recheck)
+
+
+def test_what_waits_is_told_so_that_its_age_is_known_next_time() -> None:
+    answer = chosen(placement(selected=2), decision("a"), secrets("a", "b"), made("a", "b"))
+    assert answer == Selection(
+        decided=True,
+        usable=(usable("a"), usable("b", None)),
+        ranked=("a",),
+        marks=WAITS,
+        recheck_after=2.0,
+    )
+
+
+def test_vanished_credentials_wait_as_well() -> None:
+    objects = [placement(selected=2), decision("a", "b"), secrets("a"), made("a", "b")]
+    assert chosen(*objects) == Selection(
+        decided=True,
+        usable=(usable("a"), usable("b", None)),
+        ranked=("a", "b"),
+        marks=WAITS,
+        recheck_after=2.0,
+    )
+    assert chosen(*objects, ages={"b": 2.5}) == Selection(
+        decided=True,
+        usable=(usable("a"),),
+        left_out={"b": NOTHING_FOUND.format("b")},
+        ranked=("a", "b"),
+        marks=WAITS,
+    )
+
+
+def test_credentials_that_were_never_there_wait_for_nothing() -> None:
+    assert selected(placement(), decision("b")).left_out == {"b": NOTHING_FOUND.format("b")}
+
+
+def test_while_unsettled_the_order_that_kueue_sees_is_kept() -> None:
+    objects = [decision(("a", 9), ("b", 5)), secrets("a", "b", "c"), made("c", "b", "a")]
+    assert order(placement(selected=3), *objects) == ["c", "b", "a"]
+    assert order(placement(selected=2), *objects) == ["a", "b"]
+
+
+def test_while_unsettled_a_new_cluster_takes_no_seat_from_a_listed_one() -> None:
+    objects = [decision("a", "c"), secrets("a", "b", "c"), made("a", "b")]
+    answer = chart(snapshot(world(check(), placement(selected=3), *objects, hub=HubFacts(clusters_max=2))))
+    assert ([entry.cluster for entry in answer.usable], answer.beyond) == (["a", "b"], ("c",))
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param([our_config("p-b", "p-a", labels={}), our_cluster("b")], id="of the config"),
+        pytest.param([our_config("p-b", "p-a"), our_cluster("b", labels={})], id="of the cluster"),
+        pytest.param(
+            [our_config("p-b", "p-a"), our_cluster("b", labels=labels_of(None))], id="half of the cluster's"
+        ),
+    ],
+)
+def test_labels_that_were_taken_off_end_no_wait(objects: list[Any]) -> None:
+    assert order(placement(selected=2), decision("a"), secrets("a"), our_cluster("a"), *objects) == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    "stray",
+    [
+        pytest.param(our_config("p-a", "q-b"), id="another Placement's cluster"),
+        pytest.param(our_config("p-a", "nowhere"), id="no cluster at all"),
+    ],
+)
+def test_what_was_put_on_the_list_by_hand_has_no_wait(stray: Any) -> None:
+    objects = [stray, our_cluster("a"), our_cluster("b", "q"), secrets("a")]
+    assert order(placement(selected=2), decision("a"), *objects) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "of", "why"),
+    [
+        pytest.param("x" * 64, "p", "not the name of a managed cluster", id="cluster too long"),
+        pytest.param("a..b", "p", "not the name of a managed cluster", id="no DNS name"),
+        pytest.param("A", "p", "not the name of a managed cluster", id="upper case"),
+        pytest.param("a\n", "p", "not the name of a managed cluster", id="a line's end"),
+        pytest.param(
+            "a", "p" * 252, "its MultiKueueCluster's name would be longer than 253 characters", id="both"
+        ),
+    ],
+)
+def test_impossible_names_are_left_out(cluster: str, of: str, why: str) -> None:
+    seen = world(check(placement=of), placement(of), decision(cluster, of=of), secrets(cluster))
+    assert selection_of(snapshot(seen, of)).left_out == {cluster: why}
+
+
+@pytest.mark.parametrize("cluster", ["a", "a.b", "1-a", "x" * 63])
+def test_possible_names_are_taken(cluster: str) -> None:
+    assert order(placement(), decision(cluster), secrets(cluster)) == [cluster]
+
+
+@pytest.mark.parametrize(
+    ("objects", "decided"),
+    [
+        pytest.param([placement()], False, id="no decision"),
+        pytest.param([placement(), undecided()], False, id="without status"),
+        pytest.param([placement(selected=3), undecided()], False, id="without status, some counted"),
+        pytest.param([placement(selected=0), undecided()], True, id="without status, none counted"),
+        pytest.param([placement(selected=0)], True, id="none counted"),
+        pytest.param([placement(selected=0), unreadable()], False, id="unreadable, none counted"),
+        pytest.param([placement(), decision()], True, id="an empty list"),
+        pytest.param([placement(), decision(), undecided(index=2)], True, id="one of two"),
+    ],
+)
+def test_when_ocm_has_decided(objects: list[Any], decided: bool) -> None:
+    assert selected(*objects).decided is decided

@@ -1,0 +1,507 @@
+"""The documents say what the code does: tables, commands, links and output are compared with it."""
+
+import base64
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+import pytest
+import trustme
+
+from placement_ac.cli.main import COMMANDS, main
+from placement_ac.cli.output import camel
+from placement_ac.config.load import PREFIX
+from placement_ac.config.settings import Settings, default_of
+from placement_ac.controller import manager, recorder, session, sync, workqueue
+from placement_ac.core.api import constants, decode, objects
+from placement_ac.core.credentials import discovery, readiness
+from placement_ac.core.inputs.state import Made, Terms
+from placement_ac.core.kubeconfig.source import Unusable
+from placement_ac.core.selection import probe_schedule
+from placement_ac.inspection.doctor.rules import RULES as DOCTORS_RULES
+from placement_ac.inspection.doctor.workers import RULES as WORKERS_RULES
+from placement_ac.inspection.foreseen import Write
+from placement_ac.inspection.links import Step
+from placement_ac.inspection.prospect import Affected, CheckChange, Condition, PlacementPlan
+from placement_ac.inspection.tree import Branch, ClusterRow, Credential, Job, QueueRow, State
+from placement_ac.kube import client
+from placement_ac.lab.demo.play import Outcome
+from placement_ac.lab.demo.shows import PlainShow, document
+from placement_ac.lab.demo.stories import STEPS
+from placement_ac.observability import health
+from placement_ac.observability.measures import MEASURES
+from placement_ac.workers import connector, local_queues
+
+ROOT = Path(__file__).resolve().parents[2]
+README, CHANGELOG = ROOT / "README.md", ROOT / "CHANGELOG.md"
+REFERENCE, ARCHITECTURE = ROOT / "docs" / "reference.md", ROOT / "docs" / "architecture.md"
+INSPECT = ROOT / "docs" / "inspect.md"
+MONITORING = ROOT / "docs" / "monitoring.md"
+CONTRIBUTING, CREDENTIALS = ROOT / "CONTRIBUTING.md", ROOT / "docs" / "credentials.md"
+STORIES, LIMITS = ROOT / "docs" / "stories.md", ROOT / "docs" / "limits.md"
+TROUBLESHOOTING = ROOT / "docs" / "troubleshooting.md"
+DOCUMENTS = (*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md")), ROOT / "samples" / "README.md")
+
+Row = tuple[str, ...]
+NOW = datetime(2026, 8, 1, tzinfo=UTC)
+
+
+# -- reading Markdown
+
+
+def lines_of(text: str, *, code: bool) -> Iterator[str]:
+    """Yield the lines inside of fences, or those outside."""
+    fenced = False
+    for line in text.splitlines():
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif fenced is code:
+            yield line
+
+
+def section(path: Path, heading: str) -> str:
+    """Return what stands under a heading, with the headings below it."""
+    text = path.read_text("utf-8")
+    begin = re.search(rf"^(#+) {re.escape(heading)}$", text, re.MULTILINE)
+    assert begin, f"{path.name} has no heading {heading!r}"
+    rest = text[begin.end() :]
+    end = re.search(rf"^#{{1,{len(begin[1])}}} ", rest, re.MULTILINE)
+    return rest[: end.start()] if end else rest
+
+
+def tables(path: Path, heading: str) -> list[list[Row]]:
+    """Return the tables under a heading: rows of cells, without their head and without backticks."""
+    found: list[list[Row]] = [[]]
+    for line in section(path, heading).splitlines():
+        if line.startswith("|"):
+            found[-1].append(tuple(cell.strip().replace("`", "") for cell in line.strip("|").split("|")))
+        elif found[-1]:
+            found.append([])
+    return [rows[2:] for rows in found if rows]
+
+
+def table(path: Path, heading: str) -> list[Row]:
+    """Return the first table under a heading."""
+    return tables(path, heading)[0]
+
+
+def spans(path: Path) -> list[str]:
+    """Return what stands in code: the lines of fences, and the spans in backticks."""
+    text = path.read_text("utf-8")
+    prose = "\n".join(lines_of(text, code=False))
+    return [
+        *(line.strip() for line in lines_of(text, code=True)),
+        *(" ".join(span.split()) for span in re.findall(r"`([^`]+)`", prose)),
+    ]
+
+
+def anchors(path: Path) -> set[str]:
+    """Return the anchors that GitHub gives the headings of a document."""
+    heads = [line.lstrip("#") for line in lines_of(path.read_text("utf-8"), code=False) if line[:1] == "#"]
+    return {re.sub(r"[^\w\- ]", "", head.strip().lower()).replace(" ", "-") for head in heads}
+
+
+# -- conditions, settings, names, times
+
+GOOD = (constants.ACTIVE, constants.SOME_CLUSTERS_UNUSABLE)
+
+
+def test_every_reason_and_its_sentence() -> None:
+    wanted = [
+        ("True" if reason in GOOD else "False", reason, sentence)
+        for reason, sentence in constants.REASONS.items()
+    ]
+    assert table(REFERENCE, "The condition `Active` and its reasons") == wanted
+
+
+def test_every_reason_has_a_cure() -> None:
+    _, cures = tables(REFERENCE, "The condition `Active` and its reasons")
+    assert [row[0] for row in cures] == list(constants.REASONS)
+    assert [row for row in cures if not all(row)] == []
+
+
+def settings() -> Iterator[Row]:
+    """Yield flag, environment and default of each setting."""
+    for name in Settings.model_fields:
+        yield f"--{name.replace('_', '-')}", PREFIX + name.upper(), default_of(name)
+
+
+def test_every_setting() -> None:
+    assert [row[:3] for row in table(REFERENCE, "Settings")] == list(settings())
+    assert [row for row in table(REFERENCE, "Settings") if not row[-1]] == []
+
+
+def test_the_ways_to_credentials_in_their_order() -> None:
+    rows = table(REFERENCE, "Credentials")
+    assert [row[0] for row in rows] == list(constants.WAYS)
+    looked_for = re.findall(r"Secrets (\S+), then (\S+), in", rows[1][1])
+    assert looked_for == [discovery.secret_names("<cluster>")]
+
+
+def test_names_labels_and_annotations() -> None:
+    account = default_of("credentials_account")
+    assert [row[1] for row in table(REFERENCE, "Names, labels and annotations")] == [
+        constants.OUR_CONTROLLER,
+        "the Placement's name",
+        f"{constants.PER_PLACEMENT}; or {constants.SHARED}, see the setting --cluster-names",
+        f"{constants.LABEL_MANAGED_BY}: {constants.MANAGED_BY}",
+        constants.LABEL_PLACEMENT,
+        constants.LABEL_CLUSTER,
+        f'{constants.ANNOTATION_ADOPT}: "true"',
+        constants.ANNOTATION_DRAINING,
+        f"{account}; or {constants.ADDON_ACCOUNT}, after placement-ac adopt",
+        f"{account}-<cluster>; or {constants.ADDON_ACCOUNT}-<cluster>, after placement-ac adopt",
+        constants.ANNOTATION_ACCOUNT,
+        f'{constants.LABEL_SYNC}: "true"',
+        constants.FIELD_MANAGER,
+    ]
+
+
+def test_times() -> None:
+    assert [float(row[1]) for row in table(REFERENCE, "Times")] == [
+        constants.SETTLE_SECONDS,
+        constants.REGROUP_SECONDS,
+        constants.RIVAL_SECONDS,
+        constants.QUIET_SECONDS,
+        constants.HEAL_SECONDS,
+        constants.OPEN_SECONDS,
+        constants.GATE_MOST_SECONDS,
+        constants.ASK_FRESH_SECONDS,
+        constants.ASK_AGAIN_SECONDS,
+        constants.LOST_SECONDS,
+        constants.STRANDED_SECONDS,
+        constants.EDITED_SECONDS,
+        constants.UNUSABLE_SECONDS,
+        recorder.AGAIN_SECONDS,
+        recorder.COUNT_SECONDS,
+        recorder.COUNT_MOST_SECONDS,
+        manager.DISCOVERY_SECONDS,
+        session.REDISCOVERY_SECONDS,
+        manager.PATIENCE_SECONDS,
+        sync.RELIST_SECONDS,
+        workqueue.FIRST_BACKOFF_SECONDS,
+        workqueue.MOST_BACKOFF_SECONDS,
+        probe_schedule.GOOD_SECONDS,
+        probe_schedule.BAD_SECONDS,
+        local_queues.BELIEVED_SECONDS,
+        connector.CREDENTIALS_SECONDS,
+        connector.EXPIRY_SECONDS,
+        client.TIMEOUT_SECONDS,
+        client.WATCH_SECONDS,
+        client.SILENCE_SECONDS,
+        health.REVIVE_SECONDS,
+        health.DEAD_SECONDS,
+        health.AWAY_SECONDS,
+        health.LATE_SECONDS,
+    ]
+
+
+def test_events() -> None:
+    rows = table(REFERENCE, "Events")
+    assert {row[0]: row[1] for row in rows} == {name: kind for name, (kind, _) in constants.EVENTS.items()}
+    for name, _, _, when in rows:
+        assert when.startswith(constants.EVENTS[name][1])
+    code = "".join(
+        path.read_text("utf-8")
+        for path in (ROOT / "placement_ac").rglob("*.py")
+        if path.name not in ("constants.py", "recorder.py")
+    )
+    reasons = [
+        key for key, value in vars(constants).items() if isinstance(value, str) and value in constants.EVENTS
+    ]
+    assert [key for key in reasons if not re.search(rf"\b{key}\b", code)] == [], "posted nowhere"
+
+
+def test_metrics() -> None:
+    wanted = [(m.name, m.type, ", ".join(m.labels), m.told.replace("`", "")) for m in MEASURES]
+    assert table(MONITORING, "Metrics") == wanted
+
+
+# -- credentials
+
+
+def an(kind: constants.Kind, name: str, **rest: Any) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "c", **rest.pop("metadata", {})}
+    return {
+        "apiVersion": kind.at(kind.versions[0]).api_version,
+        "kind": kind.kind,
+        "metadata": metadata,
+    } | rest
+
+
+def encoded(token: str) -> dict[str, str]:
+    """What OCM reports."""
+    data = {"token": token.encode(), "ca.crt": trustme.CA().cert_pem.bytes()}
+    return {key: base64.b64encode(value).decode() for key, value in data.items()}
+
+
+OURS = {"labels": {constants.LABEL_MANAGED_BY: constants.MANAGED_BY}}
+REPORTED = an(constants.SECRET, "placement-ac", data=encoded("token"))
+NO_TOKEN = decode.token(an(constants.SECRET, "placement-ac"))
+
+
+def grant(kind: constants.Kind, *conditions: dict[str, Any], **metadata: Any) -> objects.Grant:
+    status = {"conditions": [{"message": "", **one} for one in conditions]}
+    return decode.grant(an(kind, "placement-ac", metadata=OURS | metadata, status=status))
+
+
+def cluster(**config: str) -> objects.ManagedCluster:
+    return decode.managed_cluster(
+        an(constants.MANAGED_CLUSTER, "c", spec={"managedClusterClientConfigs": [config]})
+    )
+
+
+IN_FORCE, REFUSED = (
+    {"type": constants.DONE[0], "status": status, "reason": "Because"} for status in ("True", "False")
+)
+WITH_CLUSTER = Made("c", NOW, terms=Terms(provision=True), managed=cluster(url="https://c"))
+WITH_ACCOUNT = replace(WITH_CLUSTER, account=grant(constants.ACCOUNT, IN_FORCE))
+WITH_TOKEN = replace(WITH_ACCOUNT, token=decode.token(REPORTED))
+USED = replace(WITH_TOKEN, terms=Terms())
+PROFILES = replace(USED, terms=Terms(form="cluster-profile"))
+EXPIRED = replace(
+    decode.secret(an(constants.SECRET, "placement-ac-c")), problem="", what="token", expires=NOW
+)
+PROFILE = decode.profile(an(constants.CLUSTER_PROFILE, "c"))
+
+MESSAGES = [
+    replace(WITH_CLUSTER, terms=Terms(provision=True, served=False)),
+    replace(WITH_CLUSTER, managed=None),
+    replace(WITH_CLUSTER, account=grant(constants.ACCOUNT, labels={})),
+    WITH_CLUSTER,
+    replace(WITH_CLUSTER, account=grant(constants.ACCOUNT)),
+    replace(WITH_CLUSTER, account=grant(constants.ACCOUNT, REFUSED)),
+    WITH_ACCOUNT,
+    replace(WITH_ACCOUNT, token=NO_TOKEN),
+    replace(WITH_TOKEN, managed=cluster()),
+    replace(WITH_TOKEN, managed=cluster(url="https://c", caBundle="?")),
+    replace(WITH_TOKEN, managed=cluster(url="http://c")),
+    replace(WITH_TOKEN, permission=grant(constants.PERMISSION)),
+    USED,
+    replace(USED, secret=EXPIRED),
+    PROFILES,
+    replace(PROFILES, profile=PROFILE),
+]
+"""What comes to each of the messages, in their order in the table."""
+
+
+def test_what_a_message_means() -> None:
+    rows = table(CREDENTIALS, "What a message means")
+    assert [row for row in rows if not row[1]] == []
+    told = [readiness.way_made(seen) for seen in MESSAGES]
+    patterns = [re.sub(r"<\w+>", "(.+)", re.escape(row[0])) for row in rows]
+    assert [
+        (pattern, way)
+        for pattern, way in zip(patterns, told, strict=True)
+        if not (isinstance(way, Unusable) and re.fullmatch(pattern, way.why))
+    ] == []
+
+
+# -- commands
+
+
+def command(name: str) -> click.Command:
+    found = main.get_command(click.Context(main), name)
+    assert found
+    return found
+
+
+def flags(of: click.Command) -> set[str]:
+    return {flag for option in of.params for flag in option.opts if flag.startswith("--")}
+
+
+def test_every_command() -> None:
+    rows = table(REFERENCE, "Commands and exit codes")
+    assert {row[0]: row[1] for row in rows} == {
+        f"placement-ac {name}": told for name, told in COMMANDS.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["hub", "demo", "adopt", "cleanup", "status", "explain", "plan", "doctor", "graph", "timeline"]
+)
+def test_every_option(name: str) -> None:
+    rows = table(REFERENCE, f"Options of `{name}`")
+    assert {flag for row in rows for flag in re.findall(r"--[a-z-]+", row[0])} == flags(command(name))
+
+
+def test_defaults_of_the_hub() -> None:
+    told = {row[0].split()[0]: row[1] for row in table(REFERENCE, "Options of `hub`")}
+    assert told == {option.opts[0]: str(option.default) for option in command("hub").params}
+
+
+def test_what_status_tells_of_a_cluster() -> None:
+    states = get_args(State)
+    assert tuple(row[0] for row in table(INSPECT, "Status")) == states
+
+
+def test_the_keys_of_the_document_of_status() -> None:
+    told = [re.sub(r" \([^)]*\)", "", row[1]).split(", ") for row in tables(INSPECT, "Status")[1]]
+    shapes = (Branch, ClusterRow, Credential, QueueRow, Job)
+    assert told == [[camel(field.name) for field in fields(shape)] for shape in shapes]
+
+
+def test_every_command_line_in_the_documents_is_possible() -> None:
+    wrong = []
+    for path in DOCUMENTS:
+        for line in spans(path):
+            for words in re.findall(r"(?<!=)placement-ac((?: [^|#\s]+)+)", line):
+                name, *rest = words.split()
+                if name not in COMMANDS and not name.startswith("-"):
+                    wrong.append(line)
+                known = flags(command(name)) if name in COMMANDS else {"--version", "--help", "--"}
+                wrong += [line for word in (name, *rest) if word.startswith("--") and word not in known]
+    assert wrong == []
+
+
+def test_what_is_made_can_be_made() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    told = {str(path.relative_to(ROOT)): _made(spans(path)) for path in DOCUMENTS}
+    assert {"demo", "test"} <= told["README.md"]
+    assert {name: made - targets for name, made in told.items() if made - targets} == {}
+    assert [row[0] for row in table(CONTRIBUTING, "Set up") if row[0][5:] not in targets] == []
+
+
+def _made(code: Iterable[str]) -> set[str]:
+    return {target for line in code for target in re.findall(r"(?:^|\s)make ([a-z-]+)", line)}
+
+
+def test_every_key_of_a_plan() -> None:
+    rows = dict(table(REFERENCE, "The JSON document of `plan`"))
+    assert list(rows) == list(PlacementPlan.__dataclass_fields__)
+    parts = {
+        "conditions": Condition,
+        "writes": Write,
+        "affected": Affected,
+        "checks": CheckChange,
+    }
+    for key, part in parts.items():
+        assert [field for field in part.__dataclass_fields__ if field not in rows[key]] == []
+
+
+def test_every_step_of_explain() -> None:
+    rows = table(INSPECT, "Explain")
+    assert [row[0] for row in rows] == list(Step)
+    assert [row for row in rows if not row[1]] == []
+
+
+def test_every_check_of_the_doctor() -> None:
+    wanted = [(rule.check, rule.looks_at.replace("`", ""), rule.cure) for rule in DOCTORS_RULES]
+    assert table(INSPECT, "What it checks") == wanted
+
+
+def test_every_check_of_a_worker() -> None:
+    wanted = [(rule.check, rule.looks_at.replace("`", ""), rule.cure) for rule in WORKERS_RULES]
+    assert table(INSPECT, "What it checks on a worker") == wanted
+
+
+# -- the demo
+
+
+def test_the_keys_of_the_demos_document() -> None:
+    assert [row[0] for row in table(REFERENCE, "The JSON document of the demo")] == list(document(outcome()))
+
+
+def test_the_step_in_the_stories_is_shown_like_that(capsys: pytest.CaptureFixture[str]) -> None:
+    show, shown = PlainShow(), outcome()
+    show.begins(shown.number, shown.step)
+    show.ends(shown)
+    told = section(STORIES, "What the demo shows").partition("```console\n")[2].partition("```")[0]
+    assert told.strip() == capsys.readouterr().out.strip()
+
+
+def outcome() -> Outcome:
+    """Return what the demo's second step comes to."""
+    step = STEPS[1]
+    secrets = dict(zip(step.wanted, ("kueue-admin-cluster2-kubeconfig", "multikueue-cluster3"), strict=True))
+    condition = {
+        "type": "Active",
+        "status": "True",
+        "reason": constants.ACTIVE,
+        "message": constants.GENERATED,
+    }
+    config = {"kind": "MultiKueueConfig", "spec": {"clusters": step.wanted}}
+    return Outcome(
+        number=2,
+        step=step,
+        right=True,
+        elapsed=116,
+        reaction=30,
+        decided=step.clusters,
+        objects=[config, *(_multikueue_cluster(name, secret) for name, secret in secrets.items())],
+        condition=condition,
+    )
+
+
+def _multikueue_cluster(name: str, secret: str) -> dict[str, Any]:
+    return {
+        "kind": "MultiKueueCluster",
+        "metadata": {"name": name},
+        "spec": {"clusterSource": {"kubeConfig": {"location": secret, "locationType": "Secret"}}},
+        "status": {"conditions": [{"type": "Active", "status": "True"}]},
+    }
+
+
+# -- the tree
+
+
+def test_every_module_stands_in_the_architecture_once() -> None:
+    package = ROOT / "placement_ac"
+    modules = [str(path.relative_to(package)) for path in package.rglob("*.py") if path.name != "__init__.py"]
+    told = [row[0] for rows in tables(ARCHITECTURE, "What each module does") for row in rows]
+    assert sorted(told) == sorted(modules)
+
+
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+
+def test_the_layers_are_those_of_the_import_contract() -> None:
+    contracts = project()["tool"]["importlinter"]["contracts"]
+    (layers,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
+    told = lines_of(section(ARCHITECTURE, "The layers"), code=True)
+    assert list(told) == [layer.replace("placement_ac.", "") for layer in layers]
+
+
+def test_the_changelog_has_an_entry_for_this_version() -> None:
+    version = project()["project"]["version"]
+    assert re.search(rf"^## \[{re.escape(version)}\] - \S+$", CHANGELOG.read_text("utf-8"), re.MULTILINE)
+
+
+def test_the_readme_asks_for_the_python_that_the_package_asks_for() -> None:
+    least = project()["project"]["requires-python"].removeprefix(">=")
+    assert f"Python {least} or newer" in README.read_text("utf-8")
+    assert ("Python", f"{least} or newer") in table(LIMITS, "Versions")
+
+
+def test_files_that_are_named_exist() -> None:
+    named = {
+        (path.name, span)
+        for path in DOCUMENTS
+        for line in spans(path)
+        for span in re.findall(r"(?<![\w/])(?:samples|tests|config|bench|kind)/[\w./-]*\w", line)
+    }
+    assert len(named) > 5
+    assert {(name, span) for name, span in named if not (ROOT / span).exists()} == set()
+
+
+def test_links_lead_somewhere() -> None:
+    links = [
+        (path, target)
+        for path in DOCUMENTS
+        for target in re.findall(r"\]\(([^)\s]+)\)", "\n".join(lines_of(path.read_text("utf-8"), code=False)))
+        if not target.startswith("https://")
+    ]
+    assert len(links) > 10
+    assert [(str(path), target) for path, target in links if not _leads_somewhere(path, target)] == []
+
+
+def _leads_somewhere(path: Path, target: str) -> bool:
+    file, _, anchor = target.partition("#")
+    found = (path.parent / file).resolve() if file else path
+    return found.is_relative_to(ROOT) and found.exists() and (not anchor or anchor in anchors(found))

@@ -1,0 +1,29 @@
+"""The fault table in docs/reliability.md has the faults that are tested, and figures that were measured."""
+
+import re
+from pathlib import Path
+
+from tests.controller.faults import plays, test_faults, test_kills
+from tests.docs.test_docs import ROOT, table
+
+RELIABILITY = ROOT / "docs" / "reliability.md"
+
+
+def test_every_fault_has_its_row_and_every_row_its_test() -> None:
+    rows = table(RELIABILITY, "Faults")
+    tested = [f"{test_faults.test_fault.__name__}[{fault.name}]" for fault in plays.FAULTS]
+    assert [row[-1] for row in rows] == [*tested, test_kills.test_kill_9.__name__]
+    assert [row for row in rows if not re.match(r"\d+\.\d s", row[2])] == []
+    assert [row for row in rows[:-1] if not row[3].isdecimal()] == []
+
+
+def test_the_plays_are_as_long_as_the_table_says() -> None:
+    told = [re.findall(r"(\d+) s\b", row[0])[:1] for row in table(RELIABILITY, "Faults")]
+    lasting = [[f"{fault.full}"] if fault.full else [] for fault in plays.FAULTS]
+    assert told[: len(lasting)] == lasting
+
+
+def test_the_files_of_the_tests_are_named() -> None:
+    text = RELIABILITY.read_text("utf-8")
+    for module in (test_faults, test_kills):
+        assert str(Path(module.__file__ or "").relative_to(ROOT)) in text

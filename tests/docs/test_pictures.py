@@ -1,0 +1,60 @@
+"""The pictures in the documents are what placement-ac draws, of what lies beside them."""
+
+import re
+from pathlib import Path
+
+import mermaidx
+import pytest
+from click.testing import CliRunner
+
+from placement_ac.cli.graph import drawn
+from placement_ac.cli.main import main
+from placement_ac.inspection.graph import graph_of
+from tests.support import pictures
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+IMAGES = DOCS / "images"
+LARGEST = 200_000
+"""Bytes of a picture that everybody has to load."""
+
+GRAPH = ["graph", "placement-demo2", "--from-dump", str(IMAGES / "story3.yaml")]
+TIMELINE = ["timeline", "--from", str(IMAGES / "story3.jsonl")]
+
+
+def output_of(words: list[str], form: str) -> str:
+    result = CliRunner().invoke(main, [*words, "-o", form])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "name"), [(GRAPH, "graph"), (TIMELINE, "timeline")], ids=["graph", "timeline"]
+)
+def test_the_picture_is_drawn_so(words: list[str], name: str) -> None:
+    assert (IMAGES / f"{name}.svg").read_text("utf-8") == output_of(words, "svg")
+
+
+def test_the_mermaid_on_the_page_is_what_comes_out() -> None:
+    page = (DOCS / "inspect.md").read_text("utf-8")
+    (told,) = (
+        found for found in re.findall(r"```mermaid\n(.*?)```", page, re.DOTALL) if "placement-demo2" in found
+    )
+    assert told == output_of(GRAPH, "mermaid")
+    assert told == (IMAGES / "graph.mmd").read_text("utf-8")
+
+
+def test_mermaid_takes_it() -> None:
+    """Names and messages that are scripts are drawn as words."""
+    picture = mermaidx.render(drawn(graph_of([pictures.story(), pictures.hostile()]), "mermaid", "x")).svg()
+    assert "<script" not in picture
+    assert "train" in picture
+
+
+def test_every_picture_is_there_and_light() -> None:
+    page = (DOCS / "inspect.md").read_text("utf-8")
+    named = set(re.findall(r'(?:src|srcset)="(images/[^"]+)"', page))
+    assert named == {
+        f"images/{name}-{scheme}.png" for name in ("graph", "timeline") for scheme in ("light", "dark")
+    }
+    assert [name for name in sorted(named) if not 10_000 < (DOCS / name).stat().st_size < LARGEST] == []
+    assert [path.name for path in IMAGES.iterdir() if path.stat().st_size > LARGEST] == []

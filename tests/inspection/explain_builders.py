@@ -1,0 +1,107 @@
+"""Hubs for the tests of `explain`: each builder names only what differs."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from placement_ac.config.settings import Settings
+from placement_ac.core.api import constants
+from placement_ac.inspection.chain import Chain, Overview, of_check
+from placement_ac.inspection.dump import Dump, dump_of
+from placement_ac.inspection.hub import HubView
+from placement_ac.inspection.kinds import CLUSTER_QUEUE, CLUSTER_SET, SET_BINDING
+from placement_ac.inspection.links import Case, Step
+from placement_ac.inspection.subject import check_named
+from tests.support.builders import (
+    NOW,
+    Raw,
+    an,
+    check,
+    condition,
+    decision,
+    made,
+    placement,
+    secret,
+)
+
+SET_LABEL = "cluster.open-cluster-management.io/clusterset"
+GOOD = [
+    {"type": kind, "status": "True", "reason": "ok", "message": ""}
+    for kind in ("HubAcceptedManagedCluster", "ManagedClusterJoined", "ManagedClusterConditionAvailable")
+]
+
+
+def cluster(name: str = "c", *taints: Raw, conditions: Any = GOOD, **rest: Any) -> Raw:
+    labels = rest.pop("labels", {SET_LABEL: "all"})
+    spec, status = {"taints": list(taints)}, {"conditions": conditions, **rest.pop("status", {})}
+    return an(constants.MANAGED_CLUSTER, name, labels=labels, spec=spec, status=status, **rest)
+
+
+def a_set(name: str = "all") -> Raw:
+    return an(CLUSTER_SET, name, spec={})
+
+
+def binding(name: str = "all", namespace: str = "kueue-system") -> Raw:
+    return an(SET_BINDING, name, namespace, spec={"clusterSet": name})
+
+
+def queue(name: str = "q", *checks: str, active: str = "True") -> Raw:
+    said = {"type": "Active", "status": active, "reason": "Ready", "message": "it can admit"}
+    spec = {"admissionChecksStrategy": {"admissionChecks": [{"name": one} for one in checks or ("check",)]}}
+    return an(CLUSTER_QUEUE, name, spec=spec, status={"conditions": [said]})
+
+
+def predicate(**selector: Raw) -> Raw:
+    return {"predicates": [{"requiredClusterSelector": selector}]}
+
+
+def scored(*weights: tuple[str, int], **spec: Any) -> Raw:
+    """A spec that scores by usage/<name>, with these weights, and by nothing else."""
+    configurations = [
+        {
+            "weight": weight,
+            "scoreCoordinate": {
+                "type": "AddOn",
+                "addOn": {"resourceName": "usage", "scoreName": name},
+            },
+        }
+        for name, weight in weights
+    ]
+    return {"prioritizerPolicy": {"mode": "Exact", "configurations": configurations}, **spec}
+
+
+FLEET = [a_set(), binding(), cluster()]
+LIVE = [*FLEET, placement(), check(), secret("multikueue-c")]
+"""What is needed for the check to have the cluster, less OCM's decision and the controller's objects."""
+ALL = [*LIVE, decision("c"), *made("c")]
+
+
+def dump(*objects: Raw | Iterable[Raw]) -> Dump:
+    return dump_of(raw for part in objects for raw in ([part] if isinstance(part, dict) else part))
+
+
+def case(*objects: Raw | Iterable[Raw], name: str = "p", **settings: Any) -> Case:
+    view = HubView(dump(*objects), Settings(**settings), NOW)
+    found = view.dump.find(constants.PLACEMENT, name, "kueue-system")
+    assert found
+    return Case(view, found)
+
+
+def told(found: Chain | Overview, *steps: Step) -> list[str]:
+    """Return what is told of these steps, of all if none is named."""
+    return [f"{link.outcome}: {link.sentence}" for link in found.links if not steps or link.step in steps]
+
+
+GPU = {"key": "gpu", "value": "full", "effect": "NoSelect", "timeAdded": "2026-08-01T11:59:00Z"}
+TOLERATED = {"tolerations": [{"key": "gpu", "operator": "Exists"}]}
+FOR_5_MINUTES = {"tolerations": [{"key": "gpu", "operator": "Exists", "tolerationSeconds": 300}]}
+HUB = [*FLEET, placement(), check(), decision("c")]
+MANY = [f"c{number:02}" for number in range(21)]
+NOT_CONNECTED = {
+    "status": {"conditions": [condition("False", "ClientConnectionFailed", "nobody is there")]},
+}
+DROPPED = [a_set(), binding(), cluster("c", GPU), cluster("a"), placement(), check(), decision("a")]
+
+
+def overview(*objects: Raw | Iterable[Raw], **settings: Any) -> Overview:
+    view = HubView(dump(*objects), Settings(**settings), NOW)
+    return of_check(view, check_named(view, "check"))

@@ -1,0 +1,471 @@
+"""`explain` on dumps: which step decides, what is not known, a check, and the words of the command."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from placement_ac.cli.explain import grouped
+from placement_ac.cli.main import main
+from placement_ac.config.settings import Settings
+from placement_ac.core.api import constants
+from placement_ac.inspection.chain import Fate, chain, of_check
+from placement_ac.inspection.dump import Dump, MissingRight
+from placement_ac.inspection.hub import HubView
+from placement_ac.inspection.kinds import CLUSTER_QUEUE, CLUSTER_SET, LOCAL_QUEUE, SET_BINDING
+from placement_ac.inspection.links import Case, Step
+from placement_ac.inspection.subject import NoSuchSubject, cases_of
+from tests.inspection.explain_builders import (
+    ALL,
+    DROPPED,
+    FLEET,
+    GPU,
+    HUB,
+    LIVE,
+    MANY,
+    a_set,
+    binding,
+    case,
+    cluster,
+    dump,
+    overview,
+    queue,
+    told,
+)
+from tests.support.builders import (
+    NOW,
+    Raw,
+    an,
+    check,
+    check_with,
+    condition,
+    decision,
+    foreign_config,
+    made,
+    multikueue_check,
+    our_cluster,
+    our_config,
+    placement,
+    running,
+    secret,
+    secrets,
+)
+
+# -- which one decides
+
+ON_THE_LIST = [*LIVE, decision("c"), our_config("p-c"), our_cluster("c")]
+STANDINGS = [
+    pytest.param([*FLEET, placement()], ("selected", True, Step.DECISION), id="to be selected"),
+    pytest.param([*FLEET, placement(), decision("c")], ("selected", True, Step.DECISION), id="selected"),
+    pytest.param(
+        [a_set(), binding(), cluster("c", GPU), placement()], ("dropped", False, Step.TAINT), id="dropped"
+    ),
+    pytest.param([*FLEET, placement(), decision()], ("dropped", False, Step.DECISION), id="not decided on"),
+    pytest.param(
+        [cluster(), binding(), placement(), decision()],
+        ("dropped", False, Step.CLUSTER_SET),
+        id="not decided on, and not known why",
+    ),
+    pytest.param([cluster(), placement()], ("unknown", None, Step.CLUSTER_SET), id="not known"),
+    pytest.param(ON_THE_LIST, ("listed", True, Step.LIST), id="listed"),
+    pytest.param(
+        [a_set(), binding(), cluster("c", GPU), *ON_THE_LIST[3:]],
+        ("listed", True, Step.LIST),
+        id="listed, though OCM is about to drop it",
+    ),
+    pytest.param([*LIVE, our_config(), decision("c")], ("selected", True, Step.LIST), id="not listed yet"),
+    pytest.param([*HUB, secret("multikueue-other")], ("unusable", True, Step.CREDENTIAL), id="no way in"),
+    pytest.param(
+        [*DROPPED, *secrets("a", "c"), *made("a", "c"), running("job", "p-c")],
+        ("draining", False, Step.TAINT),
+        id="draining",
+    ),
+    pytest.param(
+        [*DROPPED[:-1], decision("c", "a"), secret("multikueue-a"), *made("a", "c")],
+        ("draining", True, Step.CREDENTIAL),
+        id="draining, as its credentials have gone",
+    ),
+]
+
+
+@pytest.mark.parametrize(("objects", "wanted"), STANDINGS)
+def test_the_step_that_decides(objects: list[Raw], wanted: tuple[str, bool | None, Step]) -> None:
+    found = chain(case(*objects), "c")
+    assert (found.state, found.selected, found.step) == wanted
+    assert found.why in [link.sentence for link in found.links if link.step is found.step]
+
+
+@pytest.mark.parametrize(
+    ("objects", "steps"),
+    [
+        pytest.param(
+            [*ALL, queue()],
+            "ManagedCluster ClusterSet Predicate TaintToleration Score Score NumberOfClusters Decision Order "
+            "Name Credential Seat List Connected Condition Queue",
+            id="in",
+        ),
+        pytest.param(
+            [*DROPPED, *secrets("a"), *made("a"), queue()],
+            "ManagedCluster ClusterSet Predicate TaintToleration Decision Condition",
+            id="out",
+        ),
+    ],
+)
+def test_the_whole_chain_in_the_order_of_the_steps(objects: list[Raw], steps: str) -> None:
+    found = [link.step for link in chain(case(*objects), "c").links]
+    assert found == [Step(step) for step in steps.split()]
+    assert found == sorted(found, key=list(Step).index)
+
+
+def test_a_cluster_that_is_asked_whether_it_is_fit() -> None:
+    found = chain(case(*LIVE, our_config(), decision("c"), credentials_probe=True), "c")
+    assert (found.state, found.step) == ("unusable", Step.FITNESS)
+    assert found.why == (
+        "it is being asked whether it is fit to be a worker; what it answers the controller is not seen here"
+    )
+
+
+def test_a_mass_loss_that_is_held() -> None:
+    objects = [*DROPPED[:2], placement(), check(), decision("a"), *secrets("a"), *made("a", *MANY)]
+    held = chain(case(*objects, *secrets(*MANY)), MANY[0])
+    why = "21 of 22 clusters would go at once though the Placement was not changed"
+    (said,) = told(held, Step.GUARD)
+    assert said.startswith(f"note: it would leave, and is kept for now: {why}: held for 5 min")
+    (said,) = told(overview(*objects, *secrets(*MANY)), Step.GUARD)
+    assert said.startswith(f"note: {why}")
+
+
+# -- without a right
+
+
+def blind(*kinds: constants.Kind, more: Sequence[Raw] = ()) -> Case:
+    """A hub on which some kinds may not be listed; `more`: objects that it has as well."""
+    whole = dump(*ALL, more)
+    empty = dict.fromkeys(
+        (*constants.WATCHED_KINDS, CLUSTER_SET, SET_BINDING, CLUSTER_QUEUE, LOCAL_QUEUE), ()
+    )
+    objects = {kind: of for kind, of in (empty | dict(whole.objects)).items() if kind not in kinds}
+    missing = tuple(MissingRight("list", kind) for kind in kinds)
+    view = HubView(
+        Dump(objects | dict.fromkeys(kinds, ()), whole.served, missing, live=True), Settings(), NOW
+    )
+    return Case(view, whole.of(constants.PLACEMENT)[0])
+
+
+MISSING = [
+    pytest.param(
+        constants.MANAGED_CLUSTER,
+        Step.CLUSTER,
+        "unknown: ManagedClusters are not seen here",
+        id="ManagedCluster",
+    ),
+    pytest.param(
+        SET_BINDING,
+        Step.CLUSTER_SET,
+        "unknown: how OCM decides cannot be told without ManagedClusterSetBindings: the right to list "
+        "them is missing",
+        id="ManagedClusterSetBinding",
+    ),
+    pytest.param(
+        constants.PLACEMENT_DECISION,
+        Step.DECISION,
+        "unknown: PlacementDecisions are not seen here",
+        id="PlacementDecision",
+    ),
+    pytest.param(
+        constants.SECRET,
+        Step.CREDENTIAL,
+        "unknown: whether there is a way in is unknown: no right to list secrets",
+        id="Secret",
+    ),
+    pytest.param(
+        constants.MULTIKUEUE_CONFIG,
+        Step.LIST,
+        f"unknown: whether Kueue's list holds it is unknown: no right to list {constants.MULTIKUEUE_CONFIG}",
+        id="MultiKueueConfig",
+    ),
+    pytest.param(
+        constants.MULTIKUEUE_CLUSTER,
+        Step.CONNECTED,
+        "unknown: whether Kueue is connected is unknown: no right to list multikueueclusters.kueue.x-k8s.io",
+        id="MultiKueueCluster",
+    ),
+    pytest.param(
+        constants.ADMISSION_CHECK,
+        Step.CHECKS,
+        f"unknown: whether an AdmissionCheck names it is unknown: no right to list {constants.ADMISSION_CHECK}",
+        id="AdmissionCheck",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "step", "link"), MISSING)
+def test_without_a_right_what_depends_on_it_is_not_known(kind: constants.Kind, step: Step, link: str) -> None:
+    assert told(chain(blind(kind), "c"), step) == [link]
+
+
+def test_without_decisions_nothing_is_said_to_leave_nor_to_be_undecided() -> None:
+    seen = blind(constants.PLACEMENT_DECISION)
+    assert told(chain(seen, "c"), Step.DRAINING) == []
+    (decided,) = told(of_check(seen.view, seen.checks[0]), Step.DECISION)
+    assert (
+        decided
+        == f"unknown: what OCM has decided is unknown: no right to list {constants.PLACEMENT_DECISION}"
+    )
+
+
+def test_without_scores_the_order_is_not_known() -> None:
+    seen = blind(constants.PLACEMENT_SCORE, more=[placement(weights={"usage/gpu": 1})])
+    assert told(chain(seen, "c"), Step.ORDER) == [
+        f"unknown: how the controller ranks it is unknown: no right to list {constants.PLACEMENT_SCORE}"
+    ]
+
+
+def test_without_local_queues_there_may_be_some() -> None:
+    seen = blind(LOCAL_QUEUE, more=[an(CLUSTER_QUEUE, "q", spec={"admissionChecks": ["check"]})])
+    (link,) = told(chain(seen, "c"), Step.QUEUE)
+    assert "LocalQueues: unknown" in link
+
+
+# -- a check
+
+
+CHECKS = [
+    pytest.param(
+        [check_with(None)],
+        [
+            "failed: spec.parameters is missing",
+            "note: the controller has not answered it: does it run?",
+        ],
+        id="no parameters",
+    ),
+    pytest.param(
+        [check(), placement("other")],
+        [
+            "passed: its parameters name Placement p",
+            "failed: there is no Placement kueue-system/p",
+            "note: the controller has not answered it: does it run?",
+        ],
+        id="no Placement",
+    ),
+    pytest.param(
+        [
+            check(),
+            a_set(),
+            cluster(),
+            placement(says=("PlacementSatisfied", "False", "None", "no set")),
+            decision(),
+        ],
+        [
+            "passed: its parameters name Placement p",
+            "passed: Placement kueue-system/p is there; None: no set",
+            (
+                "failed: no ManagedClusterSet is bound in namespace kueue-system: there is no cluster to "
+                "choose from"
+            ),
+            "failed: OCM has decided on 0 of 1 clusters",
+            "unknown: what is on Kueue's list is unknown: the dump holds no multikueueconfigs.kueue.x-k8s.io",
+            "note: the controller has not answered it: does it run?",
+            "unknown: which jobs come this way is unknown: the dump holds no clusterqueues.kueue.x-k8s.io",
+        ],
+        id="no binding",
+    ),
+    pytest.param(
+        [*ALL, queue()],
+        [
+            "passed: its parameters name Placement p",
+            "passed: Placement kueue-system/p is there",
+            "passed: OCM chooses from the clusters of all: bound in namespace kueue-system",
+            "passed: OCM has decided on 1 of 1 clusters",
+            "passed: on the list, in order: p-c",
+            "note: the controller has not answered it: does it run?",
+            "passed: ClusterQueue q is active; LocalQueues: none; it lists check",
+        ],
+        id="all is well",
+    ),
+    pytest.param(
+        [check(), *FLEET, placement(spec={"clusterSets": ["x"]}), foreign_config("other")],
+        [
+            "passed: its parameters name Placement p",
+            "passed: Placement kueue-system/p is there",
+            "failed: spec.clusterSets names x; bound in namespace kueue-system is only all",
+            "note: OCM has not decided yet",
+            "failed: there is no MultiKueueConfig p",
+            "note: the controller has not answered it: does it run?",
+            "unknown: which jobs come this way is unknown: the dump holds no clusterqueues.kueue.x-k8s.io",
+        ],
+        id="no such set",
+    ),
+]
+
+
+@pytest.mark.parametrize(("objects", "links"), CHECKS)
+def test_what_is_told_of_a_check(objects: list[Raw], links: list[str]) -> None:
+    assert told(overview(*objects)) == links
+
+
+def test_each_cluster_of_a_check_has_the_step_that_decides() -> None:
+    found = overview(*DROPPED, cluster("lost", labels={}), *secrets("a"), *made("a"))
+    assert [(one.cluster, one.state, one.step) for one in found.clusters] == [
+        ("a", "listed", Step.LIST),
+        ("c", "dropped", Step.TAINT),
+        ("lost", "dropped", Step.CLUSTER_SET),
+    ]
+
+
+def fates(step: Step, *whys: str, state: Any = "dropped") -> list[Fate]:
+    return [Fate(f"{step}{number}", state, step, why) for number, why in enumerate(whys)]
+
+
+def test_clusters_that_drop_out_for_one_reason_share_a_line() -> None:
+    listed = fates(Step.LIST, "first", "second", state="listed")
+    same, many = fates(Step.TAINT, *["gpu"] * 3, "cpu"), fates(Step.NUMBER, *map(str, range(9)))
+    assert grouped([*listed, *same, *many]) == [
+        (["List0"], listed[0]),
+        (["List1"], listed[1]),
+        (["TaintToleration0", "TaintToleration1", "TaintToleration2"], same[0]),
+        (["TaintToleration3"], same[3]),
+        ([one.cluster for one in many], replace(many[0], why="0; and 8 other reasons")),
+    ]
+
+
+# -- the command
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A dump in which `c` is a cluster, and `both` a cluster and a check."""
+    path = tmp_path / "dump.yaml"
+    others = [
+        cluster("both"),
+        check("both", "q"),
+        multikueue_check(),
+        check("lost", "gone"),
+        placement("q", namespace="x"),
+    ]
+    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [*ALL, *others]}))
+    return path
+
+
+def run(file: Path, *words: str, **options: Any) -> Any:
+    return CliRunner(**options).invoke(main, ["explain", *words, "--from-dump", str(file)])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["cluster", "c"],
+        ["managedclusters", "c"],
+        ["ManagedCluster/c"],
+        ["managedclusters.cluster.open-cluster-management.io", "c"],
+        ["c"],
+        ["cluster/c", "--check", "check"],
+    ],
+    ids=" ".join,
+)
+def test_words_for_a_cluster(file: Path, words: list[str]) -> None:
+    told = run(file, *words, "-n", "kueue-system")
+    assert (told.exit_code, told.output.splitlines()[0].rstrip()) == (
+        0,
+        "Cluster c for Placement kueue-system/p (check check): listed",
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "head"),
+    [
+        (["check", "check"], "Placement kueue-system/p (check check)"),
+        (["admissionchecks/check"], "Placement kueue-system/p (check check)"),
+        (["admissioncheck", "lost"], "Placement gone (check lost)"),
+        (["placement", "p"], "Placement kueue-system/p (check check)"),
+        (["p"], "Placement kueue-system/p (check check)"),
+        (["placements", "q"], "Placement x/q"),
+        (["placement", "q", "-n", "x"], "Placement x/q (check both)"),
+    ],
+    ids=str,
+)
+def test_words_for_a_check_or_a_placement(file: Path, words: list[str], head: str) -> None:
+    told = run(file, *words)
+    assert (told.exit_code, told.output.splitlines()[0].rstrip()) == (0, head)
+
+
+WRONG = [
+    (["cluster", "x"], 'managedclusters.cluster.open-cluster-management.io "x" not found'),
+    (["check", "x"], 'admissionchecks.kueue.x-k8s.io "x" not found'),
+    (["placement", "p", "-n", "x"], 'placements.cluster.open-cluster-management.io "p" not found'),
+    (["x"], 'no cluster, check or Placement "x" found'),
+    (["queue", "x"], "there is no type 'queue' here: it is one of cluster, check, placement"),
+    (["both"], "both is a cluster and a check: say `explain cluster both` or `explain check both`"),
+    (
+        ["check", "mk"],
+        (
+            "AdmissionCheck mk is not ours: its spec.controllerName is 'kueue.x-k8s.io/multikueue'; its "
+            "MultiKueueConfig p is that of check: explain check check"
+        ),
+    ),
+    (["cluster", "c", "--check", "x"], 'admissionchecks.kueue.x-k8s.io "x" not found'),
+    (
+        ["cluster", "c", "--check", "lost"],
+        "AdmissionCheck lost leads to no Placement: see `explain check lost`",
+    ),
+    (["check", "check", "--check", "check"], "--check is for a cluster"),
+    (["a", "b", "c"], "one thing at a time: TYPE NAME, not a b c"),
+    (["c", "-o", "xml"], "Invalid value for '-o' / '--output': 'xml' is not one of 'wide', 'json', 'yaml'"),
+    ([], "Missing argument '[TYPE] NAME'"),
+]
+
+
+@pytest.mark.parametrize(("words", "error"), WRONG, ids=str)
+def test_wrong_words_are_told_and_exit_with_1(file: Path, words: list[str], error: str) -> None:
+    told = run(file, *words)
+    assert (told.exit_code, told.output.splitlines()[-1].rstrip(".")) == (1, f"Error: {error}")
+
+
+def test_a_terminal_that_knows_no_marks_gets_plain_ones(file: Path) -> None:
+    words = ("cluster", "c", "--check", "check")
+    marks = [line[0] for line in run(file, *words, charset="ascii").output.splitlines()[1:]]
+    fancy = [line[0] for line in run(file, *words).output.splitlines()[1:]]
+    assert marks == [{"✓": "+", "✗": "x", "•": "-", "?": "?"}[mark] for mark in fancy]
+    assert {"✓", "•"} <= set(fancy)
+
+
+def test_no_message_of_others_steers_the_terminal_or_breaks_it(tmp_path: Path) -> None:
+    path = tmp_path / "dump.yaml"
+    said = condition("False", "NoDecision", "\x1b[31mπ [bold]red")
+    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [check(active=said)]}))
+    told = run(path, "check", "check", charset="ascii")
+    assert told.exit_code == 0, told.output
+    assert " [31m? [bold]red" in told.output
+
+
+def test_without_a_placement_there_is_nothing_to_explain(tmp_path: Path) -> None:
+    path = tmp_path / "dump.yaml"
+    path.write_text(yaml.safe_dump(cluster()))
+    told = run(path, "c")
+    assert (told.exit_code, told.output) == (0, "There is no Placement here that could choose it.\n")
+
+
+def test_placements_that_may_not_be_seen_are_an_error() -> None:
+    with pytest.raises(NoSuchSubject, match="Placements are unknown: no right to list placements"):
+        cases_of(blind(constants.PLACEMENT).view, "", ())
+
+
+def test_many_placements_are_summed_up(tmp_path: Path) -> None:
+    path = tmp_path / "dump.yaml"
+    many = [placement(f"p{number}") for number in range(6)]
+    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [*FLEET, *many]}))
+    lines = run(path, "c").output.splitlines()
+    assert [line.split()[0] for line in lines[1:7]] == [f"kueue-system/p{number}" for number in range(6)]
+    assert lines[-1] == "For the whole chain: explain cluster c --check NAME, or -o wide"
+    heads = [line for line in run(path, "c", "-o", "wide").output.splitlines() if line.startswith("Cluster ")]
+    assert len(heads) == 6
+
+
+def test_wide_tells_where_each_step_is_told(file: Path) -> None:
+    output = run(file, "check", "check", "-o", "wide").output
+    (line,) = [line for line in output.splitlines() if " Condition " in line]
+    assert line.rstrip().endswith("AdmissionCheck check")

@@ -1,0 +1,136 @@
+"""`placement-ac explain` on a hub where OCM's and Kueue's stand-ins and the controller are at work."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from placement_ac.cli.main import main
+from placement_ac.core.api.constants import INVENTORY, KUEUE, OCM_CLUSTER
+from placement_ac.kube.client import Client
+from placement_ac.kube.login import Login
+from placement_ac.lab.demo.stage import Stage
+from placement_ac.lab.demo.steps import Act, applied, in_turn, label, score
+from placement_ac.lab.demo.steps import fleet as put_fleet
+from placement_ac.lab.hub import Hub
+from tests.inspection.test_reading_on_hub import kubeconfig_of
+from tests.support.driver import Driver, eventually
+from tests.support.hub_client import Client as HubClient
+from tests.support.rights import ACCOUNTS, allow, rule, token_of
+
+P = "placement-demo2"
+GPU = "nvidia-tesla-t4"
+
+pytestmark = pytest.mark.embedded("needs the stand-ins")
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    """Story 3's fleet and Placement: the one cluster with the most free GPUs, which is cluster3."""
+    with Stage() as stage:
+        act = in_turn(
+            put_fleet,
+            label(GPU, "cluster2", "cluster3"),
+            score(cluster2=30, cluster3=70),
+            applied("multikueue-setup-demo2.yaml", "placement-demo2-2.yaml"),
+        )
+        asyncio.run(done(stage, act))
+        yield stage
+
+
+async def done(stage: Stage, act: Act) -> None:
+    async with Client(Login(stage.kubeconfig, None)) as client:
+        await act(client, stage)
+
+
+def explained(kubeconfig: Path, *words: str) -> dict[str, Any]:
+    run = CliRunner().invoke(main, ["explain", *words, "--kubeconfig", str(kubeconfig), "-o", "json"])
+    assert run.exit_code == 0, run.output
+    (found,) = json.loads(run.output)["checks"]
+    return dict(found)
+
+
+def told(found: dict[str, Any], *steps: str) -> list[tuple[str, str]]:
+    return [(one["step"], one["sentence"]) for one in found["links"] if one["step"] in steps]
+
+
+def test_a_cluster_that_is_in_and_two_that_are_not(stage: Stage) -> None:
+    with Driver(stage.hub) as admin:
+        eventually(lambda: admin.listed(P), [f"{P}-cluster3"])
+        eventually(lambda: admin.reason(P), "Active")
+        eventually(lambda: connected(admin, f"{P}-cluster3"))
+    check = explained(stage.kubeconfig, "check", P)
+    assert [(one["cluster"], one["state"], one["step"], one["why"]) for one in check["clusters"]] == [
+        ("cluster3", "listed", "List", "it is number 1 of 1 on the list"),
+        ("cluster1", "dropped", "Predicate", f"label accelerator is missing, and the predicate wants {GPU}"),
+        (
+            "cluster2",
+            "dropped",
+            "NumberOfClusters",
+            (
+                "score 30 in all, rank 2 of 2; numberOfClusters is 1; cluster3, the last that is in, has "
+                "score 70"
+            ),
+        ),
+    ]
+    found = explained(stage.kubeconfig, "cluster", "cluster3", "--check", P)
+    decided = f"PlacementDecision kueue-system/{P}-decision-1"
+    assert told(found, "ClusterSet", "Score", "Decision", "Credential", "Connected", "Condition") == [
+        (
+            "ClusterSet",
+            (
+                "it is in ManagedClusterSet spoke, which is bound in namespace kueue-system, and "
+                "spec.clusterSets names it"
+            ),
+        ),
+        (
+            "Score",
+            (
+                "AddOn/resource-usage-score/gpuClusterAvailable: 1 times 70 is 70 (from AddOnPlacementScore "
+                "cluster3/resource-usage-score)"
+            ),
+        ),
+        ("Decision", f"OCM has decided on it: {decided} holds it"),
+        ("Credential", "the way in is Secret kueue-system/multikueue-cluster3, found by its name"),
+        ("Connected", "Kueue is connected to it"),
+        ("Condition", "True: Active: MultiKueueConfig and MultiKueueCluster generated"),
+    ]
+    out = explained(stage.kubeconfig, "cluster", "cluster2", "--check", P)
+    assert told(out, "Decision", "List") == [("Decision", "OCM has not decided on it")]
+
+
+def connected(admin: Driver, name: str) -> bool:
+    found = admin.get(admin.kueue("multikueueclusters", name)) or {}
+    conditions = (found.get("status") or {}).get("conditions") or []
+    return any(one["type"] == "Active" and one["status"] == "True" for one in conditions)
+
+
+def test_what_may_not_be_read_is_told_and_not_known(hub: Hub, admin: Driver, tmp_path: Path) -> None:
+    admin.check("p")
+    admin.select("p", "a")
+    owner = HubClient(hub)
+    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
+    may = [(KUEUE, "*"), (INVENTORY, "*"), (OCM_CLUSTER, "placements"), (OCM_CLUSTER, "placementdecisions")]
+    allow(owner, *(rule("get list", group, plural) for group, plural in may))
+    kubeconfig = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
+    hub.journal.clear()
+    run = CliRunner().invoke(main, ["explain", "check/p", "--kubeconfig", str(kubeconfig), "-o", "json"])
+    assert run.exit_code == 0, run.output
+    assert "missing right: list managedclusters.cluster.open-cluster-management.io" in run.stderr
+    assert "missing right: list secrets in namespace kueue-system" in run.stderr
+    (found,) = json.loads(run.stdout)["checks"]
+    told = {one["step"]: one["outcome"] for one in found["links"]}
+    assert (told["Placement"], told["ClusterSet"], told["Decision"]) == ("passed", "unknown", "passed")
+    (row,) = found["clusters"]
+    assert (row["cluster"], row["state"], row["step"]) == ("a", "selected", "Credential")
+    assert (
+        row["why"]
+        == "whether there is a way in is unknown: no right to list secrets in namespace kueue-system"
+    )
+    assert {entry.method for entry in hub.journal} == {"GET"}
+    everywhere = f"/apis/{OCM_CLUSTER}/v1beta1/placementdecisions"
+    assert everywhere in {entry.path for entry in hub.journal}, "Balance counts those of all namespaces"

@@ -1,0 +1,116 @@
+"""What is drawn: nodes, edges, ways, what is folded; and that the words of others stay words."""
+
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from placement_ac.cli.graph import drawn
+from placement_ac.inspection.graph import CLUSTER, Edge, Graph, graph_of
+from placement_ac.inspection.tree import ClusterRow, Job, QueueRow
+from tests.support import pictures
+
+FORMS = ("mermaid", "svg", "html")
+
+
+def lines(graph: Graph) -> list[str]:
+    """Return the edges in words: `=` is a Workload's way, `.` leads to what is not in use."""
+    names = {node.id: f"{node.kind} {node.name}" for node in graph.nodes}
+    return sorted(f"{names[e.source]} {_kind(e)}> {names[e.target]} {e.label}".rstrip() for e in graph.edges)
+
+
+def _kind(edge: Edge) -> str:
+    return "=" if edge.taken else "-" if edge.sure else "."
+
+
+def test_the_way_of_a_job() -> None:
+    assert lines(graph_of([pictures.story()])) == [
+        "AdmissionCheck demo => Placement kueue-system/demo",
+        "AdmissionCheck multikueue -> MultiKueueConfig demo",
+        "ClusterQueue queue -> AdmissionCheck multikueue",
+        "ClusterQueue queue => AdmissionCheck demo",
+        "LocalQueue default/user-queue => ClusterQueue queue",
+        "MultiKueueConfig demo -> cluster cluster2 rank 1 · score 80",
+        "MultiKueueConfig demo => cluster cluster3",
+        "Placement kueue-system/demo => MultiKueueConfig demo",
+        "Workload default/next .> LocalQueue default/user-queue",
+        "Workload default/train => LocalQueue default/user-queue",
+    ]
+
+
+def test_where_only_kueues_own_check_is_listed_the_way_leads_by_it() -> None:
+    queue = QueueRow("queue", "True", "", ("multikueue",), ("default/user-queue",))
+    story = pictures.branch(
+        clusters=(ClusterRow("cluster3", "listed", running=1),),
+        queues=(queue,),
+        users=("multikueue",),
+        jobs=(Job("default", "train", "user-queue", "running", "cluster3"),),
+    )
+    assert [line for line in lines(graph_of([story])) if "=>" in line] == [
+        "AdmissionCheck multikueue => MultiKueueConfig demo",
+        "ClusterQueue queue => AdmissionCheck multikueue",
+        "LocalQueue default/user-queue => ClusterQueue queue",
+        "MultiKueueConfig demo => cluster cluster3",
+        "Workload default/train => LocalQueue default/user-queue",
+    ]
+
+
+def test_what_two_checks_share_is_there_once() -> None:
+    one = pictures.branch(
+        "one", placement="kueue-system/p", config="p", clusters=(ClusterRow("a", "listed"),)
+    )
+    graph = graph_of(
+        [one, pictures.branch("two", placement=one.placement, config="p", clusters=one.clusters)]
+    )
+    assert [node.name for node in graph.nodes] == ["one", "kueue-system/p", "p", "a", "two"]
+
+
+def test_a_large_fleet_is_counted_by_state() -> None:
+    clusters = [node for node in graph_of([pictures.large()]).nodes if node.column == CLUSTER]
+    assert len(clusters) == 22
+    assert [(node.name, node.look, len(node.names)) for node in clusters[20:]] == [
+        ("653 clusters", "beyond", 653),
+        ("327 clusters", "unusable", 327),
+    ]
+
+
+def test_many_workloads_and_queues_are_counted() -> None:
+    queues = tuple(f"team/queue-{n}" for n in range(100))
+    jobs = tuple(Job("team", f"job-{n}", "queue-7", "running", "a", gpus=2) for n in range(50))
+    many = pictures.branch(
+        clusters=(ClusterRow("a", "listed", running=50),),
+        queues=(QueueRow("queue", "True", "", ("demo",), queues),),
+        jobs=jobs,
+    )
+    told = [(node.kind, node.name, node.says) for node in graph_of([many]).nodes if node.column < 2]
+    assert told == [
+        ("LocalQueue", "team/queue-7", ""),
+        ("LocalQueues", "99 LocalQueues", ""),
+        ("Workloads", "50 Workloads", "100 GPUs, runs on a"),
+    ]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_same_tree_gives_the_same_picture(form: str) -> None:
+    once, again = (drawn(graph_of([pictures.story(), pictures.every_state()]), form, "x") for _ in range(2))
+    assert once == again
+
+
+@pytest.mark.parametrize("branch", [pictures.hostile(), pictures.large(), pictures.nothing()], ids=str)
+def test_an_svg_is_xml_of_drawing_elements_alone(branch: pictures.Branch) -> None:
+    root = ET.fromstring(drawn(graph_of([branch]), "svg", "x"))
+    tags = {element.tag.partition("}")[2] for element in root.iter()}
+    assert tags <= {"svg", "title", "desc", "style", "rect", "g", "polygon", "text", "path"}
+    assert {name for element in root.iter() for name in element.attrib if name.startswith("on")} == set()
+
+
+def test_mermaid_has_others_words_in_numbers() -> None:
+    text = drawn(graph_of([pictures.hostile()]), "mermaid", "x")
+    labels = re.findall(r'"([^"]*)"', text)
+    assert labels != []
+    assert [label for label in labels if re.search(r"[<>`&|]", label.replace("<br/>", ""))] == []
+    skeleton = re.sub(r'"[^"]*"', '""', text)
+    box = r'    n\d+(\[""\]|\{\{""\}\})(:::\w+)?'
+    edge = r'    n\d+ (-->|==>|-\.->)(\|""\|)? n\d+'
+    allowed = re.compile(f"flowchart LR|{box}|{edge}|    classDef .*")
+    assert [line for line in skeleton.splitlines() if not allowed.fullmatch(line)] == []

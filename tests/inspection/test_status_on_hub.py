@@ -1,0 +1,326 @@
+"""`placement-ac status` on a hub over HTTP: what it shows, how it ends, and what it follows."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from placement_ac.cli.main import main
+from placement_ac.cli.reading import Look, Where, look_again
+from placement_ac.cli.status import KINDS
+from placement_ac.core.api.errors import ApiError
+from placement_ac.inspection import follow
+from placement_ac.inspection.branches import branches
+from placement_ac.kube.client import Client
+from placement_ac.kube.login import Login
+from placement_ac.lab.hub import Hub
+from tests.inspection.test_reading_on_hub import kubeconfig_of
+from tests.support.driver import Controllers, Driver, eventually
+from tests.support.hub_client import Client as HubClient
+from tests.support.rights import ACCOUNTS, CLUSTER_ROLES, allow, rule, token_of
+
+GROUPS = ("kueue.x-k8s.io", "cluster.open-cluster-management.io", "multicluster.x-k8s.io")
+Status = Callable[..., Result]
+
+
+@pytest.fixture
+def kubeconfig(hub: Hub, admin: Driver, tmp_path: Path) -> Path:
+    hub.write_kubeconfig(tmp_path / "admin")
+    return tmp_path / "admin"
+
+
+@pytest.fixture
+def status(kubeconfig: Path) -> Status:
+    words = ["status", "--kubeconfig", str(kubeconfig)]
+    return lambda *more: CliRunner().invoke(main, [*words, *more])
+
+
+def states(of: Look) -> dict[str, str]:
+    return {row.name: row.state for branch in branches(of.view) for row in branch.clusters}
+
+
+def test_what_the_controller_has_made_is_listed(
+    admin: Driver, controllers: Controllers, status: Status
+) -> None:
+    admin.check("p")
+    admin.multikueue_check("mk", "p")
+    admin.select("p", ("a", 10), ("b", 90))
+    assert [row["state"] for row in json.loads(status("-o", "json").stdout)["checks"][0]["clusters"]] == [
+        "selected",
+        "selected",
+    ]
+    controllers.start()
+    eventually(lambda: admin.reason("p"), "Active")
+    found = json.loads(status("p", "-o", "json").stdout)
+    (branch,) = found["checks"]
+    rows = [(row["name"], row["state"], row["rank"], row["clusterObject"]) for row in branch["clusters"]]
+    assert rows == [("b", "listed", 1, "p-b"), ("a", "listed", 2, "p-a")]
+    told = (branch["active"], branch["reason"], branch["placement"], branch["config"], branch["users"])
+    assert told == ("True", "Active", "kueue-system/p", "p", ["mk"])
+    assert found["missingRights"] == []
+
+
+def test_it_starts_without_what_it_does_not_need(admin: Driver, kubeconfig: Path) -> None:
+    """CEL takes 70 ms to load, tracebacks by rich 40, events and rich's tables 10 each."""
+    unneeded = {
+        "celpy",
+        "placement_ac.controller.recorder",
+        "rich.pretty",
+        "rich.table",
+        "rich.traceback",
+    }
+    admin.check("p")
+    admin.select("p", ("a", 10))
+    code = f"""
+import sys
+from placement_ac.cli.main import main
+main(["status", "--kubeconfig", {str(kubeconfig)!r}], standalone_mode=False)
+sys.exit(" ".join({unneeded} & {{*sys.modules}}))
+"""
+    run = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert (run.stdout.split()[:2], run.stderr.strip()) == (["AdmissionCheck", "p"], "")
+
+
+def test_without_any_check_it_says_so(status: Status) -> None:
+    result = status()
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "No checks found\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "stdout", "stderr"),
+    [
+        pytest.param(["-o", "name"], 0, "admissioncheck.kueue.x-k8s.io/p\n", "", id="names"),
+        pytest.param(
+            ["admissioncheck.kueue.x-k8s.io/p", "-o", "name"],
+            0,
+            "admissioncheck.kueue.x-k8s.io/p\n",
+            "",
+            id="as it names them",
+        ),
+        pytest.param(
+            ["p", "q", "-o", "name"],
+            1,
+            "admissioncheck.kueue.x-k8s.io/p\n",
+            'Error: admissionchecks.kueue.x-k8s.io "q" not found\n',
+            id="one that is not there",
+        ),
+        pytest.param(
+            ["mk"],
+            1,
+            "",
+            'Error: admissionchecks.kueue.x-k8s.io "mk" is answered by kueue.x-k8s.io/multikueue,'
+            " not by placement-ac\n",
+            id="one that is Kueue's",
+        ),
+    ],
+)
+def test_how_it_ends(
+    admin: Driver, status: Status, words: list[str], code: int, stdout: str, stderr: str
+) -> None:
+    admin.check("p")
+    admin.multikueue_check("mk", "p")
+    result = status(*words)
+    assert (result.exit_code, result.stdout, result.stderr) == (code, stdout, stderr)
+
+
+def test_a_dump_cannot_be_watched(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["status", "-w", "--from-dump", str(tmp_path / "none")])
+    assert (result.exit_code, "a dump never changes" in result.stderr) == (1, True)
+
+
+def test_only_checks_are_shown() -> None:
+    result = CliRunner().invoke(main, ["status", "placement/p"])
+    assert (result.exit_code, "'placement/p' is not the name of an AdmissionCheck" in result.stderr) == (
+        1,
+        True,
+    )
+
+
+@pytest.mark.embedded("needs users of its own")
+def test_who_may_not_list_checks_is_told_so(hub: Hub, admin: Driver, tmp_path: Path) -> None:
+    admin.check("p")
+    owner = HubClient(hub)
+    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
+    reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
+    result = CliRunner().invoke(main, ["status", "--kubeconfig", str(reader)])
+    assert result.exit_code == 1
+    assert "missing right: list placements.cluster.open-cluster-management.io in namespace" in result.stderr
+    assert result.stderr.endswith(
+        "Error: the checks are unknown: no right to list admissionchecks.kueue.x-k8s.io\n"
+    )
+
+
+@pytest.mark.embedded("needs users of its own")
+def test_rights_that_are_missing_are_told_and_the_rest_is_shown(
+    hub: Hub, admin: Driver, tmp_path: Path
+) -> None:
+    admin.check("p")
+    admin.select("p", "a")
+    owner = HubClient(hub)
+    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
+    allow(owner, *(rule("get list", group, "*") for group in GROUPS))
+    reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
+    result = CliRunner().invoke(main, ["status", "-o", "json", "--kubeconfig", str(reader)])
+    found = json.loads(result.stdout)
+    assert (result.exit_code, found["missingRights"]) == (0, ["list secrets in namespace kueue-system"])
+    assert result.stderr == (
+        "missing right: list secrets in namespace kueue-system"
+        " (ask: kubectl auth can-i list secrets -n kueue-system)\n"
+    )
+    (row,) = found["checks"][0]["clusters"]
+    assert (row["state"], row["credential"]["problem"]) == (
+        "selected",
+        "unknown: no right to list secrets in namespace kueue-system",
+    )
+
+
+# -- following
+
+
+def following(kubeconfig: Path, play: Callable[[AsyncGenerator[Look]], Awaitable[None]]) -> None:
+    async def run() -> None:
+        where = Where(kubeconfig=kubeconfig)
+        async with (
+            Client(Login(kubeconfig, None)) as client,
+            aclosing(look_again(client, where, KINDS)) as looks,
+        ):
+            await asyncio.wait_for(play(looks), 20)
+
+    asyncio.run(run())
+
+
+async def until(looks: AsyncGenerator[Look], wanted: dict[str, str]) -> None:
+    """Read on until the clusters are in these states."""
+    found: dict[str, str] = {}
+    async for one in looks:
+        found = states(one)
+        if found == wanted:
+            return
+    raise AssertionError(f"it ended at {found}")
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As little as possible is waited for."""
+    monkeypatch.setattr(follow, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(follow, "AGAIN_SECONDS", (0.05, 0.1, 0.2))
+
+
+@pytest.mark.usefixtures("impatient")
+def test_each_change_is_followed(admin: Driver, kubeconfig: Path) -> None:
+    admin.check("p")
+    admin.select("p", "a")
+
+    async def play(looks: AsyncGenerator[Look]) -> None:
+        await until(looks, {"a": "selected"})
+        await asyncio.to_thread(admin.decide, "p", "a", "b")
+        await until(looks, {"a": "selected", "b": "unusable"})
+        await asyncio.to_thread(admin.secrets_for, "b")
+        await until(looks, {"a": "selected", "b": "selected"})
+        await asyncio.to_thread(admin.ask, "DELETE", f"{admin.ocm}/placementdecisions/p-decision-1")
+        await until(looks, {})
+
+    following(kubeconfig, play)
+
+
+@pytest.mark.embedded("breaks its watches")
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("end", ["close", "garbage", "error-410"])
+def test_a_watch_that_breaks_loses_nothing(hub: Hub, admin: Driver, kubeconfig: Path, end: Any) -> None:
+    admin.check("p")
+    admin.select("p", "a")
+
+    async def play(looks: AsyncGenerator[Look]) -> None:
+        await until(looks, {"a": "selected"})
+        await asyncio.to_thread(hub.drop_watches, end)
+        await asyncio.to_thread(admin.decide, "p", "a", "b")
+        await until(looks, {"a": "selected", "b": "unusable"})
+
+    following(kubeconfig, play)
+
+
+@pytest.mark.embedded("goes down")
+@pytest.mark.usefixtures("impatient")
+def test_a_hub_that_stays_away_ends_it(hub: Hub, admin: Driver, kubeconfig: Path) -> None:
+    async def play(looks: AsyncGenerator[Look]) -> None:
+        await anext(looks)
+        with hub.outage():
+            await asyncio.to_thread(hub.drop_watches, "close")
+            async for _ in looks:
+                pass
+
+    with pytest.raises(ApiError):
+        following(kubeconfig, play)
+
+
+@pytest.mark.embedded("needs users of its own")
+@pytest.mark.usefixtures("impatient")
+def test_a_right_that_is_taken_away_ends_it(hub: Hub, admin: Driver, tmp_path: Path) -> None:
+    owner = HubClient(hub)
+    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
+    allow(owner, *(rule("get list watch", group, "*") for group in GROUPS))
+    reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
+
+    async def play(looks: AsyncGenerator[Look]) -> None:
+        await anext(looks)
+        await asyncio.to_thread(owner.ask, "DELETE", f"{CLUSTER_ROLES}/r")
+        await asyncio.to_thread(hub.drop_watches, "close")
+        async for _ in looks:
+            pass
+
+    with pytest.raises(ApiError, match=r"cannot watch|a right was taken away"):
+        following(reader, play)
+
+
+@contextmanager
+def watching(kubeconfig: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+    command = [
+        sys.executable,
+        "-m",
+        "placement_ac",
+        "status",
+        "--watch",
+        "--kubeconfig",
+        str(kubeconfig),
+        *words,
+    ]
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        preexec_fn=heeds_ctrl_c,  # noqa: PLW1509  # it does nothing that could hang
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def heeds_ctrl_c() -> None:
+    """Heed Ctrl-C although who runs the tests does not, as what a shell runs in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def test_watch_prints_each_change_and_ends_with_ctrl_c(admin: Driver, kubeconfig: Path) -> None:
+    admin.check("p")
+    admin.select("p", "a")
+    with watching(kubeconfig, "-o", "json") as process:
+        assert process.stdout
+        assert process.stderr
+        assert len(json.loads(process.stdout.readline())["checks"][0]["clusters"]) == 1
+        admin.decide("p", "a", "b")
+        assert len(json.loads(process.stdout.readline())["checks"][0]["clusters"]) == 2
+        process.send_signal(signal.SIGINT)
+        assert (process.wait(10), process.stderr.read()) == (130, "")

@@ -1,0 +1,356 @@
+"""The manifests under `config/`: rendered, valid, hardened, and in step with the code."""
+
+import functools
+import re
+import shutil
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+from kubernetes_validate import utils
+
+from placement_ac.config.load import load
+from placement_ac.config.settings import Settings
+from tests.docs.test_docs import table
+from tests.support.installation import (
+    COMPONENTS,
+    CONFIG,
+    NAME,
+    NAMESPACE,
+    OVERLAYS,
+    ROOT,
+    Object,
+    controller_of,
+    environment_of,
+    flags_of,
+    grants,
+    kubectl,
+    of,
+    pod_of,
+    rendered,
+)
+
+KUBERNETES = ("1.29", "1.33", "1.37")
+"""Releases whose schemas the manifests are held against: old, in the middle, the newest that is known."""
+LABELS = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/component": "controller"}
+
+overlays = pytest.mark.parametrize("overlay", OVERLAYS, ids=lambda overlay: overlay.rpartition("/")[2])
+
+
+@pytest.fixture(scope="module")
+def version() -> str:
+    return str(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"])
+
+
+# -- what is rendered
+
+
+@pytest.fixture
+def _read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reads megabytes for every object."""
+    monkeypatch.setattr(utils, "schema_contents", functools.cache(utils.schema_contents))
+
+
+@pytest.mark.usefixtures("_read_once")
+@pytest.mark.parametrize("release", KUBERNETES)
+def test_every_object_is_valid(release: str) -> None:
+    seen: list[Object] = []
+    for one in (one for overlay in OVERLAYS for one in rendered(overlay)):
+        if not one["apiVersion"].startswith("monitoring.coreos.com/") and one not in seen:
+            kubernetes_validate.validate(one, release, strict=True)
+            seen.append(one)
+    assert {one["kind"] for one in seen} == {
+        "ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment", "Namespace", "NetworkPolicy",
+        "PodDisruptionBudget", "Role", "RoleBinding", "Service", "ServiceAccount",
+    }  # fmt: skip
+
+
+def test_an_unknown_field_is_not_valid() -> None:
+    deployment = of(rendered("default"), "Deployment")
+    deployment["spec"]["replica"] = 2
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(deployment, KUBERNETES[-1], strict=True)
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_each_component_stands_alone(component: str, tmp_path: Path) -> None:
+    _overlay(tmp_path, components=[component])
+    names = [one["kind"] for one in yaml.safe_load_all(kubectl("kustomize", str(tmp_path)))]
+    assert len(names) >= len(rendered("default"))
+
+
+def test_all_components_go_together(tmp_path: Path) -> None:
+    _overlay(tmp_path, components=list(COMPONENTS))
+    objects = list(yaml.safe_load_all(kubectl("kustomize", str(tmp_path))))
+    assert {one["kind"] for one in objects} >= {"ServiceMonitor", "PodMonitor"}
+    assert set(environment_of(objects)) == {
+        variable for overlay in OVERLAYS for variable in environment_of(rendered(overlay))
+    } - {"PLACEMENT_AC_PLACEMENT_NAMESPACE", "PLACEMENT_AC_CREDENTIALS_FORM"}
+
+
+def _overlay(folder: Path, components: list[str]) -> None:
+    """An overlay of somebody's own."""
+    up = "../" * len(folder.parts[1:])
+    config = f"{up}{CONFIG.relative_to('/')}"
+    body = {
+        "resources": [f"{config}/default"],
+        "components": [f"{config}/components/{c}" for c in components],
+    }
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(body))
+
+
+@overlays
+def test_names_namespaces_and_labels(overlay: str, version: str) -> None:
+    for one in rendered(overlay):
+        metadata = one["metadata"]
+        cluster_wide = one["kind"] in ("Namespace", "ClusterRole", "ClusterRoleBinding")
+        assert ("namespace" in metadata) is not cluster_wide, one
+        assert metadata["name"].startswith(NAME)
+        assert metadata["labels"] == metadata["labels"] | {
+            "app.kubernetes.io/name": NAME,
+            "app.kubernetes.io/part-of": NAME,
+            "app.kubernetes.io/version": version,
+        }
+        assert "app.kubernetes.io/component" in metadata["labels"]
+        assert "app.kubernetes.io/managed-by" not in metadata["labels"], (
+            "that is for what the controller makes"
+        )
+
+
+@overlays
+def test_whom_it_selects(overlay: str) -> None:
+    objects = rendered(overlay)
+    deployment = of(objects, "Deployment")["spec"]
+    pods = deployment["template"]["metadata"]["labels"]
+    assert pods == pods | LABELS
+    assert deployment["selector"] == {"matchLabels": LABELS}
+    assert of(objects, "PodDisruptionBudget")["spec"]["selector"] == {"matchLabels": LABELS}
+    assert of(objects, "NetworkPolicy")["spec"]["podSelector"] == {"matchLabels": LABELS}
+    assert of(objects, "Service")["spec"]["selector"] == LABELS
+    spread = pod_of(objects)["topologySpreadConstraints"]
+    assert [one["labelSelector"] for one in spread] == [{"matchLabels": LABELS}] * 2
+
+
+def test_the_monitors() -> None:
+    """What they need of the Prometheus operator's API, which has no schema here."""
+    (monitor,) = (one for one in rendered("overlays/monitoring") if one["kind"] == "ServiceMonitor")
+    assert (monitor["apiVersion"], monitor["spec"]["selector"]) == (
+        "monitoring.coreos.com/v1",
+        {"matchLabels": LABELS},
+    )
+    service = of(rendered("overlays/monitoring"), "Service")
+    assert service["metadata"]["labels"] == service["metadata"]["labels"] | LABELS
+    assert [one["port"] for one in monitor["spec"]["endpoints"]] == [
+        one["name"] for one in service["spec"]["ports"]
+    ]
+    pods = yaml.safe_load((CONFIG / "components" / "pod-monitor" / "podmonitor.yaml").read_text("utf-8"))
+    assert pods["spec"]["selector"] == {"matchLabels": LABELS}
+    assert [one["port"] for one in pods["spec"]["podMetricsEndpoints"]] == ["metrics"]
+
+
+# -- what runs
+
+
+@overlays
+def test_the_pod_security_standard_restricted(overlay: str) -> None:
+    """https://kubernetes.io/docs/concepts/security/pod-security-standards/, and a read-only root."""
+    objects = rendered(overlay)
+    levels = of(objects, "Namespace", NAMESPACE)["metadata"]["labels"]
+    assert [levels[f"pod-security.kubernetes.io/{mode}"] for mode in ("enforce", "audit", "warn")] == [
+        "restricted"
+    ] * 3
+    pod = pod_of(objects)
+    assert pod["securityContext"] == {
+        "runAsNonRoot": True,
+        "runAsUser": 65532,
+        "runAsGroup": 65532,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
+    assert {kind for volume in pod["volumes"] for kind in volume if kind != "name"} <= {
+        "configMap",
+        "emptyDir",
+    }
+    for container in (*pod["containers"], *pod.get("initContainers", ())):
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert container["resources"].keys() == {"requests", "limits"}
+        assert not [port for port in container.get("ports", ()) if "hostPort" in port]
+
+
+@overlays
+def test_two_replicas_that_are_not_both_taken_away(overlay: str) -> None:
+    objects = rendered(overlay)
+    spec = of(objects, "Deployment")["spec"]
+    assert (spec["replicas"], spec["strategy"]["rollingUpdate"]["maxUnavailable"]) == (2, 0)
+    assert of(objects, "PodDisruptionBudget")["spec"]["maxUnavailable"] == 1
+
+
+def test_the_image_is_that_of_this_version(version: str) -> None:
+    assert controller_of(rendered("default"))["image"] == f"ghcr.io/placement-ac/placement-ac:v{version}"
+
+
+@overlays
+def test_addresses_and_ports(overlay: str, tmp_path: Path) -> None:
+    objects = rendered(overlay)
+    container = controller_of(objects)
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    settings = settings_of(objects, tmp_path)
+    assert ports == {
+        "metrics": int(settings.metrics_bind_address.rpartition(":")[2]),
+        "health": int(settings.health_probe_bind_address.rpartition(":")[2]),
+    }
+    probes = [container[f"{probe}Probe"]["httpGet"] for probe in ("liveness", "readiness")]
+    assert [(one["path"], one["port"]) for one in probes] == [("/healthz", "health"), ("/readyz", "health")]
+    (service,) = of(objects, "Service")["spec"]["ports"]
+    assert (service["port"], service["targetPort"]) == (ports["metrics"], "metrics")
+    (ingress,) = of(objects, "NetworkPolicy")["spec"]["ingress"]
+    assert [one["port"] for one in ingress["ports"]] == [ports["metrics"]]
+
+
+# -- settings
+
+MODES: dict[str, dict[str, Any]] = {
+    "default": {},
+    "overlays/cluster-profile": {
+        "credentials_provision": "managed-serviceaccount",
+        "credentials_form": "cluster-profile",
+    },
+    "overlays/dispatcher": {"dispatcher": True},
+    "overlays/monitoring": {},
+    "overlays/placement-namespaces": {"placement_namespace": ("kueue-system", "team-a", "team-b")},
+    "overlays/probe": {"credentials_probe": True},
+    "overlays/provisioning": {"credentials_provision": "managed-serviceaccount"},
+}
+EVERYWHERE = {"log_format": "json", "metrics_bind_address": ":8080", "health_probe_bind_address": ":8081"}
+
+
+def settings_of(objects: list[Object], folder: Path) -> Settings:
+    """Return the settings as the container would read them."""
+    flags = flags_of(objects, folder)
+    flags["config"] = f"{folder}{flags['config']}"
+    return load(flags, environment_of(objects)).settings
+
+
+@overlays
+def test_the_settings_of_each_mode(overlay: str, tmp_path: Path) -> None:
+    settings = settings_of(rendered(overlay), tmp_path)
+    changed = settings.model_dump(exclude_defaults=True, exclude={"config", "access_providers"})
+    assert changed == EVERYWHERE | MODES[overlay]
+
+
+def test_files_that_settings_name_are_mounted(tmp_path: Path) -> None:
+    settings = settings_of(rendered("overlays/cluster-profile"), tmp_path)
+    assert (tmp_path / str(settings.access_providers).lstrip("/")).exists()
+
+
+# -- rights
+
+
+@overlays
+def test_no_right_is_a_wildcard(overlay: str) -> None:
+    for _, _, rule in grants(rendered(overlay)):
+        assert "*" not in (*rule.verbs, *rule.groups, *rule.resources)
+        assert not rule.urls
+
+
+@overlays
+def test_secrets_are_read_in_kueues_namespace_alone_but_for_named_ones(overlay: str) -> None:
+    about = [(where, rule) for _, where, rule in grants(rendered(overlay)) if rule.resources == ("secrets",)]
+    assert {where for where, rule in about if not rule.names} == {"kueue-system"}
+    assert {rule.verbs[0] for where, rule in about if not where} <= {"list", "watch"}
+
+
+def test_every_binding_is_for_the_one_account() -> None:
+    subjects = [
+        subject for overlay in OVERLAYS for one in rendered(overlay) for subject in one.get("subjects", ())
+    ]
+    account = {"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}
+    assert [subject for subject in subjects if subject != account] == []
+
+
+# -- what docs/install.md says
+
+INSTALL = ROOT / "docs" / "install.md"
+PLACES = {"": "everywhere", "kueue-system": "Kueue's namespace"}
+
+
+def rights() -> list[tuple[str, ...]]:
+    """Each rule of each role, a resource at a time, as the table has it."""
+    found = []
+    for one in (one for overlay in OVERLAYS for one in rendered(overlay) if one["kind"].endswith("Role")):
+        name, namespace = one["metadata"]["name"], one["metadata"].get("namespace", "")
+        place = "each namespace of Placements" if name == f"{NAME}-placements" else PLACES.get(namespace, "")
+        for rule in one["rules"]:
+            for resource in rule["resources"]:
+                named = ", ".join(rule.get("resourceNames", ()))
+                row = (
+                    COMPONENT_OF[name.removeprefix(NAME)],
+                    rule["apiGroups"][0] or "(core)",
+                    f"{resource} named {named}" if named else resource,
+                    ", ".join(rule["verbs"]),
+                    place,
+                )
+                found += [row] if row not in found else []
+    return found
+
+
+COMPONENT_OF = {
+    "": "default",
+    "-placements": "default",
+    "-provisioning": "provisioning",
+    "-kubeconfigs": "provisioned-kubeconfigs",
+    "-cluster-profile": "cluster-profile",
+    "-probe": "probe",
+}
+
+
+def test_the_table_of_permissions() -> None:
+    rows = table(INSTALL, "Permissions")
+    assert sorted(rows) == sorted(rights())
+
+
+def test_the_table_of_modes() -> None:
+    rows = table(INSTALL, "Choose a mode")
+    assert sorted(row[0] for row in rows) == sorted(f"config/{overlay}" for overlay in OVERLAYS)
+    for folder, _, added in rows:
+        text = (ROOT / folder / "kustomization.yaml").read_text("utf-8")
+        chosen = {Path(one).name for one in yaml.safe_load(text).get("components", ())} - {"labels"}
+        assert chosen == {*COMPONENTS, "monitoring"} & set(re.findall(r"[\w-]+", added)), folder
+
+
+EXAMPLES = re.findall(r"```yaml\n(# kustomization.yaml\n.*?)```", INSTALL.read_text("utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=["own", "namespace", "network"])
+def test_the_overlays_in_the_page(example: str, tmp_path: Path) -> None:
+    shutil.copytree(CONFIG, tmp_path / "placement-ac" / "config")
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    if "KUEUE_NAMESPACE" in example:  # it goes with a component that has settings of its own
+        example += "components: [../placement-ac/config/components/provisioning]\n"
+    (mine / "kustomization.yaml").write_text(example)
+    objects = list(yaml.safe_load_all(kubectl("kustomize", str(mine))))
+    settings = settings_of(objects, tmp_path / "files")
+    if "behavior: merge" in example:
+        assert (settings.removal_policy, settings.drain_deadline, settings.credentials_probe) == (
+            "Drain",
+            7200,
+            True,
+        )
+        assert controller_of(objects)["image"] == "registry.example/placement-ac:v0.1.0"
+    if "KUEUE_NAMESPACE" in example:
+        assert (settings.kueue_namespace, settings.credentials_provision) == (
+            "kueue",
+            "managed-serviceaccount",
+        )
+        assert {one["metadata"].get("namespace") for one in objects} == {None, NAMESPACE, "kueue"}
+    if "NetworkPolicy" in example:
+        ports = of(objects, "NetworkPolicy")["spec"]["egress"][0]["ports"]
+        assert [one["port"] for one in ports] == [443, 6443, 9092]

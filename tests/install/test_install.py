@@ -1,0 +1,438 @@
+"""What `config/` installs: applied with kubectl, and the controller run under exactly that ServiceAccount.
+
+Each mode goes through all that it asks of a hub; every right must be one that nothing else gives.
+"""
+
+import base64
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from placement_ac.config.load import PREFIX, load
+from placement_ac.core.api.constants import DONE
+from placement_ac.lab.hub import Request, policy
+from placement_ac.lab.hub.actions import Action, asked
+from placement_ac.lab.standins.fleet import WorkerFleet
+from tests.support import installation
+from tests.support.builders import authority, encoded, jwt, kubeconfig
+from tests.support.driver import CORE, KUEUE, NS, Controllers, Driver, Object
+from tests.support.hub_client import CRDS, crd
+from tests.support.installation import NAME, NAMESPACE, ROOT, kubectl
+from tests.support.jobs import MANAGED, managed, soon
+
+pytestmark = pytest.mark.long
+
+ACCOUNT = f"system:serviceaccount:{NAMESPACE}:{NAME}"
+STORY = ("samples/placement-demo2-1.yaml", "samples/multikueue-setup-demo2.yaml")
+P = "placement-demo2"
+"""Story 2's Placement, its check and its MultiKueueConfig."""
+WORKLOADS = f"{KUEUE}/v1beta2/namespaces/default/workloads"
+AT_ONCE = {
+    "cluster_retention": 0.0,
+    "mass_loss_grace": 0.0,
+    "reorder_interval": 0.0,
+    "leader_elect_retry_period": 0.2,
+}
+HERE = {"metrics_bind_address": "", "health_probe_bind_address": ""}
+"""Where nobody else listens."""
+EVERYBODY = (*policy.ROLES["system:discovery"], *policy.ROLES["system:basic-user"])
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+SINCE = "2026-01-01T00:00:00Z"
+
+
+class Installed:
+    """An overlay on a hub, and the controller in its Pod."""
+
+    def __init__(self, admin: Driver, folder: Path, overlay: str) -> None:
+        self.admin, self.hub = admin, admin.hub
+        self._folder = folder
+        self.objects = installation.rendered(overlay)
+        self._began = len(self.hub.journal)
+        self._environment = {"KUBECONFIG": str(folder / "admin"), "HOME": str(folder)}
+        self.hub.write_kubeconfig(folder / "admin")
+        self.kubectl("apply", "-k", str(installation.CONFIG / overlay))
+
+    def kubectl(self, *words: str) -> str:
+        return kubectl(*words, **self._environment)
+
+    def controllers(self) -> Controllers:
+        """Whoever goes in with the account's token and a CA in a file, as a Pod of the Deployment would."""
+        path = f"{CORE}/namespaces/{NAMESPACE}/serviceaccounts/{NAME}/token"
+        token = self.admin.ask("POST", path, {"spec": {}})["status"]["token"]
+        made = self.hub.kubeconfig()
+        cluster = made["clusters"][0]["cluster"]
+        (self._folder / "ca.crt").write_bytes(base64.b64decode(cluster.pop("certificate-authority-data")))
+        cluster["certificate-authority"] = str(self._folder / "ca.crt")
+        made["users"][0]["user"]["token"] = token
+        (self._folder / "account").write_text(json.dumps(made))
+        return Controllers(self._folder / "account")
+
+    def config(self) -> str:
+        """The settings file, as it is mounted, but elsewhere."""
+        return str(self._folder) + installation.flags_of(self.objects, self._folder)["config"]
+
+    def environment(self) -> dict[str, str]:
+        """What the container's process finds, with addresses that nobody else has."""
+        addresses = dict.fromkeys((f"{PREFIX}{name.upper()}" for name in HERE), "127.0.0.1:0")
+        return installation.environment_of(self.objects) | addresses | IMAGE
+
+    def settings(self) -> dict[str, Any]:
+        """The settings that the Pods read, with files that lie elsewhere, and in haste."""
+        environment = installation.environment_of(self.objects)
+        found = load({"config": self.config()}, environment).settings.model_dump(exclude_unset=True)
+        if providers := found.get("access_providers"):
+            found["access_providers"] = self._folder / str(providers).lstrip("/")
+        return {"leader_elect": True} | found | AT_ONCE | HERE
+
+    # -- what was asked
+
+    def requests(self) -> list[Request]:
+        return [one for one in list(self.hub.journal)[self._began :] if one.user == ACCOUNT]
+
+    def refused(self) -> list[str]:
+        return [f"{one.method} {one.path}" for one in self.requests() if one.status in (401, 403)]
+
+    def actions(self) -> set[Action]:
+        found = set()
+        for one in self.requests():
+            action = asked(one.method, one.path, one.query)
+            found.add(action)
+            if (one.method, one.status) == ("PATCH", 201):  # an apply that makes the object is both
+                found.add(replace(action, verb="create"))
+        return found
+
+    def needless(self, *roles: str) -> list[str]:
+        """The rights of these roles without which nothing that was asked would have been refused."""
+        held = installation.grants(self.objects)
+        alone = set()
+        for action in self.actions():
+            if any(rule.allows(action) for rule in EVERYBODY):
+                continue
+            by = [n for n, (_, where, rule) in enumerate(held) if _gives(where, rule, action)]
+            alone |= {by[0]} if len(by) == 1 else set()
+        return [
+            f"{role} {where or '*'}: {rule}"
+            for n, (role, where, rule) in enumerate(held)
+            if role in roles and n not in alone
+        ]
+
+    # -- what happens
+
+    def story_2(self, *clusters: str) -> None:
+        """Apply its manifests, and decide as OCM would."""
+        self.kubectl("apply", *(word for name in STORY for word in ("-f", str(ROOT / name))))
+        self.decide(*clusters)
+
+    def decide(self, *clusters: str) -> None:
+        self.admin.decide(P, *clusters)
+        self.admin.placement_says(P, len(clusters))
+
+    def until(self, reason: str, *listed: str) -> None:
+        soon(lambda: (self.refused(), self.admin.reason(P)), ([], reason))
+        if listed:
+            soon(lambda: self.admin.listed(P), [f"{P}-{cluster}" for cluster in listed])
+
+
+def _gives(where: str, rule: policy.Rule, action: Action) -> bool:
+    return where in ("", action.namespace) and rule.allows(action)
+
+
+Install = Callable[[str], Installed]
+
+
+@pytest.fixture
+def install(admin: Driver, tmp_path: Path) -> Install:
+    """Applies an overlay."""
+    return lambda overlay: Installed(admin, tmp_path, overlay)
+
+
+def condition(kind: str) -> Object:
+    one = {"type": kind, "status": "True", "reason": kind, "message": "", "lastTransitionTime": SINCE}
+    return {"status": {"conditions": [one]}}
+
+
+def connected(admin: Driver) -> None:
+    """Say as Kueue does that it is connected to every cluster."""
+    for name in admin.clusters():
+        admin.ask("PATCH", admin.kueue("multikueueclusters", name, "status"), condition("Active"), "merge")
+
+
+def workload_with_quota(admin: Driver) -> None:
+    pod = {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}
+    spec = {
+        "queueName": "user-queue-demo2",
+        "podSets": [{"name": "main", "count": 1, "template": {"spec": pod}}],
+    }
+    job = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": "w"}}
+    admin.ask("POST", WORKLOADS, job | {"spec": spec})
+    entries = [
+        {"name": name, "state": "Pending", "message": "", "lastTransitionTime": SINCE}
+        for name in (P, "multikueue-demo2")
+    ]
+    status = condition("QuotaReserved")["status"] | {"admissionChecks": entries}
+    status["admission"] = {
+        "clusterQueue": "cluster-queue-demo2",
+        "podSetAssignments": [{"name": "main", "count": 1}],
+    }
+    admin.ask("PATCH", f"{WORKLOADS}/w/status", {"status": status}, "merge")
+
+
+def answer(admin: Driver) -> str:
+    """What our check says to the Workload."""
+    entries = admin.ask("GET", f"{WORKLOADS}/w")["status"]["admissionChecks"]
+    return str(next(entry["state"] for entry in entries if entry["name"] == P))
+
+
+# -- each mode
+
+
+def test_one_mode_is_put_over_another(admin: Driver, install: Install) -> None:
+    there = install("default")
+    overlay = str(installation.CONFIG / "overlays/cluster-profile")
+    there.kubectl("apply", "-k", overlay)
+    again = there.kubectl("apply", "-k", overlay).splitlines()
+    assert [line for line in again if not line.endswith(" unchanged")] == []
+    path = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{NAME}"
+    deployment = installation.of(installation.rendered("overlays/cluster-profile"), "Deployment")
+    assert admin.ask("GET", path)["spec"] == deployment["spec"]
+
+
+def test_default(admin: Driver, install: Install) -> None:
+    """One cluster by Secret, one by ClusterProfile; a Workload that is answered; both clusters get lost."""
+    there = install("default")
+    almost_over = jwt(issued=datetime.now(UTC) - timedelta(hours=23))  # which an event tells
+    admin.secret("multikueue-a", value=encoded(kubeconfig(token=almost_over)))
+    admin.profile("b", accessProviders=[{"name": "ocm"}])
+    managed(admin, "a", "b")
+    with there.controllers() as controllers:
+        there.story_2("a", "b")
+        workload_with_quota(admin)
+        there.hub.faults.add("PATCH", "workloads/w/status", status=409)  # then the Workload is read again
+        controllers.start(**there.settings())
+        there.until("Active", "a", "b")
+        soon(lambda: answer(admin), "Ready")
+        connected(admin)
+        there.decide()
+        there.until("NoClusterSelected")
+        soon(lambda: "cannot be asked" in admin.active(P)["message"])
+        for name in ("a", "b"):
+            admin.ask("DELETE", f"{MANAGED}/{name}")
+        soon(admin.clusters, [])
+        there.decide("a", "b")  # as at first: that event is there already
+        soon(lambda: there.needless(NAME, f"{NAME}-placements"), [])
+    assert there.refused() == []
+
+
+def test_dispatcher(admin: Driver, install: Install) -> None:
+    there = install("overlays/dispatcher")
+    admin.secrets_for("a", "b")
+    with there.controllers() as controllers:
+        there.story_2("a", "b")
+        controllers.start(**there.settings())
+        there.until("Active", "a", "b")
+        connected(admin)
+        workload_with_quota(admin)
+        soon(
+            lambda: admin.ask("GET", f"{WORKLOADS}/w")["status"].get("nominatedClusterNames"),
+            [f"{P}-a", f"{P}-b"],
+        )
+    assert there.refused() == []
+
+
+def test_monitoring(admin: Driver, install: Install) -> None:
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    for kind in ("ServiceMonitor", "PrometheusRule"):
+        admin.ask("POST", CRDS, crd(kind, anything, group="monitoring.coreos.com"))
+    there = install("overlays/monitoring")
+    admin.secrets_for("a")
+    with there.controllers() as controllers:
+        there.story_2("a")
+        controllers.start(**there.settings())
+        there.until("Active", "a")
+    assert there.refused() == []
+
+
+def test_placement_namespaces(admin: Driver, install: Install) -> None:
+    """Story 2's Placement in one team's namespace, another in the other's."""
+    for name in ("team-a", "team-b"):
+        admin.namespace(name)
+    there = install("overlays/placement-namespaces")
+    admin.secrets_for("a", "b")
+    with there.controllers() as controllers:
+        there.kubectl("apply", "-f", str(ROOT / STORY[1]))
+        admin.check("q")
+        for name, placement, cluster in (("team-a", P, "a"), ("team-b", "q", "b")):
+            team = admin.in_namespace(name)
+            team.placement(placement)
+            team.decide(placement, cluster)
+        controllers.start(**there.settings())
+        there.until("Active", "a")
+        soon(lambda: admin.listed("q"), ["q-b"])
+        soon(lambda: there.needless(f"{NAME}-placements"), [])
+    assert there.refused() == []
+
+
+def test_probe(admin: Driver, install: Install) -> None:
+    there = install("overlays/probe")
+    with WorkerFleet(["a"]) as fleet, there.controllers() as controllers:
+        admin.secret("multikueue-a", value=base64.b64encode(fleet.kubeconfig("a")).decode())
+        there.story_2("a")
+        controllers.start(**there.settings() | {"frameworks": "batch/job"})
+        there.until("Active", "a")
+        soon(lambda: there.needless(f"{NAME}-probe"), [])
+    assert there.refused() == []
+
+
+ACCOUNTS = "/apis/authentication.open-cluster-management.io/v1beta1/namespaces/w/managedserviceaccounts"
+PERMISSIONS = "/apis/rbac.open-cluster-management.io/v1alpha1/namespaces/w/clusterpermissions"
+GRANTS = (f"{ACCOUNTS}/{NAME}", f"{PERMISSIONS}/{NAME}")
+SECRETS = f"{CORE}/namespaces/{{}}/secrets"
+MADE = f"{SECRETS.format(NS)}/{NAME}-w"
+
+
+def test_provisioning(admin: Driver, install: Install) -> None:
+    """Credentials are made, renewed, and taken away again."""
+    there = install("overlays/provisioning")
+    a_cluster(admin)
+    with there.controllers() as controllers:
+        there.story_2("w")
+        controllers.start(**there.settings())
+        ocm_reports(admin, "one")
+        there.until("Active", "w")
+        made = admin.ask("GET", MADE)["data"]
+        ocm_reports(admin, "two")
+        soon(lambda: (admin.get(MADE) or {}).get("data") not in (made, None))
+        there.decide()
+        soon(lambda: [admin.get(path) for path in (MADE, *GRANTS)], [None] * 3)
+        soon(lambda: there.needless(f"{NAME}-provisioning", f"{NAME}-kubeconfigs"), [])
+    assert there.refused() == []
+
+
+def test_cluster_profile(admin: Driver, install: Install) -> None:
+    """OCM makes the ClusterProfile and copies the token; the worker is asked, in vain, when it leaves."""
+    there = install("overlays/cluster-profile")
+    a_cluster(admin)
+    admin.profile("w", accessProviders=[{"name": "open-cluster-management"}])
+    with there.controllers() as controllers:
+        there.story_2("w")
+        controllers.start(**there.settings())
+        ocm_reports(admin, "one")
+        admin.secret(f"w-{NAME}", key="token", value=encoded("one"))
+        there.until("Active", "w")
+        source = admin.ask("GET", admin.kueue("multikueueclusters", f"{P}-w"))["spec"]["clusterSource"]
+        assert source == {"clusterProfileRef": {"name": "w"}}
+        ocm_reports(admin, "two")
+        connected(admin)
+        workload_with_quota(admin)
+        soon(lambda: answer(admin), "Ready")
+        there.decide()
+        soon(lambda: "cannot be asked" in admin.active(P)["message"])
+        admin.ask("DELETE", f"{MANAGED}/w")
+        soon(lambda: [admin.get(path) for path in GRANTS], [None] * 2)
+        soon(lambda: there.needless(f"{NAME}-provisioning", f"{NAME}-cluster-profile"), [])
+    assert there.refused() == []
+
+
+def a_cluster(admin: Driver) -> None:
+    """A cluster that OCM knows the address of; nobody answers there."""
+    admin.namespace("w")
+    spec = {"managedClusterClientConfigs": [{"url": "https://127.0.0.1:1"}]}
+    cluster = {"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster"}
+    admin.ask("POST", MANAGED, cluster | {"metadata": {"name": "w"}, "spec": spec})
+
+
+def ocm_reports(admin: Driver, token: str) -> None:
+    """Say as OCM does that the account and the permission are in force, and what the token is."""
+    data = {"token": encoded(token), "ca.crt": encoded(authority())}
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": NAME}, "data": data}
+    if admin.try_("POST", SECRETS.format("w"), body).status_code == 409:
+        admin.ask("PATCH", f"{SECRETS.format('w')}/{NAME}", {"data": data}, "merge")
+    for path, done in zip(GRANTS, DONE, strict=True):
+        soon(lambda path=path: admin.get(path))
+        admin.ask("PATCH", f"{path}/status", condition(done), "merge")
+
+
+# -- without a right
+
+
+@pytest.mark.parametrize(
+    ("role", "resource", "verb", "wanted"),
+    [
+        pytest.param("Role", "secrets", "watch", "GET /api/v1/namespaces/kueue-system/secrets", id="secrets"),
+        pytest.param(
+            "ClusterRole",
+            "multikueueclusters",
+            "create",
+            f"PATCH {KUEUE}/v1beta2/multikueueclusters/{P}-a",
+            id="multikueueclusters",
+        ),
+        pytest.param(
+            "ClusterRole",
+            "admissionchecks/status",
+            "patch",
+            f"PATCH {KUEUE}/v1beta2/admissionchecks/{P}/status",
+            id="checks",
+        ),
+    ],
+)
+def test_a_right_that_is_taken_away_is_missed(
+    admin: Driver, install: Install, role: str, resource: str, verb: str, wanted: str
+) -> None:
+    there = install("default")
+    admin.secrets_for("a")
+    path = f"{RBAC}/{'clusterroles' if role == 'ClusterRole' else f'namespaces/{NS}/roles'}/{NAME}"
+    body = admin.ask("GET", path)
+    for rule in body["rules"]:
+        if resource in rule["resources"]:
+            rule["verbs"].remove(verb)
+    body["rules"] = [rule for rule in body["rules"] if rule["verbs"]]
+    admin.ask("PUT", path, body)
+    with there.controllers() as controllers:
+        there.story_2("a")
+        controllers.start(**there.settings())
+        soon(lambda: wanted in there.refused())
+
+
+# -- the process
+
+IMAGE = {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+"""As its Dockerfile sets them."""
+
+WRITES = """
+import os, sys
+
+def tell(event, args):
+    if event == "open" and isinstance(args[0], str) and args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+        os.write(2, f"writes to {args[0]}\\n".encode())
+
+sys.addaudithook(tell)
+from placement_ac.__main__ import main
+main()
+"""
+
+
+def test_the_process_needs_no_file_system_to_write_to(admin: Driver, install: Install) -> None:
+    """It runs as in the container: its arguments, its environment, and a root that is read-only."""
+    there = install("default")
+    admin.secrets_for("a")
+    with there.controllers() as account:
+        there.story_2("a")
+        environment = there.environment() | {"PLACEMENT_AC_KUBECONFIG": str(account.kubeconfig)}
+        arguments = ["run", f"--config={there.config()}"]
+        process = subprocess.Popen(
+            [sys.executable, "-c", WRITES, *arguments], env=environment, stderr=subprocess.PIPE, text=True
+        )
+        try:
+            there.until("Active", "a")
+        finally:
+            process.terminate()
+            _, told = process.communicate(timeout=30)
+    assert process.returncode == 0, told
+    assert [line for line in told.splitlines() if line.startswith("writes to ")] == []

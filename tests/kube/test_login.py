@@ -1,0 +1,356 @@
+"""The ways in: what a kubeconfig may hold, a Pod's account, tokens that are renewed."""
+
+import asyncio
+import base64
+import contextlib
+import json
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+import yaml
+from aiohttp.resolver import DefaultResolver
+
+from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CONFIG, SECRET
+from placement_ac.core.api.errors import LoginFailed, NotFound, Unavailable
+from placement_ac.core.kubeconfig.access import Access
+from placement_ac.kube import client_config
+from placement_ac.kube.client import Client
+from placement_ac.kube.login import Login
+from placement_ac.lab.hub import Hub
+
+CHECKS = ADMISSION_CHECK.at("v1beta2")
+
+
+def kubeconfig(hub: Hub, path: Path, user: dict[str, Any], **cluster: Any) -> Path:
+    content = hub.kubeconfig()
+    content["users"][0]["user"] = user
+    content["clusters"][0]["cluster"] |= cluster
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+def count_checks(login: Login) -> int:
+    async def ask() -> int:
+        async with Client(login) as client:
+            return len((await client.list(CHECKS)).items)
+
+    return asyncio.run(ask())
+
+
+def test_a_token(hub: Hub, tmp_path: Path) -> None:
+    assert count_checks(Login(kubeconfig(hub, tmp_path / "c", {"token": hub.token}))) == 0
+
+
+def test_no_verification_if_the_kubeconfig_says_so(hub: Hub, tmp_path: Path) -> None:
+    path = kubeconfig(hub, tmp_path / "c", {"token": hub.token})
+    content = yaml.safe_load(path.read_text())
+    del content["clusters"][0]["cluster"]["certificate-authority-data"]
+    path.write_text(yaml.safe_dump(content))
+    with pytest.raises(Unavailable, match="certificate verify failed"):
+        count_checks(Login(path))
+    content["clusters"][0]["cluster"]["insecure-skip-tls-verify"] = True
+    path.write_text(yaml.safe_dump(content))
+    assert count_checks(Login(path)) == 0
+
+
+def test_an_exec_plugin(hub: Hub, tmp_path: Path) -> None:
+    answer = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "kind": "ExecCredential",
+        "status": {"token": hub.token},
+    }
+    plugin = tmp_path / "plugin"
+    plugin.write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n")
+    plugin.chmod(plugin.stat().st_mode | stat.S_IXUSR)
+    command = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": str(plugin),
+        "interactiveMode": "Never",
+    }
+    assert count_checks(Login(kubeconfig(hub, tmp_path / "c", {"exec": command}))) == 0
+
+
+def test_the_account_of_a_pod_and_its_token_renewed_on_disk(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token, ca = tmp_path / "token", tmp_path / "ca.crt"
+    token.write_text("not yet valid")
+    ca.write_bytes(base64.b64decode(hub.kubeconfig()["clusters"][0]["cluster"]["certificate-authority-data"]))
+    monkeypatch.setattr("placement_ac.kube.client_config.ACCOUNT", tmp_path)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(hub.port))
+    monkeypatch.setattr("placement_ac.kube.login.TOKEN_SECONDS", 0.0)
+
+    async def ask() -> None:
+        async with Client(Login()) as client:
+            with pytest.raises(Unavailable):
+                await client.list(CHECKS)
+            token.write_text(hub.token)
+            assert (await client.list(CHECKS)).items == ()
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        pytest.param({}, "No such file", id="no account"),
+        pytest.param({"token": "t"}, "No such file", id="no CA"),
+        pytest.param({"token": " ", "ca.crt": None}, "token is empty", id="an empty token"),
+        pytest.param({"token": "t", "ca.crt": "no certificate"}, "no certificate", id="a CA that is none"),
+    ],
+)
+def test_a_pod_without_a_usable_account_is_told(
+    hub: Hub,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    files: dict[str, str | None],
+    told: str,
+) -> None:
+    good = base64.b64decode(hub.kubeconfig()["clusters"][0]["cluster"]["certificate-authority-data"]).decode()
+    for name, content in files.items():
+        (tmp_path / name).write_text(good if content is None else content)
+    monkeypatch.setattr("placement_ac.kube.client_config.ACCOUNT", tmp_path)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    with pytest.raises(LoginFailed, match=f"(?i)cannot log in with the Pod's account: .*{told}"):
+        Login()
+
+
+def test_a_token_that_was_replaced_in_the_kubeconfig_is_read_when_the_old_one_is_refused(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = kubeconfig(hub, tmp_path / "c", {"token": "old"})
+
+    async def ask() -> None:
+        async with Client(Login(path)) as client:
+            with pytest.raises(Unavailable):
+                await client.list(CHECKS)
+            kubeconfig(hub, path, {"token": hub.token})
+            assert (await client.list(CHECKS)).items == ()
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("user", "cluster", "needed"),
+    [
+        pytest.param({}, {}, False, id="a token"),
+        pytest.param({"exec": {"command": "true"}}, {}, True, id="a plugin"),
+        pytest.param({"tokenFile": "/none"}, {}, True, id="a token in a file"),
+        pytest.param({}, {"certificate-authority": "/none"}, True, id="a CA in a file"),
+        pytest.param({}, {"insecure-skip-tls-verify": True}, True, id="no verification"),
+        pytest.param({"username": "me", "password": "secret"}, {}, True, id="a password"),
+        pytest.param({"as": "somebody"}, {}, True, id="impersonation"),
+    ],
+)  # fmt: skip
+def test_the_package_is_asked_for_what_is_more_than_a_token_or_a_certificate(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: Any, cluster: Any, needed: bool
+) -> None:
+    asked: list[Path | None] = []
+    real = client_config._of_package
+    monkeypatch.setattr(client_config, "_of_package", lambda *args: asked.append(args[0]) or real(*args))
+    path = kubeconfig(hub, tmp_path / "c", user or {"token": hub.token}, **cluster)
+    with contextlib.suppress(LoginFailed):
+        Login(path)
+    assert asked == ([path] if needed else [])
+
+
+def test_of_several_files_the_package_makes_one(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = hub.kubeconfig()
+    parts = ({"clusters": content.pop("clusters")}, content)
+    for number, part in enumerate(parts):
+        (tmp_path / str(number)).write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config"} | part))
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path / '0'}{os.pathsep}{tmp_path / '1'}")
+    assert count_checks(Login()) == 0
+    hub.write_kubeconfig(tmp_path / "2")
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "2"))
+    assert count_checks(Login()) == 0
+
+
+def test_the_controller_starts_without_what_it_does_not_need() -> None:
+    """The package takes 22 MB, kopf 5, rich 3."""
+    unneeded = {"kubernetes", "kopf", "rich"}
+    code = f"import sys, placement_ac.cli.run; sys.exit(' '.join({unneeded} & {{*sys.modules}}))"
+    run = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert run.stderr.strip() == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        pytest.param("", "file is empty", id="empty"),
+        pytest.param("}{", "ParserError: while parsing", id="not YAML"),
+        pytest.param("clusters: []", "Invalid kube-config", id="no context"),
+    ],
+)
+def test_a_broken_kubeconfig_is_told(tmp_path: Path, content: str, told: str) -> None:
+    (tmp_path / "c").write_text(content)
+    with pytest.raises(LoginFailed, match=told):
+        Login(tmp_path / "c")
+
+
+def with_certificate() -> Login:
+    leaf = trustme.CA().issue_cert("client@example.com")
+    certificate, key = leaf.cert_chain_pems[0].bytes().decode(), leaf.private_key_pem.bytes().decode()
+    return Login(access=Access("https://worker1", certificate=certificate, key=key))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has files in memory")
+def test_the_key_of_a_worker_touches_no_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "not there"))
+    assert with_certificate().server == "https://worker1"
+
+
+def test_elsewhere_its_file_is_gone_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with_certificate()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_context_that_is_not_there_is_told(hub: Hub, tmp_path: Path) -> None:
+    hub.write_kubeconfig(tmp_path / "c")
+    with pytest.raises(LoginFailed, match="nowhere"):
+        Login(tmp_path / "c", "nowhere")
+
+
+@pytest.fixture
+def client(hub: Hub, tmp_path: Path) -> Client:
+    hub.write_kubeconfig(tmp_path / "kubeconfig")
+    return Client(Login(tmp_path / "kubeconfig"))
+
+
+def test_a_list_is_read_page_by_page_and_begun_again_when_a_page_has_expired(
+    hub: Hub, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("placement_ac.kube.client.PAGE", 2)
+
+    async def ask() -> list[str]:
+        async with client:
+            for number in range(5):
+                body = {"metadata": {"name": f"c{number}"}, "spec": {"controllerName": "x"}}
+                await client.apply(CHECKS, body)
+            hub.faults.add("GET", "admissionchecks", delay=0)
+            gone = {"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410}
+            hub.faults.add("GET", "admissionchecks", status=410, body=gone)
+            return [item["metadata"]["name"] for item in (await client.list(CHECKS)).items]
+
+    assert asyncio.run(ask()) == ["c0", "c1", "c2", "c3", "c4"]
+    limits = [r.query.get("limit") for r in hub.journal if r.method == "GET" and "limit" in r.query]
+    assert len(limits) == 5
+    assert set(limits) == {"2"}
+
+
+def test_what_is_not_served_is_not_found(client: Client) -> None:
+    async def ask() -> None:
+        async with client:
+            assert await client.schema(MULTIKUEUE_CONFIG.at("v9")) is None
+            assert await client.discover([SECRET]) == {SECRET: SECRET.at("v1")}
+            with pytest.raises(NotFound):
+                await client.get(CHECKS, "nobody")
+
+    asyncio.run(ask())
+
+
+def test_an_answer_that_is_no_json_object_is_worth_another_try(hub: Hub, client: Client) -> None:
+    hub.faults.add("GET", "admissionchecks", status=200, body=[1, 2])
+
+    async def ask() -> None:
+        async with client:
+            with pytest.raises(Unavailable, match="no JSON object"):
+                await client.get(CHECKS, "x")
+
+    asyncio.run(ask())
+
+
+def test_a_closed_client_says_so(client: Client) -> None:
+    async def ask() -> None:
+        with pytest.raises(Unavailable, match="closed"):
+            await client.get(CHECKS, "x")
+
+    asyncio.run(ask())
+
+
+def test_a_proxy_that_lets_nobody_through_quotes_no_password(hub: Hub, tmp_path: Path) -> None:
+    async def refuse(request: asyncio.StreamReader, answer: asyncio.StreamWriter) -> None:
+        await request.readuntil(b"\r\n\r\n")
+        answer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+        answer.close()
+
+    async def test() -> None:
+        async with await asyncio.start_server(refuse, "127.0.0.1", 0) as proxy:
+            port = proxy.sockets[0].getsockname()[1]
+            way = {"proxy-url": f"http://me:secret@127.0.0.1:{port}"}
+            user = hub.kubeconfig()["users"][0]["user"]
+            async with Client(Login(kubeconfig(hub, tmp_path / "proxied", user, **way))) as client:
+                for ask in (_look, _follow):
+                    with pytest.raises(Unavailable, match="407") as error:
+                        await ask(client)
+                    assert "secret" not in error.value.message
+
+    asyncio.run(test())
+
+
+async def _look(client: Client) -> object:
+    return await client.get(CHECKS, "x")
+
+
+async def _follow(client: Client) -> object:
+    return [event async for event in client.watch(CHECKS, "")]
+
+
+@pytest.mark.parametrize("ask", [_look, _follow])
+def test_who_asks_outlives_the_end_of_what_was_done_for_it(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Callable[[Client], Awaitable[object]]
+) -> None:
+    """kopf cancels, when it ends, the task in which aiohttp looks up a name for whom it knows nothing of."""
+    looked_up = asyncio.Event()
+
+    async def resolve(*_: object, **__: object) -> None:
+        looked_up.set()
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(DefaultResolver, "resolve", resolve)
+    by_name = hub.kubeconfig()["clusters"][0]["cluster"]["server"].replace("127.0.0.1", "localhost")
+    user = hub.kubeconfig()["users"][0]["user"]
+
+    async def test() -> None:
+        async with Client(Login(kubeconfig(hub, tmp_path / "by-name", user, server=by_name))) as client:
+            asking = asyncio.ensure_future(ask(client))
+            older = {*asyncio.all_tasks(), asking}
+            await looked_up.wait()
+            for task in asyncio.all_tasks() - older:
+                task.cancel()
+            with pytest.raises(Unavailable, match="cut short"):
+                await asking
+            looked_up.clear()
+            asking = asyncio.ensure_future(ask(client))
+            await looked_up.wait()
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+
+    asyncio.run(test())
+
+
+@pytest.mark.parametrize("told", ["soon", "-1", ""])
+def test_a_retry_after_that_makes_no_sense_is_no_wait(hub: Hub, client: Client, told: str) -> None:
+    hub.faults.add("GET", "admissionchecks", status=429, headers={"Retry-After": told})
+
+    async def ask() -> float | None:
+        async with client:
+            with pytest.raises(Unavailable) as error:
+                await client.get(CHECKS, "x")
+        return error.value.retry_after
+
+    assert asyncio.run(ask()) in (None, 0.0)

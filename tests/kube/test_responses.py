@@ -1,0 +1,27 @@
+"""What the answer of an API server means to us."""
+
+from typing import Any
+
+import pytest
+
+from placement_ac.core.api.errors import ApiError, Conflict, Refused
+from placement_ac.kube.responses import error_of
+
+
+def status(**details: Any) -> dict[str, Any]:
+    return {"kind": "Status", "message": "no", "reason": "Invalid", "details": details}
+
+
+@pytest.mark.parametrize(
+    ("told", "kind"),
+    [
+        pytest.param(status(causes=[{"field": "metadata.uid"}]), Conflict, id="another object by now"),
+        pytest.param(status(causes=[{"field": "spec.clusters"}]), Refused, id="a field"),
+        pytest.param(status(causes=[None]), Refused, id="no cause"),
+        pytest.param(status(causes="?"), Refused, id="no causes"),
+        pytest.param({"details": []}, Refused, id="no details"),
+        pytest.param("Bad Gateway", Refused, id="no Status"),
+    ],
+)
+def test_a_422(told: object, kind: type[ApiError]) -> None:
+    assert type(error_of(422, told, "PATCH /x")) is kind

@@ -1,0 +1,360 @@
+"""`placement-ac demo --credentials made`: the three stories with credentials that OCM is asked to make."""
+
+import base64
+import functools
+import io
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from rich.console import Console
+
+from placement_ac.cli.demo import command
+from placement_ac.core.api.constants import DRAIN, IMMEDIATE
+from placement_ac.core.kubeconfig.access import Access, of_kubeconfig
+from placement_ac.lab.demo import scene, stories
+from placement_ac.lab.demo.making import MadeSeen, Thing, things_of
+from placement_ac.lab.demo.scene import CARELESS
+from placement_ac.lab.demo.stage import Stage
+from placement_ac.lab.demo.stories import programme
+from placement_ac.lab.hub import Hub
+from tests.lab.demo.test_demo import (
+    ARGUMENTS,
+    COUNTED,
+    WAYS,
+    assert_kubectl_answers,
+    documents,
+    last_answers,
+    sources,
+)
+from tests.support.shared import published_crds
+
+pytestmark = pytest.mark.long
+
+STORIES = Path(__file__).resolve().parents[3] / "docs" / "stories.md"
+MADE = ("--credentials", "made")
+ALL = ("cluster1", "cluster2", "cluster3")
+
+
+class Watched:
+    """Hubs that are remembered, for what was written to them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.hubs: list[Hub] = []
+
+        def hub(**options: Any) -> Hub:
+            self.hubs.append(Hub(**options))
+            return self.hubs[-1]
+
+        monkeypatch.setattr("placement_ac.lab.demo.stage.Hub", hub)
+        monkeypatch.setattr("placement_ac.lab.standins.fleet.Hub", hub)
+
+    def tokens(self) -> set[str]:
+        """All tokens that there were: of the hubs' admins, and in Secrets, kubeconfigs included."""
+        written = {one for content in self.secrets() for one in _tokens(content)}
+        return written | {hub.token for hub in self.hubs}
+
+    def secrets(self) -> set[bytes]:
+        """All that was ever in a Secret, but for the CAs, which are public."""
+        bodies = (
+            json.loads(one.raw)
+            for hub in self.hubs
+            for one in hub.journal
+            if _is_of_a_secret(one.path, one.raw)
+        )
+        data = (body.get("data") or {} for body in bodies)
+        return {
+            base64.b64decode(value) for one in data for key, value in one.items() if value and key != "ca.crt"
+        }
+
+
+def _is_of_a_secret(path: str, raw: bytes) -> bool:
+    return "/secrets" in path and bool(raw)
+
+
+def _tokens(content: bytes) -> Iterable[str]:
+    access = of_kubeconfig(content)
+    yield access.token if isinstance(access, Access) else content.decode()
+
+
+def traces_in(output: str, watched: Watched) -> list[str]:
+    """What was printed of secrets: tokens, their signatures, what is in Secrets; as it is or in base64."""
+    tokens, contents = watched.tokens(), watched.secrets()
+    told = {one for token in tokens for one in (token, token.rpartition(".")[2])}
+    told |= {content.decode() for content in contents}
+    told |= {base64.b64encode(one.encode()).decode() for one in tokens} | {
+        base64.b64encode(content).decode() for content in contents
+    }
+    return sorted(one for one in told if one in output)
+
+
+def assert_no_traces(output: str, watched: Watched) -> None:
+    """No secret was printed; and one would have been noticed."""
+    assert traces_in(output, watched) == []
+    assert len(watched.tokens()) > len(watched.hubs) == 1 + len(ALL)
+    for content in watched.secrets():
+        assert traces_in(f"… {content.decode()} …", watched)
+        assert traces_in(base64.b64encode(content).decode(), watched)
+
+
+def played(*words: str) -> Result:
+    return CliRunner().invoke(command, [*MADE, *words])
+
+
+def made_in(document: dict[str, Any]) -> list[str]:
+    """What was made, of a step's document: kind namespace/name."""
+    return [
+        f"{obj['kind']} {obj['metadata']['namespace']}/{obj['metadata']['name']}"
+        for obj in document["objects"]
+        if obj["kind"] in ("ManagedServiceAccount", "ClusterPermission", "Secret")
+    ]
+
+
+def all_made_for(*clusters: str) -> list[str]:
+    return [
+        *(f"ManagedServiceAccount {cluster}/placement-ac" for cluster in clusters),
+        *(f"ClusterPermission {cluster}/placement-ac" for cluster in clusters),
+        *(f"Secret {cluster}/placement-ac" for cluster in clusters),
+        *(f"Secret kueue-system/placement-ac-{cluster}" for cluster in clusters),
+    ]
+
+
+# -- what is shown
+
+
+def test_all_stories_from_nothing_but_managed_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched = Watched(monkeypatch)
+    run = played("-o", "json", "-v")
+    assert run.exit_code == 0, run.output
+    *told, last = documents(run.stdout)
+    assert (last["jobs"], last["ok"]) == ({"train": COUNTED[DRAIN]}, True)
+    assert [doc["title"] for doc in told] == [step.title for step in programme(made=True).steps]
+    shown = {doc["title"]: doc for doc in told if "credentials" in doc}
+    assert {title: made_in(doc) for title, doc in shown.items()} == {
+        step.title: all_made_for(*step.made) for step in programme(made=True).steps if step.made is not None
+    }
+    assert {
+        title: doc["credentials"]["renewed"] for title, doc in shown.items() if doc["credentials"]["renewed"]
+    } == {stories.RENEWED.title: ["cluster3"]}
+    assert shown[stories.LEFT_BEHIND.title]["credentials"] == {
+        "current": ["cluster3"],
+        "renewed": [],
+        "workers": ["cluster3"],
+    }
+    assert shown[stories.STORY_1_IS_OVER.title]["objects"] == []
+    assert {key for doc in told for obj in doc["objects"] if obj["kind"] == "Secret" for key in obj} == {
+        "apiVersion",
+        "kind",
+        "metadata",
+        "type",
+    }
+    assert_nothing_was_put_there(watched)
+    assert "applied" in run.stderr
+    assert_no_traces(run.output, watched)
+
+
+def assert_nothing_was_put_there(watched: Watched) -> None:
+    """Nobody but the controller and OCM's agents has written a Secret, and nobody a ClusterProfile."""
+    journal = [one for hub in watched.hubs for one in hub.journal if one.method in ("POST", "PUT", "PATCH")]
+    managers = {one.query.get("fieldManager") for one in journal if "/secrets" in one.path}
+    assert managers == {"placement-ac", "ocm-accounts"}
+    assert [one.path for one in journal if "/clusterprofiles" in one.path] == []
+
+
+def test_story_2_connects_on_what_was_made() -> None:
+    run = played("--story", "2", "-o", "json")
+    assert run.exit_code == 0, run.output
+    told = documents(run.stdout)
+    assert [doc["title"] for doc in told] == [
+        "The clusters with a T4, by label",
+        "OCM renews a token: the kubeconfig follows",
+        "A T4 is put into cluster1: it comes in",
+        "It is taken out again: cluster1 goes",
+    ]
+    assert [doc["ok"] for doc in told] == [True] * 4
+    assert [sources(doc) for doc in told] == [
+        {
+            f"placement-demo2-{cluster}": {
+                "kubeConfig": {"location": f"placement-ac-{cluster}", "locationType": "Secret"}
+            }
+            for cluster in clusters
+        }
+        for clusters in (ALL[1:], ALL[1:], ALL, ALL[1:])
+    ]
+    assert [doc["credentials"] for doc in told] == [
+        {"current": list(clusters), "renewed": renewed, "workers": list(clusters)}
+        for clusters, renewed in ((ALL[1:], []), (ALL[1:], ["cluster3"]), (ALL, []), (ALL[1:], []))
+    ]
+
+
+def test_story_1_alone() -> None:
+    run = played("--story", "1", "-o", "json")
+    assert run.exit_code == 0, run.output
+    assert [(doc["ok"], made_in(doc)) for doc in documents(run.stdout)] == [
+        (True, all_made_for(*ALL)),
+        (True, []),
+    ]
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way != DRAIN])  # that is in all stories, above
+def test_a_job_comes_to_the_same_as_with_found_credentials(
+    way: scene.Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = Watched(monkeypatch)
+    run = played("--story", "3", "-v", *ARGUMENTS[way])
+    assert run.exit_code == 0, run.output
+    steps = programme(3, way, made=True).steps
+    lines = run.stdout.splitlines()
+    assert [line for line in lines if line.startswith("Story")] == [
+        f"Story 3, step {number}: {step.title}" for number, step in enumerate(steps, start=1)
+    ]
+    counted = COUNTED[way]
+    times = "1 time" if counted["starts"] == 1 else "2 times"
+    assert lines[-2].startswith(f"Job train: started {times}, ")
+    assert lines[-1].startswith(f"{len(steps)} of {len(steps)} steps came out right, in ")
+    assert_no_traces(run.output, watched)
+
+
+def test_a_careless_list_has_credentials_that_another_check_keeps() -> None:
+    steps = programme(way=CARELESS, made=True).steps
+    assert stories.STORY_1_IS_OVER not in steps
+    assert stories.LEFT_BEHIND not in steps
+    assert {step.made for step in steps if step != stories.RENEWED} == {ALL}
+
+
+@pytest.mark.parametrize("way", [DRAIN, IMMEDIATE])
+def test_the_last_thing_is_that_nothing_is_left_behind(way: scene.Way) -> None:
+    *_, back, last = programme(3, way, made=True).steps
+    assert (back.made, last) == (None, stories.LEFT_BEHIND)
+
+
+def test_without_it_all_is_as_it_was() -> None:
+    for way in WAYS:
+        assert [step.made for step in programme(way=way).steps] == [None] * len(programme(way=way).steps)
+
+
+def test_the_last_scene_in_the_stories_is_told_like_that() -> None:
+    shown = played("--story", "2").stdout
+    told = STORIES.read_text("utf-8").partition("## Credentials that are made\n")[2].split("```")[1]
+    text = told.removeprefix("console\n")
+    assert stories.RENEWED.title in text
+    assert untimed(text) in untimed(shown)
+
+
+def test_a_terminal_shows_what_was_made_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched = Watched(monkeypatch)
+    console = Console(force_terminal=True, width=80, record=True, file=io.StringIO())
+    monkeypatch.setattr("placement_ac.cli.demo.Console", lambda: console)
+    assert played("--story", "2").exit_code == 0
+    text = console.export_text()
+    panel = text.partition(f"╭─ Story 2, step 2: {stories.RENEWED.title}")[2].partition("right, in")[0]
+    words = " ".join(panel.replace("│", " ").split())
+    assert "ManagedServiceAccount: cluster2/placement-ac, cluster3/placement-ac" in words
+    assert "Secret: kueue-system/placement-ac-cluster2, kueue-system/placement-ac-cluster3" in words
+    assert "the token that OCM has reported last, for cluster2 and cluster3; renewed: cluster3" in words
+    assert "On the workers: accounts and rights on cluster2 and cluster3" in words
+    assert "…" not in panel
+    assert_no_traces(text, watched)
+
+
+def test_a_terminal_shows_that_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    console = Console(force_terminal=True, width=80, record=True, file=io.StringIO())
+    monkeypatch.setattr("placement_ac.cli.demo.Console", lambda: console)
+    assert played("--story", "1").exit_code == 0
+    panel = console.export_text().partition(f"╭─ Story 1, step 2: {stories.STORY_1_IS_OVER.title}")[2]
+    assert "MultiKueueConfig placement-demo1: (none)" in panel
+    assert "AdmissionCheck placement-demo1: (none)" in panel
+    assert "On the workers: nothing" in panel
+
+
+def test_kubectl_says_the_same_of_what_was_made() -> None:
+    words = [sys.executable, "-m", "placement_ac", "demo", *MADE, "--story", "2", "--keep"]
+    if not shutil.which("kubectl"):
+        pytest.skip("kubectl is not installed")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as demo:
+        try:
+            assert demo.stdout is not None
+            shown = ""
+            while "export KUBECONFIG=" not in shown:
+                shown += next(demo.stdout)
+            kubeconfig = shown.rpartition("export KUBECONFIG=")[2].strip()
+            answers = last_answers(shown)
+            assert len(answers) == 4
+            assert_kubectl_answers(kubeconfig, answers)
+        finally:
+            demo.send_signal(signal.SIGINT)
+    assert demo.returncode == 0
+
+
+# -- how it fails
+
+
+def test_a_token_that_is_not_renewed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def do_nothing(_: Stage, __: str) -> None:
+        """Let the agent sleep."""
+
+    monkeypatch.setattr(Stage, "renew", do_nothing)
+    monkeypatch.setattr(
+        "placement_ac.lab.demo.play.STEP_SECONDS", 4.0
+    )  # what is needed no more stays for 2 s
+    run = played("--story", "2")
+    assert run.exit_code == 1
+    [line] = [line for line in run.stdout.splitlines() if "NOT RIGHT" in line]
+    assert line.endswith(
+        "wanted ['placement-demo2-cluster2', 'placement-demo2-cluster3'], "
+        "credentials for cluster2 and cluster3 alone, a new token for cluster3"
+    )
+    assert "3 of 4 steps came out right" in run.stdout
+
+
+THERE = things_of(["a"])
+
+
+@pytest.mark.parametrize(
+    ("things", "current", "right"),
+    [
+        pytest.param(THERE, ("a",), True, id="all is there"),
+        *(
+            pytest.param(THERE - {thing}, ("a",), False, id=f"no {thing[1]} {thing[2]}")
+            for thing in sorted(THERE)
+        ),
+        *(
+            pytest.param(THERE | {thing}, ("a",), False, id=f"{thing[1]} {thing[2]} of another")
+            for thing in sorted(things_of(["b"]))
+        ),
+        pytest.param(THERE, (), False, id="an old token"),
+        pytest.param(frozenset(), (), False, id="nothing"),
+    ],
+)
+def test_what_is_right_for_one_cluster(
+    things: frozenset[Thing], current: tuple[str, ...], right: bool
+) -> None:
+    assert MadeSeen(objects=(), things=things, current=current, renewed=()).is_for(["a"]) is right
+
+
+def test_threads_are_gone_when_the_demo_is_over() -> None:
+    before = set(threading.enumerate())
+    assert played("--story", "1", "-o", "json").exit_code == 0
+    assert [thread.name for thread in threading.enumerate() if thread not in before] == []
+
+
+def test_the_demo_holds_on_the_published_crds_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    published = functools.partial(Hub, crds=published_crds())
+    monkeypatch.setattr("placement_ac.lab.demo.stage.Hub", published)
+    monkeypatch.setattr("placement_ac.lab.standins.fleet.Hub", published)
+    run = played("--story", "2", "-o", "json")
+    assert run.exit_code == 0, run.output
+    assert [doc["ok"] for doc in documents(run.stdout)] == [True] * len(programme(2, made=True).steps)
+
+
+def untimed(text: str) -> str:
+    return re.sub(r"\d+(\.\d)? (ms|s)\b", "… ms", text)

@@ -1,0 +1,448 @@
+"""`placement-ac demo`: the three stories, as a program and as a person see them."""
+
+import functools
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from placement_ac.cli.demo import command
+from placement_ac.core.api.constants import DRAIN, IMMEDIATE
+from placement_ac.kube.client import Client
+from placement_ac.lab.demo import scene, stage, steps
+from placement_ac.lab.demo.play import Finale, Outcome
+from placement_ac.lab.demo.scene import CARELESS
+from placement_ac.lab.demo.shows import LiveShow, PlainShow
+from placement_ac.lab.demo.steps import Backstage, Ending, Programme, Step
+from placement_ac.lab.demo.stories import programme
+from placement_ac.lab.demo.viewer import JobSeen
+from placement_ac.lab.hub import Hub
+from placement_ac.lab.standins.fleet import Account
+from tests.support.driver import eventually
+from tests.support.shared import published_crds
+
+STORIES = Path(__file__).resolve().parents[3] / "docs" / "stories.md"
+
+GENERATED = "MultiKueueConfig and MultiKueueCluster generated"
+SECRETS = {
+    "placement-demo2-cluster2": "kueue-admin-cluster2-kubeconfig",
+    "placement-demo2-cluster3": "multikueue-cluster3",
+}
+
+
+def documents(output: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def listed(document: dict[str, Any]) -> list[str]:
+    configs = [obj for obj in document["objects"] if obj["kind"] == "MultiKueueConfig"]
+    return list(configs[0]["spec"]["clusters"]) if configs else []
+
+
+def sources(document: dict[str, Any]) -> dict[str, Any]:
+    return {
+        obj["metadata"]["name"]: obj["spec"]["clusterSource"]
+        for obj in document["objects"]
+        if obj["kind"] == "MultiKueueCluster"
+    }
+
+
+def test_all_stories_as_json() -> None:
+    began = time.monotonic()
+    run = subprocess.run(
+        [sys.executable, "-m", "placement_ac", "demo", "-o", "json"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert time.monotonic() - began < 60
+    *told, last = documents(run.stdout)
+    assert last["jobs"] == {"train": {"maxCopies": 1, "starts": 1, "finished": True}}
+    assert [doc["ok"] for doc in told] == [True] * 10
+    assert all(doc["elapsedMilliseconds"] > 0 for doc in told)
+    assert [(doc["story"], listed(doc)) for doc in told] == [
+        (1, ["placement-demo1-cluster1", "placement-demo1-cluster2", "placement-demo1-cluster3"]),
+        (2, ["placement-demo2-cluster2", "placement-demo2-cluster3"]),
+        (2, ["placement-demo2-cluster1", "placement-demo2-cluster2", "placement-demo2-cluster3"]),
+        (2, ["placement-demo2-cluster2", "placement-demo2-cluster3"]),
+        *((3, names) for names in lists_of(DRAIN)),
+    ]
+    end_of_story_2 = told[3]
+    condition = end_of_story_2["condition"]
+    assert (condition["status"], condition["reason"], condition["message"]) == ("True", "Active", GENERATED)
+    assert sources(end_of_story_2) == {
+        name: {"kubeConfig": {"location": secret, "locationType": "Secret"}}
+        for name, secret in SECRETS.items()
+    }
+
+
+C2, C3 = SECRETS
+LISTS: dict[scene.Way, list[list[str] | None]] = {
+    DRAIN: [[C3], [C3], [C2, C3], None, [C2], [C3]],
+    IMMEDIATE: [[C3], [C3], [C2, C3], [C2], [C2], [C2], [C3]],
+    CARELESS: [[C3], [C3], [C2], [C2]],
+}
+"""What is listed after each step of Story 3; None: the old list or the new one, who can say."""
+ARGUMENTS: dict[scene.Way, list[str]] = {
+    DRAIN: [],
+    IMMEDIATE: ["--removal-policy", "immediate"],
+    CARELESS: ["--unsafe"],
+}
+COUNTED: dict[scene.Way, Account] = {
+    DRAIN: {"maxCopies": 1, "starts": 1, "finished": True},
+    IMMEDIATE: {"maxCopies": 1, "starts": 2, "finished": True},
+    CARELESS: {"maxCopies": 2, "starts": 2, "finished": True},
+}
+WAYS: list[scene.Way] = [DRAIN, IMMEDIATE, CARELESS]
+
+
+class Either:
+    """Equal to the list before a cluster goes and to that after it."""
+
+    def __eq__(self, other: object) -> bool:
+        return other in ([C2, C3], [C2])
+
+    def __hash__(self) -> int:
+        return 0
+
+
+def lists_of(way: scene.Way) -> list[Any]:
+    return [names or Either() for names in LISTS[way]]
+
+
+def jobs_of(document: dict[str, Any]) -> list[tuple[str, str | None]]:
+    """The Workloads in a step's document: whose, and where by what the hub knows."""
+    return [
+        (obj["metadata"]["ownerReferences"][0]["name"], obj["status"].get("clusterName"))
+        for obj in document["objects"]
+        if obj["kind"] == "Workload"
+    ]
+
+
+@functools.cache
+def shown_as_json(way: scene.Way) -> tuple[int, str]:
+    """Play Story 3 once; return the exit code and what was printed."""
+    run = CliRunner().invoke(command, ["--story", "3", "-o", "json", *ARGUMENTS[way]])
+    return run.exit_code, run.output
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_job_runs_while_scores_flip(way: scene.Way) -> None:
+    """One copy at any time with either policy; with `--unsafe`, which shows that it can be seen, two."""
+    exit_code, output = shown_as_json(way)
+    *told, last = documents(output)
+    assert last["jobs"] == {"train": COUNTED[way]}
+    assert (exit_code, last["ok"]) == (0, True)
+    assert [(doc["step"], doc["ok"]) for doc in told] == [(n, True) for n in range(1, len(told) + 1)]
+    assert [doc["title"] for doc in told] == [step.title for step in programme(3, way).steps]
+    assert [listed(doc) for doc in told] == lists_of(way)
+    assert last["told"] in STORIES.read_text("utf-8")
+
+
+def test_the_cluster_that_drains_is_listed_last_and_keeps_its_job() -> None:
+    *told, _ = documents(shown_as_json(DRAIN)[1])
+    assert {doc["title"]: jobs_of(doc) for doc in told[1:5]} == {
+        "A job is created: it runs on cluster3": [("train", C3)],
+        "Its GPUs fill up: cluster2 takes over, cluster3 drains": [("train", C3)],
+        "The job on cluster3 finishes in peace": [("train", C3)],
+        "Nothing runs there any more: cluster3 is unlisted": [("train", C3)],
+    }
+    assert [told[n]["condition"]["message"] for n in (2, 4)] == [
+        f"{GENERATED}; draining: cluster3 (Workloads run there)",
+        GENERATED,
+    ]
+    assert [told[n]["reactionMilliseconds"] is not None for n in range(6)] == [
+        True, False, True, False, False, True
+    ]  # fmt: skip  # where OCM decided anew
+
+
+def test_one_story_alone_in_plain_lines() -> None:
+    run = CliRunner().invoke(command, ["--story", "3"])
+    assert run.exit_code == 0, run.output
+    lines = run.output.splitlines()
+    assert [line for line in lines if line.startswith("Story")] == [
+        "Story 3, step 1: Only the cluster with most free GPUs: cluster3",
+        "Story 3, step 2: A job is created: it runs on cluster3",
+        "Story 3, step 3: Its GPUs fill up: cluster2 takes over, cluster3 drains",
+        "Story 3, step 4: The job on cluster3 finishes in peace",
+        "Story 3, step 5: Nothing runs there any more: cluster3 is unlisted",
+        "Story 3, step 6: They are free again: back to cluster3",
+    ]
+    assert "  $ kubectl apply -f samples/placement-demo2-2.yaml" in lines
+    assert "  $ sed 's/generateName: .*/name: train/' samples/job-demo2.yaml | kubectl create -f -" in lines
+    assert '  ["placement-demo2-cluster2","placement-demo2-cluster3"]' in lines
+    assert "  placement-demo2-cluster2   True        kueue-admin-cluster2-kubeconfig   <none>" in lines
+    assert f"  True Active {GENERATED}; draining: cluster3 (Workloads run there)" in lines
+    assert "  train   placement-demo2-cluster3   Ready   <none>" in lines
+    running = "train runs on cluster3; started 1 time, never more than 1 copy at a time"
+    assert f"  # on the workers: {running}" in lines
+    assert lines[-2].startswith("Job train: started 1 time, never more than 1 copy at a time, finished: ")
+    assert lines[-1].startswith("6 of 6 steps came out right, in ")
+
+
+def test_the_scene_in_the_stories_is_told_like_that() -> None:
+    """The second block of output under that heading: a step with a job, but for the times."""
+    shown = CliRunner().invoke(command, []).output
+    blocks = STORIES.read_text("utf-8").partition("## What the demo shows\n")[2].split("```")
+    told = blocks[3].removeprefix("console\n")
+    assert "Story 3" in told
+    assert _untimed(told) in _untimed(shown)
+
+
+def _untimed(text: str) -> str:
+    return re.sub(r"\d+(\.\d)? (ms|s)\b", "… ms", text)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--story", "2", "--unsafe"],
+        ["--unsafe", "--removal-policy", "Immediate"],
+        ["--removal-policy", "kill"],
+        ["--story", "4"],
+    ],
+)
+def test_what_cannot_be_shown_is_refused(words: list[str]) -> None:
+    run = CliRunner().invoke(command, words)
+    assert (run.exit_code, run.stdout) == (2, "")
+
+
+def test_workers_are_started_for_a_job_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+
+    class Fleet(stage.WorkerFleet):
+        def __init__(self, names: Any) -> None:
+            started.append(tuple(names))
+            super().__init__(names)
+
+    monkeypatch.setattr("placement_ac.lab.demo.stage.WorkerFleet", Fleet)
+    told = documents(CliRunner().invoke(command, ["--story", "2", "-o", "json"]).output)
+    assert ([doc["story"] for doc in told], started) == ([2, 2, 2], [])
+    CliRunner().invoke(command, ["--story", "3", "-o", "json"])
+    assert started == [("cluster1", "cluster2", "cluster3")]
+
+
+def test_a_doubled_job_is_told_where_none_was_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would be told if the controller did what the careless list does."""
+    monkeypatch.setitem(scene.ENDINGS, CARELESS, scene.ENDINGS[DRAIN])
+    run = CliRunner().invoke(command, ["--story", "3", "--unsafe"])
+    assert run.exit_code == 1
+    told = "Job train: started 2 times, 2 copies at a time, finished: NOT RIGHT; wanted "
+    assert told + '{"maxCopies":1,"starts":1,"finished":true}' in run.output.splitlines()
+
+
+def test_a_careless_list_that_does_no_harm_is_told_as_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--unsafe` shows what happens, whatever it is: here the controller is not replaced after all."""
+
+    async def stay_careful(_: stage.Stage) -> None:
+        """Leave the controller where it is."""
+
+    monkeypatch.setattr(stage.Stage, "be_careless", stay_careful)
+    monkeypatch.setattr("placement_ac.lab.demo.play.STEP_SECONDS", 1.5)
+    run = CliRunner().invoke(command, ["--story", "3", "--unsafe", "-o", "json"])
+    *told, last = documents(run.output)
+    assert (run.exit_code, last["ok"], last["jobs"]["train"]) == (1, False, COUNTED[DRAIN])
+    assert [doc["ok"] for doc in told[:3]] == [True, True, False]
+
+
+def test_a_step_that_goes_wrong_is_told_and_makes_the_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The way to see the demo fail: a fleet without a Secret for cluster3, which Story 3 wants."""
+    monkeypatch.setattr("placement_ac.lab.demo.play.STEP_SECONDS", 0.5)
+
+    async def no_cluster3(client: Client, backstage: Backstage) -> None:
+        await steps.fleet(client, backstage)
+        await client.request("DELETE", "/api/v1/namespaces/kueue-system/secrets/multikueue-cluster3")
+
+    monkeypatch.setattr("placement_ac.lab.demo.play.fleet", no_cluster3)
+    run = CliRunner().invoke(command, ["--story", "3"])
+    assert run.exit_code == 1
+    assert "NOT RIGHT" in run.output
+    assert "NoClusterUsable" in run.output
+    assert "; wanted ['placement-demo2-cluster3'], the job on cluster3" in run.output
+    assert "0 of 6 steps came out right" in run.output
+
+
+def last_answers(shown: str) -> dict[str, list[str]]:
+    """Return what was shown last after each `$ kubectl get …`."""
+    answers: dict[str, list[str]] = {}
+    answer: list[str] = []
+    for line in map(str.strip, shown.splitlines()):
+        if line.startswith("$ kubectl get"):
+            answer = answers[line[2:]] = []
+        elif not line or line.startswith(("$", "#", "right, in")):
+            answer = []
+        else:
+            answer.append(line)
+    return answers
+
+
+def assert_kubectl_says_the_same(kubeconfig: str, story: str) -> None:
+    """What the demo shows "as kubectl would" is what kubectl shows, to the letter."""
+    answers = last_answers(CliRunner().invoke(command, ["--story", story]).output)
+    assert len(answers) == {"2": 3, "3": 4}[story]
+    assert_kubectl_answers(kubeconfig, answers)
+
+
+def assert_kubectl_answers(kubeconfig: str, answers: dict[str, list[str]]) -> None:
+    for asked, answer in answers.items():
+        run = subprocess.run(
+            asked,
+            shell=True,
+            check=False,
+            env=os.environ | {"KUBECONFIG": kubeconfig},
+            capture_output=True,
+            text=True,
+        )
+        assert [line.strip() for line in run.stdout.splitlines()] == answer, run.stderr
+
+
+@pytest.mark.parametrize(("story", "kept"), [("2", []), ("2", ["-o", "json"]), ("3", [])])
+def test_kept_hub_is_there_for_kubectl(story: str, kept: list[str]) -> None:
+    demo = subprocess.Popen(
+        [sys.executable, "-m", "placement_ac", "demo", "--story", story, "--keep", *kept],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        told = demo.stderr if kept else demo.stdout
+        assert told is not None
+        line = next(line for line in told if "export KUBECONFIG=" in line)
+        kubeconfig = line.strip().removeprefix("export KUBECONFIG=")
+        assert Path(kubeconfig).stat().st_mode & 0o077 == 0, "it holds a token"
+        if shutil.which("kubectl"):
+            ask = ["kubectl", "describe", "admissioncheck", "placement-demo2"]
+            answer = subprocess.run(
+                ask, env=os.environ | {"KUBECONFIG": kubeconfig}, capture_output=True, text=True, check=False
+            )
+            assert GENERATED in answer.stdout, answer.stderr
+            assert_kubectl_says_the_same(kubeconfig, story)
+        demo.send_signal(signal.SIGINT)
+        assert demo.wait(20) == 0
+        assert not Path(kubeconfig).exists()
+    finally:
+        demo.kill()
+        demo.communicate()
+
+
+def _outcome(*, right: bool) -> Outcome:
+    step = programme(2).steps[0]
+    config = {"kind": "MultiKueueConfig", "metadata": {"name": "p"}, "spec": {"clusters": ["p-a"]}}
+    cluster = {
+        "kind": "MultiKueueCluster",
+        "metadata": {"name": "p-a"},
+        "spec": {"clusterSource": {"clusterProfileRef": {"name": "a"}}},
+    }
+    condition = {"status": "True", "reason": "Active", "message": GENERATED}
+    return Outcome(1, step, right, 42.0, 7.0, ("a",), (config, cluster), condition)
+
+
+def _of_step(number: int, step: Step) -> Outcome:
+    """What a step comes to when each cluster's way in is the longest name of the samples."""
+    secret = {"kubeConfig": {"location": SECRETS["placement-demo2-cluster2"], "locationType": "Secret"}}
+    clusters = [
+        {
+            "kind": "MultiKueueCluster",
+            "metadata": {"name": name},
+            "spec": {"clusterSource": secret},
+            "status": {"conditions": [{"type": "Active", "status": "True"}]},
+        }
+        for name in step.wanted
+    ]
+    config = {
+        "kind": "MultiKueueConfig",
+        "metadata": {"name": step.placement},
+        "spec": {"clusters": step.wanted},
+    }
+    message = f"{GENERATED}; draining: cluster3 (nothing runs there any more)" if step.draining else GENERATED
+    condition = {"status": "True", "reason": "Active", "message": message}
+    job = JobSeen("train", ("cluster2", "cluster3"), COUNTED[CARELESS]) if step.job else None
+    decided = step.clusters or ()
+    return Outcome(number, step, True, 42.0, 7.0, decided, (config, *clusters), condition, job)
+
+
+def _finale(*, right: bool) -> Finale:
+    wanted = COUNTED[DRAIN if right else IMMEDIATE]
+    return Finale(JobSeen("train", (), COUNTED[DRAIN]), Ending(wanted, "all is well"))
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_a_terminal_shows_a_panel_for_each_step(right: bool) -> None:
+    console = Console(force_terminal=True, width=120, record=True, file=io.StringIO())
+    with LiveShow(console) as show:
+        show.begins(1, programme(2).steps[0])
+        show.ends(_outcome(right=right))
+        show.is_over([_outcome(right=right)], _finale(right=right))
+    text = console.export_text()
+    assert "Story 2, step 1: The clusters with a T4, by label" in text
+    assert "ClusterProfile a" in text
+    assert ("NOT RIGHT, in 42 ms" in text) is not right
+    assert ("finished: NOT RIGHT; wanted" in text) is not right
+    assert ("finished: all is well." in text) is right
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_terminal_of_80_columns_cuts_nothing_off(way: scene.Way) -> None:
+    console = Console(force_terminal=True, width=80, record=True, file=io.StringIO())
+    with LiveShow(console) as show:
+        for number, step in enumerate(_programme(way).steps, start=1):
+            show.ends(_of_step(number, step))
+    lines = [line.strip("│ ") for line in console.export_text().splitlines()]
+    assert [line for line in lines if "…" in line] == []
+    for number, step in enumerate(_programme(way).steps, start=1):
+        assert any(f" Story {step.story}, step {number}: {step.title} " in line for line in lines)
+    assert "placement-demo2-cluster2  True       Secret kueue-admin-cluster2-kubeconfig" in lines
+    assert "Job on the workers: train runs on cluster2 and cluster3; started 2 times, 2" in lines
+
+
+def _programme(way: scene.Way) -> Programme:
+    return programme(None, way)
+
+
+def test_nothing_there_is_shown_as_kubectl_would(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = Outcome(1, programme(1).steps[0], False, 1.0, None, (), (), {})
+    PlainShow().ends(outcome)
+    shown = capsys.readouterr().out
+    assert "Error from server (NotFound)" in shown
+    assert "(none)" in shown
+
+
+@pytest.mark.parametrize("words", [["--story", "1"], ["--story", "3", "--unsafe"]])
+def test_threads_are_gone_when_the_demo_is_over(words: list[str]) -> None:
+    before = set(threading.enumerate())
+    assert CliRunner().invoke(command, [*words, "-o", "json"]).exit_code == 0
+    # A loop that is closed does not wait for the threads that it lent out.
+    eventually(lambda: [thread.name for thread in threading.enumerate() if thread not in before], [])
+
+
+def test_the_demo_holds_on_the_published_crds_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hub brings short schemas of its own; the demo's writes are valid by the published ones as well."""
+    published = functools.partial(Hub, crds=published_crds())
+    monkeypatch.setattr("placement_ac.lab.demo.stage.Hub", published)
+    monkeypatch.setattr("placement_ac.lab.standins.fleet.Hub", published)
+    run = CliRunner().invoke(command, ["-o", "json", "--removal-policy", "Immediate"])
+    assert run.exit_code == 0, run.output
+    assert [doc["ok"] for doc in documents(run.stdout)] == [True] * 12
+
+
+def test_a_careless_list_does_the_same_on_the_published_crds(monkeypatch: pytest.MonkeyPatch) -> None:
+    published = functools.partial(Hub, crds=published_crds())
+    monkeypatch.setattr("placement_ac.lab.demo.stage.Hub", published)
+    monkeypatch.setattr("placement_ac.lab.standins.fleet.Hub", published)
+    run = CliRunner().invoke(command, ["-o", "json", "--story", "3", "--unsafe"])
+    assert run.exit_code == 0, run.output
+    assert documents(run.stdout)[-1]["jobs"] == {"train": COUNTED[CARELESS]}

@@ -1,0 +1,39 @@
+"""A rehearsal of `tests/kind`: what plays the stories there plays them here, on embedded hubs."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from placement_ac.kube.client import Client
+from placement_ac.kube.login import Login
+from placement_ac.lab.demo.stage import Stage
+from placement_ac.lab.demo.steps import JobIs, Programme, fleet
+from tests.kind.stories import for_real, play
+
+pytestmark = pytest.mark.long
+
+
+async def _played(told: Programme, seconds: float) -> list[str]:
+    with Stage(jobs=True) as stage:
+        hub = Login(Path(stage.kubeconfig))
+        async with Client(hub, field_manager="test") as client:
+            await fleet(client, stage)
+        return await play(told, hub, stage.workers, stage, seconds)
+
+
+def test_a_story_comes_out_right() -> None:
+    assert asyncio.run(_played(for_real(3), 20)) == []
+
+
+def test_what_does_not_come_out_right_is_told() -> None:
+    told = for_real(3)
+    steps = [replace(step, clusters=("cluster1",)) if step.job is None else step for step in told.steps[:1]]
+    missed = replace(told, steps=(*steps, replace(told.steps[1], job=JobIs((), finished=True))))
+    best, job, ending = asyncio.run(_played(missed, 2))
+    assert best.startswith(
+        "Only the cluster with most free GPUs: cluster3: {'listed': ['placement-demo2-cluster3']"
+    )
+    assert job.startswith("A job is created: it runs on cluster3: ")
+    assert ending.startswith("the job ended as {'maxCopies': 1, 'starts': 1, 'finished': False}")

@@ -1,0 +1,219 @@
+"""Roles and bindings as objects, what their authors may give, and what users may ask about themselves."""
+
+from typing import Any
+
+import pytest
+import requests
+
+from tests.support.hub_client import Client
+from tests.support.rights import (
+    BINDINGS,
+    CLUSTER_BINDINGS,
+    CLUSTER_ROLES,
+    ME,
+    ROLES,
+    SSAR,
+    SSRR,
+    WHO,
+    allow,
+    allow_here,
+    bound_to,
+    codes,
+    rule,
+)
+
+Object = dict[str, Any]
+
+
+def review(**attributes: str) -> Object:
+    return {"spec": {"resourceAttributes": attributes}}
+
+
+def may(client: Client, **attributes: str) -> Object:
+    answer: Object = client.create(SSAR, review(**attributes))
+    return dict(answer["status"])
+
+
+def test_a_binding_is_completed(admin: Client) -> None:
+    subjects = [{"kind": "User", "name": "u"}, {"kind": "ServiceAccount", "name": "s", "namespace": "n"}]
+    bare = {"kind": "ClusterRole", "name": "system:x"}
+    made = admin.create(
+        CLUSTER_BINDINGS, {"metadata": {"name": "a:B"}, "roleRef": bare, "subjects": subjects}
+    )
+    group = "rbac.authorization.k8s.io"
+    assert made["roleRef"] == bare | {"apiGroup": group}
+    assert made["subjects"] == [{"kind": "User", "name": "u", "apiGroup": group}, subjects[1]]
+
+
+REQUIRED, UNSUPPORTED, INVALID = "FieldValueRequired", "FieldValueNotSupported", "FieldValueInvalid"
+
+
+@pytest.mark.parametrize(
+    ("path", "given", "faults"),
+    [
+        (ROLES, {"rules": [{}]}, [
+            (REQUIRED, "rules[0].verbs"), (REQUIRED, "rules[0].apiGroups"), (REQUIRED, "rules[0].resources"),
+        ]),
+        (ROLES, {"rules": [{"verbs": ["get"], "nonResourceURLs": ["/x"]}]}, [
+            (INVALID, "rules[0].nonResourceURLs"),
+        ]),
+        (CLUSTER_ROLES, {"rules": [{"verbs": ["get"], "nonResourceURLs": ["/x"], "apiGroups": [""]}]}, [
+            (INVALID, "rules[0].nonResourceURLs"),
+        ]),
+        (CLUSTER_ROLES, {"rules": [{"verbs": "get"}]}, [
+            (REQUIRED, "rules[0].apiGroups"), (REQUIRED, "rules[0].resources"),
+            ("FieldValueTypeInvalid", "rules[0].verbs"),
+        ]),
+        (BINDINGS, {"roleRef": {"kind": "X", "apiGroup": "y"}}, [
+            (UNSUPPORTED, "roleRef.apiGroup"), (UNSUPPORTED, "roleRef.kind"), (REQUIRED, "roleRef.name"),
+        ]),
+        (CLUSTER_BINDINGS, {"roleRef": {"kind": "Role", "name": "r"}}, [(UNSUPPORTED, "roleRef.kind")]),
+        (CLUSTER_BINDINGS, {"roleRef": {"kind": "ClusterRole", "name": "r"}, "subjects": [
+            {"kind": "ServiceAccount", "name": "s"}, {"kind": "User", "name": "u", "apiGroup": "x"},
+            {"kind": "Robot"},
+        ]}, [
+            (REQUIRED, "subjects[0].namespace"), (UNSUPPORTED, "subjects[1].apiGroup"),
+            (REQUIRED, "subjects[2].name"), (UNSUPPORTED, "subjects[2].kind"),
+        ]),
+        (CLUSTER_BINDINGS, {"roleRef": {"kind": "ClusterRole", "name": "r"}, "subjects": "x"}, [
+            ("FieldValueTypeInvalid", "subjects"),
+        ]),
+        (CLUSTER_ROLES, {"metadata": {"name": "a/b"}}, [(INVALID, "metadata.name")]),
+    ],
+)  # fmt: skip
+def test_roles_and_bindings_are_judged(
+    admin: Client, path: str, given: Object, faults: list[tuple[str, str]]
+) -> None:
+    answer = admin.ask("POST", path, {"metadata": {"name": "x"}} | given)
+    assert answer.status_code == 422
+    assert [(cause["reason"], cause["field"]) for cause in answer.json()["details"]["causes"]] == faults
+
+
+def test_a_binding_keeps_its_role(admin: Client) -> None:
+    admin.create(CLUSTER_BINDINGS, bound_to("ClusterRole", "r"))
+    kind = {"Content_Type": "application/merge-patch+json"}
+    answer = admin.ask("PATCH", f"{CLUSTER_BINDINGS}/b", {"roleRef": {"name": "other"}}, **kind)
+    assert (answer.status_code, "cannot change roleRef" in answer.text) == (422, True)
+
+
+def patched(client: Client, role: str, change: Object) -> requests.Response:
+    kind = {"Content_Type": "application/merge-patch+json"}
+    return client.ask("PATCH", f"{CLUSTER_ROLES}/{role}", change, **kind)
+
+
+def test_a_role_gives_no_more_than_its_author_has(admin: Client, account: Client) -> None:
+    allow(admin, rule("create update patch", "rbac.authorization.k8s.io", "clusterroles roles"),
+          rule("get list", "", "configmaps pods/log"), rule("get", "", "*/status"))  # fmt: skip
+    wish = {
+        "metadata": {"name": "mine"},
+        "rules": [rule("get list", "", "configmaps"), rule("get", "", "a/status")],
+    }
+    assert account.ask("POST", CLUSTER_ROLES, wish).status_code == 201
+    more = {"metadata": {"name": "more"}, "rules": [
+        rule("get watch delete", "", "configmaps"), rule("get", "", "secrets", "s"),
+        {"verbs": ["get"], "nonResourceURLs": ["/version", "/x"]},
+    ]}  # fmt: skip
+    answer = account.ask("POST", CLUSTER_ROLES, more)
+    groups = '["system:serviceaccounts" "system:serviceaccounts:default" "system:authenticated"]'
+    told = (
+        f'clusterroles.rbac.authorization.k8s.io "more" is forbidden: user "{ME}" (groups={groups}) '
+        "is attempting to grant RBAC permissions not currently held:\n"
+        '{APIGroups:[""], Resources:["configmaps"], Verbs:["watch" "delete"]}\n'
+        '{APIGroups:[""], Resources:["secrets"], ResourceNames:["s"], Verbs:["get"]}\n'
+        '{NonResourceURLs:["/x"], Verbs:["get"]}'
+    )
+    assert (answer.status_code, answer.json()["message"]) == (403, told)
+    grown = patched(account, "mine", {"rules": more["rules"]})
+    assert grown.json()["message"] == told.replace('"more"', '"mine"')
+    admin.patch(f"{CLUSTER_ROLES}/r", {"rules": [rule("create escalate", "*", "clusterroles")]})
+    assert account.ask("POST", CLUSTER_ROLES, more).status_code == 201
+
+
+GATHERED = (
+    'clusterroles.rbac.authorization.k8s.io "mine" is forbidden: '
+    "must have cluster-admin privileges to use the aggregationRule"
+)
+
+
+def test_only_who_may_do_everything_gathers_rights(admin: Client, account: Client) -> None:
+    allow(admin, rule("patch", "rbac.authorization.k8s.io", "clusterroles"))
+    admin.create(CLUSTER_ROLES, {"metadata": {"name": "mine"}})
+    gathers = {"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}}
+    answer = patched(account, "mine", gathers)
+    assert (answer.status_code, answer.json()["message"]) == (
+        403,
+        GATHERED,
+    )
+    admin.patch(f"{CLUSTER_ROLES}/mine", gathers)
+    assert patched(account, "mine", {"aggregationRule": None}).status_code == 403
+    admin.create(CLUSTER_BINDINGS, bound_to("ClusterRole", "cluster-admin") | {"metadata": {"name": "all"}})
+    assert patched(account, "mine", {"aggregationRule": None}).status_code == 200
+
+
+def test_a_binding_gives_no_more_than_its_author_has(admin: Client, account: Client) -> None:
+    allow_here(
+        admin, rule("create", "rbac.authorization.k8s.io", "rolebindings"), rule("get", "", "configmaps")
+    )
+    for name, verb in (("less", "get"), ("more", "delete")):
+        admin.create(ROLES, {"metadata": {"name": name}, "rules": [rule(verb, "", "configmaps")]})
+
+    def bind(role: str) -> int:
+        return account.ask(
+            "POST", BINDINGS, bound_to("Role", role) | {"metadata": {"name": role}}
+        ).status_code
+
+    assert [bind(role) for role in ("less", "more", "none")] == [201, 403, 404]
+    bind_right = rule("create bind", "rbac.authorization.k8s.io", "roles rolebindings")
+    admin.patch(f"{ROLES}/r", {"rules": [bind_right]})
+    assert bind("more") == 201
+
+
+# -- reviews
+
+
+def test_a_user_can_ask_what_it_may(admin: Client, account: Client) -> None:
+    allow(admin, rule("get", "", "configmaps", "a"), rule("patch", "kueue.x-k8s.io", "workloads/status"))
+    reason = 'RBAC: allowed by ClusterRoleBinding "b" of ClusterRole "r" to ServiceAccount "sa/default"'
+    yes = {"allowed": True, "reason": reason}
+    assert may(account, verb="get", resource="configmaps", name="a", namespace="x") == yes
+    kueue = {"verb": "patch", "group": "kueue.x-k8s.io", "resource": "workloads"}
+    assert may(account, **kueue, subresource="status") == yes
+    assert may(account, **kueue) == {"allowed": False}
+    assert may(account, verb="get", resource="configmaps") == {"allowed": False}
+    assert may(account, verb="*", group="*", resource="*") == {"allowed": False}
+    assert may(admin, verb="*", group="*", resource="*") == {"allowed": True}
+
+
+def test_a_user_can_ask_for_paths_and_in_namespaces(admin: Client, account: Client) -> None:
+    allow_here(admin, rule("get", "", "configmaps"))
+    found = may(account, verb="get", resource="configmaps", namespace="default")
+    assert (
+        found["reason"]
+        == 'RBAC: allowed by RoleBinding "b/default" of Role "r" to ServiceAccount "sa/default"'
+    )
+    assert may(account, verb="get", resource="configmaps", namespace="x") == {"allowed": False}
+    asked = ({"nonResourceAttributes": {"path": path, "verb": "get"}} for path in ("/apis/x", "/metrics", []))
+    told = [account.create(SSAR, {"spec": spec})["status"]["allowed"] for spec in asked]
+    assert told == [True, False, False]
+
+
+@pytest.mark.parametrize("spec", [{}, {"resourceAttributes": {}, "nonResourceAttributes": {}}, "x"])
+def test_a_question_asks_one_thing(account: Client, spec: object) -> None:
+    assert account.ask("POST", SSAR, {"spec": spec}).status_code == 422
+
+
+def test_a_user_can_ask_for_its_rules(admin: Client, account: Client) -> None:
+    allow_here(admin, rule("get", "", "configmaps"))
+    admin.create(BINDINGS, bound_to("Role", "none") | {"metadata": {"name": "broken"}})
+    told = account.create(SSRR, {"spec": {"namespace": "default"}})["status"]
+    assert rule("get", "", "configmaps") in told["resourceRules"]
+    assert any("/healthz" in found["nonResourceURLs"] for found in told["nonResourceRules"])
+    assert (told["incomplete"], told["evaluationError"]) == (
+        True,
+        'role.rbac.authorization.k8s.io "none" not found',
+    )
+    assert codes(account, *(("POST", SSRR, {"spec": {"namespace": n}}) for n in ("", []))) == [400] * 2
+
+
+def test_reviews_are_asked_by_post(admin: Client) -> None:
+    assert codes(admin, ("GET", SSAR), ("PUT", f"{SSAR}/x", {}), ("PUT", WHO, {})) == [405, 404, 405]

@@ -1,0 +1,257 @@
+"""The hub as a server: tokens, TLS, faults to order, outages, the journal."""
+
+import http.client
+import json
+import socket
+import ssl
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+
+from placement_ac.lab.hub import Hub, front, protobuf
+from placement_ac.lab.hub.faults import WRITES
+from tests.support.hub_client import CONFIGMAPS, CONFIGS, Client, Watching, config, configmap, wait_for
+
+
+@pytest.fixture
+def hub() -> Iterator[Hub]:
+    with Hub() as hub:
+        yield hub
+
+
+@pytest.fixture
+def client(hub: Hub) -> Client:
+    return Client(hub)
+
+
+@pytest.mark.parametrize("path", ["/version", "/healthz", "/livez", "/readyz"])
+def test_anyone_may_ask_for_its_health(hub: Hub, path: str) -> None:
+    assert requests.get(hub.url + path, timeout=5).status_code == 200
+
+
+def test_users_have_tokens(hub: Hub) -> None:
+    assert requests.get(hub.url + CONFIGS, timeout=5).status_code == 403
+    bob = Client(hub, hub.add_user("bob"))
+    me = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    answer = bob.create("/apis/authentication.k8s.io/v1/selfsubjectreviews", me)
+    assert answer["status"]["userInfo"]["username"] == "bob"
+    assert Client(hub, "nobodys").ask("GET", CONFIGS).status_code == 401
+    assert [(r.user, r.status) for r in hub.journal] == [("system:anonymous", 403), ("bob", 201), ("", 401)]
+    assert Hub(token="given").token == "given"
+
+
+def test_a_kubeconfig_leads_to_it_over_tls(hub: Hub, tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    hub.write_kubeconfig(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [p.name for p in tmp_path.iterdir()] == ["kubeconfig"]
+    found = json.loads(path.read_text())
+    assert found == hub.kubeconfig()
+    assert found["clusters"][0]["cluster"]["server"] == hub.secure_url
+    context = ssl.create_default_context(cadata=hub._ca.cert_pem.bytes().decode())
+    connection = http.client.HTTPSConnection("127.0.0.1", hub.port, context=context, timeout=5)
+    connection.request("GET", "/version")
+    assert connection.getresponse().status == 200
+
+
+def test_a_kubeconfig_that_cannot_be_written_leaves_nothing(hub: Hub, tmp_path: Path) -> None:
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(OSError, match="taken"):
+        hub.write_kubeconfig(tmp_path / "taken")
+    assert [p.name for p in tmp_path.iterdir()] == ["taken"]
+
+
+def test_a_hub_that_was_not_started_has_no_port() -> None:
+    hub = Hub(crds=[])
+    with pytest.raises(RuntimeError):
+        _ = hub.url
+    hub.stop()
+
+
+def test_a_port_that_is_taken(hub: Hub) -> None:
+    with pytest.raises(OSError, match="in use"):
+        Hub(port=hub.port, crds=[]).start()
+
+
+def test_it_speaks_ipv6() -> None:
+    try:
+        with Hub("::1", crds=[]) as hub:
+            assert hub.url.startswith("http://[::1]:")
+            assert requests.get(hub.url + "/version", timeout=5).status_code == 200
+    except OSError as error:
+        pytest.skip(f"no IPv6 here: {error}")
+
+
+def test_a_connection_that_says_nothing_harms_nobody(hub: Hub, client: Client) -> None:
+    silent = socket.create_connection(("127.0.0.1", hub.port))
+    socket.create_connection(("127.0.0.1", hub.port)).close()
+    assert client.names(CONFIGS) == []
+    with hub.outage():
+        pass
+    silent.close()
+
+
+def test_an_outage_cuts_everyone_and_keeps_everything(hub: Hub, client: Client) -> None:
+    client.create(CONFIGS, config("a"))
+    port = hub.port
+    with Watching(client, CONFIGS) as seen:
+        seen.until(("ADDED", "a"))
+        with hub.outage():
+            assert seen.ended()
+            with pytest.raises(requests.ConnectionError):
+                client.ask("GET", CONFIGS)
+            with pytest.raises(OSError, match="refused"):
+                socket.create_connection(("127.0.0.1", port))
+    assert hub.port == port
+    assert client.names(CONFIGS) == ["a"]
+
+
+def test_a_fault_answers_in_the_hubs_place(hub: Hub, client: Client) -> None:
+    hub.faults.add("POST", "configmaps$", status=503, headers={"Retry-After": "7"}, times=2)
+    for _ in range(2):
+        answer = client.ask("POST", CONFIGMAPS, configmap("a"))
+        assert (answer.status_code, answer.headers["Retry-After"], answer.json()["code"]) == (503, "7", 503)
+    client.create(CONFIGMAPS, configmap("a"))
+    assert [r.status for r in hub.journal] == [503, 503, 201]
+
+
+@pytest.mark.parametrize(("body", "text"), [("garbage", "garbage"), (b"{", "{"), ({"a": 1}, '{"a":1}')])
+def test_a_fault_says_what_it_is_told(hub: Hub, client: Client, body: object, text: str) -> None:
+    hub.faults.add(status=500, body=body)
+    assert client.ask("GET", CONFIGS).text == text
+
+
+def test_a_fault_may_come_after_the_deed(hub: Hub, client: Client) -> None:
+    hub.faults.add("POST", status=500, after=True)
+    assert client.ask("POST", CONFIGMAPS, configmap("a")).status_code == 500
+    hub.faults.add("POST", hang_up=True, after=True)
+    with pytest.raises(requests.ConnectionError):
+        client.ask("POST", CONFIGMAPS, configmap("b"))
+    hub.faults.add("POST", hang_up=True)
+    with pytest.raises(requests.ConnectionError):
+        client.ask("POST", CONFIGMAPS, configmap("c"))
+    assert client.names(CONFIGMAPS) == ["a", "b"]
+
+
+def test_a_fault_may_be_slowness(hub: Hub, client: Client) -> None:
+    hub.faults.add(delay=0.3)
+    began = time.monotonic()
+    assert client.names(CONFIGMAPS) == []
+    assert time.monotonic() - began >= 0.3
+    hub.faults.add("POST", delay=0.01, after=True)
+    assert client.create(CONFIGMAPS, configmap("a"))["kind"] == "ConfigMap"
+
+
+def test_a_fault_may_be_meant_for_one_client_and_for_its_nth_write(hub: Hub, client: Client) -> None:
+    hub.faults.add(WRITES, agent="ours/", status=500, skip=1)
+    ours = {"User_Agent": "ours/1.0"}
+    statuses = [
+        client.ask("POST", CONFIGMAPS, configmap(name), **agent).status_code
+        for name, agent in (("a", {}), ("b", ours), ("c", {}), ("d", ours), ("e", ours))
+    ]
+    assert statuses == [201, 201, 201, 500, 201]
+    assert hub.faults.all_met
+
+
+def test_a_token_that_expires_is_good_no_more(hub: Hub) -> None:
+    token = hub.add_user("bob")
+    assert Client(hub, token).ask("GET", CONFIGS).status_code == 200
+    hub.expire_token(token)
+    assert Client(hub, token).ask("GET", CONFIGS).status_code == 401
+
+
+def test_faults_can_be_called_off(hub: Hub, client: Client) -> None:
+    hub.faults.add(status=500, times=100)
+    hub.faults.clear()
+    assert client.names(CONFIGMAPS) == []
+
+
+def test_the_journal_tells_who_asked_what(hub: Hub, client: Client) -> None:
+    began = time.time()
+    client.ok("POST", f"{CONFIGMAPS}?dryRun=All", configmap("a"), User_Agent="me/1")
+    client.names(CONFIGMAPS)
+    first, second = hub.journal
+    assert (first.method, first.path, first.query) == ("POST", CONFIGMAPS, {"dryRun": "All"})
+    assert (first.user, first.user_agent, first.status) == ("kubernetes-admin", "me/1", 201)
+    assert (first.body, second.body) == (configmap("a"), None)
+    assert began <= first.at <= second.at <= time.time()
+    first.body["data"].clear()
+    assert first.body == configmap("a")
+
+
+@pytest.mark.parametrize(("raw", "body"), [("a: [1]", {"a": [1]}), ("{: ]", "{: ]")])
+def test_the_journal_reads_yaml_and_keeps_what_cannot_be_read(client: Client, raw: str, body: object) -> None:
+    client.ask("PATCH", f"{CONFIGMAPS}/a?fieldManager=x", raw, Content_Type="application/apply-patch+yaml")
+    assert client.hub.journal[0].body == body
+
+
+def test_the_journal_is_bounded(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(front, "JOURNAL_LENGTH", 4)
+    for _ in range(6):
+        client.names(CONFIGMAPS)
+    assert 2 <= len(client.hub.journal) <= 4
+
+
+def test_too_large_a_body(client: Client) -> None:
+    assert client.ask("POST", CONFIGMAPS, configmap("a", {"k": "x" * 4 * 2**20})).status_code == 413
+
+
+def test_a_stopped_hub_can_be_stopped_again(hub: Hub, client: Client) -> None:
+    with Watching(client, CONFIGS) as seen:
+        hub.stop()
+        assert seen.ended()
+    hub.stop()
+
+
+# -- protobuf: what kubectl sends, by hand
+
+
+def message(*fields: tuple[int, bytes | int]) -> bytes:
+    def number(value: int) -> bytes:
+        return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + number(value >> 7)
+
+    parts = (
+        number(n << 3) + number(v) if isinstance(v, int) else number(n << 3 | 2) + number(len(v)) + v
+        for n, v in fields
+    )
+    return b"".join(parts)
+
+
+def envelope(kind: bytes, body: bytes) -> bytes:
+    return protobuf.MAGIC + message((1, message((1, b"v1"), (2, kind))), (2, body))
+
+
+def test_protobuf_is_read(client: Client) -> None:
+    labels = [(11, message((1, key), (2, b"v"))) for key in (b"a", b"b")]
+    meta = message((1, b"s"), *labels, (14, b"e.com/x"), (14, b"e.com/y"), (8, 200), (99, b"unknown"))
+    body = message((1, meta), (2, message((1, b"k"), (2, b"\xff"))), (3, b"Opaque"), (5, 1))
+    sent = envelope(b"Secret", body) + bytes([9 << 3 | 1]) + bytes(8) + bytes([9 << 3 | 5]) + bytes(4)
+    answer = client.ask(
+        "POST", "/api/v1/namespaces/default/secrets", sent, Content_Type=protobuf.CONTENT_TYPE
+    )
+    made = answer.json()
+    assert (made["data"], made["immutable"]) == ({"k": "/w=="}, True)
+    assert (made["metadata"]["labels"], made["metadata"]["finalizers"]) == (
+        {"a": "v", "b": "v"},
+        ["e.com/x", "e.com/y"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [(b"{}", 400), (protobuf.MAGIC, 400), (protobuf.MAGIC + b"\x0a", 400), (envelope(b"Pod", b""), 415)],
+)
+def test_protobuf_that_cannot_be_read(client: Client, sent: bytes, code: int) -> None:
+    answer = client.ask("POST", CONFIGMAPS, sent, Content_Type=protobuf.CONTENT_TYPE)
+    assert answer.status_code == code
+
+
+def test_a_watch_that_began_is_in_the_journal(hub: Hub, client: Client) -> None:
+    with Watching(client, CONFIGS):
+        wait_for(
+            lambda: [(r.path, r.query["watch"], r.status) for r in hub.journal], [(CONFIGS, "true", 200)]
+        )

@@ -1,0 +1,230 @@
+"""Watches: what is told, to whom, from when on, and how they end."""
+
+import contextlib
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterator
+
+import pytest
+
+from placement_ac.lab.hub import watch
+from tests.support.envtest import HubMaker
+from tests.support.hub_client import (
+    CONFIGMAPS,
+    CONFIGS,
+    CRDS,
+    TABLE,
+    Client,
+    Watching,
+    config,
+    configmap,
+    crd,
+    spec_schema,
+    wait_for,
+)
+
+
+@pytest.fixture
+def client(a_hub: HubMaker) -> Iterator[Client]:
+    with a_hub(history=20) as hub:
+        yield Client(hub)
+
+
+def test_a_watch_tells_what_is_and_what_comes(client: Client) -> None:
+    client.create(CONFIGS, config("a"))
+    with Watching(client, CONFIGS) as seen:
+        client.patch(f"{CONFIGS}/a", {"spec": {"clusters": ["b"]}})
+        client.delete(f"{CONFIGS}/a")
+        seen.until(("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a"))
+    versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in seen.seen]
+    assert versions == sorted(set(versions))
+
+
+@pytest.mark.embedded("a real API server does not count for us")
+def test_what_watches_have_sent_is_counted(client: Client) -> None:
+    with Watching(client, CONFIGS) as seen:
+        client.create(CONFIGS, config("a"))
+        seen.until(("ADDED", "a"))
+        [((_, plural), first)] = client.hub.watched.items()
+        client.create(CONFIGS, config("b"))
+        seen.until(("ADDED", "a"), ("ADDED", "b"))
+        [second] = client.hub.watched.values()
+    assert plural == "multikueueconfigs"
+    assert 1.5 < second / first < 2.5
+
+
+def test_a_watch_from_a_version_tells_what_came_after_it(client: Client) -> None:
+    client.create(CONFIGS, config("a"))
+    since = client.version(CONFIGS)
+    client.create(CONFIGS, config("b"))
+    with Watching(client, CONFIGS, resourceVersion=since) as seen:
+        seen.until(("ADDED", "b"))
+
+
+@pytest.mark.embedded("a real API server tells what left a selection as it was")
+def test_objects_enter_and_leave_a_selection(client: Client) -> None:
+    client.create(CONFIGMAPS, configmap("a"))
+    with Watching(client, CONFIGMAPS, labelSelector="in=yes") as seen:
+        for value in ("yes", "no"):
+            client.patch(f"{CONFIGMAPS}/a", {"metadata": {"labels": {"in": value}}})
+        client.delete(f"{CONFIGMAPS}/a")
+        client.create(CONFIGMAPS, configmap("b", labels={"in": "yes"}))
+        seen.until(("ADDED", "a"), ("DELETED", "a"), ("ADDED", "b"))
+    assert seen.seen[1]["object"]["metadata"]["labels"] == {"in": "no"}
+
+
+def test_a_watch_of_one_namespace_is_told_of_no_other(client: Client) -> None:
+    with Watching(client, CONFIGMAPS) as seen:
+        client.create(CONFIGMAPS.replace("default", "kube-system"), configmap("there"))
+        client.create(CONFIGMAPS, configmap("here"))
+        seen.until(("ADDED", "here"))
+
+
+@pytest.mark.embedded("its history is short, its bookmarks come often")
+def test_too_old_a_version_is_told_by_an_error_event(client: Client) -> None:
+    client.create(CONFIGS, config("a"))
+    since = client.version(CONFIGS)
+    for number in range(21):
+        client.patch(f"{CONFIGS}/a", {"spec": {"clusters": [f"c{number}"]}})
+    with Watching(client, CONFIGS, resourceVersion=since) as seen:
+        assert seen.ended()
+    assert [(e["type"], e["object"]["code"], e["object"]["reason"]) for e in seen.seen] == [
+        ("ERROR", 410, "Expired")
+    ]
+
+
+def test_a_forgotten_history(client: Client) -> None:
+    since = client.version(CONFIGS)
+    client.hub.forget_history()
+    with Watching(client, CONFIGS, resourceVersion=since) as seen:
+        assert seen.ended()
+    assert seen.seen[0]["object"]["code"] == 410
+    with Watching(client, CONFIGS, resourceVersion=client.version(CONFIGS)) as seen:
+        client.create(CONFIGS, config("a"))
+        seen.until(("ADDED", "a"))
+
+
+def test_initial_events_end_with_a_bookmark(client: Client) -> None:
+    client.create(CONFIGS, config("a"))
+    query = {
+        "sendInitialEvents": "true",
+        "allowWatchBookmarks": "true",
+        "resourceVersionMatch": "NotOlderThan",
+    }
+    with Watching(client, CONFIGS, **query, resourceVersion="0") as seen:
+        seen.until(("ADDED", "a"), ("BOOKMARK", ""))
+    told = seen.seen[1]["object"]["metadata"]
+    assert told["annotations"] == {"k8s.io/initial-events-end": "true"}
+    assert told["resourceVersion"] == client.version(CONFIGS)
+
+
+def test_initial_events_need_a_match(client: Client) -> None:
+    assert client.ask("GET", f"{CONFIGS}?watch=true&sendInitialEvents=true").status_code == 422
+
+
+@pytest.mark.embedded("its history is short, its bookmarks come often")
+def test_bookmarks_come_from_time_to_time(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "BOOKMARK_EVERY", 0.1)
+    since = client.version(CONFIGS)
+    with Watching(client, CONFIGS, allowWatchBookmarks="true", resourceVersion=since) as seen:
+        client.create(CONFIGMAPS, configmap("elsewhere"))
+        wait_for(lambda: ("BOOKMARK", "") in seen.events, True)
+        wait_for(lambda: int(seen.seen[-1]["object"]["metadata"]["resourceVersion"]) > int(since), True)
+
+
+@pytest.mark.embedded("its watches are counted in the very process")
+@pytest.mark.parametrize(("bookmarks", "hangs"), [("false", False), ("true", True)])
+def test_a_watch_on_which_nothing_comes_costs_nothing(
+    client: Client, monkeypatch: pytest.MonkeyPatch, bookmarks: str, hangs: bool
+) -> None:
+    looks: list[float] = []
+    flush = watch.Watch._flush
+
+    async def counted(self: watch.Watch, send: Callable[[bytes], Awaitable[None]]) -> None:
+        looks.append(time.monotonic())
+        await flush(self, send)
+
+    monkeypatch.setattr(watch.Watch, "_flush", counted)
+    monkeypatch.setattr(watch, "BOOKMARK_EVERY", 0.1)
+    with Watching(client, CONFIGS, allowWatchBookmarks=bookmarks, resourceVersion=client.version(CONFIGS)):
+        if hangs:
+            client.hub.drop_watches("hang")
+        time.sleep(0.5)  # there is no event to wait for: it is to do nothing, five bookmarks long
+    assert 1 <= len(looks) < 20, "it went round and round"
+
+
+def test_a_watch_ends_after_its_timeout(client: Client) -> None:
+    with Watching(client, CONFIGS, timeoutSeconds="1") as seen:
+        assert seen.ended()
+    assert (seen.seen, seen.broken) == ([], "")
+
+
+@pytest.mark.embedded("it serves a CRD at once")
+def test_the_watches_of_a_kind_end_with_it(client: Client) -> None:
+    client.create(CRDS, crd("Thing", spec_schema()))
+    things = "/apis/example.com/v1/namespaces/default/things"
+    client.create(things, {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a"}})
+    with Watching(client, things) as seen:
+        client.delete(f"{CRDS}/things.example.com")
+        assert seen.ended()
+    assert seen.events == [("ADDED", "a"), ("DELETED", "a")]
+    assert client.ask("GET", things).status_code == 404
+
+
+def test_a_watch_as_a_table(client: Client) -> None:
+    client.create(CONFIGS, config("a"))
+    answer = client.ask("GET", f"{CONFIGS}?watch=true&timeoutSeconds=1&includeObject=Object", Accept=TABLE)
+    assert '"kind":"Table"' in answer.text
+    assert '"cells":["a","' in answer.text
+
+
+@pytest.mark.parametrize(
+    ("how", "codes", "broken"),
+    [
+        ("close", [], ""),
+        ("garbage", [], "JSONDecodeError"),
+        ("error-410", [410], ""),
+        ("error-500", [500], ""),
+    ],
+)
+def test_watches_can_be_dropped(client: Client, how: str, codes: list[int], broken: str) -> None:
+    with Watching(client, CONFIGS) as seen, Watching(client, CONFIGMAPS) as other:
+        wait_for(lambda: len(client.hub.journal), 2)
+        client.hub.drop_watches(how, "multikueueconfigs")  # type: ignore[arg-type]  # from the table
+        assert seen.ended()
+        assert [event["object"]["code"] for event in seen.seen] == codes
+        assert seen.broken == broken
+        client.create(CONFIGMAPS, configmap("a"))
+        other.until(("ADDED", "a"))
+
+
+def test_a_watch_can_hang(client: Client) -> None:
+    with Watching(client, CONFIGS, timeoutSeconds="2") as seen:
+        wait_for(lambda: len(client.hub.journal), 1)
+        client.hub.drop_watches("hang")
+        client.create(CONFIGS, config("a"))
+        assert seen.ended()
+    assert seen.seen == []
+
+
+def test_a_watch_can_be_told_the_past_once_more(client: Client) -> None:
+    client.create(CONFIGS, config("a"))
+    client.delete(f"{CONFIGS}/a")
+    with Watching(client, CONFIGS, resourceVersion=client.version(CONFIGS)) as seen:
+        wait_for(lambda: "watch" in client.hub.journal[-1].query, True)
+        client.hub.repeat_history(random.Random(1), agent="nobody")
+        client.hub.repeat_history(random.Random(1))
+        wait_for(lambda: sorted(seen.events), [("ADDED", "a")] * 2 + [("DELETED", "a")] * 2)
+
+
+def test_a_client_that_leaves_is_forgotten(client: Client) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(3):
+            stack.enter_context(Watching(client, CONFIGS))
+        shelf = next(
+            s for s in client.hub._store.shelves.values() if s.resource.plural == "multikueueconfigs"
+        )
+        wait_for(lambda: len(shelf.watchers), 3)
+    client.create(CONFIGS, config("a"))
+    client.create(CONFIGS, config("b"))
+    wait_for(lambda: len(shelf.watchers), 0)

@@ -1,0 +1,202 @@
+"""
+Kueue's connection to a worker, as the stand-in plays it, with a token that may do just so much.
+
+What Kueue says is told in shared/kueue/broken-configuration.txt, "kubeconfig with a token that has no
+rights". The worker is an embedded hub, which keeps to its roles.
+"""
+
+import base64
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+import pytest
+
+from placement_ac.core.api.constants import MULTIKUEUE_CLUSTER, WORKLOAD
+from placement_ac.kube.client import Object
+from placement_ac.lab.hub import Hub
+from placement_ac.lab.standins.account_agent import SERVICE_ACCOUNT
+from placement_ac.lab.standins.fleet import WorkerFleet
+from placement_ac.lab.standins.kueue_jobs import JOB
+from placement_ac.lab.standins.kueue_manager import Kueue
+from placement_ac.lab.standins.multikueue import hub_job
+from placement_ac.lab.standins.multikueue.objects import job_is_finished
+from placement_ac.lab.standins.permission_rules import RBAC
+from placement_ac.lab.standins.runner import StandIns
+from tests.support.admin import Admin, login_to
+
+W = "w1"
+KUEUE = "kueue.x-k8s.io/v1beta2"
+ROBOT = {"kind": "ServiceAccount", "name": "robot", "namespace": "default"}
+FOLLOW = ["get", "list", "watch"]
+ALL = [*FOLLOW, "create", "delete", "patch", "update"]
+NO_RIGHT = (
+    'workloads.kueue.x-k8s.io is forbidden: User "system:serviceaccount:default:robot" cannot {verb}'
+    ' resource "workloads" in API group "kueue.x-k8s.io" at the cluster scope'
+)
+LONG = 0.01
+"""With this speed Kueue tries again after 500 s: what comes sooner has another cause."""
+
+
+def rules(*verbs: str) -> list[Object]:
+    """The verbs on Workloads and Jobs, each with its status."""
+    return [
+        {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads", "workloads/status"], "verbs": [*verbs]},
+        {"apiGroups": ["batch"], "resources": ["jobs", "jobs/status"], "verbs": [*verbs]},
+    ]
+
+
+class Stage(Admin):
+    """A hub with Kueue; one worker, where the ServiceAccount `robot` has the rights that are granted."""
+
+    def __init__(self, hub: Hub, fleet: WorkerFleet) -> None:
+        super().__init__(login_to(hub))
+        self.fleet = fleet
+        self.worker = Admin(fleet.login(W))
+
+    def __enter__(self) -> Self:
+        self.worker.__enter__()
+        super().__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        self.worker.__exit__()
+
+    def set_up(self, *verbs: str) -> None:
+        """Everything that Kueue needs on the hub; the token may do `verbs`."""
+        self.new_robot()
+        self.grant(*verbs)
+        self.apply(*(namespace(name) for name in ("kueue-system", "default")))
+        self.hand_over(self.token())
+        strategy = {"admissionChecks": [{"name": "mk"}]}
+        check = {
+            "controllerName": "kueue.x-k8s.io/multikueue",
+            "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "config"},
+        }
+        queue = {"namespaceSelector": {}, "admissionChecksStrategy": strategy}
+        local = made("LocalQueue", "queue", {"clusterQueue": "queue"})
+        local["metadata"]["namespace"] = "default"
+        self.apply(made("MultiKueueConfig", "config", {"clusters": [W]}), made("AdmissionCheck", "mk", check))
+        self.apply(*self.fleet.clusters(), made("ClusterQueue", "queue", queue), local)
+
+    def new_robot(self) -> None:
+        metadata = {"name": "robot", "namespace": "default"}
+        self.worker.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+
+    def grant(self, *verbs: str) -> None:
+        role = {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": "robot"}}
+        reference = {"apiGroup": RBAC, "kind": "ClusterRole", "name": "robot"}
+        bound = {"kind": "ClusterRoleBinding", "roleRef": reference, "subjects": [ROBOT]}
+        self.worker.apply(role | {"rules": rules(*verbs) if verbs else []}, role | bound)
+
+    def token(self) -> str:
+        path = "/api/v1/namespaces/default/serviceaccounts/robot/token"
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        return str(self.worker.request("POST", path, request)["status"]["token"])
+
+    def hand_over(self, token: str) -> None:
+        """Give Kueue the kubeconfig with that token."""
+        kubeconfig = self.fleet.hubs[W].kubeconfig() | {
+            "users": [{"name": "kubernetes-admin", "user": {"token": token}}]
+        }
+        data = {"kubeconfig": base64.b64encode(json.dumps(kubeconfig).encode()).decode()}
+        [secret] = self.fleet.secrets()
+        self.apply(secret | {"data": data})
+
+    def says(self) -> str:
+        """What Kueue says of the worker, less the attempts."""
+        item = self.get(MULTIKUEUE_CLUSTER.at("v1beta2"), W) or {}
+        [condition] = (item.get("status") or {}).get("conditions") or [{}]
+        message = condition.get("message", "").partition(";")[0]
+        return f"{condition.get('reason', '')} | {message}"
+
+    def copies(self) -> int:
+        return len(self.worker.list(WORKLOAD.at("v1beta2")))
+
+
+def made(kind: str, name: str, spec: Any) -> Object:
+    return {"apiVersion": KUEUE, "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def namespace(name: str) -> Object:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+@contextmanager
+def staged(speed: float) -> Iterator[Stage]:
+    with (
+        Hub() as hub,
+        WorkerFleet([W]) as fleet,
+        Stage(hub, fleet) as stage,
+        StandIns(lambda: login_to(hub), [lambda login: Kueue(login, speed=speed)]),
+    ):
+        yield stage
+
+
+@pytest.mark.parametrize(
+    ("granted", "missing"),
+    [
+        pytest.param([], "watch", id="no right at all"),
+        pytest.param(["get", "list"], "watch", id="no watch"),
+        pytest.param(["get", "watch"], "list", id="no list"),
+    ],
+)
+def test_a_token_without_the_rights_is_told_as_the_worker_does(granted: list[str], missing: str) -> None:
+    with staged(20.0) as stage:
+        stage.set_up(*granted)
+        stage.until(stage.says, f"ClientConnectionFailed | {NO_RIGHT.format(verb=missing)}")
+        stage.grant(*FOLLOW)
+        stage.until(stage.says, "Active | Connected")
+
+
+def test_what_may_not_be_written_does_not_come() -> None:
+    with staged(20.0) as stage:
+        stage.set_up(*FOLLOW)
+        stage.until(stage.says, "Active | Connected")
+        stage.apply(hub_job("one", "default", "queue"))
+        stage.until(lambda: len(stage.list(WORKLOAD.at("v1beta2"))), 1)
+        stage.pause(0.5)
+        assert stage.copies() == 0
+        stage.grant(*ALL)
+        stage.until(lambda: stage.fleet.ledger.running("one"), [W])
+
+
+def test_a_changed_secret_is_taken_at_once() -> None:
+    with staged(LONG) as stage:
+        stage.set_up(*FOLLOW)
+        stage.until(stage.says, "Active | Connected")
+        stage.hand_over("wrong")
+        unknown = "failed to get server groups: the server has asked for the client to provide credentials"
+        stage.until(stage.says, f"ClientConnectionFailed | {unknown}")
+        stage.hand_over(stage.token())
+        stage.until(stage.says, "Active | Connected")
+
+
+def test_a_token_that_is_refused_ends_the_connection_when_its_watches_end() -> None:
+    with staged(20.0) as stage:
+        stage.set_up(*FOLLOW)
+        stage.until(stage.says, "Active | Connected")
+        stage.worker.delete(SERVICE_ACCOUNT.at("v1"), "robot", "default")
+        stage.new_robot()
+        stage.fleet.hubs[W].drop_watches()
+        unknown = "failed to get server groups: the server has asked for the client to provide credentials"
+        stage.until(stage.says, f"ClientConnectionFailed | {unknown}")
+        stage.hand_over(stage.token())
+        stage.until(stage.says, "Active | Connected")
+
+
+def test_a_new_token_disturbs_nothing_that_runs() -> None:
+    with staged(20.0) as stage:
+        stage.set_up(*ALL)
+        stage.until(stage.says, "Active | Connected")
+        stage.apply(hub_job("one", "default", "queue"))
+        stage.until(lambda: stage.fleet.ledger.running("one"), [W])
+        stage.hand_over(stage.token())
+        stage.pause(0.5)
+        assert stage.says() == "Active | Connected"
+        stage.fleet.finish("one")
+        finished = JOB.at("v1")
+        stage.until(lambda: job_is_finished(stage.get(finished, "one", "default") or {}), True)
+        assert stage.fleet.ledger.of("one") == {"maxCopies": 1, "starts": 1, "finished": True}

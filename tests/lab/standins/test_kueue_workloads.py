@@ -1,0 +1,703 @@
+"""
+The stand-in for Kueue does to Workloads, on the hub and on real workers, what is told in shared/kueue.
+
+Each test names the recording that it follows. Kueue's times pass 20 times as fast here.
+"""
+
+import base64
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any, Self
+
+import pytest
+
+from placement_ac.core.api.constants import (
+    ADMISSION_CHECK,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    OUR_CONTROLLER,
+    SECRET,
+    WORKLOAD,
+)
+from placement_ac.core.api.errors import Conflict, Refused
+from placement_ac.core.api.managed_fields import nomination
+from placement_ac.kube.client import Object
+from placement_ac.kube.login import Login
+from placement_ac.lab.hub import Hub
+from placement_ac.lab.standins.fleet import WorkerFleet
+from placement_ac.lab.standins.kueue import IN_USE
+from placement_ac.lab.standins.kueue_jobs import JOB
+from placement_ac.lab.standins.kueue_manager import Kueue
+from placement_ac.lab.standins.multikueue import INCREMENTAL, Settings, hub_job
+from placement_ac.lab.standins.multikueue.objects import ORIGIN_LABEL, condition, holds, is_suspended
+from placement_ac.lab.standins.runner import StandIns
+from tests.support.admin import Admin, login_to
+
+V = "v1beta2"
+WORKLOADS, JOBS = WORKLOAD.at(V), JOB.at("v1")
+SPEED = 20.0
+EXTERNAL = "open-cluster-management.io/placement"
+KUEUE_ADMISSION = "kueue-admission"
+
+
+def made(kind: str, name: str, spec: Any, **more: Any) -> Object:
+    return {
+        "apiVersion": f"kueue.x-k8s.io/{V}",
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": spec,
+    } | more
+
+
+def config(*clusters: str) -> Object:
+    return made("MultiKueueConfig", "mkconfig", {"clusters": list(clusters)})
+
+
+def check(name: str, controller: str, **more: Any) -> Object:
+    parameters = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "mkconfig"}
+    return made("AdmissionCheck", name, {"controllerName": controller, "parameters": parameters}, **more)
+
+
+def our_check(status: str = "True") -> Object:
+    said = {"type": "Active", "status": status, "reason": "Active", "message": "ok"}
+    conditions = [said | {"lastTransitionTime": "2026-11-21T10:30:55Z"}]
+    return check("placement", OUR_CONTROLLER, status={"conditions": conditions})
+
+
+def queues(name: str, *checks: str) -> list[Object]:
+    """A ClusterQueue and its LocalQueue, of the same name."""
+    strategy = {"admissionChecks": [{"name": one} for one in checks]}
+    spec = {"namespaceSelector": {}, "resourceGroups": [], "admissionChecksStrategy": strategy}
+    local = made("LocalQueue", name, {"clusterQueue": name})
+    local["metadata"]["namespace"] = "default"
+    return [made("ClusterQueue", name, spec), local]
+
+
+class Stage(Admin):
+    """A hub with Kueue, its workers, two queues ("cluster-queue" and, with our check, "cq-two")."""
+
+    def __init__(self, login: Login, fleet: WorkerFleet, kueue: Callable[[], Kueue]) -> None:
+        super().__init__(login)
+        self.fleet = fleet
+        self.kueue = kueue
+        self._workers = {name: Admin(fleet.login(name)) for name in fleet.names}
+
+    def __enter__(self) -> Self:
+        for worker in self._workers.values():
+            worker.__enter__()
+        return super().__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        for worker in self._workers.values():
+            worker.__exit__()
+
+    def set_up(self) -> None:
+        self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}})
+        self.apply(*self.fleet.secrets(), *self.fleet.clusters(), config(*self.fleet.names))
+        self.apply(check("multikueue", "kueue.x-k8s.io/multikueue"), our_check())
+        self.apply(*queues("cluster-queue", "multikueue"), *queues("cq-two", "multikueue", "placement"))
+        self.until(lambda: self.says("multikueue"), "True Active | The admission check is active")
+
+    # -- what is asked for
+
+    def submit(self, name: str, queue: str = "cluster-queue") -> None:
+        self.apply(hub_job(name, "default", queue))
+
+    def answer(self, name: str, state: str, message: str = "", **more: Any) -> None:
+        """Give our check's entry a state, as placement-ac does."""
+        entry = {"name": "placement", "state": state, "message": message}
+        entry |= {"lastTransitionTime": "2026-11-21T10:31:00Z"} | more
+        body = {"metadata": self.identity(name), "status": {"admissionChecks": [entry]}}
+        self.apply_status(WORKLOADS, body, manager="placement-ac", force=True)
+
+    def identity(self, name: str) -> Object:
+        metadata = self.workload(name)["metadata"]
+        return {"name": metadata["name"], "namespace": metadata["namespace"]}
+
+    def nominate(self, name: str, *clusters: str) -> None:
+        """Nominate as a dispatcher should: on what was read, and again if Kueue wrote in between."""
+        for last in (False,) * 9 + (True,):
+            body = nomination(self.workload(name), clusters)
+            try:
+                self.apply_status(WORKLOADS, body, manager=KUEUE_ADMISSION, force=True)
+            except Conflict:
+                if last:
+                    raise
+            else:
+                return
+
+    # -- what is there
+
+    def workload(self, name: str) -> Object:
+        """The Workload of a Job; {} when there is none."""
+        found = (w for w in self.list(WORKLOADS) if w["metadata"]["name"].startswith(f"job-{name}-"))
+        return next(found, {})
+
+    def job(self, name: str) -> Object | None:
+        return self.get(JOBS, name, "default")
+
+    def told(self, name: str, kind: str) -> str | None:
+        """A condition of the Workload, in the recordings' form."""
+        found = condition(self.workload(name), kind)
+        return f'{found["status"][0]}:{found["reason"]} "{found["message"]}"' if found else None
+
+    def checks(self, name: str) -> dict[str, str]:
+        entries = (self.workload(name).get("status") or {}).get("admissionChecks") or ()
+        return {one["name"]: f'{one["state"]} "{one["message"]}"' for one in entries}
+
+    def placed(self, name: str) -> tuple[str | None, list[str]]:
+        """clusterName and nominatedClusterNames."""
+        status = self.workload(name).get("status") or {}
+        return status.get("clusterName"), status.get("nominatedClusterNames") or []
+
+    def copies(self, name: str) -> list[str]:
+        """The workers that hold a copy of the Job's Workload."""
+        return [worker for worker in self.fleet.names if self.copy(name, worker)]
+
+    def copy(self, name: str, worker: str) -> Object | None:
+        found = self._workers[worker].list(WORKLOADS)
+        return next((w for w in found if w["metadata"]["name"].startswith(f"job-{name}-")), None)
+
+    def says(self, name: str) -> str | None:
+        """Condition Active of a MultiKueueCluster or AdmissionCheck."""
+        item = self.get(MULTIKUEUE_CLUSTER.at(V), name) or self.get(ADMISSION_CHECK.at(V), name)
+        found = condition(item or {}, "Active")
+        return f"{found['status']} {found['reason']} | {found['message']}" if found else None
+
+    # -- waiting
+
+    def wait(self, holds: Callable[[], object]) -> None:
+        self.until(lambda: bool(holds()), True)
+
+    def until_waiting(self, name: str, *workers: str) -> None:
+        """Until there is a copy on each of these workers, without quota."""
+        for worker in workers:
+            self.wait(lambda worker=worker: condition(self.copy(name, worker) or {}, "QuotaReserved"))
+
+    def until_runs(self, name: str, *workers: str) -> None:
+        self.until(lambda: self.fleet.ledger.running(name), list(workers))
+
+    def until_placed(self, name: str, worker: str) -> None:
+        self.until(lambda: self.placed(name), (worker, []))
+        self.until_runs(name, worker)
+
+    def until_another_is_placed(self) -> None:
+        """Until a Job that came later is placed: what Kueue had to do for the others is done by then."""
+        self.submit("another")
+        self.wait(lambda: self.placed("another")[0])
+
+
+Staged = Callable[..., Stage]
+
+
+@pytest.fixture
+def staged() -> Iterator[Staged]:
+    """Starts a hub, workers and Kueue with the options given."""
+    with ExitStack() as opened:
+
+        def start(workers: int = 3, held: Any = (), pods: bool = True, **options: Any) -> Stage:
+            names = [f"worker{index + 1}" for index in range(workers)]
+            hub = opened.enter_context(Hub())
+            fleet = opened.enter_context(WorkerFleet(names, held=held, pods=pods))
+            kueues: list[Kueue] = []
+
+            def make(login: Login) -> Kueue:
+                kueues.append(Kueue(login, speed=SPEED, **options))
+                return kueues[0]
+
+            opened.enter_context(StandIns(lambda: login_to(hub), [make]))
+            stage = opened.enter_context(Stage(login_to(hub), fleet, lambda: kueues[0]))
+            stage.set_up()
+            return stage
+
+        yield start
+
+
+# dispatch.log
+
+
+def test_dispatch_a_job_runs_on_one_worker(staged: Staged) -> None:
+    stage = staged()
+    stage.submit("demo2")
+    stage.wait(lambda: stage.placed("demo2")[0])
+    [worker] = [stage.placed("demo2")[0] or ""]
+    stage.until_placed("demo2", worker)
+    stage.until(lambda: stage.told("demo2", "Admitted"), 'T:Admitted "The workload is admitted"')
+    assert stage.checks("demo2") == {"multikueue": f'Ready "The workload was admitted on "{worker}""'}
+    assert (
+        stage.told("demo2", "QuotaReserved")
+        == 'T:QuotaReserved "Quota reserved in ClusterQueue cluster-queue"'
+    )
+    stage.until(lambda: stage.copies("demo2"), [worker])
+    stage.until(lambda: is_suspended(stage.job("demo2") or {}), False)
+    assert (stage.copy("demo2", worker) or {})["metadata"]["labels"] == {ORIGIN_LABEL: "multikueue"}
+    assert stage.workload("demo2")["metadata"]["finalizers"] == [IN_USE]
+    assert stage.fleet.ledger.of("demo2") == {"maxCopies": 1, "starts": 1, "finished": False}
+
+
+def test_dispatch_a_job_as_the_user_made_it_is_held_back_and_given_to_multikueue(staged: Staged) -> None:
+    stage = staged(held=["worker1", "worker2", "worker3"])
+    item = hub_job("plain", "default", "cluster-queue")
+    del item["spec"]["suspend"], item["spec"]["managedBy"]
+    stage.apply(item)
+    stage.until_waiting("plain", "worker1", "worker2", "worker3")
+    spec = (stage.job("plain") or {})["spec"]
+    assert (spec["suspend"], spec["managedBy"]) == (True, "kueue.x-k8s.io/multikueue")
+
+
+def test_a_job_that_is_finished_on_its_worker_is_finished_on_the_hub(staged: Staged) -> None:
+    stage = staged()
+    stage.submit("d0")
+    stage.wait(lambda: stage.fleet.finish("d0"))
+    stage.wait(lambda: holds(stage.workload("d0"), "Finished"))
+    assert holds(stage.job("d0") or {}, "Complete")
+    stage.until(lambda: stage.copies("d0"), [])
+    assert stage.fleet.ledger.of("d0") == {"maxCopies": 1, "starts": 1, "finished": True}
+
+
+def test_config_deleted_a_job_that_is_deleted_takes_its_copies_along(staged: Staged) -> None:
+    stage = staged()
+    stage.submit("d1")
+    stage.wait(lambda: stage.fleet.ledger.running("d1"))
+    stage.delete(JOBS, "d1", "default")
+    stage.until_runs("d1")
+    stage.until(lambda: (stage.workload("d1"), stage.copies("d1")), ({}, []))
+
+
+def test_a_workload_without_a_job_is_dispatched_and_goes_at_once(staged: Staged) -> None:
+    stage = staged(2)
+    pods = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
+    item = made(
+        "Workload",
+        "job-bare-00000",
+        {"queueName": "cluster-queue", "podSets": [{"name": "main", "count": 1, "template": pods}]},
+    )
+    item["metadata"]["namespace"] = "default"
+    stage.apply(item)
+    stage.wait(lambda: stage.placed("bare")[0])
+    stage.delete(WORKLOADS, "job-bare-00000", "default")
+    stage.until(lambda: (stage.workload("bare"), stage.copies("bare")), ({}, []))
+
+
+def test_slots_of_the_hub(staged: Staged) -> None:
+    stage = staged(slots=1)
+    stage.submit("a")
+    stage.wait(lambda: stage.placed("a")[0])
+    stage.submit("b")
+    stage.wait(lambda: stage.checks("b"))
+    assert not holds(stage.workload("b"), "QuotaReserved")
+    stage.fleet.finish("a")
+    stage.wait(lambda: stage.fleet.ledger.running("b"))
+
+
+# second-check-unanswered-then-ready.log
+
+
+def test_second_check_an_inactive_queue_reserves_nothing(staged: Staged) -> None:
+    stage = staged()
+    stage.apply(our_check("False"))
+    stage.submit("two1", "cq-two")
+    stage.until(lambda: stage.told("two1", "QuotaReserved"), 'F:Suspended "ClusterQueue cq-two is inactive"')
+    assert stage.told("two1", "Admitted") == 'F:NoReservation "The workload has no reservation"'
+    assert stage.checks("two1") == {"multikueue": 'Pending ""', "placement": 'Pending ""'}
+    stage.apply(our_check())
+    stage.wait(lambda: holds(stage.workload("two1"), "QuotaReserved"))
+
+
+def test_second_check_nothing_reaches_a_worker_before_it_is_ready(staged: Staged) -> None:
+    stage = staged()
+    stage.submit("two1", "cq-two")
+    stage.wait(lambda: holds(stage.workload("two1"), "QuotaReserved"))
+    stage.until_another_is_placed()
+    assert (stage.placed("two1"), stage.copies("two1")) == ((None, []), [])
+    stage.answer("two1", "Ready", "placement decided")
+    stage.wait(lambda: stage.placed("two1")[0])
+    assert stage.checks("two1")["placement"] == 'Ready "placement decided"'
+
+
+def test_second_check_pending_is_ignored_on_an_admitted_workload(staged: Staged) -> None:
+    stage = staged()
+    stage.submit("two1", "cq-two")
+    stage.wait(lambda: stage.workload("two1").get("status", {}).get("admissionChecks"))
+    stage.answer("two1", "Ready")
+    stage.wait(lambda: holds(stage.workload("two1"), "Admitted"))
+    stage.answer("two1", "Pending", "re-deciding")
+    stage.until_another_is_placed()
+    assert stage.checks("two1")["placement"] == 'Pending "re-deciding"'
+    assert holds(stage.workload("two1"), "Admitted")
+
+
+def test_second_check_retry_evicts_and_resets_every_check(staged: Staged) -> None:
+    stage = staged(pods=False)  # else it ends only with a new copy, if the hub has heard of active Pods
+    stage.submit("two1", "cq-two")
+    stage.wait(lambda: stage.workload("two1").get("status", {}).get("admissionChecks"))
+    stage.answer("two1", "Ready")
+    stage.wait(lambda: stage.fleet.ledger.running("two1"))
+    stage.answer("two1", "Retry", "placement changed")
+    previously = "Reset to Pending after eviction. Previously"
+    stage.until(
+        lambda: stage.checks("two1"),
+        {"multikueue": f'Pending "{previously}: Ready"', "placement": f'Pending "{previously}: Retry"'},
+    )
+    stage.until_runs("two1")
+    because = 'AdmissionCheck in Retry state: "placement" (placement changed)'
+    told = f'F:QuotaReserved "Previously: Evicted due to {because}"'
+    stage.until(lambda: stage.told("two1", "Evicted"), told)
+    stage.answer("two1", "Ready", "new decision")
+    stage.wait(lambda: stage.fleet.ledger.running("two1"))
+    assert stage.fleet.ledger.of("two1") == {"maxCopies": 1, "starts": 2, "finished": False}
+
+
+def test_second_check_rejected_deactivates(staged: Staged) -> None:
+    stage = staged(pods=False)  # as in the recording; Kueue keeps the quota of what counts active Pods
+    stage.submit("two1", "cq-two")
+    stage.wait(lambda: stage.workload("two1").get("status", {}).get("admissionChecks"))
+    stage.answer("two1", "Ready")
+    stage.wait(lambda: stage.fleet.ledger.running("two1"))
+    stage.answer("two1", "Rejected", "no cluster matches")
+    stage.until(lambda: stage.told("two1", "QuotaReserved"), 'F:Deactivated "The workload is deactivated"')
+    assert stage.workload("two1")["spec"]["active"] is False
+    stage.until_runs("two1")
+
+
+# cluster-unlisted-while-running.log, cluster-unlisted-variants.log
+
+
+def test_cluster_unlisted_while_running_doubles_the_job(staged: Staged) -> None:
+    stage = staged(2, held=["worker1"])
+    stage.submit("b1")
+    stage.until_placed("b1", "worker2")
+    stage.fleet.release("worker1")
+    stage.apply(config("worker1"))
+    stage.until_runs("b1", "worker1", "worker2")
+    stage.until(lambda: stage.placed("b1"), ("worker1", []))
+    assert stage.fleet.ledger.of("b1") == {"maxCopies": 2, "starts": 2, "finished": False}
+    stage.delete(JOBS, "b1", "default")
+    stage.until(lambda: stage.copies("b1"), [])
+
+
+def test_cluster_unlisted_variants_listed_again_the_newer_copy_goes(staged: Staged) -> None:
+    stage = staged(2, held=["worker1"])
+    stage.submit("b3")
+    stage.until_placed("b3", "worker2")
+    stage.fleet.release("worker1")
+    stage.apply(config("worker1"))
+    stage.until(lambda: stage.placed("b3"), ("worker1", []))
+    stage.until_runs("b3", "worker1", "worker2")
+    stage.apply(config("worker1", "worker2"))
+    stage.until_runs("b3", "worker2")
+    assert stage.placed("b3") == ("worker1", [])
+
+
+# worker-lost-and-back.log
+
+
+def test_worker_lost_and_back(staged: Staged) -> None:
+    stage = staged(2, held=["worker1"], settings=Settings(worker_lost_seconds=10))
+    stage.submit("b4")
+    stage.until_placed("b4", "worker2")
+    stage.fleet.release("worker1")
+    stage.fleet.kill("worker2")
+    url = stage.fleet.hubs["worker2"].secure_url
+    refused = (
+        f'False ClientConnectionFailed | failed to get server groups: Get "{url}/api": dial tcp'
+        f" {url.removeprefix('https://')}: connect: connection refused; connection attempts: "
+    )
+    stage.wait(lambda: (stage.says("worker2") or "").startswith(f"{refused}2, next connection attempt: 2"))
+    stage.until(lambda: stage.says("multikueue"), "True SomeActiveClusters | Inactive clusters: [worker2]")
+    stage.until(lambda: stage.placed("b4"), ("worker1", []))
+    stage.until_runs("b4", "worker1", "worker2")
+    stage.fleet.revive("worker2")
+    stage.until(lambda: stage.says("worker2"), "True Active | Connected")
+    stage.until_runs("b4", "worker2")
+    assert stage.fleet.ledger.of("b4") == {"maxCopies": 2, "starts": 2, "finished": False}
+
+
+# broken-configuration.txt
+
+
+def test_broken_configuration_a_token_that_nobody_knows(staged: Staged) -> None:
+    stage = staged(2)
+    text = stage.fleet.kubeconfig("worker1").decode().replace(stage.fleet.hubs["worker1"].token, "wrong")
+    patch = {"stringData": {"kubeconfig": text}}
+    stage.merge(SECRET.at("v1"), "multikueue-worker1", patch, namespace="kueue-system")
+    told = (
+        "False ClientConnectionFailed | failed to get server groups:"
+        " the server has asked for the client to provide credentials; connection attempts: "
+    )
+    stage.wait(lambda: (stage.says("worker1") or "").startswith(told))
+    stage.apply(*stage.fleet.secrets())
+    stage.until(lambda: stage.says("worker1"), "True Active | Connected")
+
+
+def test_broken_configuration_a_token_that_has_no_rights(staged: Staged) -> None:
+    stage = staged(2)
+    why = "workloads.kueue.x-k8s.io is forbidden"
+    told = {"kind": "Status", "status": "Failure", "message": why, "reason": "Forbidden", "code": 403}
+    stage.fleet.hubs["worker1"].faults.add("GET", "/workloads$", status=403, body=told, times=1000)
+    stage.fleet.hubs["worker1"].drop_watches("error-500", "workloads")
+    stage.wait(
+        lambda: (stage.says("worker1") or "").startswith(
+            f"False ClientConnectionFailed | {why}; connection attempts: "
+        )
+    )
+
+
+def test_broken_configuration_a_ca_that_is_none(staged: Staged) -> None:
+    stage = staged(2)
+    found = json.loads(stage.fleet.kubeconfig("worker1"))
+    found["clusters"][0]["cluster"]["certificate-authority-data"] = base64.b64encode(b"none").decode()
+    patch = {"stringData": {"kubeconfig": json.dumps(found)}}
+    stage.merge(SECRET.at("v1"), "multikueue-worker1", patch, namespace="kueue-system")
+    stage.wait(lambda: (stage.says("worker1") or "").startswith("False ClientConnectionFailed | "))
+
+
+def test_a_cluster_that_is_deleted_is_left_alone(staged: Staged) -> None:
+    stage = staged(2, held=["worker1"])
+    stage.submit("b2")
+    stage.until_placed("b2", "worker2")
+    stage.apply(config("worker1"))
+    stage.delete(MULTIKUEUE_CLUSTER.at(V), "worker2")
+    stage.fleet.release("worker1")
+    stage.until(lambda: stage.placed("b2"), ("worker1", []))
+    stage.delete(JOBS, "b2", "default")
+    stage.until(lambda: stage.workload("b2"), {})
+    assert stage.copies("b2") == ["worker2"]
+    assert stage.fleet.ledger.running("b2") == ["worker2"]
+
+
+# nominated-cluster-unlisted-incremental.log
+
+
+def test_incremental_nominates_by_rounds_in_the_order_of_the_config(staged: Staged) -> None:
+    settings = Settings(dispatcher=INCREMENTAL, step_size=1, round_seconds=10)
+    stage = staged(2, held=["worker1", "worker2"], settings=settings)
+    stage.apply(config("worker2", "worker1"))
+    stage.submit("cc1")
+    stage.until(lambda: stage.placed("cc1"), (None, ["worker2"]))
+    stage.until(lambda: stage.placed("cc1"), (None, ["worker2", "worker1"]))
+    stage.fleet.release("worker1")
+    stage.until_placed("cc1", "worker1")
+
+
+def test_nominated_cluster_unlisted_its_copy_stays_behind(staged: Staged) -> None:
+    settings = Settings(dispatcher=INCREMENTAL, step_size=1, round_seconds=10)
+    stage = staged(2, held=["worker1", "worker2"], settings=settings)
+    stage.apply(config("worker2", "worker1"))
+    stage.submit("cc1")
+    stage.until_waiting("cc1", "worker2")
+    stage.apply(config("worker1"))
+    stage.fleet.release("worker1", "worker2")
+    stage.until_placed("cc1", "worker1")
+    assert stage.copies("cc1") == ["worker1", "worker2"]
+    assert holds(stage.copy("cc1", "worker2") or {}, "QuotaReserved")
+
+
+# config-deleted.log
+
+
+def test_config_deleted_evicts_nothing_and_lets_nothing_in(staged: Staged) -> None:
+    stage = staged(2)
+    stage.submit("d2")
+    stage.wait(lambda: stage.fleet.ledger.running("d2"))
+    stage.delete(MULTIKUEUE_CONFIG.at(V), "mkconfig")
+    stage.wait(lambda: (stage.says("multikueue") or "").startswith("False BadConfig"))
+    stage.submit("d2b")
+    inactive = 'F:Suspended "ClusterQueue cluster-queue is inactive"'
+    stage.until(lambda: stage.told("d2b", "QuotaReserved"), inactive)
+    assert holds(stage.workload("d2"), "Admitted")
+    stage.apply(config("worker1", "worker2"))
+    stage.wait(lambda: stage.fleet.ledger.running("d2b"))
+    assert stage.fleet.ledger.of("d2") == {"maxCopies": 1, "starts": 1, "finished": False}
+
+
+def test_config_deleted_what_is_left_on_a_worker_is_collected(staged: Staged) -> None:
+    stage = staged(2, settings=Settings(gc_seconds=10))
+    stage.submit("d2")
+    stage.wait(lambda: stage.fleet.ledger.running("d2"))
+    stage.delete(MULTIKUEUE_CONFIG.at(V), "mkconfig")
+    stage.wait(lambda: (stage.says("multikueue") or "").startswith("False BadConfig"))
+    stage.delete(JOBS, "d2", "default")
+    stage.until(lambda: stage.workload("d2"), {})
+    stage.until(lambda: stage.copies("d2"), [])
+    stage.until_runs("d2")
+
+
+# gate.txt
+
+
+def test_gate_retry_takes_waiting_copies_away(staged: Staged) -> None:
+    workers = ["worker1", "worker2", "worker3"]
+    stage = staged(held=workers)
+    stage.submit("g", "cq-two")
+    stage.wait(lambda: stage.checks("g"))
+    stage.answer("g", "Ready")
+    stage.until_waiting("g", *workers)
+    stage.answer("g", "Retry", "worker2 leaves")
+    stage.until(lambda: stage.copies("g"), [])
+    stage.wait(lambda: holds(stage.workload("g"), "QuotaReserved"))
+    stage.until(lambda: stage.placed("g"), (None, []))
+    stage.apply(config("worker1", "worker3"))
+    stage.answer("g", "Ready")
+    stage.until_waiting("g", "worker1", "worker3")
+    stage.fleet.release(*workers)
+    stage.wait(lambda: stage.placed("g")[0])
+    assert "worker2" not in stage.copies("g")
+    stage.wait(lambda: stage.fleet.ledger.of("g")["starts"])
+    assert stage.fleet.ledger.of("g") == {"maxCopies": 1, "starts": 1, "finished": False}
+
+
+def test_gate_a_retry_that_comes_when_a_worker_has_admitted_may_leave_the_copy(staged: Staged) -> None:
+    stage = staged(2, held=["worker1", "worker2"], settings=Settings(events_batch_seconds=100))
+    stage.submit("g", "cq-two")
+    stage.wait(lambda: stage.checks("g"))
+    stage.answer("g", "Ready")
+    stage.until_waiting("g", "worker1", "worker2")
+    stage.kueue().slow_to_retry = True
+    stage.fleet.release("worker2")
+    stage.wait(lambda: holds(stage.copy("g", "worker2") or {}, "QuotaReserved"))
+    stage.answer("g", "Retry", "worker2 leaves")
+    stage.until_runs("g", "worker2")
+    assert stage.copies("g") == ["worker2"]
+
+
+def test_gate_a_retry_with_an_old_version_evicts_no_job_that_was_just_placed(staged: Staged) -> None:
+    stage = staged(2)
+    stage.submit("g", "cq-two")
+    stage.wait(lambda: stage.checks("g"))
+    old = stage.workload("g")["metadata"]["resourceVersion"]
+    stage.answer("g", "Ready")
+    stage.wait(lambda: stage.placed("g")[0])
+    entry = {
+        "name": "placement",
+        "state": "Retry",
+        "message": "",
+        "lastTransitionTime": "2026-11-21T10:31:00Z",
+    }
+    metadata = stage.identity("g") | {"resourceVersion": old}
+    body = {"metadata": metadata, "status": {"admissionChecks": [entry]}}
+    with pytest.raises(Exception, match="the object has been modified"):
+        stage.apply_status(WORKLOADS, body, manager="placement-ac", force=True)
+    assert stage.checks("g")["placement"] == 'Ready ""'
+
+
+# external-dispatcher.txt
+
+
+@pytest.fixture
+def external(staged: Staged) -> Stage:
+    settings = Settings(dispatcher=EXTERNAL, events_batch_seconds=20)
+    return staged(held=["worker1", "worker2", "worker3"], settings=settings)
+
+
+def submitted(stage: Stage, name: str) -> None:
+    stage.submit(name)
+    stage.wait(lambda: holds(stage.workload(name), "QuotaReserved"))
+    stage.wait(lambda: condition(stage.workload(name), "Admitted"))
+
+
+def test_external_dispatcher_the_whole_apply_as_kueue_works(external: Stage) -> None:
+    submitted(external, "e")
+    external.nominate("e", "worker2")
+    external.until_waiting("e", "worker2")
+    assert holds(external.workload("e"), "QuotaReserved")
+    external.fleet.release("worker2")
+    external.until_placed("e", "worker2")
+    assert external.copies("e") == ["worker2"]
+    with pytest.raises(Refused, match="mutually exclusive"):
+        external.nominate("e", "worker3")
+
+
+def by_merge(stage: Stage, manager: str) -> None:
+    patch = {"status": {"nominatedClusterNames": ["worker2"]}}
+    where = stage.identity("e")
+    stage.merge(WORKLOADS, where["name"], patch, namespace="default", subresource="status")
+
+
+def by_apply(stage: Stage, manager: str) -> None:
+    body = {"metadata": stage.identity("e"), "status": {"nominatedClusterNames": ["worker2"]}}
+    stage.apply_status(WORKLOADS, body, manager=manager, force=True)
+
+
+@pytest.mark.parametrize("write", [by_merge, by_apply])
+def test_external_dispatcher_what_another_manager_wrote_is_never_cleared(
+    external: Stage, write: Callable[[Stage, str], None]
+) -> None:
+    submitted(external, "e")
+    external.fleet.release("worker2")
+    write(external, "dispatcher")
+    external.wait(lambda: holds(external.copy("e", "worker2") or {}, "Admitted"))
+    submitted(external, "f")
+    external.nominate("f", "worker2")
+    external.until_placed("f", "worker2")
+    assert external.placed("e") == (None, ["worker2"])
+
+
+def test_external_dispatcher_the_names_alone_take_the_admission_away_for_a_moment(external: Stage) -> None:
+    submitted(external, "e")
+    body = {"metadata": external.identity("e"), "status": {"nominatedClusterNames": ["worker2"]}}
+    answer = external.apply_status(WORKLOADS, body, manager=KUEUE_ADMISSION, force=True)
+    left = {"admissionChecks", "conditions", "nominatedClusterNames"}
+    assert answer["status"].keys() == left
+    assert [one["type"] for one in answer["status"]["conditions"]] == ["PodsReady"]
+    external.wait(lambda: holds(external.workload("e"), "QuotaReserved"))
+
+
+def test_external_dispatcher_a_denominated_copy_goes(external: Stage) -> None:
+    submitted(external, "e")
+    external.nominate("e", "worker2", "worker3")
+    external.until_waiting("e", "worker2", "worker3")
+    external.nominate("e", "worker3")
+    external.until(lambda: external.copies("e"), ["worker3"])
+    external.apply(config("worker1", "worker3"))
+    external.fleet.release("worker2", "worker3")
+    external.until_placed("e", "worker3")
+    assert external.copies("e") == ["worker3"]
+
+
+def test_external_dispatcher_the_race_and_its_cure(external: Stage) -> None:
+    submitted(external, "e")
+    external.nominate("e", "worker2", "worker3")
+    external.until_waiting("e", "worker2", "worker3")
+    external.fleet.release("worker2")
+    external.wait(lambda: holds(external.copy("e", "worker2") or {}, "Admitted"))
+    external.nominate("e", "worker3")
+    external.until_runs("e", "worker2")
+    external.until(lambda: external.copies("e"), ["worker2"])
+    assert external.placed("e") == (None, ["worker3"])
+    external.nominate("e", "worker2", "worker3")
+    external.until_placed("e", "worker2")
+    assert external.fleet.ledger.of("e") == {"maxCopies": 1, "starts": 1, "finished": False}
+
+
+def test_external_dispatcher_the_race_and_then_unlisted_doubles_the_job(external: Stage) -> None:
+    submitted(external, "e")
+    external.nominate("e", "worker2", "worker3")
+    external.until_waiting("e", "worker2", "worker3")
+    external.fleet.release("worker2")
+    external.wait(lambda: holds(external.copy("e", "worker2") or {}, "Admitted"))
+    external.nominate("e", "worker3")
+    external.until_runs("e", "worker2")
+    external.fleet.release("worker3")
+    external.apply(config("worker1", "worker3"))
+    external.until_runs("e", "worker2", "worker3")
+    assert external.fleet.ledger.of("e")["maxCopies"] == 2
+
+
+def test_external_dispatcher_draining(external: Stage) -> None:
+    external.fleet.release("worker1", "worker2")
+    submitted(external, "d0")
+    external.nominate("d0", "worker2")
+    external.until_placed("d0", "worker2")
+    submitted(external, "d1")
+    external.nominate("d1", "worker1")
+    external.until_placed("d1", "worker1")
+    assert external.fleet.finish("d0") == ["worker2"]
+    external.wait(lambda: holds(external.workload("d0"), "Finished"))
+    external.until(lambda: external.copies("d0"), [])
+    external.apply(config("worker1", "worker3"))
+    external.until(lambda: external.says("multikueue"), "True Active | The admission check is active")
+    assert external.placed("d1") == ("worker1", [])
+    assert external.fleet.ledger.of("d1") == {"maxCopies": 1, "starts": 1, "finished": False}

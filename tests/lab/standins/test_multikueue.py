@@ -1,0 +1,853 @@
+"""
+What MultiKueue makes of one look at a Workload: each test names the recording that it follows.
+
+The recordings are in shared/kueue (seconds of the trace behind the name); what they do not show is
+marked "by its code" (Kueue at the commit of the recordings).
+"""
+
+import ast
+import copy
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from placement_ac.lab.standins import multikueue
+from placement_ac.lab.standins.multikueue import (
+    ALL_AT_ONCE,
+    INCREMENTAL,
+    KUEUE_MANAGER,
+    CreateCopy,
+    CreateJob,
+    DeactivateCopy,
+    Decision,
+    DeleteCopy,
+    DeleteJob,
+    ForgetRound,
+    Operation,
+    Queue,
+    Seen,
+    SetActive,
+    Settings,
+    StartRound,
+    SuspendJob,
+    Worker,
+    WriteJobStatus,
+    WriteStatus,
+    copy_of,
+    decide,
+    hub_job,
+    keep_what_others_own,
+    look_at_copy,
+    orphans,
+    preempted,
+    refusal,
+    worker_job,
+    workload_of,
+)
+from placement_ac.lab.standins.multikueue import CONTROLLERS as LOOKS
+from placement_ac.lab.standins.multikueue.objects import (
+    check_of,
+    condition,
+    holds,
+    put_condition,
+    said,
+    stamp,
+)
+
+Obj = dict[str, Any]
+NOW = 1_790_000_000.0
+MK = "multikueue"
+ALL = ("worker1", "worker2", "worker3")
+UNLISTED = 'Admitting remote no longer exists, Previously: "Ready"'
+
+
+def job(*, suspend: bool = True, active: int = 0) -> Obj:
+    made = hub_job("b1", "default", "user-queue")
+    made["metadata"]["uid"] = "job-uid"
+    made["spec"]["suspend"] = suspend
+    made["status"] = {"active": active} if active else {}
+    return made
+
+
+def workload(
+    checks: Mapping[str, str] | None = None,
+    *,
+    true: Iterable[str] = ("QuotaReserved",),
+    on: str = "",
+    nominated: Iterable[str] = (),
+) -> Obj:
+    """A Workload with quota whose multikueue check is Pending, unless said otherwise."""
+    made = workload_of(job())
+    made["metadata"]["generation"] = 1
+    states = {MK: "Pending"} if checks is None else checks
+    made["status"] = {
+        "admissionChecks": [
+            {"name": name, "state": state, "message": "", "lastTransitionTime": stamp(NOW - 60)}
+            for name, state in states.items()
+        ]
+    }
+    for kind in true:
+        put_condition(made, kind, True, kind, f"why {kind}", NOW - 60)
+    if "QuotaReserved" in true and "Admitted" not in true:
+        message = "The workload has not all checks ready"
+        put_condition(made, "Admitted", False, "UnsatisfiedAdmissionChecks", message, NOW - 60)
+    if on:
+        made["status"]["clusterName"] = on
+    if names := list(nominated):
+        made["status"]["nominatedClusterNames"] = names
+    return made
+
+
+def placed(on: str = "worker2") -> Obj:
+    made = workload({MK: "Ready"}, true=("QuotaReserved", "Admitted"), on=on)
+    made["status"]["admissionChecks"][0]["message"] = f'The workload was admitted on "{on}"'
+    return made
+
+
+def there(*true: str, since: float = NOW - 5, with_job: bool = False, suspend: bool = False) -> Worker:
+    """A worker with a copy whose conditions are True since then, and perhaps with its Job."""
+    found = copy_of(workload(), "multikueue")
+    for kind in true:
+        put_condition(found, kind, True, kind, "", since)
+    made = worker_job(job(), workload(), "multikueue") if with_job else None
+    if made:
+        made["spec"]["suspend"] = suspend
+        made["status"] = {"active": 0 if suspend else 1}
+    return Worker(copy=found, job=made)
+
+
+ADMITTED = there("QuotaReserved", "Admitted")
+WAITS = there()
+RUNS = there("QuotaReserved", "Admitted", with_job=True)
+EMPTY = Worker()
+
+
+def seen(
+    of: Obj,
+    workers: Mapping[str, Worker] | None = None,
+    *,
+    listed: Iterable[str] | None = ALL,
+    **fields: Any,
+) -> Seen:
+    checks = tuple(one["name"] for one in of["status"].get("admissionChecks", ()))
+    found = dict.fromkeys(ALL, EMPTY) | dict(workers or {})
+    return Seen(
+        workload=of,
+        check=MK,
+        clusters=None if listed is None else tuple(listed),
+        now=NOW,
+        workers=found,
+        **{"job": job(), "queue": Queue(checks=checks)} | fields,
+    )
+
+
+def steps(decision: Decision) -> list[str]:
+    """The operations in order, without their contents."""
+    return [
+        " ".join(filter(None, (type(one).__name__, getattr(one, "cluster", ""))))
+        for one in decision.operations
+    ]
+
+
+def written(decision: Decision) -> Obj:
+    """What the Workload is afterwards, of one write of its status."""
+    statuses = [one.status for one in decision.operations if isinstance(one, WriteStatus)]
+    assert len(statuses) == 1, decision
+    return workload() | {"status": statuses[0]}
+
+
+def look(controller: str, at: Seen) -> Decision:
+    return LOOKS[controller](at)
+
+
+# The hub's queue and quota
+
+
+def test_the_checks_of_the_queue_are_put_in_as_pending() -> None:
+    """dispatch.log 1.06."""
+    fresh = workload({}) | {"status": {}}
+    after = written(look("workload", seen(fresh, queue=Queue(checks=("placement", MK)))))
+    entry = {"state": "Pending", "message": "", "lastTransitionTime": stamp(NOW)}
+    expected = [{"name": "placement"} | entry, {"name": MK} | entry]
+    assert after["status"]["admissionChecks"] == expected
+
+
+def test_quota_is_reserved_and_the_admission_waits_for_the_checks() -> None:
+    """dispatch.log 1.08, 1.10."""
+    after = written(look("scheduler", seen(workload(true=()))))
+    assert said(after, "QuotaReserved") == "Quota reserved in ClusterQueue cluster-queue"
+    assert after["status"]["admission"] == {
+        "clusterQueue": "cluster-queue",
+        "podSetAssignments": [{"name": "main", "count": 1}],
+    }
+    assert said(after, "Admitted", "reason") == "UnsatisfiedAdmissionChecks"
+
+
+def test_an_inactive_queue_lets_it_wait_and_says_so() -> None:
+    """config-deleted.log 11.10."""
+    closed = Queue(checks=(MK,), active=False)
+    after = written(decide(seen(workload(true=()), listed=None, queue=closed)))
+    assert said(after, "QuotaReserved", "reason") == "Suspended"
+    assert said(after, "QuotaReserved") == "ClusterQueue cluster-queue is inactive"
+    assert look("scheduler", seen(after, listed=None, queue=closed)) == Decision()
+
+
+def test_without_quota_left_nothing_is_reserved() -> None:
+    at = seen(workload(true=()), queue=Queue(checks=(MK,), has_room=False))
+    assert look("scheduler", at) == Decision()
+
+
+def test_all_checks_ready_admit_and_then_the_hubs_job_starts() -> None:
+    """dispatch.log 1.38."""
+    ready = workload({MK: "Ready", "placement": "Ready"}, on="worker2")
+    after = written(look("workload", seen(ready)))
+    assert said(after, "Admitted") == "The workload is admitted"
+    assert look("job", seen(after)).operations == (SuspendJob(False),)
+
+
+# Dispatch
+
+
+def test_all_at_once_nominates_every_connected_cluster_sorted_and_makes_the_copies() -> None:
+    """dispatch.log 1.14 to 1.20."""
+    decision = look(MK, seen(workload(), listed=("worker3", "worker1", "worker2")))
+    names = ["worker1", "worker2", "worker3"]
+    assert written(decision)["status"]["nominatedClusterNames"] == names
+    assert sorted(steps(decision)[1:]) == [f"CreateCopy {name}" for name in names]
+
+
+@pytest.mark.parametrize("state", ["Pending", "Retry", "Rejected"])
+@pytest.mark.parametrize("dispatcher", [ALL_AT_ONCE, INCREMENTAL, "open-cluster-management.io/placement"])
+def test_nothing_reaches_a_worker_before_every_other_check_is_ready(dispatcher: str, state: str) -> None:
+    """second-check-unanswered-then-ready.log 9.32 to 111.72: quota, and nothing on any worker."""
+    waiting = workload({MK: "Pending", "placement": state}, nominated=("worker1",))
+    assert look(MK, seen(waiting, settings=Settings(dispatcher=dispatcher))) == Decision()
+
+
+def test_the_other_check_ready_is_followed_by_the_nomination() -> None:
+    """second-check-unanswered-then-ready.log 111.75."""
+    decision = look(MK, seen(workload({MK: "Pending", "placement": "Ready"})))
+    assert written(decision)["status"]["nominatedClusterNames"] == list(ALL)
+
+
+def test_the_losers_go_then_the_winners_job_is_made_then_it_is_recorded() -> None:
+    """dispatch.log 1.30 to 1.34."""
+    at = seen(workload(nominated=ALL), {"worker1": WAITS, "worker2": ADMITTED, "worker3": ADMITTED})
+    earlier = there("QuotaReserved", "Admitted", since=NOW - 9)
+    decision = look(MK, replace(at, workers={**at.workers, "worker2": earlier}))
+    assert steps(decision) == [
+        "DeleteCopy worker1",
+        "DeleteCopy worker3",
+        "CreateJob worker2",
+        "WriteStatus",
+    ]
+    after = written(decision)
+    assert after["status"]["clusterName"] == "worker2"
+    assert "nominatedClusterNames" not in after["status"]
+    assert check_of(after, MK) == {
+        "name": MK,
+        "state": "Ready",
+        "message": 'The workload was admitted on "worker2"',
+        "lastTransitionTime": stamp(NOW),
+    }
+    assert refusal(at.workload, after) is None
+
+
+def test_the_workers_job_is_suspended_belongs_to_the_copy_and_is_run_there() -> None:
+    """dispatch.log 1.32; the labels by its code."""
+    (made,) = [
+        one.job
+        for one in look(MK, seen(workload(nominated=ALL), {"worker2": ADMITTED})).operations
+        if isinstance(one, CreateJob)
+    ]
+    assert made["metadata"]["labels"] == {
+        "kueue.x-k8s.io/queue-name": "user-queue",
+        "kueue.x-k8s.io/multikueue-origin": "multikueue",
+        "kueue.x-k8s.io/prebuilt-workload-name": "job-b1",
+    }
+    assert made["spec"]["suspend"] is True
+    assert "managedBy" not in made["spec"]
+
+
+def test_the_copy_has_the_spec_of_the_original_and_no_owner() -> None:
+    made = copy_of(workload(), "multikueue")
+    assert made["spec"] == workload()["spec"]
+    assert made["metadata"] == {
+        "name": "job-b1",
+        "namespace": "default",
+        "labels": {"kueue.x-k8s.io/multikueue-origin": "multikueue"},
+    }
+
+
+def test_incremental_nominates_three_in_the_configs_order() -> None:
+    """DESIGN.md: stepSize 3 a round, exactly in the config's order since 0.19."""
+    at = seen(workload(), listed=("z", "b", "y", "a"), settings=Settings(dispatcher=INCREMENTAL))
+    decision = look("dispatcher", at)
+    assert written(decision)["status"]["nominatedClusterNames"] == ["z", "b", "y"]
+    assert decision.operations[-1] == StartRound()
+
+
+@pytest.mark.parametrize(
+    ("age", "nominated"),
+    [
+        pytest.param(299.9, None, id="within the round nothing is added"),
+        pytest.param(300.1, ["worker3", "worker1", "worker2"], id="then the next, behind the one that left"),
+    ],
+)
+def test_incremental_stalls_until_the_round_ends(age: float, nominated: list[str] | None) -> None:
+    """nominated-cluster-unlisted-incremental.log: nominated 1.27, worker3 leaves, next at 301.27."""
+    at = seen(
+        workload(nominated=["worker3"]),
+        {"worker3": WAITS},
+        listed=("worker1", "worker2"),
+        settings=Settings(dispatcher=INCREMENTAL),
+        round_started=NOW - age,
+    )
+    decision = look("dispatcher", at)
+    if nominated is None:
+        assert decision.operations == ()
+        assert decision.again_after == pytest.approx(0.1, abs=0.01)
+    else:
+        assert written(decision)["status"]["nominatedClusterNames"] == nominated
+    assert look(MK, at).operations == (), "worker3's copy is out of reach, nobody else is nominated"
+
+
+def test_incremental_forgets_its_round_with_the_quota() -> None:
+    settings = Settings(dispatcher=INCREMENTAL)
+    at = seen(workload(true=()), settings=settings, round_started=NOW - 1)
+    assert look("dispatcher", at).operations == (ForgetRound(),)
+
+
+def test_incremental_nominates_without_asking_the_other_checks() -> None:
+    """By its code: only the copies wait for the other checks, the nomination does not."""
+    at = seen(workload({MK: "Pending", "placement": "Pending"}), settings=Settings(dispatcher=INCREMENTAL))
+    assert written(look("dispatcher", at))["status"]["nominatedClusterNames"] == list(ALL)
+
+
+EXTERNAL = Settings(dispatcher="open-cluster-management.io/placement")
+
+
+def test_with_an_external_dispatcher_kueue_nominates_nothing() -> None:
+    """external-dispatcher.txt: nothing until somebody writes status.nominatedClusterNames."""
+    assert decide(seen(workload(true=("QuotaReserved",)), settings=EXTERNAL)).operations[1:] == ()
+    for controller in (MK, "dispatcher"):
+        assert look(controller, seen(workload(), settings=EXTERNAL)) == Decision()
+
+
+def test_copies_follow_the_external_nominations() -> None:
+    """external-dispatcher.txt: [worker2, worker3], then [worker3]: worker2's waiting copy goes."""
+    first = look(MK, seen(workload(nominated=["worker2", "worker3"]), settings=EXTERNAL))
+    assert steps(first) == ["CreateCopy worker2", "CreateCopy worker3"]
+    waiting = {"worker2": WAITS, "worker3": WAITS}
+    then = look(MK, seen(workload(nominated=["worker3"]), waiting, settings=EXTERNAL))
+    assert steps(then) == ["DeleteCopy worker2"]
+
+
+def test_the_race_the_denominated_cluster_has_admitted_and_cannot_be_recorded() -> None:
+    """external-dispatcher.txt, dt 0.04 to 0.4: worker3's copy goes, the Job runs on worker2, hub: none."""
+    at = seen(workload(nominated=["worker3"]), {"worker2": ADMITTED, "worker3": WAITS}, settings=EXTERNAL)
+    decision = look(MK, at)
+    assert steps(decision) == ["DeleteCopy worker3", "CreateJob worker2", "WriteStatus"]
+    refused = refusal(at.workload, written(decision))
+    assert refused == "when setting clusterName it must be one of the nominatedClusterNames"
+
+
+def test_nominated_again_it_is_recorded() -> None:
+    """external-dispatcher.txt, heal."""
+    at = seen(workload(nominated=["worker2", "worker3"]), {"worker2": RUNS}, settings=EXTERNAL)
+    after = written(look(MK, at))
+    assert after["status"]["clusterName"] == "worker2"
+    assert refusal(at.workload, after) is None
+
+
+def test_unlisted_after_the_race_the_other_cluster_gets_it_too() -> None:
+    """external-dispatcher.txt: after unlisting it runs on worker2 AND worker3."""
+    at = seen(
+        workload(nominated=["worker3"]),
+        {"worker2": RUNS},
+        listed=("worker1", "worker3"),
+        settings=EXTERNAL,
+    )
+    assert steps(look(MK, at)) == ["CreateCopy worker3"]
+
+
+@pytest.mark.parametrize(
+    ("owners", "refused"),
+    [
+        pytest.param([KUEUE_MANAGER], None, id="Kueue's own manager: cleared"),
+        pytest.param([], None, id="nobody else's"),
+        pytest.param(
+            ["placement-ac"],
+            "clusterName and nominatedClusterNames are mutually exclusive",
+            id="another manager: never",
+        ),
+        pytest.param(
+            [KUEUE_MANAGER, "kueue-admission/Update"],
+            "clusterName and nominatedClusterNames are mutually exclusive",
+            id="a merge patch under Kueue's name: never",
+        ),
+    ],
+)
+def test_only_what_kueue_owns_alone_can_it_clear(owners: list[str], refused: str | None) -> None:
+    """external-dispatcher.txt, the table of writes."""
+    before = workload(nominated=["worker2"])
+    decided = written(look(MK, seen(before, {"worker2": ADMITTED}, settings=EXTERNAL)))
+    after = decided | {"status": keep_what_others_own(before, decided["status"], owners)}
+    assert refusal(before, after) == refused
+
+
+def test_a_placement_is_immutable() -> None:
+    """The CRD: clusterName is immutable once set; DESIGN.md: a new nomination then is a 422."""
+    assert refusal(placed("worker1"), placed("worker2")) == "clusterName is immutable once set"
+    both = workload(on="worker1", nominated=["worker2"])
+    told = "clusterName and nominatedClusterNames are mutually exclusive"
+    assert refusal(placed("worker1"), both) == told
+
+
+# A cluster that leaves
+
+
+def test_unlisted_while_it_runs_retry_at_once() -> None:
+    """cluster-unlisted-while-running.log 9.82; workerLostTimeout plays no part."""
+    at = seen(placed(), {"worker2": RUNS}, listed=("worker1", "worker3"))
+    after = written(look(MK, at))
+    assert check_of(after, MK) == {
+        "name": MK,
+        "state": "Retry",
+        "message": UNLISTED,
+        "lastTransitionTime": stamp(NOW),
+    }
+
+
+def test_retry_evicts_clears_the_placement_and_resets_every_check() -> None:
+    """cluster-unlisted-while-running.log 9.84; second-check-unanswered-then-ready.log 241.11."""
+    running = placed()
+    running["status"]["admissionChecks"] = [
+        {"name": MK, "state": "Retry", "message": UNLISTED},
+        {"name": "placement", "state": "Ready", "message": "ok"},
+    ]
+    after = written(look("workload", seen(running)))
+    told = f'Evicted due to AdmissionCheck in Retry state: "multikueue" ({UNLISTED})'
+    assert said(after, "Evicted") == told
+    assert said(after, "Evicted", "reason") == "AdmissionCheck"
+    assert "clusterName" not in after["status"]
+    reset = "Reset to Pending after eviction. Previously:"
+    at = {"state": "Pending", "lastTransitionTime": stamp(NOW)}
+    assert after["status"]["admissionChecks"] == [
+        {"name": MK, "message": f"{reset} Retry", "retryCount": 1} | at,
+        {"name": "placement", "message": f"{reset} Ready"} | at,
+    ]
+    assert holds(after, "Admitted"), "until the quota is given back (13.01)"
+
+
+def test_an_evicted_one_with_quota_is_nominated_elsewhere_at_once() -> None:
+    """cluster-unlisted-while-running.log 9.85."""
+    evicted = workload(true=("QuotaReserved", "Admitted", "Evicted"))
+    decision = look(MK, seen(evicted, {"worker2": RUNS}, listed=("worker1",)))
+    assert steps(decision) == ["WriteStatus", "CreateCopy worker1"]
+    assert written(decision)["status"]["nominatedClusterNames"] == ["worker1"]
+
+
+def test_quota_stays_while_the_hubs_job_counts_active_pods() -> None:
+    """cluster-unlisted-while-running.log 9.85 (suspended), 13.01 (quota gone, once 12.97 copied active 0)."""
+    evicted = workload(true=("QuotaReserved", "Admitted", "Evicted"))
+    busy = look("job", seen(evicted, job=job(suspend=False, active=1)))
+    assert busy.operations == (SuspendJob(True),)
+    after = written(look("job", seen(evicted)))
+    assert said(after, "QuotaReserved", "reason") == "PendingEvaluation"
+    assert said(after, "Admitted", "reason") == "NoReservation"
+    assert (condition(after, "Requeued") or {})["status"] == "False"
+    assert "admission" not in after["status"]
+
+
+def test_a_copy_admitted_while_the_hub_evicts_is_deactivated() -> None:
+    """cluster-unlisted-while-running.log 10.90."""
+    evicted = workload(true=("QuotaReserved", "Admitted", "Evicted"), nominated=["worker1"])
+    decision = look(MK, seen(evicted, {"worker1": ADMITTED}, listed=("worker1",)))
+    (operation,) = decision.operations
+    assert isinstance(operation, DeactivateCopy)
+    assert said({"status": operation.status}, "DeactivationTarget") == "Evicted on manager: why Evicted"
+
+
+def test_then_its_job_is_made_there_and_its_status_copied_so_that_the_hubs_job_stops() -> None:
+    """cluster-unlisted-while-running.log 11.93, 12.97."""
+    evicted = workload(true=("QuotaReserved", "Admitted", "Evicted"), nominated=["worker1"])
+    busy = job(suspend=True, active=1)
+    first = look(MK, seen(evicted, {"worker1": there("Evicted")}, listed=("worker1",), job=busy))
+    assert steps(first) == ["CreateJob worker1"]
+    stopped = there("Evicted", with_job=True, suspend=True)
+    then = look(MK, seen(evicted, {"worker1": stopped}, listed=("worker1",), job=busy))
+    assert then.operations == (WriteJobStatus({"active": 0}),)
+
+
+def test_without_quota_on_the_hub_all_that_can_be_reached_is_taken_off() -> None:
+    """cluster-unlisted-while-running.log 13.02, 13.04: on worker1; on worker2, not listed, it runs on."""
+    at = seen(
+        workload(true=("Evicted",)),
+        {"worker1": there("Evicted", with_job=True), "worker2": RUNS},
+        listed=("worker1",),
+    )
+    assert look(MK, at).operations == (DeleteJob("worker1"), DeleteCopy("worker1"))
+
+
+def test_the_backoff_ends_and_quota_is_reserved_again() -> None:
+    """cluster-unlisted-while-running.log 13.06, 13.11."""
+    evicted = workload(true=("Evicted",))
+    put_condition(evicted, "Requeued", False, "AdmissionCheck", "", NOW)
+    requeued = written(look("workload", seen(evicted)))
+    assert said(requeued, "Requeued", "reason") == "BackoffFinished"
+    assert look("scheduler", seen(evicted)) == Decision(), "not before that"
+    reserved = written(look("scheduler", seen(requeued)))
+    assert condition(reserved, "Evicted") == {
+        "type": "Evicted",
+        "status": "False",
+        "reason": "QuotaReserved",
+        "message": "Previously: why Evicted",
+        "lastTransitionTime": stamp(NOW),
+        "observedGeneration": 1,
+    }
+
+
+def test_listed_again_the_older_copy_wins_and_the_status_names_the_wrong_cluster() -> None:
+    """cluster-unlisted-variants.log 19.74 to 94.91: worker1's go, clusterName stays worker1."""
+    older = there("QuotaReserved", "Admitted", since=NOW - 90, with_job=True)
+    running = job(suspend=False)
+    at = seen(placed("worker1"), {"worker1": RUNS, "worker2": older}, job=running)
+    decision = look(MK, at)
+    assert steps(decision) == ["DeleteJob worker1", "DeleteCopy worker1", "WriteJobStatus"]
+
+
+def test_a_waiting_copy_on_an_unlisted_cluster_stays_and_is_admitted_later() -> None:
+    """nominated-cluster-unlisted-incremental.log; DESIGN.md: it "stays behind and later reserved quota"."""
+    at = seen(workload(nominated=["worker3"]), {"worker3": WAITS}, listed=("worker1",), settings=EXTERNAL)
+    assert look(MK, at).operations == ()
+    admitted = look_at_copy(WAITS.copy, None, queue="cluster-queue", room=True, now=NOW)
+    assert holds(written(admitted), "Admitted")
+
+
+def test_a_deleted_config_freezes_everything() -> None:
+    """config-deleted.log 5.20 to 56.84: nothing evicted, no status copied, nothing taken off."""
+    for of in (placed(), workload(true=("Evicted",)), workload(nominated=ALL)):
+        assert look(MK, seen(of, {"worker2": RUNS}, listed=None)) == Decision()
+
+
+# A worker that is lost
+
+
+@pytest.mark.parametrize(
+    ("lost", "expected"),
+    [pytest.param(29.0, None, id="not yet"), pytest.param(30.5, "Admitting remote lost", id="too long")],
+)
+def test_a_lost_worker_is_given_up_after_the_timeout(lost: float, expected: str | None) -> None:
+    """worker-lost-and-back.log 9.33 to 38.31, workerLostTimeout 30 s."""
+    gone = Worker(connected=False, lost_since=NOW - lost)
+    decision = look(MK, seen(placed(), {"worker2": gone}, settings=Settings(worker_lost_seconds=30)))
+    if expected is None:
+        assert decision == Decision(again_after=1.0)
+    else:
+        told = (check_of(written(decision), MK) or {})["message"]
+        assert told == f'{expected}, Previously: "Ready"'
+
+
+def test_a_listed_cluster_without_an_object_never_times_out() -> None:
+    """DESIGN.md, by its code."""
+    at = seen(placed())
+    without = {name: one for name, one in at.workers.items() if name != "worker2"}
+    assert look(MK, replace(at, workers=without)) == Decision(again_after=900.0)
+
+
+def test_back_again_the_old_copy_wins() -> None:
+    """worker-lost-and-back.log 85.40."""
+    old = there("QuotaReserved", "Admitted", since=NOW - 60, with_job=True)
+    at = seen(placed("worker1"), {"worker1": RUNS, "worker2": old}, job=job(suspend=False))
+    assert steps(look(MK, at))[:2] == ["DeleteJob worker1", "DeleteCopy worker1"]
+
+
+# Our check
+
+
+def test_pending_on_an_admitted_workload_is_ignored() -> None:
+    """second-check-unanswered-then-ready.log 230.54."""
+    running = placed()
+    running["status"]["admissionChecks"].append({"name": "placement", "state": "Pending", "message": ""})
+    at = seen(running, {"worker2": RUNS}, job=job(suspend=False, active=1))
+    assert decide(at).operations == ()
+
+
+def _with_retry(after: int) -> Obj:
+    running = placed()
+    entry = {"name": "placement", "state": "Retry", "message": "placement changed"}
+    entry |= {"requeueAfterSeconds": after, "lastTransitionTime": stamp(NOW)}
+    running["status"]["admissionChecks"].append(entry)
+    return running
+
+
+def test_retry_with_a_delay_is_carried_out_after_it() -> None:
+    """second-check-unanswered-then-ready.log 236.85, 236.88, 241.11."""
+    at = seen(_with_retry(5))
+    waits = written(look("workload", at))
+    assert waits["status"]["requeueState"] == {"requeueAt": stamp(NOW + 5)}
+    assert look("workload", replace(at, workload=waits)) == Decision(again_after=5.0)
+    later = replace(at, workload=waits, now=NOW + 5)
+    assert holds(written(look("workload", later)), "Evicted")
+
+
+def test_the_delay_is_taken_out_before_it_is_requeued() -> None:
+    """second-check-unanswered-then-ready.log 241.20, 241.22."""
+    evicted = workload(true=("Evicted",))
+    evicted["status"]["requeueState"] = {"requeueAt": stamp(NOW - 1)}
+    assert "requeueState" not in written(look("workload", seen(evicted)))["status"]
+
+
+def test_rejected_deactivates() -> None:
+    """second-check-unanswered-then-ready.log 262.20 to 262.23."""
+    running = placed()
+    entry = {"name": "placement", "state": "Rejected", "message": "no cluster matches"}
+    running["status"]["admissionChecks"].append(entry)
+    target = written(look("workload", seen(running)))
+    why = 'AdmissionCheck in Rejected state: "placement" (no cluster matches)'
+    assert said(target, "DeactivationTarget") == why
+    assert look("workload", seen(target)).operations == (SetActive(False),)
+    inactive = target | {"spec": target["spec"] | {"active": False}}
+    evicted = written(look("workload", seen(inactive)))
+    assert said(evicted, "Evicted") == f"The workload is deactivated due to {why}"
+    assert said(evicted, "Evicted", "reason") == "DeactivatedDueToAdmissionCheck"
+    assert condition(evicted, "DeactivationTarget") is None
+
+
+# The gate
+
+
+def test_retry_on_one_that_only_waits_takes_its_copies_off() -> None:
+    """gate.txt: all copies gone after 0.23 s, checks Pending, nothing nominated while ours is."""
+    checks = {MK: "Pending", "placement": "Retry"}
+    at = seen(workload(checks, nominated=ALL), dict.fromkeys(ALL, WAITS))
+    done = _until_nothing_is_left(at)
+    assert {"DeleteCopy worker1", "DeleteCopy worker2", "DeleteCopy worker3"} < set(done)
+    assert done[-1] == "WriteStatus", "quota again"
+    assert not [one for one in done[done.index("DeleteCopy worker1") :] if one.startswith("Create")]
+
+
+def test_retry_takes_off_what_a_worker_has_just_admitted_too() -> None:
+    """gate.txt: 0.05 s and 0.2 s after the admission, clusterName still empty."""
+    checks = {MK: "Pending", "placement": "Retry"}
+    at = seen(workload(checks, nominated=ALL), {"worker1": WAITS, "worker2": ADMITTED})
+    assert "DeleteCopy worker2" in _until_nothing_is_left(at)
+
+
+def test_when_multikueue_is_busy_until_quota_is_reserved_again_the_copies_stay() -> None:
+    """gate.txt, second series: Retry 0.7 s after the admission, worker2's copy ran on."""
+    checks = {MK: "Pending", "placement": "Retry"}
+    at = seen(workload(checks, nominated=ALL), {"worker2": RUNS})
+    done = _until_nothing_is_left(at, busy=True)
+    assert done == ["WriteStatus"] * 4, "evicted, quota given back, requeued, quota again"
+
+
+UNRECORDED = workload({MK: "Pending", "placement": "Ready"})
+
+
+def test_what_was_left_behind_and_runs_is_never_recorded_without_a_nomination() -> None:
+    """By its code: it is to be recorded before anything is nominated, and refused (DESIGN.md hopes not)."""
+    decision = look(MK, seen(UNRECORDED, {"worker2": RUNS}))
+    assert steps(decision) == ["WriteStatus"]
+    assert refusal(UNRECORDED, written(decision)) is not None
+
+
+def test_what_was_left_behind_is_recorded_once_its_cluster_is_nominated() -> None:
+    """external-dispatcher.txt, heal; DESIGN.md, the gate, 3."""
+    hopeful = Settings(nominates_admitted=True)
+    first = written(look(MK, seen(UNRECORDED, {"worker2": RUNS}, settings=hopeful)))
+    assert first["status"]["nominatedClusterNames"] == list(ALL)
+    assert refusal(UNRECORDED, first) is None
+    then = written(look(MK, seen(first, {"worker2": RUNS}, settings=hopeful)))
+    assert then["status"]["clusterName"] == "worker2"
+
+
+def _until_nothing_is_left(at: Seen, *, busy: bool = False) -> list[str]:
+    """Carry out the hub's steps until there is none; return them."""
+    done: list[str] = []
+    for _ in range(20):
+        decision = decide(at, busy=busy)
+        if not decision.operations:
+            return done
+        done += steps(decision)
+        for operation in decision.operations:
+            at = _carried_out(at, operation)
+    raise AssertionError(done)
+
+
+def _carried_out(at: Seen, operation: Operation) -> Seen:
+    match operation:
+        case WriteStatus(status):
+            return replace(at, workload=at.workload | {"status": status})
+        case DeleteCopy(cluster):
+            return replace(at, workers={**at.workers, cluster: replace(at.workers[cluster], copy=None)})
+        case DeactivateCopy(cluster, status):
+            found = at.workers[cluster]
+            evicted = (found.copy or {}) | {"status": status}
+            return replace(at, workers={**at.workers, cluster: replace(found, copy=evicted)})
+        case CreateCopy() | DeleteJob() | CreateJob():
+            return at
+    raise AssertionError(operation)
+
+
+# The end
+
+
+def test_deactivation_removes_the_copies_at_once() -> None:
+    """gate.txt ("spec.active false"); by its code, because the copy's spec differs."""
+    inactive = workload(nominated=ALL)
+    inactive["spec"]["active"] = False
+    decision = look(MK, seen(inactive, {"worker1": WAITS, "worker2": RUNS}))
+    assert steps(decision) == ["DeleteCopy worker1", "DeleteJob worker2", "DeleteCopy worker2"]
+
+
+def test_activated_again_it_needs_a_new_nomination() -> None:
+    """external-dispatcher.txt: deactivated and activated again: nominations none, check Pending."""
+    inactive = workload(nominated=ALL)
+    inactive["spec"]["active"] = False
+    evicted = written(look("workload", seen(inactive)))
+    assert said(evicted, "Evicted", "reason") == "Deactivated"
+    assert "nominatedClusterNames" not in evicted["status"]
+    cleared = written(look("job", seen(evicted)))
+    back = written(look("workload", seen(cleared)))
+    assert said(back, "Requeued", "reason") == "Reactivated"
+
+
+def test_finished_on_the_worker_finished_on_the_hub_and_then_all_is_taken_off() -> None:
+    """external-dispatcher.txt, drain: d0 completes, hub Finished=True."""
+    done = there("QuotaReserved", "Admitted", "Finished", with_job=True)
+    assert done.job
+    done.job["status"] = {"succeeded": 1}
+    decision = look(MK, seen(placed(), {"worker2": done}, job=job(suspend=False)))
+    assert steps(decision) == ["WriteJobStatus", "WriteStatus"]
+    finished = written(decision)
+    assert holds(finished, "Finished")
+    then = look(MK, seen(finished, {"worker2": done}))
+    assert then.operations == (DeleteJob("worker2"), DeleteCopy("worker2"))
+
+
+def test_evicted_by_the_workers_kueue_the_hub_evicts_too() -> None:
+    """By its code, step 4."""
+    out = there("QuotaReserved", "Admitted", "Evicted", with_job=True)
+    after = written(look(MK, seen(placed(), {"worker2": out})))
+    told = 'Workload evicted on worker cluster: "worker2", resetting for re-admission. Previously: "Ready"'
+    assert (check_of(after, MK) or {}) == {
+        "name": MK,
+        "state": "Retry",
+        "message": told,
+        "lastTransitionTime": stamp(NOW),
+    }
+
+
+def test_deleted_on_the_hub_deleted_where_it_can_be_reached() -> None:
+    """cluster-unlisted-variants.log 94.96; config-deleted.log 78.62: without a config nothing is."""
+    deleted = placed()
+    deleted["metadata"]["deletionTimestamp"] = stamp(NOW)
+    at = seen(deleted, {"worker1": WAITS, "worker2": RUNS}, listed=("worker1",))
+    assert steps(look(MK, at)) == ["DeleteCopy worker1"]
+    assert look(MK, replace(at, clusters=None)) == Decision()
+
+
+def test_garbage_collection_takes_what_nobody_on_the_hub_answers_to() -> None:
+    """cluster-unlisted-while-running.log 99.38: once the hub's is gone, and on unlisted clusters too."""
+    ours = copy_of(workload(), "multikueue")
+    other = ours | {"metadata": ours["metadata"] | {"labels": {}}}
+    assert orphans([ours], {("default", "job-b1")}, "multikueue") == []
+    assert orphans([ours, other], set(), "multikueue") == [("default", "job-b1")]
+    assert orphans([ours], set(), "another hub") == []
+
+
+# The worker's own Kueue
+
+
+def on_worker(found: Obj | None, made: Obj | None = None, *, room: bool = True) -> Decision:
+    return look_at_copy(found, made, queue="cluster-queue", room=room, now=NOW)
+
+
+def test_a_copy_is_admitted_where_there_is_room_and_waits_elsewhere() -> None:
+    """dispatch.log 1.18; cluster-unlisted-while-running.log 1.24."""
+    assert holds(written(on_worker(WAITS.copy)), "Admitted")
+    waits = written(on_worker(WAITS.copy, room=False))
+    assert said(waits, "QuotaReserved") == "ClusterQueue cluster-queue is inactive"
+    assert said(waits, "Admitted") == "The workload has no reservation"
+    assert on_worker(waits, room=False) == Decision()
+
+
+def test_the_workers_job_starts_with_the_admission_and_stops_with_the_copy() -> None:
+    """dispatch.log 1.38."""
+    made = worker_job(job(), workload(), "multikueue")
+    assert on_worker(ADMITTED.copy, made).operations == (SuspendJob(False),)
+    made["spec"]["suspend"] = False
+    assert on_worker(None, made).operations == (SuspendJob(True),)
+    assert on_worker(ADMITTED.copy, made) == Decision()
+
+
+def test_a_deactivated_copy_is_evicted_and_keeps_its_quota_until_its_job_has_stopped() -> None:
+    """cluster-unlisted-while-running.log 10.90 to 12.02."""
+    target = there("QuotaReserved", "Admitted", "DeactivationTarget").copy
+    decision = on_worker(target)
+    assert steps(decision) == ["SetActive", "WriteStatus"]
+    evicted = written(decision) | {"spec": workload()["spec"] | {"active": False}}
+    assert said(evicted, "Evicted", "reason") == "DeactivatedDueToDeactivationTarget"
+    assert on_worker(evicted) == Decision(), "no Job: nothing to stop, and it stays"
+    made = worker_job(job(), workload(), "multikueue")
+    gone = written(on_worker(evicted, made))
+    assert said(gone, "QuotaReserved", "reason") == "PendingEvaluation"
+    stays = gone | {"spec": evicted["spec"]}
+    assert on_worker(stays, made) == Decision()
+
+
+@pytest.mark.parametrize(("kind", "reason"), [("Complete", "Succeeded"), ("Failed", "Failed")])
+def test_a_finished_job_finishes_its_copy(kind: str, reason: str) -> None:
+    made = worker_job(job(), workload(), "multikueue")
+    made["status"] = {"conditions": [{"type": kind, "status": "True", "message": "done"}]}
+    after = written(on_worker(ADMITTED.copy, made))
+    assert (said(after, "Finished"), said(after, "Finished", "reason")) == ("done", reason)
+    assert on_worker(after, made) == Decision()
+
+
+def test_a_preempted_copy_stops_and_asks_again() -> None:
+    """By its code."""
+    out = (ADMITTED.copy or {}) | {"status": preempted(ADMITTED.copy or {}, NOW)}
+    made = worker_job(job(), workload(), "multikueue")
+    made["spec"]["suspend"] = False
+    assert on_worker(out, made).operations == (SuspendJob(True),)
+    made["spec"]["suspend"] = True
+    free = written(on_worker(out, made))
+    assert not holds(free, "QuotaReserved")
+    assert holds(written(on_worker(free, made)), "Admitted")
+
+
+# The engine itself
+
+
+def test_the_engine_knows_no_clock_no_io_and_no_framework() -> None:
+    forbidden = {"aiohttp", "asyncio", "kopf", "kubernetes", "logging", "random", "structlog", "time"}
+    modules = sorted(Path(multikueue.__file__).parent.glob("*.py"))
+    assert len(modules) > 5
+    for module in modules:
+        nodes = list(ast.walk(ast.parse(module.read_text())))
+        names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+        names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+        assert not {name.partition(".")[0] for name in names} & forbidden, module.name
+
+
+@pytest.mark.parametrize("controller", [*LOOKS, "all of them"])
+def test_a_look_changes_nothing_of_what_it_is_given(controller: str) -> None:
+    retried = workload({MK: "Pending", "placement": "Retry"}, nominated=ALL)
+    for of in (workload(true=()), workload(), placed(), retried, workload(true=("QuotaReserved", "Evicted"))):
+        at = seen(of, {"worker1": WAITS, "worker2": RUNS}, job=job(suspend=False))
+        before = copy.deepcopy(at)
+        decide(at) if controller == "all of them" else look(controller, at)
+        assert at == before
+
+
+def test_decide_tells_the_soonest_time_to_look_again() -> None:
+    waits = _with_retry(5)
+    waits["status"]["requeueState"] = {"requeueAt": stamp(NOW + 5)}
+    gone = Worker(connected=False, lost_since=NOW - 899)
+    assert decide(seen(waits, {"worker2": gone}, job=job(suspend=False))) == Decision(again_after=1.0)

@@ -1,0 +1,145 @@
+"""What the pages of health say, by when what was heard. Time is played."""
+
+import asyncio
+import io
+import re
+import time
+from contextlib import redirect_stderr
+
+import pytest
+
+from placement_ac.core.api.errors import Refused, Unavailable
+from placement_ac.observability import health as constants
+from placement_ac.observability import logs
+from placement_ac.observability.health import Check, Vitals
+from placement_ac.observability.watchdog import watched
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Life:
+    """A session with two watches, `a` and `b`, that time is played to."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.vitals = Vitals(self.clock)
+        self.signs = self.vitals.begin(["a", "b"])
+
+    def passes(self, seconds: float, *heard: str, server: bool = True) -> None:
+        """Let time pass, the loop turning; so often as it does in life, `heard` hear something."""
+        for _ in range(round(seconds / 10)):
+            for _ in range(10):
+                self.clock.now += 1
+                self.vitals.turns()
+            self.vitals.asked()
+            if server:
+                self.vitals.answered()
+            for name in heard:
+                self.signs[name].heard()
+
+    def problems(self) -> dict[str, str]:
+        return {check.name: check.problem for check in self.vitals.live() if check.problem}
+
+
+@pytest.fixture
+def life() -> Life:
+    return Life()
+
+
+def test_watches_that_hear_something_are_alive(life: Life) -> None:
+    life.passes(1000, "a", "b")
+    assert life.vitals.live() == [Check("loop"), Check("session"), Check("watch a"), Check("watch b")]
+    assert life.vitals.lost() == []
+
+
+def test_a_watch_that_alone_hears_nothing_is_first_begun_anew_and_then_told(life: Life) -> None:
+    life.passes(constants.REVIVE_SECONDS, "a")
+    assert (life.vitals.lost(), life.problems()) == ([], {})
+    life.passes(10, "a")
+    assert (life.vitals.lost(), life.problems()) == (["b"], {})
+    life.signs = life.vitals.begin(["a", "b"])
+    assert life.vitals.lost() == []
+    life.passes(constants.DEAD_SECONDS - constants.REVIVE_SECONDS, "a")
+    assert life.problems() == {"watch b": "no word for 430s"}
+    life.signs["b"].heard()
+    assert (life.vitals.lost(), life.problems()) == ([], {})
+
+
+def test_an_api_server_that_is_away_is_no_reason_for_a_restart(life: Life) -> None:
+    life.passes(1000, "a", "b")
+    life.passes(1000, server=False)
+    assert (life.vitals.lost(), life.problems()) == ([], {})
+    note = "the API server has not answered for 1000s; a restart would not help"
+    assert life.vitals.live()[-1] == Check("watch b", note=note)
+
+
+def test_after_an_outage_each_watch_has_its_time_again(life: Life) -> None:
+    life.passes(1000, server=False)
+    life.passes(constants.REVIVE_SECONDS - 10, "a")
+    assert life.vitals.lost() == []
+    life.passes(30, "a")
+    assert life.vitals.lost() == ["b"]
+
+
+def test_a_watch_that_the_next_session_lacks_is_forgotten(life: Life) -> None:
+    life.passes(500, "a")
+    life.vitals.begin(["a"])
+    assert life.problems() == {}
+
+
+def test_a_controller_that_asks_nothing_any_more_is_told(life: Life) -> None:
+    life.clock.now += constants.MUTE_SECONDS + 1
+    life.vitals.turns()
+    assert life.problems()["session"] == "nothing has been asked of the API server for 151s"
+    life.vitals.failed(Unavailable("no connection"))
+    assert "session" not in life.problems()
+
+
+def test_a_loop_that_does_not_turn_is_told_and_for_a_moment_after(life: Life) -> None:
+    life.clock.now += 40
+    assert life.problems() == {"loop": "has not turned for 40s"}
+    life.vitals.turns()
+    assert life.problems() == {"loop": "turned 39s late"}
+    life.passes(20)
+    assert life.problems() == {}
+
+
+def test_ready_is_who_has_listed_everything_in_this_session(life: Life) -> None:
+    assert Vitals().ready() == [Check("session", "the hub has not been asked yet")]
+    life.signs["a"].listed()
+    life.signs["b"].failed(Refused("b is forbidden", status=403))
+    assert life.vitals.ready() == [
+        Check("session"),
+        Check("list a"),
+        Check("list b", "not listed yet: b is forbidden"),
+    ]
+    life.signs["b"].listed()
+    life.passes(1000, server=False)
+    assert not any(check.problem for check in life.vitals.ready())
+    life.vitals.waits("the session has ended")
+    assert life.vitals.ready() == [Check("session", "the session has ended")]
+    life.vitals.begin(["a"])
+    assert life.vitals.ready() == [Check("session"), Check("list a", "not listed yet")]
+
+
+async def _block(vitals: Vitals) -> None:
+    async with watched(vitals):
+        await asyncio.sleep(0)
+        time.sleep(0.6)  # noqa: ASYNC251  # what is tested: the loop is blocked
+
+
+def test_a_blocked_loop_is_told_in_the_log_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("placement_ac.observability.watchdog.BLOCKED_SECONDS", 0.2)
+    log = io.StringIO()
+    with redirect_stderr(log):
+        logs.configure("text", "error")
+        asyncio.run(_block(Vitals()))
+    logs.configure("text", "error")
+    assert log.getvalue().count("the event loop is blocked") == 1
+    assert re.search(r"test_vitals\.py:\d+ _block", log.getvalue())

@@ -1,0 +1,162 @@
+"""The pages of health, over HTTP, of a controller on a hub; and watches that are stuck."""
+
+import socket
+import time
+from typing import Any
+
+import pytest
+import requests
+
+from placement_ac.lab.hub import Hub
+from tests.support.driver import Controllers, Driver, eventually
+from tests.support.stage import shorten
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Pages:
+    """What a kubelet sees."""
+
+    def __init__(self) -> None:
+        self.address = f"127.0.0.1:{free_port()}"
+
+    def __call__(self, path: str) -> tuple[int, str]:
+        """Return status and text; (0, "") when nobody answers."""
+        try:
+            answer = requests.get(f"http://{self.address}{path}", timeout=5)
+        except requests.ConnectionError:  # not there yet, or cut as a session ended
+            return 0, ""
+        return answer.status_code, answer.text
+
+
+@pytest.fixture
+def pages() -> Pages:
+    return Pages()
+
+
+def start(controllers: Controllers, pages: Pages, **settings: Any) -> None:
+    controllers.start(health_probe_bind_address=pages.address, **settings)
+
+
+def test_a_controller_that_is_well(admin: Driver, controllers: Controllers, pages: Pages) -> None:
+    start(controllers, pages)
+    eventually(lambda: pages("/readyz"), (200, "ok"))
+    assert pages("/healthz") == pages("/livez") == (200, "ok")
+    assert pages("/metrics")[0] == 404
+    status, text = pages("/healthz?verbose")
+    assert status == 200
+    assert "[+]loop ok\n[+]session ok\n[+]watch admissionchecks ok\n" in text
+    assert text.endswith("healthz check passed\n")
+    assert "[+]list workloads ok\n" in pages("/readyz?verbose")[1]
+
+
+def test_health_and_metrics_may_share_an_address(controllers: Controllers, pages: Pages) -> None:
+    start(controllers, pages, metrics_bind_address=pages.address)
+    eventually(lambda: pages("/healthz")[0], 200)
+    assert pages("/metrics")[0] == 200
+
+
+def test_who_reads_the_pages_keeps_no_connection(controllers: Controllers, pages: Pages) -> None:
+    """Else kopf takes its task for its own, and waits two seconds before the Lease is given up."""
+    start(controllers, pages, metrics_bind_address=pages.address)
+    eventually(lambda: pages("/healthz")[0], 200)
+    for path in ("/healthz", "/readyz?verbose", "/metrics"):
+        answer = requests.get(f"http://{pages.address}{path}", timeout=5)
+        assert answer.headers["Connection"] == "close"
+
+
+def test_what_is_not_listed_yet_is_told_with_its_reason(
+    hub: Hub, admin: Driver, controllers: Controllers, pages: Pages
+) -> None:
+    body = {"kind": "Status", "code": 403, "message": "secrets is forbidden"}
+    hub.faults.add("GET", "/secrets", status=403, body=body, times=1000)
+    start(controllers, pages)
+    told = "[-]list secrets in kueue-system failed: not listed yet: secrets is forbidden\n"
+    eventually(lambda: told in pages("/readyz")[1])
+    assert pages("/readyz")[0] == 500
+    assert pages("/healthz") == (200, "ok")
+    hub.faults.clear()
+    eventually(lambda: pages("/readyz"), (200, "ok"))
+
+
+def test_a_hub_that_is_not_there_makes_a_controller_unready_but_not_unhealthy(
+    hub: Hub, controllers: Controllers, pages: Pages
+) -> None:
+    with hub.outage():
+        start(controllers, pages)
+        eventually(lambda: "[-]session failed: the API server does not answer" in pages("/readyz")[1])
+        assert pages("/healthz") == (200, "ok")
+    eventually(lambda: pages("/readyz"), (200, "ok"))
+
+
+def test_who_was_ready_stays_ready_while_the_hub_is_away(
+    hub: Hub, admin: Driver, controllers: Controllers, pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shorten(monkeypatch, AWAY_SECONDS=0.2, DEAD_SECONDS=0.4)
+    start(controllers, pages)
+    eventually(lambda: pages("/readyz"), (200, "ok"))
+    with hub.outage():
+        time.sleep(1)  # what is tested: the hub is away for longer than a watch may be silent
+        assert pages("/readyz") == (200, "ok")
+        status, text = pages("/healthz?verbose")
+    assert status == 200
+    assert "a restart would not help" in text
+
+
+def test_a_watch_that_no_session_revives_makes_it_unhealthy(
+    hub: Hub, admin: Driver, controllers: Controllers, pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shorten(monkeypatch, WATCH_SECONDS=1, REDISCOVERY_SECONDS=0.2, REVIVE_SECONDS=2.0, DEAD_SECONDS=4.0)
+    start(controllers, pages)
+    eventually(lambda: pages("/readyz"), (200, "ok"))
+    hub.faults.add("GET", "/admissionchecks", delay=1000, times=1000)
+    hub.drop_watches("hang", "admissionchecks")
+    eventually(lambda: pages("/readyz")[0], 500)  # a new session, which has not listed it
+    eventually(lambda: "[-]watch admissionchecks failed: no word for" in pages("/healthz")[1])
+    assert pages("/healthz")[0] == 500
+    hub.faults.clear()
+
+
+@pytest.mark.parametrize("resource", ["multikueueconfigs", "workloads", "managedclusters"])
+@pytest.mark.parametrize("forgets", [False, True], ids=["", "history lost"])
+def test_a_watch_that_hangs_begins_anew(
+    hub: Hub,
+    admin: Driver,
+    controllers: Controllers,
+    monkeypatch: pytest.MonkeyPatch,
+    resource: str,
+    forgets: bool,
+) -> None:
+    shorten(monkeypatch, SILENCE_SECONDS=1.5)
+    admin.check("p")
+    admin.select("p", "a")
+    controllers.start()
+    eventually(lambda: admin.reason("p"), "Active")
+    hub.drop_watches("hang", resource)
+    since = len(hub.journal)
+    if forgets:
+        hub.forget_history()
+    if resource == "multikueueconfigs":
+        admin.ask("DELETE", admin.kueue("multikueueconfigs", "p"))
+        eventually(lambda: admin.listed("p"), ["p-a"])
+
+    def begun_anew() -> int:
+        return sum(r.path.endswith(resource) and "watch" in r.query for r in hub.journal[since:])
+
+    eventually(lambda: begun_anew() > 0)
+    assert begun_anew() < 5
+
+
+def test_an_address_that_is_taken_is_told(controllers: Controllers, pages: Pages) -> None:
+    host, _, port = pages.address.rpartition(":")
+    with socket.socket() as other:
+        other.bind((host, int(port)))
+        other.listen()
+        controller = controllers(health_probe_bind_address=pages.address)
+        controller.__enter__()
+        controller.stop()
+    assert str(controller.failure).startswith(f"health-probe-bind-address: {pages.address}: ")

@@ -1,0 +1,242 @@
+"""Log lines are text for people or JSON for programs, on stderr, from a level on; and say constant words."""
+
+import ast
+import asyncio
+import json
+import logging
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+import structlog
+
+from placement_ac.config.log_levels import levels_of, modules
+from placement_ac.controller.handlers import _Grumbles
+from placement_ac.controller.session import _guard
+from placement_ac.controller.workqueue import Workqueue
+from placement_ac.observability import logs
+
+
+def say() -> None:
+    log = structlog.get_logger("placement_ac.controller.writer")
+    log.debug("unheard")
+    log.info("applied", kind="MultiKueueConfig", name="p")
+
+
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("json")
+    say()
+    (line,) = capsys.readouterr().err.splitlines()
+    told = json.loads(line)
+    assert told.pop("timestamp").endswith("Z")
+    assert told == {
+        "level": "info",
+        "logger": "controller.writer",
+        "event": "applied",
+        "kind": "MultiKueueConfig",
+        "name": "p",
+    }
+
+
+def test_text(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("text")
+    say()
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n"), err.split()[-2:]) == ("", 1, ["kind=MultiKueueConfig", "name=p"])
+
+
+@pytest.mark.parametrize(("level", "lines"), [("debug", 2), ("info", 1), ("error", 0)])
+def test_the_level_is_the_least_that_is_told(
+    capsys: pytest.CaptureFixture[str], level: str, lines: int
+) -> None:
+    logs.configure("json", level)
+    say()
+    assert len(capsys.readouterr().err.splitlines()) == lines
+
+
+def test_an_exception_keeps_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("json")
+    try:
+        int("lost")
+    except ValueError:
+        structlog.get_logger("test").exception("failed")
+    assert "ValueError: invalid literal" in json.loads(capsys.readouterr().err)["exception"]
+
+
+# -- a level for each module
+
+
+@pytest.mark.parametrize(
+    ("levels", "told"),
+    [
+        pytest.param([], "controller.writer.info other.info", id="nothing told"),
+        pytest.param(["warning"], "", id="one for all"),
+        pytest.param(["warning", "controller.writer=info"], "controller.writer.info", id="one module more"),
+        pytest.param(["controller.writer=warning"], "other.info", id="one module less"),
+        pytest.param(["error", "lab=debug"], "lab.kueue.debug", id="all in a package"),
+        pytest.param(
+            ["lab=error", "lab.standins.kueue=debug"],
+            "controller.writer.info other.info lab.kueue.debug",
+            id="one in it",
+        ),
+    ],
+)
+def test_a_level_for_each_module(capsys: pytest.CaptureFixture[str], levels: list[str], told: str) -> None:
+    logs.configure("json", *levels)
+    structlog.get_logger("placement_ac.controller.writer").info("controller.writer.info")
+    structlog.get_logger("other").info("other.info")
+    structlog.get_logger("placement_ac.lab.standins.kueue").debug("lab.kueue.debug")
+    assert " ".join(json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()) == told
+
+
+@pytest.mark.parametrize(
+    ("levels", "why"),
+    [
+        pytest.param(["loud"], "'loud' is no level; known are debug, info, warning, error", id="no level"),
+        pytest.param(
+            ["controller.writer="],
+            "'' is no level; known are debug, info, warning, error",
+            id="an empty level",
+        ),
+        pytest.param(
+            ["controller.reconcil=info"],
+            "there is no module 'controller.reconcil'; did you mean controller.reconcile?",
+            id="nearly",
+        ),
+        pytest.param(
+            ["=info"],
+            f"there is no module ''; known are {', '.join(one for one in modules() if '.' not in one)}",
+            id="no module",
+        ),
+        pytest.param(["info", "debug"], "the level of all modules stands there twice", id="two for all"),
+        pytest.param(
+            ["controller.writer=info", "controller.writer=debug"],
+            "controller.writer stands there twice",
+            id="two for a module",
+        ),
+    ],
+)
+def test_impossible_levels(levels: list[str], why: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(why)}$"):
+        levels_of(levels)
+
+
+def test_the_modules_are_those_of_the_files() -> None:
+    assert {"controller.reconcile", "kube", "cli", "cli.run", "lab.standins.multikueue.engine"} < set(
+        modules()
+    )
+    assert not {"", "__init__", "__main__", "cli.__init__"} & set(modules())
+
+
+# -- what is said
+
+PACKAGE = Path(logs.__file__).parent
+CONTROLLERS = sorted(
+    path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] not in ("hub", "lab", "demo")
+)
+
+
+def objections(code: str) -> Iterator[str]:
+    """Yield the lines that use `log` for anything but a call with constant words first, then keys."""
+    tree = ast.parse(code)
+    right = set()
+    for call in ast.walk(tree):
+        match call:
+            case ast.Call(
+                ast.Attribute(ast.Name("log") as name, "debug" | "info" | "warning" | "error"),
+                [ast.Constant(str())],
+            ) | ast.Call(ast.Attribute(ast.Name("log") as name, "log"), [_, ast.Constant(str())]):
+                right.add(name)
+    for name in ast.walk(tree):
+        used = isinstance(name, ast.Name) and name.id == "log" and isinstance(name.ctx, ast.Load)
+        if used and name not in right:
+            yield code.splitlines()[name.lineno - 1].strip()
+
+
+@pytest.mark.parametrize("path", CONTROLLERS, ids=lambda path: path.stem)
+def test_messages_are_constant(path: Path) -> None:
+    assert list(objections(path.read_text("utf-8"))) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "log.info(f'{x}')",
+        "log.info(x)",
+        "log.info('%s', x)",
+        "log.log(9, x)",
+        "tell = log.info",
+        "log.msg('a')",
+    ],
+)
+def test_what_is_not_constant_is_seen(line: str) -> None:
+    assert list(objections(f"log.info('a', b=c)\nlog.log(level, 'a')\n{line}")) == [line]
+
+
+# -- what lasts
+
+
+def test_what_lasts_is_told_once() -> None:
+    told = logs.Told()
+    levels = [
+        told.level("a", "no rights"),
+        told.level("a", "no rights"),
+        told.level("b", "no rights"),
+        told.level("a", "no answer", logging.ERROR),
+    ]
+    assert levels == [logging.WARNING, logging.DEBUG, logging.WARNING, logging.ERROR]
+    assert (told.over("a"), told.over("a"), told.over("c")) == (True, False, False)
+    assert told.level("a", "no answer") == logging.WARNING
+
+
+# -- errors that may quote a token
+
+
+async def fail(_: object = None) -> None:
+    raise KeyError("SeCrEt-42")
+
+
+async def in_a_queue() -> None:
+    queue = Workqueue(fail)
+    queue.add("key")
+    await asyncio.sleep(0)
+    await queue.close()
+
+
+async def in_a_part_of_the_session() -> None:
+    await _guard(fail(), asyncio.Event())
+
+
+async def in_kopf() -> None:
+    grumbles = _Grumbles.instead_of_kopfs_log()
+    try:
+        await fail()
+    except KeyError:
+        logging.getLogger("kopf").exception("it failed on SeCrEt-42")
+    structlog.get_logger("test").error("told", error=grumbles.last)
+
+
+async def in_a_library() -> None:
+    logging.getLogger("asyncio").warning("a warning of SeCrEt-42 is nobody's business")
+    try:
+        await fail()
+    except KeyError:
+        logging.getLogger("asyncio").exception("it failed on SeCrEt-42")
+
+
+@pytest.mark.parametrize("where", [in_a_queue, in_a_part_of_the_session, in_kopf, in_a_library])
+def test_an_unexpected_error_is_told_by_its_type_and_place_alone(
+    capsys: pytest.CaptureFixture[str], where: Callable[[], Awaitable[None]]
+) -> None:
+    logs.configure("json", "debug")
+
+    async def run() -> None:
+        await where()
+
+    asyncio.run(run())
+    told = capsys.readouterr().err
+    line = fail.__code__.co_firstlineno + 1
+    assert json.loads(told)["error"].startswith("KeyError /")
+    assert json.loads(told)["error"].endswith(f"{__file__}:{line}")
+    assert "SeCrEt-42" not in told

@@ -1,0 +1,47 @@
+"""What stays is frozen once, and not before everything has been listed."""
+
+import asyncio
+import gc
+import weakref
+
+import pytest
+
+from placement_ac.observability.memory import YOUNG, spare
+
+
+class Ring:
+    """Holds itself: only the collector frees it."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+
+def test_what_stays_is_frozen_when_the_world_is_complete(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LOOK_SECONDS", "SETTLE_SECONDS"):
+        monkeypatch.setattr(f"placement_ac.observability.memory.{name}", 0.01)
+    complete: list[bool] = []
+
+    async def play() -> tuple[int, int]:
+        sparing = asyncio.create_task(spare(lambda: bool(complete)))
+        await asyncio.sleep(0.05)
+        before = gc.get_freeze_count()
+        complete.append(True)
+        await sparing
+        return before, gc.get_freeze_count()
+
+    usual = gc.get_threshold()
+    gc.unfreeze()
+    left = weakref.ref(Ring())
+    gc.freeze()  # as an earlier session has done
+    gc.unfreeze()
+    gc.disable()
+    try:
+        before, after = asyncio.run(play())
+    finally:
+        gc.enable()
+        gc.unfreeze()
+        often = gc.get_threshold()
+        gc.set_threshold(*usual)
+    assert often[0] == YOUNG
+    assert before == 0 < after
+    assert left() is None, "what an earlier session left was collected first"

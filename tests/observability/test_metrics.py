@@ -1,0 +1,203 @@
+"""What is counted, and what is exported of it."""
+
+import asyncio
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from placement_ac.cache.store import World
+from placement_ac.controller.workqueue import Retry
+from placement_ac.core.api.constants import ADMISSION_CHECK, SECRET
+from placement_ac.core.api.errors import (
+    ApiError,
+    Conflict,
+    NotFound,
+    NotLeading,
+    Refused,
+    Unavailable,
+    WorkloadTrouble,
+)
+from placement_ac.core.api.schemas import Raw
+from placement_ac.core.plan.stats import Standing
+from placement_ac.observability.measures import RESULTS, result_of
+from placement_ac.observability.metrics import Load, Metrics, Run, Sources
+from tests.support.builders import NOW, check, decision, jwt, kubeconfig, secret, world
+
+Labels = dict[str, str]
+
+
+def value(metrics: Metrics, name: str, **labels: str) -> float | None:
+    """What stands on the page for one series."""
+    page = generate_latest(metrics.registry).decode()
+    samples = [sample for family in text_string_to_metric_families(page) for sample in family.samples]
+    found = [sample.value for sample in samples if (sample.name, sample.labels) == (name, labels)]
+    assert len(found) <= 1
+    return found[0] if found else None
+
+
+def caused(error: Exception) -> Exception:
+    """A Retry as `reconcile` raises it."""
+    retry = Retry()
+    retry.__cause__ = error
+    return retry
+
+
+@pytest.mark.parametrize(
+    ("error", "result"),
+    [
+        pytest.param(None, "success", id="nothing"),
+        pytest.param(Conflict(""), "conflict", id="conflict"),
+        pytest.param(NotFound(""), "not_found", id="not found"),
+        pytest.param(caused(Refused("")), "refused", id="refused"),
+        pytest.param(caused(Unavailable("")), "unavailable", id="unavailable"),
+        pytest.param(caused(WorkloadTrouble("")), "workload", id="a Workload"),
+        pytest.param(NotLeading(""), "not_leading", id="another one leads"),
+        pytest.param(ApiError(""), "error", id="another error of the API"),
+        pytest.param(KeyError("x"), "error", id="nobody expected it"),
+    ],
+)
+def test_a_result_is_named_by_its_cause(error: Exception | None, result: str) -> None:
+    assert result_of(error) == result
+    assert result in RESULTS
+
+
+def run(metrics: Metrics, *, applies: bool = False, error: BaseException | None = None) -> None:
+    with suppress(type(error) if error else ()), Run(metrics, "key", "placement") as one:
+        if error:
+            raise error
+        if applies:
+            one.applied()
+
+
+def latencies(metrics: Metrics) -> float | None:
+    return value(metrics, "placement_ac_event_to_applied_seconds_count", controller="placement")
+
+
+def reconciles(metrics: Metrics, result: str) -> float | None:
+    return value(metrics, "placement_ac_reconciles_total", controller="placement", result=result)
+
+
+def test_an_event_counts_once_when_something_was_written() -> None:
+    metrics = Metrics()
+    metrics.told(["key"])
+    run(metrics, applies=True)
+    assert latencies(metrics) == 1.0
+    run(metrics, applies=True)  # nobody told anything meanwhile
+    metrics.told(["key"])
+    run(metrics)  # nothing had to be written
+    run(metrics, applies=True)
+    assert (latencies(metrics), reconciles(metrics, "success")) == (1.0, 4.0)
+
+
+def test_an_event_waits_through_failures() -> None:
+    metrics = Metrics()
+    metrics.told(["key"])
+    run(metrics, error=caused(Conflict("")))
+    assert (latencies(metrics), reconciles(metrics, "conflict")) == (0.0, 1.0)
+    run(metrics, applies=True)
+    assert latencies(metrics) == 1.0
+
+
+def test_what_was_cancelled_is_no_result() -> None:
+    metrics = Metrics()
+    run(metrics, error=asyncio.CancelledError())
+    assert sum(reconciles(metrics, result) or 0.0 for result in RESULTS) == 0.0
+
+
+def stands(*selected: str, checks: tuple[str, ...] = ("c",), placement: str = "p") -> Standing:
+    return Standing(placement, tuple((name, True, "Active") for name in checks), selected)
+
+
+def changes(metrics: Metrics) -> list[float | None]:
+    name = "placement_ac_decision_changes_total"
+    return [value(metrics, name, placement="p", change=change) for change in ("set", "order")]
+
+
+def leading() -> Metrics:
+    return Metrics(Sources(leading=lambda: True))
+
+
+def test_a_changed_set_and_a_changed_order_are_told_apart() -> None:
+    metrics = leading()
+    for selected, told in (("ab", [0, 0]), ("ab", [0, 0]), ("ba", [0, 1]), ("bc", [1, 1]), ("", [2, 1])):
+        metrics.stands("key", stands(*selected))
+        assert changes(metrics) == told
+
+
+def test_a_check_that_has_gone_takes_its_series_along() -> None:
+    metrics = leading()
+    metrics.stands("key", stands("a", checks=("one", "two")))
+    metrics.stands("bad", stands(checks=("three",), placement=""))
+    clusters = {"name": "placement_ac_clusters", "state": "selected"}
+    assert [value(metrics, check=c, **clusters) for c in ("one", "two", "three")] == [1.0, 1.0, 0.0]
+    metrics.stands("key", stands("a", checks=("two",)))
+    assert [value(metrics, check=c, **clusters) for c in ("one", "two", "three")] == [None, 1.0, 0.0]
+    metrics.stands("key", stands(checks=()))
+    metrics.stands("key", stands(checks=()))
+    metrics.stands("bad", stands(checks=(), placement=""))
+    assert [value(metrics, check=c, **clusters) for c in ("one", "two", "three")] == [None, None, None]
+    assert changes(metrics) == [None, None]
+
+
+def test_a_new_session_knows_no_checks_and_has_forgotten_no_count() -> None:
+    metrics = leading()
+    metrics.told(["key"])
+    run(metrics, applies=True)
+    metrics.told(["key"])
+    metrics.stands("key", stands("a"))
+    metrics.begin_session()
+    run(metrics, applies=True)
+    assert (latencies(metrics), reconciles(metrics, "success")) == (1.0, 2.0)
+    assert (changes(metrics), value(metrics, "placement_ac_clusters", check="c", state="selected")) == (
+        [None, None],
+        None,
+    )
+
+
+def test_who_stands_by_tells_of_no_check() -> None:
+    leads = True
+    metrics = Metrics(Sources(leading=lambda: leads))
+    metrics.stands("key", stands("a"))
+    active = {"name": "placement_ac_check_active", "check": "c", "placement": "p", "reason": "Active"}
+    assert (value(metrics, **active), value(metrics, "placement_ac_leader")) == (1.0, 1.0)
+    leads = False
+    assert (value(metrics, **active), value(metrics, "placement_ac_leader")) == (None, 0.0)
+
+
+def test_the_present_is_looked_up_when_somebody_asks() -> None:
+    now = datetime(2026, 8, 1, tzinfo=UTC)
+    metrics = Metrics(Sources(lambda: {"a": now}, lambda: Load(1, 2.0, 3.0, 4)))
+    names = ("depth", "oldest_waiting_seconds", "longest_running_seconds", "retrying")
+    assert [value(metrics, f"placement_ac_workqueue_{name}") for name in names] == [1.0, 2.0, 3.0, 4.0]
+    expires = value(metrics, "placement_ac_credential_expiration_timestamp_seconds", cluster="a")
+    assert expires == now.timestamp()
+
+
+def test_several_controllers_in_one_process_count_for_themselves() -> None:
+    one, other = Metrics(), Metrics()
+    one.wrote("Secret", "apply")
+    labels = {"kind": "Secret", "verb": "apply", "result": "success"}
+    assert value(one, "placement_ac_writes_total", **labels) == 1.0
+    assert value(other, "placement_ac_writes_total", **labels) is None
+
+
+def test_expiries_follow_what_the_world_is_told() -> None:
+    def told(name: str, hours: float, version: int) -> Raw:
+        return secret(f"multikueue-{name}", kubeconfig(jwt(hours=hours)), version=version)
+
+    def hours(seen: World) -> dict[str, float]:
+        return {name: (end - NOW) / timedelta(hours=1) for name, end in seen.expiries().items()}
+
+    seen = world(check(), decision("a", "b"), told("a", 1, 1))
+    assert hours(seen) == hours(seen) == {"a": 1.0}
+    seen.put(SECRET, told("b", 2, 1))
+    assert hours(seen) == {"a": 1.0, "b": 2.0}
+    seen.put(SECRET, told("a", 3, 2))
+    assert hours(seen) == {"a": 3.0, "b": 2.0}
+    seen.remove(SECRET, told("a", 3, 2))
+    assert hours(seen) == {"b": 2.0}
+    seen.remove(ADMISSION_CHECK, check())
+    assert hours(seen) == {}

@@ -1,0 +1,186 @@
+"""What a controller exports after a story in which much happens, and what alerts and dashboard make of it."""
+
+import base64
+import socket
+from collections import defaultdict
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import pytest
+import requests
+from prometheus_client.parser import text_string_to_metric_families
+
+from placement_ac.observability.measures import MEASURES, PREFIX
+from tests.support.builders import jwt, kubeconfig
+from tests.support.driver import Controllers, Driver
+from tests.support.jobs import Play, soon
+from tests.support.monitoring import expressions, matches, selectors
+
+TARGET = {"job": "placement-ac", "instance": "10.0.0.1:8080", "pod": "placement-ac-0"}
+"""Labels that Prometheus adds."""
+
+
+class Series(NamedTuple):
+    name: str
+    labels: dict[str, str]
+    value: float
+
+
+class Page:
+    """What was read from `/metrics`."""
+
+    def __init__(self, text: str) -> None:
+        self.families = list(text_string_to_metric_families(text))
+        self.series = [Series(s.name, s.labels, s.value) for f in self.families for s in f.samples]
+
+    def sum(self, name: str, **labels: str) -> float:
+        """Add up the series that have these labels, whatever else they have."""
+        found = [one for one in self.series if one.name == PREFIX + name]
+        return sum(one.value for one in found if labels.items() <= one.labels.items())
+
+    def labels(self) -> dict[str, set[str]]:
+        """Metric → the labels that its series have."""
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for family in self.families:
+            name = f"{family.name}_total" if family.type == "counter" else family.name
+            found[name].update(*(sample.labels for sample in family.samples))
+        return dict(found)
+
+
+Reads = Callable[[], Page]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def reads(port: int) -> Reads:
+    return lambda: Page(requests.get(f"http://127.0.0.1:{port}/metrics", timeout=5).text)
+
+
+@pytest.fixture
+def port() -> int:
+    return free_port()
+
+
+@pytest.fixture
+def read(port: int) -> Reads:
+    return reads(port)
+
+
+def test_all_that_happens_is_exported_and_alerts_and_dashboard_find_it(
+    play: Play, admin: Driver, read: Reads, port: int
+) -> None:
+    there, faults = play("a", "b"), admin.hub.faults
+    faults.add("PATCH", "/multikueueclusters/p-a$", status=429)
+    faults.add("PATCH", "/multikueueclusters/p-b$", status=409)
+    faults.add("PATCH", "/multikueueconfigs/p$", hang_up=True)
+    there.select(("a", 9), ("b", 5))
+    there.controllers.start(metrics_bind_address=f"127.0.0.1:{port}")
+    there.until_listed("a", "b")
+    there.submit("one")
+    soon(lambda: there.placed("one") != "")
+    here = there.placed("one").removeprefix("p-")
+    other = {"a": "b", "b": "a"}[here]
+    there.select(("a", 5), ("b", 9))
+    soon(lambda: read().sum("decision_changes_total", placement="p", change="order"), 1.0)
+    there.select(other)
+    soon(lambda: read().sum("clusters", check="p", state="draining"), 1.0)
+
+    # Another check: one cluster has no credentials, and a write is refused once.
+    ends = datetime.now(UTC).replace(microsecond=0)
+    text = kubeconfig(jwt(issued=ends, hours=1), server="https://127.0.0.1:1")
+    admin.secret("multikueue-d", value=base64.b64encode(text).decode())
+    faults.add("PATCH", "/multikueueconfigs/q$", status=403)
+    admin.check("q")
+    admin.placement("q")
+    admin.decide("q", "c", "d")
+    soon(lambda: admin.listed("q"), ["q-d"])
+    soon(lambda: read().sum("check_active", check="q", reason="SomeClustersUnusable"), 1.0)
+    page = read()
+
+    wanted = {m.name: {*m.labels} | ({"le"} if m.type == "histogram" else set()) for m in MEASURES}
+    assert {name: labels for name, labels in page.labels().items() if name.startswith(PREFIX)} == wanted
+    unseen = [
+        (expression.where, str(selector.name))
+        for expression in expressions()
+        for selector in selectors(expression.text)
+        if not any(
+            one.name == selector.name and matches(selector, one.labels | TARGET) for one in page.series
+        )
+    ]
+    assert unseen == []
+
+    clusters = {
+        check: [
+            page.sum("clusters", check=check, state=s) for s in ("selected", "listed", "draining", "unusable")
+        ]
+        for check in ("p", "q")
+    }
+    assert clusters == {"p": [1.0, 2.0, 1.0, 0.0], "q": [2.0, 1.0, 0.0, 1.0]}
+    assert page.sum("decision_changes_total", placement="p", change="set") == 1.0
+    assert page.sum("credential_expiration_timestamp_seconds", cluster="d") == ends.timestamp() + 3600
+    since = page.sum("oldest_drain_start_timestamp_seconds", check="p")
+    assert 0 <= datetime.now(UTC).timestamp() - since < 60
+    failed = {code: page.sum("api_errors_total", code=code, verb="patch") for code in ("429", "403", "none")}
+    assert failed == {"429": 1.0, "403": 1.0, "none": 1.0}
+    assert page.sum("writes_total", kind="MultiKueueConfig", result="refused") == 1.0
+    assert page.sum("writes_total", kind="MultiKueueConfig", verb="apply", result="unavailable") == 1.0
+    assert page.sum("writes_total", kind="MultiKueueCluster", verb="apply", result="conflict") == 1.0
+    assert page.sum("reconciles_total", controller="placement", result="refused") == 1.0
+    assert page.sum("event_to_applied_seconds_count", controller="placement") >= 3
+    assert (page.sum("leader"), page.sum("build_info")) == (1.0, 1.0)
+    assert sum(one.value for one in page.series if one.name == "process_resident_memory_bytes") > 1e6
+
+
+def test_a_check_that_is_deleted_leaves_no_series(
+    admin: Driver, controllers: Controllers, read: Reads, port: int
+) -> None:
+    admin.check("p")
+    admin.select("p", "a")
+    controllers.start(metrics_bind_address=f"127.0.0.1:{port}")
+    soon(lambda: admin.listed("p"), ["p-a"])
+    soon(lambda: read().sum("check_active", check="p", placement="p", reason="Active"), 1.0)
+    admin.ask("DELETE", admin.kueue("admissionchecks", "p"))
+    soon(
+        lambda: [
+            one for one in read().series if "p" in (one.labels.get("check"), one.labels.get("placement"))
+        ],
+        [],
+    )
+
+
+def test_only_who_leads_tells_of_checks(
+    admin: Driver, controllers: Controllers, read: Reads, port: int
+) -> None:
+    admin.check("p")
+    admin.select("p", "a")
+    soon_again = {"leader_elect": True, "leader_elect_retry_period": 0.2}
+    first = controllers.start(metrics_bind_address=f"127.0.0.1:{port}", **soon_again)
+    soon(lambda: admin.listed("p"), ["p-a"])
+    other = free_port()
+    controllers.start(
+        metrics_bind_address=f"127.0.0.1:{other}",
+        health_probe_bind_address=f"127.0.0.1:{other}",
+        **soon_again,
+    )
+    soon(lambda: is_ready(other))
+    soon(lambda: said(read()), (1.0, {"p"}))
+    assert said(reads(other)()) == (0.0, set())
+    first.stop()
+    soon(lambda: said(reads(other)()), (1.0, {"p"}))
+
+
+def is_ready(port: int) -> bool:
+    try:
+        return requests.get(f"http://127.0.0.1:{port}/readyz", timeout=5).ok
+    except requests.ConnectionError:
+        return False
+
+
+def said(page: Page) -> tuple[float, set[str]]:
+    """Whether it leads, and the checks of which it tells."""
+    return page.sum("leader"), {one.labels["check"] for one in page.series if "check" in one.labels}

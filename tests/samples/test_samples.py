@@ -1,0 +1,313 @@
+"""Every sample is a valid object of its CRD, and the samples fit together."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from placement_ac.core.inputs.rights import External, external, release, rules
+from placement_ac.inspection.doctor.external import VERBS
+from placement_ac.lab.standins import manifests
+from tests.support import installation, kueue
+from tests.support.crds import job_crds, topology_crd
+from tests.support.shared import shared_dir
+
+FILES = sorted(manifests.samples().rglob("*.yaml"))
+OBJECTS = [file for file in FILES if file.name != "kustomization.yaml" and not file.stem.endswith("-patch")]
+RBAC = "rbac.authorization.k8s.io/v1"
+BUILT_IN = {
+    ("v1", "Namespace"),
+    ("v1", "Secret"),
+    ("v1", "ConfigMap"),
+    ("v1", "ServiceAccount"),
+    ("batch/v1", "Job"),
+    *((RBAC, kind) for kind in ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")),
+}
+SETUPS = {
+    "jobset": "jobset/hub.yaml",
+    "tas": "tas/hub.yaml",
+    "profiles": "cluster-profile/hub.yaml",
+    "external": "external-frameworks/hub.yaml",
+    "eu": "federations/eu.yaml",
+    "gpu": "federations/gpu.yaml",
+}
+"""The last part of the names → the file with its queue and checks."""
+WORKERS = {name: file.replace("hub.yaml", "worker.yaml") for name, file in SETUPS.items()} | {
+    name: f"federations/worker-{name}.yaml" for name in ("eu", "gpu")
+}
+Schema = dict[str, Any]
+
+
+def documents() -> list[Any]:
+    return [
+        pytest.param(item, id=f"{file.parent.name}-{file.stem}-{item['kind']}-{number}")
+        for file in OBJECTS
+        for number, item in enumerate(manifests.load(file))
+    ]
+
+
+@cache
+def schemas() -> dict[tuple[str, str], Schema]:
+    """The closed schema of each (apiVersion, kind) that is both served and stored."""
+    found = {}
+    files = sorted((shared_dir() / "crds").glob("*.yaml"))
+    recorded = [yaml.load(file.read_text(), Loader=yaml.CSafeLoader) for file in files]  # 3 s less than slow
+    for crd in (*recorded, topology_crd(), *job_crds()):
+        spec = crd["spec"]
+        for version in spec["versions"]:
+            if version["served"] and version["storage"]:
+                key = f"{spec['group']}/{version['name']}", spec["names"]["kind"]
+                found[key] = closed(version["schema"]["openAPIV3Schema"], top=True)
+    return found
+
+
+NAMED = [{"required": ["name"]}, {"required": ["generateName"]}]
+
+
+def closed(schema: Schema, *, top: bool = False) -> Schema:
+    """The schema, refusing every field that an API server would prune, and understanding int-or-string."""
+    result = dict(schema)
+    if schema.get("x-kubernetes-int-or-string"):
+        result["type"] = ["integer", "string"]
+    if "pattern" in schema:
+        result["pattern"] = schema["pattern"].replace("^(?i)", "(?i)^")  # Go has flags anywhere, Python first
+    if "properties" in schema:
+        result["properties"] = {name: closed(one) for name, one in schema["properties"].items()}
+        if top:
+            result["properties"] |= {"metadata": {"type": "object", "anyOf": NAMED}}
+        if not schema.get("x-kubernetes-preserve-unknown-fields"):
+            result["additionalProperties"] = False
+    if isinstance(schema.get("additionalProperties"), dict):
+        result["additionalProperties"] = closed(schema["additionalProperties"])
+    if "items" in schema:
+        result["items"] = closed(schema["items"])
+    return result
+
+
+@pytest.mark.parametrize("item", documents())
+def test_a_sample_is_valid_against_its_crd(item: dict[str, Any]) -> None:
+    key = item["apiVersion"], item["kind"]
+    if key in BUILT_IN:
+        return
+    errors = list(jsonschema.Draft202012Validator(schemas()[key]).iter_errors(item))
+    assert [f"{error.json_path}: {error.message}" for error in errors] == []
+
+
+def test_the_validation_refuses_an_unknown_field() -> None:
+    placement = manifests.load(manifests.samples() / "placement-demo2-1.yaml")[0]
+    validator = jsonschema.Draft202012Validator(schemas()[placement["apiVersion"], "Placement"])
+    assert not validator.is_valid(placement | {"spec": placement["spec"] | {"clusterSet": "spoke"}})
+
+
+def of_kind(kind: str, *files: str) -> dict[str, dict[str, Any]]:
+    paths = [manifests.samples() / file for file in files] or [manifests.samples() / "fleet"]
+    items = [item for path in paths for item in manifests.load(path) if item["kind"] == kind]
+    return {item["metadata"]["name"]: item for item in items}
+
+
+@pytest.mark.parametrize(
+    ("name", "setup", "placement"),
+    [
+        ("demo1", "multikueue-setup-demo1.yaml", "multikueue-setup-demo1.yaml"),
+        ("demo2", "multikueue-setup-demo2.yaml", "placement-demo2-1.yaml"),
+        *((name, file, file) for name, file in SETUPS.items()),
+    ],
+)
+def test_both_checks_of_a_setup_name_the_same_placement_and_stand_in_its_queue(
+    name: str, setup: str, placement: str
+) -> None:
+    checks = of_kind("AdmissionCheck", setup)
+    queue = of_kind("ClusterQueue", setup)[f"cluster-queue-{name}"]
+    assert of_kind("Placement", placement).keys() == {f"placement-{name}"}
+    assert {name: check["spec"] for name, check in checks.items()} == {
+        f"multikueue-{name}": {
+            "controllerName": "kueue.x-k8s.io/multikueue",
+            "parameters": {
+                "apiGroup": "kueue.x-k8s.io",
+                "kind": "MultiKueueConfig",
+                "name": f"placement-{name}",
+            },
+        },
+        f"placement-{name}": {
+            "controllerName": "open-cluster-management.io/placement",
+            "parameters": {
+                "apiGroup": "cluster.open-cluster-management.io",
+                "kind": "Placement",
+                "name": f"placement-{name}",
+            },
+        },
+    }
+    listed = queue["spec"]["admissionChecksStrategy"]["admissionChecks"]
+    assert {rule["name"] for rule in listed} == checks.keys()
+
+
+@pytest.mark.parametrize("story", ["1", "2"])
+def test_a_job_goes_to_the_queue_of_its_story(story: str) -> None:
+    [job] = manifests.load(manifests.samples() / f"job-demo{story}.yaml")
+    local = of_kind("LocalQueue", f"multikueue-setup-demo{story}.yaml")
+    assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] in local
+    asks = job["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
+    assert ("nvidia.com/gpu" in asks) == (story == "2")
+
+
+def test_story_3_changes_only_the_choice_among_the_clusters_of_story_2() -> None:
+    [before] = manifests.load(manifests.samples() / "placement-demo2-1.yaml")
+    [after] = manifests.load(manifests.samples() / "placement-demo2-2.yaml")
+    added = {field: after["spec"].pop(field) for field in ("numberOfClusters", "prioritizerPolicy")}
+    assert after == before
+    assert added == {
+        "numberOfClusters": 1,
+        "prioritizerPolicy": {
+            "mode": "Exact",
+            "configurations": [
+                {
+                    "scoreCoordinate": {
+                        "type": "AddOn",
+                        "addOn": {
+                            "resourceName": "resource-usage-score",
+                            "scoreName": "gpuClusterAvailable",
+                        },
+                    },
+                    "weight": 1,
+                }
+            ],
+        },
+    }
+
+
+@pytest.mark.parametrize("name", SETUPS)
+def test_the_worker_has_the_queues_of_the_hub_without_the_checks(name: str) -> None:
+    shared = ("Namespace", "Topology", "ResourceFlavor", "ClusterQueue", "LocalQueue")
+    hub, worker = (
+        [item for item in manifests.load(manifests.samples() / files[name]) if item["kind"] in shared]
+        for files in (SETUPS, WORKERS)
+    )
+    for item in hub:
+        item.get("spec", {}).pop("admissionChecksStrategy", None)
+    assert worker == hub
+
+
+@pytest.mark.parametrize(
+    ("file", "setup"),
+    [
+        ("jobset/jobset.yaml", "jobset"),
+        ("tas/job.yaml", "tas"),
+        ("external-frameworks/pipelinerun.yaml", "external"),
+        ("external-frameworks/workflow.yaml", "external"),
+        ("federations/job-eu.yaml", "eu"),
+    ],
+)
+def test_a_job_goes_to_the_queue_of_its_setup(file: str, setup: str) -> None:
+    [job] = manifests.load(manifests.samples() / file)
+    queue = of_kind("LocalQueue", SETUPS[setup])[job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]]
+    assert job["metadata"]["namespace"] == queue["metadata"]["namespace"]
+
+
+def test_the_topology_that_the_job_asks_for_is_a_level_of_the_worker() -> None:
+    [job] = manifests.load(manifests.samples() / "tas/job.yaml")
+    [asked] = job["spec"]["template"]["metadata"]["annotations"].values()
+    [flavor] = of_kind("ResourceFlavor", "tas/worker.yaml").values()
+    levels = of_kind("Topology", "tas/worker.yaml")[flavor["spec"]["topologyName"]]["spec"]["levels"]
+    assert {"nodeLabel": asked} in levels
+
+
+# -- Kueue's and the controller's configuration
+
+
+def kueue_config(folder: str) -> dict[str, Any]:
+    [config_map] = manifests.load(manifests.samples() / folder / "kueue-config.yaml")
+    config: dict[str, Any] = yaml.safe_load(config_map["data"][kueue.KEY])
+    return config
+
+
+def environment(folder: str) -> dict[str, str]:
+    """What the patch of the controller's Deployment sets."""
+    [patch] = manifests.load(manifests.samples() / folder / "controller-patch.yaml")
+    return installation.environment_of([patch])
+
+
+def externals() -> list[External]:
+    names = [one["name"] for one in kueue_config("external-frameworks")["multiKueue"]["externalFrameworks"]]
+    found = [external(name) for name in names]
+    return [one for one in found if isinstance(one, External)]
+
+
+def test_the_controller_knows_of_the_job_kinds_of_kueue() -> None:
+    config = kueue_config("external-frameworks")
+    assert config["featureGates"] == {"MultiKueueAdaptersForCustomJobs": True}
+    assert environment("external-frameworks") == {
+        "PLACEMENT_AC_FRAMEWORKS": ",".join(config["integrations"]["frameworks"]),
+        "PLACEMENT_AC_EXTERNAL_FRAMEWORKS": ",".join(one.name for one in externals()),
+    }
+    assert len(externals()) == 2
+
+
+def test_kueue_has_the_rights_on_workers_that_it_needs_there_and_no_more() -> None:
+    frameworks = kueue_config("external-frameworks")["integrations"]["frameworks"]
+    [role] = of_kind("ClusterRole", "external-frameworks/worker-rights.yaml").values()
+    needed = rules(frameworks, externals(), kueue=release("0.19.2"))
+    assert role["rules"] == [one.as_dict() for one in needed]
+
+
+def test_kueue_follows_the_external_kinds_on_the_hub_and_writes_their_status() -> None:
+    [role] = of_kind("ClusterRole", "external-frameworks/kueue-rights.yaml").values()
+    verbs = sorted({verb for allowed in VERBS.values() for verb in allowed})
+    assert role["rules"] == [
+        {"apiGroups": [one.group], "resources": [one.plural, f"{one.plural}/status"], "verbs": verbs}
+        for one in externals()
+    ]
+
+
+@pytest.mark.parametrize("folder", ["ocm", "secret-reader"])
+def test_an_access_provider_has_its_plugin_in_kueues_pod(folder: str, tmp_path: Path) -> None:
+    config = kueue_config(f"cluster-profile/{folder}")
+    assert config["featureGates"] == {"MultiKueueClusterProfile": True}
+    [provider] = config["multiKueue"]["clusterProfile"]["accessProviders"]
+    objects = kueue.kustomized(manifests.samples() / "cluster-profile" / folder, tmp_path)
+    assert yaml.safe_load(installation.of(objects, "ConfigMap", kueue.CONFIG)["data"][kueue.KEY]) == config
+    pod = installation.of(objects, "Deployment", kueue.MANAGER)["spec"]["template"]["spec"]
+    [manager] = pod["containers"]
+    assert manager["image"] == kueue.IMAGE
+    mounted = {mount["name"]: mount["mountPath"] for mount in manager["volumeMounts"]}
+    assert mounted.keys() == {volume["name"] for volume in pod["volumes"]}
+    assert any(provider["execConfig"]["command"].startswith(f"{path}/") for path in mounted.values())
+
+
+def test_the_secret_reader_is_told_the_cluster_whose_secret_it_reads() -> None:
+    file = "cluster-profile/secret-reader/cluster2.yaml"
+    [provider] = of_kind("ClusterProfile", file)["cluster2"]["status"]["accessProviders"]
+    [extension] = provider["cluster"]["extensions"]
+    assert extension["extension"]["clusterName"] in of_kind("Secret", file.replace("2.", "2-token."))
+    [configured] = kueue_config("cluster-profile/secret-reader")["multiKueue"]["clusterProfile"][
+        "accessProviders"
+    ]
+    assert provider["name"] == configured["name"]
+
+
+def test_the_controller_has_the_provider_of_kueue_with_the_namespace_of_its_secrets() -> None:
+    folder = "cluster-profile/secret-reader"
+    config_map = of_kind("ConfigMap", f"{folder}/controller.yaml")["placement-ac-access-providers"]
+    [(name, text)] = config_map["data"].items()
+    [ours] = yaml.safe_load(text)["providers"]
+    assert ours["execConfig"].pop("env") == [{"name": "POD_NAMESPACE", "value": "kueue-system"}]
+    assert [ours] == kueue_config(folder)["multiKueue"]["clusterProfile"]["accessProviders"]
+    assert environment(folder)["PLACEMENT_AC_ACCESS_PROVIDERS"].endswith(f"/{name}")
+
+
+def test_no_sample_secret_opens_anything() -> None:
+    for secret in of_kind("Secret").values():
+        config = yaml.safe_load(secret["stringData"]["kubeconfig"])
+        assert all("dummy" in user["user"]["token"] for user in config["users"])
+        assert all(one["cluster"]["server"].endswith(".example.com:6443") for one in config["clusters"])
+
+
+def test_the_readme_names_every_file() -> None:
+    told = (manifests.samples() / "README.md").read_text()
+    assert [file for file in map(name_in_samples, FILES) if f"`{file}`" not in told] == []
+
+
+def name_in_samples(file: Path) -> str:
+    return str(file.relative_to(manifests.samples()))

@@ -1,0 +1,86 @@
+"""An admin with kubectl, for tests: puts objects onto a hub, and waits for what comes of them."""
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from placement_ac.core.api.constants import Resource
+from placement_ac.core.api.errors import NotFound
+from placement_ac.kube.client import Client, Object
+from placement_ac.kube.login import Login
+from placement_ac.lab.hub import Hub
+from placement_ac.lab.standins import manifests
+
+T = TypeVar("T")
+
+DEADLINE_SECONDS = 10.0
+STEP_SECONDS = 0.01
+
+
+def login_to(hub: Hub) -> Login:
+    """Return an admin's way into a hub."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "kubeconfig"
+        hub.write_kubeconfig(path)
+        return Login(path)
+
+
+class Admin:
+    """Asks one hub, blocking. Use as a context manager."""
+
+    def __init__(self, login: Login) -> None:
+        self._client = Client(login, field_manager="admin")
+        self._runner = asyncio.Runner()
+
+    def __enter__(self) -> Self:
+        self._runner.run(self._client.__aenter__())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._runner.run(self._client.__aexit__())
+        self._runner.close()
+
+    def apply(self, *objects: Object) -> list[Object]:
+        """Apply objects, their status too."""
+        return self._runner.run(manifests.apply(self._client, objects))
+
+    def create(self, resource: Resource, body: Object) -> Object:
+        return self._runner.run(self._client.create(resource, body))
+
+    def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object | None:
+        try:
+            return self._runner.run(self._client.get(resource, name, namespace))
+        except NotFound:
+            return None
+
+    def list(self, resource: Resource) -> tuple[Object, ...]:
+        return self._runner.run(self._client.list(resource)).items
+
+    def merge(self, resource: Resource, name: str, patch: Object, **where: Any) -> Object:
+        return self._runner.run(self._client.merge(resource, name, patch, **where))
+
+    def apply_status(self, resource: Resource, body: Object, *, manager: str, force: bool = False) -> Object:
+        """Server-side apply of a status, as another manager."""
+        return self._runner.run(
+            self._client.apply(resource, body, subresource="status", force=force, manager=manager)
+        )
+
+    def delete(self, resource: Resource, name: str, namespace: str | None = None) -> None:
+        self._runner.run(self._client.delete(resource, name, namespace))
+
+    def request(self, method: str, path: str, body: Object) -> Object:
+        return self._runner.run(self._client.request(method, path, body))
+
+    def until(self, read: Callable[[], T], expected: T) -> None:
+        """Fail unless `read` gives `expected` within the deadline."""
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while (found := read()) != expected and time.monotonic() < deadline:
+            self.pause(STEP_SECONDS)
+        assert found == expected
+
+    def pause(self, seconds: float) -> None:
+        """Give others the time to do what they should not do."""
+        self._runner.run(asyncio.sleep(seconds))

@@ -1,0 +1,308 @@
+"""A real kube-apiserver and its etcd, on which the tests of `tests/hub` run as on the embedded hub.
+
+Started once for all tests, from the folder that KUBEBUILDER_ASSETS names; each test finds it as it was in the
+beginning. What only the embedded hub can do skips the test that asks for it.
+"""
+
+import base64
+import contextlib
+import http.client
+import json
+import os
+import secrets
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import Any, NoReturn, Self
+
+import pytest
+import requests
+import trustme
+import yaml
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from placement_ac.lab.hub import Hub
+
+Object = dict[str, Any]
+
+HubMaker = Callable[..., AbstractContextManager[Hub]]
+
+VARIABLE = "KUBEBUILDER_ASSETS"
+PROGRAMS = ("kube-apiserver", "etcd")
+HINT = "name a folder with kube-apiserver and etcd (`setup-envtest use -p path` prints one)"
+ADMIN = "kubernetes-admin"
+START_SECONDS = 120.0
+STOP_SECONDS = 10.0
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+NOT_OURS = tuple(
+    f"/registry/{kept}/".encode()
+    for kept in (
+        "apiregistration.k8s.io",
+        "flowschemas",
+        "leases/kube-system",
+        "masterleases",
+        "prioritylevelconfigurations",
+        "ranges",
+        "services/specs/default",
+    )
+)
+"""What the API server keeps there for itself, whenever it likes."""
+AT_ONCE = 100
+"""etcd: at most 128 operations in a transaction."""
+
+
+class Missing(Exception):
+    """Something that has to be there is not; the message says what, in one line."""
+
+
+def assets() -> Path:
+    """Return the folder with the programs. Raises Missing."""
+    named = os.environ.get(VARIABLE, "")
+    if not named:
+        raise Missing(f"{VARIABLE} is not set: {HINT}")
+    folder = Path(named)
+    absent = [name for name in PROGRAMS if not os.access(folder / name, os.X_OK) or (folder / name).is_dir()]
+    if not folder.is_dir():
+        raise Missing(f"{VARIABLE}={named} is not a folder: {HINT}")
+    if absent:
+        raise Missing(f"{VARIABLE}={named} holds no program {' and no '.join(absent)}: {HINT}")
+    return folder
+
+
+def crds_in(folder: Path) -> list[Object]:
+    """Return the CRDs in the YAML files of a folder. Raises Missing."""
+    texts = [path.read_text() for path in sorted(folder.glob("*.yaml"))]
+    found = [one for text in texts for one in yaml.safe_load_all(text) if one]
+    crds = [one for one in found if one.get("kind") == "CustomResourceDefinition"]
+    if not crds:
+        raise Missing(
+            f"{folder} holds no CustomResourceDefinition: name a folder that does (make test-envtest CRDS=…)"
+        )
+    return crds
+
+
+class RealHub:
+    """
+    Stands in for `placement_ac.lab.hub.Hub` as the fixture `hub`. Use as a context manager.
+
+    `assets`: the folder with the programs; `folder`: where it may keep its files.
+    """
+
+    def __init__(self, assets: Path, folder: Path, crds: Sequence[Object]) -> None:
+        self.host = "127.0.0.1"
+        self.port, self._etcd_port, peer = _free_ports(3)
+        self.token = secrets.token_hex(24)
+        self.ca_file = folder / "ca.pem"
+        self._assets, self._folder, self._crds, self._peer = assets, folder, crds, peer
+        self._opened = ExitStack()
+        self._session = session_to(self)
+        self._first: frozenset[bytes] = frozenset()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        pytest.skip(f"needs the embedded hub: Hub.{name}")
+
+    # -- its life
+
+    def __enter__(self) -> Self:
+        with ExitStack() as opened:
+            opened.enter_context(self._session)
+            self._write_files()
+            self._start("etcd", self._etcd_options(), opened)
+            api_server = self._start("kube-apiserver", self._api_server_options(), opened)
+            self._until(self._is_ready, api_server)
+            self._install()
+            self._until(self._is_settled, api_server)
+            self._first = frozenset(self._keys())
+            self._opened = opened.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
+
+    def _write_files(self) -> None:
+        ca, key = trustme.CA(), rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        certificate = ca.issue_cert(self.host, "localhost")
+        ca.cert_pem.write_to_path(self.ca_file)
+        certificate.private_key_pem.write_to_path(self._folder / "tls.key")
+        certificate.cert_chain_pems[0].write_to_path(self._folder / "tls.crt")
+        private = key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        (self._folder / "accounts.key").write_bytes(private)
+        (self._folder / "tokens.csv").write_text(f'{self.token},{ADMIN},{ADMIN},"system:masters"\n')
+
+    def _etcd_options(self) -> dict[str, object]:
+        client, peer = f"http://{self.host}:{self._etcd_port}", f"http://{self.host}:{self._peer}"
+        return {
+            "data-dir": self._folder / "etcd",
+            "listen-client-urls": client,
+            "advertise-client-urls": client,
+            "listen-peer-urls": peer,
+            "initial-advertise-peer-urls": peer,
+            "initial-cluster": f"default={peer}",
+            "unsafe-no-fsync": "true",  # nothing here outlives the tests
+        }
+
+    def _api_server_options(self) -> dict[str, object]:
+        return {
+            "etcd-servers": f"http://{self.host}:{self._etcd_port}",
+            "bind-address": self.host,
+            "advertise-address": self.host,
+            "secure-port": self.port,
+            "cert-dir": self._folder,
+            "tls-cert-file": self._folder / "tls.crt",
+            "tls-private-key-file": self._folder / "tls.key",
+            "token-auth-file": self._folder / "tokens.csv",
+            "authorization-mode": "RBAC",
+            "service-account-issuer": "https://kubernetes.default.svc",
+            "service-account-key-file": self._folder / "accounts.key",
+            "service-account-signing-key-file": self._folder / "accounts.key",
+            "service-cluster-ip-range": "10.0.0.0/24",
+            "disable-admission-plugins": "ServiceAccount",  # nobody makes the accounts called `default` here
+        }
+
+    def _start(self, program: str, options: dict[str, object], opened: ExitStack) -> subprocess.Popen[bytes]:
+        log = opened.enter_context((self._folder / f"{program}.log").open("wb"))
+        command = [str(self._assets / program), *(f"--{name}={value}" for name, value in options.items())]
+        # A session of its own: Ctrl-C reaches pytest alone, which then stops it.
+        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder, start_new_session=True)
+        opened.callback(_stop, process)
+        return process
+
+    def _until(self, ready: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+        end = time.monotonic() + START_SECONDS
+        while not ready():
+            if process.poll() is not None or time.monotonic() > end:
+                pytest.exit(f"the API server did not come up: {self._last_words()}", returncode=2)
+            time.sleep(0.1)
+
+    def _is_ready(self) -> bool:
+        with contextlib.suppress(requests.ConnectionError):  # it does not listen yet
+            return self._session.get(f"{self.url}/readyz", timeout=10).ok
+        return False
+
+    def _install(self) -> None:
+        for crd in self._crds:
+            self._session.post(self.url + CRDS, json=crd, timeout=30).raise_for_status()
+
+    def _is_settled(self) -> bool:
+        """Whether all CRDs are served, and what the API server makes for itself is there."""
+        items = self._session.get(self.url + CRDS, timeout=30).json()["items"]
+        established = [_is_established(item) and self._serves(item) for item in items]
+        return all(established) and len(self._made_for_itself()) >= 3
+
+    def _serves(self, crd: Object) -> bool:
+        group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
+        versions = [one["name"] for one in crd["spec"]["versions"] if one["served"]]
+        asked = [f"{self.url}/apis/{group}/{version}/{plural}?limit=1" for version in versions]
+        return all(self._session.get(url, timeout=30).ok for url in asked)
+
+    def _made_for_itself(self) -> list[str]:
+        items = self._session.get(f"{self.url}/api/v1/namespaces", timeout=30).json()["items"]
+        return [name for item in items if (name := item["metadata"]["name"]) in _NAMESPACES]
+
+    def _last_words(self) -> str:
+        lines = (self._folder / "kube-apiserver.log").read_text(errors="replace").splitlines()
+        return lines[-1] if lines else "it said nothing"
+
+    # -- how to reach it: as `Hub`
+
+    @property
+    def url(self) -> str:
+        return f"https://{self.host}:{self.port}"
+
+    secure_url = url
+
+    def kubeconfig(self) -> Object:
+        ca = base64.b64encode(self.ca_file.read_bytes()).decode()
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "hub", "cluster": {"server": self.url, "certificate-authority-data": ca}}],
+            "users": [{"name": ADMIN, "user": {"token": self.token}}],
+            "contexts": [{"name": "hub", "context": {"cluster": "hub", "user": ADMIN}}],
+            "current-context": "hub",
+        }
+
+    def write_kubeconfig(self, path: str | os.PathLike[str]) -> None:
+        target = Path(path)
+        target.touch(mode=0o600)
+        target.write_text(json.dumps(self.kubeconfig()))
+
+    # -- from test to test
+
+    def wipe(self) -> None:
+        """Take out whatever was not there in the beginning, finalizers or not."""
+        made = [key for key in self._keys() if key not in self._first and not key.startswith(NOT_OURS)]
+        for start in range(0, len(made), AT_ONCE):
+            deletes = [
+                {"request_delete_range": {"key": _coded(key)}} for key in made[start : start + AT_ONCE]
+            ]
+            self._etcd("txn", {"success": deletes})
+
+    def _keys(self) -> Iterator[bytes]:
+        asked = {"key": _coded(b"/registry/"), "range_end": _coded(b"/registry0"), "keys_only": True}
+        return (base64.b64decode(found["key"]) for found in self._etcd("range", asked).get("kvs", ()))
+
+    def _etcd(self, call: str, body: Object) -> Object:
+        answer = self._session.post(
+            f"http://{self.host}:{self._etcd_port}/v3/kv/{call}",
+            json=body,
+            timeout=30,
+            headers={"Authorization": None},  # etcd would take our token for one of its own
+        )
+        answer.raise_for_status()
+        return dict(answer.json())
+
+
+_NAMESPACES = ("default", "kube-system", "kube-public")
+
+
+def session_to(hub: Hub | RealHub, token: str | None = None) -> requests.Session:
+    """Return a session with either hub, as its admin unless another token is given."""
+    session = requests.Session()
+    session.trust_env = False
+    session.headers["Authorization"] = f"Bearer {token or hub.token}"
+    session.verify = str(hub.ca_file) if isinstance(hub, RealHub) else True
+    return session
+
+
+def connection_to(hub: Hub | RealHub) -> http.client.HTTPConnection:
+    """Return a bare connection with either hub."""
+    if isinstance(hub, RealHub):
+        context = ssl.create_default_context(cafile=hub.ca_file)
+        return http.client.HTTPSConnection(hub.host, hub.port, context=context, timeout=20)
+    return http.client.HTTPConnection(hub.host, hub.port, timeout=20)
+
+
+def _is_established(crd: Object) -> bool:
+    conditions = crd.get("status", {}).get("conditions") or ()
+    return ("Established", "True") in [(one["type"], one["status"]) for one in conditions]
+
+
+def _coded(key: bytes) -> str:
+    return base64.b64encode(key).decode()
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as opened:
+        taken = [opened.enter_context(socket.socket()) for _ in range(count)]
+        for one in taken:
+            one.bind(("127.0.0.1", 0))
+        return [int(one.getsockname()[1]) for one in taken]
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,105 @@
+"""The manifests under `config/`, as kustomize renders them, and what an object of them says."""
+
+import functools
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from placement_ac.lab.hub import policy
+
+Object = dict[str, Any]
+
+ROOT = Path(__file__).resolve().parents[2]
+CONFIG = ROOT / "config"
+OVERLAYS = ("default", *sorted(f"overlays/{path.name}" for path in (CONFIG / "overlays").iterdir()))
+COMPONENTS = tuple(sorted(path.name for path in (CONFIG / "components").iterdir()))
+NAMESPACE = "placement-ac-system"
+NAME = "placement-ac"
+
+
+def kubectl(*words: str, **environment: str) -> str:
+    """Return what it prints; without it CI fails, and a machine that does not have it skips the test."""
+    if shutil.which("kubectl") is None:
+        reason = "kubectl is not on PATH: it renders the manifests"
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
+    done = subprocess.run(
+        ["kubectl", *words],
+        env={"PATH": os.environ["PATH"]} | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def rendered(overlay: str) -> list[Object]:
+    """Return the objects of `config/<overlay>`, the caller's to change."""
+    return list(yaml.safe_load_all(_text(str(CONFIG / overlay))))
+
+
+@functools.cache
+def _text(folder: str) -> str:
+    return kubectl("kustomize", folder)
+
+
+def of(objects: Iterable[Object], kind: str, name: str = NAME) -> Object:
+    """Return the one object of that kind and name."""
+    (found,) = (one for one in objects if (one["kind"], one["metadata"]["name"]) == (kind, name))
+    return found
+
+
+def pod_of(objects: Iterable[Object]) -> Object:
+    """Return the spec of the Pods."""
+    spec: Object = of(objects, "Deployment")["spec"]["template"]["spec"]
+    return spec
+
+
+def controller_of(objects: Iterable[Object]) -> Object:
+    (container,) = pod_of(objects)["containers"]
+    return dict(container)
+
+
+def environment_of(objects: Iterable[Object]) -> dict[str, str]:
+    return {one["name"]: one["value"] for one in controller_of(objects).get("env") or ()}
+
+
+def flags_of(objects: Iterable[Object], folder: Path) -> dict[str, str]:
+    """Return the flags of the container; the files that it mounts are put under `folder`."""
+    objects = list(objects)
+    sources = {one["name"]: one.get("configMap") for one in pod_of(objects)["volumes"]}
+    for mount in controller_of(objects)["volumeMounts"]:
+        if source := sources[mount["name"]]:
+            target = folder / mount["mountPath"].lstrip("/")
+            target.mkdir(parents=True)
+            for key, text in of(objects, "ConfigMap", source["name"])["data"].items():
+                (target / key).write_text(text)
+    command, *flags = controller_of(objects)["args"]
+    assert command == "run"
+    return {key.lstrip("-").replace("-", "_"): value for key, _, value in (f.partition("=") for f in flags)}
+
+
+def grants(objects: Iterable[Object]) -> list[tuple[str, str, policy.Rule]]:
+    """Return each smallest right: the role that gives it, where it is good ("": everywhere), and itself."""
+    objects = list(objects)
+    found = []
+    for binding in objects:
+        if binding["kind"] in ("RoleBinding", "ClusterRoleBinding"):
+            where = binding["metadata"].get("namespace", "")
+            role = next(one for one in objects if _is_role_of(binding, one))
+            rules = map(policy.rule, role["rules"])
+            found += [(role["metadata"]["name"], where, part) for rule in rules for part in rule.parts()]
+    return found
+
+
+def _is_role_of(binding: Object, role: Object) -> bool:
+    reference = binding["roleRef"]
+    same = (role["kind"], role["metadata"]["name"]) == (reference["kind"], reference["name"])
+    return same and role["metadata"].get("namespace", "") in ("", binding["metadata"].get("namespace"))

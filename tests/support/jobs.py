@@ -1,0 +1,396 @@
+"""A stage for jobs: a hub with Kueue's stand-in, its workers with a ledger, and OCM's word by hand.
+
+The Placement is called p, our check too, Kueue's own check mk; the queue `gated` lists both checks,
+`open` only Kueue's. A worker has the name of its managed cluster. Kueue's times pass 10 times as fast.
+"""
+
+import base64
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any
+
+from placement_ac.core.api.constants import FIELD_MANAGER, KUEUE_ADMISSION, MULTIKUEUE_CONFIG
+from placement_ac.core.api.managed_fields import owned_by
+from placement_ac.kube.login import Login
+from placement_ac.lab.hub import Hub, Request
+from placement_ac.lab.standins.fleet import WorkerFleet
+from placement_ac.lab.standins.kueue_manager import Kueue
+from placement_ac.lab.standins.multikueue import hub_job
+from placement_ac.lab.standins.runner import StandIns
+from tests.support.admin import login_to
+from tests.support.driver import CORE, KUEUE, OCM, Controllers, Driver, Object, eventually
+
+SPEED = 10.0
+LIMIT = 20.0
+"""Seconds that anything may take on a busy machine."""
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+MANAGED = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
+WORKLOADS = f"{KUEUE}/v1beta2/namespaces/default/workloads"
+UNREACHABLE = {"key": "cluster.open-cluster-management.io/unreachable", "effect": "NoSelect"}
+GENERATED = "MultiKueueConfig and MultiKueueCluster generated"
+
+
+def soon(ask: Callable[[], Any], wanted: Any = True) -> Any:
+    return eventually(ask, wanted, seconds=LIMIT)
+
+
+class Stage:
+    """What there is, and what may happen to it."""
+
+    def __init__(self, admin: Driver, controllers: Controllers, fleet: WorkerFleet) -> None:
+        self.admin = admin
+        self.controllers = controllers
+        self.fleet = fleet
+        self.kueue: Kueue
+        self.jobs: list[str] = []
+        self._workers = {name: _Worker(hub) for name, hub in fleet.hubs.items()}
+
+    # -- what OCM does
+
+    def taint(self, name: str, *taints: Object) -> None:
+        stamped = [taint | {"timeAdded": "2026-01-01T00:00:00Z"} for taint in taints]
+        self.admin.ask("PATCH", f"{MANAGED}/{name}", {"spec": {"taints": stamped}}, "merge")
+
+    def delete_managed(self, name: str) -> None:
+        self.admin.ask("DELETE", f"{MANAGED}/{name}")
+
+    def select(self, *clusters: Any, placement: str = "p") -> None:
+        """Decide, and say so in the Placement's status: then it is settled."""
+        if self.admin.get(f"{OCM}/placements/{placement}") is None:
+            self.admin.placement(placement)
+        self.admin.decide(placement, *clusters)
+        self.admin.placement_says(placement, len(clusters))
+
+    def add_placement(self, name: str) -> None:
+        """Another check with its Placement, Kueue's check mk-<name> and a queue gated-<name>."""
+        self.admin.check(name)
+        self.admin.multikueue_check(f"mk-{name}", name)
+        self.queue(f"gated-{name}", f"mk-{name}", name)
+
+    # -- what users do
+
+    def queue(self, name: str, *checks: str) -> None:
+        """A ClusterQueue and its LocalQueue, of the same name."""
+        strategy = {"admissionChecks": [{"name": check} for check in checks]}
+        spec = {"namespaceSelector": {}, "admissionChecksStrategy": strategy}
+        version = {"apiVersion": f"kueue.x-k8s.io/{self.admin.v}", "metadata": {"name": name}}
+        self.admin.ask(
+            "POST", self.admin.kueue("clusterqueues"), version | {"kind": "ClusterQueue", "spec": spec}
+        )
+        local = version | {"kind": "LocalQueue", "spec": {"clusterQueue": name}}
+        self.admin.ask("POST", f"{KUEUE}/{self.admin.v}/namespaces/default/localqueues", local)
+
+    def submit(self, name: str, queue: str = "gated") -> None:
+        self.jobs.append(name)
+        self.admin.ask("POST", JOBS, hub_job(name, "default", queue))
+
+    def another_check(self, name: str) -> None:
+        """A check of somebody else's, and a queue of that name which lists it beside ours and Kueue's."""
+        admin = self.admin
+        version = {"apiVersion": f"kueue.x-k8s.io/{admin.v}", "kind": "AdmissionCheck"}
+        spec = {"controllerName": "example.com/another"}
+        admin.ask(
+            "POST", admin.kueue("admissionchecks"), version | {"metadata": {"name": name}, "spec": spec}
+        )
+        status = {"status": {"conditions": [_true("Active")]}}
+        admin.ask("PATCH", admin.kueue("admissionchecks", name, "status"), status, "merge")
+        self.queue(name, "mk", "p", name)
+
+    def another_says(self, check: str, job: str, state: str) -> None:
+        """Answer the Workload for that check."""
+        entry = {"name": check, "state": state, "message": "", **_since()}
+        name = self.workload(job)["metadata"]["name"]
+        write_status(self.admin, name, "another", {"admissionChecks": [entry]})
+
+    def finish(self, name: str) -> None:
+        assert self.fleet.finish(name), f"job {name} runs nowhere"
+
+    def kueue_looks_late(self, seconds: float) -> None:
+        """From now on Kueue looks so late at what happens on a worker, if nothing happens on the hub."""
+        self.kueue._settings = replace(self.kueue._settings, events_batch_seconds=seconds)
+
+    def delay_next_write(self, job: str, seconds: float) -> None:
+        """Let the next write of the Workload's status, whoever's, come late."""
+        name = self.workload(job)["metadata"]["name"]
+        self.admin.hub.faults.add("PATCH", f"/{name}/status$", delay=seconds)
+
+    def answers_late(self, worker: str, seconds: float) -> None:
+        """Let the worker take its time when it is next asked for its copies."""
+        self.fleet.hubs[worker].faults.add("GET", "/workloads$", delay=seconds)
+
+    def write_is_delayed(self) -> bool:
+        return self.admin.hub.faults.all_met
+
+    # -- what is there
+
+    def workload(self, job: str) -> Object:
+        """The Workload of a job; {} when there is none (yet)."""
+        items = self.admin.ask("GET", WORKLOADS)["items"]
+        return next((item for item in items if _is_of(item, job)), {})
+
+    def status(self, job: str) -> Object:
+        return self.workload(job).get("status") or {}
+
+    def told(self, job: str, check: str = "p") -> tuple[str, str]:
+        """State and message of a check's entry."""
+        entries = self.status(job).get("admissionChecks") or ()
+        return next(((e["state"], e["message"]) for e in entries if e["name"] == check), ("", ""))
+
+    def placed(self, job: str) -> str:
+        return str(self.status(job).get("clusterName", ""))
+
+    def nominated(self, job: str) -> list[str]:
+        return list(self.status(job).get("nominatedClusterNames") or ())
+
+    def copies(self, job: str) -> list[str]:
+        """The workers that hold a copy of its Workload, asked one by one."""
+        return [name for name, worker in self._workers.items() if worker.copy_of(job)]
+
+    def has_quota_on(self, job: str, worker: str) -> bool:
+        conditions = (self._workers[worker].copy_of(job).get("status") or {}).get("conditions") or ()
+        return any((c["type"], c["status"]) == ("QuotaReserved", "True") for c in conditions)
+
+    def account(self, job: str) -> tuple[int, int, bool]:
+        """The most copies at once, starts, finished: from the ledger of the workers."""
+        said = self.fleet.ledger.of(job)
+        return said["maxCopies"], said["starts"], said["finished"]
+
+    def listed(self, config: str = "p") -> list[str]:
+        """The clusters in a config, without the Placement's name before them."""
+        return [name.removeprefix(f"{config}-") for name in self.admin.listed(config) or ()]
+
+    def remark(self, check: str = "p") -> str:
+        """What the condition says beside that all is well."""
+        return str(self.admin.active(check).get("message", "")).removeprefix(GENERATED).removeprefix("; ")
+
+    def is_out_of_reach(self, cluster: str) -> bool:
+        """Whether the condition says that the cluster stays, as it does not answer us, or not Kueue."""
+        reasons = ("it cannot be asked for copies: ", "Kueue is not connected to it)")
+        return any(f"draining: {cluster} ({reason}" in self.remark() for reason in reasons)
+
+    def warnings(self, kind: str = "AdmissionCheck") -> list[tuple[str, str]]:
+        """Reason and message of the warnings on checks, or on Workloads."""
+        found = [event for event in self.admin.events(kind) if event["type"] == "Warning"]
+        return [(event["reason"], event["message"]) for event in found]
+
+    def connected(self) -> int:
+        """How many MultiKueueClusters Kueue calls connected."""
+        items = self.admin.ask("GET", self.admin.kueue("multikueueclusters"))["items"]
+        said = [one for item in items for one in (item.get("status") or {}).get("conditions") or ()]
+        return sum((one["type"], one["status"]) == ("Active", "True") for one in said)
+
+    def owned(self, job: str, manager: str) -> set[str]:
+        """The fields of a Workload's status that a manager has applied."""
+        entries = self.workload(job)["metadata"]["managedFields"]
+        found = [e for e in entries if (e["manager"], e["operation"]) == (manager, "Apply")]
+        return {field for entry in found for field in entry["fieldsV1"].get("f:status", {})}
+
+    # -- the journal
+
+    def writes(self, path: str, user_agent: str = FIELD_MANAGER) -> list[Request]:
+        """What was written where the path has this end, and taken."""
+        return [
+            request
+            for request in list(self.admin.hub.journal)
+            if request.path.endswith(path)
+            and request.method in ("POST", "PUT", "PATCH", "DELETE")
+            and request.user_agent == user_agent
+            and 200 <= request.status < 300
+        ]
+
+    def refused(self, path: str) -> bool:
+        """Whether a write there met a fault."""
+        journal = list(self.admin.hub.journal)
+        return any(request.path.endswith(path) and request.status == 503 for request in journal)
+
+    def conflicts(self, job: str) -> int:
+        """How many of our writes to the Workload came too late."""
+        end = f"/{self.workload(job)['metadata']['name']}/status"
+        asked = [r for r in list(self.admin.hub.journal) if r.path.endswith(end)]
+        return sum((request.user_agent, request.status) == (FIELD_MANAGER, 409) for request in asked)
+
+    def answers(self, job: str) -> list[tuple[str, str]]:
+        """State and message of all that we wrote into a job's Workload."""
+        entries = [entry for body in self._bodies(job) for entry in body.get("admissionChecks", ())]
+        return [(entry["state"], entry["message"]) for entry in entries]
+
+    def nominations(self, job: str) -> list[list[str]]:
+        """The nominations that we wrote."""
+        asked = [request for request in self._on(job) if request.query["fieldManager"] == KUEUE_ADMISSION]
+        return [request.body["status"].get("nominatedClusterNames") or [] for request in asked]
+
+    def nominated_with(self, job: str) -> list[set[str]]:
+        """The fields of the status that we wrote with each nomination."""
+        asked = [request for request in self._on(job) if request.query["fieldManager"] == KUEUE_ADMISSION]
+        return [set(request.body["status"]) for request in asked]
+
+    def _on(self, job: str) -> list[Request]:
+        name = self.workload(job)["metadata"]["name"]
+        return self.writes(f"/workloads/{name}/status")
+
+    def _bodies(self, job: str) -> list[Object]:
+        return [r.body["status"] for r in self._on(job) if r.query["fieldManager"] == FIELD_MANAGER]
+
+    def config_writes(self, config: str = "p") -> list[Request]:
+        return self.writes(f"/{MULTIKUEUE_CONFIG.plural}/{config}")
+
+    # -- waiting
+
+    def until_listed(self, *clusters: str, config: str = "p") -> None:
+        soon(lambda: self.listed(config), list(clusters))
+
+    def until_runs(self, job: str, *workers: str) -> None:
+        """Until it runs there, and Kueue has recorded it."""
+        soon(lambda: self.fleet.ledger.running(job), list(workers))
+        for worker in workers:
+            soon(lambda worker=worker: self.placed(job).endswith(worker))
+
+    def until_waits(self, job: str, *workers: str) -> None:
+        """Until it has a copy on these workers, all without quota."""
+        soon(lambda: self.copies(job), list(workers))
+        assert not any(self.has_quota_on(job, worker) for worker in workers)
+
+    def until_finished(self, job: str) -> None:
+        soon(lambda: self.account(job)[2])
+        soon(lambda: [c["type"] for c in self.status(job)["conditions"] if c["type"] == "Finished"])
+        soon(lambda: self.copies(job), [])
+
+
+class _Worker:
+    """Asks a worker's hub as its admin."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._driver = Driver(hub)
+
+    def copy_of(self, job: str) -> Object:
+        items = self._driver.ask("GET", WORKLOADS)["items"]
+        return next((item for item in items if _is_of(item, job)), {})
+
+
+def _is_of(workload: Object, job: str) -> bool:
+    return str(workload["metadata"]["name"]).rpartition("-")[0] == f"job-{job}"
+
+
+Play = Callable[..., Stage]
+
+
+@contextmanager
+def stage(
+    admin: Driver, controllers: Controllers, workers: Sequence[str], *, held: Sequence[str] = (), **kueue: Any
+) -> Iterator[Stage]:
+    """Set all of it up, but for Placement and controller; in the end no job may have been doubled.
+
+    `kueue` are options of the stand-in for Kueue.
+    """
+    with ExitStack() as opened:
+        fleet = opened.enter_context(WorkerFleet(workers, held=held))
+        there = Stage(admin, controllers, fleet)
+
+        def make(login: Login) -> Kueue:
+            there.kueue = Kueue(login, speed=SPEED, **kueue)
+            return there.kueue
+
+        opened.enter_context(StandIns(lambda: login_to(admin.hub), [make]))
+        for name in workers:
+            admin.secret(f"multikueue-{name}", value=base64.b64encode(fleet.kubeconfig(name)).decode())
+        managed(admin, *workers)
+        admin.check("p")
+        admin.multikueue_check("mk", "p")
+        there.queue("gated", "mk", "p")
+        there.queue("open", "mk")
+        yield there
+        assert {job: there.account(job)[0] for job in there.jobs if there.account(job)[0] > 1} == {}
+
+
+def secrets_of(there: Stage) -> list[str]:
+    """All that must not be told anywhere: tokens, and whatever else of a kubeconfig is long enough."""
+    found = [there.admin.hub.token]
+    for name in there.fleet.names:
+        text = there.fleet.kubeconfig(name).decode()
+        found += [text, base64.b64encode(text.encode()).decode(), *_long_ones(json.loads(text))]
+    return found
+
+
+def _long_ones(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [found for one in value.values() for found in _long_ones(one)]
+    if isinstance(value, list):
+        return [found for one in value for found in _long_ones(one)]
+    is_secret = isinstance(value, str) and len(value) >= 20 and not value.startswith("https://")
+    return [value] if is_secret else []
+
+
+def said_in_public(admin: Driver) -> str:
+    """Everything that we write for others to read: conditions, events, answers, lists."""
+    paths = [f"{CORE}/namespaces/default/events", WORKLOADS]
+    kinds = ("admissionchecks", "multikueueconfigs", "multikueueclusters")
+    return "\n".join(
+        json.dumps(admin.ask("GET", path)) for path in (*paths, *(admin.kueue(kind) for kind in kinds))
+    )
+
+
+def managed(admin: Driver, *names: str) -> None:
+    """Make ManagedClusters."""
+    for name in names:
+        kind = {"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster"}
+        admin.ask("POST", MANAGED, kind | {"metadata": {"name": name}, "spec": {"hubAcceptsClient": True}})
+
+
+def has_quota(admin: Driver, name: str, *checks: str) -> Object:
+    """Make a Workload by hand that has quota, as Kueue writes it: by apply, as two managers."""
+    admin.ask("POST", WORKLOADS, _bare(name))
+    pending = [{"name": check, "state": "Pending", "message": "", **_since()} for check in checks]
+    flavors = [{"name": "main", "count": 1, "flavors": {"cpu": "default"}, "resourceUsage": {"cpu": "1"}}]
+    admission = {"clusterQueue": "gated", "podSetAssignments": flavors}
+    by_admission = {
+        "admission": admission,
+        "conditions": [_true("QuotaReserved")],
+        "admissionChecks": pending,
+    }
+    write_status(admin, name, KUEUE_ADMISSION, by_admission)
+    return write_status(
+        admin, name, "kueue", {"conditions": [_true("PodsReady")], "admissionChecks": pending}
+    )
+
+
+def is_admitted_on(admin: Driver, name: str, cluster: str) -> Object:
+    """Go on as Kueue does when a worker has admitted the copy: with all that it owns."""
+    there = admin.ask("GET", f"{WORKLOADS}/{name}")
+    status = owned_by(there, KUEUE_ADMISSION)["status"]
+    status["conditions"] = [*status["conditions"], _true("Admitted")]
+    ready = {
+        "name": "mk",
+        "state": "Ready",
+        "message": f'The workload was admitted on "{cluster}"',
+        **_since(),
+    }
+    others = [check for check in status["admissionChecks"] if check["name"] != "mk"]
+    checks = {"admissionChecks": [*others, ready], "clusterName": cluster}
+    return write_status(admin, name, KUEUE_ADMISSION, status | checks)
+
+
+def write_status(admin: Driver, name: str, manager: str, status: Object) -> Object:
+    identity = {"apiVersion": f"kueue.x-k8s.io/{admin.v}", "kind": "Workload"}
+    body = identity | {"metadata": {"name": name}, "status": status}
+    return admin.ask("PATCH", f"{WORKLOADS}/{name}/status", body, "apply", fieldManager=manager, force="true")
+
+
+def _bare(name: str) -> Object:
+    container = {"name": "c", "image": "i"}
+    pods = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"queueName": "gated", "podSets": [{"name": "main", "count": 1, "template": pods}]},
+    }
+
+
+def _true(kind: str) -> Object:
+    return {"type": kind, "status": "True", "reason": "Told", "message": "", **_since()}
+
+
+def _since() -> Object:
+    return {"lastTransitionTime": "2026-01-01T00:00:00Z"}

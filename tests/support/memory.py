@@ -1,0 +1,227 @@
+"""
+A hub in plain dicts, for tests without HTTP: it carries out actions as an API server would.
+
+Server-side apply is modelled for labels, annotations, ownerReferences, spec and data; deletion collects
+what has lost its last owner.
+"""
+
+import copy
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from placement_ac.cache.store import World
+from placement_ac.cache.tables import kinds_for
+from placement_ac.core.api import constants
+from placement_ac.core.api.constants import Kind
+from placement_ac.core.credentials.provisioning import provide
+from placement_ac.core.inputs.state import HubFacts, Key, Mark, Terms
+from placement_ac.core.plan.diff import Action, Apply, Delete, SetCondition, diff, first_phases, last_phases
+from placement_ac.core.plan.plan import complete, outline, plan
+from placement_ac.core.plan.swap import is_at_rest, swap
+from tests.support.builders import AT_ONCE, NOW, Raw, is_of, kind_of, managed
+
+Id = tuple[Kind, str, str]
+
+
+class MemoryHub:
+    """Objects by kind, namespace and name; every change has a resourceVersion of its own."""
+
+    def __init__(self, objects: Iterable[Raw], facts: HubFacts, terms: Terms | None = None) -> None:
+        self.facts = facts
+        self.terms = terms or Terms()
+        self.objects: dict[Id, Raw] = {}
+        self.version = 0
+        self.made = 0
+        for raw in objects:
+            self.put(raw)
+
+    def put(self, raw: Raw) -> None:
+        """Store an object as somebody else wrote it."""
+        self.version += 1
+        raw = copy.deepcopy(raw)
+        raw["metadata"]["resourceVersion"] = str(self.version)
+        self.objects[id_of(raw)] = raw
+
+    def world(self) -> World:
+        """What a controller sees that starts now."""
+        world = World(self.facts, policy=AT_ONCE, terms=self.terms)
+        for kind in kinds_for(self.terms):
+            items = [raw for raw in self.objects.values() if is_of(kind, raw)]
+            world.replace(kind, copy.deepcopy(items), str(self.version))
+        return world
+
+    def act(self, action: Action) -> None:
+        """Carry out one action; one whose object has changed its identity is refused without effect."""
+        if isinstance(action, Apply):
+            self._apply(action)
+        elif isinstance(action, Delete):
+            found = self.objects.get(id_of_target(action))
+            if found and found["metadata"]["uid"] == action.uid:
+                del self.objects[id_of_target(action)]
+        elif isinstance(action, SetCondition):
+            self._set(action)
+        else:
+            raise NotImplementedError(type(action))
+
+    def collect(self) -> None:
+        """Delete what has owners of which none is there, as Kubernetes does."""
+        uids = {raw["metadata"]["uid"] for raw in self.objects.values()}
+        for id_, raw in list(self.objects.items()):
+            owners = raw["metadata"].get("ownerReferences")
+            if owners and not any(owner["uid"] in uids for owner in owners):
+                del self.objects[id_]
+
+    def _apply(self, action: Apply) -> None:
+        id_ = id_of_target(action)
+        before = self.objects.get(id_)
+        wanted = action.body["metadata"]
+        if wanted.get("uid") != (before["metadata"]["uid"] if before else None):
+            return
+        self.made += not before
+        after = copy.deepcopy(before) if before else new(id_, self.made)
+        metadata = after["metadata"]
+        ours = _owned(metadata)
+        owners = wanted.get("ownerReferences", [])
+        kept = {k: v for k, v in metadata.get("labels", {}).items() if k not in ours["labels"]}
+        metadata["labels"] = kept | wanted["labels"]
+        told = wanted.get("annotations", {})
+        others = {k: v for k, v in metadata.get("annotations", {}).items() if k not in ours["annotations"]}
+        if told or others or "annotations" in metadata:
+            metadata["annotations"] = others | told
+        uids = {owner["uid"] for owner in owners} | ours["owners"]
+        metadata["ownerReferences"] = [
+            *(owner for owner in metadata.get("ownerReferences", []) if owner["uid"] not in uids),
+            *owners,
+        ]
+        metadata["managedFields"] = managed(wanted["labels"], [owner["uid"] for owner in owners], told)
+        if "spec" in action.body:
+            after["spec"] = copy.deepcopy(action.body["spec"])
+        if "data" in action.body:
+            after["data"] = after.get("data", {}) | action.body["data"]
+        if after != before:
+            self.put(after)
+
+    def _set(self, action: SetCondition) -> None:
+        raw = copy.deepcopy(self.objects[constants.ADMISSION_CHECK, "", action.check])
+        others = [c for c in raw.get("status", {}).get("conditions", []) if c["type"] != "Active"]
+        raw["status"] = {"conditions": [*others, action.condition]}
+        if raw != self.objects[id_of(raw)]:
+            self.put(raw)
+
+
+def id_of(raw: Raw) -> Id:
+    return kind_of(raw), raw["metadata"].get("namespace", ""), raw["metadata"]["name"]
+
+
+def id_of_target(action: Action) -> Id:
+    """The id of what an action writes."""
+    if isinstance(action, Apply):
+        return action.kind, action.body["metadata"].get("namespace", ""), action.name
+    return action.kind, getattr(action, "namespace", ""), action.name
+
+
+def new(id_: Id, number: int) -> Raw:
+    kind, namespace, name = id_
+    metadata: Raw = {"name": name, "uid": f"made-{number}", "generation": 1}
+    if namespace:
+        metadata["namespace"] = namespace
+    return {"apiVersion": kind.at(kind.versions[0]).api_version, "kind": kind.kind, "metadata": metadata}
+
+
+def _owned(metadata: Mapping[str, Any]) -> dict[str, set[str]]:
+    for entry in metadata.get("managedFields", ()):
+        if (entry["manager"], entry["operation"]) == ("placement-ac", "Apply"):
+            fields = entry["fieldsV1"]["f:metadata"]
+            uids = {json.loads(key[2:])["uid"] for key in fields.get("f:ownerReferences", {})}
+            annotations = {key[2:] for key in fields.get("f:annotations", {})}
+            labels = {key[2:] for key in fields["f:labels"]}
+            return {"labels": labels, "annotations": annotations, "owners": uids}
+    return {"labels": set(), "annotations": set(), "owners": set()}
+
+
+LATE = 3600.0
+MOST_WRITES = 200
+
+
+class EverLate(Mapping[Mark, float]):
+    """Ages of whatever is pending, when every wait is over."""
+
+    def __getitem__(self, _: Mark) -> float:
+        return LATE
+
+    def __iter__(self) -> Iterator[Mark]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def get(self, _: Mark, default: Any = None) -> float:
+        return LATE
+
+
+def todo(world: World, key: Key) -> list[Action]:
+    """What `key` still calls for in a world, when every wait is over, in order."""
+    if key.kind == "cluster":
+        provided = provide(world.provision(key.name, NOW, EverLate()))
+        return [action for phase in (*provided.phases, *provided.leftovers) for action in phase]
+    seen = world.snapshot(key, NOW, EverLate())
+    whole = diff(seen, plan(seen))
+    drawn = outline(seen)
+    first = first_phases(seen, drawn)
+    assert first + last_phases(seen, complete(seen, drawn)) == whole, "as `reconcile` does it"
+    if key.kind == "placement":
+        before = world.at_rest(key.name, NOW)
+        write = swap(before) if before else None
+        assert write is None or first == ((write,),), "the short way comes to the same"
+        if not first and is_at_rest(seen, drawn):
+            world.rest(seen)
+    return [action for phase in whole for action in phase]
+
+
+def settle(hub: MemoryHub, world: World, keys: Iterable[Key] | None = None) -> list[Action]:
+    """Let a controller work off `keys`, and those that its own writes touch; return the writes.
+
+    Without `keys` it looks at all that there are. Keys that ask to be looked at later are.
+    """
+    queue = sorted(world.keys() if keys is None else keys, key=str)
+    done: list[Action] = []
+    while queue:
+        key = queue.pop(0)
+        actions = todo(world, key)
+        touched = {key} if actions else set()
+        for action in actions:
+            touched |= tell(hub, world, action)
+        done += actions
+        queue += sorted(touched - set(queue), key=str)
+        if not queue:
+            queue += [
+                key for key in sorted(world.keys(), key=str) if _comes_back(world, key) and todo(world, key)
+            ]
+        if len(done) > MOST_WRITES:
+            raise AssertionError(f"still not at rest: {done[-5:]}")
+    return done
+
+
+def _comes_back(world: World, key: Key) -> bool:
+    if key.kind == "cluster":
+        return False  # it waits for nothing but time, and that is over
+    return plan(world.snapshot(key, NOW, EverLate())).recheck_after is not None
+
+
+def tell(hub: MemoryHub, world: World, action: Action) -> set[Key]:
+    """Carry out one action, tell the world, and return the keys that this touches."""
+    id_ = id_of_target(action)
+    before = hub.objects.get(id_)
+    hub.act(action)
+    return show(hub, world, before, hub.objects.get(id_))
+
+
+def show(hub: MemoryHub, world: World, before: Raw | None, after: Raw | None) -> set[Key]:
+    """Tell the world how an object is now (None: it is gone); a Secret may be of two kinds."""
+    raw = after or before
+    touched: set[Key] = set()
+    for kind in kinds_for(hub.terms):
+        if raw and is_of(kind, raw):
+            touched |= (world.put if after else world.remove)(kind, copy.deepcopy(raw))
+    return touched

@@ -1,0 +1,134 @@
+"""Several controllers on one hub, each with a user of its own, and who led and wrote by the journal."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Final, Self
+
+from placement_ac.lab.hub import Hub
+from placement_ac.lab.hub.faults import Request
+
+LEASES: Final = "/apis/coordination.k8s.io/v1/namespaces/kueue-system/leases"
+LEASE: Final = f"{LEASES}/placement-ac"
+QUICK: Final = {
+    "leader_elect_lease_duration": "3s",
+    "leader_elect_renew_deadline": "2s",
+    "leader_elect_retry_period": "300ms",
+}
+LISTED: Final = {
+    "admissionchecks",
+    "addonplacementscores",
+    "clusterprofiles",
+    "managedclusters",
+    "multikueueclusters",
+    "multikueueconfigs",
+    "placementdecisions",
+    "placements",
+    "secrets",
+    "workloads",
+}
+"""The kinds that make a world."""
+AT_ONCE: Final = {"cluster_retention": "0", "mass_loss_grace": "0", "reorder_margin": "0"}
+
+
+def kubeconfig(hub: Hub, folder: Path, name: str) -> Path:
+    """Return the kubeconfig of a user who may do everything; the journal knows him by this name."""
+    content = hub.kubeconfig()
+    content["users"][0]["user"]["token"] = hub.add_user(name)
+    path = folder / name
+    path.write_text(json.dumps(content))
+    return path
+
+
+class Replica:
+    """`placement-ac run` in a process of its own, for a user of that name; killed at the end if need be."""
+
+    def __init__(
+        self, hub: Hub, folder: Path, name: str, *, log: IO[bytes] | None = None, **settings: str
+    ) -> None:
+        options = [f"--{key.replace('_', '-')}={value}" for key, value in (AT_ONCE | settings).items()]
+        path = kubeconfig(hub, folder, name)
+        self.name = name
+        self._log = log
+        self._command = [sys.executable, "-m", "placement_ac", "run", f"--kubeconfig={path}", *options]
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def start(self) -> None:
+        environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+        self._process = subprocess.Popen(self._command, env=environment, stderr=self._log)
+
+    def send(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    def stop(self) -> None:
+        """Stop it in good order, and wait for it."""
+        self._process.terminate()
+        self.wait()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self.wait()
+
+    def wait(self) -> None:
+        """Return when it has ended."""
+        self._process.wait()
+
+    @property
+    def runs(self) -> bool:
+        return self._process.poll() is None
+
+    def __exit__(self, _: type[BaseException] | None, __: object, ___: TracebackType | None) -> None:
+        self.kill()  # a stopped one hears of nothing else
+
+
+class Audit:
+    """What the journal says, read from a time on when nobody led: who took the Lease, and who wrote."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = set(names)
+        self.leader = ""
+        self.terms: list[tuple[float, str]] = []
+        """When each one took the lead (time.time()), and who."""
+        self.writes: list[tuple[float, str]] = []
+        """When something was written, and by whom."""
+        self.strays: list[Request] = []
+        """Writes of somebody who did not lead."""
+        self.listed: dict[str, set[str]] = {}
+        """Who has listed which kinds."""
+
+    def read(self, journal: Iterable[Request]) -> Self:
+        for request in journal:
+            if request.user in self._names:
+                self._take(request)
+        return self
+
+    def _take(self, request: Request) -> None:
+        if request.method == "GET":
+            if "limit" in request.query:
+                self.listed.setdefault(request.user, set()).add(request.path.rsplit("/", 1)[1])
+        elif request.path.startswith(LEASES):
+            self._take_lease(request)
+        else:
+            self.writes.append((request.at, request.user))
+            if request.user != self.leader:
+                self.strays.append(request)
+
+    def _take_lease(self, request: Request) -> None:
+        if request.status not in (200, 201):
+            return
+        held = bool(request.body["spec"]["holderIdentity"])
+        if held and self.leader != request.user:
+            self.terms.append((request.at, request.user))
+        self.leader = request.user if held else ""
+
+    def is_warm(self, name: str) -> bool:
+        """Whether it has listed all that it decides on."""
+        return self.listed.get(name, set()) >= LISTED

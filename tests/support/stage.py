@@ -1,0 +1,52 @@
+"""What tests on a hub may use beside `tests/conftest.py`: a stage for jobs."""
+
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, redirect_stderr
+
+import pytest
+
+from placement_ac.observability import logs
+from tests.support.driver import Controllers, Driver
+from tests.support.jobs import Play, Stage, said_in_public, secrets_of, stage
+
+
+@pytest.fixture
+def play(admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
+    """Sets the stage: the workers' names, those that are held, and options of Kueue's stand-in.
+
+    Whatever is played there, no secret may come up in a log line at the level debug, nor on the hub.
+    """
+    shorten(monkeypatch, HEAL_SECONDS=1.5)  # it waits for Kueue, which is faster here
+    log = io.StringIO()
+    with redirect_stderr(log):
+        logs.configure("text", "debug")
+    stages: list[Stage] = []
+    with ExitStack() as opened:
+
+        def start(*names: str, **options: object) -> Stage:
+            stages.append(opened.enter_context(stage(admin, controllers, names, **options)))
+            return stages[0]
+
+        yield start
+        told = log.getvalue()
+        print(told)  # noqa: T201  # pytest shows it when a test fails
+        assert [secret for one in stages for secret in secrets_of(one) if secret in told] == []
+        public = said_in_public(admin)
+        assert [secret for one in stages for secret in secrets_of(one) if secret in public] == []
+    logs.configure("text", "error")
+
+
+@pytest.fixture
+def ask_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that could not be asked is asked again soon."""
+    shorten(monkeypatch, ASK_AGAIN_SECONDS=0.5)
+
+
+def shorten(monkeypatch: pytest.MonkeyPatch, **constants: float) -> None:
+    """Let what waits wait for so many seconds only, whichever modules do."""
+    for name, seconds in constants.items():
+        for module in [m for path, m in sys.modules.items() if path.startswith("placement_ac.")]:
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, seconds)

@@ -1,0 +1,98 @@
+"""`make test-envtest` and `make test-kind`: what they say where they cannot begin."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.kind import environment
+from tests.support import envtest
+
+ROOT = Path(__file__).resolve().parents[2]
+HINT = "name a folder with kube-apiserver and etcd (`setup-envtest use -p path` prints one)"
+CRD = "kind: CustomResourceDefinition"
+
+
+def a_folder(path: Path, programs: Sequence[str], script: str = "exit 0") -> Path:
+    path.mkdir()
+    for name in programs:
+        (path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (path / name).chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("programs", "said"),
+    [
+        pytest.param(["etcd"], "holds no program kube-apiserver", id="no API server"),
+        pytest.param(["kube-apiserver"], "holds no program etcd", id="no etcd"),
+        pytest.param(["kubectl"], "holds no program kube-apiserver and no etcd", id="another folder"),
+    ],
+)
+def test_a_folder_without_the_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: list[str], said: str
+) -> None:
+    folder = a_folder(tmp_path / "bin", programs)
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(folder))
+    with pytest.raises(envtest.Missing) as told:
+        envtest.assets()
+    assert str(told.value) == f"KUBEBUILDER_ASSETS={folder} {said}: {HINT}"
+
+
+def test_a_program_that_may_not_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = a_folder(tmp_path / "bin", envtest.PROGRAMS)
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(folder))
+    assert envtest.assets() == folder
+    (folder / "etcd").unlink()
+    (folder / "etcd").mkdir()
+    with pytest.raises(envtest.Missing, match="holds no program etcd: "):
+        envtest.assets()
+
+
+@pytest.mark.parametrize("content", ["kind: ConfigMap", None], ids=["no CRD", "nothing"])
+def test_a_folder_without_crds(tmp_path: Path, content: str | None) -> None:
+    if content:
+        (tmp_path / "one.yaml").write_text(content)
+    with pytest.raises(envtest.Missing, match=f"^{tmp_path} holds no CustomResourceDefinition: "):
+        envtest.crds_in(tmp_path)
+    (tmp_path / "two.yaml").write_text(f"{CRD}\n---\n{content or ''}\n---\n{CRD}\n")
+    assert len(envtest.crds_in(tmp_path)) == 2
+
+
+@pytest.mark.parametrize(
+    ("target", "given", "said"),
+    [
+        pytest.param("test-envtest", {}, f"KUBEBUILDER_ASSETS is not set: {HINT}", id="no assets"),
+        pytest.param(
+            "test-envtest",
+            {"KUBEBUILDER_ASSETS": "/no/such/folder"},
+            f"KUBEBUILDER_ASSETS=/no/such/folder is not a folder: {HINT}",
+            id="wrong assets",
+        ),
+        pytest.param("test-kind", {}, f"kind and kubectl: not on PATH; {environment.HINT}", id="no kind"),
+    ],
+)
+def test_make_says_so_in_one_line(tmp_path: Path, target: str, given: dict[str, str], said: str) -> None:
+    made = f"{sys.prefix}/installed"
+    done = subprocess.run(
+        [shutil.which("make") or "make", f"--old-file={made}", f"VENV={sys.prefix}", target],
+        cwd=ROOT,
+        env={"PATH": str(tmp_path)} | given,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told = [line for line in (done.stdout + done.stderr).splitlines() if line and not line.startswith("make")]
+    assert (done.returncode, told) == (2, [f"ERROR: {said}"])
+
+
+def test_an_api_server_that_does_not_come_up_has_the_last_word(tmp_path: Path) -> None:
+    folder = a_folder(tmp_path / "bin", envtest.PROGRAMS, "echo no such flag: --tls; exit 1")
+    with (
+        pytest.raises(pytest.exit.Exception, match="did not come up: no such flag: --tls"),
+        envtest.RealHub(folder, tmp_path, []),
+    ):
+        pass

@@ -1,0 +1,501 @@
+"""
+The whole controller on the virtual clock of a `VirtualKueue`: no HTTP, no threads, nothing sleeps.
+
+Queue, reconciler and actor are the real ones, on an event loop whose time is Kueue's. What stands
+between them and the hub is made here: requests and events that take a while, requests that fail,
+a worker that is asked, and crashes between any two writes.
+"""
+
+import asyncio
+import random
+import selectors
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
+
+from placement_ac.cache.store import World
+from placement_ac.controller.reconcile import Reconciler
+from placement_ac.controller.recorder import Events
+from placement_ac.controller.workqueue import Workqueue
+from placement_ac.controller.writer import Actor
+from placement_ac.core.api import constants, decode
+from placement_ac.core.api.constants import KUEUE_ADMISSION, WORKLOAD, Kind, Resource
+from placement_ac.core.api.errors import ApiError, Conflict, NotFound, Unavailable
+from placement_ac.core.api.objects import KueueObject
+from placement_ac.core.inputs.state import Asked, HubFacts, Key, Policy
+from placement_ac.core.plan.diff import Apply, SetCondition
+from placement_ac.kube.timeouts import Pause
+from placement_ac.lab.standins.multikueue.objects import own
+from tests.support.builders import (
+    NS,
+    Raw,
+    check,
+    decision,
+    kind_of,
+    managed_clusters,
+    multikueue_check,
+    placement,
+    scores,
+    secret,
+)
+from tests.support.memory import MemoryHub, id_of
+from tests.support.virtual_kueue import CHECK, OURS, VirtualKueue
+
+T = TypeVar("T")
+
+PLACEMENT: Final = "p"
+REQUEST_SECONDS: Final = (0.001, 0.01)
+"""One way of a request to the hub; the answer takes as long again."""
+EVENT_SECONDS: Final = 0.05
+"""How late an event comes at most."""
+ASK_SECONDS: Final = (0.0025, 0.025)
+"""One way of a question to a worker."""
+TIMEOUT_SECONDS: Final = 5.0
+"""How long a worker that does not answer is waited for."""
+
+
+def object_of(cluster: str) -> str:
+    """Return the name of a cluster's MultiKueueCluster, which the virtual Kueue knows it by."""
+    return HubFacts().cluster_object(PLACEMENT, cluster)
+
+
+# -- time
+
+
+class _Clockwork(selectors.SelectSelector):
+    """Instead of waiting for a file it lets the virtual time pass."""
+
+    def __init__(self, kueue: VirtualKueue) -> None:
+        super().__init__()
+        self._kueue = kueue
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        if timeout is None or timeout > 0:
+            self._kueue.step(timeout)
+        return []
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop on Kueue's clock."""
+
+    def __init__(self, kueue: VirtualKueue) -> None:
+        super().__init__(_Clockwork(kueue))
+        self._kueue = kueue
+        self._clock_resolution = 1e-6  # asyncio's own is less than a float of that size can tell
+
+    def time(self) -> float:
+        return self._kueue.now
+
+
+def play(kueue: VirtualKueue, story: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine, and whatever it starts, in virtual time."""
+    loop = VirtualLoop(kueue)
+    try:
+        return loop.run_until_complete(story)
+    finally:
+        loop.run_until_complete(_end_all())
+        loop.close()
+
+
+async def _end_all() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+# -- the hub
+
+
+class VirtualHub(MemoryHub):
+    """One Placement on a hub: Kueue keeps the Workloads, the others are kept here.
+
+    `listeners` hear of every change. `struck` is called when `strike_in` more requests have been
+    carried out: before their answer is on its way.
+    """
+
+    def __init__(self, kueue: VirtualKueue, clusters: Sequence[str]) -> None:
+        self.kueue = kueue
+        self.clusters = tuple(clusters)
+        self.listeners: list[Callable[[str, Kind, Raw], None]] = []
+        self._wanted: tuple[str | tuple[str, int], ...] = ()
+        self.strike_in = 0
+        self.struck: Callable[[], None] = lambda: None
+        for worker in kueue.workers.values():
+            worker.known = worker.connected = False
+        kueue.set_config(None)
+        kueue.listeners.append(self._hear_kueue)
+        kueue.connections.append(self._connection)
+        ours, kueues = check(OURS, PLACEMENT), multikueue_check(CHECK, PLACEMENT)
+        fleet = [part for cluster in clusters for part in _joined(cluster)]
+        super().__init__([ours, kueues, placement(PLACEMENT), *fleet], HubFacts())
+
+    def put(self, raw: Raw) -> None:
+        super().put(raw)
+        self._tell("put", kind_of(raw), self.objects[id_of(raw)])
+
+    def items(self, kind: Kind) -> tuple[list[Raw], str]:
+        """Return all objects of a kind, and the version of the list."""
+        if kind == WORKLOAD:
+            return self.kueue.workloads(), self.kueue.version
+        return [own(raw) for (of, _, _), raw in self.objects.items() if of == kind], str(self.version)
+
+    def listed(self) -> list[str]:
+        """Return the clusters that the config lists; none without a config."""
+        config = self.objects.get((constants.MULTIKUEUE_CONFIG, "", PLACEMENT))
+        listed = config["spec"]["clusters"] if config else ()
+        return [HubFacts().cluster_of(PLACEMENT, name) for name in listed]
+
+    def joined(self) -> set[str]:
+        """Return the clusters that have a MultiKueueCluster."""
+        found = (name for kind, _, name in self.objects if kind == constants.MULTIKUEUE_CLUSTER)
+        return {HubFacts().cluster_of(PLACEMENT, name) for name in found}
+
+    def _tell(self, what: str, kind: Kind, raw: Raw) -> None:
+        for listener in tuple(self.listeners):
+            listener(what, kind, own(raw))
+
+    def _hear_kueue(self, what: str, kind: Kind, raw: Raw) -> None:
+        if kind == WORKLOAD:
+            self._tell(what, kind, raw)
+
+    def _connection(self, name: str, connected: bool) -> None:
+        """Let Kueue say of a MultiKueueCluster whether it is connected."""
+        found = self.objects.get((constants.MULTIKUEUE_CLUSTER, "", name))
+        if found:
+            condition = {"type": "Active", "status": str(connected), "reason": "Told", "message": ""}
+            self.put(own(found) | {"status": {"conditions": [condition]}})
+
+    # what OCM does
+
+    def select(self, clusters: Sequence[str | tuple[str, int]], *, edited: bool = False) -> None:
+        """Let OCM decide for these clusters, or (cluster, score)s; `edited`: as the Placement was changed."""
+        self._wanted = tuple(clusters)
+        if edited:
+            changed = own(self.objects[constants.PLACEMENT, NS, PLACEMENT])
+            changed["metadata"]["generation"] += 1
+            self.put(changed)
+        self._soon((0.005, 0.05), self._decide)
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        return tuple(c if isinstance(c, str) else c[0] for c in self._wanted)
+
+    def _decide(self) -> None:
+        self.put(decision(*self._wanted))
+        self._soon((0.001, 0.05), self._count)
+
+    def _count(self) -> None:
+        """Say in the Placement's status how many clusters were selected."""
+        generation = self.objects[constants.PLACEMENT, NS, PLACEMENT]["metadata"]["generation"]
+        number, weights = len(self.selected), {"usage/gpu": 1}
+        self.put(placement(PLACEMENT, number, weights=weights, generation=generation))
+
+    def score(self, cluster: str, value: int) -> None:
+        self.put(scores(cluster, gpu=value))
+
+    def taint(self, cluster: str, unreachable: bool) -> None:
+        self.put(*managed_clusters(cluster, unreachable=[cluster] if unreachable else ()))
+
+    def _soon(self, seconds: tuple[float, float], event: Callable[[], None]) -> None:
+        self.kueue.later(self.kueue.random.uniform(*seconds), event)
+
+    # what requests do
+
+    def apply(self, kind: Kind, body: Raw, manager: str | None) -> Raw:
+        """Carry out a server-side apply of the controller's; return the object as it is then."""
+        name = body["metadata"]["name"]
+        if kind == WORKLOAD:
+            done = self._nominate(body) if manager == KUEUE_ADMISSION else self._answer(body)
+        elif kind == constants.ADMISSION_CHECK:
+            (condition,) = body["status"]["conditions"]
+            self.act(SetCondition(name, body["metadata"]["uid"], condition))
+            self.kueue.set_ours_active(condition["status"] == "True")
+            done = self.objects[kind, "", name]
+        else:
+            done = self._apply_object(kind, name, body)
+        self._written()
+        return own(done)
+
+    def get(self, kind: Kind, name: str) -> Raw:
+        return self.kueue.workload(_job(name)) if kind == WORKLOAD else own(self.objects[kind, "", name])
+
+    def delete(self, kind: Kind, name: str, uid: str | None, version: str | None) -> Raw:
+        before = self.objects.get((kind, "", name))
+        if before is None:
+            raise NotFound(f"no {kind} {name}", status=404)
+        metadata = before["metadata"]
+        if uid not in (None, metadata["uid"]) or version not in (None, "", metadata["resourceVersion"]):
+            raise Conflict(f"another {kind} {name}", status=409)
+        del self.objects[kind, "", name]
+        self.version += 1
+        self._tell("remove", kind, before)
+        self._mirror(kind, name, before, None)
+        self._written()
+        return {"kind": "Status"}
+
+    def _written(self) -> None:
+        if self.strike_in:
+            self.strike_in -= 1
+            if not self.strike_in:
+                self.struck()
+
+    def _apply_object(self, kind: Kind, name: str, body: Raw) -> Raw:
+        before = self.objects.get((kind, "", name))
+        if body["metadata"].get("uid") != (before["metadata"]["uid"] if before else None):
+            raise Conflict(f"another {kind} {name}", status=409)
+        self.act(Apply(kind, body, None))
+        after = self.objects[kind, "", name]
+        self._mirror(kind, name, before, after)
+        return after
+
+    def _mirror(self, kind: Kind, name: str, before: Raw | None, after: Raw | None) -> None:
+        """Let Kueue know what it reads of these objects."""
+        if kind == constants.MULTIKUEUE_CONFIG:
+            self.kueue.set_config(after["spec"]["clusters"] if after else None)
+        elif before is None:
+            self.kueue.add_cluster(name)
+        elif after is None:
+            self.kueue.remove_cluster(name)
+
+    def _answer(self, body: Raw) -> Raw:
+        (entry,) = body["status"]["admissionChecks"]
+        job = _job(body["metadata"]["name"])
+        self.kueue.answer(
+            job,
+            entry["state"],
+            entry["message"],
+            check=entry["name"],
+            requeue_after=entry.get("requeueAfterSeconds"),
+            resource_version=body["metadata"]["resourceVersion"],
+        )
+        return self.kueue.workload(job)
+
+    def _nominate(self, body: Raw) -> Raw:
+        job, clusters = (
+            _job(body["metadata"]["name"]),
+            body.get("status", {}).get("nominatedClusterNames", ()),
+        )
+        self.kueue.nominate(job, clusters, resource_version=body["metadata"]["resourceVersion"])
+        return self.kueue.workload(job)
+
+
+def _joined(cluster: str) -> list[Raw]:
+    return [secret(f"multikueue-{cluster}"), *managed_clusters(cluster), scores(cluster, gpu=0)]
+
+
+def _job(workload: str) -> str:
+    return workload.removeprefix("job-")
+
+
+# -- what stands between the hub and the controller
+
+
+@dataclass(frozen=True)
+class Odds:
+    """How things go between hub and controller: a share `fails` of the requests fails, done or not.
+
+    `late`: seconds that an event takes at most.
+    """
+
+    chance: random.Random
+    fails: float = 0.0
+    late: float = EVENT_SECONDS
+
+    def draw(self, seconds: tuple[float, float]) -> float:
+        return self.chance.uniform(*seconds)
+
+    def event(self) -> float:
+        return self.chance.uniform(0.0, self.late)
+
+
+class VirtualClient:
+    """Speaks to the hub as `kube.Client` does."""
+
+    def __init__(self, hub: VirtualHub, odds: Odds) -> None:
+        self._hub = hub
+        self._odds = odds
+
+    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Raw:
+        return await self._request(lambda: self._hub.get(resource.of, name))
+
+    async def create(self, resource: Resource, body: Raw) -> Raw:
+        return await self._request(lambda: body)
+
+    async def merge(self, resource: Resource, name: str, patch: Raw, *, namespace: str | None = None) -> Raw:
+        """Only events are merged: they are counted up."""
+        return await self._request(lambda: patch)
+
+    async def apply(
+        self,
+        resource: Resource,
+        body: Raw,
+        *,
+        subresource: str = "",
+        force: bool = False,
+        manager: str | None = None,
+        pause: Pause | None = None,
+    ) -> Raw:
+        return await self._request(lambda: self._hub.apply(resource.of, body, manager), pause)
+
+    async def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        uid: str | None = None,
+        version: str | None = None,
+    ) -> Raw:
+        return await self._request(lambda: self._hub.delete(resource.of, name, uid, version))
+
+    async def _request(self, carry_out: Callable[[], Raw], pause: Pause | None = None) -> Raw:
+        """Send it on its way; whoever sent it may be gone when it arrives, and it when it is sent."""
+        answer: asyncio.Future[Raw] = asyncio.get_running_loop().create_future()
+        kueue, odds = self._hub.kueue, self._odds
+
+        def arrives() -> None:
+            lost = odds.chance.random() < odds.fails
+            if (answer.cancelled() or lost) and odds.chance.random() < 0.5:
+                done: Raw | ApiError = Unavailable("the request was lost")
+            else:
+                done = _outcome(carry_out)
+            if lost:
+                done = Unavailable("the answer was lost")
+            kueue.later(odds.draw(REQUEST_SECONDS), lambda: _tell(answer, done))
+
+        kueue.later(odds.draw(REQUEST_SECONDS), arrives)
+        try:
+            if turn := pause() if pause else None:
+                await turn
+            return await answer
+        except asyncio.CancelledError:
+            answer.cancel()
+            raise
+
+
+def _outcome(carry_out: Callable[[], Raw]) -> Raw | ApiError:
+    try:
+        return carry_out()
+    except ApiError as error:
+        return error
+
+
+def _tell(answer: asyncio.Future[Raw], done: Raw | ApiError) -> None:
+    if answer.done():
+        return
+    if isinstance(done, ApiError):
+        answer.set_exception(done)
+    else:
+        answer.set_result(done)
+
+
+# -- the controller
+
+
+class VirtualController:
+    """A controller that crashes and comes back. Its first life begins when it is made."""
+
+    def __init__(self, hub: VirtualHub, policy: Policy, odds: Odds) -> None:
+        self._hub = hub
+        self._policy = policy
+        self._odds = odds
+        self._story = asyncio.current_task()
+        self._away = 0.0
+        self._life: _Life | None = _Life(hub, policy, odds)
+        hub.struck = self._die
+
+    def crash(self, away: float, after_writes: int = 0) -> None:
+        """Die, and begin anew `away` seconds later; not before `after_writes` more writes are done."""
+        self._away = away
+        self._hub.strike_in = after_writes
+        if not after_writes:
+            self._die()
+
+    def _die(self) -> None:
+        if self._life is None:
+            return
+        self._life.end(asyncio.all_tasks() - {self._story})
+        self._life = None
+        self._hub.kueue.later(self._away, self._begin)
+
+    def _begin(self) -> None:
+        self._life = _Life(self._hub, self._policy, self._odds)
+
+
+class _Life:
+    """From one start to the next crash: what `session.Session` is."""
+
+    def __init__(self, hub: VirtualHub, policy: Policy, odds: Odds) -> None:
+        self._hub = hub
+        self._odds = odds
+        self._latest: dict[Kind, float] = {}
+        self._ended = False
+        self._loop = asyncio.get_running_loop()
+        self._world = World(hub.facts, policy=policy)
+        self._queue: Workqueue[Key] = Workqueue(self._work)
+        client: Any = VirtualClient(hub, odds)  # all that is needed of a `kube.Client`
+        served = {kind: kind.at(kind.versions[0]) for kind in constants.WATCHED_KINDS}
+        self._reconciler = Reconciler(
+            self._world,
+            Actor(client, served, self._wrote),
+            Events(client, served, self._clock),
+            ask=self._ask,
+            clock=self._clock,
+            ticks=self._loop.time,
+            later=self._queue.add_after,
+            give_way=self._queue.give_way,
+            pause=self._queue.pause,
+        )
+        hub.listeners.append(self._hear)
+        self._listing = self._loop.create_task(self._list())
+
+    def end(self, tasks: set[asyncio.Task[Any]]) -> None:
+        """Stop in the middle of whatever it does: `tasks` are all that there are."""
+        self._ended = True
+        self._hub.listeners.remove(self._hear)
+        for task in tasks:
+            task.cancel()
+        self._closing = self._loop.create_task(self._queue.close())
+
+    def _clock(self) -> datetime:
+        return datetime.fromtimestamp(self._loop.time(), UTC)
+
+    async def _work(self, key: Key) -> None:
+        await self._reconciler.reconcile(key)
+
+    async def _list(self) -> None:
+        for kind in constants.WATCHED_KINDS:
+            await asyncio.sleep(self._odds.event())
+            items, version = self._hub.items(kind)
+            await asyncio.sleep(self._odds.event())
+            self._world.replace(kind, items, version)
+        self._queue.add(*self._world.keys())
+
+    def _hear(self, what: str, kind: Kind, raw: Raw) -> None:
+        """Let an event be on its way; those of a kind come in their order."""
+        now = self._loop.time()
+        due = max(self._latest.get(kind, now), now + self._odds.event())
+        self._latest[kind] = due
+        self._hub.kueue.later(due - now, lambda: self._arrives(what == "remove", kind, raw))
+
+    def _arrives(self, gone: bool, kind: Kind, raw: Raw) -> None:
+        if not self._ended:
+            self._wrote(kind, raw, gone)
+
+    def _wrote(self, kind: Kind, raw: Raw, gone: bool) -> None:
+        keys = (self._world.remove if gone else self._world.put)(kind, raw)
+        if self._world.complete:
+            self._queue.add(*keys)
+
+    async def _ask(self, cluster: KueueObject) -> Asked:
+        await asyncio.sleep(self._odds.draw(ASK_SECONDS))
+        try:
+            copies = map(decode.workload, self._hub.kueue.copies(cluster.meta.name))
+        except Unavailable as error:
+            await asyncio.sleep(TIMEOUT_SECONDS if self._odds.chance.random() < 0.5 else 0.0)
+            return Asked({}, error.message)
+        said = {one.meta.id: one.quota and not one.finished for one in copies}
+        await asyncio.sleep(self._odds.draw(ASK_SECONDS))
+        return Asked(said)

@@ -1,0 +1,776 @@
+"""
+A hub's Kueue and its workers on a virtual clock, for property tests: no HTTP, no sleeping, no threads.
+
+It carries out what `placement_ac.lab.standins.multikueue` decides, over plain API objects, with late caches and
+random delays drawn from one seed. It is no API server: it checks versions, Kueue's webhook and who owns
+the nominations, and nothing else. A worker here is its Kueue, its room, and the Jobs that run on it.
+"""
+
+import heapq
+import itertools
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, WORKLOAD, Kind
+from placement_ac.core.api.errors import Conflict, NotFound, Refused, Unavailable
+from placement_ac.lab.standins import multikueue as mk
+from placement_ac.lab.standins.multikueue import objects as of
+from placement_ac.lab.standins.multikueue import status as step
+
+Obj = dict[str, Any]
+Listener = Callable[[str, Kind, Obj], None]
+
+START = 1_790_000_000.0
+"""The virtual POSIX second at which every run begins."""
+NAMESPACE = "default"
+CHECK = "multikueue"
+OURS = "placement"
+MOST_BUSY_SECONDS = 0.5
+"""How long MultiKueue at most does not look at a Workload that was evicted (`Delays.left_behind`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """Seconds, each a range to draw from (shared/kueue); `left_behind` is a share of 1.
+
+    `left_behind`: how often quota is reserved again so fast that MultiKueue does not look in between.
+    """
+
+    cache: tuple[float, float] = (0.001, 0.05)
+    look: tuple[float, float] = (0.001, 0.02)
+    operation: tuple[float, float] = (0.002, 0.02)
+    schedule: tuple[float, float] = (0.01, 0.05)
+    reschedule: tuple[float, float] = (0.15, 2.0)
+    worker: tuple[float, float] = (0.01, 0.05)
+    start: tuple[float, float] = (0.0, 0.5)
+    batch: tuple[float, float] = (0.9, 1.1)
+    refused: tuple[float, float] = (0.05, 0.3)
+    reconnect: tuple[float, float] = (0.0, 5.0)
+    left_behind: float = 1 / 8
+
+
+@dataclass
+class VirtualWorker:
+    """A worker cluster. `held`: its queue admits nothing. `reachable`: for the hub, and for us.
+
+    `frozen`: its API server is dead, so its Kueue does nothing; what runs there runs on.
+    `known`: there is a MultiKueueCluster for it.
+    """
+
+    slots: int
+    held: bool = False
+    reachable: bool = True
+    frozen: bool = False
+    known: bool = True
+    connected: bool = True
+    lost_since: float | None = None
+    copies: dict[str, Obj] = field(default_factory=dict)
+    jobs: dict[str, Obj] = field(default_factory=dict)
+
+    @property
+    def has_room(self) -> bool:
+        used = sum(mk.has_quota(one) for one in self.copies.values())
+        return not self.held and used < self.slots
+
+
+@dataclass
+class _Turn:
+    """One controller's queue for one Workload: at most one look at a time, and one waiting."""
+
+    due: float | None = None
+    at_work: bool = False
+
+
+class VirtualKueue:
+    """The hub `hub` sees: Workloads and one MultiKueueConfig; `workers`: slots by cluster name.
+
+    `listed`: spec.clusters at the start (all workers). Objects that are handed out are copies.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        workers: Mapping[str, int],
+        *,
+        listed: Sequence[str] | None = None,
+        settings: mk.Settings | None = None,
+        delays: Delays | None = None,
+        config: str = "mk",
+    ) -> None:
+        self.random = random.Random(seed)
+        self.now = START
+        self.settings = settings or mk.Settings()
+        self.delays = delays or Delays()
+        self.workers = {name: VirtualWorker(slots) for name, slots in workers.items()}
+        self.listeners: list[Listener] = []
+        self.connections: list[Callable[[str, bool], None]] = []
+        """Called with a worker and whether Kueue is connected to it, whenever that changes."""
+        self._ours_active = True
+        self.max_copies: dict[str, int] = defaultdict(int)
+        self.starts: dict[str, list[tuple[float, str]]] = defaultdict(list)
+        self.evictions_after_placement: dict[str, int] = defaultdict(int)
+        self.log: list[tuple[float, str, str]] = []
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._numbers = itertools.count(1)
+        self._version = 0
+        self._hub: dict[str, Obj] = {}
+        self._jobs: dict[str, Obj] = {}
+        self._cached: dict[str, Obj] = {}
+        self._checks: dict[str, tuple[str, ...]] = {}
+        self._owners: dict[str, set[str]] = defaultdict(set)
+        self._rounds: dict[str, float] = {}
+        self._turns: dict[tuple[str, str], _Turn] = defaultdict(_Turn)
+        self._busy: set[str] = set()
+        self._config_name = config
+        self._config: Obj | None = None
+        self._cached_clusters: tuple[str, ...] | None = None
+        self.set_config(list(workers) if listed is None else listed)
+        self._cached_clusters = self._clusters()
+        self.later(self.settings.gc_seconds, self._collect)
+
+    @property
+    def version(self) -> str:
+        """The resourceVersion that a list has now."""
+        return str(self._version)
+
+    # Time
+
+    def advance(self, seconds: float) -> None:
+        """Let everything happen that is due within `seconds`, in order."""
+        end = self.now + seconds
+        while self._events and self._events[0][0] <= end:
+            self._next()
+        self.now = end
+
+    def until(self, reached: Callable[[], bool], limit: float = 30.0) -> float:
+        """Advance to the moment at which `reached` holds; return the seconds it took, fail after `limit`."""
+        start = self.now
+        while not reached():
+            if not self._events or self._events[0][0] > start + limit:
+                raise AssertionError(f"not reached within {limit} s; last of the log: {self.log[-12:]}")
+            self._next()
+        return self.now - start
+
+    def step(self, most: float | None) -> None:
+        """Let the next thing happen, or `most` seconds pass if nothing is due by then: for an outer clock."""
+        due = self._events[0][0]
+        if most is not None and due > self.now + most:
+            self.now += most
+        else:
+            self._next()
+
+    def _next(self) -> None:
+        at, _, event = heapq.heappop(self._events)
+        self.now = max(self.now, at)
+        event()
+
+    def later(self, seconds: float, event: Callable[[], None]) -> None:
+        """Let `event` happen in `seconds`."""
+        heapq.heappush(self._events, (self.now + seconds, next(self._numbers), event))
+
+    def _draw(self, kind: str) -> float:
+        return self.random.uniform(*getattr(self.delays, kind))
+
+    # What the user and the controller do
+
+    def submit(self, name: str, checks: Iterable[str] = (CHECK, OURS)) -> Obj:
+        """Make a Job, and the Workload that Kueue makes of it; return the Workload."""
+        self._checks[name] = tuple(checks)
+        job = self._born(mk.hub_job(name, NAMESPACE, "user-queue"))
+        self._jobs[name] = job
+        workload = self._born(mk.workload_of(job))
+        workload["metadata"]["finalizers"] = ["kueue.x-k8s.io/resource-in-use"]
+        self._put(name, workload)
+        return of.own(workload)
+
+    def workload(self, name: str) -> Obj:
+        """Return the hub's Workload of the Job `name` (it is called `job-<name>`), as it is now."""
+        if name not in self._hub:
+            raise NotFound(f"no Workload of {name}", status=404)
+        return of.own(self._hub[name])
+
+    def workloads(self) -> list[Obj]:
+        return [of.own(one) for one in self._hub.values()]
+
+    def config(self) -> Obj | None:
+        """Return the MultiKueueConfig, None when there is none."""
+        return of.own(self._config) if self._config else None
+
+    def set_config(self, names: Sequence[str] | None, resource_version: str | None = None) -> None:
+        """Write spec.clusters; None deletes the config. With a version: only if it is still that one."""
+        before = self._config
+        if (
+            resource_version is not None
+            and (before or {}).get("metadata", {}).get("resourceVersion") != resource_version
+        ):
+            raise Conflict("the MultiKueueConfig has changed", status=409)
+        if names is None:
+            self._config = None
+            if before:
+                self._tell("remove", MULTIKUEUE_CONFIG, before)
+        else:
+            self._config = self._new_config(before, list(names))
+            self._tell("put", MULTIKUEUE_CONFIG, self._config)
+        self.later(self._draw("cache"), self._config_arrives)
+
+    def _new_config(self, before: Obj | None, names: list[str]) -> Obj:
+        fresh = {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "MultiKueueConfig",
+            "metadata": {"name": self._config_name},
+            "spec": {"clusters": names},
+        }
+        if before is None:
+            return self._born(fresh)
+        after = of.own(before)
+        after["spec"] = fresh["spec"]
+        after["metadata"]["generation"] += after["spec"] != before["spec"]
+        return self._numbered(after)
+
+    def answer(
+        self,
+        name: str,
+        state: str,
+        message: str = "",
+        *,
+        check: str = OURS,
+        requeue_after: int | None = None,
+        resource_version: str | None = None,
+    ) -> None:
+        """Apply our entry of the Workload's checks, by force; with a version: Conflict if it has changed."""
+        workload = self._changed(name, resource_version)
+        entry: Obj = {"state": state, "message": message}
+        if requeue_after is not None:
+            entry["requeueAfterSeconds"] = requeue_after
+        if of.check_of(workload, check) is None:
+            raise Refused(f"the Workload has no check {check}", status=422)
+        of.put_check(workload, check, self.now, **entry)
+        self._put(name, workload)
+
+    def answer_when_asked(self, name: str, state: str, check: str = OURS) -> None:
+        """Wait until Kueue has put our entry in and reserved quota, then answer."""
+        self.until(lambda: self.state(name, check) == "Pending" and self.holds(name, of.QUOTA_RESERVED))
+        self.answer(name, state, check=check)
+
+    def nominate(
+        self,
+        name: str,
+        clusters: Sequence[str],
+        *,
+        manager: str = mk.KUEUE_MANAGER,
+        resource_version: str | None = None,
+        complete: bool = True,
+    ) -> None:
+        """Write status.nominatedClusterNames as an external dispatcher does; Refused when it is placed.
+
+        `manager`: any other than Kueue's own leaves the field to that one. `complete`: the apply carries
+        all that Kueue's manager owns already; without, it takes away what it leaves out.
+        """
+        before = self._hub[name]
+        workload = self._changed(name, resource_version)
+        status = workload["status"]
+        status["nominatedClusterNames"] = list(clusters)
+        if manager == mk.KUEUE_MANAGER and not complete:
+            status.pop("admission", None)
+            status["conditions"] = []
+        if refused := mk.refusal(before, workload):
+            raise Refused(refused, status=422)
+        self._own_nominations(name, workload, manager)
+        self._put(name, workload)
+
+    def activate(self, name: str, active: bool) -> None:
+        """Set the Workload's spec.active."""
+        workload = self._changed(name, None)
+        workload["spec"]["active"] = active
+        self._put(name, workload)
+
+    def set_ours_active(self, active: bool) -> None:
+        """Write condition Active of our check: without it the queues that list it admit nothing new."""
+        if active != self._ours_active:
+            self._ours_active = active
+            self.later(self._draw("cache"), self._wake_all)
+
+    def evict(self, name: str) -> None:
+        """Let the hub's own Kueue preempt the Workload; one without quota is left alone."""
+        workload = self._changed(name, None)
+        if of.holds(workload, of.QUOTA_RESERVED) and not of.holds(workload, of.FINISHED):
+            step.evict(workload, step.BY_PREEMPTION, "Preempted to accommodate a workload", self.now)
+            self._written_by_kueue(name, workload["status"])
+
+    def delete(self, name: str) -> None:
+        """Delete the hub's Job; its Workload goes with it."""
+        self._jobs.pop(name)
+        workload = self._changed(name, None)
+        workload["metadata"]["deletionTimestamp"] = of.stamp(self.now)
+        self._put(name, workload)
+
+    # What happens on the workers
+
+    def copies(self, worker: str) -> list[Obj]:
+        """Return the Workloads that a worker holds, as its API server tells whoever has its kubeconfig."""
+        if not self.workers[worker].reachable:
+            raise Unavailable(f"{worker} does not answer")
+        return [of.own(one) for one in self.workers[worker].copies.values()]
+
+    def hold(self, *workers: str) -> None:
+        """Stop the workers' ClusterQueues: nothing new is admitted there, what has quota keeps it."""
+        for name in workers:
+            self.workers[name].held = True
+
+    def release(self, *workers: str) -> None:
+        for name in workers:
+            self.workers[name].held = False
+            self._wake_worker(name)
+
+    def finish(self, name: str, worker: str | None = None) -> None:
+        """Let the Job complete where it runs (`worker`: only there)."""
+        for where in sorted(self.running(name)):
+            if worker in (None, where):
+                done = {"type": "Complete", "status": "True", "message": "Job finished successfully"}
+                self._set_job(where, name, status={"succeeded": 1, "active": 0, "conditions": [done]})
+
+    def preempt(self, name: str, worker: str) -> None:
+        """Let the worker's own Kueue preempt the copy."""
+        before = self.workers[worker].copies[name]
+        self._set_copy(worker, name, status=mk.preempted(before, self.now))
+
+    def lose(self, worker: str, *, frozen: bool = True) -> None:
+        """Cut a worker off. `frozen`: its API server is dead; else only the way to it is."""
+        found = self.workers[worker]
+        found.reachable, found.frozen, found.connected = False, frozen, False
+        found.lost_since = self.now if found.lost_since is None else found.lost_since
+        self._tell_connection(worker)
+        self._wake_all()
+
+    def find(self, worker: str) -> None:
+        """Let a lost worker answer again; Kueue connects some seconds later."""
+        found = self.workers[worker]
+        found.reachable, found.frozen = True, False
+        self._wake_worker(worker)
+        self.later(self._draw("reconnect"), lambda: self._connect(worker))
+
+    def remove_cluster(self, worker: str) -> None:
+        """Delete the worker's MultiKueueCluster."""
+        found = self.workers[worker]
+        found.known, found.connected, found.lost_since = False, False, None
+        self._tell_connection(worker)
+        self._wake_all()
+
+    def add_cluster(self, worker: str) -> None:
+        self.workers[worker].known = True
+        self.later(self._draw("cache"), lambda: self._connect(worker))
+
+    def _connect(self, worker: str) -> None:
+        found = self.workers[worker]
+        if found.known and found.reachable:
+            found.connected, found.lost_since = True, None
+            self._tell_connection(worker)
+            for name in list(found.copies):
+                self._remote_event(name)
+            self._wake_all()
+
+    def _tell_connection(self, worker: str) -> None:
+        for told in self.connections:
+            told(worker, self.workers[worker].connected)
+
+    # What is counted
+
+    def running(self, name: str) -> set[str]:
+        """Return the workers on which the Job runs: unsuspended and unfinished, reachable or not."""
+        found = self.workers.items()
+        return {where for where, one in found if name in one.jobs and mk.runs(one.jobs[name])}
+
+    def squatting(self, name: str) -> set[str]:
+        """Return the workers on which a copy holds quota without a Job to run."""
+        found = self.workers.items()
+        return {
+            where
+            for where, one in found
+            if name in one.copies and mk.has_quota(one.copies[name]) and name not in one.jobs
+        }
+
+    def squatters(self, worker: str) -> set[str]:
+        """Return the jobs whose copies hold quota on a worker."""
+        return {name for name, one in self.workers[worker].copies.items() if mk.has_quota(one)}
+
+    def has_copy(self, name: str) -> set[str]:
+        return {where for where, one in self.workers.items() if name in one.copies}
+
+    def placed(self, name: str) -> str:
+        """Return status.clusterName, "" when it is not set."""
+        return of.cluster_of(self._hub[name]) if name in self._hub else ""
+
+    def nominated(self, name: str) -> list[str]:
+        return of.nominated_of(self._hub[name])
+
+    def holds(self, name: str, kind: str) -> bool:
+        """Return whether a condition of the hub's Workload is True."""
+        return of.holds(self._hub[name], kind)
+
+    def state(self, name: str, check: str = CHECK) -> str:
+        return str((of.check_of(self._hub[name], check) or {}).get("state", ""))
+
+    def _count(self, name: str) -> None:
+        self.max_copies[name] = max(self.max_copies[name], len(self.running(name)))
+
+    # The hub's objects
+
+    def _born(self, item: Obj) -> Obj:
+        number = next(self._numbers)
+        uid = f"00000000-0000-4000-8000-{number:012d}"
+        made = of.stamp(self.now)
+        item["metadata"] |= {"uid": uid, "generation": 1, "creationTimestamp": made}
+        return self._numbered(item)
+
+    def _numbered(self, item: Obj) -> Obj:
+        self._version += 1
+        item["metadata"]["resourceVersion"] = str(self._version)
+        return item
+
+    def _changed(self, name: str, resource_version: str | None) -> Obj:
+        workload = self.workload(name)
+        if resource_version not in (None, workload["metadata"]["resourceVersion"]):
+            raise Conflict("the Workload has changed", status=409)
+        return workload
+
+    def _put(self, name: str, after: Obj) -> None:
+        before = self._hub.get(name)
+        if before is not None and before["spec"] != after["spec"]:
+            after["metadata"]["generation"] += 1
+        if before == after:
+            return
+        self._numbered(after)
+        self._hub[name] = after
+        self._note(name, before or {}, after)
+        self._tell("put", WORKLOAD, after)
+        self.later(self._draw("cache"), lambda: self._workload_arrives(name, after))
+
+    def _note(self, name: str, before: Obj, after: Obj) -> None:
+        evicted = of.holds(after, of.EVICTED) and not of.holds(before, of.EVICTED)
+        if evicted:
+            self.evictions_after_placement[name] += bool(of.cluster_of(before))
+            comes_back_at_once = of.is_active(after) and not of.job_is_busy(self._jobs.get(name))
+            if comes_back_at_once and self.random.random() < self.delays.left_behind:
+                self._busy.add(name)
+                self.later(MOST_BUSY_SECONDS, lambda: self._is_free_again(name))
+        if of.holds(after, of.QUOTA_RESERVED) and not of.holds(after, of.EVICTED) and name in self._busy:
+            self.later(self.delays.cache[1], lambda: self._is_free_again(name))
+        self.log.append((self.now, name, _changes(before, after)))
+
+    def _is_free_again(self, name: str) -> None:
+        if name not in self._busy:
+            return
+        self._busy.discard(name)
+        self._ask("multikueue", name, self._draw("look"))
+
+    def _tell(self, what: str, kind: Kind, item: Obj) -> None:
+        for listener in self.listeners:
+            listener(what, kind, of.own(item))
+
+    def _own_nominations(self, name: str, after: Obj, manager: str) -> None:
+        names = of.nominated_of(after)
+        same = names == of.nominated_of(self._hub[name])
+        self._owners[name] = (self._owners[name] | {manager} if same else {manager}) if names else set()
+
+    def _written_by_kueue(self, name: str, status: Obj) -> None:
+        """Store a status that Kueue applies; Refused is what the API server or the webhook says."""
+        before = self._hub[name]
+        owners = self._owners[name] or {mk.KUEUE_MANAGER}
+        after = self.workload(name) | {"status": mk.keep_what_others_own(before, status, owners)}
+        if refused := mk.refusal(before, after):
+            raise Refused(refused, status=422)
+        if "nominatedClusterNames" in status or not of.nominated_of(after):
+            self._own_nominations(name, after, mk.KUEUE_MANAGER)
+        self._put(name, after)
+
+    # What Kueue's manager sees, and when it looks
+
+    def _clusters(self) -> tuple[str, ...] | None:
+        return None if self._config is None else tuple(self._config["spec"]["clusters"])
+
+    def _config_arrives(self) -> None:
+        if self._cached_clusters != self._clusters():
+            self._cached_clusters = self._clusters()
+            self._wake_all()
+
+    def _workload_arrives(self, name: str, seen: Obj) -> None:
+        if _version(seen) > _version(self._cached.get(name)):
+            self._cached[name] = seen
+            self._wake(name)
+
+    def _wake_all(self) -> None:
+        for name in self._cached:
+            self._wake(name)
+
+    def _wake(self, name: str) -> None:
+        for controller in mk.CONTROLLERS:
+            delay = self._schedule_delay(name) if controller == "scheduler" else self._draw("look")
+            self._ask(controller, name, delay)
+
+    def _schedule_delay(self, name: str) -> float:
+        evicted = of.holds(self._cached[name], of.EVICTED)
+        return self._draw("reschedule" if evicted and name not in self._busy else "schedule")
+
+    def _remote_event(self, name: str) -> None:
+        if name in self._cached:
+            self._ask("multikueue", name, self._draw("batch") * self.settings.events_batch_seconds)
+
+    def _ask(self, controller: str, name: str, after: float) -> None:
+        """Look once more, `after` seconds from now at the latest."""
+        turn, due = self._turns[controller, name], self.now + after
+        if turn.due is None or due < turn.due:
+            turn.due = due
+            self.later(after, lambda: self._look(controller, name, due))
+
+    def _look(self, controller: str, name: str, due: float) -> None:
+        turn = self._turns[controller, name]
+        if turn.due != due or turn.at_work:
+            return
+        turn.due = None
+        if name not in self._cached or (controller == "multikueue" and name in self._busy):
+            return
+        decision = mk.CONTROLLERS[controller](self._seen(name))
+        if decision.again_after is not None:
+            self._ask(controller, name, max(decision.again_after, 0.01))
+        if decision.operations:
+            turn.at_work = True
+            version = self._cached[name]["metadata"]["resourceVersion"]
+            self._go_on(controller, name, version, list(decision.operations))
+
+    def _seen(self, name: str) -> mk.Seen:
+        order = list(self.workers)
+        self.random.shuffle(order)
+        workers = {where: self._worker_seen(where, name) for where in order if self.workers[where].known}
+        listed = self._cached_clusters
+        usable = any(self.workers[one].connected for one in listed or () if one in self.workers)
+        checks = self._checks[name]
+        return mk.Seen(
+            workload=self._cached[name],
+            job=self._jobs.get(name),
+            check=CHECK,
+            clusters=listed,
+            now=self.now,
+            workers=workers,
+            queue=mk.Queue(checks=checks, active=usable and (self._ours_active or OURS not in checks)),
+            settings=self.settings,
+            round_started=self._rounds.get(name),
+        )
+
+    def _worker_seen(self, where: str, name: str) -> mk.Worker:
+        found = self.workers[where]
+        return mk.Worker(
+            connected=found.connected,
+            lost_since=found.lost_since,
+            copy=found.copies.get(name),
+            job=found.jobs.get(name),
+        )
+
+    def _go_on(self, controller: str, name: str, version: str, todo: list[mk.Operation]) -> None:
+        """Carry out one operation after the other, each a little later; look again after the last."""
+
+        def carry_out() -> None:
+            try:
+                self._carry_out(name, version, todo[0])
+            except (Conflict, Refused, Unavailable, NotFound) as error:
+                refused = isinstance(error, Refused)
+                self._done(controller, name, self._draw("refused" if refused else "look"))
+                return
+            if todo[1:]:
+                self._go_on(controller, name, version, todo[1:])
+            else:
+                self._done(controller, name, None)
+
+        self.later(self._draw("operation"), carry_out)
+
+    def _done(self, controller: str, name: str, again: float | None) -> None:
+        turn = self._turns[controller, name]
+        turn.at_work = False
+        if turn.due is not None:
+            again = max(turn.due - self.now, self._draw("look"))
+            turn.due = None
+        if again is not None:
+            self._ask(controller, name, again)
+
+    # Carrying out
+
+    def _carry_out(self, name: str, version: str, operation: mk.Operation) -> None:
+        match operation:
+            case mk.WriteStatus() | mk.SetActive() | mk.Release():
+                self._write_workload(name, version, operation)
+            case mk.SuspendJob(suspend):
+                self._suspend_here(name, suspend)
+            case mk.WriteJobStatus(status):
+                self._write_job(name, status=status)
+            case mk.StartRound():
+                self._rounds[name] = self.now
+            case mk.ForgetRound():
+                self._rounds.pop(name, None)
+            case _:
+                self._on_worker(name, operation)
+
+    def _write_workload(self, name: str, version: str, operation: mk.Operation) -> None:
+        workload = self._changed(name, version)
+        match operation:
+            case mk.WriteStatus(status):
+                self._written_by_kueue(name, of.own(status))
+            case mk.SetActive(active):
+                workload["spec"]["active"] = active
+                self._put(name, workload)
+            case mk.Release():
+                uid = workload["metadata"]["uid"]
+                self.later(self.delays.cache[1], lambda: self._vanish(name, uid))
+
+    def _vanish(self, name: str, uid: str) -> None:
+        """Kueue keeps what it saw last of a Workload that has gone, until its copies are removed."""
+        gone = self._hub.get(name)
+        if gone is None or gone["metadata"]["uid"] != uid:
+            return
+        del self._hub[name]
+        self._owners.pop(name, None)
+        self._rounds.pop(name, None)
+        self.later(1.0, lambda: self._forget(gone))
+        self.log.append((self.now, name, "deleted"))
+        self._tell("remove", WORKLOAD, gone)
+
+    def _forget(self, gone: Obj) -> None:
+        for name, seen in list(self._cached.items()):
+            if seen["metadata"]["uid"] == gone["metadata"]["uid"]:
+                del self._cached[name]
+
+    def _suspend_here(self, name: str, suspend: bool) -> None:
+        if job := self._jobs.get(name):
+            status = dict(job.get("status") or {})
+            if suspend:
+                status.pop("startTime", None)
+            self._write_job(name, spec=job["spec"] | {"suspend": suspend}, status=status)
+
+    def _write_job(self, name: str, **fields: Any) -> None:
+        if name in self._jobs:
+            self._jobs[name] = self._jobs[name] | fields
+            self._wake(name)
+
+    def _on_worker(self, name: str, operation: mk.Operation) -> None:
+        where = getattr(operation, "cluster", "")
+        worker = self.workers[where]
+        if not (worker.connected and worker.reachable):
+            raise Unavailable(f"{where} does not answer")
+        match operation:
+            case mk.CreateCopy(_, workload):
+                worker.copies.setdefault(name, self._born(of.own(workload)))
+            case mk.DeactivateCopy(_, status) if name in worker.copies:
+                worker.copies[name] = worker.copies[name] | {"status": status}
+            case mk.DeleteCopy():
+                worker.copies.pop(name, None)
+                self._wake_worker(where)
+            case mk.CreateJob(_, job):
+                worker.jobs.setdefault(name, self._born(of.own(job)))
+            case mk.DeleteJob():
+                worker.jobs.pop(name, None)
+        self.log.append((self.now, name, f"{where}: {type(operation).__name__}"))
+        self._count(name)
+        self._copy_changed(where, name)
+
+    # The workers' own Kueue
+
+    def _wake_worker(self, where: str) -> None:
+        worker = self.workers[where]
+        for name in list(dict.fromkeys([*worker.copies, *worker.jobs])):
+            self.later(self._draw("worker"), partial(self._look_there, where, name))
+
+    def _copy_changed(self, where: str, name: str) -> None:
+        self.later(self._draw("worker"), lambda: self._look_there(where, name))
+        if self.workers[where].connected:
+            self._remote_event(name)
+
+    def _set_job(self, where: str, name: str, **fields: Any) -> None:
+        jobs = self.workers[where].jobs
+        jobs[name] = jobs[name] | fields
+        self._count(name)
+        self._copy_changed(where, name)
+
+    def _set_copy(self, where: str, name: str, **fields: Any) -> None:
+        copies = self.workers[where].copies
+        before, after = copies[name], copies[name] | fields
+        copies[name] = self._numbered(after | {"metadata": dict(after["metadata"])})
+        self._copy_changed(where, name)
+        if mk.has_quota(before) and not mk.has_quota(after):
+            self._wake_worker(where)
+
+    def _look_there(self, where: str, name: str) -> None:
+        worker = self.workers[where]
+        if worker.frozen:
+            return
+        decision = mk.look_at_copy(
+            worker.copies.get(name),
+            worker.jobs.get(name),
+            queue="cluster-queue",
+            room=worker.has_room,
+            now=self.now,
+        )
+        for operation in decision.operations:
+            match operation:
+                case mk.WriteStatus(status):
+                    self._set_copy(where, name, status=status)
+                    self.log.append((self.now, name, f"{where}: {_short(worker.copies[name])}"))
+                case mk.SetActive(active):
+                    self._set_copy(where, name, spec=worker.copies[name]["spec"] | {"active": active})
+                case mk.SuspendJob(suspend):
+                    self._suspend_there(where, name, suspend)
+
+    def _suspend_there(self, where: str, name: str, suspend: bool) -> None:
+        job = self.workers[where].jobs[name]
+        fields: Obj = {"spec": job["spec"] | {"suspend": suspend}}
+        if suspend:
+            fields["status"] = {"active": 0}
+        else:
+            self.starts[name].append((self.now, where))
+            self.later(self._draw("start"), partial(self._pods_start, where, name))
+        self.log.append((self.now, name, f"{where}: {'suspended' if suspend else 'runs'}"))
+        self._set_job(where, name, **fields)
+
+    def _pods_start(self, where: str, name: str) -> None:
+        job = self.workers[where].jobs.get(name)
+        if job and mk.runs(job) and not of.job_is_busy(job):
+            self._set_job(where, name, status={"active": 1, "startTime": of.stamp(self.now)})
+
+    def _collect(self) -> None:
+        """Kueue's garbage collection: on every worker it is connected to, listed or not."""
+        self.later(self.settings.gc_seconds, self._collect)
+        alive = {
+            (one["metadata"]["namespace"], one["metadata"]["name"])
+            for one in self._hub.values()
+            if not of.is_deleted(one)
+        }
+        for where, worker in self.workers.items():
+            if worker.connected and worker.known:
+                copies = worker.copies.values()
+                gone = {name for _, name in mk.orphans(copies, alive, self.settings.origin)}
+                for name in [one for one, raw in worker.copies.items() if raw["metadata"]["name"] in gone]:
+                    worker.jobs.pop(name, None)
+                    worker.copies.pop(name, None)
+                    self.log.append((self.now, name, f"{where}: collected"))
+                    self._wake_worker(where)
+
+
+def _version(item: Obj | None) -> int:
+    return int(item["metadata"]["resourceVersion"]) if item else 0
+
+
+def _short(workload: Obj) -> str:
+    """Return the status in a line, for the log."""
+    conditions = (workload.get("status") or {}).get("conditions") or ()
+    parts = [one["type"] for one in conditions if one["status"] == "True"]
+    parts += [f"{one['name']}={one['state']}" for one in of.checks_of(workload)]
+    if names := of.nominated_of(workload):
+        parts.append(f"nominated={','.join(names)}")
+    if cluster := of.cluster_of(workload):
+        parts.append(f"on={cluster}")
+    return " ".join(parts)
+
+
+def _changes(before: Obj, after: Obj) -> str:
+    return f"{_short(after)}" if before else f"new {_short(after)}"

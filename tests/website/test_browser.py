@@ -1,0 +1,280 @@
+"""
+Pictures in a browser: no script goes wrong, nothing is asked of the network, and all of it can be read.
+
+What is measured is the browser's own: the boxes of texts, the colours that it paints, where the focus is.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from placement_ac.cli.graph import drawn
+from placement_ac.cli.timeline import text_of
+from placement_ac.inspection.graph import graph_of
+from tests.support import pictures
+
+SCHEMES = {"light": "rgb(255, 255, 255)", "dark": "rgb(13, 17, 23)"}
+"""Each scheme, and the ground of the page in it."""
+ON_PAGE = "page"
+READABLE = 4.5
+"""WCAG 2.1, 1.4.3: the contrast of text, at least."""
+PLACES = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
+OPTIONS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+
+
+def browser_path() -> str:
+    """Return where a Chromium is; without one CI fails, and another machine skips the test."""
+    found = next((place for place in PLACES if Path(place).exists()), shutil.which("chromium"))
+    if found:
+        return found
+    reason = "there is no Chromium on this machine: apt-get install chromium"
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    path = browser_path()
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415  # it costs 0.3 s
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=OPTIONS)
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Seen:
+    """A picture in the browser, and what went wrong there."""
+
+    page: Any
+    trouble: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+
+Open = Callable[..., Seen]
+
+
+@pytest.fixture
+def look(browser: Any, tmp_path: Path) -> Iterator[Open]:
+    """Open a text as a file: `look(text, "svg")`."""
+    contexts = []
+
+    def open_(text: str, form: str) -> Seen:
+        file = tmp_path / f"picture.{form}"
+        file.write_text(text, "utf-8")
+        context = browser.new_context(viewport={"width": 1800, "height": 1000})
+        contexts.append(context)
+        seen = Seen(context.new_page())
+        seen.page.on("console", lambda message: seen.trouble.append(message.text))
+        seen.page.on("pageerror", lambda error: seen.trouble.append(str(error)))
+        seen.page.on("dialog", lambda dialog: seen.trouble.append(dialog.message))
+        seen.page.on("request", lambda request: seen.asked.append(request.url))
+        seen.page.goto(file.as_uri())
+        return seen
+
+    yield open_
+    for context in contexts:
+        context.close()
+
+
+# -- what is opened
+
+TREES = {
+    "story": [pictures.story()],
+    "states": [pictures.every_state(), pictures.nothing()],
+    "hostile": [pictures.hostile()],
+    "large": [pictures.large()],
+}
+
+
+TIMELINES = {"rebalancing": pictures.rebalancing(), "busy": pictures.busy()}
+NAMES = (*TREES, *TIMELINES)
+
+
+def picture(name: str, form: Any) -> str:
+    if name in TREES:
+        return drawn(graph_of(TREES[name]), form, name)
+    return text_of(TIMELINES[name], form)
+
+
+MEASURE = """
+() => {
+  const boxes = [];
+  for (const text of document.querySelectorAll('svg text')) {
+    const at = text.getBoundingClientRect();
+    const outline = text.closest('.node, .inside') && text.parentNode.querySelector('.box, .bar');
+    const around = (outline || text.ownerSVGElement).getBoundingClientRect();
+    boxes.push({
+      text: text.textContent,
+      at: [at.left, at.top, at.right, at.bottom],
+      around: [around.left, around.top, around.right, around.bottom],
+    });
+  }
+  return boxes;
+}
+"""
+COLOURS = """
+() => {
+  const painted = element => {
+    for (let at = element; at; at = at.parentElement) {
+      const ground = getComputedStyle(at).backgroundColor;
+      if (ground !== 'rgba(0, 0, 0, 0)') return ground;
+    }
+    return 'rgb(255, 255, 255)';
+  };
+  const svg = document.querySelector('svg .page');
+  const ground = getComputedStyle(svg).fill;
+  const found = [['page', getComputedStyle(document.querySelector('svg .name, svg .says')).fill, ground]];
+  for (const text of document.querySelectorAll('svg text')) {
+    const box = text.closest('.node, .inside') ? text.parentNode.querySelector('.box, .bar') : null;
+    found.push([text.textContent, getComputedStyle(text).fill, getComputedStyle(box || svg).fill]);
+  }
+  for (const text of document.querySelectorAll('h1, header p, label, input, output, summary, th, td, #tip')) {
+    found.push([text.textContent, getComputedStyle(text).color, painted(text)]);
+  }
+  const input = document.querySelector('input');
+  if (input) found.push(['placeholder', getComputedStyle(input, '::placeholder').color, painted(input)]);
+  return found;
+}
+"""
+
+Box = tuple[float, float, float, float]
+
+
+def sticks_out(inner: Box, outer: Box) -> bool:
+    left, top, right, bottom = outer
+    return inner[0] < left - 0.5 or inner[1] < top - 0.5 or inner[2] > right + 0.5 or inner[3] > bottom + 0.5
+
+
+def overlap(one: Box, other: Box) -> bool:
+    """Whether two boxes of text share more than the room above and below the letters."""
+    wide = min(one[2], other[2]) - max(one[0], other[0])
+    high = min(one[3], other[3]) - max(one[1], other[1])
+    return wide > 1 and high > 4
+
+
+def luminance(colour: str) -> float:
+    """WCAG 2.1: relative luminance of `rgb(r, g, b)`."""
+    parts = [int(part) / 255 for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    dark, bright = sorted((luminance(one), luminance(other)))
+    return (bright + 0.05) / (dark + 0.05)
+
+
+# -- what is to be seen
+
+
+@pytest.mark.parametrize("form", ["svg", "html"])
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_quiet_and_can_be_read(look: Open, name: str, form: str) -> None:
+    seen = look(picture(name, form), form)
+    assert (seen.trouble, len(seen.asked)) == ([], 1)
+    assert (
+        seen.page.evaluate("window.bad === undefined && document.querySelectorAll('svg script').length") == 0
+    )
+    texts = seen.page.evaluate(MEASURE)
+    assert len(texts) > 5
+    assert [text for text in texts if sticks_out(text["at"], text["around"])] == []
+    pairs = [(one, other) for place, one in enumerate(texts) for other in texts[:place]]
+    assert [(a["text"], b["text"]) for a, b in pairs if overlap(a["at"], b["at"])] == []
+    for scheme, page in SCHEMES.items():
+        seen.page.emulate_media(color_scheme=scheme)
+        colours = seen.page.evaluate(COLOURS)
+        assert {ground for text, _, ground in colours if text == ON_PAGE} == {page}
+        assert [one for one in colours if contrast(one[1], one[2]) < READABLE] == []
+
+
+def bright(seen: Seen) -> list[str]:
+    """Return the names of the nodes that the filter leaves."""
+    return list(seen.page.locator(".node:not(.off) .name").all_text_contents())
+
+
+def test_the_filter_leaves_what_fits_and_what_that_hangs_on(look: Open) -> None:
+    seen = look(picture("story", "html"), "html")
+    everything = bright(seen)
+    seen.page.get_by_label("Filter").fill("cluster2 LISTED")
+    assert "cluster3" in everything
+    assert bright(seen) == [name for name in everything if name != "cluster3"]
+    assert seen.page.locator("#count").inner_text() == "1 of 10"
+    seen.page.locator("summary").click()
+    assert seen.page.locator("tbody tr:visible").count() == 1
+    seen.page.get_by_label("Filter").fill("")
+    assert bright(seen) == everything
+    assert seen.page.locator("#count").inner_text() == ""
+
+
+def test_a_cluster_that_is_counted_is_found_by_its_name(look: Open) -> None:
+    seen = look(picture("large", "html"), "html")
+    seen.page.get_by_label("Filter").fill("cluster-999")
+    assert "327 clusters" in bright(seen)
+    assert "653 clusters" not in bright(seen)
+
+
+def test_the_whys_are_reached_by_keyboard(look: Open) -> None:
+    seen = look(picture("story", "html"), "html")
+    tip = seen.page.locator("#tip")
+    assert not tip.is_visible()
+    told = []
+    for _ in range(11):
+        seen.page.keyboard.press("Tab")
+        told.append(tip.inner_text() if tip.is_visible() else "")
+    assert told[0] == ""  # the filter comes first
+    assert "not selected any more; 1 Workload runs there" in told[5]
+    assert seen.page.evaluate("document.activeElement.getAttribute('aria-describedby')") == "tip"
+    seen.page.keyboard.press("Escape")
+    assert not tip.is_visible()
+
+
+def test_the_whys_are_shown_to_who_points_at_them(look: Open) -> None:
+    seen = look(picture("hostile", "html"), "html")
+    seen.page.locator(".node.unusable").hover()
+    assert "<script>window.bad = 1</script>" in seen.page.locator("#tip").inner_text()
+    assert seen.page.evaluate("window.bad") is None
+
+
+def test_the_policy_lets_no_other_script_run(look: Open) -> None:
+    seen = look(picture("story", "html"), "html")
+    seen.page.evaluate(
+        "document.body.append(Object.assign(document.createElement('script'), {text: 'bad = 1'}))"
+    )
+    assert seen.page.evaluate("window.bad") is None
+    assert "Content Security Policy" in seen.trouble[0]
+
+
+def test_a_lane_tells_all_that_is_known_of_its_cluster(look: Open) -> None:
+    seen = look(picture("rebalancing", "html"), "html")
+    seen.page.get_by_label("Filter").fill("cluster3 train")
+    assert seen.page.locator(".lane:not(.off) .name").all_text_contents() == ["cluster3"]
+    seen.page.keyboard.press("Tab")
+    assert seen.page.locator("#tip").inner_text().splitlines() == [
+        "cluster3",
+        "listed from before 12:00:00 to 12:02:00",
+        "draining from 12:02:00 to 12:03:23",
+        "listed from 12:04:20 on",
+        "score: 70 at 12:00:00, 10 at 12:02:00, 90 at 12:04:20",
+        "default/train, 8 GPUs: 12:01:00 to 12:03:20",
+    ]
+
+
+@pytest.mark.parametrize(("ci", "outcome"), [("", pytest.skip.Exception), ("true", pytest.fail.Exception)])
+def test_without_a_browser_only_ci_fails(
+    ci: str, outcome: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI", ci)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("tests.website.test_browser.PLACES", ())
+    with pytest.raises(outcome, match="there is no Chromium on this machine"):
+        browser_path()

@@ -1,0 +1,247 @@
+"""The admin's file of credential plugins, which of them serves a ClusterProfile, and running one."""
+
+import asyncio
+import json
+import os
+import stat
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from placement_ac.config.settings import BadSettings
+from placement_ac.core.kubeconfig.source import Unusable
+from placement_ac.workers.exec_plugins import Command, Credentials, Offer, Offers, Providers, run
+
+Raw = dict[str, Any]
+SECRET = "SeCrEt-42"
+V1 = "client.authentication.k8s.io/v1"
+EXEC: Raw = {"apiVersion": V1, "command": "/plugins/creds"}
+Plugin = Callable[[str], str]
+
+
+def write(path: Path, content: object) -> Path:
+    path.write_text(json.dumps(content))
+    return path
+
+
+@pytest.mark.parametrize("key", ["providers", "accessProviders"])
+def test_a_file_as_cluster_inventory_and_kueue_have_it(tmp_path: Path, key: str) -> None:
+    spec = EXEC | {"args": ["--a"], "env": [{"name": "E", "value": "1"}], "provideClusterInfo": True}
+    provider = {"name": "ocm", "execConfig": spec | {"interactiveMode": "Never", "installHint": "get it"}}
+    (found,) = Providers.load(write(tmp_path / "p.json", {key: [provider]})).providers
+    assert (found.name, found.exec_config.command, found.exec_config.args) == (
+        "ocm",
+        "/plugins/creds",
+        ("--a",),
+    )
+    assert [(v.name, v.value) for v in found.exec_config.env] == [("E", "1")]
+    assert found.exec_config.provide_cluster_info
+
+
+def test_a_file_in_yaml(tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump({"providers": [{"name": "a", "execConfig": EXEC}]}))
+    assert [p.name for p in Providers.load(tmp_path / "p.yaml").providers] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        pytest.param({}, "providers: Field required", id="nothing"),
+        pytest.param([], "the file: Input should be", id="a list"),
+        pytest.param({"providers": [{"execConfig": EXEC}]}, "providers.0.name: Field required", id="no name"),
+        pytest.param(
+            {"providers": [{"name": "a"}]}, "providers.0.execConfig: Field required", id="no command"
+        ),
+        pytest.param(
+            {"providers": [{"name": "a", "execConfig": {"apiVersion": V1, "command": ""}}]},
+            "providers.0.execConfig.command: String should have at least 1 character",
+            id="an empty command",
+        ),
+        pytest.param(
+            {"providers": [{"name": "a", "execConfig": EXEC | {"apiVersion": SECRET}}]},
+            "providers.0.execConfig.apiVersion: Input should be 'client.authentication.k8s.io/v1'",
+            id="another API",
+        ),
+        pytest.param(
+            {"providers": [{"name": "a", "execConfig": EXEC | {"arg": [SECRET]}}]},
+            "providers.0.execConfig.arg: Extra inputs are not permitted",
+            id="a typing error",
+        ),
+        pytest.param(
+            {"providers": [{"name": "a", "execConfig": EXEC | {"env": [{"value": SECRET}]}}]},
+            "providers.0.execConfig.env.0.name: Field required",
+            id="a variable without a name",
+        ),
+        pytest.param(
+            {"providers": [{"name": "a", "execConfig": EXEC, "profileSourcedCLIArgsPolicy": "Append"}]},
+            "providers.0.profileSourcedCLIArgsPolicy: Input should be '' or 'Ignore'",
+            id="arguments from profiles",
+        ),
+    ],
+)
+def test_what_is_wrong_in_the_file_is_told_by_its_field(tmp_path: Path, content: object, told: str) -> None:
+    path = write(tmp_path / "p.json", content)
+    with pytest.raises(BadSettings) as error:
+        Providers.load(path)
+    assert str(error.value).startswith(f"{path}: {told}")
+    assert SECRET not in str(error.value)
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    with pytest.raises(BadSettings, match=r"p\.json cannot be read: No such file"):
+        Providers.load(tmp_path / "p.json")
+    (tmp_path / "p.json").write_text(f"}}{{{SECRET}")
+    with pytest.raises(BadSettings, match=r"p\.json is neither JSON nor YAML$"):
+        Providers.load(tmp_path / "p.json")
+
+
+def providers(*names: str) -> Providers:
+    return Providers.model_validate({"providers": [{"name": name, "execConfig": EXEC} for name in names]})
+
+
+A, B, OLD = Offer(name="a"), Offer(name="b"), Offer(name="a", cluster={"server": "old"})
+
+
+@pytest.mark.parametrize(
+    ("file", "offers", "chosen"),
+    [
+        pytest.param(("b", "a"), Offers(access_providers=(A, B)), B, id="the file's order counts"),
+        pytest.param(("c", "a"), Offers(access_providers=(A, B)), A, id="the first that both know"),
+        pytest.param(("a",), Offers(credential_providers=(OLD,)), OLD, id="by its old name"),
+        pytest.param(
+            ("a",), Offers(access_providers=(A,), credential_providers=(OLD,)), A, id="the new one first"
+        ),
+        pytest.param(("c",), Offers(access_providers=(A, B)), None, id="none"),
+    ],
+)
+def test_which_provider_serves_a_profile(file: tuple[str, ...], offers: Offers, chosen: Offer | None) -> None:
+    found = providers(*file).choose(offers)
+    assert (found and found[1]) == chosen
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Plugin:
+    def make(script: str) -> str:
+        path = tmp_path / "plugin"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return str(path)
+
+    return make
+
+
+def credential(**status: str) -> str:
+    return json.dumps({"apiVersion": V1, "kind": "ExecCredential", "status": status})
+
+
+CLUSTER: Raw = {
+    "server": "https://w",
+    "certificate-authority-data": "Q0E=",
+    "extensions": [
+        {"name": "other", "extension": {"x": 1}},
+        {"name": "client.authentication.k8s.io/exec", "extension": {"clusterName": "w"}},
+    ],
+}
+
+
+def test_a_plugin_gives_credentials(plugin: Plugin) -> None:
+    gives = credential(
+        token=SECRET, clientCertificateData="C", clientKeyData="K", expirationTimestamp="2030-01-01T00:00:00Z"
+    )
+    got = asyncio.run(run(Command(api_version=V1, command=plugin(f"echo '{gives}'")), CLUSTER))
+    assert got == Credentials(SECRET, "C", "K", datetime(2030, 1, 1, tzinfo=UTC))
+    assert SECRET not in repr(got)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_plugin_is_told_the_cluster_if_the_admin_wants_it(
+    plugin: Plugin, tmp_path: Path, told: bool
+) -> None:
+    script = f'echo "$KUBERNETES_EXEC_INFO" > {tmp_path}/info; echo "$1 $HOME $E" > {tmp_path}/env; exit 3'
+    command = Command.model_validate(
+        EXEC
+        | {
+            "command": plugin(script),
+            "args": ["--x"],
+            "env": [{"name": "E", "value": "1"}],
+            "provideClusterInfo": told,
+        }
+    )
+    asyncio.run(run(command, CLUSTER))
+    cluster = {"server": "https://w", "certificate-authority-data": "Q0E=", "config": {"clusterName": "w"}}
+    assert json.loads((tmp_path / "info").read_text()) == {
+        "apiVersion": V1,
+        "kind": "ExecCredential",
+        "spec": {"interactive": False} | ({"cluster": cluster} if told else {}),
+    }
+    assert (tmp_path / "env").read_text() == f"--x {os.environ['HOME']} 1\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        pytest.param(
+            f"echo {SECRET}; echo {SECRET} >&2; exit 3", "ended with code 3: run it by hand", id="fails"
+        ),
+        pytest.param(f"echo {SECRET}", "gave no JSON", id="no JSON"),
+        pytest.param("kill -9 $$", "ended with code -9", id="killed"),
+        pytest.param(
+            f"echo '[\"{SECRET}\"]'", "gave no ExecCredential that can be read: the whole", id="a list"
+        ),
+        pytest.param(
+            f'echo \'{{"apiVersion": "{V1}", "kind": "{SECRET}"}}\'',
+            "gave no ExecCredential that can be read: kind",
+            id="another kind",
+        ),
+        pytest.param(
+            f"echo '{credential(token=SECRET).replace('/v1', '/v1beta1')}'", "does not speak", id="old"
+        ),
+        pytest.param(
+            f"echo '{credential(token=SECRET, expirationTimestamp=SECRET)}'",
+            "gave no ExecCredential that can be read: status.expirationTimestamp",
+            id="no time",
+        ),
+    ],
+)
+def test_what_a_plugin_does_wrong_is_told_without_what_it_said(
+    plugin: Plugin, capfd: pytest.CaptureFixture[str], script: str, why: str
+) -> None:
+    command = Command(api_version=V1, command=plugin(script))
+    got = asyncio.run(run(command, CLUSTER))
+    assert isinstance(got, Unusable)
+    assert got.why.startswith(f"plugin {command.command} {why}")
+    assert SECRET not in got.why
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [("/no/such/plugin", "No such file or directory"), ("/", "Permission denied"), ("a\0b", "its arguments")],
+)
+def test_a_plugin_that_cannot_be_started_is_told(command: str, why: str) -> None:
+    got = asyncio.run(run(Command(api_version=V1, command=command), CLUSTER))
+    assert isinstance(got, Unusable)
+    assert why in got.why
+
+
+def test_a_plugin_that_hangs_is_killed_with_all_that_it_started(plugin: Plugin, tmp_path: Path) -> None:
+    script = f"sleep 60 & echo $! > {tmp_path}/pid; wait"
+
+    async def too_long() -> None:
+        async with asyncio.timeout(1.0):
+            await run(Command(api_version=V1, command=plugin(script)), CLUSTER)
+
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        asyncio.run(too_long())
+    assert time.monotonic() - began < 3
+    pid = int((tmp_path / "pid").read_text())
+    end = time.monotonic() + 5
+    while Path(f"/proc/{pid}/stat").exists() and " Z " not in Path(f"/proc/{pid}/stat").read_text():
+        assert time.monotonic() < end, "it still runs"
+        time.sleep(0.01)

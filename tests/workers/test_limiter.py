@@ -1,0 +1,107 @@
+"""Who is asked at once: the lane of those that answer, and the lane of those that did not."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from placement_ac.workers.connector import CannotAsk, TooSlow
+from placement_ac.workers.limiter import SLOW_AT_ONCE, Lanes
+
+
+def run(story: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(asyncio.wait_for(story(), 20))  # type: ignore[arg-type]  # a coroutine in every test
+
+
+async def settle() -> None:
+    """Let everything go on that can."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+class Questions:
+    """Questions that last until they are told to end; `begun` names those that have a place."""
+
+    def __init__(self, lanes: Lanes) -> None:
+        self.lanes = lanes
+        self.begun: list[str] = []
+        self.end = asyncio.Event()
+
+    async def ask(self, who: str, ends_with: Exception | None = None) -> None:
+        async with self.lanes.place(who):
+            self.begun.append(who)
+            await self.end.wait()
+            if ends_with:
+                raise ends_with
+
+
+def test_so_many_at_once_and_the_slow_ones_beside_them() -> None:
+    async def story() -> None:
+        questions = Questions(Lanes(2))
+        questions.lanes.slow |= {f"slow-{n}" for n in range(9)}
+        names = [f"slow-{n}" for n in range(9)] + ["a", "b", "c"]
+        tasks = [asyncio.create_task(questions.ask(name)) for name in names]
+        await settle()
+        assert questions.begun == [f"slow-{n}" for n in range(SLOW_AT_ONCE)] + ["a", "b"]
+        questions.end.set()
+        await asyncio.gather(*tasks)
+        assert sorted(questions.begun) == sorted(names)
+        assert questions.lanes.slow == set()
+
+    run(story)
+
+
+@pytest.mark.parametrize(
+    ("error", "slow"),
+    [
+        pytest.param(TooSlow("late"), {"a"}, id="too slow"),
+        pytest.param(CannotAsk("no"), set(), id="an answer"),
+        pytest.param(AttributeError("x"), set(), id="garbage"),
+    ],
+)
+def test_who_counts_as_slow(error: Exception, slow: set[str]) -> None:
+    async def story() -> None:
+        for before in (set[str](), {"a"}):
+            questions = Questions(Lanes(1))
+            questions.lanes.slow |= before
+            questions.end.set()
+            with pytest.raises(type(error)):
+                await questions.ask("a", error)
+            assert questions.lanes.slow == slow
+
+    run(story)
+
+
+def test_with_patience_a_place_is_free_before_the_end_and_only_once() -> None:
+    async def story() -> None:
+        lanes = Lanes(1, patience=0.01)
+        hangs, quick, held = Questions(lanes), Questions(lanes), Questions(lanes)
+        first = asyncio.create_task(hangs.ask("hangs"))
+        await settle()
+        quick.end.set()
+        await quick.ask("a")  # without patience it would wait for ever
+        assert not first.done()
+        hangs.end.set()
+        await first
+        lanes._patience = None
+        tasks = [asyncio.create_task(held.ask(name)) for name in ("b", "c")]
+        await settle()
+        assert held.begun == ["b"]
+        held.end.set()
+        await asyncio.gather(*tasks)
+
+    run(story)
+
+
+def test_whoever_is_cancelled_leaves_its_place() -> None:
+    async def story() -> None:
+        questions = Questions(Lanes(1))
+        task = asyncio.create_task(questions.ask("a"))
+        await settle()
+        task.cancel()
+        await asyncio.wait([task])
+        questions.end.set()
+        await questions.ask("b")
+        assert questions.begun == ["a", "b"]
+
+    run(story)
