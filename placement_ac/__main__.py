@@ -8,15 +8,14 @@ what `status` has read of a large hub that took 0.2 s, for a process that ends.
 import gc
 import resource
 import sys
-
-from placement_ac.observability.lean import loaded
+from importlib import import_module
 
 
 def main() -> None:
     """Run the command that is asked for."""
     _dump_nothing()
     try:
-        loaded("placement_ac.cli.main").main()
+        import_module("placement_ac.cli.main").main()
     finally:
         gc.freeze()
 
@@ -24,7 +23,7 @@ def main() -> None:
 def plugin() -> None:
     """Run the command that is asked of `kubectl placement`."""
     _dump_nothing()
-    cli = loaded("placement_ac.cli.main")
+    cli = import_module("placement_ac.cli.main")
     try:
         cli.plugin(prog_name=cli.PLUGIN)
     finally:
@@ -34,7 +33,7 @@ def plugin() -> None:
 def complete() -> None:
     """Tell kubectl how the words after `kubectl placement` can go on."""
     _dump_nothing()
-    print(loaded("placement_ac.cli.completion").complete(sys.argv[1:]))  # noqa: T201  # for the shell
+    print(import_module("placement_ac.cli.completion").complete(sys.argv[1:]))  # noqa: T201  # for the shell
 
 
 def _dump_nothing() -> None:

@@ -17,6 +17,8 @@ from tests.support.driver import Controllers, Driver
 from tests.support.envtest import HubMaker
 from tests.support.shared import published_crds
 
+pytest_plugins = ["tests.support.stage"]
+
 sys.setrecursionlimit(2500)  # celpy does so when it is first used, and hypothesis warns of the change
 
 SHARED_CRDS = Path(__file__).resolve().parents[2] / "shared" / "crds"

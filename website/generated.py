@@ -69,7 +69,7 @@ SETTINGS_IN_USE: Final = {
     "leader_elect_resource_name": "placement-ac-test",
     "leader_elect_resource_namespace": "placement-ac-system",
     "log_format": "json",
-    "log_level": "info,reconcile=debug",
+    "log_level": "info,kube.client=debug",
 }
 """A value of each setting that somebody might choose, as one writes it for the flag."""
 

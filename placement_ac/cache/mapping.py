@@ -58,10 +58,6 @@ Thing = (
 class Lookup(Protocol):
     """What routing must know of the rest of the world."""
 
-    @property
-    def each_its_own(self) -> bool:
-        """Whether no two Placements share anything that is made for a cluster."""
-
     def placements_of_cluster(self, cluster: str) -> Iterable[str]:
         """Placements that select or list the cluster."""
 
@@ -137,8 +133,6 @@ def _of_placement(placement: Placement, lookup: Lookup) -> Iterator[Key]:
 def _of_decision(decision: Decision, lookup: Lookup) -> Iterator[Key]:
     if decision.placement:
         yield _placement(decision.placement)
-    if lookup.each_its_own:
-        return
     yield from map(_placement, lookup.placements_sharing(decision.clusters))
     yield from _credentials(decision.clusters, lookup)
 

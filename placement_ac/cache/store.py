@@ -31,7 +31,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.schemas import Raw
-from placement_ac.core.inputs.state import NOTHING, Ages, Asked, Fit, Key, Pair, Snapshot
+from placement_ac.core.inputs.state import Ages, Asked, Fit, Key, Pair, Snapshot
 
 _PARSERS: Final[Mapping[Kind, Callable[[Raw], Any]]] = {
     ADMISSION_CHECK: decode.check,
@@ -76,40 +76,12 @@ class World(Supply):
         thing: Any = (_PARSERS.get(kind) or self._other_parser(kind))(raw)
         if kind is WORKLOAD:
             return self._put_workload(thing, before)
-        rests = self._rests_on(kind, before, thing) if known else ""
-        if rests and self.each_its_own:
-            table.put(id_, thing)
-            return {Key("placement", rests)}
         touched = mapping.route(kind, (before,), self)
         table.put(id_, thing)
         touched |= mapping.route(kind, (thing,), self)
         if known and self._is_renewal(kind, before, thing):
             return {key for key in touched if key.kind == "cluster"}
-        return touched if rests else self._stir(touched)
-
-    def _rests_on(self, kind: Kind, before: Any, now: Any) -> str:
-        """Return the Placement of which this is a new decision, or the list that was written for one.
-
-        If it is at rest it stays so; and where each has its own, nothing else is touched. "": it is neither.
-        """
-        if kind is PLACEMENT_DECISION:
-            return str(now.placement) if before.placement == now.placement else ""
-        return str(now.meta.name) if kind is MULTIKUEUE_CONFIG and self._rests_with(now) else ""
-
-    def _rests_with(self, config: objects.KueueObject) -> bool:
-        """Take in a config that is as it was but for its list, which is as decided; False: it is not."""
-        name, seen = config.meta.name, self._at_rest.get(config.meta.name)
-        if seen is None or seen.config is None or not _alike_but_for_the_list(seen.config, config):
-            return False
-        decisions = self._decided_now(seen)
-        clusters = decided_in(decisions)
-        gone, unreachable = self._lost(clusters)
-        wanted = set(self.hub.cluster_objects(name, clusters))
-        as_decided = wanted == set(config.listed) and len(clusters) == len(seen.config.listed)
-        if not as_decided or unreachable or not wanted <= self._labelled(name).keys():
-            return False
-        self._at_rest[name] = seen._replace(decisions=decisions, config=config, gone=gone)
-        return True
+        return touched
 
     def _is_renewal(self, kind: Kind, before: Any, now: Any) -> bool:
         """Whether a token has merely been replaced by one that lasts longer: no Placement has to know."""
@@ -135,17 +107,11 @@ class World(Supply):
         if now.finished:
             self._gone[now.meta.uid] = True  # it stays finished: an older event must not bring it back
             self._workloads.drop(now.meta.id)
-            return self._stir(mapping.route(WORKLOAD, (before,), self))
+            return mapping.route(WORKLOAD, (before,), self)
         self._workloads.put(now.meta.id, now)
         if before and replace(before, meta=now.meta) == now and before.meta.uid == now.meta.uid:
             return set()
-        return self._stir(mapping.route(WORKLOAD, (before, now), self))
-
-    def _stir(self, touched: set[Key]) -> set[Key]:
-        """Forget that these were at rest: something has changed, and maybe more than their decisions."""
-        for key in touched if self._at_rest else ():
-            self._at_rest.pop(key.name, None)
-        return touched
+        return mapping.route(WORKLOAD, (before, now), self)
 
     def remove(self, kind: Kind, raw: Raw) -> set[Key]:
         """Take in that an object is gone; one of that name which is newer stays."""
@@ -158,7 +124,7 @@ class World(Supply):
             return set()
         touched = mapping.route(kind, (before,), self)
         table.drop(meta.id)
-        return self._stir(touched)
+        return touched
 
     def replace(self, kind: Kind, items: Iterable[Raw], resource_version: str) -> set[Key]:
         """Take in a complete list of a kind: what is not in it has gone, unless it is newer than the list."""
@@ -193,7 +159,7 @@ class World(Supply):
                 if scope in self._scopes:
                     self._missing.add(scope)
                 touched |= self._forget(scope)
-        return self._stir(touched)
+        return touched
 
     def settle(
         self, kind: Kind, present: Container[Id], resource_version: str, namespace: str | None = None
@@ -206,7 +172,7 @@ class World(Supply):
                     touched |= mapping.route(kind, (thing,), self)
                     self._tables[kind].drop(id_)
             self._is_listed(scope, resource_version)
-        return self._stir(touched)
+        return touched
 
     def _is_listed(self, scope: Scope, resource_version: str) -> None:
         self._listed[scope] = resource_version
@@ -345,43 +311,6 @@ class World(Supply):
             fits=fits,
         )
 
-    def rest(self, seen: Snapshot) -> None:
-        """Keep that a Placement is at rest, until anything that touches it changes, save its decision."""
-        if seen.clusters is not self._labelled(seen.name):
-            return  # a MultiKueueCluster of somebody else's is in it
-        self._at_rest[seen.name] = seen._replace(
-            credentials=NOTHING,
-            scores=NOTHING,
-            ages=NOTHING,
-            clusters=NOTHING,  # to be had at any time
-            spare=NOTHING,
-            others=NOTHING,
-            asked=NOTHING,
-            fits=NOTHING,
-        )
-
-    def at_rest(self, name: str, now: datetime) -> Snapshot | None:
-        """Return what is seen of a Placement that was at rest before its decision; None: it was not."""
-        seen = self._at_rest.get(name)
-        if seen is None:
-            return None
-        self._judged_at = now
-        decisions = self._decided_now(seen)
-        ways = self._ways_into(decided_in(decisions), now)
-        scores = self._scores_of(ways, seen.placement)
-        return seen._replace(
-            now=now,
-            decisions=decisions,
-            credentials=ways,
-            scores=scores,
-            clusters=self._labelled(name),
-        )
-
-    def _decided_now(self, seen: Snapshot) -> tuple[objects.Decision]:
-        """Return the decision of a Placement that was at rest, as it is now: it has one, which is there."""
-        before = seen.decisions[0].meta
-        return (self._decisions.things[before.namespace, before.name],)
-
     def _names_listed(
         self, config: objects.KueueObject | None, workloads: Iterable[objects.Workload]
     ) -> Sequence[str]:
@@ -504,11 +433,3 @@ class World(Supply):
             *self._holders(config, (), placement),
         )
         return [(check.meta.uid, check.meta.name) for check in checks]
-
-
-def _alike_but_for_the_list(one: objects.KueueObject, other: objects.KueueObject) -> bool:
-    as_listed = one.meta._replace(
-        resource_version=other.meta.resource_version, generation=other.meta.generation
-    )
-    same_spec = one.spec.keys() == other.spec.keys()
-    return as_listed == other.meta and one.owners == other.owners and one.owned == other.owned and same_spec

@@ -36,7 +36,7 @@ from placement_ac.core.api.constants import (
     token_kind,
 )
 from placement_ac.core.credentials.discovery import ALWAYS
-from placement_ac.core.inputs.state import HubFacts, Policy, Snapshot, Terms
+from placement_ac.core.inputs.state import HubFacts, Policy, Terms
 
 
 def one(value: str) -> tuple[str, ...]:
@@ -108,7 +108,6 @@ class Tables:
         self.hub = hub or HubFacts()
         self._policy = policy or Policy()
         self._terms = terms or Terms()
-        self.each_its_own = not (self.hub.shared or self._terms.provision)
         self._providers = providers
         self._trouble: dict[str, str] = {}
         self._expiries: tuple[object, dict[str, Any]] | None = None
@@ -169,8 +168,6 @@ class Tables:
         self._carrying_at = 0
         self._labelled_known: dict[str, dict[str, objects.KueueObject]] = {}
         self._labelled_at = 0
-        self._at_rest: dict[str, Snapshot] = {}
-        """Placements at rest, by name: what was seen of them. Their decisions may be others by now."""
         self._tables: Mapping[Kind, Table[Any]] = {
             ADMISSION_CHECK: self._checks,
             PLACEMENT: self._placements,
@@ -211,7 +208,6 @@ class Tables:
             _gone=copy(self._gone),
             _carrying={},
             _labelled_known={},
-            _at_rest={},
             _ways_known=dict(self._ways_known),
         )
         return other

@@ -6,11 +6,10 @@ Exit codes: 0 done, 1 it failed, 2 wrong words on the command line; for the comm
 """
 
 from collections.abc import Collection
+from importlib import import_module
 from typing import Any, Final
 
 import click
-
-from placement_ac.observability.lean import loaded
 
 COMMANDS: Final = {
     "run": "Run the controller.",
@@ -44,7 +43,7 @@ class Lazy(click.Group):
     def get_command(self, _: click.Context, name: str) -> click.Command | None:
         if name not in self._names:
             return None
-        command = getattr(loaded(f"placement_ac.cli.{name}"), "command")  # noqa: B009  # typed below
+        command = getattr(import_module(f"placement_ac.cli.{name}"), "command")  # noqa: B009  # typed below
         assert isinstance(command, click.Command)  # noqa: S101  # ours: each module defines it
         return command
 

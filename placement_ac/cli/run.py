@@ -15,7 +15,6 @@ from placement_ac.controller.manager import Operator
 from placement_ac.core.api.errors import LoginFailed
 from placement_ac.observability import logs
 from placement_ac.observability.http import CannotListen
-from placement_ac.observability.lean import hold_little_for_tls
 
 
 def _options(command: click.Command) -> click.Command:
@@ -74,7 +73,6 @@ def command(print_settings: bool, output: Form | None, **flags: Any) -> None:
         return
     settings = loaded.settings
     logs.configure(settings.log_format, *settings.log_level)
-    hold_little_for_tls()
     gc.freeze()  # what is loaded by now stays: else the collector goes through it with every page of a list
     try:
         asyncio.run(_run(settings))

@@ -13,7 +13,7 @@ LEVELS: Final = {
 
 
 def levels_of(told: Iterable[str]) -> Mapping[str, int]:
-    """Return the least level of each module that is named (`controller.reconcile=debug`) and, by "", of all others.
+    """Return the least level of each module that is named (`kube.client=debug`) and, by "", of all others.
 
     A package stands for all that is in it. Raises ValueError, which says what is possible.
     """

@@ -217,7 +217,7 @@ class Settings(BaseModel):
     log_format: Literal["text", "json"] = Field("text", description="Log lines for people or programs.")
     log_level: Annotated[tuple[str, ...], BeforeValidator(_split)] = Field(
         ("info",),
-        description="The least that is told, of some modules another: info,controller.reconcile=debug.",
+        description="The least that is told, of some modules another: info,kube.client=debug.",
     )
 
     @field_validator("kueue_version")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import aiohttp
+import kopf
 from yarl import URL
 
 from placement_ac.cache.store import World
@@ -22,11 +23,7 @@ from placement_ac.core.inputs.state import Key
 from placement_ac.kube import client
 from placement_ac.kube.login import Login
 from placement_ac.observability.health import Reach, Sign
-from placement_ac.observability.lean import without
 from placement_ac.observability.logs import without_password, without_words
-
-with without("kubernetes"):  # kopf knows its objects where it is installed: 22 MB, and it is given none
-    import kopf
 
 Touched = Callable[[Iterable[Key]], None]
 

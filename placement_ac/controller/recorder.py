@@ -50,9 +50,7 @@ PAUSES: Final = (1.0, 5.0)
 """Seconds between the tries to post one event."""
 AT_ONCE: Final = 20
 PER_SECOND: Final = 50.0
-BUSY_PER_SECOND: Final = 5.0
-"""So many events go out at once, then so many a second; while decisions come in one by one, and fewer: to the
-API server each event is a write like that of a decision."""
+"""So many events go out at once, then so many a second: to the API server each is a write like any other."""
 NAME_MAX: Final = 200
 """Characters of an object's name in the name of an event on it (Kubernetes: 253 in all)."""
 MESSAGE_MAX: Final = 1024
@@ -126,8 +124,7 @@ class Events:
     """Posts what it is given, one after another; `clock` gives the time of day (UTC).
 
     `count_seconds`: how long the same event is counted before its count is posted for the first time; then it
-    is twice as long each time. `per_second`: how many are posted when there are many;
-    fewer when it is `busy`.
+    is twice as long each time. `per_second`: how many are posted when there are many.
     """
 
     def __init__(
@@ -138,7 +135,6 @@ class Events:
         *,
         count_seconds: float = COUNT_SECONDS,
         per_second: float = PER_SECOND,
-        busy: Callable[[], bool] = lambda: False,
     ) -> None:
         self._client = client
         self._resources = resources
@@ -156,7 +152,6 @@ class Events:
         self._news: deque[Waiting] = deque()
         self._pace = Pace()
         self._per_second = per_second
-        self._busy = busy
         self._sending: asyncio.Task[None] | None = None
         self._refusals = Told()
         """By namespace."""
@@ -225,8 +220,7 @@ class Events:
     async def _send(self) -> None:
         while self._queued:
             now = asyncio.get_running_loop().time()
-            pace = (BUSY_PER_SECOND, 1) if self._busy() else (self._per_second, AT_ONCE)
-            await asyncio.sleep(self._pace.wait(now, *pace))
+            await asyncio.sleep(self._pace.wait(now, self._per_second, AT_ONCE))
             event = self._next()
             try:
                 await self._try(event)

@@ -19,9 +19,10 @@ from placement_ac.cache.store import World
 from placement_ac.cache.tables import EVERYWHERE, Scope, kinds_for
 from placement_ac.config.policy import asks_for_kueue, needs_of, policy_of, rules_of
 from placement_ac.config.settings import Settings
-from placement_ac.controller.reconcile import Examine, Reconciler
+from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Events
 from placement_ac.controller.sync import Sync
+from placement_ac.controller.worker_questions import Examine
 from placement_ac.controller.workqueue import Workqueue
 from placement_ac.controller.writer import Actor
 from placement_ac.core.api.constants import (
@@ -63,7 +64,9 @@ Resources = Mapping[Kind, Resource]
 
 
 OURS: Final = (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
-"""Kinds that hardly anybody else writes: what a watch tells of them is mostly the echo of a write of ours."""
+"""Kinds that hardly anybody else writes: an event of theirs is mostly the echo of a write of ours."""
+ECHO_SECONDS: Final = 0.05
+"""How long the second look at a key waits after a write of ours."""
 _now: Final = partial(datetime.now, UTC)
 
 
@@ -120,14 +123,12 @@ class Session:
         self._reconciler = Reconciler(
             self.world,
             Actor(client, resources, self._wrote, metrics),
-            Events(client, resources, _now, busy=lambda: self.queue.busy),
+            Events(client, resources, _now),
             ask=self._workers.ask,
             examine=_examiner(settings, client, resources, facts, self._workers),
             clock=_now,
             ticks=time.monotonic,
             later=self.queue.add_after,
-            give_way=self.queue.give_way,
-            pause=self.queue.pause,
             metrics=metrics,
         )
         self._sync = Sync(
@@ -146,7 +147,7 @@ class Session:
                 resources[kind],
                 self.world,
                 namespace=namespace,
-                touched=self._touched_by_us if kind in OURS else self._touched,
+                touched=self._echoed if kind in OURS else self._touched,
                 settled=self._sync.settled,
                 sign=signs[kind, namespace],
                 back=self.queue.try_now,
@@ -235,26 +236,18 @@ class Session:
             self._metrics.told(touched)
             self.queue.add(*touched)
 
-    def _touched_by_us(self, keys: Iterable[Key]) -> None:
-        """Take in what has become of a kind in OURS.
-
-        While a key is worked on, that is the echo of a write, which came before its answer was taken in.
-        While it gives way, somebody else may have written: that is looked at a second later at most.
-        """
-        touched = set(keys)
-        echoes = {key for key in touched if self.queue.works_on(key)}
-        if self.world.complete:
-            self.queue.add_echo(*echoes)
-        self._touched(touched - echoes)
+    def _echoed(self, keys: Iterable[Key]) -> None:
+        """Look soon at what a write has touched: in a burst an immediate look would double the work."""
+        if self.world.complete and self._leads():
+            for key in keys:
+                self.queue.add_after(key, ECHO_SECONDS)
 
     def _look_again(self) -> None:
         self._touched(self.world.keys())
 
     def _wrote(self, kind: Kind, obj: Object, gone: bool) -> None:
         """Our own write is known at once; its echo then changes nothing."""
-        touched = (self.world.remove if gone else self.world.put)(kind, obj)
-        if self.world.complete:
-            self.queue.add_echo(*touched)
+        self._echoed((self.world.remove if gone else self.world.put)(kind, obj))
 
     async def _rediscover(self, ended: asyncio.Event) -> None:
         while not ended.is_set():

@@ -20,7 +20,6 @@ from placement_ac.core.api.managed_fields import applied_in, nomination
 from placement_ac.core.api.objects import Meta, Workload
 from placement_ac.core.plan.diff import Action, Apply, Delete, Nominate, Phase, SetAnswer, SetCondition
 from placement_ac.kube.client import Client, Object
-from placement_ac.kube.timeouts import Pause
 from placement_ac.observability.logs import Told
 from placement_ac.observability.metrics import Metrics
 
@@ -51,6 +50,7 @@ class Actor:
         self._told = Told()
         self._metrics = metrics or Metrics()
         self._writers: Mapping[type[Action], Callable[[Any], Awaitable[Outcome | None]]] = {
+            Apply: self._apply,
             Delete: self._delete,
             SetCondition: self._set_condition,
             SetAnswer: self._on_workload,
@@ -75,17 +75,11 @@ class Actor:
                 _raise_first(results)
         _raise_trouble(trouble)
 
-    async def write(self, action: Action, pause: Pause | None = None) -> None:
-        """Do one thing; raises the error that keeps it from being done.
-
-        With `pause` the answer to an Apply is not read before that is over; other writes have none.
-        """
+    async def write(self, action: Action) -> None:
+        """Do one thing; raises the error that keeps it from being done."""
         began = time.monotonic()
         try:
-            if isinstance(action, Apply):
-                outcome: Outcome | None = await self._apply(action, pause)
-            else:
-                outcome = await self._writers[type(action)](action)
+            outcome = await self._writers[type(action)](action)
         except ApiError as error:
             self._metrics.wrote(action.kind.kind, _VERBS[type(action)], error)
             raise
@@ -159,12 +153,12 @@ class Actor:
             resource, body, subresource="status", force=True, manager=KUEUE_ADMISSION
         )
 
-    async def _apply(self, action: Apply, pause: Pause | None) -> Outcome:
+    async def _apply(self, action: Apply) -> Outcome:
         resource = self._resources[action.kind]
         observed = action.observed
         try:
             # Without force while nobody was seen to have made it: then a stranger's object is a conflict.
-            after = await self._client.apply(resource, action.body, force=observed is not None, pause=pause)
+            after = await self._client.apply(resource, action.body, force=observed is not None)
         except ApiError as error:
             mendable = isinstance(error, Refused) and error.status == 422 and "spec" in action.body
             if observed is None or not mendable:

@@ -6,8 +6,7 @@ One try per call: whoever calls decides when to try again, with what `errors` te
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Self, TypeVar
@@ -20,7 +19,6 @@ from placement_ac.core.api.constants import FIELD_MANAGER, Kind, Resource
 from placement_ac.core.api.errors import ApiError, Gone, NotFound, NotLeading, Refused, Unavailable
 from placement_ac.kube.login import Login
 from placement_ac.kube.responses import event_of, object_of
-from placement_ac.kube.timeouts import Deadline, Deadlines, Pause, Silence, Unhurried
 from placement_ac.kube.write_fence import READ, Gate, fenced
 from placement_ac.observability.logs import without_password
 
@@ -40,8 +38,7 @@ TIMEOUT_SECONDS = 30.0
 WATCH_SECONDS = 40
 """The server is asked to end a watch after this time: not every server sends bookmarks while all is quiet."""
 SILENCE_SECONDS = 50.0
-"""A watch on which nothing has come for this long, not even its end, has been cut on the way. It is seen a
-tenth of that time before, at the earliest.
+"""A watch on which nothing has come for this long, not even its end, has been cut on the way.
 
 With what it takes to begin anew, less than a minute is lost.
 """
@@ -89,18 +86,15 @@ class Client:
         self._manager = field_manager
         self._answered = answered
         self._timeout = timeout
-        self._deadlines = Deadlines()
         self._gate = gate
         self._session: aiohttp.ClientSession | None = None
         self._watches: aiohttp.ClientSession | None = None
-        self._watched: dict[Resource, list[asyncio.Transport]] = {}
-        """On which connections a resource is watched."""
 
     async def __aenter__(self) -> Self:
         headers = {"User-Agent": self._manager, "Accept": JSON}
         self._session = self._login.session(
             connections=CONNECTIONS,
-            timeout=aiohttp.ClientTimeout(total=None),  # by its deadline
+            timeout=aiohttp.ClientTimeout(total=None),  # each request has its own
             headers=headers,
             request_class=fenced(self._gate) if self._gate else aiohttp.ClientRequest,
         )
@@ -114,7 +108,6 @@ class Client:
             if session:
                 await session.close()
         self._session = self._watches = None
-        self._deadlines.close()
 
     async def discover(self, kinds: Iterable[Kind]) -> dict[Kind, Resource]:
         """Return those of `kinds` that the hub serves, each in the newest version that both know."""
@@ -228,33 +221,18 @@ class Client:
             async with await self._opened(path, query) as answer:
                 opened()
                 rest = b""  # whole lines of any length; aiohttp's own readline stops at 64 KiB
-                with self._watching(resource, answer), Silence(answer.content, SILENCE_SECONDS):
-                    async for chunk in answer.content.iter_any():
-                        *lines, rest = (rest + chunk).split(b"\n")
-                        for line in lines:
-                            yield event_of(line, request)
+                while chunk := await _next_chunk(answer):
+                    *lines, rest = (rest + chunk).split(b"\n")
+                    for line in lines:
+                        yield event_of(line, request)
         except (ApiError, *_LOSSES) as error:
             raise self._failed(request, error, "watch", None) from None
-
-    @contextmanager
-    def _watching(self, resource: Resource, answer: aiohttp.ClientResponse) -> Iterator[None]:
-        """Keep in mind on which connection `resource` is watched."""
-        transport = answer.connection.transport if answer.connection else None
-        if transport is None:  # all has come already
-            yield
-            return
-        watched = self._watched.setdefault(resource, [])
-        watched.append(transport)
-        try:
-            yield
-        finally:
-            watched.remove(transport)
 
     async def _opened(self, path: str, query: Mapping[str, str]) -> aiohttp.ClientResponse:
         """Return the answer to a watch that the server has agreed to."""
         if self._watches is None:
             raise Unavailable("the client is closed")
-        with Deadline(self._deadlines, SILENCE_SECONDS):
+        async with asyncio.timeout(SILENCE_SECONDS):
             answer = await self._watches.get(self._login.server + path, params=query)
             if answer.status >= 400:
                 async with answer:
@@ -285,22 +263,16 @@ class Client:
         subresource: str = "",
         force: bool = False,
         manager: str | None = None,
-        pause: Pause | None = None,
     ) -> Object:
         """Server-side apply `body` (apiVersion and kind are filled in) and return what came of it.
 
-        With `manager` it is applied as another field manager than this client's own. With `pause` the answer
-        is not read before that is over, which begins when all has been sent; nor are this client's watches of
-        `resource`.
+        With `manager` it is applied as another field manager than this client's own.
         """
         metadata = body["metadata"]
         path = resource.path(metadata.get("namespace"), metadata["name"], subresource)
         query = {"fieldManager": manager or self._manager} | ({"force": "true"} if force else {})
         whole = {"apiVersion": resource.api_version, "kind": resource.of.kind} | body
-        sent: object = whole
-        if pause:
-            sent = Unhurried(orjson.dumps(whole), pause, self._watched.get(resource, ()))
-        return await self.request("PATCH", path, sent, query=query, content_type=APPLY)
+        return await self.request("PATCH", path, whole, query=query, content_type=APPLY)
 
     async def merge(
         self,
@@ -346,14 +318,11 @@ class Client:
         query: Mapping[str, str] | None = None,
         content_type: str = JSON,
     ) -> Object:
-        """Send one request and return the JSON object that answers it.
-
-        `body` is made JSON, unless it is Unhurried, which has it already.
-        """
+        """Send one request, with `body` as JSON, and return the JSON object that answers it."""
         if self._session is None:
             raise Unavailable("the client is closed")
         verb = "list" if method == "GET" and query and "limit" in query else _VERBS[method]
-        data = body if body is None or isinstance(body, Unhurried) else orjson.dumps(body)
+        data = None if body is None else orjson.dumps(body)
         address = self._login.server + path + (_text_of(*query.items()) if query else "")
         headers = {} if body is None else {"Content-Type": content_type}
         timeout = self._timeout
@@ -361,7 +330,7 @@ class Client:
             timeout = min(self._gate(), timeout)
         began = time.perf_counter()
         try:
-            with Deadline(self._deadlines, timeout):
+            async with asyncio.timeout(timeout):
                 async with self._session.request(method, address, data=data, headers=headers) as answer:
                     found = await _read(answer, f"{method} {path}")
         except (ApiError, *_LOSSES) as error:
@@ -419,3 +388,9 @@ def _lost(request: str, loss: BaseException) -> BaseException:
 
 async def _read(answer: aiohttp.ClientResponse, request: str) -> Object:
     return object_of(answer.status, await answer.read(), request, answer.headers.get("Retry-After"))
+
+
+async def _next_chunk(answer: aiohttp.ClientResponse) -> bytes:
+    """Return what comes next over a watch; b"": the server has ended it. Raises TimeoutError."""
+    async with asyncio.timeout(SILENCE_SECONDS):
+        return await answer.content.readany()

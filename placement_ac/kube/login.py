@@ -11,13 +11,14 @@ from functools import partial
 from pathlib import Path
 
 import aiohttp
+import structlog
 import yarl
 
 from placement_ac.core.kubeconfig.access import Access
 from placement_ac.kube.client_config import first_line, found, of_access
-from placement_ac.observability.logs import Told, logger
+from placement_ac.observability.logs import Told
 
-log = logger(__name__)
+log = structlog.get_logger(__name__)
 
 KEPT_SECONDS = 15.0
 """How long a connection is kept that nobody uses: asyncio holds 256 KiB for each that is encrypted."""

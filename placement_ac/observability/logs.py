@@ -13,18 +13,12 @@ from collections.abc import Callable, Hashable, Mapping
 from functools import cache, partial
 from typing import Any, Final, Literal, TextIO
 
+import structlog
 from cachetools import LRUCache
 
 from placement_ac.config.log_levels import LEVELS, levels_of
-from placement_ac.observability.lean import without
 
-with without("rich", "rich.traceback", "rich.pretty"):
-    # structlog would show tracebacks with them, for 3 MB and 40 ms: what may be quoted there is not shown.
-    import structlog
-
-logger: Final = structlog.get_logger
-"""For a module that may be the first to log: importing structlog itself would load what is left out here."""
-log = logger(__name__)
+log = structlog.get_logger(__name__)
 
 REMEMBERED: Final = 10_000
 _PACKAGE: Final = "placement_ac."

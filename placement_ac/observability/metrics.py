@@ -7,7 +7,7 @@ session to session; what there is at the moment is looked up when somebody asks.
 
 import platform
 import time
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
@@ -136,19 +136,19 @@ class Metrics:
             return
         result, now = result_of(error), time.perf_counter()
         self._reconciles.of(run.controller, result).inc()
-        self._reconcile_seconds.of(run.controller, result).observe(now - run.began - run.waited)
+        self._reconcile_seconds.of(run.controller, result).observe(now - run.began)
         if run.told is None:
             return
         if error is not None:
             self.waiting[run.key] = run.told
         elif run.applied_at is not None:
-            self._latency.of(run.controller).observe(run.applied_at - run.told - run.waited)
+            self._latency.of(run.controller).observe(run.applied_at - run.told)
 
 
 class Run:
     """Measures one look at a key, from the first question to the last write: as long as its `with` lasts."""
 
-    __slots__ = ("_metrics", "applied_at", "began", "controller", "key", "told", "waited")
+    __slots__ = ("_metrics", "applied_at", "began", "controller", "key", "told")
 
     def __init__(self, metrics: Metrics, key: Hashable, controller: str) -> None:
         self._metrics = metrics
@@ -158,8 +158,6 @@ class Run:
         self.began = time.perf_counter()
         self.told = metrics.waiting.pop(key, None)  # what comes from now on is another one
         """Since when an event waits for `key`."""
-        self.waited = 0.0
-        """Seconds in which it gave way to others."""
 
     def __enter__(self) -> Self:
         return self
@@ -168,12 +166,6 @@ class Run:
         self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
     ) -> None:
         self._metrics.ended(self, error)
-
-    async def wait(self, turn: Awaitable[None]) -> None:
-        """Wait on purpose, which counts for nothing."""
-        began = time.perf_counter()
-        await turn
-        self.waited += time.perf_counter() - began
 
     def applied(self) -> None:
         """Take in that all has been written that had to be, and that there was something."""

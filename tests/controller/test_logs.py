@@ -55,10 +55,10 @@ def test_each_line_is_an_object_that_says_what_and_who(admin: Driver, controller
     assert [line for line in log.lines if not line["timestamp"].endswith("Z")] == []
     assert {line["logger"] for line in log.lines} < set(modules())
     said = [(line["logger"], line["event"], line.get("kind")) for line in log.lines]
-    assert [one for one in said if one[0] == "act"] == [
-        ("act", "applied", "MultiKueueCluster"),
-        ("act", "applied", "MultiKueueConfig"),
-        ("act", "condition set", "AdmissionCheck"),
+    assert [one for one in said if one[0] == "controller.writer"] == [
+        ("controller.writer", "applied", "MultiKueueCluster"),
+        ("controller.writer", "applied", "MultiKueueConfig"),
+        ("controller.writer", "condition set", "AdmissionCheck"),
     ]
 
 
@@ -131,7 +131,7 @@ def test_a_lease_that_cannot_be_renewed_is_told_once_and_its_end(
     before = len(log.lines)
     hub.faults.add("PUT", "/leases/", status=500, times=3)
     log.await_("the Lease can be read and written again", before)
-    events = [line["event"] for line in log.lines[before:] if line["logger"] == "lease"]
+    events = [line["event"] for line in log.lines[before:] if line["logger"] == "controller.lease"]
     assert events == [
         "the Lease cannot be read or written; trying again",
         "the Lease can be read and written again",

@@ -1,8 +1,8 @@
 """One key at a time on a real hub: what is written, and what becomes of errors."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,6 @@ from placement_ac.controller.workqueue import Retry
 from placement_ac.controller.writer import Actor, merge_patch
 from placement_ac.core.api.constants import (
     MULTIKUEUE_CONFIG,
-    PER_PLACEMENT,
-    SHARED,
     WATCHED_KINDS,
     Kind,
 )
@@ -44,10 +42,6 @@ class Rig:
     ticks: float = 0.0
     later: list[tuple[Key, float]] = field(default_factory=list)
     events: Events = field(init=False)
-    meanwhile: Callable[[], None] = lambda: None
-    """What happens while the work on a key gives way to others."""
-    pause: Callable[[], Awaitable[None]] | None = None
-    """What is waited for before the answer to a swap is read."""
     world: World = field(default_factory=lambda: World(policy=AT_ONCE))
 
     def __post_init__(self) -> None:
@@ -60,13 +54,7 @@ class Rig:
             clock=lambda: WHEN,
             ticks=lambda: self.ticks,
             later=lambda key, seconds: self.later.append((key, seconds)),
-            give_way=self._gives_way,
-            pause=lambda _: self.pause() if self.pause else None,
         )
-
-    def _gives_way(self, key: Key) -> Awaitable[None]:
-        self.meanwhile()
-        return asyncio.sleep(0)
 
     async def _ask(self, cluster: KueueObject) -> Asked:
         return Asked({}, f"nobody answers for {cluster.meta.name}")
@@ -131,43 +119,6 @@ def test_a_key_is_brought_in_order_once(hub: Hub, p: Driver, on: Callable[[Test]
         await rig.list()
         assert await rig.look() is None
         assert (p.writes(since), rig.later) == ([], [])
-
-    on(test)
-
-
-def test_what_follows_a_list_gives_way_to_the_lists_of_others(p: Driver, on: Callable[[Test], None]) -> None:
-    async def test(rig: Rig) -> None:
-        there: list[tuple[list[str] | None, list[str]]] = []
-        rig.meanwhile = lambda: there.append((p.listed("p"), p.clusters()))
-        p.placement_says("p", 2)
-        await rig.list()
-        assert await rig.look() is None
-        assert (there, said(p)[1]) == ([], "Active"), "it gave way though clusters were made"
-        p.placement_says("p", 1)
-        p.decide("p", "b")
-        await rig.list()
-        assert await rig.look() is None
-        assert (there, p.clusters()) == ([(["p-b"], ["p-a", "p-b"])], ["p-b"])
-        assert await rig.look() is None
-        assert len(there) == 1, "it gave way though there was nothing to write"
-
-    on(test)
-
-
-@pytest.mark.parametrize(("naming", "gives"), [(PER_PLACEMENT, [True]), (SHARED, [])])
-def test_what_follows_a_list_of_shared_clusters_gives_way_to_nobody(
-    p: Driver, on: Callable[[Test], None], naming: str, gives: list[bool]
-) -> None:
-    async def test(rig: Rig) -> None:
-        gave: list[bool] = []
-        facts = replace(rig.world.hub, naming=naming)
-        rig = Rig(rig.client, rig.resources, meanwhile=lambda: gave.append(True), world=World(facts))
-        await rig.list()
-        assert await rig.look() is None
-        p.ask("DELETE", p.kueue("multikueueconfigs", "p"))
-        await rig.list()
-        assert await rig.look() is None
-        assert (len(p.listed("p") or ()), gave) == (2, gives)
 
     on(test)
 

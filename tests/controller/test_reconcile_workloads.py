@@ -46,21 +46,6 @@ def test_quota_is_answered_in_one_go_and_nothing_of_kueues_is_taken(job: Driver,
     on(test)
 
 
-def test_a_workload_is_answered_before_the_lists_of_others_are_written(job: Driver, on: Any) -> None:  # noqa: F811
-    async def test(rig: Rig) -> None:
-        gave: list[bool] = []
-        rig.meanwhile = lambda: gave.append(True)
-        await rig.list()
-        assert await rig.look() is None
-        job.ask("DELETE", job.kueue("multikueueconfigs", "p"))
-        has_quota(job, "another", "p", "mk")
-        await rig.list()
-        assert await rig.look() is None
-        assert (job.listed("p"), told(job, "another")["p"], gave) == (["p-a", "p-b"], "Ready", [])
-
-    on(test)
-
-
 def test_writes_of_others_that_change_nothing_for_us_cost_no_second_look(job: Driver, on: Any) -> None:  # noqa: F811
     async def test(rig: Rig) -> None:
         await rig.list()

@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 
 from placement_ac.controller.workqueue import (
-    ECHO_MOST_SECONDS,
-    ECHO_SECONDS,
     FIRST_BACKOFF_SECONDS,
     JITTER,
     MOST_BACKOFF_SECONDS,
@@ -176,54 +174,6 @@ def test_a_change_is_looked_at_although_a_failure_waits() -> None:
         queue.add("a")
         await asyncio.sleep(0.001)
         assert worker.times[turns:] == [8.0]
-
-    run(test())
-
-
-def test_the_echo_of_a_write_is_looked_at_when_there_is_time_and_a_change_at_once() -> None:
-    async def test() -> None:
-        worker = Worker(takes=1.0)
-        queue = Workqueue(worker)
-        queue.add("a")
-        await asyncio.sleep(0.99)
-        queue.add_echo("a", "b")
-        await asyncio.sleep(5)
-        assert worker.turns == [("a", 0.0), ("b", 0.99), ("a", 0.99 + ECHO_SECONDS)]
-        queue.add("c")
-        await asyncio.sleep(0.99)
-        queue.add_echo("c")
-        await asyncio.sleep(0.02)
-        queue.add("c")
-        await asyncio.sleep(5)
-        begun = [round(when, 2) for name, when in worker.turns if name == "c"]
-        assert round(begun[1] - begun[0], 2) == 1.01
-
-    run(test())
-
-
-def test_the_echo_of_a_write_lets_changes_pass_but_not_for_ever() -> None:
-    """A worker on key a is told of its own write; others are changed all the time."""
-
-    async def test() -> None:
-        worker = Worker(takes=0.01)
-        queue = Workqueue(worker)
-        queue.add("a")
-        await asyncio.sleep(0)
-        queue.add_echo("a")
-        for other in range(40):
-            await asyncio.sleep(0.02)
-            queue.add(f"b{other}")
-        await asyncio.sleep(5)
-        looks = [when for name, when in worker.turns if name == "a"]
-        assert len(looks) == 2
-        assert looks[1] == pytest.approx(ECHO_MOST_SECONDS, abs=ECHO_SECONDS)
-        queue.add("a")
-        await asyncio.sleep(0)
-        queue.add_echo("a")
-        await asyncio.sleep(0.03)
-        queue.add("a")
-        await asyncio.sleep(5)
-        assert len([name for name, _ in worker.turns if name == "a"]) == 4, "a change of it is no echo"
 
     run(test())
 

@@ -450,22 +450,8 @@ def _multikueue_cluster(name: str, secret: str) -> dict[str, Any]:
 # -- the tree
 
 
-def test_every_module_stands_in_the_architecture_once() -> None:
-    package = ROOT / "placement_ac"
-    modules = [str(path.relative_to(package)) for path in package.rglob("*.py") if path.name != "__init__.py"]
-    told = [row[0] for rows in tables(ARCHITECTURE, "What each module does") for row in rows]
-    assert sorted(told) == sorted(modules)
-
-
 def project() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-
-
-def test_the_layers_are_those_of_the_import_contract() -> None:
-    contracts = project()["tool"]["importlinter"]["contracts"]
-    (layers,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
-    told = lines_of(section(ARCHITECTURE, "The layers"), code=True)
-    assert list(told) == [layer.replace("placement_ac.", "") for layer in layers]
 
 
 def test_the_changelog_has_an_entry_for_this_version() -> None:

@@ -197,7 +197,8 @@ MISSING = [
     pytest.param(
         constants.ADMISSION_CHECK,
         Step.CHECKS,
-        f"unknown: whether an AdmissionCheck names it is unknown: no right to list {constants.ADMISSION_CHECK}",
+        "unknown: whether an AdmissionCheck names it is unknown:"
+        f" no right to list {constants.ADMISSION_CHECK}",
         id="AdmissionCheck",
     ),
 ]

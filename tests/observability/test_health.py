@@ -142,4 +142,4 @@ def test_a_blocked_loop_is_told_in_the_log_with_its_place(monkeypatch: pytest.Mo
         asyncio.run(_block(Vitals()))
     logs.configure("text", "error")
     assert log.getvalue().count("the event loop is blocked") == 1
-    assert re.search(r"test_vitals\.py:\d+ _block", log.getvalue())
+    assert re.search(r"test_health\.py:\d+ _block", log.getvalue())

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from placement_ac.controller import reconcile
+from placement_ac.controller import reconcile_placement
 from placement_ac.core.api.constants import (
     DRAIN,
     IMMEDIATE,
@@ -30,7 +30,7 @@ from placement_ac.core.api.constants import (
     Removal,
 )
 from placement_ac.core.inputs.state import Plan, Policy, Reply, Snapshot
-from placement_ac.core.plan.plan import Outline, complete, outline
+from placement_ac.core.plan.plan import plan
 from placement_ac.lab.standins.multikueue import ALL_AT_ONCE, INCREMENTAL, Settings
 from placement_ac.lab.standins.multikueue import objects as of
 from tests.support.virtual_controller import Odds, VirtualController, VirtualHub, object_of, play
@@ -429,19 +429,14 @@ def test_a_cluster_that_leaves_may_admit_in_the_last_second(dispatcher: str, rem
 # -- what these stories can tell
 
 
-def careless_list(seen: Snapshot) -> Outline:
-    """List exactly what is selected: what the gate is there to prevent."""
-    return outline(seen._replace(workloads=()))
-
-
-def careless_rest(seen: Snapshot, drawn: Outline) -> Plan:
-    """Let every Workload go."""
+def careless(seen: Snapshot) -> Plan:
+    """List exactly what is selected, and let every Workload go: what the gate is there to prevent."""
     ready = (
         Reply(workload, OURS, READY, "go")
         for workload in seen.workloads
         if workload.quota and (answer := workload.answer(OURS)) and answer.state == PENDING
     )
-    return replace(complete(seen._replace(workloads=()), drawn), replies=tuple(ready))
+    return replace(plan(seen._replace(workloads=())), replies=tuple(ready))
 
 
 @pytest.mark.parametrize("dispatcher", [ALL_AT_ONCE, INCREMENTAL])
@@ -450,8 +445,7 @@ def test_a_careless_controller_doubles_and_evicts(dispatcher: str, monkeypatch: 
         calm_down(at)
         await asyncio.sleep(60.0)
 
-    monkeypatch.setattr(reconcile, "outline", careless_list)
-    monkeypatch.setattr(reconcile, "complete", careless_rest)
+    monkeypatch.setattr(reconcile_placement, "plan", careless)
     stages = [run(story, ends) for story in random_stories(12, dispatcher=dispatcher)]
     assert sum(bool(doubled(at)) for at in stages) >= 3
     assert sum(bool(by_us(at)) for at in stages) >= 3

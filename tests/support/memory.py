@@ -16,9 +16,8 @@ from placement_ac.core.api import constants
 from placement_ac.core.api.constants import Kind
 from placement_ac.core.credentials.provisioning import provide
 from placement_ac.core.inputs.state import HubFacts, Key, Mark, Terms
-from placement_ac.core.plan.diff import Action, Apply, Delete, SetCondition, diff, first_phases, last_phases
-from placement_ac.core.plan.plan import complete, outline, plan
-from placement_ac.core.plan.swap import is_at_rest, swap
+from placement_ac.core.plan.diff import Action, Apply, Delete, SetCondition, diff
+from placement_ac.core.plan.plan import plan
 from tests.support.builders import AT_ONCE, NOW, Raw, is_of, kind_of, managed
 
 Id = tuple[Kind, str, str]
@@ -166,17 +165,7 @@ def todo(world: World, key: Key) -> list[Action]:
         provided = provide(world.provision(key.name, NOW, EverLate()))
         return [action for phase in (*provided.phases, *provided.leftovers) for action in phase]
     seen = world.snapshot(key, NOW, EverLate())
-    whole = diff(seen, plan(seen))
-    drawn = outline(seen)
-    first = first_phases(seen, drawn)
-    assert first + last_phases(seen, complete(seen, drawn)) == whole, "as `reconcile` does it"
-    if key.kind == "placement":
-        before = world.at_rest(key.name, NOW)
-        write = swap(before) if before else None
-        assert write is None or first == ((write,),), "the short way comes to the same"
-        if not first and is_at_rest(seen, drawn):
-            world.rest(seen)
-    return [action for phase in whole for action in phase]
+    return [action for phase in diff(seen, plan(seen)) for action in phase]
 
 
 def settle(hub: MemoryHub, world: World, keys: Iterable[Key] | None = None) -> list[Action]:

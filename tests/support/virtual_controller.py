@@ -25,7 +25,6 @@ from placement_ac.core.api.errors import ApiError, Conflict, NotFound, Unavailab
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.state import Asked, HubFacts, Key, Policy
 from placement_ac.core.plan.diff import Apply, SetCondition
-from placement_ac.kube.timeouts import Pause
 from placement_ac.lab.standins.multikueue.objects import own
 from tests.support.builders import (
     NS,
@@ -335,9 +334,8 @@ class VirtualClient:
         subresource: str = "",
         force: bool = False,
         manager: str | None = None,
-        pause: Pause | None = None,
     ) -> Raw:
-        return await self._request(lambda: self._hub.apply(resource.of, body, manager), pause)
+        return await self._request(lambda: self._hub.apply(resource.of, body, manager))
 
     async def delete(
         self,
@@ -350,7 +348,7 @@ class VirtualClient:
     ) -> Raw:
         return await self._request(lambda: self._hub.delete(resource.of, name, uid, version))
 
-    async def _request(self, carry_out: Callable[[], Raw], pause: Pause | None = None) -> Raw:
+    async def _request(self, carry_out: Callable[[], Raw]) -> Raw:
         """Send it on its way; whoever sent it may be gone when it arrives, and it when it is sent."""
         answer: asyncio.Future[Raw] = asyncio.get_running_loop().create_future()
         kueue, odds = self._hub.kueue, self._odds
@@ -367,8 +365,6 @@ class VirtualClient:
 
         kueue.later(odds.draw(REQUEST_SECONDS), arrives)
         try:
-            if turn := pause() if pause else None:
-                await turn
             return await answer
         except asyncio.CancelledError:
             answer.cancel()
@@ -445,8 +441,6 @@ class _Life:
             clock=self._clock,
             ticks=self._loop.time,
             later=self._queue.add_after,
-            give_way=self._queue.give_way,
-            pause=self._queue.pause,
         )
         hub.listeners.append(self._hear)
         self._listing = self._loop.create_task(self._list())

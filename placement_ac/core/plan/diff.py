@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from operator import itemgetter
-from typing import Final, Protocol
+from typing import Final
 
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
@@ -121,19 +121,6 @@ OLD_SHAPE: Final = ("v1beta1", "v1alpha1")
 """Kueue: here MultiKueueCluster has `spec.kubeConfig`, from v1beta2 on `spec.clusterSource`."""
 
 
-class Drawn(Protocol):
-    """What the first phases come from: a plan, or the outline of one."""
-
-    @property
-    def objection(self) -> Verdict | None: ...
-
-    @property
-    def config(self) -> WantedConfig | None: ...
-
-    @property
-    def clusters(self) -> tuple[WantedCluster, ...]: ...
-
-
 def diff(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phases still to be done, none of them empty.
 
@@ -145,7 +132,7 @@ def diff(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     return first_phases(seen, wanted) + last_phases(seen, wanted)
 
 
-def first_phases(seen: Snapshot, wanted: Drawn) -> tuple[Phase, ...]:
+def first_phases(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phases up to the config: what a decision of OCM's waits for."""
     early = _objections(seen, wanted.objection)
     old = _listed(seen)
@@ -153,7 +140,7 @@ def first_phases(seen: Snapshot, wanted: Drawn) -> tuple[Phase, ...]:
     return _done_one_by_one(early, tuple(_clusters(seen, new)), tuple(_config(seen, wanted.config)))
 
 
-def repairs(seen: Snapshot, wanted: Drawn) -> tuple[Phase, ...]:
+def repairs(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return what puts those MultiKueueClusters right that are listed already."""
     old = _listed(seen)
     there = [cluster for cluster in wanted.clusters if cluster.name in old]

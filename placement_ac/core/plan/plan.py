@@ -35,7 +35,7 @@ from placement_ac.core.inputs.state import (
     WantedConfig,
 )
 from placement_ac.core.kubeconfig.source import Source
-from placement_ac.core.plan.conditions import claimed_elsewhere, consent, objection, taken
+from placement_ac.core.plan.conditions import claimed_elsewhere, judge, taken
 from placement_ac.core.plan.event_intents import changes, complain
 from placement_ac.core.plan.expiry_warnings import Ageing, age
 from placement_ac.core.plan.nomination import Dispatched, dispatch
@@ -90,73 +90,45 @@ class Step:
     changes: Callable[[], tuple[Notice, ...]] = tuple
 
 
-class Outline(NamedTuple):
-    """The objects, and what there is to object to: what is written first. The rest of a plan follows."""
-
-    objects: Objects
-    course: Course | None = None
-    """None: no check of ours is there."""
-    objection: Verdict | None = None
-    """What each check of ours is told, if it is not that all has been generated."""
-
-    @property
-    def config(self) -> WantedConfig | None:
-        return self.objects.config
-
-    @property
-    def clusters(self) -> tuple[WantedCluster, ...]:
-        return self.objects.clusters
-
-
 def plan(seen: Snapshot, course: Course | None = None) -> Plan:
     """Return the objects, the verdict on each check and the answers that `seen` calls for.
 
     `course`: what `chart` says of it, where that is known already.
     """
-    return complete(seen, outline(seen, course))
-
-
-def outline(seen: Snapshot, course: Course | None = None) -> Outline:
-    """Return the part of a plan that is written first."""
     if seen.checks:
-        course = course or chart(seen)
-        against = objection(seen, course)
-        objects = _held(seen) if against and leaves_all(against) else _listed(seen, course)
-        return Outline(objects, course, against)
+        return _planned(seen, course or chart(seen))
     if owners_of(seen):
-        return Outline(_held(seen))
-    return Outline(Objects(clusters=tuple(_needed_elsewhere(seen, ()))))
-
-
-def complete(seen: Snapshot, drawn: Outline) -> Plan:
-    """Return the whole plan of which `drawn` is the outline."""
-    if drawn.course:
-        return _completed(seen, drawn, drawn.course)
-    kept = Kept() if owners_of(seen) else _kept(seen, drawn.objects)
+        objects = _held(seen)
+        return Plan(config=objects.config, clusters=objects.clusters)
+    objects = Objects(clusters=tuple(_needed_elsewhere(seen, ())))
+    kept = _kept(seen, objects)
     return Plan(
-        config=drawn.config,
-        clusters=drawn.clusters,
+        clusters=objects.clusters,
         kept=kept.names,
         marks=kept.marks,
         recheck_after=kept.recheck_after,
     )
 
 
-def _completed(seen: Snapshot, drawn: Outline, course: Course) -> Plan:
-    verdict = drawn.objection or consent(seen, course)
-    step = _standstill(seen, verdict) if leaves_all(verdict) else _step(seen, course, drawn, verdict)
+def _planned(seen: Snapshot, course: Course) -> Plan:
+    verdict = judge(seen, course)
+    if leaves_all(verdict):
+        objects, step = _held(seen), _standstill(seen, verdict)
+    else:
+        objects = _listed(seen, course)
+        step = _step(seen, course, objects, verdict)
     selection, guarded, removal = course.selection, course.guarded, step.removal
     asked, ask_again = questions(seen)
-    complaint, kept = complain(seen, course), _kept(seen, drawn.objects)
-    lasting = (selection, guarded, complaint, removal, drawn.objects, step.told, step.dispatched, kept)
+    complaint, kept = complain(seen, course), _kept(seen, objects)
+    lasting = (selection, guarded, complaint, removal, objects, step.told, step.dispatched, kept)
     leaving = [notice for one in removal.leaving for notice in one.notices]
     waits = (ask_again, step.ageing.recheck_after, _rivals_may_go(seen, course))
     return Plan(
         selected=selection.ranked,
         unusable=tuple(cluster for cluster in selection.ranked if cluster in selection.left_out),
         verdicts={check.meta.name: verdict for check in seen.checks},
-        config=drawn.config,
-        clusters=drawn.clusters,
+        config=objects.config,
+        clusters=objects.clusters,
         kept=kept.names,
         replies=step.told.replies,
         nominations=step.dispatched.nominations,
@@ -169,13 +141,13 @@ def _completed(seen: Snapshot, drawn: Outline, course: Course) -> Plan:
     )
 
 
-def _step(seen: Snapshot, course: Course, drawn: Outline, verdict: Verdict) -> Step:
+def _step(seen: Snapshot, course: Course, objects: Objects, verdict: Verdict) -> Step:
     return Step(
         _told(seen, Outlook(verdict, _ready(course), course.removal)),
         course.removal,
-        age(seen, drawn.clusters),
+        age(seen, objects.clusters),
         dispatch(seen, course),
-        partial(changes, seen, course, drawn.config),
+        partial(changes, seen, course, objects.config),
     )
 
 

@@ -23,7 +23,7 @@ QUEUE: Final[Key] = ("ClusterQueue", "", "cluster-queue-demo1")
 
 @dataclass(frozen=True)
 class Break:
-    """`runs`: whether the cure is run in a shell, on the embedded hub (tests/inspection/doctor/test_doctor_on_hub.py)."""
+    """`runs`: whether `test_doctor_on_hub` runs the cure in a shell, on the embedded hub."""
 
     id: str
     how: How

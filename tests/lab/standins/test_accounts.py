@@ -1,8 +1,7 @@
 """
 The stand-in for what OCM does about ManagedServiceAccounts and ClusterPermissions, on a hub and a worker.
 
-What it has to do is told in the sources that `placement_ac/lab/standins/account_rules.py` and `permission_rules.py`
-name. Everything is asked over HTTP: of the hub as an admin, of the worker with the token that came.
+What it has to do is told in the sources that `account_rules` and `permission_rules` name. Everything is asked over HTTP: of the hub as an admin, of the worker with the token that came.
 """
 
 import base64

@@ -1,0 +1,73 @@
+"""
+What the controller remembers of each key: since when something lasts, and what workers answered.
+
+All of it may be lost at any time: what must survive a restart is on the hub.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+
+from placement_ac.core.inputs.state import Asked, Fit, Key, Mark
+
+
+@dataclass(slots=True)
+class KeyMemory:
+    """What is remembered of one key; times are seconds of a clock that only goes forward."""
+
+    since: dict[Mark, float] = field(default_factory=dict)
+    asked: dict[str, tuple[float, Asked]] = field(default_factory=dict)
+    """MultiKueueCluster → when its cluster was asked for copies, and what it answered."""
+    fits: dict[str, tuple[float, Fit]] = field(default_factory=dict)
+    """Cluster → when it was probed, and what that found."""
+
+    def ages(self, now: float) -> dict[Mark, float]:
+        return {mark: now - since for mark, since in self.since.items()}
+
+    def heard(self, now: float) -> dict[str, Asked]:
+        return {name: replace(said, age=now - when) for name, (when, said) in self.asked.items()}
+
+    def answered(self, now: float) -> dict[str, Fit]:
+        return {cluster: replace(fit, age=now - when) for cluster, (when, fit) in self.fits.items()}
+
+    def keep(self, marks: Collection[Mark], now: float) -> None:
+        """Forget every timer but `marks`; those that are new start now."""
+        self.since = {mark: self.since.get(mark, now) for mark in marks}
+
+    def keep_answers(self, listed: Collection[str], selected: Collection[str]) -> None:
+        """Forget the answers of clusters that are no longer listed, or no longer selected."""
+        self.asked = {name: said for name, said in self.asked.items() if name in listed}
+        self.fits = {cluster: said for cluster, said in self.fits.items() if cluster in selected}
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.since and not self.asked and not self.fits
+
+
+class Memories:
+    """The memory of every key that has one. `ticks` gives seconds that only go forward."""
+
+    def __init__(self, ticks: Callable[[], float]) -> None:
+        self._ticks = ticks
+        self._known: dict[Key, KeyMemory] = {}
+
+    def now(self) -> float:
+        return self._ticks()
+
+    def of(self, key: Key) -> KeyMemory:
+        """Return what is remembered of `key`; nothing is written to it."""
+        return self._known.get(key) or KeyMemory()
+
+    def for_answers(self, key: Key) -> KeyMemory:
+        """Return the memory of `key` to put an answer into."""
+        return self._known.setdefault(key, KeyMemory())
+
+    def keep(self, key: Key, marks: Collection[Mark]) -> None:
+        """Keep the timers that `marks` names, and no others."""
+        memory = self._known.setdefault(key, KeyMemory())
+        memory.keep(marks, self._ticks())
+        if memory.is_empty:
+            del self._known[key]
+
+    def forget(self) -> None:
+        """Remember nothing, as after a restart."""
+        self._known.clear()

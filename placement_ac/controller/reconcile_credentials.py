@@ -1,0 +1,64 @@
+"""Reconciles the credentials that are made for one cluster: inputs → provisioning → writes."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+
+from placement_ac.cache.store import World
+from placement_ac.controller.error_log import ErrorLog
+from placement_ac.controller.key_memory import Memories
+from placement_ac.controller.workqueue import Retry
+from placement_ac.controller.writer import Actor
+from placement_ac.core.api.errors import ApiError, Conflict, NotLeading
+from placement_ac.core.credentials.provisioning import provide
+from placement_ac.core.inputs.state import Key
+from placement_ac.observability.metrics import Run
+
+
+class CredentialsReconciler:
+    """Makes, renews and takes away the credentials of clusters. `clock` gives the time of day (UTC)."""
+
+    def __init__(
+        self,
+        world: World,
+        actor: Actor,
+        memories: Memories,
+        errors: ErrorLog,
+        *,
+        clock: Callable[[], datetime],
+        later: Callable[[Key, float], None],
+    ) -> None:
+        self._world = world
+        self._actor = actor
+        self._memories = memories
+        self._errors = errors
+        self._clock = clock
+        self._later = later
+
+    async def reconcile(self, key: Key, run: Run) -> None:
+        """Bring the credentials of a cluster in order. Raises Retry."""
+        ages = self._memories.of(key).ages(self._memories.now())
+        wanted = provide(self._world.provision(key.name, self._clock(), ages))
+        self._memories.keep(key, wanted.marks)
+        try:
+            await self._actor.act(wanted.phases)
+        except ApiError as error:
+            self._errors.failed(key, error)
+            if not isinstance(error, Conflict | NotLeading):
+                self._look_again(self._world.told_trouble(key.name, error.message))
+            raise Retry(error.retry_after) from error
+        self._look_again(self._world.told_trouble(key.name, ""))
+        try:
+            await self._actor.act(wanted.leftovers)
+        except ApiError as error:
+            self._errors.failed(key, error)
+            raise Retry(error.retry_after) from error
+        self._errors.succeeded(key)
+        if wanted.phases or wanted.leftovers:
+            run.applied()
+        if wanted.recheck_after is not None:
+            self._later(key, wanted.recheck_after)
+
+    def _look_again(self, keys: Iterable[Key]) -> None:
+        """Let the Placements that wait for these credentials report why they have none."""
+        for key in keys:
+            self._later(key, 0.0)

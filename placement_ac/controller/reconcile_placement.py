@@ -1,0 +1,133 @@
+"""Reconciles one Placement, or a check without one: inputs → plan → diff → writes → events."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from placement_ac.cache.store import World
+from placement_ac.controller.error_log import ErrorLog
+from placement_ac.controller.key_memory import Memories
+from placement_ac.controller.recorder import Events
+from placement_ac.controller.worker_questions import WorkerQuestions
+from placement_ac.controller.workqueue import Retry
+from placement_ac.controller.writer import Actor
+from placement_ac.core.api.constants import APPLY_FAILED, MULTIKUEUE_CONFIG, RETRY
+from placement_ac.core.api.errors import ApiError, Refused, WorkloadTrouble
+from placement_ac.core.inputs.state import Key, Plan, Snapshot
+from placement_ac.core.plan.conditions import refuse
+from placement_ac.core.plan.diff import (
+    Action,
+    Phase,
+    SetAnswer,
+    conditions,
+    first_phases,
+    last_phases,
+    repairs,
+)
+from placement_ac.core.plan.event_intents import due
+from placement_ac.core.plan.plan import plan
+from placement_ac.core.plan.stats import standing
+from placement_ac.observability.metrics import Metrics, Run
+
+
+@dataclass(slots=True)
+class Done:
+    """What has been written of a plan."""
+
+    anything: bool = False
+    listed: bool = False
+    """Whether the MultiKueueConfig was."""
+    answered: set[str] = field(default_factory=set)
+    """The uids of Workloads that were sent back."""
+
+    def add(self, actions: Iterable[Action]) -> None:
+        for action in actions:
+            self.anything = True
+            self.listed |= action.kind is MULTIKUEUE_CONFIG
+            if isinstance(action, SetAnswer) and any(entry["state"] == RETRY for entry in action.entries):
+                self.answered.add(action.workload.meta.uid)
+
+
+class PlacementReconciler:
+    """Makes the hub what the plan of a Placement wants. `clock` gives the time of day (UTC)."""
+
+    def __init__(
+        self,
+        world: World,
+        actor: Actor,
+        events: Events,
+        memories: Memories,
+        questions: WorkerQuestions,
+        errors: ErrorLog,
+        *,
+        clock: Callable[[], datetime],
+        later: Callable[[Key, float], None],
+        metrics: Metrics,
+    ) -> None:
+        self._world = world
+        self._actor = actor
+        self._events = events
+        self._memories = memories
+        self._questions = questions
+        self._errors = errors
+        self._clock = clock
+        self._later = later
+        self._metrics = metrics
+
+    async def reconcile(self, key: Key, run: Run) -> None:
+        """Bring the objects, conditions and Workloads of a Placement in order. Raises Retry."""
+        seen = self._inputs(key)
+        wanted = plan(seen)
+        self._remember(key, seen, wanted)
+        self._questions.ask(key, seen, wanted)
+        done = Done()
+        trouble = await self._act(first_phases(seen, wanted), done)
+        rest = repairs(seen, wanted) if trouble else last_phases(seen, wanted)
+        late = await self._act(rest, done)
+        trouble = trouble or late
+        self._metrics.stands(key, standing(seen, wanted))
+        self._post(seen, wanted, done, calm=trouble is None or isinstance(trouble, WorkloadTrouble))
+        if trouble:
+            await self._report(key, seen, wanted, trouble)
+            raise Retry(trouble.retry_after) from trouble
+        self._errors.succeeded(key)
+        if done.anything:
+            run.applied()
+        if wanted.recheck_after is not None:
+            self._later(key, wanted.recheck_after)
+
+    def _inputs(self, key: Key) -> Snapshot:
+        memory, now = self._memories.of(key), self._memories.now()
+        return self._world.snapshot(
+            key, self._clock(), memory.ages(now), memory.heard(now), memory.answered(now)
+        )
+
+    def _remember(self, key: Key, seen: Snapshot, wanted: Plan) -> None:
+        self._memories.of(key).keep_answers(seen.config.listed if seen.config else (), seen.credentials)
+        self._memories.keep(key, wanted.marks)
+
+    async def _act(self, phases: Iterable[Phase], done: Done) -> ApiError | None:
+        """Do it all, or return what kept it from being done."""
+        actions: list[Action] = []
+        try:
+            await self._actor.act(phases, actions)
+        except ApiError as error:
+            return error
+        finally:
+            done.add(actions)
+        return None
+
+    def _post(self, seen: Snapshot, wanted: Plan, done: Done, *, calm: bool) -> None:
+        notices = (*wanted.notices, *(wanted.changes() if done.listed else ()))
+        self._events.post(due(notices, listed=done.listed, answered=done.answered, calm=calm), seen.checks)
+
+    async def _report(self, key: Key, seen: Snapshot, wanted: Plan, error: ApiError) -> None:
+        """Report a failure in the log and, if the API server refused a write, in the condition."""
+        self._errors.failed(key, error)
+        if not isinstance(error, Refused):
+            return
+        verdicts = dict.fromkeys(wanted.verdicts, refuse(APPLY_FAILED, error.message))
+        try:
+            await self._actor.act((conditions(seen, verdicts),))
+        except ApiError as failure:
+            self._errors.condition_failed(key, failure)

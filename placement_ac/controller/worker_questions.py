@@ -1,0 +1,84 @@
+"""Asks worker clusters beside the work, each question once at a time; the answer brings the key back."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Coroutine
+from functools import partial
+
+import structlog
+
+from placement_ac.controller.key_memory import Memories
+from placement_ac.core.api.objects import KueueObject
+from placement_ac.core.inputs.fitness import Fitness
+from placement_ac.core.inputs.state import Asked, Fit, Key, Plan, Question, Snapshot
+from placement_ac.core.kubeconfig.source import Source
+from placement_ac.observability.logs import Told
+
+log = structlog.get_logger(__name__)
+
+Ask = Callable[[KueueObject], Awaitable[Asked]]
+"""Asks the cluster behind a MultiKueueCluster for its copies; raises nothing."""
+Examine = Callable[[Source, Collection[str]], Awaitable[Fitness]]
+"""Asks the cluster behind a Source whether it is fit for what goes through these checks; raises nothing."""
+
+
+class WorkerQuestions:
+    """The questions that are under way.
+
+    `examine` None: no cluster is probed. `later(key, seconds)` brings a key back.
+    """
+
+    def __init__(
+        self, memories: Memories, ask: Ask, examine: Examine | None, later: Callable[[Key, float], None]
+    ) -> None:
+        self._memories = memories
+        self._ask = ask
+        self._examine = examine
+        self._later = later
+        self._told = Told()
+        self._asking: dict[tuple[Key, object], asyncio.Task[None]] = {}
+
+    def ask(self, key: Key, seen: Snapshot, wanted: Plan) -> None:
+        """Ask whatever `wanted` wants to know and nobody has asked yet."""
+        for name in wanted.ask:
+            self._begin((key, name), self._ask_for_copies(key, name, seen.clusters.get(name)))
+        checks = [check.meta.name for check in (*seen.checks, *seen.users)]
+        for question in wanted.questions:
+            if self._examine:
+                self._begin((key, question), self._probe(key, question, checks, self._examine))
+
+    def cancel(self) -> list[asyncio.Task[None]]:
+        """Ask nobody any more; returns what was under way."""
+        tasks = list(self._asking.values())
+        for task in tasks:
+            task.cancel()
+        self._asking.clear()
+        return tasks
+
+    def _begin(self, what: tuple[Key, object], work: Coroutine[object, object, None]) -> None:
+        if what in self._asking:
+            work.close()
+        else:
+            task = self._asking[what] = asyncio.get_running_loop().create_task(work)
+            task.add_done_callback(partial(self._ended, what))
+
+    def _ended(self, what: tuple[Key, object], task: asyncio.Task[None]) -> None:
+        """Let it be asked again, however it ended; unless all was cancelled and it is asked already."""
+        if self._asking.get(what) is task:
+            del self._asking[what]
+
+    async def _probe(self, key: Key, question: Question, checks: Collection[str], examine: Examine) -> None:
+        began = self._memories.now()
+        fit = Fit(await examine(question.source, checks), question.source, question.source.version)
+        self._memories.for_answers(key).fits[question.cluster] = began, fit
+        self._later(key, 0.0)
+
+    async def _ask_for_copies(self, key: Key, name: str, cluster: KueueObject | None) -> None:
+        began = self._memories.now()
+        said = await self._ask(cluster) if cluster else Asked({}, "its MultiKueueCluster is not there")
+        if said.problem:
+            level = self._told.level(name, said.problem)
+            log.log(level, "a cluster cannot be asked for its copies", cluster=name, error=said.problem)
+        elif self._told.over(name):
+            log.info("a cluster can be asked for its copies again", cluster=name)
+        self._memories.for_answers(key).asked[name] = began, said
+        self._later(key, 0.0)
