@@ -1,9 +1,10 @@
 """
 How soon is all right again after each fault between controller and hub, played at full size?
 
-`make bench-faults`: the plays of `tests/controller/faults`, with `placement-ac run` in a process of its own;
-the clock alone is set in a thread, as no process has one of its own. And kill -9 at each write of a scene, before
-it is carried out and after. Prints one JSON object; times are seconds, `lost` is what a kill cost over all.
+`make bench-faults`: the plays of `tests/controller/faults`, with `placement-ac run` in a process of its
+own; the clock alone is set in a thread, as no process has one of its own. And kill -9 at each write of a
+scene, before it is carried out and after. Prints one JSON object; times are seconds, `lost` is what a kill
+cost over all.
 """
 
 import json

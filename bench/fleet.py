@@ -27,7 +27,7 @@ from placement_ac.core.api.constants import (
     MANAGED_BY,
     OCM_CLUSTER,
 )
-from placement_ac.core.kubeconfig.access import make_kubeconfig
+from placement_ac.core.kubeconfig.access import write_kubeconfig
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.hub.store import Store
 
@@ -109,7 +109,7 @@ def clusters(names: list[str]) -> Iterator[Object]:
             spec=spec,
             status=status,
         )
-        kubeconfig = make_kubeconfig(server, authority, _token(name), name)
+        kubeconfig = write_kubeconfig(server, authority, _token(name), name)
         assert isinstance(kubeconfig, bytes), kubeconfig  # noqa: S101  # it is made of what is good
         data = {"kubeconfig": _text(kubeconfig)}
         yield _object("Secret", f"multikueue-{name}", NS, "v1", data=data, type="Opaque")

@@ -32,7 +32,7 @@ from placement_ac.core.api.constants import (
     SECRET,
     TOKEN_KEY,
 )
-from placement_ac.core.kubeconfig.access import Access, of_kubeconfig
+from placement_ac.core.kubeconfig.access import ClusterAccess, read_kubeconfig
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.demo.stage import ControllerThread
@@ -63,8 +63,8 @@ class Clock:
             token = self.last[secret["metadata"]["namespace"]] = base64.b64decode(data[TOKEN_KEY]).decode()
             self.reported.setdefault(token, now)
         if KUBECONFIG_KEY in data:
-            access = of_kubeconfig(base64.b64decode(data[KUBECONFIG_KEY]))
-            if isinstance(access, Access):
+            access = read_kubeconfig(base64.b64decode(data[KUBECONFIG_KEY]))
+            if isinstance(access, ClusterAccess):
                 self.written.setdefault(access.token, now)
 
     def not_written(self) -> list[str]:

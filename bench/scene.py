@@ -31,7 +31,7 @@ from placement_ac.core.api.constants import (
     Resource,
 )
 from placement_ac.core.api.errors import Conflict
-from placement_ac.core.kubeconfig.access import make_kubeconfig
+from placement_ac.core.kubeconfig.access import write_kubeconfig
 from placement_ac.kube.client import JSON, MERGE, Client, Object
 
 NS: Final = "kueue-system"
@@ -104,7 +104,7 @@ def asks(scene: Scene) -> Iterator[tuple[Ask, ...]]:
 def _kubeconfig(cluster: str, authority: bytes) -> bytes:
     """Return one as long as those that are in use; nobody answers at its address."""
     token = hashlib.sha512(cluster.encode()).hexdigest() * 7
-    made = make_kubeconfig(f"https://api.{cluster}.example.com:6443", authority, token, cluster)
+    made = write_kubeconfig(f"https://api.{cluster}.example.com:6443", authority, token, cluster)
     assert isinstance(made, bytes), made  # noqa: S101  # it is made of what is good
     return made
 

@@ -38,7 +38,7 @@ from placement_ac.core.api.constants import (
     PLACEMENT_DECISION,
     SECRET,
 )
-from placement_ac.kube.client import Client, Event, Object
+from placement_ac.kube.client import Client, Object, WatchEvent
 from placement_ac.kube.login import Login
 
 CLUSTERS: Final = ("a", "b")
@@ -156,7 +156,7 @@ def condition(check: Object) -> tuple[str, ...]:
 class Side:
     """A hub with a controller on it; `events` are those of its MultiKueueConfigs."""
 
-    def __init__(self, client: Client, pid: int, events: AsyncIterator[Event]) -> None:
+    def __init__(self, client: Client, pid: int, events: AsyncIterator[WatchEvent]) -> None:
         self.client, self.pid = client, pid
         self._events = events
         self._changes = 0

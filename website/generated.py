@@ -18,7 +18,7 @@ from placement_ac.cli.main import COMMANDS, main
 from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import SHAPES, Settings, default_of, is_duration, is_list
 from placement_ac.core.api.constants import EVENTS, REASONS
-from placement_ac.observability.measures import MEASURES, Measure
+from placement_ac.observability.measures import MEASURES, MetricDefinition
 from website.examples import example
 from website.markdown import Row, tables
 
@@ -137,19 +137,19 @@ def metrics() -> str:
     )
 
 
-def _metric(measure: Measure, alerts: list[str]) -> str:
+def _metric(measure: MetricDefinition, alerts: list[str]) -> str:
     return _item(
         measure.name,
         ("Type", measure.type),
         ("Labels", ", ".join(f"`{label}`" for label in measure.labels) or "none"),
-        ("Tells", measure.told),
+        ("Tells", measure.help),
         ("Buckets", ", ".join(f"{bound:g}" for bound in measure.buckets)),
         ("A query", f"`{query(measure)}`"),
         ("Alerts", ", ".join(f"[`{name}`](../monitoring.md#alerts)" for name in alerts)),
     )
 
 
-def query(measure: Measure) -> str:
+def query(measure: MetricDefinition) -> str:
     """Return what one may ask Prometheus about a metric: over all replicas, the last five minutes."""
     by = ", ".join(measure.labels)
     if measure.type == "counter":

@@ -33,12 +33,12 @@ DEPLOYMENT: Final = Kind("apps", "Deployment", "deployments", True, ("v1",))
 KINDS: Final = (ACCOUNT, PERMISSION, SECRET, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER, ADMISSION_CHECK)
 
 
-class StillRuns(PlacementAcError):
+class ControllerRuns(PlacementAcError):
     """The Go kueue-addon is running, or it cannot be told whether it is."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AdoptStep:
     """One write: an object, and the merge patch for it."""
 
     resource: Resource
@@ -60,18 +60,20 @@ async def check_that_it_is_stopped(client: Client) -> None:
     except NotFound:
         return
     except Refused as refused:
-        raise StillRuns(f"cannot tell whether {ADDON_CONTROLLER} still runs: {refused.message}") from None
+        raise ControllerRuns(
+            f"cannot tell whether {ADDON_CONTROLLER} still runs: {refused.message}"
+        ) from None
     for item in found.items:
         metadata = item["metadata"]
         wanted, pods = ((item.get(part) or {}).get("replicas") for part in ("spec", "status"))
         if metadata["name"] == ADDON_CONTROLLER and (wanted != 0 or pods):
             stop = f"kubectl scale deployment -n {metadata['namespace']} {ADDON_CONTROLLER} --replicas=0"
-            raise StillRuns(
+            raise ControllerRuns(
                 f"{ADDON_CONTROLLER} still runs, and would undo what is handed over: first {stop}"
             )
 
 
-async def steps(client: Client, kueue_namespace: str, clusters: Collection[str] = ()) -> list[Step]:
+async def steps(client: Client, kueue_namespace: str, clusters: Collection[str] = ()) -> list[AdoptStep]:
     """Return what is to be written, for these clusters or for all. Raises ApiError."""
     served = await client.discover(KINDS)
     found = [step async for step in _of_accounts(client, served, kueue_namespace, clusters)]
@@ -81,14 +83,14 @@ async def steps(client: Client, kueue_namespace: str, clusters: Collection[str] 
     return list({(step.resource, step.namespace, step.name): step for step in found}.values())
 
 
-async def carry_out(client: Client, step: Step) -> None:
+async def carry_out(client: Client, step: AdoptStep) -> None:
     """Write it. Raises ApiError."""
     await client.merge(step.resource, step.name, step.patch, namespace=step.namespace)
 
 
 async def _of_accounts(
     client: Client, served: dict[Kind, Resource], kueue_namespace: str, clusters: Collection[str]
-) -> AsyncIterator[Step]:
+) -> AsyncIterator[AdoptStep]:
     """Yield the credentials, the account last: with it, the controller takes all three."""
     if ACCOUNT not in served:
         return
@@ -108,7 +110,7 @@ async def _of_accounts(
             yield step
 
 
-async def _of_checks(client: Client, served: dict[Kind, Resource]) -> AsyncIterator[Step]:
+async def _of_checks(client: Client, served: dict[Kind, Resource]) -> AsyncIterator[AdoptStep]:
     """Yield the lists of our checks with what they list, and the addon's finalizer on the checks."""
     if not {ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER} <= served.keys():
         return
@@ -135,19 +137,19 @@ async def _get(client: Client, resource: Resource | None, namespace: str, name: 
         return None
 
 
-def _hand_over(resource: Resource | None, obj: Object | None) -> Iterable[Step]:
+def _hand_over(resource: Resource | None, obj: Object | None) -> Iterable[AdoptStep]:
     metadata: Any = (obj or {}).get("metadata") or {}
     ours = (metadata.get("labels") or {}).get(LABEL_MANAGED_BY) == MANAGED_BY
     told = (metadata.get("annotations") or {}).get(ANNOTATION_ADOPT) == "true"
     if resource and obj and not ours and not told:
         patch = {"metadata": {"uid": metadata["uid"], "annotations": {ANNOTATION_ADOPT: "true"}}}
-        yield Step(resource, metadata.get("namespace") or "", metadata["name"], patch)
+        yield AdoptStep(resource, metadata.get("namespace") or "", metadata["name"], patch)
 
 
-def _without_finalizer(resource: Resource, check: Object) -> Iterable[Step]:
+def _without_finalizer(resource: Resource, check: Object) -> Iterable[AdoptStep]:
     metadata = check["metadata"]
     finalizers = metadata.get("finalizers") or []
     if ADDON_FINALIZER in finalizers:
         left = [one for one in finalizers if one != ADDON_FINALIZER]
         identity = {key: metadata[key] for key in ("uid", "resourceVersion")}
-        yield Step(resource, "", metadata["name"], {"metadata": identity | {"finalizers": left}})
+        yield AdoptStep(resource, "", metadata["name"], {"metadata": identity | {"finalizers": left}})

@@ -28,8 +28,8 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import workload
 from placement_ac.core.api.errors import ApiError, Conflict, NotFound, PlacementAcError
-from placement_ac.core.api.schemas import time_of
-from placement_ac.core.api.text import some
+from placement_ac.core.api.schemas import parse_time
+from placement_ac.core.api.text import joined
 from placement_ac.kube.client import PAGE, Client, Object
 
 KINDS: Final = (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER, PERMISSION, ACCOUNT, SECRET, LEASE)
@@ -40,12 +40,12 @@ LOOK_AGAIN_SECONDS: Final = 5.0
 Served = Mapping[Kind, Resource]
 
 
-class InTheWay(PlacementAcError):
+class CleanupBlocked(PlacementAcError):
     """What is to be removed is in use, or cannot be looked at."""
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class OwnedThing:
     """An object of ours."""
 
     resource: Resource
@@ -64,18 +64,18 @@ class Thing:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DeleteOutcome:
     """What became of one object; `problem` says why it is still there, `held` by which finalizers it is."""
 
-    thing: Thing
+    thing: OwnedThing
     problem: str = ""
     held: str = ""
 
 
-async def find(client: Client, kueue_namespace: str) -> list[Thing]:
+async def find(client: Client, kueue_namespace: str) -> list[OwnedThing]:
     """Return all that is ours, in the order in which it is to go. Raises InTheWay when it cannot be told."""
     served = await client.discover(KINDS)
-    found: list[Thing] = []
+    found: list[OwnedThing] = []
     problems: list[str] = []
     for kind in KINDS:
         if kind in served:
@@ -85,11 +85,11 @@ async def find(client: Client, kueue_namespace: str) -> list[Thing]:
             except ApiError as error:
                 problems.append(error.message)
     if problems:
-        raise InTheWay(f"cannot tell all that is ours, so nothing is deleted: {'; '.join(problems)}")
+        raise CleanupBlocked(f"cannot tell all that is ours, so nothing is deleted: {'; '.join(problems)}")
     return found
 
 
-async def obstacles(client: Client, things: Collection[Thing], kueue_namespace: str) -> list[str]:
+async def obstacles(client: Client, things: Collection[OwnedThing], kueue_namespace: str) -> list[str]:
     """Return why these should stay for now: a controller that is alive, jobs, others' lists.
 
     Raises InTheWay when that cannot be told.
@@ -101,19 +101,19 @@ async def obstacles(client: Client, things: Collection[Thing], kueue_namespace: 
         if clusters:
             found += [told async for told in _strangers(client, served, things)]
             jobs = [told async for told in _jobs(client, served, clusters)]
-            found += [f"jobs are not finished: {some(jobs, '; ')}"] if jobs else []
+            found += [f"jobs are not finished: {joined(jobs, '; ')}"] if jobs else []
     except ApiError as error:
-        raise InTheWay(f"cannot tell whether it is in use: {error.message}; or use --force") from None
+        raise CleanupBlocked(f"cannot tell whether it is in use: {error.message}; or use --force") from None
     return found
 
 
-async def remove(client: Client, things: Iterable[Thing]) -> AsyncIterator[Outcome]:
+async def remove(client: Client, things: Iterable[OwnedThing]) -> AsyncIterator[DeleteOutcome]:
     """Delete them one by one; what stands in the way of one does not stop those that do not depend on it."""
-    left: list[Thing] = []
+    left: list[OwnedThing] = []
     for thing in things:
         under = next((one for one in left if _stands_on(one, thing)), None)
         if under:
-            outcome = Outcome(thing, f"stays, as {under.told} does")
+            outcome = DeleteOutcome(thing, f"stays, as {under.told} does")
         else:
             outcome = await _delete(client, thing)
         if outcome.problem:
@@ -147,9 +147,9 @@ def _is_ours(metadata: Object, *, by_name: bool) -> bool:
     return made and annotations.get(ANNOTATION_ADOPT, "true") == "true"
 
 
-def _thing(resource: Resource, obj: Object) -> Thing:
+def _thing(resource: Resource, obj: Object) -> OwnedThing:
     metadata = obj["metadata"]
-    return Thing(
+    return OwnedThing(
         resource,
         metadata.get("namespace") or "",
         metadata["name"],
@@ -163,7 +163,7 @@ def _listed(config: Object) -> frozenset[str]:
     return frozenset((config.get("spec") or {}).get("clusters") or ())
 
 
-def _clusters(thing: Thing) -> frozenset[str]:
+def _clusters(thing: OwnedThing) -> frozenset[str]:
     """Return the MultiKueueClusters that jobs cannot run on any more without it."""
     return frozenset((thing.name,)) if thing.resource.of is MULTIKUEUE_CLUSTER else thing.lists
 
@@ -198,12 +198,12 @@ async def _lease(client: Client, resource: Resource, namespace: str) -> Mapping[
 
 
 def _is_fresh(spec: Mapping[str, Any]) -> bool:
-    renewed = time_of(spec.get("renewTime") or "")
+    renewed = parse_time(spec.get("renewTime") or "")
     lasts = timedelta(seconds=spec.get("leaseDurationSeconds") or 0)
     return renewed is not None and datetime.now(UTC) < renewed + lasts
 
 
-async def _strangers(client: Client, served: Served, things: Collection[Thing]) -> AsyncIterator[str]:
+async def _strangers(client: Client, served: Served, things: Collection[OwnedThing]) -> AsyncIterator[str]:
     """Say which lists of somebody else's have clusters of ours."""
     ours = {thing.name for thing in things if thing.resource.of is MULTIKUEUE_CLUSTER}
     mine = {thing.uid for thing in things}
@@ -212,7 +212,8 @@ async def _strangers(client: Client, served: Served, things: Collection[Thing]) 
     for config in (await client.list(served[MULTIKUEUE_CONFIG])).items:
         listed = sorted(ours & _listed(config))
         if listed and config["metadata"]["uid"] not in mine:
-            yield f"MultiKueueConfig {config['metadata']['name']} is somebody else's and lists {some(listed)}"
+            name = config["metadata"]["name"]
+            yield f"MultiKueueConfig {name} is somebody else's and lists {joined(listed)}"
 
 
 async def _jobs(client: Client, served: Served, clusters: Collection[str]) -> AsyncIterator[str]:
@@ -226,29 +227,29 @@ async def _jobs(client: Client, served: Served, clusters: Collection[str]) -> As
             if one.cluster in clusters:
                 yield f"Workload {one.label} runs on {one.cluster}"
             elif waits := [name for name in one.nominated if name in clusters]:
-                yield f"Workload {one.label} waits for {some(waits)}"
+                yield f"Workload {one.label} waits for {joined(waits)}"
 
 
 # -- the end
 
 
-def _stands_on(one: Thing, thing: Thing) -> bool:
+def _stands_on(one: OwnedThing, thing: OwnedThing) -> bool:
     """Whether `one`, which is still there, needs `thing`."""
     if one.resource.of is MULTIKUEUE_CONFIG:
         return thing.resource.of is MULTIKUEUE_CLUSTER and thing.name in one.lists
     return one.resource.of is MULTIKUEUE_CLUSTER and "" != thing.cluster == one.cluster
 
 
-async def _delete(client: Client, thing: Thing) -> Outcome:
+async def _delete(client: Client, thing: OwnedThing) -> DeleteOutcome:
     try:
         after = await client.delete(thing.resource, thing.name, thing.namespace, uid=thing.uid)
     except NotFound:  # Kubernetes has been quicker: its owner has gone
-        return Outcome(thing)
+        return DeleteOutcome(thing)
     except Conflict:
-        return Outcome(thing, "has been made anew meanwhile: does the controller run?")
+        return DeleteOutcome(thing, "has been made anew meanwhile: does the controller run?")
     except ApiError as error:
-        return Outcome(thing, error.message)
+        return DeleteOutcome(thing, error.message)
     held = (
         (after.get("metadata") or {}).get("finalizers") if after.get("kind") == thing.resource.of.kind else ()
     )
-    return Outcome(thing, held=some(held or ()))
+    return DeleteOutcome(thing, held=joined(held or ()))

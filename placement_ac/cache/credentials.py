@@ -17,15 +17,21 @@ from placement_ac.core.api.constants import (
     PERMISSION,
     SECRET,
     WORKLOAD,
+    CredentialMethod,
     Kind,
-    Way,
 )
-from placement_ac.core.credentials.discovery import ALWAYS, Found, find, found_by, supports
-from placement_ac.core.inputs.state import Ages, Key, Made
-from placement_ac.core.kubeconfig.source import Source, Unusable
+from placement_ac.core.credentials.discovery import (
+    ALWAYS,
+    DiscoveryInputs,
+    find_credentials,
+    find_external_credentials,
+    supports,
+)
+from placement_ac.core.inputs.state import Key, ProvisioningInputs, TimerAges
+from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 
 
-class Supply(Tables):
+class CredentialLookup(Tables):
     """Looks credentials up; `World` tells it what there is."""
 
     def clusters_to_provide(self, clusters: Iterable[str]) -> Iterable[str]:
@@ -49,7 +55,9 @@ class Supply(Tables):
         for table in (self._clusters, self._secrets, self._accounts, self._permissions):
             yield from table.keys("cluster")
 
-    def made(self, cluster: str, now: datetime, ages: Ages | None = None) -> Made:
+    def provisioning_inputs(
+        self, cluster: str, now: datetime, ages: TimerAges | None = None
+    ) -> ProvisioningInputs:
         """Return all that the credentials depend on that are made for a cluster."""
         terms = self._terms
         name = self._account_of(cluster)
@@ -59,11 +67,11 @@ class Supply(Tables):
         objects = self._clusters.by("cluster", cluster)
         checks = [c for p in self._users_of(cluster) for c in self._checks.by("placement", p)]
         owners = {check.meta.uid: check.meta.name for check in checks}
-        return Made(
+        return ProvisioningInputs(
             cluster=cluster,
             now=now,
             hub=self.hub,
-            terms=terms,
+            policy=terms,
             namespace=self._kueue_namespace,
             name=name,
             managed=self._managed.things.get(("", cluster)),
@@ -83,13 +91,13 @@ class Supply(Tables):
             ages=ages or {},
         )
 
-    def provision(self, cluster: str, now: datetime, ages: Ages) -> Made:
+    def inputs_for_provisioning(self, cluster: str, now: datetime, ages: TimerAges) -> ProvisioningInputs:
         """Return the same, and whether others have put credentials there."""
-        made = self.made(cluster, now, ages)
-        found = found_by(self._found(cluster, now, made), self._found_ways(made))
-        return replace(made, found=found, strays=tuple(self._strays(made)))
+        made = self.provisioning_inputs(cluster, now, ages)
+        found = find_external_credentials(self._found(cluster, now, made), self._found_ways(made))
+        return replace(made, found=found, orphans=tuple(self._orphans(made)))
 
-    def _strays(self, made: Made) -> Iterator[tuple[Kind, objects.Written]]:
+    def _orphans(self, made: ProvisioningInputs) -> Iterator[tuple[Kind, objects.WritableObject]]:
         """Yield what was made before the account was called otherwise, by the setting or by adoption."""
         cluster, sources = made.cluster, self._clusters.keys("source")
         if f"ClusterProfile/{cluster}" in sources and not made.synced:
@@ -115,10 +123,12 @@ class Supply(Tables):
     def _looked_up_expiries(self) -> dict[str, datetime]:
         clusters = set(self._clusters.keys("cluster"))
         clusters.update(c for placement in self._checks.keys("placement") for c in self._selected(placement))
-        ways = {cluster: self._way_into(cluster, ALWAYS) for cluster in clusters}
-        return {c: way.expires for c, way in ways.items() if isinstance(way, Source) and way.expires}
+        ways = {cluster: self._credentials_of(cluster, ALWAYS) for cluster in clusters}
+        return {
+            c: way.expires for c, way in ways.items() if isinstance(way, CredentialSource) and way.expires
+        }
 
-    def told_trouble(self, cluster: str, why: str) -> set[Key]:
+    def set_provisioning_error(self, cluster: str, why: str) -> set[Key]:
         """Take in why the API server refused to write the credentials of a cluster; "": it did not."""
         if self._trouble.get(cluster, "") == why:
             return set()
@@ -141,7 +151,7 @@ class Supply(Tables):
         taken = handed_over or any(obj.ours for obj in there)
         return ADDON_ACCOUNT if taken else self._terms.account
 
-    def _stands_on(self, secret: str, cluster: str, account: objects.Grant | None) -> bool:
+    def _stands_on(self, secret: str, cluster: str, account: objects.ProvisionedObject | None) -> bool:
         """Whether a MultiKueueCluster stands on what is made, in the form that is wanted or was."""
         sources = self._clusters.keys("source")
         mine = account is not None and (account.ours or account.handed_over)
@@ -149,7 +159,7 @@ class Supply(Tables):
         by_profile = self._terms.form == "cluster-profile" or synced
         return f"Secret/{secret}" in sources or (by_profile and f"ClusterProfile/{cluster}" in sources)
 
-    def _found_ways(self, made: Made) -> tuple[Way, ...]:
+    def _found_ways(self, made: ProvisioningInputs) -> tuple[CredentialMethod, ...]:
         """Return the ways that others make. A ClusterProfile is ours, once OCM may copy our token there."""
         account = made.account
         mine = account is not None and (account.ours or account.handed_over)
@@ -159,33 +169,35 @@ class Supply(Tables):
             return self._ways
         return tuple(way for way in self._ways if way != "access-provider")
 
-    def way_found(self, cluster: str, now: datetime) -> Way | None:
+    def credential_method(self, cluster: str, now: datetime) -> CredentialMethod | None:
         """Return by which way the credentials of a cluster are found; None: by none that others made."""
         found, ways = self._searched(cluster, now)
-        return next((way for way in ways if found_by(found, (way,))), None)
+        return next((way for way in ways if find_external_credentials(found, (way,))), None)
 
-    def _way_into(self, cluster: str, now: datetime) -> Source | Unusable:
+    def _credentials_of(self, cluster: str, now: datetime) -> CredentialSource | Unusable:
         """Return the way in, or why there is none; what is found counts until it ends or anything changes."""
-        return self._ways_into((cluster,), now)[cluster]
+        return self._credentials_for((cluster,), now)[cluster]
 
-    def _ways_into(self, clusters: Iterable[str], now: datetime) -> dict[str, Source | Unusable]:
+    def _credentials_for(
+        self, clusters: Iterable[str], now: datetime
+    ) -> dict[str, CredentialSource | Unusable]:
         """Return the same for each of these clusters."""
         changes = self._profiles.changes, self._secrets.changes
         if changes != self._ways_at:
             self._ways_known.clear()
             self._ways_at = changes
-        ways: dict[str, Source | Unusable] = {}
+        ways: dict[str, CredentialSource | Unusable] = {}
         for cluster in clusters:
-            known: Source | None = self._ways_known.get(cluster)
+            known: CredentialSource | None = self._ways_known.get(cluster)
             if known is None or (known.expires is not None and known.expires <= now):
                 ways[cluster] = self._look_up(cluster, now)
             else:
                 ways[cluster] = known
         return ways
 
-    def _look_up(self, cluster: str, now: datetime) -> Source | Unusable:
-        found = find(*self._searched(cluster, now))
-        if isinstance(found, Source) and self._is_plain(cluster):
+    def _look_up(self, cluster: str, now: datetime) -> CredentialSource | Unusable:
+        found = find_credentials(*self._searched(cluster, now))
+        if isinstance(found, CredentialSource) and self._is_plain(cluster):
             self._ways_known[cluster] = found
         return found
 
@@ -194,15 +206,15 @@ class Supply(Tables):
         before = self._kueue_namespace, f"{self._terms.account}-{cluster}"
         return not self._terms.provision and before not in self._secrets.things
 
-    def _searched(self, cluster: str, now: datetime) -> tuple[Found, tuple[Way, ...]]:
+    def _searched(self, cluster: str, now: datetime) -> tuple[DiscoveryInputs, tuple[CredentialMethod, ...]]:
         """Return what there is of a cluster, and the ways in which to look through it."""
         if self._is_plain(cluster):
             return self._found(cluster, now), self._ways
-        made = self.made(cluster, now)
+        made = self.provisioning_inputs(cluster, now)
         return self._found(cluster, now, made), self._found_ways(made)
 
-    def _found(self, cluster: str, now: datetime, made: Made | None = None) -> Found:
-        return Found(
+    def _found(self, cluster: str, now: datetime, made: ProvisioningInputs | None = None) -> DiscoveryInputs:
+        return DiscoveryInputs(
             cluster=cluster,
             kueue_namespace=self._kueue_namespace,
             profiles=self._profiles.by("cluster", cluster),
@@ -214,4 +226,4 @@ class Supply(Tables):
         )
 
     def _usable(self, cluster: str, now: datetime) -> bool:
-        return isinstance(self._way_into(cluster, now), Source)
+        return isinstance(self._credentials_of(cluster, now), CredentialSource)

@@ -25,16 +25,16 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.objects import (
+    AccountToken,
     Check,
+    ClusterProfile,
     Decision,
-    Grant,
     KueueObject,
     ManagedCluster,
     Placement,
-    Profile,
+    ProvisionedObject,
     Scores,
     Secret,
-    Token,
     Workload,
 )
 from placement_ac.core.credentials.discovery import clusters_of_secret
@@ -44,14 +44,14 @@ Thing = (
     Check
     | Placement
     | Decision
-    | Profile
+    | ClusterProfile
     | Secret
     | Scores
     | KueueObject
     | Workload
     | ManagedCluster
-    | Grant
-    | Token
+    | ProvisionedObject
+    | AccountToken
 )
 
 
@@ -89,13 +89,13 @@ class Lookup(Protocol):
         """These clusters, if credentials are made at all; else nothing."""
 
 
-def route(kind: Kind, things: Iterable[Thing | None], lookup: Lookup) -> set[Key]:
+def keys_for(kind: Kind, things: Iterable[Thing | None], lookup: Lookup) -> set[Key]:
     """Return the keys that any of `things` (one object, before and after) touches."""
     rule: Callable[[Any, Lookup], Iterator[Key]] = _of_token if kind.only else _ROUTES[kind]
     return {key for thing in things if thing is not None for key in rule(thing, lookup)}
 
 
-def splits(name: str) -> Iterator[tuple[str, str]]:
+def possible_pairs(name: str) -> Iterator[tuple[str, str]]:
     """Yield every (placement, cluster) that `<placement>-<cluster>` may have been made of."""
     at = name.find("-", 1)
     while 0 < at < len(name) - 1:
@@ -142,7 +142,7 @@ def _of_cluster(cluster: str, lookup: Lookup) -> Iterator[Key]:
     yield from _credentials((cluster,), lookup)
 
 
-def _of_profile(profile: Profile, lookup: Lookup) -> Iterator[Key]:
+def _of_profile(profile: ClusterProfile, lookup: Lookup) -> Iterator[Key]:
     return _of_cluster(profile.cluster, lookup)
 
 
@@ -154,11 +154,11 @@ def _of_secret(secret: Secret, lookup: Lookup) -> Iterator[Key]:
         yield from _of_cluster(cluster, lookup)
 
 
-def _of_grant(grant: Grant, lookup: Lookup) -> Iterator[Key]:
+def _of_grant(grant: ProvisionedObject, lookup: Lookup) -> Iterator[Key]:
     return _of_cluster(grant.meta.namespace, lookup)
 
 
-def _of_token(token: Token, lookup: Lookup) -> Iterator[Key]:
+def _of_token(token: AccountToken, lookup: Lookup) -> Iterator[Key]:
     return _of_cluster(token.meta.namespace, lookup)
 
 
@@ -179,7 +179,7 @@ def _of_multikueue_cluster(obj: KueueObject, lookup: Lookup) -> Iterator[Key]:
     elif obj.ours:
         yield _placement(obj.meta.name)  # nobody's name, so that it is looked at when there is nobody
         yield from map(_placement, lookup.placements_of_shared())
-    yield from (_placement(placement) for placement, _ in splits(obj.meta.name))
+    yield from (_placement(placement) for placement, _ in possible_pairs(obj.meta.name))
     yield from _of_cluster(obj.meta.name, lookup)
     kind, source = obj.source  # somebody else's may stand on what we made
     on_made = (source,) if kind == "ClusterProfile" else lookup.clusters_of_made(source)
@@ -187,7 +187,7 @@ def _of_multikueue_cluster(obj: KueueObject, lookup: Lookup) -> Iterator[Key]:
 
 
 def _of_workload(workload: Workload, lookup: Lookup) -> Iterator[Key]:
-    for check in lookup.checks_named(answer.check for answer in workload.answers):
+    for check in lookup.checks_named(answer.check for answer in workload.check_states):
         if check.ours:
             yield _of_ours(check)
         elif check.config:

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from placement_ac.cache import mapping
-from placement_ac.cache.credentials import Supply
+from placement_ac.cache.credentials import CredentialLookup
 from placement_ac.cache.index import Id
 from placement_ac.cache.tables import EVERYWHERE, Scope, decided_in, later, newer
 from placement_ac.core.api import decode, objects
@@ -31,24 +31,31 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.schemas import Raw
-from placement_ac.core.inputs.state import Ages, Asked, Fit, Key, Pair, Snapshot
+from placement_ac.core.inputs.state import (
+    Key,
+    PlacementCluster,
+    ProbeResult,
+    Snapshot,
+    TimerAges,
+    WorkerCopies,
+)
 
 _PARSERS: Final[Mapping[Kind, Callable[[Raw], Any]]] = {
     ADMISSION_CHECK: decode.check,
     PLACEMENT: decode.placement,
     PLACEMENT_DECISION: decode.decision,
-    CLUSTER_PROFILE: decode.profile,
+    CLUSTER_PROFILE: decode.cluster_profile,
     SECRET: decode.secret,
     PLACEMENT_SCORE: decode.scores,
     MULTIKUEUE_CONFIG: decode.kueue_object,
     MULTIKUEUE_CLUSTER: decode.kueue_object,
     WORKLOAD: decode.workload,
-    ACCOUNT: decode.grant,
-    PERMISSION: decode.grant,
+    ACCOUNT: decode.provisioned_object,
+    PERMISSION: decode.provisioned_object,
 }
 
 
-class World(Supply):
+class Cache(CredentialLookup):
     """The hub as seen so far. Not thread-safe: one event loop owns it."""
 
     # -- told
@@ -65,7 +72,7 @@ class World(Supply):
 
     def put(self, kind: Kind, raw: Raw) -> set[Key]:
         """Take in an object as it is now; an older version than the one known changes nothing."""
-        stamp, table = decode.stamp_of(raw), self._tables[kind]
+        stamp, table = decode.version_of(raw), self._tables[kind]
         id_ = stamp.namespace, stamp.name
         before = table.things.get(id_)
         known = before is not None and before.meta.uid == stamp.uid
@@ -76,9 +83,9 @@ class World(Supply):
         thing: Any = (_PARSERS.get(kind) or self._other_parser(kind))(raw)
         if kind is WORKLOAD:
             return self._put_workload(thing, before)
-        touched = mapping.route(kind, (before,), self)
+        touched = mapping.keys_for(kind, (before,), self)
         table.put(id_, thing)
-        touched |= mapping.route(kind, (thing,), self)
+        touched |= mapping.keys_for(kind, (thing,), self)
         if known and self._is_renewal(kind, before, thing):
             return {key for key in touched if key.kind == "cluster"}
         return touched
@@ -97,21 +104,21 @@ class World(Supply):
 
     def _other_parser(self, kind: Kind) -> Callable[[Raw], Any]:
         if kind is MANAGED_CLUSTER:
-            return decode.managed_cluster if self._terms.provision else decode.managed_cluster_alone
-        return decode.token
+            return decode.managed_cluster if self._terms.provision else decode.managed_cluster_without_server
+        return decode.account_token
 
     def _put_workload(self, now: objects.Workload, before: objects.Workload | None) -> set[Key]:
         """Keep a Workload from its first check until it is finished; most events change nothing here."""
-        if before is None and (now.finished or not now.answers):
+        if before is None and (now.finished or not now.check_states):
             return set()
         if now.finished:
             self._gone[now.meta.uid] = True  # it stays finished: an older event must not bring it back
             self._workloads.drop(now.meta.id)
-            return mapping.route(WORKLOAD, (before,), self)
+            return mapping.keys_for(WORKLOAD, (before,), self)
         self._workloads.put(now.meta.id, now)
         if before and replace(before, meta=now.meta) == now and before.meta.uid == now.meta.uid:
             return set()
-        return mapping.route(WORKLOAD, (before, now), self)
+        return mapping.keys_for(WORKLOAD, (before, now), self)
 
     def remove(self, kind: Kind, raw: Raw) -> set[Key]:
         """Take in that an object is gone; one of that name which is newer stays."""
@@ -122,7 +129,7 @@ class World(Supply):
             self._gone[meta.uid] = True
         if before is None or before.meta.uid != meta.uid:
             return set()
-        touched = mapping.route(kind, (before,), self)
+        touched = mapping.keys_for(kind, (before,), self)
         table.drop(meta.id)
         return touched
 
@@ -169,7 +176,7 @@ class World(Supply):
         for scope in self._within(kind, namespace):
             for id_, thing in self._things_in(scope):
                 if id_ not in present and not later(thing.meta.resource_version, resource_version):
-                    touched |= mapping.route(kind, (thing,), self)
+                    touched |= mapping.keys_for(kind, (thing,), self)
                     self._tables[kind].drop(id_)
             self._is_listed(scope, resource_version)
         return touched
@@ -194,12 +201,12 @@ class World(Supply):
         self._gone.clear()  # a restore brings back what had gone
         kind, _ = scope
         things = self._things_in(scope)
-        touched = mapping.route(kind, (thing for _, thing in things), self)
+        touched = mapping.keys_for(kind, (thing for _, thing in things), self)
         for id_, _ in things:
             self._tables[kind].drop(id_)
         return touched
 
-    def _watched(self, kind: Kind, meta: objects.Meta | objects.Stamp) -> bool:
+    def _watched(self, kind: Kind, meta: objects.Meta | objects.ObjectVersion) -> bool:
         wanted = self._namespaces.get(kind)
         return (wanted is None or meta.namespace in wanted) and kind.only in ("", meta.name)
 
@@ -241,7 +248,7 @@ class World(Supply):
             key
             for kind, table in self._tables.items()
             if kind in (ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
-            for key in mapping.route(kind, table.things.values(), self)
+            for key in mapping.keys_for(kind, table.things.values(), self)
             if key.kind == "check" or (key.kind == "placement" and self._is_ours(key.name))
         } | {Key("cluster", cluster) for cluster in self._clusters_with_credentials()}
 
@@ -258,9 +265,9 @@ class World(Supply):
         self,
         key: Key,
         now: datetime,
-        ages: Ages,
-        asked: Mapping[str, Asked] | None = None,
-        fits: Mapping[str, Fit] | None = None,
+        ages: TimerAges,
+        asked: Mapping[str, WorkerCopies] | None = None,
+        fits: Mapping[str, ProbeResult] | None = None,
     ) -> Snapshot:
         """Return all that `key` depends on; `ages`, `asked`, `fits` are what the caller remembers of it."""
         self._judged_at = now
@@ -272,12 +279,17 @@ class World(Supply):
         return self._snapshot(key.name, now, ages, asked or {}, fits or {})
 
     def _snapshot(
-        self, name: str, now: datetime, ages: Ages, asked: Mapping[str, Asked], fits: Mapping[str, Fit]
+        self,
+        name: str,
+        now: datetime,
+        ages: TimerAges,
+        asked: Mapping[str, WorkerCopies],
+        fits: Mapping[str, ProbeResult],
     ) -> Snapshot:
         placement = self._placements.things.get((self._home_of(name), name))
         decisions = tuple(self._decisions_of(name))
         config = self._configs.things.get(("", name))
-        credentials = self._ways_into(decided_in(decisions), now)
+        credentials = self._credentials_for(decided_in(decisions), now)
         checks, users = self._checks.by("placement", name), self._checks.by("config", name)
         workloads = self._workloads_of(checks, users)
         listed = self._names_listed(config, workloads)
@@ -290,25 +302,25 @@ class World(Supply):
             now=now,
             hub=self.hub,
             checks=tuple(checks),
-            users=tuple(users),
-            holders=self._holders(config, clusters.values(), name),
+            multikueue_checks=tuple(users),
+            former_checks=self._holders(config, clusters.values(), name),
             placement=placement,
             decisions=decisions,
             scores=self._scores_of(credentials, placement),
             credentials=credentials,
             config=config,
             clusters=clusters,
-            rivals=self._rivals(name, credentials, now),
-            others=self._others(name, {*clusters, *credentials}, now),
+            name_conflicts=self._rivals(name, credentials, now),
+            other_owners=self._others(name, {*clusters, *credentials}, now),
             listed_elsewhere=frozenset(self._configs.keys("listed").others(clusters, ("", name))),
-            spare=self._ways_into(unselected, now) if unselected else {},
+            unselected_credentials=self._credentials_for(unselected, now) if unselected else {},
             policy=self._policy,
             ages=ages,
             workloads=workloads,
-            gone=gone,
+            deleted_clusters=gone,
             unreachable=unreachable,
-            asked=asked,
-            fits=fits,
+            worker_copies=asked,
+            probe_results=fits,
         )
 
     def _names_listed(
@@ -395,19 +407,19 @@ class World(Supply):
         ids = ((cluster, resource) for cluster in clusters for resource in resources)
         return {id_: scores for id_ in ids if (scores := self._scores.things.get(id_))}
 
-    def _rivals(self, name: str, selected: Iterable[str], now: datetime) -> dict[str, Pair]:
+    def _rivals(self, name: str, selected: Iterable[str], now: datetime) -> dict[str, PlacementCluster]:
         """Other pairs that make the name of one of ours; of two new ones the first in the alphabet wins."""
         if self.hub.shared:
             return {}
         # Of all the ways to split `<name>-<cluster>`, those within our own name come first in the alphabet.
-        halves = [half for half in mapping.splits(name) if half[0] in self._checks.keys("placement")]
+        halves = [half for half in mapping.possible_pairs(name) if half[0] in self._checks.keys("placement")]
         rivals = {}
         for cluster in selected if halves else ():
             for placement, rest in halves:
                 other = f"{rest}-{cluster}"
                 if placement in self._users_of(other) and self._usable(other, now):
                     wanted = self.hub.cluster_object(name, cluster)
-                    rivals[wanted] = Pair(f"{self._home_of(placement)}/{placement}", other)
+                    rivals[wanted] = PlacementCluster(f"{self._home_of(placement)}/{placement}", other)
         return rivals
 
     def _others(self, name: str, cluster_objects: Iterable[str], now: datetime) -> dict[str, dict[str, str]]:

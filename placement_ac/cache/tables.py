@@ -19,6 +19,7 @@ from placement_ac.core.api.constants import (
     ADDON_ACCOUNT,
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
+    CREDENTIAL_METHODS,
     LABEL_CLUSTER,
     MANAGED_CLUSTER,
     MULTIKUEUE_CLUSTER,
@@ -29,14 +30,13 @@ from placement_ac.core.api.constants import (
     PLACEMENT_SCORE,
     SECRET,
     WATCHED_KINDS,
-    WAYS,
     WORKLOAD,
+    CredentialMethod,
     Kind,
-    Way,
     token_kind,
 )
 from placement_ac.core.credentials.discovery import ALWAYS
-from placement_ac.core.inputs.state import HubFacts, Policy, Terms
+from placement_ac.core.inputs.state import HubFacts, PlacementPolicy, ProvisioningPolicy
 
 
 def one(value: str) -> tuple[str, ...]:
@@ -47,11 +47,11 @@ def _shared(obj: objects.KueueObject) -> tuple[str, ...]:
     return ("shared",) if obj.ours and not obj.placement else ()
 
 
-def _cluster_of_grant(grant: objects.Grant) -> tuple[str, ...]:
+def _cluster_of_grant(grant: objects.ProvisionedObject) -> tuple[str, ...]:
     return (grant.meta.namespace,) if grant.ours or grant.handed_over else ()
 
 
-def kinds_for(terms: Terms) -> tuple[Kind, ...]:
+def kinds_for(terms: ProvisioningPolicy) -> tuple[Kind, ...]:
     """Return the kinds that are watched: more of them where credentials are made."""
     if not terms.provision:
         return WATCHED_KINDS
@@ -70,7 +70,7 @@ GONE_REMEMBERED: Final = 10_000
 """Objects of which it is remembered that they have gone: a list that is under way may still hold them."""
 
 
-def newer(stamp: objects.Stamp, known: objects.Meta) -> bool:
+def newer(stamp: objects.ObjectVersion, known: objects.Meta) -> bool:
     """Whether `stamp` is not what is known already, nor older (late and repeated events are)."""
     if stamp.resource_version == known.resource_version:
         return stamp.uid != known.uid
@@ -100,14 +100,14 @@ class Tables:
         hub: HubFacts | None = None,
         *,
         kueue_namespace: str = "kueue-system",
-        ways: Sequence[Way] = WAYS,
-        policy: Policy | None = None,
-        terms: Terms | None = None,
+        ways: Sequence[CredentialMethod] = CREDENTIAL_METHODS,
+        policy: PlacementPolicy | None = None,
+        terms: ProvisioningPolicy | None = None,
         providers: Collection[str] | None = None,
     ) -> None:
         self.hub = hub or HubFacts()
-        self._policy = policy or Policy()
-        self._terms = terms or Terms()
+        self._policy = policy or PlacementPolicy()
+        self._terms = terms or ProvisioningPolicy()
         self._providers = providers
         self._trouble: dict[str, str] = {}
         self._expiries: tuple[object, dict[str, Any]] | None = None
@@ -138,7 +138,7 @@ class Tables:
             placement=lambda d: (d.placement,) if d.placement else (),
             cluster=_clusters_of,
         )
-        self._profiles: Table[objects.Profile] = Table(
+        self._profiles: Table[objects.ClusterProfile] = Table(
             cluster=lambda p: one(p.cluster),
             secret=lambda p: {ref.name for ref in p.secrets},
         )
@@ -159,9 +159,9 @@ class Tables:
         self._managed: Table[objects.ManagedCluster] = Table(
             unreachable=lambda m: ("unreachable",) if m.unreachable else ()
         )
-        self._accounts: Table[objects.Grant] = Table(cluster=_cluster_of_grant)
-        self._permissions: Table[objects.Grant] = Table(cluster=_cluster_of_grant)
-        self._tokens: dict[str, Table[objects.Token]] = {
+        self._accounts: Table[objects.ProvisionedObject] = Table(cluster=_cluster_of_grant)
+        self._permissions: Table[objects.ProvisionedObject] = Table(cluster=_cluster_of_grant)
+        self._tokens: dict[str, Table[objects.AccountToken]] = {
             name: Table() for name in (self._terms.account, ADDON_ACCOUNT)
         }
         self._carrying: dict[frozenset[str], tuple[objects.Workload, ...]] = {}
@@ -190,7 +190,7 @@ class Tables:
         """Those that have not been listed."""
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> ProvisioningPolicy:
         return self._terms
 
     def copy(self) -> Self:

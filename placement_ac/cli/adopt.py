@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from placement_ac.admin.adopt import StillRuns, carry_out, check_that_it_is_stopped, steps
+from placement_ac.admin.adopt import ControllerRuns, carry_out, check_that_it_is_stopped, steps
 from placement_ac.core.api.errors import ApiError, LoginFailed
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
@@ -35,7 +35,7 @@ def command(
     """
     try:
         asyncio.run(_adopt(Login(kubeconfig, context), kueue_namespace, clusters, dry_run, force))
-    except (ApiError, LoginFailed, StillRuns) as error:
+    except (ApiError, LoginFailed, ControllerRuns) as error:
         raise click.ClickException(str(error)) from None
 
 

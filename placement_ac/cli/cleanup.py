@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from placement_ac.admin.cleanup import InTheWay, Outcome, find, obstacles, remove
+from placement_ac.admin.cleanup import CleanupBlocked, DeleteOutcome, find, obstacles, remove
 from placement_ac.core.api.errors import ApiError, LoginFailed
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
@@ -29,7 +29,7 @@ def command(
     """
     try:
         gone = asyncio.run(_clean_up(Login(kubeconfig, context), kueue_namespace, yes, force))
-    except (ApiError, LoginFailed, InTheWay) as error:
+    except (ApiError, LoginFailed, CleanupBlocked) as error:
         raise click.ClickException(str(error)) from None
     if not gone:
         raise click.exceptions.Exit(1)
@@ -50,11 +50,11 @@ async def _clean_up(login: Login, namespace: str, yes: bool, force: bool) -> boo
                 click.echo(f"--yes would be refused: {obstacle}", err=True)
             return True
         if in_the_way:
-            raise InTheWay(f"{'; '.join(in_the_way)}; or use --force")
+            raise CleanupBlocked(f"{'; '.join(in_the_way)}; or use --force")
         return all([_tell(outcome) async for outcome in remove(client, things)])
 
 
-def _tell(outcome: Outcome) -> bool:
+def _tell(outcome: DeleteOutcome) -> bool:
     if outcome.problem:
         click.echo(f"{outcome.thing.told}: {outcome.problem}", err=True)
     else:

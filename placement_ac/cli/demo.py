@@ -10,7 +10,7 @@ from typing import Literal
 import click
 from rich.console import Console
 
-from placement_ac.core.api.constants import DRAIN, IMMEDIATE, Removal
+from placement_ac.core.api.constants import DRAIN, IMMEDIATE, RemovalPolicy
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.lab.demo.making import Making
@@ -60,7 +60,7 @@ from placement_ac.observability import logs
 def command(
     story: int | None,
     output: str | None,
-    removal_policy: Removal,
+    removal_policy: RemovalPolicy,
     unsafe: bool,
     credentials: Literal["found", "made"],
     keep: bool,

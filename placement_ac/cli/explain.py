@@ -21,7 +21,7 @@ from placement_ac.cli.reading import (
     on_hub,
     tell_missing,
 )
-from placement_ac.core.api.text import some
+from placement_ac.core.api.text import joined
 from placement_ac.inspection.chain import Chain, Fate, Overview, chain, of_check, of_placement
 from placement_ac.inspection.hub import HubView
 from placement_ac.inspection.kinds import DECIDING, MADE, QUEUES
@@ -129,7 +129,7 @@ def _overview(one: Overview, wide: bool) -> Iterator[RenderableType]:
 
 def _for(one: Chain | Overview) -> str:
     placement = f"Placement {one.placement}" if one.placement else "no Placement"
-    return f"{placement} (check {some(one.checks)})" if one.checks else placement
+    return f"{placement} (check {joined(one.checks)})" if one.checks else placement
 
 
 def _head(told: str) -> Text:
@@ -166,14 +166,14 @@ def _table(*heads: str) -> Table:
 def _summary(chains: Iterable[Chain]) -> Table:
     table = _table("PLACEMENT", "CHECKS", "OUTCOME", "STEP", "WHY")
     for one in chains:
-        table.add_row(*map(said, (one.placement, some(one.checks), one.state, one.step, one.why)))
+        table.add_row(*map(said, (one.placement, joined(one.checks), one.state, one.step, one.why)))
     return table
 
 
 def _clusters(fates: Iterable[Fate], wide: bool) -> Table:
     table = _table("CLUSTER", "OUTCOME", "STEP", "WHY")
     for names, fate in [([one.cluster], one) for one in fates] if wide else grouped(fates):
-        told = f"{len(names)}: {some(names)}" if len(names) > 1 else names[0]
+        told = f"{len(names)}: {joined(names)}" if len(names) > 1 else names[0]
         table.add_row(*map(said, (told, fate.state, fate.step, fate.why)))
     return table
 

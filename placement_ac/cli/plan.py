@@ -20,7 +20,7 @@ from placement_ac.cli.reading import (
     tell_missing,
 )
 from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET, WORKLOAD
-from placement_ac.core.api.text import count_of, some
+from placement_ac.core.api.text import count_text, joined
 from placement_ac.inspection.dump import Object
 from placement_ac.inspection.kinds import DECIDING, MADE, QUEUES
 from placement_ac.inspection.manifests import STDIN, read
@@ -95,7 +95,7 @@ def _looked(where: Where, namespaces: Collection[str]) -> Look:
     needed = [right for right in found.dump.missing if right.kind not in _DISPENSABLE]
     tell_missing(found.dump.missing)
     if needed:
-        raise click.ClickException(f"without the right to {some(map(str, needed))} nothing can be foretold")
+        raise click.ClickException(f"without the right to {joined(map(str, needed))} nothing can be foretold")
     return found
 
 
@@ -153,8 +153,8 @@ def _counted(jobs: Sequence[Affected]) -> Iterator[str]:
         of_it = [one for one in jobs if one.state == state]
         if of_it:
             gpus = sum(one.gpus for one in of_it)
-            with_gpus = f" with {count_of(gpus, 'GPU')}" if gpus else ""
-            yield f"{count_of(len(of_it), f'{state} Workload')}{with_gpus}"
+            with_gpus = f" with {count_text(gpus, 'GPU')}" if gpus else ""
+            yield f"{count_text(len(of_it), f'{state} Workload')}{with_gpus}"
 
 
 def _lines(entry: Entry) -> Iterator[str]:
@@ -162,7 +162,7 @@ def _lines(entry: Entry) -> Iterator[str]:
     what = "Kueue's list" if entry.listed else "decisions, best first (no AdmissionCheck names it)"
     yield f"{what}: {', '.join(plan.order) or 'empty'}"
     if plan.beyond:
-        yield f"{len(plan.beyond)} beyond the {entry.seats} clusters that Kueue takes: {some(plan.beyond)}"
+        yield f"{len(plan.beyond)} beyond the {entry.seats} clusters that Kueue takes: {joined(plan.beyond)}"
     yield from (f"unusable: {cluster}: {why}" for cluster, why in plan.unusable.items())
     for one in plan.conditions:
         yield f"{one.type}: {one.status}, {one.reason}: {one.message}"

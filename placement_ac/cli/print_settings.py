@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
 from placement_ac.config.load import FILE, Loaded, flag_name
-from placement_ac.config.settings import in_words, written
+from placement_ac.config.settings import setting_in_words, setting_text
 
 Form = Literal["table", "yaml", "json"]
 
@@ -18,7 +18,8 @@ def shown(loaded: Loaded, form: Form) -> str:
 def _table(loaded: Loaded) -> str:
     rows = [("SETTING", "VALUE", "SOURCE")]
     rows += [
-        (flag_name(name), in_words(name, value), loaded.sources[name]) for name, value in loaded.settings
+        (flag_name(name), setting_in_words(name, value), loaded.sources[name])
+        for name, value in loaded.settings
     ]
     wide, wider = (max(len(row[column]) for row in rows) for column in (0, 1))
     return "\n".join(f"{name:<{wide}}  {value:<{wider}}  {source}" for name, value, source in rows)
@@ -28,7 +29,9 @@ def _yaml(loaded: Loaded) -> str:
     """A setting without a value, and the one that names the file, can only be told in a comment."""
     lines = []
     for name, value in loaded.settings:
-        text = "" if value is None else json.dumps(written(name, value), ensure_ascii=False)  # JSON is YAML
+        text = (
+            "" if value is None else json.dumps(setting_text(name, value), ensure_ascii=False)
+        )  # JSON is YAML
         line = f"{flag_name(name)}: {text}  # {loaded.sources[name]}"
         lines.append(f"# {line}" if value is None or name == FILE else line)
     return "\n".join(lines)
@@ -36,7 +39,7 @@ def _yaml(loaded: Loaded) -> str:
 
 def _json(loaded: Loaded) -> str:
     rows = [
-        {"name": flag_name(name), "value": written(name, value), "source": loaded.sources[name]}
+        {"name": flag_name(name), "value": setting_text(name, value), "source": loaded.sources[name]}
         for name, value in loaded.settings
     ]
     return json.dumps(rows, indent=2, ensure_ascii=False)

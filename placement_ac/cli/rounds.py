@@ -10,15 +10,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from placement_ac.config.settings import Seconds
 from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET
-from placement_ac.core.api.text import some
+from placement_ac.core.api.text import joined
 from placement_ac.inspection.doctor.setup import Setup
 from placement_ac.inspection.doctor.visit import Target, Visit, targets
 from placement_ac.inspection.doctor.worker import needs
 from placement_ac.inspection.kinds import LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY
 from placement_ac.inspection.visits import Visits
 from placement_ac.kube.client import Client
-from placement_ac.workers.connector import Entrance
-from placement_ac.workers.exec_plugins import Providers
+from placement_ac.workers.connector import WorkerConnector
+from placement_ac.workers.exec_plugins import AccessProviders
 
 QUEUES_OF_WORKERS: Final = (LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY)
 """What has to be known of the hub beside all else, to know what its workers should have."""
@@ -81,9 +81,9 @@ _OPTIONS: Final = (
 async def visit(client: Client, setup: Setup, wanted: Round) -> tuple[Visit, ...]:
     """Visit the workers of all checks. Raises BadSettings, and UsageError for a cluster that nobody knows."""
     chosen = _chosen(targets(setup), wanted.clusters)
-    providers = Providers.load(wanted.access_providers) if wanted.access_providers else None
+    providers = AccessProviders.load(wanted.access_providers) if wanted.access_providers else None
     namespace = setup.kueue_namespace
-    entrance = Entrance(
+    entrance = WorkerConnector(
         client,
         SECRET.at("v1"),
         namespace,
@@ -98,6 +98,6 @@ async def visit(client: Client, setup: Setup, wanted: Round) -> tuple[Visit, ...
 def _chosen(known: Collection[Target], names: Collection[str]) -> list[Target]:
     there = {one.cluster for one in known}
     if strange := [name for name in names if name not in there]:
-        told = some(sorted(there)) or "none"
-        raise click.UsageError(f"no check has a cluster {some(strange)}; there are: {told}")
+        told = joined(sorted(there)) or "none"
+        raise click.UsageError(f"no check has a cluster {joined(strange)}; there are: {told}")
     return [one for one in known if not names or one.cluster in names]

@@ -11,7 +11,7 @@ import click
 from placement_ac.cli.print_settings import Form, shown
 from placement_ac.config.load import PREFIX, flag_name, load
 from placement_ac.config.settings import BadSettings, Settings, default_of, is_duration
-from placement_ac.controller.manager import Operator
+from placement_ac.controller.manager import Manager
 from placement_ac.core.api.errors import LoginFailed
 from placement_ac.observability import logs
 from placement_ac.observability.http import CannotListen
@@ -90,4 +90,4 @@ async def _run(settings: Settings) -> None:
             loop.add_signal_handler(number, stop.set)
 
     listen()
-    await Operator(settings, on_started=listen).run(stop)
+    await Manager(settings, on_started=listen).run(stop)

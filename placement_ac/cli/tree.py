@@ -16,7 +16,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from placement_ac.cli.output import harmless, said
-from placement_ac.core.api.text import count_of
+from placement_ac.core.api.text import count_text
 from placement_ac.inspection.tree import Branch, ClusterRow, Job, QueueRow
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ def _queue(queue: QueueRow) -> Text:
 def _jobs(jobs: Iterable[Job]) -> str:
     counts = Counter(job.state for job in jobs)
     gpus = sum(job.gpus for job in jobs if job.state == "running")
-    running = f"{counts['running']} running" + (f" on {count_of(gpus, 'GPU')}" if gpus else "")
+    running = f"{counts['running']} running" + (f" on {count_text(gpus, 'GPU')}" if gpus else "")
     return f"Workloads: {running}, {counts['waiting']} waiting, {counts['pending']} pending"
 
 

@@ -15,23 +15,23 @@ from placement_ac.core.api.constants import (
     Kind,
     Resource,
 )
-from placement_ac.core.inputs.fitness import Needs
+from placement_ac.core.inputs.fitness import WorkerRequirements
 from placement_ac.core.inputs.rights import (
-    External,
-    Release,
-    external,
-    kinds,
-    needed,
-    release,
-    rules,
-    shipped,
+    ExternalFramework,
+    KueueRelease,
+    default_frameworks,
+    job_kinds,
+    parse_external,
+    parse_release,
+    policy_rules,
+    required_rights,
 )
-from placement_ac.core.inputs.state import Body, HubFacts, Policy, Terms
-from placement_ac.core.leader_election import Pace
+from placement_ac.core.inputs.state import Body, HubFacts, PlacementPolicy, ProvisioningPolicy
+from placement_ac.core.leader_election import LeaseDurations
 
 
-def facts_of(
-    settings: Settings, resources: Mapping[Kind, Resource], schema: Body | None, kueue: Release | None
+def hub_facts(
+    settings: Settings, resources: Mapping[Kind, Resource], schema: Body | None, kueue: KueueRelease | None
 ) -> HubFacts:
     """Return what holds for the whole hub; `schema` is the published one of MultiKueueConfig."""
     return HubFacts(
@@ -52,9 +52,9 @@ def clusters_max(schema: Body | None) -> int:
     return node if isinstance(node, int) else CLUSTERS_MAX
 
 
-def policy_of(settings: Settings) -> Policy:
+def placement_policy(settings: Settings) -> PlacementPolicy:
     """Return what the settings say of how clusters leave, stand and are told of."""
-    return Policy(
+    return PlacementPolicy(
         removal=settings.removal_policy,
         drain_deadline=settings.drain_deadline,
         waiting_grace=settings.waiting_grace,
@@ -68,64 +68,66 @@ def policy_of(settings: Settings) -> Policy:
         dispatcher=settings.dispatcher,
         step_size=settings.step_size,
         round_timeout=settings.round_timeout,
-        warning=settings.credentials_warning,
+        expiry_warning=settings.credentials_warning,
         probe=settings.credentials_probe,
     )
 
 
-def asks_for_kueue(settings: Settings) -> bool:
+def needs_kueue_release(settings: Settings) -> bool:
     """Whether it matters which Kueue the hub has, and the settings do not say."""
     wanted = settings.credentials_provision != "none" or settings.credentials_probe
     return wanted and not settings.kueue_version
 
 
-def pace_of(settings: Settings) -> Pace:
+def lease_durations(settings: Settings) -> LeaseDurations:
     """Return how long a Lease is good, and when it is renewed."""
-    return Pace(
+    return LeaseDurations(
         lease=settings.leader_elect_lease_duration,
         renew=settings.leader_elect_renew_deadline,
         retry=settings.leader_elect_retry_period,
     )
 
 
-def told_kueue(settings: Settings) -> Release | None:
+def configured_kueue(settings: Settings) -> KueueRelease | None:
     """Return the release of the hub's Kueue that the settings tell."""
-    return release(settings.kueue_version)
+    return parse_release(settings.kueue_version)
 
 
-def needs_of(settings: Settings, version: str, kueue: Release | None) -> Needs:
+def worker_requirements(settings: Settings, version: str, kueue: KueueRelease | None) -> WorkerRequirements:
     """Return what a worker needs for the hub's Kueue; `version` is that of the Workloads which it gets."""
     frameworks, externals = _frameworks(settings, kueue), _externals(settings)
-    return Needs(
+    return WorkerRequirements(
         version,
-        kinds(frameworks, externals, kueue),
-        needed(frameworks, externals, kueue=kueue),
+        job_kinds(frameworks, externals, kueue),
+        required_rights(frameworks, externals, kueue=kueue),
     )
 
 
-def rules_of(settings: Settings, kueue: Release | None) -> tuple[Body, ...]:
+def worker_policy_rules(settings: Settings, kueue: KueueRelease | None) -> tuple[Body, ...]:
     """Return the PolicyRules that the hub's Kueue needs on a worker."""
-    granted = rules(_frameworks(settings, kueue), _externals(settings), kueue=kueue)
+    granted = policy_rules(_frameworks(settings, kueue), _externals(settings), kueue=kueue)
     return tuple(rule.as_dict() for rule in granted)
 
 
-def _frameworks(settings: Settings, kueue: Release | None) -> tuple[str, ...]:
-    return settings.frameworks or shipped(kueue)
+def _frameworks(settings: Settings, kueue: KueueRelease | None) -> tuple[str, ...]:
+    return settings.frameworks or default_frameworks(kueue)
 
 
-def _externals(settings: Settings) -> tuple[External, ...]:
-    parsed = map(external, settings.external_frameworks)
-    return tuple(one for one in parsed if isinstance(one, External))  # others the settings do not take
+def _externals(settings: Settings) -> tuple[ExternalFramework, ...]:
+    parsed = map(parse_external, settings.external_frameworks)
+    return tuple(
+        one for one in parsed if isinstance(one, ExternalFramework)
+    )  # others the settings do not take
 
 
-def terms_of(settings: Settings) -> Terms:
+def provisioning_policy(settings: Settings) -> ProvisioningPolicy:
     """Return what the settings say of made credentials, but for the rules. Raises BadSettings."""
-    return Terms(
+    return ProvisioningPolicy(
         provision=settings.credentials_provision != "none",
         account=settings.credentials_account,
         form=settings.credentials_form,
         validity=settings.credentials_validity,
-        patience=max(settings.cluster_retention, SETTLE_SECONDS),
+        retention=max(settings.cluster_retention, SETTLE_SECONDS),
         proxy=settings.cluster_proxy,
         proxy_authority=_authority(settings.cluster_proxy_ca),
     )

@@ -12,9 +12,18 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 from pydantic_core import PydanticCustomError
 
 from placement_ac.config.log_levels import levels_of
-from placement_ac.core.api.constants import DRAIN, PER_PLACEMENT, SHARED, WAYS, Form, Provision, Removal, Way
+from placement_ac.core.api.constants import (
+    CREDENTIAL_METHODS,
+    DRAIN,
+    PER_PLACEMENT,
+    SHARED,
+    CredentialMethod,
+    CredentialsForm,
+    ProvisionMode,
+    RemovalPolicy,
+)
 from placement_ac.core.api.errors import PlacementAcError
-from placement_ac.core.inputs.rights import FRAMEWORKS, external, release
+from placement_ac.core.inputs.rights import FRAMEWORKS, parse_external, parse_release
 
 _NAMESPACE: Final = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 _OBJECT_NAME: Final = r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$"
@@ -100,10 +109,12 @@ class Settings(BaseModel):
         PER_PLACEMENT,
         description=f"Names of MultiKueueClusters; {SHARED} lets one serve all Placements.",
     )
-    credentials: Annotated[tuple[Way, ...], BeforeValidator(_split)] = Field(
-        WAYS, min_length=1, description="Where credentials are looked for, in this order, comma-separated."
+    credentials: Annotated[tuple[CredentialMethod, ...], BeforeValidator(_split)] = Field(
+        CREDENTIAL_METHODS,
+        min_length=1,
+        description="Where credentials are looked for, in this order, comma-separated.",
     )
-    removal_policy: Annotated[Removal, BeforeValidator(_as_written)] = Field(
+    removal_policy: Annotated[RemovalPolicy, BeforeValidator(_as_written)] = Field(
         DRAIN,
         description="What becomes of the jobs on a cluster that leaves: waited for, or sent back.",
     )
@@ -142,7 +153,7 @@ class Settings(BaseModel):
         None,
         description="The access providers of ClusterProfiles, as in Kueue's configuration (JSON or YAML).",
     )
-    credentials_provision: Provision = Field(
+    credentials_provision: ProvisionMode = Field(
         "none",
         description="Make credentials for selected clusters that have none: through OCM, or not at all.",
     )
@@ -151,7 +162,7 @@ class Settings(BaseModel):
         pattern=_NAMESPACE,
         description="The name of the ManagedServiceAccounts and ClusterPermissions that are made.",
     )
-    credentials_form: Form = Field(
+    credentials_form: CredentialsForm = Field(
         "kubeconfig",
         description="What becomes of a token: a kubeconfig Secret of ours, or OCM's ClusterProfile gets it.",
     )
@@ -223,7 +234,7 @@ class Settings(BaseModel):
     @field_validator("kueue_version")
     @classmethod
     def _release(cls, version: str) -> str:
-        if version and not release(version):
+        if version and not parse_release(version):
             raise ValueError("a release is like 0.19.1 or v0.18.6")
         return version
 
@@ -239,7 +250,7 @@ class Settings(BaseModel):
     @classmethod
     def _named(cls, frameworks: tuple[str, ...]) -> tuple[str, ...]:
         for name in frameworks:
-            if isinstance(problem := external(name), str):
+            if isinstance(problem := parse_external(name), str):
                 raise ValueError(problem)  # noqa: TRY004  # pydantic wants this one
         return frameworks
 
@@ -286,11 +297,11 @@ def is_list(name: str) -> bool:
     return get_origin(Settings.model_fields[name].annotation) is tuple
 
 
-Written = str | bool | int | float | list[str] | None
+SettingValue = str | bool | int | float | list[str] | None
 """A value as YAML and JSON have it; None: there is none."""
 
 
-def written(name: str, value: object) -> Written:
+def setting_text(name: str, value: object) -> SettingValue:
     """Return a value of the setting `name` as one writes it in a file."""
     if isinstance(value, tuple):
         return list(value)
@@ -299,9 +310,9 @@ def written(name: str, value: object) -> Written:
     return value if isinstance(value, bool | int | float | None) else str(value)
 
 
-def in_words(name: str, value: object) -> str:
+def setting_in_words(name: str, value: object) -> str:
     """Return a value of the setting `name` as one writes it for a flag; "" for none."""
-    told = written(name, value)
+    told = setting_text(name, value)
     if isinstance(told, list):
         return ",".join(told)
     if isinstance(told, bool):
@@ -311,4 +322,4 @@ def in_words(name: str, value: object) -> str:
 
 def default_of(name: str) -> str:
     """Return the default of a setting as one writes it for a flag; "" when it has none."""
-    return in_words(name, Settings.model_fields[name].default)
+    return setting_in_words(name, Settings.model_fields[name].default)

@@ -4,7 +4,7 @@ import structlog
 
 from placement_ac.core.api.errors import ApiError, Conflict, NotFound, NotLeading, Refused, WorkloadTrouble
 from placement_ac.core.inputs.state import Key
-from placement_ac.observability.logs import Told
+from placement_ac.observability.logs import LogDeduplicator
 
 log = structlog.get_logger(__name__)
 
@@ -13,7 +13,7 @@ class ErrorLog:
     """What was logged of each key."""
 
     def __init__(self) -> None:
-        self._told = Told()
+        self._told = LogDeduplicator()
 
     def failed(self, key: Key, error: ApiError) -> None:
         """Log why `key` could not be written."""
@@ -39,6 +39,6 @@ class ErrorLog:
 
     def succeeded(self, key: Key) -> None:
         """Log that `key` has been written, if it was logged that it could not."""
-        self._told.over((key, "condition"))
-        if self._told.over(key):
+        self._told.ended((key, "condition"))
+        if self._told.ended(key):
             log.info("written at last", key=key.name)

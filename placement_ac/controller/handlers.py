@@ -16,14 +16,14 @@ import aiohttp
 import kopf
 from yarl import URL
 
-from placement_ac.cache.store import World
+from placement_ac.cache.store import Cache
 from placement_ac.core.api.constants import Kind, Resource
 from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.core.inputs.state import Key
 from placement_ac.kube import client
 from placement_ac.kube.login import Login
-from placement_ac.observability.health import Reach, Sign
-from placement_ac.observability.logs import without_password, without_words
+from placement_ac.observability.health import Reachability, WatchHealth
+from placement_ac.observability.logs import error_place, redacted
 
 Touched = Callable[[Iterable[Key]], None]
 
@@ -57,13 +57,13 @@ class Watch:
         self,
         login: Login,
         resources: Mapping[Kind, Resource],
-        world: World,
+        world: Cache,
         *,
         touched: Touched,
         gap: Callable[[Kind], None],
-        signs: Mapping[Kind, Sign],
-        answered: client.Answered,
-        reach: Reach,
+        signs: Mapping[Kind, WatchHealth],
+        answered: client.RequestObserver,
+        reach: Reachability,
     ) -> None:
         self._login = login
         self._resources = resources
@@ -145,7 +145,7 @@ class Watch:
         if not isinstance(error, (OSError, aiohttp.ClientError)):
             return  # we stop
         self._answered(_verb(request.url), 0, None)
-        self._reach.lost(without_password(error))
+        self._reach.lost(redacted(error))
 
     def _handler(self, kind: Kind) -> Callable[..., Any]:
         async def seen(event: Mapping[str, Any], **_: Any) -> None:
@@ -194,4 +194,4 @@ class _Grumbles(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
         if error is not None and not self.last:
-            self.last = without_words(error)
+            self.last = error_place(error)

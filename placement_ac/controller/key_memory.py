@@ -7,29 +7,29 @@ All of it may be lost at any time: what must survive a restart is on the hub.
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
-from placement_ac.core.inputs.state import Asked, Fit, Key, Mark
+from placement_ac.core.inputs.state import Key, ProbeResult, Timer, WorkerCopies
 
 
 @dataclass(slots=True)
 class KeyMemory:
     """What is remembered of one key; times are seconds of a clock that only goes forward."""
 
-    since: dict[Mark, float] = field(default_factory=dict)
-    asked: dict[str, tuple[float, Asked]] = field(default_factory=dict)
+    since: dict[Timer, float] = field(default_factory=dict)
+    asked: dict[str, tuple[float, WorkerCopies]] = field(default_factory=dict)
     """MultiKueueCluster → when its cluster was asked for copies, and what it answered."""
-    fits: dict[str, tuple[float, Fit]] = field(default_factory=dict)
+    fits: dict[str, tuple[float, ProbeResult]] = field(default_factory=dict)
     """Cluster → when it was probed, and what that found."""
 
-    def ages(self, now: float) -> dict[Mark, float]:
+    def ages(self, now: float) -> dict[Timer, float]:
         return {mark: now - since for mark, since in self.since.items()}
 
-    def heard(self, now: float) -> dict[str, Asked]:
+    def heard(self, now: float) -> dict[str, WorkerCopies]:
         return {name: replace(said, age=now - when) for name, (when, said) in self.asked.items()}
 
-    def answered(self, now: float) -> dict[str, Fit]:
+    def answered(self, now: float) -> dict[str, ProbeResult]:
         return {cluster: replace(fit, age=now - when) for cluster, (when, fit) in self.fits.items()}
 
-    def keep(self, marks: Collection[Mark], now: float) -> None:
+    def keep(self, marks: Collection[Timer], now: float) -> None:
         """Forget every timer but `marks`; those that are new start now."""
         self.since = {mark: self.since.get(mark, now) for mark in marks}
 
@@ -61,7 +61,7 @@ class Memories:
         """Return the memory of `key` to put an answer into."""
         return self._known.setdefault(key, KeyMemory())
 
-    def keep(self, key: Key, marks: Collection[Mark]) -> None:
+    def keep(self, key: Key, marks: Collection[Timer]) -> None:
         """Keep the timers that `marks` names, and no others."""
         memory = self._known.setdefault(key, KeyMemory())
         memory.keep(marks, self._ticks())

@@ -19,10 +19,10 @@ import structlog
 
 from placement_ac.core.api.constants import LEASE
 from placement_ac.core.api.errors import ApiError, Conflict, NotFound, NotLeading
-from placement_ac.core.leader_election import Election, Pace
-from placement_ac.kube.client import Answered, Client, Object
+from placement_ac.core.leader_election import LeaderElection, LeaseDurations
+from placement_ac.kube.client import Client, Object, RequestObserver
 from placement_ac.kube.login import Login
-from placement_ac.observability.logs import without_words
+from placement_ac.observability.logs import error_place
 
 log = structlog.get_logger(__name__)
 
@@ -40,12 +40,12 @@ class Lease:
     def __init__(
         self,
         login: Login,
-        pace: Pace,
+        pace: LeaseDurations,
         *,
         namespace: str,
         name: str,
         changed: Callable[[bool], None],
-        answered: Answered = lambda *_: None,
+        answered: RequestObserver = lambda *_: None,
     ) -> None:
         self._login = login
         self._answered = answered
@@ -54,7 +54,7 @@ class Lease:
         self._resource = LEASE._replace(only=name).at("v1")
         self._changed = changed
         me = f"{socket.gethostname()}_{uuid.uuid4()}"
-        self._election = Election(me, pace, namespace=namespace, name=name)
+        self._election = LeaderElection(me, pace, namespace=namespace, name=name)
         self._leading = False
         """What has been told."""
         self._holder = ""
@@ -95,7 +95,7 @@ class Lease:
             try:
                 pause = await self._turn(client)
             except Exception as error:  # whatever those who are told make of it: the election goes on
-                log.error("who was told of the lead failed", error=without_words(error))  # noqa: TRY400  it would quote
+                log.error("who was told of the lead failed", error=error_place(error))  # noqa: TRY400  it would quote
                 pause = self._pace.retry
             try:
                 async with asyncio.timeout(pause):  # not wait_for: kopf would take its task for its own
@@ -121,7 +121,7 @@ class Lease:
             self._away = not error.status
             self._fail(error.message)
         except Exception as error:  # whatever it is: who leads no more must go on to stand by
-            self._fail(without_words(error))
+            self._fail(error_place(error))
         self._tell()
         return self._pause()
 
@@ -194,7 +194,7 @@ class Lease:
             async with asyncio.timeout(RELEASE_SECONDS):
                 await self._release(client)
         except (ApiError, TimeoutError) as error:
-            log.info("the lead could not be given up; it ends by itself", error=without_words(error))
+            log.info("the lead could not be given up; it ends by itself", error=error_place(error))
 
     async def _release(self, client: Client) -> None:
         released = self._election.release(_utc())

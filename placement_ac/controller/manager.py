@@ -13,7 +13,13 @@ from typing import Final, TypeVar
 import structlog
 
 from placement_ac.cache.tables import kinds_for
-from placement_ac.config.policy import asks_for_kueue, facts_of, pace_of, terms_of, told_kueue
+from placement_ac.config.policy import (
+    configured_kueue,
+    hub_facts,
+    lease_durations,
+    needs_kueue_release,
+    provisioning_policy,
+)
 from placement_ac.config.settings import Settings
 from placement_ac.controller.lease import Lease
 from placement_ac.controller.session import Resources, Session
@@ -26,16 +32,16 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.errors import ApiError, PlacementAcError
-from placement_ac.core.inputs.rights import Release
+from placement_ac.core.inputs.rights import KueueRelease
 from placement_ac.core.inputs.state import HubFacts
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
-from placement_ac.observability.health import Vitals
-from placement_ac.observability.http import served
-from placement_ac.observability.logs import Told, without_words
-from placement_ac.observability.metrics import Load, Metrics, Sources
-from placement_ac.observability.watchdog import watched
-from placement_ac.workers.exec_plugins import Providers
+from placement_ac.observability.health import Health
+from placement_ac.observability.http import serve_pages
+from placement_ac.observability.logs import LogDeduplicator, error_place
+from placement_ac.observability.metrics import GaugeSources, Metrics, QueueLoad
+from placement_ac.observability.watchdog import watch_event_loop
+from placement_ac.workers.exec_plugins import AccessProviders
 from placement_ac.workers.queries import running_kueue
 
 log = structlog.get_logger(__name__)
@@ -52,7 +58,7 @@ HEALTHY_SECONDS: Final = 60.0
 T = TypeVar("T")
 
 
-class Operator:
+class Manager:
     """The controller for one hub. `on_started` is called whenever the watch has been started (anew).
 
     Raises LoginFailed, and BadSettings for a file of access providers that cannot be read.
@@ -68,18 +74,18 @@ class Operator:
         self._settings = settings
         self._on_started = on_started
         access = settings.access_providers
-        self._providers = Providers.load(access) if access else None
+        self._providers = AccessProviders.load(access) if access else None
         self._login = login or Login(settings.kubeconfig, settings.context)
-        self._terms = terms_of(settings)
+        self._terms = provisioning_policy(settings)
         self._kinds = kinds_for(self._terms)
         self._current: Session | None = None
-        self._metrics = Metrics(Sources(self._expiries, self._load, lambda: self.leading))
+        self._metrics = Metrics(GaugeSources(self._expiries, self._load, lambda: self.leading))
         self._lease = self._candidate() if settings.leader_elect else None
-        self._vitals = Vitals()
-        self._kueue = told_kueue(settings)
+        self._vitals = Health()
+        self._kueue = configured_kueue(settings)
         """The hub's, as it was known last."""
         self._unknown_told = False
-        self._told = Told()
+        self._told = LogDeduplicator()
         self._missed_since: dict[Kind, float | None] = {}
         """Kinds that this hub has served: since when it does not (None: it does)."""
 
@@ -95,7 +101,7 @@ class Operator:
         settings = self._settings
         return Lease(
             self._login,
-            pace_of(settings),
+            lease_durations(settings),
             namespace=settings.leader_elect_resource_namespace or settings.kueue_namespace,
             name=settings.leader_elect_resource_name,
             changed=self._led,
@@ -110,24 +116,24 @@ class Operator:
         """Work until `stop` is set."""
         asyncio.get_running_loop().set_exception_handler(_left_behind)
         failures = 0
-        listening = served(self._settings, self._metrics.registry, self._vitals)
+        listening = serve_pages(self._settings, self._metrics.registry, self._vitals)
         lead = self._lease.sought() if self._lease else contextlib.nullcontext()
         gate = self._lease.left if self._lease else None
         connected = Client(self._login, answered=self._metrics.answered, gate=gate)
         # The lead is given up when nothing is written any more.
-        async with watched(self._vitals), listening, lead, connected as client:
+        async with watch_event_loop(self._vitals), listening, lead, connected as client:
             while resources := await self._wait_for_kinds(client, stop):
                 began = time.monotonic()
                 why = ""
                 try:
                     await self._session(client, resources, stop)
                 except Exception as error:  # kopf ends in many ways, and each means: begin anew
-                    why = str(error) if isinstance(error, PlacementAcError) else without_words(error)
+                    why = str(error) if isinstance(error, PlacementAcError) else error_place(error)
                 self._vitals.waits("the session has ended and begins anew")
                 failures += 1
                 if time.monotonic() - began > HEALTHY_SECONDS:
                     failures = 1
-                    self._told.over("session")
+                    self._told.ended("session")
                 if why:
                     level = self._told.level("session", why)
                     log.log(level, "the session ended; beginning anew", error=why)
@@ -146,8 +152,8 @@ class Operator:
                     str(kind) for kind in (*REQUIRED_KINDS, *self._missed(resources)) if kind not in resources
                 ]
                 if not missing:
-                    if self._told.over("kinds"):
-                        self._told.over("hub")
+                    if self._told.ended("kinds"):
+                        self._told.ended("hub")
                     return resources
                 self._vitals.waits(f"waiting for CRDs that are not installed: {', '.join(missing)}")
                 level = self._told.level("kinds", str(missing))
@@ -192,12 +198,12 @@ class Operator:
     def _expiries(self) -> Mapping[str, datetime]:
         return self._current.world.expiries() if self._current else {}
 
-    def _load(self) -> Load:
-        return self._current.queue.load() if self._current else Load()
+    def _load(self) -> QueueLoad:
+        return self._current.queue.load() if self._current else QueueLoad()
 
     async def _facts(self, client: Client, resources: Resources) -> HubFacts:
         schema = await client.schema(resources[MULTIKUEUE_CONFIG])
-        facts = facts_of(self._settings, resources, schema, await self._hubs_kueue(client))
+        facts = hub_facts(self._settings, resources, schema, await self._hubs_kueue(client))
         log.log(
             self._told.level("hub", str((facts, resources)), logging.INFO),
             "found the hub",
@@ -208,8 +214,8 @@ class Operator:
         )
         return facts
 
-    async def _hubs_kueue(self, client: Client) -> Release | None:
-        if asks_for_kueue(self._settings):
+    async def _hubs_kueue(self, client: Client) -> KueueRelease | None:
+        if needs_kueue_release(self._settings):
             self._kueue = await running_kueue(client, self._settings.kueue_namespace) or self._kueue
             if not (self._kueue or self._unknown_told):
                 self._unknown_told = True

@@ -8,16 +8,16 @@ import asyncio
 from collections.abc import Callable
 from datetime import datetime
 
-from placement_ac.cache.store import World
+from placement_ac.cache.store import Cache
 from placement_ac.controller.error_log import ErrorLog
 from placement_ac.controller.key_memory import Memories
 from placement_ac.controller.reconcile_credentials import CredentialsReconciler
 from placement_ac.controller.reconcile_placement import PlacementReconciler
-from placement_ac.controller.recorder import Events
+from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.worker_questions import Ask, Examine, WorkerQuestions
-from placement_ac.controller.writer import Actor
+from placement_ac.controller.writer import Writer
 from placement_ac.core.inputs.state import Key
-from placement_ac.observability.metrics import Metrics, Run
+from placement_ac.observability.metrics import Metrics, ReconcileRun
 
 
 class Reconciler:
@@ -30,9 +30,9 @@ class Reconciler:
 
     def __init__(
         self,
-        world: World,
-        actor: Actor,
-        events: Events,
+        world: Cache,
+        actor: Writer,
+        events: Recorder,
         *,
         ask: Ask,
         examine: Examine | None = None,
@@ -66,7 +66,7 @@ class Reconciler:
         """Bring one key in order. Raises Retry when it has to be tried again."""
         if not self._world.complete:
             return
-        with Run(self._metrics, key, key.kind) as run:
+        with ReconcileRun(self._metrics, key, key.kind) as run:
             if key.kind == "cluster":
                 await self._credentials.reconcile(key, run)
             else:

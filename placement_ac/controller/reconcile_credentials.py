@@ -3,15 +3,15 @@
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
-from placement_ac.cache.store import World
+from placement_ac.cache.store import Cache
 from placement_ac.controller.error_log import ErrorLog
 from placement_ac.controller.key_memory import Memories
 from placement_ac.controller.workqueue import Retry
-from placement_ac.controller.writer import Actor
+from placement_ac.controller.writer import Writer
 from placement_ac.core.api.errors import ApiError, Conflict, NotLeading
-from placement_ac.core.credentials.provisioning import provide
+from placement_ac.core.credentials.provisioning import plan_provisioning
 from placement_ac.core.inputs.state import Key
-from placement_ac.observability.metrics import Run
+from placement_ac.observability.metrics import ReconcileRun
 
 
 class CredentialsReconciler:
@@ -19,8 +19,8 @@ class CredentialsReconciler:
 
     def __init__(
         self,
-        world: World,
-        actor: Actor,
+        world: Cache,
+        actor: Writer,
         memories: Memories,
         errors: ErrorLog,
         *,
@@ -34,26 +34,26 @@ class CredentialsReconciler:
         self._clock = clock
         self._later = later
 
-    async def reconcile(self, key: Key, run: Run) -> None:
+    async def reconcile(self, key: Key, run: ReconcileRun) -> None:
         """Bring the credentials of a cluster in order. Raises Retry."""
         ages = self._memories.of(key).ages(self._memories.now())
-        wanted = provide(self._world.provision(key.name, self._clock(), ages))
-        self._memories.keep(key, wanted.marks)
+        wanted = plan_provisioning(self._world.inputs_for_provisioning(key.name, self._clock(), ages))
+        self._memories.keep(key, wanted.timers)
         try:
             await self._actor.act(wanted.phases)
         except ApiError as error:
             self._errors.failed(key, error)
             if not isinstance(error, Conflict | NotLeading):
-                self._look_again(self._world.told_trouble(key.name, error.message))
+                self._look_again(self._world.set_provisioning_error(key.name, error.message))
             raise Retry(error.retry_after) from error
-        self._look_again(self._world.told_trouble(key.name, ""))
+        self._look_again(self._world.set_provisioning_error(key.name, ""))
         try:
-            await self._actor.act(wanted.leftovers)
+            await self._actor.act(wanted.orphan_phases)
         except ApiError as error:
             self._errors.failed(key, error)
             raise Retry(error.retry_after) from error
         self._errors.succeeded(key)
-        if wanted.phases or wanted.leftovers:
+        if wanted.phases or wanted.orphan_phases:
             run.applied()
         if wanted.recheck_after is not None:
             self._later(key, wanted.recheck_after)

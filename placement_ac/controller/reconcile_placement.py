@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from placement_ac.cache.store import World
+from placement_ac.cache.store import Cache
 from placement_ac.controller.error_log import ErrorLog
 from placement_ac.controller.key_memory import Memories
-from placement_ac.controller.recorder import Events
+from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.worker_questions import WorkerQuestions
 from placement_ac.controller.workqueue import Retry
-from placement_ac.controller.writer import Actor
+from placement_ac.controller.writer import Writer
 from placement_ac.core.api.constants import APPLY_FAILED, MULTIKUEUE_CONFIG, RETRY
 from placement_ac.core.api.errors import ApiError, Refused, WorkloadTrouble
 from placement_ac.core.inputs.state import Key, Plan, Snapshot
@@ -18,16 +18,16 @@ from placement_ac.core.plan.conditions import refuse
 from placement_ac.core.plan.diff import (
     Action,
     Phase,
-    SetAnswer,
+    SetCheckStates,
     conditions,
     first_phases,
     last_phases,
     repairs,
 )
-from placement_ac.core.plan.event_intents import due
+from placement_ac.core.plan.event_intents import postable_events
 from placement_ac.core.plan.plan import plan
-from placement_ac.core.plan.stats import standing
-from placement_ac.observability.metrics import Metrics, Run
+from placement_ac.core.plan.stats import placement_stats
+from placement_ac.observability.metrics import Metrics, ReconcileRun
 
 
 @dataclass(slots=True)
@@ -44,7 +44,9 @@ class Done:
         for action in actions:
             self.anything = True
             self.listed |= action.kind is MULTIKUEUE_CONFIG
-            if isinstance(action, SetAnswer) and any(entry["state"] == RETRY for entry in action.entries):
+            if isinstance(action, SetCheckStates) and any(
+                entry["state"] == RETRY for entry in action.entries
+            ):
                 self.answered.add(action.workload.meta.uid)
 
 
@@ -53,9 +55,9 @@ class PlacementReconciler:
 
     def __init__(
         self,
-        world: World,
-        actor: Actor,
-        events: Events,
+        world: Cache,
+        actor: Writer,
+        events: Recorder,
         memories: Memories,
         questions: WorkerQuestions,
         errors: ErrorLog,
@@ -74,7 +76,7 @@ class PlacementReconciler:
         self._later = later
         self._metrics = metrics
 
-    async def reconcile(self, key: Key, run: Run) -> None:
+    async def reconcile(self, key: Key, run: ReconcileRun) -> None:
         """Bring the objects, conditions and Workloads of a Placement in order. Raises Retry."""
         seen = self._inputs(key)
         wanted = plan(seen)
@@ -85,7 +87,7 @@ class PlacementReconciler:
         rest = repairs(seen, wanted) if trouble else last_phases(seen, wanted)
         late = await self._act(rest, done)
         trouble = trouble or late
-        self._metrics.stands(key, standing(seen, wanted))
+        self._metrics.record_stats(key, placement_stats(seen, wanted))
         self._post(seen, wanted, done, calm=trouble is None or isinstance(trouble, WorkloadTrouble))
         if trouble:
             await self._report(key, seen, wanted, trouble)
@@ -104,7 +106,7 @@ class PlacementReconciler:
 
     def _remember(self, key: Key, seen: Snapshot, wanted: Plan) -> None:
         self._memories.of(key).keep_answers(seen.config.listed if seen.config else (), seen.credentials)
-        self._memories.keep(key, wanted.marks)
+        self._memories.keep(key, wanted.timers)
 
     async def _act(self, phases: Iterable[Phase], done: Done) -> ApiError | None:
         """Do it all, or return what kept it from being done."""
@@ -118,8 +120,10 @@ class PlacementReconciler:
         return None
 
     def _post(self, seen: Snapshot, wanted: Plan, done: Done, *, calm: bool) -> None:
-        notices = (*wanted.notices, *(wanted.changes() if done.listed else ()))
-        self._events.post(due(notices, listed=done.listed, answered=done.answered, calm=calm), seen.checks)
+        notices = (*wanted.events, *(wanted.list_events() if done.listed else ()))
+        self._events.post(
+            postable_events(notices, listed=done.listed, answered=done.answered, calm=calm), seen.checks
+        )
 
     async def _report(self, key: Key, seen: Snapshot, wanted: Plan, error: ApiError) -> None:
         """Report a failure in the log and, if the API server refused a write, in the condition."""

@@ -32,9 +32,9 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.errors import ApiError, Conflict, NotFound, Refused, Unavailable
 from placement_ac.core.api.objects import Check, Meta
-from placement_ac.core.plan.event_intents import Post
+from placement_ac.core.plan.event_intents import PostableEvent
 from placement_ac.kube.client import Client, Object
-from placement_ac.observability.logs import Told
+from placement_ac.observability.logs import LogDeduplicator
 
 log = structlog.get_logger(__name__)
 
@@ -59,10 +59,10 @@ RESOURCE: Final = EVENT.at("v1")
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class QueuedEvent:
     """An event on its way: what it says, on what, when that was last, and how often."""
 
-    post: Post
+    post: PostableEvent
     kind: Kind
     meta: Meta
     when: datetime
@@ -91,7 +91,7 @@ class Waiting:
         return self.meta.namespace or EVENTS_NAMESPACE
 
 
-class Pace:
+class TokenBucket:
     """Lets so many through at once, and then so many a second."""
 
     def __init__(self) -> None:
@@ -104,23 +104,23 @@ class Pace:
         return max(-self._left / per_second, 0.0)
 
 
-class Quiet(NamedTuple):
+class RepeatWindow(NamedTuple):
     """Until when an event that was posted is only counted, in seconds of the event loop; and for how long."""
 
     until: float = 0.0
     seconds: float = 0.0
 
-    def after(self, now: float, first: float) -> "Quiet":
+    def after(self, now: float, first: float) -> "RepeatWindow":
         """Return what follows on a post: a longer time if it happened again soon after this one."""
         again = now < self.until + self.seconds
         seconds = min(self.seconds * 2, COUNT_MOST_SECONDS) if again else first
-        return Quiet(now + seconds, seconds)
+        return RepeatWindow(now + seconds, seconds)
 
 
-_NEVER: Final = Quiet()
+_NEVER: Final = RepeatWindow()
 
 
-class Events:
+class Recorder:
     """Posts what it is given, one after another; `clock` gives the time of day (UTC).
 
     `count_seconds`: how long the same event is counted before its count is posted for the first time; then it
@@ -144,29 +144,29 @@ class Events:
         self._told: TTLCache[tuple[str, str, str], bool] = TTLCache(REMEMBERED, AGAIN_SECONDS)
         self._counts: LRUCache[tuple[str, str, str], int] = LRUCache(REMEMBERED)
         """How often each event was told that we have posted."""
-        self._quiet: LRUCache[tuple[str, str, str], Quiet] = LRUCache(REMEMBERED)
+        self._quiet: LRUCache[tuple[str, str, str], RepeatWindow] = LRUCache(REMEMBERED)
         """Events that were posted, or are about to be: until when they are only counted."""
-        self._counted: dict[tuple[str, str, str], tuple[Waiting, asyncio.TimerHandle]] = {}
+        self._counted: dict[tuple[str, str, str], tuple[QueuedEvent, asyncio.TimerHandle]] = {}
         """Those of them that have happened again since."""
-        self._warnings: deque[Waiting] = deque()
-        self._news: deque[Waiting] = deque()
-        self._pace = Pace()
+        self._warnings: deque[QueuedEvent] = deque()
+        self._news: deque[QueuedEvent] = deque()
+        self._pace = TokenBucket()
         self._per_second = per_second
         self._sending: asyncio.Task[None] | None = None
-        self._refusals = Told()
+        self._refusals = LogDeduplicator()
         """By namespace."""
         self._full = False
         """Whether it has been told that too many wait."""
 
-    def post(self, posts: Iterable[Post], checks: Iterable[Check]) -> None:
+    def post(self, posts: Iterable[PostableEvent], checks: Iterable[Check]) -> None:
         """Queue each event, on its Workload or on all `checks`; return at once."""
         checks, now = tuple(checks), self._clock()
         for post in posts:
             if post.about:
-                self._put(Waiting(post, WORKLOAD, post.about.meta, now))
+                self._put(QueuedEvent(post, WORKLOAD, post.about.meta, now))
             else:
                 for check in checks:
-                    self._put(Waiting(post, ADMISSION_CHECK, check.meta, now))
+                    self._put(QueuedEvent(post, ADMISSION_CHECK, check.meta, now))
         self._begin()
 
     @property
@@ -189,7 +189,7 @@ class Events:
             self._sending.cancel()
             await asyncio.gather(self._sending, return_exceptions=True)
 
-    def _put(self, event: Waiting) -> None:
+    def _put(self, event: QueuedEvent) -> None:
         key = event.key
         if event.post.lasts and key in self._told:
             return
@@ -205,7 +205,7 @@ class Events:
             self._full = True
             log.debug("too many events; some are not posted", waiting=self._queued)
 
-    def _count_on(self, event: Waiting, until: float) -> None:
+    def _count_on(self, event: QueuedEvent, until: float) -> None:
         """Count what has been posted just now, and post the count later."""
         known = self._counted.get(event.key)
         timer = known[1] if known else asyncio.get_running_loop().call_at(until, self._due, event.key)
@@ -227,7 +227,7 @@ class Events:
             except ApiError as error:
                 self._failed(event, error)
             else:
-                self._refusals.over(event.namespace)
+                self._refusals.ended(event.namespace)
                 log.info(
                     "event",
                     kind=event.kind.kind,
@@ -236,11 +236,11 @@ class Events:
                     message=event.message,
                 )
 
-    def _next(self) -> Waiting:
+    def _next(self) -> QueuedEvent:
         """Take a warning before all that is no more than news."""
         return (self._warnings or self._news).popleft()
 
-    async def _try(self, event: Waiting) -> None:
+    async def _try(self, event: QueuedEvent) -> None:
         for pause in PAUSES:
             try:
                 await self._write(event)
@@ -250,7 +250,7 @@ class Events:
                 return
         await self._write(event)
 
-    def _failed(self, event: Waiting, error: ApiError) -> None:
+    def _failed(self, event: QueuedEvent, error: ApiError) -> None:
         if isinstance(error, Refused):
             level = self._refusals.level(event.namespace, error.message)
             log.log(level, "an event was refused", namespace=event.namespace, error=error.message)
@@ -259,7 +259,7 @@ class Events:
             self._quiet.pop(event.key, None)
             log.debug("an event could not be posted", reason=event.post.reason, error=error.message)
 
-    async def _write(self, event: Waiting) -> None:
+    async def _write(self, event: QueuedEvent) -> None:
         before = self._counts.pop(event.key, None)
         try:
             if before is None:
@@ -276,7 +276,7 @@ class Events:
             except NotFound:  # it has expired in between
                 await self._client.create(RESOURCE, self._body(event))
 
-    async def _count(self, event: Waiting) -> None:
+    async def _count(self, event: QueuedEvent) -> None:
         """Count up the event that is there: a patch of nothing gives it, so no other right is needed."""
         found = await self._merge(event, {})
         since = str(found.get("lastTimestamp") or "")
@@ -285,15 +285,15 @@ class Events:
         before = found.get("count")
         await self._raise(event, before if isinstance(before, int) else 1)
 
-    async def _raise(self, event: Waiting, before: int) -> None:
+    async def _raise(self, event: QueuedEvent, before: int) -> None:
         count = before + event.times
         await self._merge(event, {"count": count, "lastTimestamp": _time(event.when)})
         self._counts[event.key] = count
 
-    async def _merge(self, event: Waiting, patch: Object) -> Object:
+    async def _merge(self, event: QueuedEvent, patch: Object) -> Object:
         return await self._client.merge(RESOURCE, event.name, patch, namespace=event.namespace)
 
-    def _body(self, event: Waiting) -> Object:
+    def _body(self, event: QueuedEvent) -> Object:
         now = _time(event.when)
         return {
             "apiVersion": "v1",

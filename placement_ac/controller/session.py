@@ -15,16 +15,21 @@ from typing import Final
 
 import structlog
 
-from placement_ac.cache.store import World
+from placement_ac.cache.store import Cache
 from placement_ac.cache.tables import EVERYWHERE, Scope, kinds_for
-from placement_ac.config.policy import asks_for_kueue, needs_of, policy_of, rules_of
+from placement_ac.config.policy import (
+    needs_kueue_release,
+    placement_policy,
+    worker_policy_rules,
+    worker_requirements,
+)
 from placement_ac.config.settings import Settings
 from placement_ac.controller.reconcile import Reconciler
-from placement_ac.controller.recorder import Events
+from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.sync import Sync
 from placement_ac.controller.worker_questions import Examine
 from placement_ac.controller.workqueue import Workqueue
-from placement_ac.controller.writer import Actor
+from placement_ac.controller.writer import Writer
 from placement_ac.core.api.constants import (
     ACCOUNT,
     CLUSTER_PROFILE,
@@ -39,19 +44,19 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.errors import ApiError
 from placement_ac.core.inputs.fitness import Fitness
-from placement_ac.core.inputs.state import HubFacts, Key, Terms
-from placement_ac.core.kubeconfig.source import Source
+from placement_ac.core.inputs.state import HubFacts, Key, ProvisioningPolicy
+from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.kube.client import Client, Object
-from placement_ac.kube.informer import Feed
+from placement_ac.kube.informer import Informer
 from placement_ac.kube.login import Login
-from placement_ac.observability.clock import notice
-from placement_ac.observability.health import Reach, Sign, Vitals
-from placement_ac.observability.logs import without_words
-from placement_ac.observability.memory import spare
+from placement_ac.observability.clock import watch_clock
+from placement_ac.observability.health import Health, Reachability, WatchHealth
+from placement_ac.observability.logs import error_place
+from placement_ac.observability.memory import freeze_when_complete
 from placement_ac.observability.metrics import Metrics
-from placement_ac.workers.copies import Workers
-from placement_ac.workers.exec_plugins import Providers
-from placement_ac.workers.local_queues import HubQueues
+from placement_ac.workers.copies import CopyReader
+from placement_ac.workers.exec_plugins import AccessProviders
+from placement_ac.workers.local_queues import HubLocalQueues
 from placement_ac.workers.probe import Probe
 from placement_ac.workers.queries import running_kueue
 
@@ -80,9 +85,9 @@ class Session:
         client: Client,
         resources: Resources,
         facts: HubFacts,
-        providers: Providers | None,
-        terms: Terms,
-        vitals: Vitals,
+        providers: AccessProviders | None,
+        terms: ProvisioningPolicy,
+        vitals: Health,
         metrics: Metrics,
         *,
         leads: Callable[[], bool],
@@ -94,16 +99,16 @@ class Session:
         metrics.begin_session()
         self._resources = resources
         self._kueue = facts.kueue
-        self._kueues_namespace = settings.kueue_namespace if asks_for_kueue(settings) else None
-        self.world = World(
+        self._kueues_namespace = settings.kueue_namespace if needs_kueue_release(settings) else None
+        self.world = Cache(
             facts,
             kueue_namespace=settings.kueue_namespace,
             ways=settings.credentials,
-            policy=policy_of(settings),
+            policy=placement_policy(settings),
             terms=replace(
                 terms,
                 served={ACCOUNT, PERMISSION} <= resources.keys(),
-                rules=rules_of(settings, facts.kueue),
+                rules=worker_policy_rules(settings, facts.kueue),
             ),
             providers=providers.supported if providers else None,
         )
@@ -112,7 +117,7 @@ class Session:
         signs = _signs(vitals, [(kind, where) for kind in resources for where in self.world.namespaces(kind)])
         everywhere = {kind: sign for (kind, where), sign in signs.items() if where == EVERYWHERE}
         self.queue: Workqueue[Key] = Workqueue(self._work)
-        self._workers = Workers(
+        self._workers = CopyReader(
             client,
             resources[SECRET],
             settings.kueue_namespace,
@@ -122,8 +127,8 @@ class Session:
         )
         self._reconciler = Reconciler(
             self.world,
-            Actor(client, resources, self._wrote, metrics),
-            Events(client, resources, _now),
+            Writer(client, resources, self._wrote, metrics),
+            Recorder(client, resources, _now),
             ask=self._workers.ask,
             examine=_examiner(settings, client, resources, facts, self._workers),
             clock=_now,
@@ -140,9 +145,9 @@ class Session:
             fed=fed,
             kinds=self._kinds,
         )
-        self._reach = Reach()
+        self._reach = Reachability()
         self._feeds = [
-            Feed(
+            Informer(
                 client,
                 resources[kind],
                 self.world,
@@ -174,8 +179,8 @@ class Session:
                 *self._sync.parts(),
                 *(part for feed in self._feeds for part in feed.parts()),
                 self._rediscover(ended),
-                notice(_now, self._look_again),
-                spare(lambda: self.world.complete),
+                watch_clock(_now, self._look_again),
+                freeze_when_complete(lambda: self.world.complete),
                 _after(stop, ended.set),
                 _after(started, on_started),
             )
@@ -193,7 +198,7 @@ class Session:
         self,
         login: Login,
         resources: Resources,
-        signs: Mapping[Kind, Sign],
+        signs: Mapping[Kind, WatchHealth],
         ended: asyncio.Event,
         started: asyncio.Event,
     ) -> None:
@@ -233,7 +238,7 @@ class Session:
     def _touched(self, keys: Iterable[Key]) -> None:
         if self.world.complete and self._leads():
             touched = tuple(keys)
-            self._metrics.told(touched)
+            self._metrics.event_received(touched)
             self.queue.add(*touched)
 
     def _echoed(self, keys: Iterable[Key]) -> None:
@@ -273,21 +278,21 @@ class Session:
 
 
 def _examiner(
-    settings: Settings, client: Client, resources: Resources, facts: HubFacts, workers: Workers
+    settings: Settings, client: Client, resources: Resources, facts: HubFacts, workers: CopyReader
 ) -> Examine | None:
     """Return what asks a cluster whether it is fit; None when nobody wants to know."""
     if not settings.credentials_probe:
         return None
-    queues = HubQueues(client)
-    probe = Probe(workers.entrance, needs_of(settings, resources[WORKLOAD].version, facts.kueue))
+    queues = HubLocalQueues(client)
+    probe = Probe(workers.entrance, worker_requirements(settings, resources[WORKLOAD].version, facts.kueue))
 
-    async def examine(source: Source, checks: Collection[str]) -> Fitness:
+    async def examine(source: CredentialSource, checks: Collection[str]) -> Fitness:
         return await probe.ask(source, await queues.of(checks))
 
     return examine
 
 
-def _signs(vitals: Vitals, scopes: Collection[Scope]) -> dict[Scope, Sign]:
+def _signs(vitals: Health, scopes: Collection[Scope]) -> dict[Scope, WatchHealth]:
     names = [_watch_name(kind, namespace) for kind, namespace in scopes]
     found = vitals.begin(names)
     return {scope: found[name] for scope, name in zip(scopes, names, strict=True)}
@@ -303,7 +308,7 @@ async def _guard(work: Coroutine[object, object, None], ended: asyncio.Event) ->
     try:
         await work
     except Exception as error:  # whatever it is: it is told, and the session begins anew
-        log.error("a part of the session failed", error=without_words(error))  # noqa: TRY400  it would quote
+        log.error("a part of the session failed", error=error_place(error))  # noqa: TRY400  it would quote
         ended.set()
 
 

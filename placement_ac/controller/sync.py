@@ -12,13 +12,13 @@ from typing import Final
 
 import structlog
 
-from placement_ac.cache.store import World
+from placement_ac.cache.store import Cache
 from placement_ac.core.api.constants import WATCHED_KINDS, Kind, Resource
 from placement_ac.core.api.errors import ApiError
 from placement_ac.core.inputs.state import Key
 from placement_ac.kube.client import Client
-from placement_ac.observability.health import Sign
-from placement_ac.observability.logs import Told
+from placement_ac.observability.health import WatchHealth
+from placement_ac.observability.logs import LogDeduplicator
 
 log = structlog.get_logger(__name__)
 
@@ -41,10 +41,10 @@ class Sync:
         self,
         client: Client,
         resources: Mapping[Kind, Resource],
-        world: World,
+        world: Cache,
         *,
         touched: Callable[[Iterable[Key]], None],
-        signs: Mapping[Kind, Sign],
+        signs: Mapping[Kind, WatchHealth],
         fed: Collection[Kind] = (),
         kinds: Collection[Kind] = WATCHED_KINDS,
     ) -> None:
@@ -54,7 +54,7 @@ class Sync:
         self._touched = touched
         self._signs = signs
         self._kinds = kinds
-        self._told = Told()
+        self._told = LogDeduplicator()
         self._due = {kind: asyncio.Event() for kind in resources if kind not in fed}
 
     def request(self, kind: Kind) -> None:
@@ -95,7 +95,7 @@ class Sync:
                 await asyncio.sleep(pause)
             else:
                 break
-        if self._told.over(kind):
+        if self._told.ended(kind):
             log.info("listed again", kind=str(kind))
         settle = partial(self._world.replace, kind, listing.items, listing.resource_version)
         self.settled(settle, everything=everything)

@@ -9,15 +9,15 @@ import structlog
 from placement_ac.controller.key_memory import Memories
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.fitness import Fitness
-from placement_ac.core.inputs.state import Asked, Fit, Key, Plan, Question, Snapshot
-from placement_ac.core.kubeconfig.source import Source
-from placement_ac.observability.logs import Told
+from placement_ac.core.inputs.state import Key, Plan, ProbeRequest, ProbeResult, Snapshot, WorkerCopies
+from placement_ac.core.kubeconfig.source import CredentialSource
+from placement_ac.observability.logs import LogDeduplicator
 
 log = structlog.get_logger(__name__)
 
-Ask = Callable[[KueueObject], Awaitable[Asked]]
+Ask = Callable[[KueueObject], Awaitable[WorkerCopies]]
 """Asks the cluster behind a MultiKueueCluster for its copies; raises nothing."""
-Examine = Callable[[Source, Collection[str]], Awaitable[Fitness]]
+Examine = Callable[[CredentialSource, Collection[str]], Awaitable[Fitness]]
 """Asks the cluster behind a Source whether it is fit for what goes through these checks; raises nothing."""
 
 
@@ -34,15 +34,15 @@ class WorkerQuestions:
         self._ask = ask
         self._examine = examine
         self._later = later
-        self._told = Told()
+        self._told = LogDeduplicator()
         self._asking: dict[tuple[Key, object], asyncio.Task[None]] = {}
 
     def ask(self, key: Key, seen: Snapshot, wanted: Plan) -> None:
         """Ask whatever `wanted` wants to know and nobody has asked yet."""
-        for name in wanted.ask:
+        for name in wanted.ask_for_copies:
             self._begin((key, name), self._ask_for_copies(key, name, seen.clusters.get(name)))
-        checks = [check.meta.name for check in (*seen.checks, *seen.users)]
-        for question in wanted.questions:
+        checks = [check.meta.name for check in (*seen.checks, *seen.multikueue_checks)]
+        for question in wanted.probe_requests:
             if self._examine:
                 self._begin((key, question), self._probe(key, question, checks, self._examine))
 
@@ -66,19 +66,21 @@ class WorkerQuestions:
         if self._asking.get(what) is task:
             del self._asking[what]
 
-    async def _probe(self, key: Key, question: Question, checks: Collection[str], examine: Examine) -> None:
+    async def _probe(
+        self, key: Key, question: ProbeRequest, checks: Collection[str], examine: Examine
+    ) -> None:
         began = self._memories.now()
-        fit = Fit(await examine(question.source, checks), question.source, question.source.version)
+        fit = ProbeResult(await examine(question.source, checks), question.source, question.source.version)
         self._memories.for_answers(key).fits[question.cluster] = began, fit
         self._later(key, 0.0)
 
     async def _ask_for_copies(self, key: Key, name: str, cluster: KueueObject | None) -> None:
         began = self._memories.now()
-        said = await self._ask(cluster) if cluster else Asked({}, "its MultiKueueCluster is not there")
+        said = await self._ask(cluster) if cluster else WorkerCopies({}, "its MultiKueueCluster is not there")
         if said.problem:
             level = self._told.level(name, said.problem)
             log.log(level, "a cluster cannot be asked for its copies", cluster=name, error=said.problem)
-        elif self._told.over(name):
+        elif self._told.ended(name):
             log.info("a cluster can be asked for its copies again", cluster=name)
         self._memories.for_answers(key).asked[name] = began, said
         self._later(key, 0.0)

@@ -14,8 +14,8 @@ from typing import Final, Generic, TypeVar
 
 import structlog
 
-from placement_ac.observability.logs import Told, without_words
-from placement_ac.observability.metrics import Load
+from placement_ac.observability.logs import LogDeduplicator, error_place
+from placement_ac.observability.metrics import QueueLoad
 
 K = TypeVar("K", bound=Hashable)
 log = structlog.get_logger(__name__)
@@ -54,7 +54,7 @@ class Workqueue(Generic[K]):
         self._not_before: dict[K, float] = {}
         self._timers: dict[K, tuple[float, asyncio.TimerHandle]] = {}
         self._closed = False
-        self._told = Told()
+        self._told = LogDeduplicator()
 
     def add(self, *keys: K) -> None:
         """Work on `keys` now: something has changed. A wait that the work asked for is kept, though."""
@@ -102,10 +102,10 @@ class Workqueue(Generic[K]):
         self._waiting.clear()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
-    def load(self) -> Load:
+    def load(self) -> QueueLoad:
         """Return how busy the queue is."""
         now = asyncio.get_running_loop().time()
-        return Load(
+        return QueueLoad(
             waiting=len(self._waiting),
             oldest=now - min(self._waiting.values(), default=now),
             longest=now - min(self._working.values(), default=now),
@@ -149,14 +149,14 @@ class Workqueue(Generic[K]):
         except Retry as retry:
             self._fail(key, retry.after)
         except Exception as error:  # whatever it is, it must not lose the key
-            why = without_words(error)
+            why = error_place(error)
             level = self._told.level(key, why, logging.ERROR)
             log.log(level, "work failed unexpectedly", key=str(key), error=why)
             self._fail(key, None)
         else:
             self._failures.pop(key, None)
             self._not_before.pop(key, None)
-            if self._told.over(key):
+            if self._told.ended(key):
                 log.info("works again", key=str(key))
         finally:
             del self._working[key]

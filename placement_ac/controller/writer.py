@@ -16,11 +16,11 @@ import structlog
 from placement_ac.core.api.constants import KUEUE_ADMISSION, SECRET, WORKLOAD, Kind, Resource
 from placement_ac.core.api.decode import meta_of, workload
 from placement_ac.core.api.errors import ApiError, Conflict, NotFound, Refused, WorkloadTrouble
-from placement_ac.core.api.managed_fields import applied_in, nomination
+from placement_ac.core.api.managed_fields import applied_version, nomination_body
 from placement_ac.core.api.objects import Meta, Workload
-from placement_ac.core.plan.diff import Action, Apply, Delete, Nominate, Phase, SetAnswer, SetCondition
+from placement_ac.core.plan.diff import Action, Apply, Delete, Nominate, Phase, SetCheckStates, SetCondition
 from placement_ac.kube.client import Client, Object
-from placement_ac.observability.logs import Told
+from placement_ac.observability.logs import LogDeduplicator
 from placement_ac.observability.metrics import Metrics
 
 log = structlog.get_logger(__name__)
@@ -34,7 +34,7 @@ Seen = Callable[[Kind, Object, bool], None]
 """Called with an Outcome."""
 
 
-class Actor:
+class Writer:
     """Writes to one hub, in the versions that it serves."""
 
     def __init__(
@@ -47,13 +47,13 @@ class Actor:
         self._client = client
         self._resources = resources
         self._seen = seen
-        self._told = Told()
+        self._told = LogDeduplicator()
         self._metrics = metrics or Metrics()
         self._writers: Mapping[type[Action], Callable[[Any], Awaitable[Outcome | None]]] = {
             Apply: self._apply,
             Delete: self._delete,
             SetCondition: self._set_condition,
-            SetAnswer: self._on_workload,
+            SetCheckStates: self._on_workload,
             Nominate: self._on_workload,
         }
         """Each returns what came of it; None: there was nothing to write to."""
@@ -69,7 +69,7 @@ class Actor:
             results = await _side_by_side([self.write(action) for action in phase])
             if done is not None:
                 done += [action for action, result in zip(phase, results, strict=True) if result is None]
-            if phase and isinstance(phase[0], SetAnswer | Nominate):
+            if phase and isinstance(phase[0], SetCheckStates | Nominate):
                 trouble += results
             else:
                 _raise_first(results)
@@ -89,11 +89,13 @@ class Actor:
             took = round((time.monotonic() - began) * 1000, 1)
             _tell(action, kind=action.kind.kind, name=action.name, took_ms=took, **_details(action))
 
-    async def _on_workload(self, action: SetAnswer | Nominate) -> Outcome | None:
+    async def _on_workload(self, action: SetCheckStates | Nominate) -> Outcome | None:
         """Write to a Workload; what the API server has against one of them is no fault of the check's."""
-        answer = isinstance(action, SetAnswer)
+        answer = isinstance(action, SetCheckStates)
         try:
-            after = await (self._answer(action) if isinstance(action, SetAnswer) else self._nominate(action))
+            after = await (
+                self._answer(action) if isinstance(action, SetCheckStates) else self._nominate(action)
+            )
         except NotFound:
             log.debug("already gone", kind=action.kind.kind, name=action.name)
         except Refused as refused:
@@ -109,11 +111,11 @@ class Actor:
             )
             raise WorkloadTrouble(refused.message, retry_after=refused.retry_after) from refused
         else:
-            self._told.over(action.workload.meta.uid)
+            self._told.ended(action.workload.meta.uid)
             return WORKLOAD, after, False
         return None
 
-    async def _answer(self, action: SetAnswer) -> Object:
+    async def _answer(self, action: SetCheckStates) -> Object:
         """Apply our entries alone, on the version that was seen: whatever came between is a conflict.
 
         With force, or the entry that Kueue has put there would be a conflict for ever.
@@ -141,14 +143,14 @@ class Actor:
         """Apply the nominations as Kueue's own manager, with all that it owns: or it cannot clear them."""
         resource = self._resources[WORKLOAD]
         found = await self._client.get(resource, action.name, action.namespace)
-        version = applied_in(found, KUEUE_ADMISSION)
+        version = applied_version(found, KUEUE_ADMISSION)
         if version not in ("", resource.api_version):
             resource = WORKLOAD.at(version.rpartition("/")[2])
             found = await self._client.get(resource, action.name, action.namespace)
         if found["metadata"]["resourceVersion"] != action.workload.meta.resource_version:
             self._seen(WORKLOAD, found, False)
             raise Conflict(f"Workload {action.workload.label} has changed meanwhile")
-        body = nomination(found, action.clusters)
+        body = nomination_body(found, action.clusters)
         return await self._client.apply(
             resource, body, subresource="status", force=True, manager=KUEUE_ADMISSION
         )
@@ -228,7 +230,7 @@ def _tell(action: Action, **keys: object) -> None:
         log.info("deleted", **keys)
     elif isinstance(action, SetCondition):
         log.info("condition set", **keys)
-    elif isinstance(action, SetAnswer):
+    elif isinstance(action, SetCheckStates):
         log.info("Workload answered", **keys)
     else:
         log.info("Workload nominated", **keys)
@@ -238,7 +240,7 @@ _VERBS: Mapping[type[Action], str] = {
     Apply: "apply",
     Delete: "delete",
     SetCondition: "apply_status",
-    SetAnswer: "apply_status",
+    SetCheckStates: "apply_status",
     Nominate: "apply_status",
 }
 
@@ -255,7 +257,7 @@ def _identity(meta: Meta) -> Object:
 def _details(action: Action) -> dict[str, Any]:
     if isinstance(action, SetCondition):
         return {key: action.condition[key] for key in ("status", "reason", "message")}
-    if isinstance(action, SetAnswer):
+    if isinstance(action, SetCheckStates):
         told = {entry["name"]: f"{entry['state']}: {entry['message']}" for entry in action.entries}
         return {"namespace": action.namespace, "checks": told}
     if isinstance(action, Nominate):

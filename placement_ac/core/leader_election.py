@@ -19,7 +19,7 @@ UNREADABLE: Final = "unreadable"
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class LeaseDurations:
     """Seconds: how long a Lease is good, how long its holder leads on it, how often it is looked at."""
 
     lease: float
@@ -27,10 +27,10 @@ class Pace:
     retry: float
 
 
-class Election:
+class LeaderElection:
     """What `me` knows of one Lease, and whether `me` leads."""
 
-    def __init__(self, me: str, pace: Pace, *, namespace: str, name: str) -> None:
+    def __init__(self, me: str, pace: LeaseDurations, *, namespace: str, name: str) -> None:
         self._me = me
         self._pace = pace
         self._identity: Body = {"name": name, "namespace": namespace}

@@ -273,7 +273,7 @@ _SHAPES: Final[Mapping[Kind, Mapping[str, _Shape]]] = {
 _PARSERS: Final[Mapping[Kind, Callable[[Object], str]]] = {
     PLACEMENT: lambda obj: decode.placement(_without_status(obj)).problem,
     ADMISSION_CHECK: lambda obj: decode.check(_without_status(obj)).problem,
-    CLUSTER_PROFILE: lambda obj: decode.profile(obj).problem,
+    CLUSTER_PROFILE: lambda obj: decode.cluster_profile(obj).problem,
     PLACEMENT_SCORE: lambda obj: decode.scores(obj).problem,
 }
 

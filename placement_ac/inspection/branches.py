@@ -21,12 +21,12 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import active_of, kueue_object
 from placement_ac.core.api.objects import Check, KueueObject
-from placement_ac.core.inputs.ranking import Ranked
+from placement_ac.core.inputs.ranking import RankedCluster
 from placement_ac.core.inputs.state import Snapshot
-from placement_ac.core.kubeconfig.source import Source
-from placement_ac.core.plan.conditions import judge, troubles_of
-from placement_ac.core.plan.plan import leaves_all
-from placement_ac.core.plan.targets import Course
+from placement_ac.core.kubeconfig.source import CredentialSource
+from placement_ac.core.plan.conditions import judge, placement_problems
+from placement_ac.core.plan.plan import keeps_objects
+from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import cluster_of, ranking
 from placement_ac.inspection.hub import HubView
 from placement_ac.inspection.jobs import jobs_in
@@ -64,7 +64,7 @@ class _Reading:
         return self.view.of_check(self.check)
 
     @cached_property
-    def course(self) -> Course | None:
+    def course(self) -> TargetClusters | None:
         """None: it is not known what is selected, or there is nothing that could be."""
         if not self.check.placement or self.unknown:
             return None
@@ -80,7 +80,7 @@ class _Reading:
     def kept(self) -> str:
         """Why the controller leaves the list as it is, whatever is selected; "" when it does not."""
         verdict = judge(self.seen, self.course) if self.course else None
-        return KEPT.format(verdict.reason) if verdict and leaves_all(verdict) else ""
+        return KEPT.format(verdict.reason) if verdict and keeps_objects(verdict) else ""
 
     @cached_property
     def held(self) -> Mapping[str, str]:
@@ -107,7 +107,7 @@ class _Reading:
     def branch(self) -> Branch:
         check, seen = self.check, self.seen
         active = check.active
-        users = tuple(sorted(user.meta.name for user in seen.users))
+        users = tuple(sorted(user.meta.name for user in seen.multikueue_checks))
         return Branch(
             name=check.meta.name,
             active=status_of(active),
@@ -138,7 +138,7 @@ class _Reading:
             return ""
         if self.unknown:
             return self.unknown
-        return troubles_of(self.seen.placement) if self.seen.placement else "it is not there"
+        return placement_problems(self.seen.placement) if self.seen.placement else "it is not there"
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class _Place:
     cluster: str
     name: str
     rank: int | None = None
-    ranked: Ranked | None = None
+    ranked: RankedCluster | None = None
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class _Rows:
         seen, course = self.of.seen, self.of.course
         there = dict(self.of.listed)
         if course:
-            there |= {one.name: one.cluster for one in course.removal.leaving}
+            there |= {one.name: one.cluster for one in course.drain.steps}
             for place, one in enumerate(ranking(seen), 1):
                 name = seen.hub.cluster_object(seen.name, one.cluster)
                 there.pop(name, None)
@@ -208,7 +208,7 @@ class _Rows:
         missed = state in ("listed", "draining") and self.of.view.dump.knows(MULTIKUEUE_CLUSTER)
         return f"there is no MultiKueueCluster {place.name}" if missed else ""
 
-    def _score(self, ranked: Ranked) -> int | None:
+    def _score(self, ranked: RankedCluster) -> int | None:
         """Return what put a cluster in its place; None where it is not known."""
         placement = self.of.seen.placement
         asks = placement is not None and placement.prioritizers and not ranked.score
@@ -234,7 +234,7 @@ class _Rows:
         state: State = "unusable" if left_out else "beyond"
         why = left_out or f"beyond the {self.of.seen.hub.clusters_max} clusters that Kueue takes"
         if place.rank is None:
-            why = GONE if cluster in self.of.seen.gone else NOT_SELECTED
+            why = GONE if cluster in self.of.seen.deleted_clusters else NOT_SELECTED
         if not is_listed and place.rank is not None:
             return state, why
         held = self.of.held.get(cluster, "")
@@ -243,11 +243,11 @@ class _Rows:
     def _not_listed(self) -> str:
         return self.of.view.dump.why_unknown(MULTIKUEUE_CONFIG) or self.of.kept or NOT_LISTED
 
-    def _stays(self, course: Course, name: str) -> str:
+    def _stays(self, course: TargetClusters, name: str) -> str:
         """Return why a cluster that leaves has not gone yet."""
         if unknown := self.of.view.dump.why_unknown(WORKLOAD):
             return unknown
-        return next((one.why for one in course.removal.leaving if one.name == name), "")
+        return next((one.why for one in course.drain.steps if one.name == name), "")
 
     def _credential(self, place: _Place) -> Credential:
         seen, view = self.of.seen, self.of.view
@@ -255,8 +255,8 @@ class _Rows:
         if not view.credentials_known:
             kind, name = obj.source if obj else ("", "")
             return Credential(_kind(kind), name, None, view.credentials_unknown)
-        found = seen.credentials.get(place.cluster) or seen.spare.get(place.cluster)
-        if isinstance(found, Source):
+        found = seen.credentials.get(place.cluster) or seen.unselected_credentials.get(place.cluster)
+        if isinstance(found, CredentialSource):
             return Credential(found.kind, found.name, found.expires)
         return Credential(problem=found.why if found else "")
 

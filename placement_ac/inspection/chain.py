@@ -11,8 +11,8 @@ from typing import Final, Literal
 
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, PLACEMENT, PLACEMENT_DECISION
 from placement_ac.core.api.objects import Check
-from placement_ac.core.api.text import some
-from placement_ac.core.plan.conditions import what_is_wrong
+from placement_ac.core.api.text import joined
+from placement_ac.core.plan.conditions import parameters_problem
 from placement_ac.core.plan.plan import plan
 from placement_ac.inspection.hub import HubView
 from placement_ac.inspection.links import Case, Link, Result, Step
@@ -148,7 +148,7 @@ def of_placement(case: Case) -> Overview:
 
 def _parameters(check: Check) -> Link:
     source = f"AdmissionCheck {check.meta.name}"
-    if problem := what_is_wrong(check):
+    if problem := parameters_problem(check):
         return Link(Step.PARAMETERS, Result.FAILED, problem, source)
     return Link(Step.PARAMETERS, Result.PASSED, f"its parameters name Placement {check.placement}", source)
 
@@ -158,7 +158,7 @@ def _no_placement(view: HubView, name: str) -> Link:
         return Link(
             Step.PLACEMENT, Result.UNKNOWN, f"whether it is there is {view.dump.why_unknown(PLACEMENT)}"
         )
-    looked_for = some((f"{space}/{name}" for space in view.settings.placement_namespace), " or ")
+    looked_for = joined((f"{space}/{name}" for space in view.settings.placement_namespace), " or ")
     told = f"there is no Placement {looked_for}"
     return Link(Step.PLACEMENT, Result.FAILED, told, "setting placement-namespace")
 
@@ -190,11 +190,13 @@ def _sets(case: Case) -> Link:
         told = f"no ManagedClusterSet is bound in namespace {space}: there is no cluster to choose from"
         return Link(Step.CLUSTER_SET, Result.FAILED, told, f"namespace {space}")
     if not pool.eligible:
-        told = f"spec.clusterSets names {some(asked)}; bound in namespace {space} is only {some(pool.bound)}"
+        told = (
+            f"spec.clusterSets names {joined(asked)}; bound in namespace {space} is only {joined(pool.bound)}"
+        )
         return Link(Step.CLUSTER_SET, Result.FAILED, told, f"Placement {case.label}")
     named = " and named in spec.clusterSets" if asked else ""
-    told = f"OCM chooses from the clusters of {some(pool.eligible)}: bound in namespace {space}{named}"
-    bindings = some(f"{space}/{name}" for name in pool.eligible)
+    told = f"OCM chooses from the clusters of {joined(pool.eligible)}: bound in namespace {space}{named}"
+    bindings = joined(f"{space}/{name}" for name in pool.eligible)
     return Link(Step.CLUSTER_SET, Result.PASSED, told, f"ManagedClusterSetBinding {bindings}")
 
 
@@ -219,5 +221,5 @@ def _lists(case: Case) -> Iterator[Link]:
         yield Link(Step.LIST, Result.FAILED, f"there is no {source}", source)
     else:
         yield Link(
-            Step.LIST, Result.PASSED, f"on the list, in order: {some(case.seen.config.listed)}", source
+            Step.LIST, Result.PASSED, f"on the list, in order: {joined(case.seen.config.listed)}", source
         )

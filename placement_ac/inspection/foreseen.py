@@ -15,7 +15,7 @@ from placement_ac.core.api.constants import ANNOTATION_DRAINING, FIELD_MANAGER, 
 from placement_ac.core.api.decode import kueue_object
 from placement_ac.core.api.objects import Check, KueueObject
 from placement_ac.core.api.schemas import Condition
-from placement_ac.core.inputs.state import Asked, Plan, Snapshot
+from placement_ac.core.inputs.state import Plan, Snapshot, WorkerCopies
 from placement_ac.core.plan.diff import Apply, Delete, Phase, SetCondition, diff
 from placement_ac.core.plan.plan import plan
 from placement_ac.inspection.dump import Dump, Object
@@ -64,7 +64,7 @@ def foresee(seen: Snapshot, wanted: Plan, dump: Dump, *, waits: bool) -> Foresee
 
 def answered(seen: Snapshot) -> Snapshot:
     """Let every cluster say that it holds no copy that the hub does not know of."""
-    return seen._replace(asked=dict.fromkeys(seen.clusters, Asked()))
+    return seen._replace(worker_copies=dict.fromkeys(seen.clusters, WorkerCopies()))
 
 
 class _Paper:
@@ -145,7 +145,7 @@ def _applied(there: Object | None, action: Apply) -> Object:
 def _owners(before: Object, action: Apply) -> list[Object]:
     """Return the owners in the order in which they stand there; those that we want no more go."""
     wanted = {owner["uid"]: owner for owner in action.body["metadata"].get("ownerReferences", ())}
-    known = action.observed.owned.owner_uids if action.observed else frozenset()
+    known = action.observed.applied_fields.owner_uids if action.observed else frozenset()
     there = {owner.get("uid"): owner for owner in before.get("ownerReferences") or ()}
     kept = {uid: wanted.pop(uid, owner) for uid, owner in there.items() if uid in wanted or uid not in known}
     return [*kept.values(), *wanted.values()]

@@ -12,7 +12,7 @@ from typing import Final
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, Kind, Resource
 from placement_ac.core.api.errors import NotFound, Refused
 from placement_ac.inspection.dump import Dump, MissingRight, Object
-from placement_ac.kube.client import Client, at_once
+from placement_ac.kube.client import Client, gather_all
 
 FORBIDDEN: Final = 403
 Namespaces = Mapping[Kind, Sequence[str]]
@@ -43,7 +43,7 @@ async def gather_lists(
         (kind, namespace) for kind in kinds if kind in served for namespace in (namespaces.get(kind) or ("",))
     ]
     answers, schemas = await asyncio.gather(
-        at_once(_list(client, served[kind], namespace) for kind, namespace in scopes),
+        gather_all(_list(client, served[kind], namespace) for kind, namespace in scopes),
         _schemas(client, served),
     )
     lists = tuple(answer for answer in answers if isinstance(answer, Listed))

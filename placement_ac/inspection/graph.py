@@ -12,7 +12,7 @@ from itertools import groupby, pairwise
 from typing import Final, Literal
 
 from placement_ac.core.api.constants import ACTIVE
-from placement_ac.core.api.text import count_of, some
+from placement_ac.core.api.text import count_text, joined
 from placement_ac.inspection.tree import Branch, ClusterRow, Job, QueueRow, State
 
 CLUSTERS_SHOWN: Final = 40
@@ -153,7 +153,7 @@ def _config(made: _Making, branch: Branch) -> str:
     key = branch.config or f"of {branch.placement or branch.name}"
     listed = sum(row.state in ("listed", "draining") for row in branch.clusters)
     absent, unknown = branch.config == "", branch.config is None
-    says = "nothing is listed" if absent else f"lists {count_of(listed, 'cluster')}"
+    says = "nothing is listed" if absent else f"lists {count_text(listed, 'cluster')}"
     return made.node(
         CONFIG,
         key,
@@ -185,7 +185,7 @@ def _clusters(made: _Making, branch: Branch, placement: str, config: str) -> Map
             CLUSTER,
             key,
             "cluster" if len(rows) == 1 else "clusters",
-            first.name if len(rows) == 1 else count_of(len(rows), "cluster"),
+            first.name if len(rows) == 1 else count_text(len(rows), "cluster"),
             look=state,
             says=_says(rows),
             why=_why(rows),
@@ -226,7 +226,9 @@ def _why(rows: Sequence[ClusterRow]) -> str:
     """Return all that is known of a cluster; of several, why they are what they are, most frequent first."""
     if len(rows) > 1:
         whys = Counter(row.why for row in rows if row.why)
-        return "\n".join([some(row.name for row in rows), *(f"{n}: {why}" for why, n in whys.most_common(5))])
+        return "\n".join(
+            [joined(row.name for row in rows), *(f"{n}: {why}" for why, n in whys.most_common(5))]
+        )
     (row,) = rows
     parts = [
         row.why,
@@ -276,9 +278,11 @@ def _queues(made: _Making, branch: Branch, heads: Mapping[str, str]) -> Mapping[
                 made.edge(local, queue)
                 ways[name] = (local, queue, onward)
         if counted:
-            many = count_of(len(counted), "LocalQueue")
+            many = count_text(len(counted), "LocalQueue")
             key = f"others of {row.name}"
-            local = made.node(LOCAL_QUEUE, key, "LocalQueues", many, why=some(counted), names=tuple(counted))
+            local = made.node(
+                LOCAL_QUEUE, key, "LocalQueues", many, why=joined(counted), names=tuple(counted)
+            )
             made.edge(local, queue)
     return ways
 
@@ -327,14 +331,14 @@ def _job(
     names = tuple(f"{job.namespace}/{job.name}" for job in jobs)
     gpus = sum(job.gpus for job in jobs)
     on = f"runs on {first.cluster}" if first.state == "running" else first.state
-    says = ", ".join(part for part in (count_of(gpus, "GPU") if gpus else "", on) if part)
+    says = ", ".join(part for part in (count_text(gpus, "GPU") if gpus else "", on) if part)
     node = made.node(
         WORKLOAD,
         names[0] if one else "/".join(_of_jobs(first)),
         "Workload" if one else "Workloads",
-        names[0] if one else count_of(len(jobs), "Workload"),
+        names[0] if one else count_text(len(jobs), "Workload"),
         says=says,
-        why="" if one else some(names),
+        why="" if one else joined(names),
         names=() if one else names,
     )
     queue = f"{first.namespace}/{first.queue}"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
-from placement_ac.core.api.text import some
+from placement_ac.core.api.text import joined
 from placement_ac.inspection.graph import CLUSTER, Edge, Graph, Look, Node
 from placement_ac.inspection.layout import GAP, HEIGHT, MARGIN, Place, laid_out
 from placement_ac.inspection.svg import FONT, Element, cut, element, picture, scheme, width_of
@@ -92,7 +92,7 @@ def draw(graph: Graph, title: str, *, alone: bool = True) -> Element:
 def _told(graph: Graph) -> str:
     """Return the picture in two sentences, for who does not see it."""
     kinds = Counter(node.kind for node in graph.nodes)
-    clusters = some(f"{node.name} {node.says}" for node in graph.nodes if node.column == CLUSTER)
+    clusters = joined(f"{node.name} {node.says}" for node in graph.nodes if node.column == CLUSTER)
     return f"{', '.join(f'{kind}: {n}' for kind, n in kinds.items())}. {clusters or 'No clusters'}."
 
 

@@ -11,9 +11,9 @@ from datetime import datetime
 from functools import cached_property
 from typing import Final
 
-from placement_ac.cache.store import World
+from placement_ac.cache.store import Cache
 from placement_ac.cache.tables import kinds_for
-from placement_ac.config.policy import facts_of, policy_of, rules_of, terms_of
+from placement_ac.config.policy import hub_facts, placement_policy, provisioning_policy, worker_policy_rules
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import (
     ACCOUNT,
@@ -33,19 +33,19 @@ from placement_ac.core.api.constants import (
     PLACEMENT_DECISION,
     PLACEMENT_SCORE,
     SECRET,
+    CredentialMethod,
     Kind,
     Resource,
-    Way,
 )
 from placement_ac.core.api.decode import check, kueue_object
-from placement_ac.core.api.objects import Check, KueueObject, Owned
-from placement_ac.core.inputs.state import Ages, HubFacts, Key, Mark, Plan, Snapshot
-from placement_ac.core.kubeconfig.source import Credentials, Source
+from placement_ac.core.api.objects import AppliedFields, Check, KueueObject
+from placement_ac.core.inputs.state import HubFacts, Key, Plan, Snapshot, Timer, TimerAges
+from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
 from placement_ac.core.plan.diff import Phase, diff
 from placement_ac.core.plan.plan import plan
-from placement_ac.core.plan.targets import Course, chart
-from placement_ac.core.selection.mass_loss import guard
-from placement_ac.core.selection.selection import listed_now
+from placement_ac.core.plan.targets import TargetClusters, select_targets
+from placement_ac.core.selection.mass_loss import hold_mass_loss
+from placement_ac.core.selection.selection import listed_clusters
 from placement_ac.inspection.dump import Dump, MissingRight, Object
 from placement_ac.inspection.dump import Key as DumpKey
 from placement_ac.inspection.kinds import CLUSTER_SET, MADE, SET_BINDING
@@ -54,7 +54,7 @@ from placement_ac.scheduling.objects import listed, owned
 
 _OF_FLEET: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING, PLACEMENT_SCORE, PLACEMENT_DECISION)
 """The kinds that OCM's scheduler goes by, in the order of `Fleet`."""
-_FOUND_IN: Final[Mapping[Way, tuple[Kind, ...]]] = {
+_FOUND_IN: Final[Mapping[CredentialMethod, tuple[Kind, ...]]] = {
     "profile-secret": (SECRET, CLUSTER_PROFILE),
     "secret": (SECRET,),
     "access-provider": (CLUSTER_PROFILE,),
@@ -65,32 +65,32 @@ _SETTLING: Final = frozenset(("pending", "loss", "ordered", "missing", "unneeded
 """Marks of what time alone brings about."""
 
 
-class _Settled(Mapping[Mark, float]):
+class _Settled(Mapping[Timer, float]):
     """Ages where all that time alone brings about has come about; the steps of leaving have not begun."""
 
-    def __getitem__(self, mark: Mark) -> float:
-        if mark.what in _SETTLING:
+    def __getitem__(self, mark: Timer) -> float:
+        if mark.kind in _SETTLING:
             return _LONG
         raise KeyError(mark)
 
-    def __iter__(self) -> Iterator[Mark]:
+    def __iter__(self) -> Iterator[Timer]:
         return iter(())
 
     def __len__(self) -> int:
         return 0
 
 
-SETTLED: Final[Ages] = _Settled()
+SETTLED: Final[TimerAges] = _Settled()
 
 
 class _Passed(_Settled):
     """Ages where all has lasted long: the steps of leaving too, as far as no job hinders them."""
 
-    def __getitem__(self, _: Mark) -> float:
+    def __getitem__(self, _: Timer) -> float:
         return _LONG
 
 
-PASSED: Final[Ages] = _Passed()
+PASSED: Final[TimerAges] = _Passed()
 
 Changes = Mapping[Kind, Mapping[DumpKey, Object | None]]
 """Objects that are put in place, whatever is there; None: it goes."""
@@ -110,23 +110,23 @@ class HubView:
         served: dict[Kind, Resource] = {
             kind: kind.at(KUEUE_VERSIONS[0]) for kind in (ADMISSION_CHECK, MULTIKUEUE_CLUSTER)
         }
-        return facts_of(
+        return hub_facts(
             self.settings, served | dict(self.dump.served), self.dump.schemas.get(MULTIKUEUE_CONFIG), None
         )
 
     @cached_property
-    def world(self) -> World:
+    def world(self) -> Cache:
         """The controller's world; a kind that is not known counts as empty there."""
         terms = replace(
-            terms_of(self.settings),
+            provisioning_policy(self.settings),
             served={ACCOUNT, PERMISSION} <= self.dump.served.keys(),
-            rules=rules_of(self.settings, None),
+            rules=worker_policy_rules(self.settings, None),
         )
-        world = World(
+        world = Cache(
             self.facts,
             kueue_namespace=self.settings.kueue_namespace,
             ways=self.settings.credentials,
-            policy=policy_of(self.settings),
+            policy=placement_policy(self.settings),
             terms=terms,
         )
         for kind in kinds_for(terms):
@@ -204,7 +204,7 @@ class HubView:
         return {}
 
     @cached_property
-    def _courses(self) -> dict[str, Course]:
+    def _courses(self) -> dict[str, TargetClusters]:
         return {}
 
     def of_check(self, one: Check) -> Snapshot:
@@ -220,12 +220,14 @@ class HubView:
             seen = seen._replace(config=config, clusters=clusters)
         if self.credentials_known:
             return seen
-        return seen._replace(credentials=_usable(seen.credentials), spare=_usable(seen.spare))
+        return seen._replace(
+            credentials=_usable(seen.credentials), unselected_credentials=_usable(seen.unselected_credentials)
+        )
 
-    def course(self, name: str) -> Course:
+    def course(self, name: str) -> TargetClusters:
         """Return which clusters of a Placement are to be listed, and what becomes of the others."""
         if name not in self._courses:
-            self._courses[name] = chart(self.snapshot(name))
+            self._courses[name] = select_targets(self.snapshot(name))
         return self._courses[name]
 
     def held(self, name: str) -> Mapping[str, str]:
@@ -234,7 +236,7 @@ class HubView:
         For how long already only the controller knows: those that are listed and not marked are held.
         """
         seen = self.snapshot(name)._replace(ages={})
-        guarded = guard(seen, self.course(name).selection, listed_now(seen))
+        guarded = hold_mass_loss(seen, self.course(name).selection, listed_clusters(seen))
         return dict.fromkeys((one.cluster for one in guarded.held), guarded.why)
 
     def plan(self, name: str) -> Plan:
@@ -292,9 +294,11 @@ class HubView:
         return turned, touched
 
 
-def _usable(credentials: Credentials) -> Credentials:
+def _usable(credentials: CredentialsByCluster) -> CredentialsByCluster:
     return {
-        cluster: found if isinstance(found, Source) else Source("Secret", f"multikueue-{cluster}")
+        cluster: found
+        if isinstance(found, CredentialSource)
+        else CredentialSource("Secret", f"multikueue-{cluster}")
         for cluster, found in credentials.items()
     }
 
@@ -302,11 +306,13 @@ def _usable(credentials: Credentials) -> Credentials:
 def _as_applied(obj: KueueObject) -> KueueObject:
     """Take our labels for our apply: `kubectl get -o yaml` leaves out who applied what."""
     labels, annotations = obj.meta.labels, obj.meta.annotations
-    if obj.owned.applied or labels.get(LABEL_MANAGED_BY) != MANAGED_BY:
+    if obj.applied_fields.applied or labels.get(LABEL_MANAGED_BY) != MANAGED_BY:
         return obj
     mine = frozenset(labels) & {LABEL_MANAGED_BY, LABEL_PLACEMENT, LABEL_CLUSTER}
-    owned = Owned(True, mine, frozenset(obj.owners), ANNOTATION_DRAINING in annotations, clusters=True)
-    return replace(obj, owned=owned)
+    owned = AppliedFields(
+        True, mine, frozenset(obj.owners), ANNOTATION_DRAINING in annotations, clusters=True
+    )
+    return replace(obj, applied_fields=owned)
 
 
 def _changed(

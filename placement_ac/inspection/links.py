@@ -14,7 +14,7 @@ from placement_ac.core.api.constants import MANAGED_CLUSTER, PLACEMENT_DECISION,
 from placement_ac.core.api.objects import Check
 from placement_ac.core.inputs.state import Plan, Snapshot
 from placement_ac.core.plan.plan import plan
-from placement_ac.core.plan.targets import Course
+from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.inspection.branches import branches
 from placement_ac.inspection.dump import Object, key_of
 from placement_ac.inspection.hub import HubView
@@ -180,7 +180,7 @@ class Case:
         return self.view.snapshot(self.name)
 
     @cached_property
-    def course(self) -> Course:
+    def course(self) -> TargetClusters:
         return self.view.course(self.name)
 
     @cached_property

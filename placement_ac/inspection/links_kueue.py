@@ -15,21 +15,21 @@ from placement_ac.core.api.constants import (
     PLACEMENT_DECISION,
     PLACEMENT_SCORE,
     WORKLOAD,
-    Way,
+    CredentialMethod,
 )
 from placement_ac.core.api.objects import Check, Workload
-from placement_ac.core.api.text import count_of, some
+from placement_ac.core.api.text import count_text, joined
 from placement_ac.core.inputs.state import Verdict
-from placement_ac.core.kubeconfig.source import Source, Unusable
-from placement_ac.core.plan.conditions import cluster_in_the_way
-from placement_ac.core.selection.probe_schedule import unfit
+from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
+from placement_ac.core.plan.conditions import cluster_name_conflict
+from placement_ac.core.selection.probe_schedule import probe_objection
 from placement_ac.inspection.kinds import CLUSTER_QUEUE
 from placement_ac.inspection.links import Case, Link, Result, Step, quoted
 from placement_ac.inspection.tree import ClusterRow
 
 _ANSWERED_BY: Final = (PLACEMENT, PLACEMENT_DECISION, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
 """Kinds without which it cannot be told what the controller would answer a check."""
-_TOLD_BY: Final[Mapping[Way | None, str]] = {
+_TOLD_BY: Final[Mapping[CredentialMethod | None, str]] = {
     "profile-secret": "named by its ClusterProfile",
     "secret": "found by its name",
     "access-provider": "for its access provider",
@@ -56,7 +56,7 @@ def from_controller(case: Case, name: str) -> Iterator[Link]:
 
 def no_check(case: Case) -> Link:
     """Say why nothing becomes of a Placement, though OCM decides for it."""
-    spaces = some(case.view.settings.placement_namespace)
+    spaces = joined(case.view.settings.placement_namespace)
     if not case.counts:
         told = f"the controller does not go by this Placement: it looks in namespace {spaces}"
         return Link(Step.CHECKS, Result.NOTE, told, "setting placement-namespace")
@@ -92,7 +92,11 @@ def _entrance(case: Case, row: ClusterRow) -> Iterator[Link]:
     """Yield name, credential, fitness and seat, up to the one that keeps it out."""
     found, left_out = case.seen.credentials.get(row.name), case.course.selection.left_out.get(row.name, "")
     no_way = isinstance(found, Unusable) and found.why == left_out
-    not_fit = isinstance(found, Source) and (why := unfit(case.seen, row.name, found)) and why.why == left_out
+    not_fit = (
+        isinstance(found, CredentialSource)
+        and (why := probe_objection(case.seen, row.name, found))
+        and why.why == left_out
+    )
     if left_out and not no_way and not not_fit:
         yield Link(Step.NAME, Result.FAILED, left_out, "setting cluster-names")
         return
@@ -107,7 +111,7 @@ def _entrance(case: Case, row: ClusterRow) -> Iterator[Link]:
 
 def _named(case: Case, row: ClusterRow) -> Link:
     entry = next((one for one in case.course.usable if one.cluster == row.name), None)
-    if entry and (problem := cluster_in_the_way(case.seen, entry)):
+    if entry and (problem := cluster_name_conflict(case.seen, entry)):
         return Link(Step.NAME, Result.FAILED, problem, f"MultiKueueCluster {row.cluster_object}")
     return Link(Step.NAME, Result.PASSED, f"its MultiKueueCluster is {row.cluster_object}")
 
@@ -119,19 +123,19 @@ def _credential(case: Case, row: ClusterRow, problem: str) -> Link:
         return Link(Step.CREDENTIAL, Result.UNKNOWN, f"whether there is a way in is {way.problem}", source)
     if problem:
         return Link(Step.CREDENTIAL, Result.FAILED, problem, f"namespace {space}")
-    told_by = _TOLD_BY[case.view.world.way_found(row.name, case.view.now)]
+    told_by = _TOLD_BY[case.view.world.credential_method(row.name, case.view.now)]
     expires = f", and expires at {way.expires.isoformat()}" if way.expires else ""
     return Link(Step.CREDENTIAL, Result.PASSED, f"the way in is {source}, {told_by}{expires}", source)
 
 
 def _seat(case: Case, row: ClusterRow) -> Link:
     most, course = case.seen.hub.clusters_max, case.course
-    usable = count_of(len(course.usable) + len(course.queued) + len(course.beyond), "usable cluster")
+    usable = count_text(len(course.usable) + len(course.queued) + len(course.beyond), "usable cluster")
     if row.name in course.beyond:
         told = f"{usable}, and Kueue takes {most} at most: it is beyond them"
         return Link(Step.SEAT, Result.FAILED, told, "the schema of MultiKueueConfig")
     if row.name in course.queued:
-        staying = some(one.cluster for one in course.removal.staying)
+        staying = joined(one.cluster for one in course.drain.staying)
         told = f"it has the seat of a cluster that leaves, when that has given it up: {staying}"
         return Link(Step.SEAT, Result.FAILED, told, f"MultiKueueConfig {case.name}")
     return Link(Step.SEAT, Result.PASSED, f"{usable}, and Kueue takes {most} at most")
@@ -146,7 +150,7 @@ def _held(case: Case, row: ClusterRow) -> Iterator[Link]:
 
 
 def _leaving(case: Case, row: ClusterRow) -> Iterator[Link]:
-    one = next((one for one in case.course.removal.leaving if one.name == row.cluster_object), None)
+    one = next((one for one in case.course.drain.steps if one.name == row.cluster_object), None)
     if one is None:
         return
     source = f"MultiKueueConfig {case.name}"
@@ -154,7 +158,7 @@ def _leaving(case: Case, row: ClusterRow) -> Iterator[Link]:
         told = f"it leaves the list; which Workloads are on it is {unknown}"
         yield Link(Step.DRAINING, Result.UNKNOWN, told, source)
         return
-    jobs = case.course.jobs
+    jobs = case.course.workloads
     parts = (
         *_jobs("run there", jobs.running.get(one.name, ())),
         *_jobs("wait there", jobs.waiting.get(one.name, ())),
@@ -166,7 +170,7 @@ def _leaving(case: Case, row: ClusterRow) -> Iterator[Link]:
 def _jobs(what: str, workloads: Iterable[Workload]) -> Iterator[str]:
     names = [workload.label for workload in workloads]
     if names:
-        yield f"{what}: {some(names)}"
+        yield f"{what}: {joined(names)}"
 
 
 # -- the list, and what Kueue says
@@ -251,9 +255,9 @@ def queues(case: Case) -> Iterator[Link]:
     if unknown := case.view.dump.why_unknown(CLUSTER_QUEUE):
         yield Link(Step.QUEUE, Result.UNKNOWN, f"which jobs come this way is {unknown}")
         return
-    users = f", and Kueue's own {some(branch.users)}" if branch.users else ""
+    users = f", and Kueue's own {joined(branch.users)}" if branch.users else ""
     if not branch.queues:
-        checks = some(check.meta.name for check in case.checks)
+        checks = joined(check.meta.name for check in case.checks)
         told = f"no ClusterQueue lists {checks}{users}: no job comes this way"
         yield Link(Step.QUEUE, Result.NOTE, told)
     for queue in branch.queues:
@@ -262,6 +266,6 @@ def queues(case: Case) -> Iterator[Link]:
             queue.active, "has not said whether it is active"
         )
         why = f" ({queue.why})" if queue.why else ""
-        local = some(queue.local_queues or ()) or ("none" if queue.local_queues == () else "unknown")
-        told = f"ClusterQueue {queue.name} {state}{why}; LocalQueues: {local}; it lists {some(queue.lists)}"
+        local = joined(queue.local_queues or ()) or ("none" if queue.local_queues == () else "unknown")
+        told = f"ClusterQueue {queue.name} {state}{why}; LocalQueues: {local}; it lists {joined(queue.lists)}"
         yield Link(Step.QUEUE, outcome, told, f"ClusterQueue {queue.name}")

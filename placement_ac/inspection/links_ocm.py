@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from placement_ac.core.api.constants import MANAGED_CLUSTER, PLACEMENT_DECISION
-from placement_ac.core.api.text import and_more, count_of, some
+from placement_ac.core.api.text import and_more, count_text, joined
 from placement_ac.inspection.dump import Object
 from placement_ac.inspection.links import Case, Link, Result, Step, condition_of, quoted
 from placement_ac.scheduling.objects import (
@@ -62,7 +62,7 @@ def from_ocm(case: Case, name: str) -> Iterator[Link]:
 
 def unseen(case: Case) -> str:
     """Say what is not seen that OCM goes by."""
-    kinds = some(f"{kind.kind}s" for kind in case.unseen)
+    kinds = joined(f"{kind.kind}s" for kind in case.unseen)
     why = "the right to list them is missing" if case.view.dump.live else "the dump holds none"
     return f"how OCM decides cannot be told without {kinds}: {why}"
 
@@ -124,8 +124,8 @@ def _in_set(case: Case, cluster: Obj) -> Link:
     mine = [name for name in case.pool.eligible if name in holding]
     bindings = [f"{case.namespace}/{name}" for name in mine]
     asked = ", and spec.clusterSets names it" if words(case.placement, "spec", "clusterSets") else ""
-    told = f"it is in ManagedClusterSet {some(mine)}, which is bound in namespace {case.namespace}{asked}"
-    return Link(Step.CLUSTER_SET, Result.PASSED, told, f"ManagedClusterSetBinding {some(bindings)}")
+    told = f"it is in ManagedClusterSet {joined(mine)}, which is bound in namespace {case.namespace}{asked}"
+    return Link(Step.CLUSTER_SET, Result.PASSED, told, f"ManagedClusterSetBinding {joined(bindings)}")
 
 
 def _in_no_set(case: Case, cluster: Obj) -> str:
@@ -140,7 +140,9 @@ def _in_no_set(case: Case, cluster: Obj) -> str:
         told = [_not_in(fleet.cluster_sets["", name], cluster) for name in pool.eligible[:_SETS_SHOWN]]
         parts.append(f"it is not in {', nor in '.join(told)}{and_more(len(pool.eligible) - _SETS_SHOWN)}")
     elif pool.bound:
-        parts.append(f"spec.clusterSets names {some(asked)}, and none of them is bound in namespace {space}")
+        parts.append(
+            f"spec.clusterSets names {joined(asked)}, and none of them is bound in namespace {space}"
+        )
     parts += [
         f"ManagedClusterSetBinding {space}/{name} names a ManagedClusterSet that does not exist"
         for name in absent
@@ -148,9 +150,9 @@ def _in_no_set(case: Case, cluster: Obj) -> str:
     unbound = sorted(holding - set(pool.bound))
     unnamed = sorted(holding & set(pool.bound) - set(pool.eligible))
     if unbound:
-        parts.append(f"it is in {some(unbound)}, not bound in namespace {space}")
+        parts.append(f"it is in {joined(unbound)}, not bound in namespace {space}")
     if unnamed:
-        parts.append(f"it is in {some(unnamed)}, which spec.clusterSets does not name")
+        parts.append(f"it is in {joined(unnamed)}, which spec.clusterSets does not name")
     return "; ".join(parts)
 
 
@@ -265,7 +267,7 @@ def _grouped(case: Case, verdict: Verdict) -> Iterator[Link]:
     elif at(case.placement, "spec", "decisionStrategy") is not None:
         group = groups[verdict.group]
         name = text(group, "decisionGroupName") or "without a name"
-        size = count_of(integer(group, "clusterCount") or 0, "cluster")
+        size = count_text(integer(group, "clusterCount") or 0, "cluster")
         told = f"decision group {verdict.group} ({name}), of {size}; there are {len(groups)}"
         yield Link(Step.GROUP, Result.PASSED, told, _placement(case))
 

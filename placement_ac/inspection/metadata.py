@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from placement_ac.core.api.schemas import Raw, Wire, read
+from placement_ac.core.api.schemas import ApiModel, Raw, validate
 
 
-class _Strict(Wire):
+class _Strict(ApiModel):
     """A shape that takes no text for a number, nor a number for text."""
 
     model_config = ConfigDict(strict=True)
@@ -52,4 +52,4 @@ class _Metadata(_Strict):
 
 def problem_of(obj: Raw) -> str:
     """Return the field of `metadata` that is not right, and why; "" when all are."""
-    return read(_Metadata, obj, "metadata")[1]
+    return validate(_Metadata, obj, "metadata")[1]

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from placement_ac.core.api.errors import Refused, Unavailable
 from placement_ac.inspection.timeline import Point
-from placement_ac.observability.logs import without_password
+from placement_ac.observability.logs import redacted
 from placement_ac.observability.measures import CLUSTERS
 
 STATES: Final = ("listed", "draining", "selected", "unusable")
@@ -75,7 +75,7 @@ async def _ask(url: str, query: dict[str, str]) -> Any:
                 raise Refused(f"Prometheus answers {answer.status}: {(await answer.text())[:200]}")
             return await answer.json(content_type=None)
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-        raise Unavailable(f"Prometheus does not answer: {without_password(error)}") from None
+        raise Unavailable(f"Prometheus does not answer: {redacted(error)}") from None
 
 
 def _points(values: Sequence[tuple[float, str]], step: float) -> tuple[Point, ...]:

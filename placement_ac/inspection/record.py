@@ -17,21 +17,21 @@ from pydantic import AwareDatetime, Field, ValidationError
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, PLACEMENT_SCORE
 from placement_ac.core.api.decode import kueue_object, scores
 from placement_ac.core.api.decode import placement as parsed
-from placement_ac.core.api.schemas import Wire
+from placement_ac.core.api.schemas import ApiModel
 from placement_ac.core.inputs.ranking import score_of
 from placement_ac.inspection.hub import HubView
 from placement_ac.inspection.manifests import BadManifest
 from placement_ac.inspection.tree import Branch
 
 
-class Running(Wire):
+class Running(ApiModel):
     """Where a Workload runs."""
 
     cluster: str
     gpus: int = 0
 
 
-class _Line(Wire):
+class _Line(ApiModel):
     time: AwareDatetime
     check: str
     listed: tuple[str, ...]

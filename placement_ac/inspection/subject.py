@@ -17,7 +17,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.core.api.objects import Check
-from placement_ac.core.api.text import some
+from placement_ac.core.api.text import joined
 from placement_ac.inspection.dump import Dump, Object, key_of
 from placement_ac.inspection.hub import HubView
 from placement_ac.inspection.kinds import words_for
@@ -84,7 +84,7 @@ def _type_of(name: str, view: HubView) -> Type:
 def _unseen(dump: Dump, *kinds: Kind) -> str:
     """Name the kinds that cannot be seen: what is asked for may be one of them."""
     unseen = [str(kind) for kind in kinds if not dump.knows(kind)] if dump.live else []
-    return f"; not seen here: {some(unseen)}" if unseen else ""
+    return f"; not seen here: {joined(unseen)}" if unseen else ""
 
 
 def known_clusters(view: HubView) -> frozenset[str]:
@@ -116,7 +116,9 @@ def check_named(view: HubView, name: str) -> Check:
     told = f"AdmissionCheck {name} is not ours: its spec.controllerName is {found.controller!r}"
     ours = [one.meta.name for one in view.ours if found.config and one.placement == found.config]
     if ours:
-        told = f"{told}; its MultiKueueConfig {found.config} is that of {some(ours)}: explain check {ours[0]}"
+        told = (
+            f"{told}; its MultiKueueConfig {found.config} is that of {joined(ours)}: explain check {ours[0]}"
+        )
     raise NoSuchSubject(told)
 
 
@@ -134,7 +136,7 @@ def placement_named(view: HubView, name: str, namespaces: Sequence[str]) -> Obje
         raise _not_found(view, PLACEMENT, name)
     if len(found) > 1:
         spaces = sorted(key_of(one)[0] for one in found)
-        raise NoSuchSubject(f"there is a Placement {name} in {some(spaces)}: say which one with -n")
+        raise NoSuchSubject(f"there is a Placement {name} in {joined(spaces)}: say which one with -n")
     return found[0]
 
 

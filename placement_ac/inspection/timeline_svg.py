@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import ceil
 from typing import Final
 
-from placement_ac.core.api.text import count_of, some
+from placement_ac.core.api.text import count_text, joined
 from placement_ac.inspection.svg import FONT, Element, cut, element, picture, scheme, width_of
 from placement_ac.inspection.timeline import Lane, Point, Run, Span, Timeline
 
@@ -140,7 +140,7 @@ def _not_drawn(lanes: Sequence[Lane]) -> Iterator[str]:
     ):
         names = [lane.name for lane in lanes if bool(lane.spans or lane.runs) is used]
         if names:
-            yield f"{told}: {some(names)}"
+            yield f"{told}: {joined(names)}"
 
 
 def _scale(timeline: Timeline, lanes: Iterable[Lane]) -> _Scale:
@@ -290,7 +290,7 @@ def _runs(runs: Sequence[Run], y: float, scale: _Scale) -> Iterator[Element]:
         yield element("g", bar, class_="run")
         yield element("text", class_="small", x=beside, y=top + 11.5, text_anchor=anchor, text=text)
     if len(runs) > RUNS_SHOWN:
-        more = f"and {count_of(len(runs) - RUNS_SHOWN, 'Workload')} more"
+        more = f"and {count_text(len(runs) - RUNS_SHOWN, 'Workload')} more"
         yield element("text", class_="small", x=LEFT, y=y + RUNS_SHOWN * RUN + 11.5, text=more)
 
 
@@ -298,7 +298,7 @@ def _runs(runs: Sequence[Run], y: float, scale: _Scale) -> Iterator[Element]:
 
 
 def _run_told(run: Run) -> str:
-    return run.name + (f", {count_of(run.gpus, 'GPU')}" if run.gpus else "")
+    return run.name + (f", {count_text(run.gpus, 'GPU')}" if run.gpus else "")
 
 
 def _time(at: datetime) -> str:
@@ -310,7 +310,7 @@ def told(lane: Lane, end: datetime) -> str:
     scores = [f"{point.value} at {_time(point.at)}" for point in lane.scores if point.value is not None]
     lines = [lane.name, *(_span_told(span, end) for span in lane.spans)]
     if scores:
-        lines.append(f"{'how many' if lane.measure else 'score'}: {some(scores)}")
+        lines.append(f"{'how many' if lane.measure else 'score'}: {joined(scores)}")
     lines += [f"{_run_told(run)}: {_time(run.begin)} {_until(run.end, end)}" for run in lane.runs]
     return "\n".join(lines)
 

@@ -20,7 +20,7 @@ from placement_ac.core.api.constants import (
     CLUSTERS_SELECTED,
     FIELD_MANAGER,
 )
-from placement_ac.core.api.text import count_of
+from placement_ac.core.api.text import count_text
 from placement_ac.inspection.dump import Object
 from placement_ac.inspection.record import State
 from placement_ac.inspection.timeline import Lane, Point, Span, Timeline, in_order
@@ -122,7 +122,7 @@ def from_events(
         track.ends(name, now, leaving.get(name), list_known=list_known)
     lanes = [track.lane(name) for name, track in tracks.items()]
     notes = [
-        f"{count_of(one.unnamed, 'cluster')} more at {one.at:%H:%M:%S}, not named"
+        f"{count_text(one.unnamed, 'cluster')} more at {one.at:%H:%M:%S}, not named"
         for one in told
         if one.unnamed
     ]

@@ -10,12 +10,19 @@ from collections.abc import Iterable
 from typing import Final
 
 from placement_ac.core.api.errors import ApiError
-from placement_ac.core.inputs.fitness import Needs, Unknown
-from placement_ac.core.kubeconfig.source import Source, Unusable
+from placement_ac.core.inputs.fitness import Unknown, WorkerRequirements
+from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from placement_ac.inspection.doctor.visit import THINGS, Target, Trouble, Visit, shaped
 from placement_ac.kube.client import Client
-from placement_ac.workers.connector import CannotAsk, Entrance, NotAllowed, TooSlow, Way, in_words
-from placement_ac.workers.queries import Questions
+from placement_ac.workers.connector import (
+    HubForbidden,
+    WorkerConnector,
+    WorkerError,
+    WorkerLogin,
+    WorkerTimeout,
+    worker_error_text,
+)
+from placement_ac.workers.queries import WorkerQueries
 
 AT_ONCE: Final = 8
 """Workers at the same time."""
@@ -26,7 +33,12 @@ class Visits:
     """Visits workers by `entrance`. `plugins`: whether it has some for ClusterProfiles."""
 
     def __init__(
-        self, entrance: Entrance, needs: Needs, kueue_namespace: str, *, plugins: bool = False
+        self,
+        entrance: WorkerConnector,
+        needs: WorkerRequirements,
+        kueue_namespace: str,
+        *,
+        plugins: bool = False,
     ) -> None:
         self._entrance = entrance
         self._needs = needs
@@ -49,34 +61,36 @@ class Visits:
         async with self._few:
             try:
                 return await self._through(target, way)
-            except NotAllowed as why:
+            except HubForbidden as why:
                 return Visit(target, Trouble.NOT_ALLOWED, str(why))
-            except CannotAsk as why:
+            except WorkerError as why:
                 return Visit(target, Trouble.OUT_OF_REACH, str(why))
             except Exception:  # a worker may answer anything, and must not stop the others by it
                 told = f"what the worker of {way.kind} {way.name} answered has another shape than Kubernetes'"
                 return Visit(target, Trouble.OUT_OF_REACH, told)
 
-    async def _through(self, target: Target, source: Source) -> Visit:
+    async def _through(self, target: Target, source: CredentialSource) -> Visit:
         """Enter, and ask. Raises CannotAsk."""
         deadline = self._entrance.deadline()
         try:
             door = await self._entrance.find(source, deadline)
-            way = await self._entrance.enter(door, deadline)
-        except (NotAllowed, TooSlow):
+            way = await self._entrance.login(door, deadline)
+        except (HubForbidden, WorkerTimeout):
             raise
-        except CannotAsk as why:
+        except WorkerError as why:
             return Visit(target, Trouble.NO_WAY, str(why))
         try:
             asking = self._asked(target, way)
-            return await self._entrance.within(deadline, asking, f"the worker of {way.told} did not answer")
+            return await self._entrance.within(
+                deadline, asking, f"the worker of {way.described_as} did not answer"
+            )
         except ApiError as error:
             trouble = Trouble.NOT_LET_IN if error.status == UNAUTHORIZED else Trouble.OUT_OF_REACH
-            return Visit(target, trouble, in_words(error, way.told, "in"))
+            return Visit(target, trouble, worker_error_text(error, way.described_as, "in"))
 
-    async def _asked(self, target: Target, way: Way) -> Visit:
+    async def _asked(self, target: Target, way: WorkerLogin) -> Visit:
         async with Client(way.login, timeout=2 * self._entrance.timeout) as client:
-            ask = Questions(client, way.told)
+            ask = WorkerQueries(client, way.described_as)
             found = await ask.findings(self._needs, self._kueue_namespace)
             things, user = await asyncio.gather(ask.objects(THINGS), ask.user())
         named = {kind: one if isinstance(one, Unknown) else shaped(one) for kind, one in things.items()}

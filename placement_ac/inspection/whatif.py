@@ -23,13 +23,13 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import decision, placement, scores
 from placement_ac.core.api.objects import Decision
-from placement_ac.core.inputs.ranking import Ranked, rank
+from placement_ac.core.inputs.ranking import RankedCluster, rank
 from placement_ac.core.inputs.state import Plan, Snapshot
-from placement_ac.core.kubeconfig.source import Source
-from placement_ac.core.plan.conditions import taken
+from placement_ac.core.kubeconfig.source import CredentialSource
+from placement_ac.core.plan.conditions import is_taken
 from placement_ac.core.plan.plan import plan
-from placement_ac.core.plan.targets import Course, chart
-from placement_ac.core.selection.selection import cluster_of, listed_now
+from placement_ac.core.plan.targets import TargetClusters, select_targets
+from placement_ac.core.selection.selection import cluster_of, listed_clusters
 from placement_ac.inspection.applying import Applied, Change, apply
 from placement_ac.inspection.dump import Key, Object
 from placement_ac.inspection.foreseen import Foreseen, answered, foresee
@@ -144,7 +144,7 @@ class _Side:
         return tuple(dict.fromkeys(entry.cluster_name for entry in entries))
 
     @cached_property
-    def ranked(self) -> tuple[Ranked, ...]:
+    def ranked(self) -> tuple[RankedCluster, ...]:
         """The decided clusters, as the controller ranks them."""
         prioritizers = placement(self.raw).prioritizers if self.raw else ()
         ids = [(cluster, one.resource_name) for cluster in self.decided for one in prioritizers]
@@ -165,7 +165,7 @@ class _Side:
     def theirs(self) -> tuple[str, ...]:
         """Kueue's list, if the MultiKueueConfig of this name is somebody else's; () if not."""
         seen = self.view.snapshot(self.key[1])
-        if seen.config is None or not taken(seen.config, seen.name, ""):
+        if seen.config is None or not is_taken(seen.config, seen.name, ""):
             return ()
         objects = ((name, self.view.cluster_objects.get(name)) for name in seen.config.listed)
         return tuple(
@@ -173,8 +173,8 @@ class _Side:
         )
 
     @cached_property
-    def course(self) -> Course | None:
-        return chart(self.seen) if self.seen and self.seen.checks else None
+    def course(self) -> TargetClusters | None:
+        return select_targets(self.seen) if self.seen and self.seen.checks else None
 
     @cached_property
     def plan(self) -> Plan:
@@ -187,7 +187,7 @@ class _Side:
             return tuple(one.cluster for one in self.ranked)
         if self.theirs:
             return self.theirs
-        wanted = {name: cluster for cluster, name in listed_now(self.seen).items()}
+        wanted = {name: cluster for cluster, name in listed_clusters(self.seen).items()}
         if self.course is None or self._refused:
             names = self.plan.config.clusters if self.plan.config else ()
             return tuple(wanted.get(name, name) for name in names)
@@ -212,7 +212,7 @@ class _Side:
     def matters(self) -> tuple[object, ...]:
         """Return what makes a difference to anybody."""
         course = self.course
-        leaving = course.removal.staying if course else ()
+        leaving = course.drain.staying if course else ()
         return self.order, self.told, self.plan.config, self.plan.clusters, [one.cluster for one in leaving]
 
 
@@ -269,10 +269,10 @@ def _leaving(side: _Side) -> dict[str, str]:
     """Return the MultiKueueClusters that leave, with their clusters."""
     if side.seen is None:
         return {}
-    names = {name: cluster for cluster, name in listed_now(side.seen).items()}
+    names = {name: cluster for cluster, name in listed_clusters(side.seen).items()}
     if side.course is None:
         return names
-    return {one.name: one.cluster for one in side.course.removal.leaving}
+    return {one.name: one.cluster for one in side.course.drain.steps}
 
 
 def _jobs(side: _Side, removed: Sequence[str]) -> Iterator[Affected]:
@@ -299,8 +299,8 @@ def _draining(side: _Side) -> list[str]:
     if side.seen is None or side.course is None:
         return []
     busy = {one.cluster for one in _jobs(side, tuple(_leaving(side).values()))}
-    stuck = {one.cluster for one in side.course.removal.staying if one.cluster in side.seen.unreachable}
-    return [one.cluster for one in side.course.removal.leaving if one.cluster in busy | stuck]
+    stuck = {one.cluster for one in side.course.drain.staying if one.cluster in side.seen.unreachable}
+    return [one.cluster for one in side.course.drain.steps if one.cluster in busy | stuck]
 
 
 def _foreseen(side: _Side, changed: bool) -> Foreseen:
@@ -319,7 +319,7 @@ def _checks(side: _Side, wanted: Plan) -> Iterator[CheckChange]:
 def _held(side: _Side, removed: Sequence[str]) -> Iterator[str]:
     """Yield what delays the removal: the controller holds what looks like a mishap."""
     if removed and side.seen and side.course:
-        why = chart(side.seen._replace(ages={})).guarded.why
+        why = select_targets(side.seen._replace(ages={})).mass_loss.why
         if why:
             yield why
 
@@ -329,5 +329,9 @@ def _ways(side: _Side) -> Iterator[tuple[str, str]]:
     known = side.view.credentials_known
     for one in side.ranked:
         source = credentials.get(one.cluster)
-        way = f"credentials {source.kind} {source.name}" if isinstance(source, Source) and known else ""
+        way = (
+            f"credentials {source.kind} {source.name}"
+            if isinstance(source, CredentialSource) and known
+            else ""
+        )
         yield one.cluster, ", ".join(filter(None, (f"score {one.score}", way)))

@@ -19,16 +19,16 @@ from placement_ac.core.api.constants import FIELD_MANAGER, Kind, Resource
 from placement_ac.core.api.errors import ApiError, Gone, NotFound, NotLeading, Refused, Unavailable
 from placement_ac.kube.login import Login
 from placement_ac.kube.responses import event_of, object_of
-from placement_ac.kube.write_fence import READ, Gate, fenced
-from placement_ac.observability.logs import without_password
+from placement_ac.kube.write_fence import READ, WriteGate, fenced_request_class
+from placement_ac.observability.logs import redacted
 
 T = TypeVar("T")
 
 Object = dict[str, Any]
-Event = tuple[str, Object]
+WatchEvent = tuple[str, Object]
 """What a watch tells: ADDED, MODIFIED, DELETED or BOOKMARK, and the object."""
 
-Answered = Callable[[str, int | None, float | None], None]
+RequestObserver = Callable[[str, int | None, float | None], None]
 """Told of each request: its verb, the HTTP code of its failure (0: no answer; None: it went well), and the
 seconds that it took (None: it is a watch, which lasts)."""
 
@@ -79,8 +79,8 @@ class Client:
         *,
         field_manager: str = FIELD_MANAGER,
         timeout: float = TIMEOUT_SECONDS,
-        answered: Answered = lambda *_: None,
-        gate: Gate | None = None,
+        answered: RequestObserver = lambda *_: None,
+        gate: WriteGate | None = None,
     ) -> None:
         self._login = login
         self._manager = field_manager
@@ -96,7 +96,7 @@ class Client:
             connections=CONNECTIONS,
             timeout=aiohttp.ClientTimeout(total=None),  # each request has its own
             headers=headers,
-            request_class=fenced(self._gate) if self._gate else aiohttp.ClientRequest,
+            request_class=fenced_request_class(self._gate) if self._gate else aiohttp.ClientRequest,
         )
         # A watch lasts: it must not take a connection from the writes.
         lasting = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
@@ -113,7 +113,7 @@ class Client:
         """Return those of `kinds` that the hub serves, each in the newest version that both know."""
         wanted = tuple(kinds)
         groups = dict.fromkeys(kind.group for kind in wanted)
-        parts = await at_once(
+        parts = await gather_all(
             self._discover_group(group, [kind for kind in wanted if kind.group == group]) for group in groups
         )
         found = {kind: resource for part in parts for kind, resource in part.items()}
@@ -202,7 +202,7 @@ class Client:
         resource_version: str,
         namespace: str | None = None,
         opened: Callable[[], None] = lambda: None,
-    ) -> AsyncGenerator[Event]:
+    ) -> AsyncGenerator[WatchEvent]:
         """Yield what happens after `resource_version`, bookmarks too, until the server ends the watch.
 
         With "" it begins with what there is. `opened` is called when the server has agreed to it.
@@ -225,7 +225,7 @@ class Client:
                     *lines, rest = (rest + chunk).split(b"\n")
                     for line in lines:
                         yield event_of(line, request)
-        except (ApiError, *_LOSSES) as error:
+        except (ApiError, *_LOST_REQUEST_ERRORS) as error:
             raise self._failed(request, error, "watch", None) from None
 
     async def _opened(self, path: str, query: Mapping[str, str]) -> aiohttp.ClientResponse:
@@ -333,20 +333,20 @@ class Client:
             async with asyncio.timeout(timeout):
                 async with self._session.request(method, address, data=data, headers=headers) as answer:
                     found = await _read(answer, f"{method} {path}")
-        except (ApiError, *_LOSSES) as error:
+        except (ApiError, *_LOST_REQUEST_ERRORS) as error:
             raise self._failed(f"{method} {path}", error, verb, time.perf_counter() - began) from None
         self._answered(verb, None, time.perf_counter() - began)
         return found
 
     def _failed(self, request: str, error: BaseException, verb: str, seconds: float | None) -> BaseException:
         """Tell of a request that failed, and return what is to be raised."""
-        failure = error if isinstance(error, ApiError) else _lost(request, error)
+        failure = error if isinstance(error, ApiError) else _lost_request_error(request, error)
         if isinstance(failure, ApiError) and not isinstance(failure, NotLeading):  # then nothing was asked
             self._answered(verb, failure.status, seconds)
         return failure
 
 
-async def at_once(asked: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+async def gather_all(asked: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Return what all of them give; raises the first error, when all have ended: none goes on alone."""
     answers = await asyncio.gather(*asked, return_exceptions=True)
     for answer in answers:
@@ -370,18 +370,20 @@ def _text_of(*query: tuple[str, str]) -> str:
     return f"?{urlencode(query)}"
 
 
-_LOSSES = (aiohttp.ClientError, TimeoutError, OSError, asyncio.CancelledError)
+_LOST_REQUEST_ERRORS = (aiohttp.ClientError, TimeoutError, OSError, asyncio.CancelledError)
 
 
-def _lost(request: str, loss: BaseException) -> BaseException:
+def _lost_request_error(request: str, loss: BaseException) -> BaseException:
     """Return what the loss of a request is to us: Unavailable, or that who asks was cancelled.
 
     The end of a task that aiohttp has for it, to look up a name, is a loss too: kopf, when it ends, cancels
     every task that is younger than itself. Who asks was cancelled only if somebody has cancelled that very
     task.
     """
+    if isinstance(loss, TimeoutError):
+        return Unavailable(f"{request}: no answer in time")
     if isinstance(loss, Exception):
-        return Unavailable(f"{request}: {without_password(loss)}")
+        return Unavailable(f"{request}: {redacted(loss)}")
     asks = asyncio.current_task()
     return loss if asks is None or asks.cancelling() else Unavailable(f"{request}: cut short")
 

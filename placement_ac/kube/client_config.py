@@ -23,7 +23,7 @@ import aiohttp
 import yaml
 
 from placement_ac.core.api.errors import LoginFailed
-from placement_ac.core.kubeconfig.access import Access, of_kubeconfig
+from placement_ac.core.kubeconfig.access import ClusterAccess, read_kubeconfig
 from placement_ac.core.kubeconfig.source import Unusable
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ HOME: Final = Path(".kube") / "config"
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class ClientConfig:
     """The address of an API server, and the way in. Its repr tells no secret."""
 
     server: str
@@ -53,10 +53,10 @@ class Door:
     """The name in the server's certificate, if that is not the host's."""
 
 
-def of_access(access: Access) -> Door:
+def worker_client_config(access: ClusterAccess) -> ClientConfig:
     """Return the way into a worker, for which no file is read and no program is run. Raises LoginFailed."""
     headers = {"Authorization": f"Bearer {access.token}"} if access.token else {}
-    return Door(
+    return ClientConfig(
         access.server.rstrip("/"),
         _trust(access),
         lambda: headers,
@@ -65,13 +65,13 @@ def of_access(access: Access) -> Door:
     )
 
 
-def found(kubeconfig: Path | None, context: str | None) -> Door:
+def load_client_config(kubeconfig: Path | None, context: str | None) -> ClientConfig:
     """Return the way in that kubectl would take, or the Pod's. Raises LoginFailed."""
     if kubeconfig is None and context is None and IN_CLUSTER in os.environ:
         return _of_pod()
     path = _only_file(kubeconfig)
     plain = _plain(path) if path and context is None else None
-    return of_access(plain) if plain else _of_package(kubeconfig, context)
+    return worker_client_config(plain) if plain else _of_package(kubeconfig, context)
 
 
 def _only_file(kubeconfig: Path | None) -> Path | None:
@@ -87,17 +87,17 @@ def _only_file(kubeconfig: Path | None) -> Path | None:
         return None
 
 
-def _plain(path: Path) -> Access | None:
+def _plain(path: Path) -> ClusterAccess | None:
     """Return what a kubeconfig tells that has all it takes in it; None for any other, whatever it is."""
     try:
-        read = of_kubeconfig(path.read_bytes())
+        read = read_kubeconfig(path.read_bytes())
     except OSError:
         return None
     # Without https, a token is not sent; what is not for us is no way in for a person either.
     return None if isinstance(read, Unusable) or not read.server.startswith("https://") else read
 
 
-def _of_pod() -> Door:
+def _of_pod() -> ClientConfig:
     host, port = os.environ[IN_CLUSTER], os.environ.get(PORT, "443")
     authority = ACCOUNT / "ca.crt"
     try:
@@ -106,7 +106,7 @@ def _of_pod() -> Door:
     except (OSError, ValueError) as error:  # an ssl.SSLError is an OSError
         raise LoginFailed(f"cannot log in with the Pod's account: {ACCOUNT}: {first_line(error)}") from None
     address = f"[{host}]" if ":" in host else host
-    return Door(f"https://{address}:{port}", trust, lambda: {"Authorization": f"Bearer {_token()}"})
+    return ClientConfig(f"https://{address}:{port}", trust, lambda: {"Authorization": f"Bearer {_token()}"})
 
 
 def _token() -> str:
@@ -117,7 +117,7 @@ def _token() -> str:
     return token
 
 
-def _of_package(kubeconfig: Path | None, context: str | None) -> Door:
+def _of_package(kubeconfig: Path | None, context: str | None) -> ClientConfig:
     from kubernetes import client, config  # noqa: PLC0415  # see above: most need it not
 
     configuration = client.Configuration()
@@ -135,7 +135,7 @@ def _of_package(kubeconfig: Path | None, context: str | None) -> Door:
         raise LoginFailed(
             f"cannot log in with {where}: {type(error).__name__}: {first_line(error)}"
         ) from None
-    return Door(
+    return ClientConfig(
         configuration.host.rstrip("/"),
         trust,
         partial(_authorization, configuration),
@@ -144,7 +144,7 @@ def _of_package(kubeconfig: Path | None, context: str | None) -> Door:
     )
 
 
-def _trust(access: Access) -> ssl.SSLContext:
+def _trust(access: ClusterAccess) -> ssl.SSLContext:
     """Return what verifies that server, and shows it our certificate. Raises LoginFailed."""
     try:
         context = ssl.create_default_context(cadata=access.authority or None)

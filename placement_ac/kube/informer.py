@@ -16,15 +16,15 @@ from typing import Final, Protocol
 import structlog
 
 from placement_ac.cache.index import Id
-from placement_ac.cache.store import World
+from placement_ac.cache.store import Cache
 from placement_ac.cache.tables import EVERYWHERE
 from placement_ac.core.api.constants import Resource
-from placement_ac.core.api.decode import meta_of, stamp_of
+from placement_ac.core.api.decode import meta_of, version_of
 from placement_ac.core.api.errors import ApiError, Garbled, Gone, Refused, Unavailable
 from placement_ac.core.inputs.state import Key
 from placement_ac.kube.client import Client, Object
-from placement_ac.observability.health import Reach, Sign
-from placement_ac.observability.logs import Told
+from placement_ac.observability.health import Reachability, WatchHealth
+from placement_ac.observability.logs import LogDeduplicator
 
 log = structlog.get_logger(__name__)
 
@@ -38,13 +38,13 @@ AWAY_SECONDS: Final = 0.5
 """The longest pause while nobody answers: to ask in vain costs little."""
 
 
-class Settled(Protocol):
+class ListCompleted(Protocol):
     """Told the end of a list; `Sync.settled`."""
 
     def __call__(self, settle: Callable[[], set[Key]], *, everything: bool) -> None: ...
 
 
-class Feed:
+class Informer:
     """Keeps the world up to date on one kind, and tells `touched` the keys to look at.
 
     Asks for what is in `namespace` alone; "": for what there is in all of them. Calls `back` when it can
@@ -55,14 +55,14 @@ class Feed:
         self,
         client: Client,
         resource: Resource,
-        world: World,
+        world: Cache,
         *,
         namespace: str = EVERYWHERE,
         touched: Callable[[Iterable[Key]], None],
-        settled: Settled,
-        sign: Sign,
+        settled: ListCompleted,
+        sign: WatchHealth,
         back: Callable[[], None] = lambda: None,
-        reach: Reach | None = None,
+        reach: Reachability | None = None,
     ) -> None:
         self._client = client
         self._resource = resource
@@ -72,7 +72,7 @@ class Feed:
         self._settled = settled
         self._sign = sign
         self._back = back
-        self._reach = reach or Reach()
+        self._reach = reach or Reachability()
         self._version = ""
         """The last version seen, to go on from; "": only a list can tell."""
         self._listing = asyncio.Lock()
@@ -81,7 +81,7 @@ class Feed:
         self._answered = True
         """Whether the hub answered the last request that failed."""
         self._troubled = False
-        self._told = Told()
+        self._told = LogDeduplicator()
         self._keys = {"kind": str(resource.of)} | ({"namespace": namespace} if namespace else {})
 
     def parts(self) -> list[Coroutine[object, object, None]]:
@@ -157,7 +157,7 @@ class Feed:
         if change != "BOOKMARK":
             take = self._world.remove if change == "DELETED" else self._world.put
             self._touched(take(self._resource.of, item))
-        self._version = stamp_of(item).resource_version or self._version
+        self._version = version_of(item).resource_version or self._version
 
     def _failed(self, error: ApiError) -> float:
         """Return how long to wait before going on; from where, `error` tells."""
@@ -179,7 +179,7 @@ class Feed:
         self._failures = 0
         if self._troubled:
             self._troubled = False
-            level = logging.INFO if self._told.over(self) else logging.DEBUG
+            level = logging.INFO if self._told.ended(self) else logging.DEBUG
             log.log(level, "follows again", **self._keys)
             self._back()
 

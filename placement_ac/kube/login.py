@@ -14,9 +14,9 @@ import aiohttp
 import structlog
 import yarl
 
-from placement_ac.core.kubeconfig.access import Access
-from placement_ac.kube.client_config import first_line, found, of_access
-from placement_ac.observability.logs import Told
+from placement_ac.core.kubeconfig.access import ClusterAccess
+from placement_ac.kube.client_config import first_line, load_client_config, worker_client_config
+from placement_ac.observability.logs import LogDeduplicator
 
 log = structlog.get_logger(__name__)
 
@@ -38,9 +38,13 @@ class Login:
         kubeconfig: Path | None = None,
         context: str | None = None,
         *,
-        access: Access | None = None,
+        access: ClusterAccess | None = None,
     ) -> None:
-        self._again = partial(of_access, access) if access else partial(found, kubeconfig, context)
+        self._again = (
+            partial(worker_client_config, access)
+            if access
+            else partial(load_client_config, kubeconfig, context)
+        )
         self._door = self._again()
         self.server = self._door.server
         self.ssl = self._door.trust
@@ -48,7 +52,7 @@ class Login:
         self._valid_until = math.inf if access else 0.0
         self._refused = False
         self._renewing = asyncio.Lock()
-        self._told = Told()
+        self._told = LogDeduplicator()
 
     def session(self, *, connections: int = 0, **options: object) -> aiohttp.ClientSession:
         """Return a new session; who asked for it closes it.
@@ -99,6 +103,6 @@ class Login:
             log.log(self._told.level(self, why), "cannot renew the login", error=why)
             self._refused = refused
             return self._headers
-        if self._told.over(self):
+        if self._told.ended(self):
             log.info("the login is renewed again")
         return headers

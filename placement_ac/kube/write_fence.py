@@ -15,11 +15,11 @@ from placement_ac.core.api.errors import NotLeading
 
 READ: Final = "GET"
 """The method of every request that changes nothing."""
-Gate = Callable[[], float]
+WriteGate = Callable[[], float]
 """Tells for how many seconds from now a write may go on; raises NotLeading when none may go out."""
 
 
-def fenced(gate: Gate) -> type[aiohttp.ClientRequest]:
+def fenced_request_class(gate: WriteGate) -> type[aiohttp.ClientRequest]:
     """Return requests that ask `gate`; for aiohttp.ClientSession.
 
     aiohttp sends what has no body in `send`, else head and body together in `write_bytes`.

@@ -20,7 +20,7 @@ JUMP_SECONDS: Final = 2.0
 """A clock that goes wrong by less is left to itself: credentials are given up half a minute early."""
 
 
-async def notice(clock: Callable[[], datetime], jumped: Callable[[], None]) -> None:
+async def watch_clock(clock: Callable[[], datetime], jumped: Callable[[], None]) -> None:
     """Call `jumped` whenever `clock` was set; ends only when cancelled."""
     ahead = _ahead(clock)
     while True:

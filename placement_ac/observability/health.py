@@ -35,7 +35,7 @@ LATE_TOLD_SECONDS: Final = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class HealthCheck:
     """One line of a page: what was looked at, and what is wrong with it ("": nothing)."""
 
     name: str
@@ -43,7 +43,7 @@ class Check:
     note: str = ""
 
 
-class Reach:
+class Reachability:
     """Whether the API server answers: told once, however many ask it."""
 
     def __init__(self) -> None:
@@ -62,10 +62,10 @@ class Reach:
             log.info("the API server answers again")
 
 
-class Sign:
+class WatchHealth:
     """What one watch of one session tells of itself."""
 
-    def __init__(self, name: str, vitals: "Vitals") -> None:
+    def __init__(self, name: str, vitals: "Health") -> None:
         self.name = name
         self.is_listed = False
         self.trouble = ""
@@ -84,7 +84,7 @@ class Sign:
         self._vitals.failed(error)
 
 
-class Vitals:
+class Health:
     """The signs of life of one controller, over all its sessions. Not thread-safe: for its loop only."""
 
     def __init__(self, ticks: Callable[[], float] = time.monotonic) -> None:
@@ -100,7 +100,7 @@ class Vitals:
         """When it last answered anybody, and since when it does so without a long pause."""
         self._turned, self._late, self._late_at = now, 0.0, float("-inf")
         self._waits_for = "the hub has not been asked yet"
-        self._signs: list[Sign] = []
+        self._signs: list[WatchHealth] = []
 
     # -- told by those who live
 
@@ -136,10 +136,10 @@ class Vitals:
         """Note that there is no session, and what is waited for."""
         self._signs, self._waits_for = [], why
 
-    def begin(self, watches: Iterable[str]) -> dict[str, Sign]:
+    def begin(self, watches: Iterable[str]) -> dict[str, WatchHealth]:
         """Return a sign for each watch of a session that begins."""
         self._began = self._ticks()
-        found = {name: Sign(name, self) for name in watches}
+        found = {name: WatchHealth(name, self) for name in watches}
         self._heard = {name: self._heard.get(name, self._began) for name in found}
         self._signs, self._waits_for = list(found.values()), ""
         return found
@@ -150,22 +150,22 @@ class Vitals:
         """Return the watches that this session cannot revive."""
         return [name for name in self._heard if self._silence(name, self._began) > REVIVE_SECONDS]
 
-    def live(self) -> list[Check]:
+    def live(self) -> list[HealthCheck]:
         """Return what `/healthz` looks at: only what a restart of the process may cure."""
         mute = self._ticks() - self._asked
         stuck = f"nothing has been asked of the API server for {mute:.0f}s" if mute > MUTE_SECONDS else ""
         return [
-            Check("loop", self._loops_problem()),
-            Check("session", stuck),
+            HealthCheck("loop", self._loops_problem()),
+            HealthCheck("session", stuck),
             *(self._watch(sign.name) for sign in self._signs),
         ]
 
-    def ready(self) -> list[Check]:
+    def ready(self) -> list[HealthCheck]:
         """Return what `/readyz` looks at: everything has been listed once, in this session."""
-        found = [Check("session", self._waits_for)]
+        found = [HealthCheck("session", self._waits_for)]
         for sign in self._signs:
             why = f"not listed yet{': ' if sign.trouble else ''}{sign.trouble}"
-            found.append(Check(f"list {sign.name}", "" if sign.is_listed else why))
+            found.append(HealthCheck(f"list {sign.name}", "" if sign.is_listed else why))
         return found
 
     def _away(self) -> bool:
@@ -175,13 +175,13 @@ class Vitals:
         """Return for how long nothing came over a watch although the API server was there. Unit: seconds."""
         return 0.0 if self._away() else self._ticks() - max(self._heard[watch], self._up_since, since)
 
-    def _watch(self, name: str) -> Check:
+    def _watch(self, name: str) -> HealthCheck:
         if self._away():
             away = self._ticks() - self._answered
             note = f"the API server has not answered for {away:.0f}s; a restart would not help"
-            return Check(f"watch {name}", note=note)
+            return HealthCheck(f"watch {name}", note=note)
         silence = self._silence(name)
-        return Check(f"watch {name}", f"no word for {silence:.0f}s" if silence > DEAD_SECONDS else "")
+        return HealthCheck(f"watch {name}", f"no word for {silence:.0f}s" if silence > DEAD_SECONDS else "")
 
     def _loops_problem(self) -> str:
         now = self._ticks()

@@ -19,10 +19,10 @@ from prometheus_client.registry import Collector
 
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.errors import PlacementAcError
-from placement_ac.observability.health import Check, Vitals
+from placement_ac.observability.health import Health, HealthCheck
 
 Page = Callable[[web.Request], Awaitable[web.Response]]
-Checks = Callable[[], Collection[Check]]
+Checks = Callable[[], Collection[HealthCheck]]
 
 FAILED: Final = 500
 """What Kubernetes' own pages of health answer, and controller-runtime's."""
@@ -33,7 +33,7 @@ class CannotListen(PlacementAcError):
 
 
 @asynccontextmanager
-async def served(settings: Settings, metrics: CollectorRegistry, vitals: Vitals) -> AsyncIterator[None]:
+async def serve_pages(settings: Settings, metrics: CollectorRegistry, vitals: Health) -> AsyncIterator[None]:
     """Serve the pages where the settings want them, as long as the `with` lasts. Raises CannotListen."""
     healthy = partial(_health, "healthz", vitals.live)
     wanted: tuple[tuple[str, str, dict[str, Page]], ...] = (
@@ -89,7 +89,7 @@ async def _health(name: str, checks: Checks, request: web.Request) -> web.Respon
     return _last(web.Response(text="\n".join(lines) + "\n", status=200 if good else FAILED))
 
 
-def _line(check: Check) -> str:
+def _line(check: HealthCheck) -> str:
     if check.problem:
         return f"[-]{check.name} failed: {check.problem}"
     return f"[+]{check.name} ok{f': {check.note}' if check.note else ''}"

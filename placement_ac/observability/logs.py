@@ -47,7 +47,7 @@ def configure(form: Literal["text", "json"] = "text", *levels: str) -> None:
     root.handlers = [*(handler for handler in root.handlers if type(handler) is not _Failures), _Failures()]
 
 
-class Told:
+class LogDeduplicator:
     """Remembers what was said of whom, so that what lasts is told once and its end as well."""
 
     def __init__(self) -> None:
@@ -59,18 +59,18 @@ class Told:
         self._said[about] = what
         return first if news else logging.DEBUG
 
-    def over(self, about: Hashable) -> bool:
+    def ended(self, about: Hashable) -> bool:
         """Whether something was said of it; forget that."""
         return self._said.pop(about, None) is not None
 
 
-def without_words(error: BaseException) -> str:
+def error_place(error: BaseException) -> str:
     """Return the type of an error and where it came up, and nothing of its text, which may quote a token."""
     frames = (f"{frame.f_code.co_filename}:{line}" for frame, line in traceback.walk_tb(error.__traceback__))
     return " ".join((type(error).__name__, *frames))
 
 
-def without_password(error: BaseException) -> str:
+def redacted(error: BaseException) -> str:
     """Return the type and the text of an error of aiohttp, which may quote a proxy's URL, login and all."""
     return f"{type(error).__name__}: {re.sub(r'//.*@', '//…@', str(error))}"
 
@@ -91,7 +91,7 @@ class _Failures(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
-        told = without_words(error) if error else f"{record.pathname}:{record.lineno}"
+        told = error_place(error) if error else f"{record.pathname}:{record.lineno}"
         log.error("a library failed", library=record.name, error=told)
 
 

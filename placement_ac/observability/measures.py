@@ -23,29 +23,29 @@ PREFIX: Final = "placement_ac_"
 Type = Literal["counter", "gauge", "histogram"]
 
 
-class Measure(NamedTuple):
+class MetricDefinition(NamedTuple):
     """One metric; `name` is whole, with `_total` where it counts. A histogram has the label `le` as well."""
 
     name: str
     type: Type
     labels: tuple[str, ...]
-    told: str
+    help: str
     buckets: tuple[float, ...] = ()
 
 
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
-def _counts(name: str, labels: tuple[str, ...], told: str) -> Measure:
-    return Measure(PREFIX + name, "counter", labels, told)
+def _counts(name: str, labels: tuple[str, ...], told: str) -> MetricDefinition:
+    return MetricDefinition(PREFIX + name, "counter", labels, told)
 
 
-def _is(name: str, labels: tuple[str, ...], told: str) -> Measure:
-    return Measure(PREFIX + name, "gauge", labels, told)
+def _is(name: str, labels: tuple[str, ...], told: str) -> MetricDefinition:
+    return MetricDefinition(PREFIX + name, "gauge", labels, told)
 
 
-def _takes(name: str, labels: tuple[str, ...], told: str) -> Measure:
-    return Measure(PREFIX + name, "histogram", labels, told, SECONDS)
+def _takes(name: str, labels: tuple[str, ...], told: str) -> MetricDefinition:
+    return MetricDefinition(PREFIX + name, "histogram", labels, told, SECONDS)
 
 
 RECONCILES: Final = _counts(

@@ -16,7 +16,7 @@ SETTLE_SECONDS: Final = 5.0
 LOOK_SECONDS: Final = 0.5
 
 
-async def spare(complete: Callable[[], bool]) -> None:
+async def freeze_when_complete(complete: Callable[[], bool]) -> None:
     """Freeze what there is once everything has been listed; what earlier sessions left is collected first."""
     while not complete():  # noqa: ASYNC110  # a few times in a life
         await asyncio.sleep(LOOK_SECONDS)

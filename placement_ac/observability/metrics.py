@@ -19,14 +19,14 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from placement_ac.core.api.errors import ApiError
-from placement_ac.core.plan.stats import Standing
+from placement_ac.core.plan.stats import PlacementStats
 from placement_ac.observability import measures
-from placement_ac.observability.measures import Measure, result_of
+from placement_ac.observability.measures import MetricDefinition, result_of
 
 M = TypeVar("M", Counter, Histogram)
 
 
-class Load(NamedTuple):
+class QueueLoad(NamedTuple):
     """How busy a queue is: numbers of keys, and seconds."""
 
     waiting: int = 0
@@ -38,12 +38,12 @@ class Load(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class GaugeSources:
     """Where it is looked up how things are at the moment."""
 
     expiries: Callable[[], Mapping[str, datetime]] = dict
     """Cluster → when its credentials end; a cluster whose credentials do not end is not in it."""
-    load: Callable[[], Load] = Load
+    load: Callable[[], QueueLoad] = QueueLoad
     leading: Callable[[], bool] = bool
 
 
@@ -64,7 +64,7 @@ class _Series(Generic[M]):
 class Metrics:
     """Counts what one controller does. It belongs to one event loop."""
 
-    def __init__(self, sources: Sources | None = None) -> None:
+    def __init__(self, sources: GaugeSources | None = None) -> None:
         self.registry: CollectorRegistry = _Registry()
         self._reconciles = _Series(_counter(measures.RECONCILES, self.registry))
         self._reconcile_seconds = _Series(_histogram(measures.RECONCILE_SECONDS, self.registry))
@@ -75,8 +75,8 @@ class Metrics:
         self._api_errors = _Series(_counter(measures.API_ERRORS, self.registry))
         self.waiting: dict[Hashable, float] = {}
         """Keys → since when an event waits for what follows from it."""
-        self.standings: dict[Hashable, Standing] = {}
-        self.registry.register(_Present(sources or Sources(), self.standings))
+        self.stats: dict[Hashable, PlacementStats] = {}
+        self.registry.register(_Present(sources or GaugeSources(), self.stats))
         ProcessCollector(registry=self.registry)
         for controller in measures.CONTROLLERS:  # a rate needs to know that there was nothing before
             self._latency.of(controller)
@@ -86,23 +86,23 @@ class Metrics:
     def begin_session(self) -> None:
         """Forget what is known of keys: a new world begins."""
         self.waiting.clear()
-        self.standings.clear()
+        self.stats.clear()
         self._decision_changes.clear()
 
-    def told(self, keys: Iterable[Hashable]) -> None:
+    def event_received(self, keys: Iterable[Hashable]) -> None:
         """Take in that an event touches these keys."""
         now = time.perf_counter()
         for key in keys:
             self.waiting.setdefault(key, now)
 
-    def stands(self, key: Hashable, now: Standing) -> None:
+    def record_stats(self, key: Hashable, now: PlacementStats) -> None:
         """Take in how it stands with a Placement, or with a check without one."""
-        before = self.standings.get(key)
+        before = self.stats.get(key)
         if not now.checks:
             if before is not None:
                 self._forget(key, before)
             return
-        self.standings[key] = now
+        self.stats[key] = now
         if not now.placement:
             return
         if before is None:  # a rate needs to know that there was nothing before
@@ -112,8 +112,8 @@ class Metrics:
             same = set(before.selected) == set(now.selected)
             self._decision_changes.labels(now.placement, "order" if same else "set").inc()
 
-    def _forget(self, key: Hashable, before: Standing) -> None:
-        del self.standings[key]
+    def _forget(self, key: Hashable, before: PlacementStats) -> None:
+        del self.stats[key]
         for change in ("set", "order") if before.placement else ():
             self._decision_changes.remove(before.placement, change)
 
@@ -130,25 +130,25 @@ class Metrics:
 
     # -- for Run alone
 
-    def ended(self, run: "Run", error: BaseException | None) -> None:
+    def ended(self, run: "ReconcileRun", error: BaseException | None) -> None:
         """Count a look that has ended. After a failure the event still waits."""
         if error is not None and not isinstance(error, Exception):
             return
         result, now = result_of(error), time.perf_counter()
         self._reconciles.of(run.controller, result).inc()
         self._reconcile_seconds.of(run.controller, result).observe(now - run.began)
-        if run.told is None:
+        if run.since is None:
             return
         if error is not None:
-            self.waiting[run.key] = run.told
+            self.waiting[run.key] = run.since
         elif run.applied_at is not None:
-            self._latency.of(run.controller).observe(run.applied_at - run.told)
+            self._latency.of(run.controller).observe(run.applied_at - run.since)
 
 
-class Run:
+class ReconcileRun:
     """Measures one look at a key, from the first question to the last write: as long as its `with` lasts."""
 
-    __slots__ = ("_metrics", "applied_at", "began", "controller", "key", "told")
+    __slots__ = ("_metrics", "applied_at", "began", "controller", "key", "since")
 
     def __init__(self, metrics: Metrics, key: Hashable, controller: str) -> None:
         self._metrics = metrics
@@ -156,7 +156,7 @@ class Run:
         self.controller = controller
         self.applied_at: float | None = None
         self.began = time.perf_counter()
-        self.told = metrics.waiting.pop(key, None)  # what comes from now on is another one
+        self.since = metrics.waiting.pop(key, None)  # what comes from now on is another one
         """Since when an event waits for `key`."""
 
     def __enter__(self) -> Self:
@@ -175,7 +175,7 @@ class Run:
 class _Present(Collector):
     """How things are at the moment."""
 
-    def __init__(self, sources: Sources, standings: Mapping[Hashable, Standing]) -> None:
+    def __init__(self, sources: GaugeSources, standings: Mapping[Hashable, PlacementStats]) -> None:
         self._sources = sources
         self._standings = standings
 
@@ -218,7 +218,7 @@ class _Present(Collector):
 _BUILD: Final = (version("placement-ac"), platform.python_version())
 
 
-def _states(one: Standing) -> tuple[tuple[str, int], ...]:
+def _states(one: PlacementStats) -> tuple[tuple[str, int], ...]:
     return (
         ("selected", len(one.selected)),
         ("listed", one.listed),
@@ -227,16 +227,16 @@ def _states(one: Standing) -> tuple[tuple[str, int], ...]:
     )
 
 
-def _counter(of: Measure, registry: CollectorRegistry) -> Counter:
-    return Counter(of.name, of.told, of.labels, registry=registry)
+def _counter(of: MetricDefinition, registry: CollectorRegistry) -> Counter:
+    return Counter(of.name, of.help, of.labels, registry=registry)
 
 
-def _histogram(of: Measure, registry: CollectorRegistry) -> Histogram:
-    return Histogram(of.name, of.told, of.labels, registry=registry, buckets=of.buckets)
+def _histogram(of: MetricDefinition, registry: CollectorRegistry) -> Histogram:
+    return Histogram(of.name, of.help, of.labels, registry=registry, buckets=of.buckets)
 
 
-def _gauge(of: Measure, values: Iterable[tuple[tuple[str, ...], float]]) -> Metric:
-    family = GaugeMetricFamily(of.name, of.told, labels=of.labels)
+def _gauge(of: MetricDefinition, values: Iterable[tuple[tuple[str, ...], float]]) -> Metric:
+    family = GaugeMetricFamily(of.name, of.help, labels=of.labels)
     for labels, value in values:
         family.add_metric(labels, value)
     return family

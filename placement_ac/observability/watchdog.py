@@ -17,7 +17,7 @@ from typing import Final
 
 import structlog
 
-from placement_ac.observability.health import TURN_SECONDS, Vitals
+from placement_ac.observability.health import TURN_SECONDS, Health
 
 log = structlog.get_logger(__name__)
 
@@ -34,7 +34,7 @@ class _Loop:
 
 
 @asynccontextmanager
-async def watched(vitals: Vitals) -> AsyncIterator[None]:
+async def watch_event_loop(vitals: Health) -> AsyncIterator[None]:
     """Watch the loop that runs this for as long as the `with` lasts."""
     loop, end = _Loop(), threading.Event()
     guard = threading.Thread(target=_guard, args=(loop, end), name="watchdog", daemon=True)
@@ -48,7 +48,7 @@ async def watched(vitals: Vitals) -> AsyncIterator[None]:
         await asyncio.gather(turning, asyncio.to_thread(guard.join), return_exceptions=True)
 
 
-async def _turn(vitals: Vitals, loop: _Loop) -> None:
+async def _turn(vitals: Health, loop: _Loop) -> None:
     while True:
         vitals.turns()
         loop.turned = time.monotonic()

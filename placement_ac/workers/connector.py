@@ -20,13 +20,13 @@ from cachetools import TLRUCache
 
 from placement_ac.core.api.constants import KUBECONFIG_KEY, Resource
 from placement_ac.core.api.errors import ApiError, LoginFailed, NotFound, PlacementAcError
-from placement_ac.core.api.schemas import read
-from placement_ac.core.kubeconfig.access import Access, of_kubeconfig, of_profile
-from placement_ac.core.kubeconfig.source import Source, Unusable
+from placement_ac.core.api.schemas import validate
+from placement_ac.core.kubeconfig.access import ClusterAccess, read_kubeconfig, read_profile
+from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_ac.workers import exec_plugins
-from placement_ac.workers.exec_plugins import Command, Credentials, Offers, Providers
+from placement_ac.workers.exec_plugins import AccessProviders, ExecConfig, ExecCredentials, OfferedProviders
 
 T = TypeVar("T")
 Version = tuple[str, str]
@@ -40,25 +40,25 @@ CACHED: Final = 1000
 FORBIDDEN: Final = 403
 
 
-class CannotAsk(PlacementAcError):
+class WorkerError(PlacementAcError):
     """Why a worker cannot be asked."""
 
 
-class NotAllowed(CannotAsk):
+class HubForbidden(WorkerError):
     """The hub does not let one read what it takes."""
 
 
-class TooSlow(CannotAsk):
+class WorkerTimeout(WorkerError):
     """It might answer, had one the time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class CredentialObject:
     """A Secret or ClusterProfile as the hub has it. `told` is what an admin has to look at."""
 
     content: Object = field(repr=False)
     kind: str
-    told: str
+    described_as: str
 
     @property
     def version(self) -> Version:
@@ -67,15 +67,15 @@ class Door:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class WorkerLogin:
     """How one worker is entered. `told` is what an admin has to look at."""
 
     login: Login
     version: Version
-    told: str
+    described_as: str
 
 
-class Entrance:
+class WorkerConnector:
     """Finds the ways into workers. Every method raises CannotAsk, TooSlow when `timeout` is over.
 
     `client`, `secret_resource` and `profile_resource` are the hub's; `profile_resource` is None when it
@@ -90,7 +90,7 @@ class Entrance:
         kueue_namespace: str,
         *,
         timeout: float = 5.0,
-        providers: Providers | None = None,
+        providers: AccessProviders | None = None,
         profile_resource: Resource | None = None,
     ) -> None:
         self._hub = client
@@ -101,7 +101,7 @@ class Entrance:
         self._providers = providers
         # Its own: in the loop's one stand those who wait for a name server.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="workers")
-        self._credentials: TLRUCache[Version, Credentials] = TLRUCache(CACHED, _used_until)
+        self._credentials: TLRUCache[Version, ExecCredentials] = TLRUCache(CACHED, _used_until)
 
     def deadline(self) -> float:
         """Return when a question that begins now must have its answer."""
@@ -113,89 +113,91 @@ class Entrance:
             async with asyncio.timeout_at(deadline):
                 return await work
         except TimeoutError:
-            raise TooSlow(f"{late} within {self.timeout:g} s") from None
+            raise WorkerTimeout(f"{late} within {self.timeout:g} s") from None
 
-    async def find(self, source: Source, deadline: float) -> Door:
+    async def find(self, source: CredentialSource, deadline: float) -> CredentialObject:
         """Return what `source` names, as it is on the hub now."""
         told = f"{source.kind} {self._namespace}/{source.name}"
         if source.kind == "Secret":
             return await self._from_hub(self._secrets, source, told, deadline)
         if self._profiles is None:
-            raise CannotAsk(f"{told} cannot be read: the hub has no ClusterProfiles")
+            raise WorkerError(f"{told} cannot be read: the hub has no ClusterProfiles")
         if self._providers is None:
-            raise CannotAsk(f"{told} needs an access provider, and none is configured")
+            raise WorkerError(f"{told} needs an access provider, and none is configured")
         return await self._from_hub(self._profiles, source, told, deadline)
 
-    async def enter(self, door: Door, deadline: float) -> Way:
+    async def login(self, door: CredentialObject, deadline: float) -> WorkerLogin:
         """Return the way in through `door`; a ClusterProfile's plugin is run for it, if need be."""
         return await (self._by_secret if door.kind == "Secret" else self._by_profile)(door, deadline)
 
-    def refused(self, way: Way) -> None:
+    def refused(self, way: WorkerLogin) -> None:
         """Believe no longer in credentials that the worker did not accept."""
         self._credentials.pop(way.version, None)
 
-    async def _from_hub(self, resource: Resource, source: Source, told: str, deadline: float) -> Door:
+    async def _from_hub(
+        self, resource: Resource, source: CredentialSource, told: str, deadline: float
+    ) -> CredentialObject:
         late = f"{told}: the hub did not give it"
         try:
             got = await self.within(deadline, self._hub.get(resource, source.name, self._namespace), late)
         except NotFound:
-            raise CannotAsk(f"{told} does not exist") from None
+            raise WorkerError(f"{told} does not exist") from None
         except ApiError as error:
-            refusal = NotAllowed if error.status == FORBIDDEN else CannotAsk
+            refusal = HubForbidden if error.status == FORBIDDEN else WorkerError
             raise refusal(f"{told} cannot be read: {error.message}") from None
-        return Door(got, source.kind, told)
+        return CredentialObject(got, source.kind, told)
 
-    async def _by_secret(self, door: Door, deadline: float) -> Way:
+    async def _by_secret(self, door: CredentialObject, deadline: float) -> WorkerLogin:
         try:
             encoded = (door.content.get("data") or {}).get(KUBECONFIG_KEY)
             text = base64.b64decode(encoded or "", validate=True)
         except ValueError:
             text = b""
         if not text:
-            raise CannotAsk(f"{door.told} has no key {KUBECONFIG_KEY!r} with a kubeconfig in it")
-        return await self._way(lambda: of_kubeconfig(text), door.version, door.told, deadline)
+            raise WorkerError(f"{door.described_as} has no key {KUBECONFIG_KEY!r} with a kubeconfig in it")
+        return await self._way(lambda: read_kubeconfig(text), door.version, door.described_as, deadline)
 
-    async def _by_profile(self, door: Door, deadline: float) -> Way:
-        offers, problem = read(Offers, door.content, "status")
+    async def _by_profile(self, door: CredentialObject, deadline: float) -> WorkerLogin:
+        offers, problem = validate(OfferedProviders, door.content, "status")
         if offers is None:
-            raise CannotAsk(f"{door.told} cannot be read: {problem}")
+            raise WorkerError(f"{door.described_as} cannot be read: {problem}")
         chosen = self._providers and self._providers.choose(offers)
         if not chosen:
-            raise CannotAsk(f"{door.told} has none of the access providers that are configured")
+            raise WorkerError(f"{door.described_as} has none of the access providers that are configured")
         provider, offer = chosen
         got = await self._given(provider.exec_config, offer.cluster, door.version, deadline)
         return await self._way(
-            lambda: of_profile(offer.cluster, got.token, got.certificate, got.key),
+            lambda: read_profile(offer.cluster, got.token, got.certificate, got.key),
             door.version,
-            f"{door.told} with provider {provider.name}",
+            f"{door.described_as} with provider {provider.name}",
             deadline,
         )
 
     async def _given(
-        self, command: Command, cluster: Mapping[str, Any], version: Version, deadline: float
-    ) -> Credentials:
+        self, command: ExecConfig, cluster: Mapping[str, Any], version: Version, deadline: float
+    ) -> ExecCredentials:
         known = self._credentials.get(version)
         if known:
             return known
         late = f"plugin {command.command} gave no credentials"
         got = await self.within(deadline, exec_plugins.run(command, cluster), late)
         if isinstance(got, Unusable):
-            raise CannotAsk(got.why)
+            raise WorkerError(got.why)
         self._credentials[version] = got
         return got
 
     async def _way(
-        self, access: Callable[[], Access | Unusable], version: Version, told: str, deadline: float
-    ) -> Way:
+        self, access: Callable[[], ClusterAccess | Unusable], version: Version, told: str, deadline: float
+    ) -> WorkerLogin:
         # A megabyte of YAML and a store of certificates take their time: not the loop's.
         opening = asyncio.get_running_loop().run_in_executor(self._threads, _opened, access)
         login = await self.within(deadline, opening, f"{told} was not read")
         if isinstance(login, Unusable):
-            raise CannotAsk(f"{told} {login.why}")
-        return Way(login, version, told)
+            raise WorkerError(f"{told} {login.why}")
+        return WorkerLogin(login, version, told)
 
 
-def _opened(read_access: Callable[[], Access | Unusable]) -> Login | Unusable:
+def _opened(read_access: Callable[[], ClusterAccess | Unusable]) -> Login | Unusable:
     access = read_access()
     try:
         return access if isinstance(access, Unusable) else Login(access=access)
@@ -203,14 +205,14 @@ def _opened(read_access: Callable[[], Access | Unusable]) -> Login | Unusable:
         return Unusable(str(error))
 
 
-def _used_until(_: Version, credentials: Credentials, now: float) -> float:
+def _used_until(_: Version, credentials: ExecCredentials, now: float) -> float:
     if credentials.expires is None:
         return now + CREDENTIALS_SECONDS
     left = (credentials.expires - datetime.now(UTC)).total_seconds() - EXPIRY_SECONDS
     return now + min(left, CREDENTIALS_SECONDS)
 
 
-def in_words(error: ApiError, told: str, wish: str) -> str:
+def worker_error_text(error: ApiError, told: str, wish: str) -> str:
     """Tell what to do about an error of a worker, in our own words; `wish`: what it was asked to allow."""
     if error.status == 401:
         return f"the worker does not accept the credentials of {told}"
@@ -220,10 +222,10 @@ def in_words(error: ApiError, told: str, wish: str) -> str:
         return f"the worker answered with HTTP {error.status}"
     if error.status:
         return "what the worker answered is no JSON object"
-    return f"the worker of {told} cannot be reached: {_trouble(error.__context__)}"
+    return f"the worker of {told} cannot be reached: {_connection_problem(error.__context__)}"
 
 
-def _trouble(cause: BaseException | None) -> str:
+def _connection_problem(cause: BaseException | None) -> str:
     """Tell why there was no answer: kinds of errors only, as their text may quote the address."""
     if isinstance(cause, aiohttp.ClientConnectorCertificateError):
         told = cause.certificate_error

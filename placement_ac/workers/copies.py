@@ -16,13 +16,20 @@ from placement_ac.core.api import decode
 from placement_ac.core.api.constants import LABEL_ORIGIN, WORKLOAD, Resource
 from placement_ac.core.api.errors import ApiError, Gone
 from placement_ac.core.api.objects import KueueObject
-from placement_ac.core.inputs.state import Asked
-from placement_ac.core.kubeconfig.source import Source
+from placement_ac.core.inputs.state import WorkerCopies
+from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.kube.client import PAGE, Client
-from placement_ac.observability.logs import Told, without_words
-from placement_ac.workers.connector import CACHED, CannotAsk, Entrance, Version, Way, in_words
-from placement_ac.workers.exec_plugins import Providers
-from placement_ac.workers.limiter import Lanes
+from placement_ac.observability.logs import LogDeduplicator, error_place
+from placement_ac.workers.connector import (
+    CACHED,
+    Version,
+    WorkerConnector,
+    WorkerError,
+    WorkerLogin,
+    worker_error_text,
+)
+from placement_ac.workers.exec_plugins import AccessProviders
+from placement_ac.workers.limiter import ProbeLimiter
 
 log = structlog.get_logger(__name__)
 
@@ -32,7 +39,7 @@ DISCOVERY_SECONDS: Final = 600.0
 """How long the version in which a worker serves Workloads is believed."""
 
 
-class Workers:
+class CopyReader:
     """Asks workers, each within `timeout` seconds and `parallel` at once; the rest is Entrance's."""
 
     def __init__(
@@ -43,10 +50,10 @@ class Workers:
         *,
         timeout: float = 5.0,
         parallel: int = 8,
-        providers: Providers | None = None,
+        providers: AccessProviders | None = None,
         profile_resource: Resource | None = None,
     ) -> None:
-        self.entrance = Entrance(
+        self.entrance = WorkerConnector(
             client,
             secret_resource,
             kueue_namespace,
@@ -54,34 +61,34 @@ class Workers:
             providers=providers,
             profile_resource=profile_resource,
         )
-        self._lanes = Lanes(parallel)
-        self._told = Told()
+        self._lanes = ProbeLimiter(parallel)
+        self._told = LogDeduplicator()
         self._served: TTLCache[Version, Resource] = TTLCache(CACHED, DISCOVERY_SECONDS)
 
-    async def ask(self, cluster: KueueObject) -> Asked:
+    async def ask(self, cluster: KueueObject) -> WorkerCopies:
         """Return what the worker of a MultiKueueCluster said. Raises nothing but CancelledError."""
         name = cluster.meta.name
         try:
             async with self._lanes.place(name):
-                said = Asked(await self._copies(cluster))
-        except CannotAsk as why:
-            return Asked(problem=f"MultiKueueCluster {name}: {why}")
+                said = WorkerCopies(await self._copies(cluster))
+        except WorkerError as why:
+            return WorkerCopies(problem=f"MultiKueueCluster {name}: {why}")
         except Exception as error:  # a worker may answer anything, and must not stop the others by it
-            place = without_words(error)
+            place = error_place(error)
             log.log(
                 self._told.level(name, place, logging.ERROR), "asking a worker failed", name=name, error=place
             )
-            return Asked(problem=f"MultiKueueCluster {name}: unexpected {type(error).__name__}")
-        self._told.over(name)
+            return WorkerCopies(problem=f"MultiKueueCluster {name}: unexpected {type(error).__name__}")
+        self._told.ended(name)
         return said
 
     async def _copies(self, cluster: KueueObject) -> Mapping[Id, bool]:
         deadline = self.entrance.deadline()
         door = await self.entrance.find(source_of(cluster.spec), deadline)
-        way = await self.entrance.enter(door, deadline)
+        way = await self.entrance.login(door, deadline)
         return await self.entrance.within(deadline, self._list(way), "the worker did not answer")
 
-    async def _list(self, way: Way) -> Mapping[Id, bool]:
+    async def _list(self, way: WorkerLogin) -> Mapping[Id, bool]:
         try:
             async with Client(way.login, timeout=2 * self.entrance.timeout) as client:
                 resource = await self._resource(client, way)
@@ -92,18 +99,18 @@ class Workers:
         except ApiError as error:
             self._forget(way, error)
             wish = f"list workloads.{WORKLOAD.group} in all namespaces"
-            raise CannotAsk(in_words(error, way.told, wish)) from None
+            raise WorkerError(worker_error_text(error, way.described_as, wish)) from None
 
-    async def _resource(self, client: Client, way: Way) -> Resource:
+    async def _resource(self, client: Client, way: WorkerLogin) -> Resource:
         resource = self._served.get(way.version)
         if resource is None:
             resource = (await client.discover([WORKLOAD])).get(WORKLOAD)
             if resource is None:
-                raise CannotAsk("the worker serves no Workloads: is Kueue installed there?")
+                raise WorkerError("the worker serves no Workloads: is Kueue installed there?")
             self._served[way.version] = resource
         return resource
 
-    def _forget(self, way: Way, error: ApiError) -> None:
+    def _forget(self, way: WorkerLogin, error: ApiError) -> None:
         """Believe no longer what may have led to this error."""
         if error.status == 401:
             self.entrance.refused(way)
@@ -111,17 +118,17 @@ class Workers:
             self._served.pop(way.version, None)
 
 
-def source_of(spec: Mapping[str, Any]) -> Source:
+def source_of(spec: Mapping[str, Any]) -> CredentialSource:
     """Return what a MultiKueueCluster's spec points at, in any version of it."""
     source = spec.get("clusterSource") or spec
     profile, kubeconfig = source.get("clusterProfileRef") or {}, source.get("kubeConfig") or {}
     if kubeconfig.get("location"):
         if kubeconfig.get("locationType", "Secret") != "Secret":
-            raise CannotAsk("its kubeconfig is a file in Kueue's container, out of reach from here")
-        return Source("Secret", str(kubeconfig["location"]))
+            raise WorkerError("its kubeconfig is a file in Kueue's container, out of reach from here")
+        return CredentialSource("Secret", str(kubeconfig["location"]))
     if profile.get("name"):
-        return Source("ClusterProfile", str(profile["name"]))
-    raise CannotAsk("it names neither a Secret nor a ClusterProfile")
+        return CredentialSource("ClusterProfile", str(profile["name"]))
+    raise WorkerError("it names neither a Secret nor a ClusterProfile")
 
 
 async def _copies_on(client: Client, resource: Resource) -> Mapping[Id, bool]:
@@ -130,9 +137,9 @@ async def _copies_on(client: Client, resource: Resource) -> Mapping[Id, bool]:
     while True:
         answer = await client.request("GET", resource.path(), query=query)
         if answer.get("kind") != f"{WORKLOAD.kind}List":  # whoever it is, it knows of no copies
-            raise CannotAsk("what the worker answered is no list of Workloads")
+            raise WorkerError("what the worker answered is no list of Workloads")
         for workload in map(decode.workload, answer.get("items") or ()):
-            copies[workload.meta.id] = workload.quota and not workload.finished
+            copies[workload.meta.id] = workload.has_quota and not workload.finished
         more = (answer.get("metadata") or {}).get("continue")
         if not more:
             return copies

@@ -21,7 +21,7 @@ from pydantic import AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field, 
 from pydantic.alias_generators import to_camel
 
 from placement_ac.config.settings import BadSettings
-from placement_ac.core.api.schemas import Many, Wire
+from placement_ac.core.api.schemas import ApiModel, ListOf
 from placement_ac.core.kubeconfig.source import Unusable
 
 _CONFIG: Final = "client.authentication.k8s.io/exec"
@@ -37,54 +37,54 @@ class _Shape(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
 
-class Variable(_Shape):
+class EnvVar(_Shape):
     """An environment variable of a plugin."""
 
     name: str = Field(min_length=1)
     value: str = Field(default="", repr=False)
 
 
-class Command(_Shape):
+class ExecConfig(_Shape):
     """`execConfig`: how a plugin is run."""
 
     api_version: Literal["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"]
     command: str = Field(min_length=1)
-    args: Many[str] = Field(default=(), repr=False)
-    env: Many[Variable] = ()
+    args: ListOf[str] = Field(default=(), repr=False)
+    env: ListOf[EnvVar] = ()
     provide_cluster_info: bool = False
     interactive_mode: Literal["", "Never", "IfAvailable"] = ""
     install_hint: str = ""
 
 
-class Provider(_Shape):
+class ExecProvider(_Shape):
     """A kind of access that ClusterProfiles may offer, and the plugin for it."""
 
     name: str = Field(min_length=1)
-    exec_config: Command
+    exec_config: ExecConfig
     profile_sourced_cli_args_policy: Literal["", "Ignore"] = Field(
         default="", alias="profileSourcedCLIArgsPolicy"
     )
     profile_sourced_env_vars_policy: Literal["", "Ignore"] = ""
 
 
-class Offer(Wire):
+class OfferedProvider(ApiModel):
     """An entry of a ClusterProfile's `status.accessProviders`."""
 
     name: str = ""
     cluster: dict[str, Any] = Field(default_factory=dict)
 
 
-class Offers(Wire):
+class OfferedProviders(ApiModel):
     """A ClusterProfile's `status`: its accessProviders, and as they were called before."""
 
-    access_providers: Many[Offer] = ()
-    credential_providers: Many[Offer] = ()
+    access_providers: ListOf[OfferedProvider] = ()
+    credential_providers: ListOf[OfferedProvider] = ()
 
 
-class Providers(_Shape):
+class AccessProviders(_Shape):
     """The file: `providers`, as cluster-inventory-api has it, or `accessProviders`, as Kueue has it."""
 
-    providers: tuple[Provider, ...] = Field(validation_alias=AliasChoices("providers", "accessProviders"))
+    providers: tuple[ExecProvider, ...] = Field(validation_alias=AliasChoices("providers", "accessProviders"))
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -105,14 +105,14 @@ class Providers(_Shape):
         """The names of the providers."""
         return frozenset(provider.name for provider in self.providers)
 
-    def choose(self, offers: Offers) -> tuple[Provider, Offer] | None:
+    def choose(self, offers: OfferedProviders) -> tuple[ExecProvider, OfferedProvider] | None:
         """Return the first provider of the file that the profile offers, as Kueue does."""
         offered = {offer.name: offer for offer in (*offers.credential_providers, *offers.access_providers)}
         return next(((p, offered[p.name]) for p in self.providers if p.name in offered), None)
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
+class ExecCredentials:
     """What a plugin gave. Its repr tells no secret."""
 
     token: str = field(default="", repr=False)
@@ -121,20 +121,20 @@ class Credentials:
     expires: AwareDatetime | None = None
 
 
-class _Status(Wire):
+class _Status(ApiModel):
     token: str = ""
     client_certificate_data: str = ""
     client_key_data: str = ""
     expiration_timestamp: AwareDatetime | None = None
 
 
-class _Credential(Wire):
+class _Credential(ApiModel):
     api_version: str
     kind: Literal["ExecCredential"]
     status: _Status
 
 
-async def run(command: Command, cluster: Mapping[str, Any]) -> Credentials | Unusable:
+async def run(command: ExecConfig, cluster: Mapping[str, Any]) -> ExecCredentials | Unusable:
     """Run a plugin for the `cluster` of an offer. Cancelled, it kills what the plugin has started."""
     try:
         process = await asyncio.create_subprocess_exec(
@@ -168,7 +168,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
             await asyncio.wait_for(process.wait(), _KILLED_SECONDS)
 
 
-def _environment(command: Command, cluster: Mapping[str, Any]) -> dict[str, str]:
+def _environment(command: ExecConfig, cluster: Mapping[str, Any]) -> dict[str, str]:
     """As kubectl: our own environment, what the admin adds, and what is asked for."""
     spec: dict[str, Any] = {"interactive": False}
     if command.provide_cluster_info:
@@ -186,7 +186,7 @@ def _config(cluster: Mapping[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def _read(output: bytes, command: Command) -> Credentials | Unusable:
+def _read(output: bytes, command: ExecConfig) -> ExecCredentials | Unusable:
     try:
         told = _Credential.model_validate(orjson.loads(output))
     except orjson.JSONDecodeError:
@@ -197,6 +197,6 @@ def _read(output: bytes, command: Command) -> Credentials | Unusable:
     if told.api_version != command.api_version:
         return Unusable(f"plugin {command.command} does not speak {command.api_version}")
     status = told.status
-    return Credentials(
+    return ExecCredentials(
         status.token, status.client_certificate_data, status.client_key_data, status.expiration_timestamp
     )

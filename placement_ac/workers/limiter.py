@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Hashable
 from contextlib import ExitStack, asynccontextmanager
 from typing import Final
 
-from placement_ac.workers.connector import TooSlow
+from placement_ac.workers.connector import WorkerTimeout
 
 SLOW_AT_ONCE: Final = 4
 """How many of those that did not answer last time are asked at once, beside the others."""
 
 
-class Lanes:
+class ProbeLimiter:
     """Places for `parallel` questions at once.
 
     With `patience`, a question that takes longer than so many seconds goes on, but its place is free: a
@@ -38,7 +38,7 @@ class Lanes:
         try:
             yield
             self.slow.discard(who)
-        except TooSlow:
+        except WorkerTimeout:
             self.slow.add(who)
             raise
         except Exception:  # any other end is an answer; it goes on to who asked

@@ -15,7 +15,7 @@ from placement_ac.core.api.constants import KUEUE, KUEUE_VERSIONS, Kind
 from placement_ac.core.api.decode import checks_listed
 from placement_ac.core.api.errors import ApiError
 from placement_ac.kube.client import Client, Object
-from placement_ac.observability.logs import Told
+from placement_ac.observability.logs import LogDeduplicator
 
 log = structlog.get_logger(__name__)
 
@@ -24,14 +24,14 @@ LOCAL_QUEUE: Final = Kind(KUEUE, "LocalQueue", "localqueues", True, KUEUE_VERSIO
 BELIEVED_SECONDS: Final = 60.0
 
 
-class HubQueues:
+class HubLocalQueues:
     """The hub's ClusterQueues and LocalQueues."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._known: TTLCache[str, tuple[list[Object], list[Object]]] = TTLCache(1, BELIEVED_SECONDS)
         self._reading = asyncio.Lock()
-        self._told = Told()
+        self._told = LogDeduplicator()
 
     async def of(self, checks: Collection[str]) -> Mapping[str, frozenset[str]]:
         """Return namespace → LocalQueues behind ClusterQueues that list one of `checks`.
@@ -45,7 +45,7 @@ class HubQueues:
                 self._told.level(self, error.message), "cannot read the hub's queues", error=error.message
             )
             return {}
-        if self._told.over(self):
+        if self._told.ended(self):
             log.info("the hub's queues can be read again")
         using = {
             item["metadata"]["name"] for item in cluster_queues if not checks_listed(item).isdisjoint(checks)

@@ -18,13 +18,22 @@ from cachetools import TLRUCache
 
 from placement_ac.core.api.errors import ApiError
 from placement_ac.core.inputs import fitness
-from placement_ac.core.inputs.fitness import Fitness, Needs, Places, Queues, Unknown
-from placement_ac.core.kubeconfig.source import Source
+from placement_ac.core.inputs.fitness import Fitness, Queues, Unknown, WorkerQueues, WorkerRequirements
+from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.kube.client import Client
-from placement_ac.observability.logs import Told, without_words
-from placement_ac.workers.connector import CACHED, CannotAsk, Door, Entrance, TooSlow, Version, Way, in_words
-from placement_ac.workers.limiter import Lanes
-from placement_ac.workers.queries import Questions
+from placement_ac.observability.logs import LogDeduplicator, error_place
+from placement_ac.workers.connector import (
+    CACHED,
+    CredentialObject,
+    Version,
+    WorkerConnector,
+    WorkerError,
+    WorkerLogin,
+    WorkerTimeout,
+    worker_error_text,
+)
+from placement_ac.workers.limiter import ProbeLimiter
+from placement_ac.workers.queries import WorkerQueries
 
 log = structlog.get_logger(__name__)
 
@@ -46,8 +55,8 @@ class Probe:
 
     def __init__(
         self,
-        entrance: Entrance,
-        needs: Needs,
+        entrance: WorkerConnector,
+        needs: WorkerRequirements,
         *,
         parallel: int = 8,
         kueue_namespace: str = "kueue-system",
@@ -57,13 +66,13 @@ class Probe:
         self._needs = needs
         self._kueue_namespace = kueue_namespace
         self._clock = clock
-        self._lanes = Lanes(parallel, patience=entrance.timeout * PATIENCE)
+        self._lanes = ProbeLimiter(parallel, patience=entrance.timeout * PATIENCE)
         self._asking: WeakValueDictionary[Version, asyncio.Lock] = WeakValueDictionary()
-        self._unexpected = Told()
+        self._unexpected = LogDeduplicator()
         self._known: TLRUCache[Version, Fitness] = TLRUCache(CACHED, _believed_until)
         self._placed: TLRUCache[_Asked, Fitness] = TLRUCache(CACHED, _believed_until)
 
-    async def ask(self, source: Source, queues: Queues) -> Fitness:
+    async def ask(self, source: CredentialSource, queues: Queues) -> Fitness:
         """Return how fit the worker of `source` is for jobs from this hub's LocalQueues `queues`.
 
         Raises nothing but CancelledError.
@@ -71,52 +80,54 @@ class Probe:
         try:
             door = await self._entrance.find(source, self._entrance.deadline())
             return self._remembered(door, queues) or await self._asked(source, door, queues)
-        except CannotAsk as why:  # the hub does not have it: that may change without a new version
+        except WorkerError as why:  # the hub does not have it: that may change without a new version
             return self._unfit(str(why))
 
     def _unfit(self, why: str) -> Fitness:
         return Fitness(problems=(why,), asked_at=self._clock())
 
-    def _remembered(self, door: Door, queues: Queues) -> Fitness | None:
+    def _remembered(self, door: CredentialObject, queues: Queues) -> Fitness | None:
         fit = self._known.get(door.version)
         if fit is None or fit.problems or not queues:
             return fit
         return self._placed.get(_key(door, queues))
 
-    async def _asked(self, source: Source, door: Door, queues: Queues) -> Fitness:
+    async def _asked(self, source: CredentialSource, door: CredentialObject, queues: Queues) -> Fitness:
         asking = self._asking.setdefault(door.version, asyncio.Lock())
         try:
             async with asking, self._lanes.place(source):
                 known = self._remembered(door, queues)  # by somebody who asked while this one waited
                 fit = known or await self._told(door, queues)
-        except CannotAsk as why:
+        except WorkerError as why:
             unfit = self._unfit(str(why))
         except Exception as error:  # a worker may answer anything, and must not stop the others by it
-            place = without_words(error)
+            place = error_place(error)
             level = self._unexpected.level(source, place, logging.ERROR)
             log.log(level, "asking a worker failed", name=source.name, error=place)
-            unfit = self._unfit(f"what the worker of {door.told} answered has another shape than Kubernetes'")
+            unfit = self._unfit(
+                f"what the worker of {door.described_as} answered has another shape than Kubernetes'"
+            )
         else:
-            self._unexpected.over(source)
+            self._unexpected.ended(source)
             return fit
         self._known[door.version] = unfit
         return unfit
 
-    async def _told(self, door: Door, queues: Queues) -> Fitness:
+    async def _told(self, door: CredentialObject, queues: Queues) -> Fitness:
         deadline = self._entrance.deadline()
-        way = await self._entrance.enter(door, deadline)
+        way = await self._entrance.login(door, deadline)
         async with Client(way.login, timeout=2 * self._entrance.timeout) as client:
-            ask = Questions(client, way.told)
+            ask = WorkerQueries(client, way.described_as)
             fit = self._known.get(door.version)
             if fit is None:
                 fit = self._known[door.version] = await self._judged(ask, way, deadline)
             if fit.problems or not queues:
                 return fit
-            whole = fitness.with_places(fit, await self._places(ask, way, deadline), queues)
+            whole = fitness.with_queues(fit, await self._places(ask, way, deadline), queues)
         self._placed[_key(door, queues)] = whole
         return whole
 
-    async def _judged(self, ask: Questions, way: Way, deadline: float) -> Fitness:
+    async def _judged(self, ask: WorkerQueries, way: WorkerLogin, deadline: float) -> Fitness:
         late = "the worker did not answer all that it was asked"
         try:
             asking = ask.findings(self._needs, self._kueue_namespace)
@@ -124,21 +135,21 @@ class Probe:
         except ApiError as error:
             if error.status == 401:
                 self._entrance.refused(way)
-            raise CannotAsk(in_words(error, way.told, "in")) from None
-        return replace(fitness.judge(found, self._needs), asked_at=self._clock())
+            raise WorkerError(worker_error_text(error, way.described_as, "in")) from None
+        return replace(fitness.evaluate(found, self._needs), asked_at=self._clock())
 
-    async def _places(self, ask: Questions, way: Way, deadline: float) -> Places:
+    async def _places(self, ask: WorkerQueries, way: WorkerLogin, deadline: float) -> WorkerQueues:
         """Return what there is on the worker; none is unfit because it does not tell."""
         try:
-            return await self._entrance.within(deadline, ask.places(), "the worker did not tell")
-        except TooSlow as why:
+            return await self._entrance.within(deadline, ask.queues(), "the worker did not tell")
+        except WorkerTimeout as why:
             unknown = Unknown(str(why))
         except ApiError as error:
-            unknown = Unknown(in_words(error, way.told, "in"))
-        return Places(unknown, unknown)
+            unknown = Unknown(worker_error_text(error, way.described_as, "in"))
+        return WorkerQueues(unknown, unknown)
 
 
-def _key(door: Door, queues: Queues) -> _Asked:
+def _key(door: CredentialObject, queues: Queues) -> _Asked:
     return door.version, frozenset(queues.items())
 
 

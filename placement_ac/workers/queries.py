@@ -19,10 +19,18 @@ from placement_ac.core.api.constants import (
     Resource,
 )
 from placement_ac.core.api.errors import ApiError, NotFound, Refused
-from placement_ac.core.inputs.fitness import API_VERSION, Findings, Needs, Places, Served, Unknown, release_of
-from placement_ac.core.inputs.rights import Release, Right, release
+from placement_ac.core.inputs.fitness import (
+    API_VERSION,
+    ServedKind,
+    Unknown,
+    WorkerFindings,
+    WorkerQueues,
+    WorkerRequirements,
+    release_of,
+)
+from placement_ac.core.inputs.rights import KueueRelease, Right, parse_release
 from placement_ac.kube.client import Client, Object
-from placement_ac.workers.connector import CannotAsk, in_words
+from placement_ac.workers.connector import WorkerError, worker_error_text
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -47,18 +55,18 @@ async def kueue_release(client: Client, namespace: str) -> str:
     return release_of(image, label)
 
 
-async def running_kueue(client: Client, namespace: str) -> Release | None:
+async def running_kueue(client: Client, namespace: str) -> KueueRelease | None:
     """Return the release that Kueue's Deployment tells; None when it tells none or cannot be read.
 
     Raises ApiError when there is no answer.
     """
     try:
-        return release(await kueue_release(client, namespace))
+        return parse_release(await kueue_release(client, namespace))
     except (NotFound, Refused):
         return None
 
 
-class Questions:
+class WorkerQueries:
     """Questions to one worker, entered by `account`, a Secret or ClusterProfile.
 
     Raise ApiError when the worker cannot be reached any more, or lets nobody in.
@@ -69,18 +77,18 @@ class Questions:
         self._account = account
         self._few = asyncio.Semaphore(AT_ONCE)
 
-    async def findings(self, needs: Needs, kueue_namespace: str) -> Findings:
+    async def findings(self, needs: WorkerRequirements, kueue_namespace: str) -> WorkerFindings:
         """Ask for all but namespaces and LocalQueues. Raises CannotAsk when Kueue's kinds are not told."""
         kueue = await self._served(KUEUE)
         if isinstance(kueue, Unknown):
-            raise CannotAsk(kueue.why)
+            raise WorkerError(kueue.why)
         groups, rights, release = await asyncio.gather(
             _each(needs.groups, self._served),
             _each(needs.rights, self._may),
             self._kueue_release(kueue_namespace),
         )
         told = (answer for answer in groups.values() if not isinstance(answer, Unknown))
-        return Findings(
+        return WorkerFindings(
             account=self._account,
             served=kueue.union(*told),
             silent={group: answer for group, answer in groups.items() if isinstance(answer, Unknown)},
@@ -88,11 +96,11 @@ class Questions:
             kueue_version=release,
         )
 
-    async def places(self) -> Places:
+    async def queues(self) -> WorkerQueues:
         """Ask for all namespaces and LocalQueues."""
         found = (await self._client.discover([LOCAL_QUEUE])).get(LOCAL_QUEUE)
         namespaces = await self._names(NAMESPACE)
-        return Places(
+        return WorkerQueues(
             namespaces if isinstance(namespaces, Unknown) else frozenset(name for _, name in namespaces),
             await self._names(found) if found else frozenset(),
         )
@@ -109,7 +117,7 @@ class Questions:
         answer = await self._try("ask who it is", partial(self._client.request, "POST", WHO.path(), body))
         return "" if isinstance(answer, Unknown) else str(answer["status"]["userInfo"]["username"])
 
-    async def _served(self, group: str) -> frozenset[Served] | Unknown:
+    async def _served(self, group: str) -> frozenset[ServedKind] | Unknown:
         """Return what is served of an API group, in all its versions."""
         if not group:
             return await self._served_at("", "v1")
@@ -121,14 +129,14 @@ class Questions:
         found = await _each(filter(API_VERSION.fullmatch, versions), partial(self._served_at, group))
         if silent := [one for one in found.values() if isinstance(one, Unknown)]:
             return silent[0]
-        return frozenset[Served]().union(*(one for one in found.values() if not isinstance(one, Unknown)))
+        return frozenset[ServedKind]().union(*(one for one in found.values() if not isinstance(one, Unknown)))
 
-    async def _served_at(self, group: str, version: str) -> frozenset[Served] | Unknown:
+    async def _served_at(self, group: str, version: str) -> frozenset[ServedKind] | Unknown:
         path = f"/apis/{group}/{version}" if group else f"/api/{version}"
         answer = await self._try(f"read {path}", partial(self._client.request, "GET", path))
         if isinstance(answer, Unknown):
             return frozenset() if answer.status == 404 else answer
-        return frozenset(Served(group, version, str(entry["name"])) for entry in answer["resources"])
+        return frozenset(ServedKind(group, version, str(entry["name"])) for entry in answer["resources"])
 
     async def _may(self, right: Right) -> bool | Unknown:
         wish = {
@@ -174,7 +182,7 @@ class Questions:
             except ApiError as error:
                 if error.status in (0, 401):
                     raise
-                return Unknown(in_words(error, self._account, wish), error.status)
+                return Unknown(worker_error_text(error, self._account, wish), error.status)
 
 
 async def _each(keys: Iterable[K], ask: Callable[[K], Awaitable[T]]) -> dict[K, T]:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from placement_ac.cache.store import World
+from placement_ac.cache.store import Cache
 from placement_ac.core.api.constants import PLACEMENT, PLACEMENT_DECISION, SECRET
-from placement_ac.core.inputs.state import HubFacts, Key, Mark, Plan, Policy
+from placement_ac.core.inputs.state import HubFacts, Key, PlacementPolicy, Plan, Timer
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
     NOW,
@@ -24,7 +24,7 @@ from tests.support.builders import (
 )
 
 TWO = HubFacts(namespaces=("first", "second"))
-HELD = Policy(retention=0.0, loss_grace=300.0)
+HELD = PlacementPolicy(retention=0.0, loss_grace=300.0)
 P = Key("placement", "p")
 
 
@@ -33,7 +33,7 @@ def here(namespace: str, *clusters: str) -> list[Raw]:
     return [placement(namespace=namespace), decision(*clusters, namespace=namespace)]
 
 
-def counts(seen: World) -> tuple[str, list[str]]:
+def counts(seen: Cache) -> tuple[str, list[str]]:
     """The namespace of the Placement that counts, "" if there is none, and what is decided for it."""
     found = snapshot(seen)
     clusters = [entry.cluster_name for one in found.decisions for entry in one.decided or ()]
@@ -88,7 +88,7 @@ def test_the_clusters_of_both_are_looked_at_where_credentials_are_made() -> None
     keys = {P, Key("cluster", "a"), Key("cluster", "b")}
 
     def selected() -> list[str]:
-        return [cluster for cluster in "ab" if seen.provision(cluster, NOW, {}).selected]
+        return [cluster for cluster in "ab" if seen.inputs_for_provisioning(cluster, NOW, {}).selected]
 
     first = placement(namespace="first")
     assert selected() == ["b"]
@@ -109,7 +109,7 @@ def test_a_list_of_one_namespace_says_nothing_of_the_other() -> None:
 
 def test_nothing_is_complete_before_each_namespace_has_been_listed() -> None:
     seen = world(check(), hub=TWO)
-    fresh = World(TWO)
+    fresh = Cache(TWO)
     for kind, namespace in seen._scopes:
         assert not fresh.complete
         told = f"{kind} in {namespace}" if namespace else str(kind)
@@ -122,7 +122,7 @@ def test_nothing_is_complete_before_each_namespace_has_been_listed() -> None:
 
 
 def test_versions_that_begin_anew_in_one_namespace_leave_the_other_alone() -> None:
-    seen = World(TWO)
+    seen = Cache(TWO)
     for kind, namespace in seen._scopes:
         seen.settle(kind, (), "900", namespace)
     for namespace in TWO.namespaces:
@@ -138,14 +138,14 @@ def test_versions_that_begin_anew_in_one_namespace_leave_the_other_alone() -> No
 # -- the guard
 
 
-def switched(ages: dict[Mark, float], **rest: int) -> Plan:
+def switched(ages: dict[Timer, float], **rest: int) -> Plan:
     """The list was made of the first namespace's Placement; now only the second has one, for one cluster."""
     objects = [check(), placement(namespace="second", **rest), decision("a", namespace="second")]
     seen = world(objects, made(*"abcd"), secrets(*"abcd"), hub=TWO, policy=HELD)
     return plan(snapshot(seen, ages=ages))
 
 
-FIRSTS = Mark("generation", "first/Placement/p@first/1")
+FIRSTS = Timer("generation", "first/Placement/p@first/1")
 SECONDS = "second/Placement/p@second/{}"
 
 
@@ -153,17 +153,17 @@ def test_a_placement_that_went_is_no_edit_of_the_one_that_counts_now() -> None:
     answer = switched({FIRSTS: 999.0})
     assert answer.config
     assert answer.config.clusters == ("p-a", "p-b", "p-c", "p-d")
-    assert {mark for mark in answer.marks if mark.what in ("generation", "edited", "loss")} == {
-        Mark("generation", SECONDS.format(1)),
-        Mark("loss"),
+    assert {mark for mark in answer.timers if mark.kind in ("generation", "edited", "loss")} == {
+        Timer("generation", SECONDS.format(1)),
+        Timer("loss"),
     }
 
 
 def test_an_edit_of_the_one_that_counts_now_goes_through() -> None:
-    answer = switched({Mark("generation", SECONDS.format(1)): 9.0, Mark("loss"): 9.0}, generation=2)
+    answer = switched({Timer("generation", SECONDS.format(1)): 9.0, Timer("loss"): 9.0}, generation=2)
     assert answer.config
     assert answer.config.clusters == ("p-a",)
-    assert Mark("edited", SECONDS.format(2)) in answer.marks
+    assert Timer("edited", SECONDS.format(2)) in answer.timers
 
 
 # -- what is told

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from placement_ac.cache.mapping import splits
-from placement_ac.cache.store import World
+from placement_ac.cache.mapping import possible_pairs
+from placement_ac.cache.store import Cache
 from placement_ac.cache.tables import kinds_for
 from placement_ac.core.api.constants import (
     ACCOUNT,
@@ -23,8 +23,8 @@ from placement_ac.core.api.constants import (
     WATCHED_KINDS,
     token_kind,
 )
-from placement_ac.core.inputs.state import HubFacts, Key, Mark, Pair, Terms
-from placement_ac.core.kubeconfig.source import Source, Unusable
+from placement_ac.core.inputs.state import HubFacts, Key, PlacementCluster, ProvisioningPolicy, Timer
+from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from tests.support.builders import (
     NOW,
     SERVER,
@@ -68,7 +68,7 @@ def placements(*names: str) -> set[Key]:
     return {Key("placement", name) for name in names}
 
 
-def told(seen: World, name: str = "p") -> list[str]:
+def told(seen: Cache, name: str = "p") -> list[str]:
     """The clusters that a Placement's decisions hold, as far as the world knows."""
     found = seen.snapshot(Key("placement", name), NOW, {}).decisions
     return [entry.cluster_name for decision in found for entry in decision.decided or ()]
@@ -184,7 +184,7 @@ def test_a_restore_brings_back_what_had_gone() -> None:
 
 
 def test_nothing_is_complete_before_every_kind_has_been_listed() -> None:
-    seen = World()
+    seen = Cache()
     for kind in WATCHED_KINDS:
         assert (seen.complete, str(kind) in " ".join(seen.unlisted())) == (False, True)
         seen.put(ADMISSION_CHECK, check())
@@ -291,7 +291,7 @@ def test_what_is_shared_touches_all_who_share_it() -> None:
     ],
 )
 def test_a_name_may_be_made_of_several_pairs(name: str, expected: list[Any]) -> None:
-    assert list(splits(name)) == expected
+    assert list(possible_pairs(name)) == expected
 
 
 # -- what is looked at in the beginning
@@ -327,15 +327,15 @@ def test_a_snapshot_holds_all_that_a_placement_depends_on() -> None:
     seen = snapshot(world(*objects), ages={"a": 1.0})
     assert (
         [c.meta.name for c in seen.checks],
-        [c.meta.name for c in seen.users],
-        [c.meta.name for c in seen.holders],
+        [c.meta.name for c in seen.multikueue_checks],
+        [c.meta.name for c in seen.former_checks],
         seen.placement and seen.placement.meta.name,
         [d.meta.name for d in seen.decisions],
         list(seen.scores),
         dict(seen.credentials),
         seen.config and seen.config.meta.name,
         list(seen.clusters),
-        (seen.rivals, seen.others, seen.ages, seen.now),
+        (seen.name_conflicts, seen.other_owners, seen.ages, seen.now),
     ) == (
         ["one"],
         ["mk"],
@@ -343,10 +343,10 @@ def test_a_snapshot_holds_all_that_a_placement_depends_on() -> None:
         "p",
         ["p-decision-1"],
         [("a", "usage")],
-        {"a": Source("Secret", "multikueue-a")},
+        {"a": CredentialSource("Secret", "multikueue-a")},
         "p",
         ["p-a"],
-        ({}, {}, {Mark("pending", "a"): 1.0}, NOW),
+        ({}, {}, {Timer("pending", "a"): 1.0}, NOW),
     )
 
 
@@ -355,7 +355,7 @@ def test_the_ways_and_kueues_version_are_the_hubs() -> None:
     seen = snapshot(
         world(*objects, profile("b", "other", providers=["x"]), ways=["access-provider", "secret"])
     )
-    assert seen.credentials["a"] == Source("ClusterProfile", "a")
+    assert seen.credentials["a"] == CredentialSource("ClusterProfile", "a")
     old = snapshot(world(*objects, hub=HubFacts(cluster_version="v1beta1"), ways=["access-provider"]))
     assert "too old" in getattr(old.credentials["a"], "why", "")
 
@@ -363,42 +363,44 @@ def test_the_ways_and_kueues_version_are_the_hubs() -> None:
 def test_the_way_in_that_was_found_counts_until_it_ends_or_changes() -> None:
     seen = world(check(), decision("a"), secret("multikueue-a", kubeconfig(jwt(hours=1))))
 
-    def way(at: datetime) -> Source | Unusable:
+    def way(at: datetime) -> CredentialSource | Unusable:
         return seen.snapshot(Key("placement", "p"), at, {}).credentials["a"]
 
-    assert way(NOW) == way(NOW) == Source("Secret", "multikueue-a")
+    assert way(NOW) == way(NOW) == CredentialSource("Secret", "multikueue-a")
     assert isinstance(way(NOW + HOUR), Unusable)
-    assert way(NOW) == Source("Secret", "multikueue-a")
+    assert way(NOW) == CredentialSource("Secret", "multikueue-a")
     other = seen.copy()
     other.remove(SECRET, secret("multikueue-a"))
     assert isinstance(other.snapshot(Key("placement", "p"), NOW, {}).credentials["a"], Unusable)
-    assert way(NOW) == Source("Secret", "multikueue-a"), "what a copy knows is its own"
+    assert way(NOW) == CredentialSource("Secret", "multikueue-a"), "what a copy knows is its own"
     seen.put(SECRET, secret("kueue-admin-a-kubeconfig"))
-    assert way(NOW) == Source("Secret", "kueue-admin-a-kubeconfig")
+    assert way(NOW) == CredentialSource("Secret", "kueue-admin-a-kubeconfig")
 
 
 def test_a_rival_is_another_pair_that_comes_first() -> None:
     objects = [check("one", "a"), check("two", "a-b"), decision("b-c", of="a"), decision("c", of="a-b")]
     seen = world(*objects, secrets("c", "b-c"))
-    assert (snapshot(seen, "a").rivals, snapshot(seen, "a-b").rivals) == (
+    assert (snapshot(seen, "a").name_conflicts, snapshot(seen, "a-b").name_conflicts) == (
         {},
-        {"a-b-c": Pair("kueue-system/a", "b-c")},
+        {"a-b-c": PlacementCluster("kueue-system/a", "b-c")},
     )
     shared = world(*objects, secrets("c", "b-c"), hub=SHARED)
-    assert snapshot(shared, "a-b").rivals == {}
+    assert snapshot(shared, "a-b").name_conflicts == {}
 
 
 def test_a_label_that_is_off_a_config_does_not_free_its_holder() -> None:
     config, cluster = made("a")
     config["metadata"]["labels"] = {}
-    assert [c.meta.name for c in snapshot(world(check_with(None), config, cluster)).holders] == ["check"]
+    assert [c.meta.name for c in snapshot(world(check_with(None), config, cluster)).former_checks] == [
+        "check"
+    ]
 
 
 def test_owners_of_what_is_shared_are_named_by_placement() -> None:
     held = our_config("a", of="r", owners=["held"])
     objects = [check("one", "p"), check("two", "q"), multikueue_check("mk", "q"), check_with(None, "held")]
     seen = world(*objects, decision("a"), decision("a", of="q"), secrets("a"), held, hub=SHARED)
-    assert snapshot(seen).others == {
+    assert snapshot(seen).other_owners == {
         "a": {"AdmissionCheck/two": "two", "AdmissionCheck/mk": "mk", "AdmissionCheck/held": "held"}
     }
 
@@ -477,22 +479,24 @@ def test_a_check_that_moves_on_brings_up_the_clusters_of_both_placements() -> No
 
 
 @pytest.mark.parametrize("taken", ["put", "fill"])
-@pytest.mark.parametrize(("terms", "server"), [(TERMS, SERVER), (Terms(), "")], ids=["made", "not made"])
+@pytest.mark.parametrize(
+    ("terms", "server"), [(TERMS, SERVER), (ProvisioningPolicy(), "")], ids=["made", "not made"]
+)
 def test_where_a_worker_is_is_kept_for_credentials_that_are_made(
-    terms: Terms, server: str, taken: str
+    terms: ProvisioningPolicy, server: str, taken: str
 ) -> None:
     """The CA is most of what is known of a cluster."""
-    world = World(terms=terms)
+    world = Cache(terms=terms)
     raw = managed_cluster("a", bundle="Y2E=")
     world.put(MANAGED_CLUSTER, raw) if taken == "put" else world.fill(MANAGED_CLUSTER, [raw], "1")
-    seen = world.made("a", NOW).managed
+    seen = world.provisioning_inputs("a", NOW).managed
     assert seen is not None
     assert (seen.server, seen.authority) == (server, "Y2E=" if server else "")
 
 
 def test_without_provision_nothing_of_it_is_looked_at() -> None:
     seen = world(check(), decision("a"), our_secret("a"))
-    assert kinds_for(Terms()) == WATCHED_KINDS
+    assert kinds_for(ProvisioningPolicy()) == WATCHED_KINDS
     assert seen.keys() == placements("p")
     assert seen.remove(SECRET, our_secret("a")) == placements("p")
 
@@ -522,14 +526,14 @@ def test_tokens_and_grants_are_told_by_name_and_namespace() -> None:
     seen = world(check(), decision("a"), terms=TERMS)
     assert seen.put(TOKENS, token("a", "another")) == set(), "not the one that is asked for"
     assert seen.put(SECRET, token("a")) == set(), "not in Kueue's namespace"
-    assert seen.made("a", NOW).token is None
+    assert seen.provisioning_inputs("a", NOW).token is None
     seen.put(TOKENS, token("a"))
-    assert seen.made("a", NOW).token is not None
-    assert seen.made("b", NOW).token is None
+    assert seen.provisioning_inputs("a", NOW).token is not None
+    assert seen.provisioning_inputs("b", NOW).token is None
 
 
 def test_it_is_not_complete_before_the_tokens_are_listed() -> None:
-    seen = World(terms=TERMS)
+    seen = Cache(terms=TERMS)
     for kind in kinds_for(TERMS):
         assert not seen.complete
         seen.replace(kind, [], "1")
@@ -538,11 +542,14 @@ def test_it_is_not_complete_before_the_tokens_are_listed() -> None:
 
 def test_trouble_is_told_to_those_who_select_the_cluster_once() -> None:
     seen = world(check(), decision("a"), terms=TERMS)
-    assert seen.told_trouble("a", "") == set()
-    assert seen.told_trouble("a", "no") == placements("p")
-    assert seen.told_trouble("a", "no") == set()
-    assert (seen.made("a", NOW).trouble, seen.made("b", NOW).trouble) == ("no", "")
-    assert seen.told_trouble("a", "") == placements("p")
+    assert seen.set_provisioning_error("a", "") == set()
+    assert seen.set_provisioning_error("a", "no") == placements("p")
+    assert seen.set_provisioning_error("a", "no") == set()
+    assert (seen.provisioning_inputs("a", NOW).trouble, seen.provisioning_inputs("b", NOW).trouble) == (
+        "no",
+        "",
+    )
+    assert seen.set_provisioning_error("a", "") == placements("p")
 
 
 def test_the_account_is_the_addons_from_when_it_is_handed_over_until_nothing_of_it_is_ours() -> None:
@@ -556,4 +563,4 @@ def test_the_account_is_the_addons_from_when_it_is_handed_over_until_nothing_of_
         ([our_secret("a", "multikueue")], "multikueue"),
         ([provided("b", "multikueue")], "placement-ac"),
     ):
-        assert world(*objects, terms=TERMS).made("a", NOW).name == name
+        assert world(*objects, terms=TERMS).provisioning_inputs("a", NOW).name == name

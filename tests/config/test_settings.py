@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from placement_ac.config.load import load
 from placement_ac.config.settings import BadSettings, Settings
-from placement_ac.core.inputs.rights import FRAMEWORKS, external
+from placement_ac.core.inputs.rights import FRAMEWORKS, parse_external
 
 KNOWN = ", ".join(f"PLACEMENT_AC_{name.upper()}" for name in Settings.model_fields)
 
@@ -138,7 +138,7 @@ def test_the_environment_is_the_processes_unless_told(monkeypatch: pytest.Monkey
         pytest.param(
             {"external_frameworks": "PipelineRun"},
             {},
-            f"external-frameworks: 'PipelineRun' is not possible: {external('PipelineRun')}",
+            f"external-frameworks: 'PipelineRun' is not possible: {parse_external('PipelineRun')}",
             id="half an external kind",
         ),
         pytest.param(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from placement_ac.core.inputs.rights import needed
+from placement_ac.core.inputs.rights import required_rights
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins.manifests import load
@@ -81,7 +81,7 @@ def test_story_2_from_nothing_but_managed_clusters_and_its_manifests(play: Play,
 
 def test_the_worker_takes_the_token_for_the_granted_rights_and_not_for_one_more(selected: Stage) -> None:
     token = selected.token_in_kubeconfig("a")
-    granted = set(needed(("batch/job",), ()))
+    granted = set(required_rights(("batch/job",), ()))
     kinds = {(right.group, right.resource, right.subresource) for right in granted} | {
         ("", "secrets", ""),
         ("", "pods", ""),

@@ -71,7 +71,7 @@ def granted(there: Stage) -> object:
 
 
 def needed(frameworks: tuple[str, ...], tag: str = "") -> list[object]:
-    return [rule.as_dict() for rule in rights.rules(frameworks, kueue=rights.release(tag))]
+    return [rule.as_dict() for rule in rights.policy_rules(frameworks, kueue=rights.parse_release(tag))]
 
 
 def asked_for_deployments(admin: Driver) -> int:
@@ -106,7 +106,7 @@ def test_the_job_kinds_are_those_that_this_release_ships(play: Play, admin: Driv
     there = play()
     deploy(admin, "v0.18.6")
     there.start(frameworks="")
-    soon(lambda: granted(there), needed(rights.shipped(rights.Release(0, 18, 6)), "0.18.6"))
+    soon(lambda: granted(there), needed(rights.default_frameworks(rights.KueueRelease(0, 18, 6)), "0.18.6"))
 
 
 def test_a_release_that_is_told_counts_and_nothing_is_read(play: Play, admin: Driver) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from placement_ac.controller.lease import Lease
-from placement_ac.core.leader_election import Pace
+from placement_ac.core.leader_election import LeaseDurations
 from placement_ac.kube.login import Login
 from placement_ac.lab.demo.stage import ControllerThread
 from placement_ac.lab.hub import Hub
@@ -199,7 +199,9 @@ def test_a_term_that_ended_while_it_was_asleep_is_told_before_the_next_one_begin
 
     async def test() -> None:
         login = Login(kubeconfig(hub, tmp_path, "one"))
-        lease = Lease(login, Pace(15.0, 10.0, 0.1), namespace=NS, name="placement-ac", changed=told.append)
+        lease = Lease(
+            login, LeaseDurations(15.0, 10.0, 0.1), namespace=NS, name="placement-ac", changed=told.append
+        )
         async with lease.sought():
             await asyncio.to_thread(soon, lambda: told, [True])
             hub.faults.add("PUT", "leases", status=409)
@@ -215,7 +217,7 @@ def test_the_election_goes_on_though_who_is_told_fails(hub: Hub, tmp_path: Path)
 
     async def test() -> None:
         login = Login(kubeconfig(hub, tmp_path, "one"))
-        lease = Lease(login, Pace(3.0, 2.0, 0.1), namespace=NS, name="placement-ac", changed=fails)
+        lease = Lease(login, LeaseDurations(3.0, 2.0, 0.1), namespace=NS, name="placement-ac", changed=fails)
         async with lease.sought():
             await asyncio.to_thread(soon, lambda: renewals(hub) > 3)
             assert lease.leading

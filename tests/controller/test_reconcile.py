@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from placement_ac.cache.store import World
+from placement_ac.cache.store import Cache
 from placement_ac.controller.reconcile import Reconciler
-from placement_ac.controller.recorder import Events
+from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.workqueue import Retry
-from placement_ac.controller.writer import Actor, merge_patch
+from placement_ac.controller.writer import Writer, merge_patch
 from placement_ac.core.api.constants import (
     MULTIKUEUE_CONFIG,
     WATCHED_KINDS,
     Kind,
 )
 from placement_ac.core.api.objects import KueueObject
-from placement_ac.core.inputs.state import Asked, Key
+from placement_ac.core.inputs.state import Key, WorkerCopies
 from placement_ac.core.plan.diff import diff
 from placement_ac.core.plan.plan import plan
 from placement_ac.kube.client import Client
@@ -41,14 +41,14 @@ class Rig:
     resources: Any
     ticks: float = 0.0
     later: list[tuple[Key, float]] = field(default_factory=list)
-    events: Events = field(init=False)
-    world: World = field(default_factory=lambda: World(policy=AT_ONCE))
+    events: Recorder = field(init=False)
+    world: Cache = field(default_factory=lambda: Cache(policy=AT_ONCE))
 
     def __post_init__(self) -> None:
-        self.events = Events(self.client, self.resources, lambda: WHEN)
+        self.events = Recorder(self.client, self.resources, lambda: WHEN)
         self.reconciler = Reconciler(
             self.world,
-            Actor(self.client, self.resources, self._seen),
+            Writer(self.client, self.resources, self._seen),
             self.events,
             ask=self._ask,
             clock=lambda: WHEN,
@@ -56,8 +56,8 @@ class Rig:
             later=lambda key, seconds: self.later.append((key, seconds)),
         )
 
-    async def _ask(self, cluster: KueueObject) -> Asked:
-        return Asked({}, f"nobody answers for {cluster.meta.name}")
+    async def _ask(self, cluster: KueueObject) -> WorkerCopies:
+        return WorkerCopies({}, f"nobody answers for {cluster.meta.name}")
 
     def _seen(self, kind: Kind, obj: Any, gone: bool) -> None:
         (self.world.remove if gone else self.world.put)(kind, obj)
@@ -375,7 +375,7 @@ def test_an_unexpected_error_is_not_swallowed(p: Driver, on: Callable[[Test], No
         def fail(*_: object) -> None:
             raise ZeroDivisionError
 
-        actor = Actor(rig.client, rig.resources, fail)
+        actor = Writer(rig.client, rig.resources, fail)
         seen = rig.world.snapshot(P, WHEN, {})
         with pytest.raises(ZeroDivisionError):
             await actor.act(diff(seen, plan(seen)))

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from placement_ac.cache.store import World
+from placement_ac.cache.store import Cache
 from placement_ac.cache.tables import kinds_for
-from placement_ac.controller.writer import Actor
+from placement_ac.controller.writer import Writer
 from placement_ac.core.api.constants import (
     ACCOUNT,
     MANAGED_CLUSTER,
     PERMISSION,
 )
 from placement_ac.core.api.errors import ApiError
-from placement_ac.core.credentials.provisioning import provide
+from placement_ac.core.credentials.provisioning import plan_provisioning
 from placement_ac.core.inputs.state import Key
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
@@ -84,7 +84,7 @@ def providing(hub: Hub, tmp_path: Path, ocm: Ocm) -> Callable[[Test], None]:
         async with Client(Login(tmp_path / "kubeconfig")) as client:
             resources = await client.discover(kinds_for(terms))
             resources[ACCOUNT] = ACCOUNT.at(ocm.account.split("/")[3])
-            await test(Rig(client, resources, world=World(policy=AT_ONCE, terms=terms)))
+            await test(Rig(client, resources, world=Cache(policy=AT_ONCE, terms=terms)))
 
     return lambda test: asyncio.run(whole(test))
 
@@ -203,8 +203,8 @@ def test_a_refused_secret_is_told_and_its_token_is_not(
             ocm.grants(ocm.permission, "AppliedRBACManifestWork")
             await rig.list()
             await rig.look()
-            provided = provide(rig.world.provision("a", WHEN, {}))
-            actor = Actor(rig.client, rig.resources, lambda *_: None)
+            provided = plan_provisioning(rig.world.inputs_for_provisioning("a", WHEN, {}))
+            actor = Writer(rig.client, rig.resources, lambda *_: None)
             with pytest.raises(ApiError) as caught:
                 await actor.act(provided.phases)
         logs.configure("text", "error")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.constants import WORKLOAD
-from placement_ac.core.inputs.state import Asked
+from placement_ac.core.inputs.state import WorkerCopies
 from placement_ac.lab.hub import Hub
 from tests.controller.test_reconcile import P, Rig, Test, on, p  # noqa: F401  # fixtures
 from tests.support.driver import Driver
@@ -119,10 +119,10 @@ class Curious(Rig):
         super().__post_init__()
         self.may_answer = asyncio.Event()
 
-    async def _ask(self, cluster: Any) -> Asked:
+    async def _ask(self, cluster: Any) -> WorkerCopies:
         self.asked += 1
         await self.may_answer.wait()
-        return Asked()
+        return WorkerCopies()
 
 
 def test_a_cluster_is_asked_beside_the_work_and_once_at_a_time(job: Driver, on: Any) -> None:  # noqa: F811

@@ -10,10 +10,17 @@ from typing import Any, Final
 
 import pytest
 
-from placement_ac.controller.recorder import AGAIN_SECONDS, AT_ONCE, QUEUED, Events, Pace, Quiet
+from placement_ac.controller.recorder import (
+    AGAIN_SECONDS,
+    AT_ONCE,
+    QUEUED,
+    Recorder,
+    RepeatWindow,
+    TokenBucket,
+)
 from placement_ac.core.api import decode
 from placement_ac.core.api.constants import ADMISSION_CHECK, WORKLOAD
-from placement_ac.core.plan.event_intents import Post
+from placement_ac.core.plan.event_intents import PostableEvent
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
@@ -24,9 +31,9 @@ from tests.support.stage import shorten
 RESOURCES: Final = {ADMISSION_CHECK: ADMISSION_CHECK.at("v1beta2"), WORKLOAD: WORKLOAD.at("v1beta1")}
 CHECK: Final = decode.check(builders.check("p"))
 JOB: Final = decode.workload(builders.workload("job"))
-ADDED: Final = Post("ClusterAdded", "1 cluster more", lasts=False)
-HELD: Final = Post("Held", "held", lasts=True)
-BACK: Final = Post("SentBack", "sent back", lasts=False, about=JOB)
+ADDED: Final = PostableEvent("ClusterAdded", "1 cluster more", lasts=False)
+HELD: Final = PostableEvent("Held", "held", lasts=True)
+BACK: Final = PostableEvent("SentBack", "sent back", lasts=False, about=JOB)
 
 
 @dataclass
@@ -43,7 +50,7 @@ class Rig:
 
     def restart(self) -> None:
         """Forget all: a new process, or another replica."""
-        self.events = Events(
+        self.events = Recorder(
             self.client,
             RESOURCES,
             lambda: self.now,
@@ -51,7 +58,7 @@ class Rig:
             per_second=self.per_second,
         )
 
-    async def post(self, *posts: Post) -> None:
+    async def post(self, *posts: PostableEvent) -> None:
         self.events.post(posts, [CHECK])
         await self.sent()
 
@@ -130,7 +137,7 @@ def test_what_happens_again_and_again_is_counted_and_posted_now_and_then(
         rig.restart()
         for second in range(5):
             rig.now += timedelta(seconds=1)
-            await rig.post(ADDED, *[Post("ClusterAdded", "once", lasts=False)] * (second == 2))
+            await rig.post(ADDED, *[PostableEvent("ClusterAdded", "once", lasts=False)] * (second == 2))
         assert counts(admin) == [("1 cluster more", 1, "12:00:01"), ("once", 1, "12:00:03")]
         before = len(hub.journal)
         await asyncio.to_thread(eventually, lambda: counts(admin)[0][1:], (5, "12:00:05"))
@@ -148,15 +155,15 @@ def test_what_happens_again_and_again_is_counted_and_posted_now_and_then(
 @pytest.mark.parametrize(
     ("before", "seconds"),
     [
-        pytest.param(Quiet(), 10.0, id="for the first time"),
-        pytest.param(Quiet(100.0, 10.0), 20.0, id="as soon as it may"),
-        pytest.param(Quiet(95.0, 10.0), 20.0, id="a little later"),
-        pytest.param(Quiet(90.0, 10.0), 10.0, id="after a pause"),
-        pytest.param(Quiet(100.0, 200.0), 300.0, id="no longer than this"),
+        pytest.param(RepeatWindow(), 10.0, id="for the first time"),
+        pytest.param(RepeatWindow(100.0, 10.0), 20.0, id="as soon as it may"),
+        pytest.param(RepeatWindow(95.0, 10.0), 20.0, id="a little later"),
+        pytest.param(RepeatWindow(90.0, 10.0), 10.0, id="after a pause"),
+        pytest.param(RepeatWindow(100.0, 200.0), 300.0, id="no longer than this"),
     ],
 )
-def test_what_goes_on_and_on_is_told_more_and_more_seldom(before: Quiet, seconds: float) -> None:
-    assert before.after(100.0, 10.0) == Quiet(100.0 + seconds, seconds)
+def test_what_goes_on_and_on_is_told_more_and_more_seldom(before: RepeatWindow, seconds: float) -> None:
+    assert before.after(100.0, 10.0) == RepeatWindow(100.0 + seconds, seconds)
 
 
 def test_a_change_that_happens_again_is_counted_up_also_after_a_restart(
@@ -168,7 +175,7 @@ def test_a_change_that_happens_again_is_counted_up_also_after_a_restart(
         await rig.post(ADDED)
         rig.restart()
         rig.now += timedelta(seconds=5)
-        await rig.post(ADDED, Post("ClusterAdded", "another", lasts=False))
+        await rig.post(ADDED, PostableEvent("ClusterAdded", "another", lasts=False))
 
     on(test)
     assert counts(admin) == [("1 cluster more", 3, "12:00:10"), ("another", 1, "12:00:10")]
@@ -225,7 +232,9 @@ def test_a_name_that_is_as_long_as_can_be_has_room_for_an_event(
 def test_a_burst_is_queued_at_once_and_what_is_too_much_is_left_out(
     hub: Hub, admin: Driver, on: Callable[[Test], None]
 ) -> None:
-    many = [Post("SentBack", f"number {number}", lasts=False, about=JOB) for number in range(2 * QUEUED)]
+    many = [
+        PostableEvent("SentBack", f"number {number}", lasts=False, about=JOB) for number in range(2 * QUEUED)
+    ]
 
     async def test(rig: Rig) -> None:
         rig.events.post(many, [])
@@ -243,8 +252,8 @@ def test_many_go_out_at_a_pace_and_warnings_first(admin: Driver, on: Callable[[T
     async def test(rig: Rig) -> None:
         rig.per_second = 4.0
         rig.restart()
-        news = [Post("ClusterAdded", f"news {number}", lasts=False) for number in range(AT_ONCE + 2)]
-        warning = Post("WorkloadsSentBack", "warning", lasts=False)
+        news = [PostableEvent("ClusterAdded", f"news {number}", lasts=False) for number in range(AT_ONCE + 2)]
+        warning = PostableEvent("WorkloadsSentBack", "warning", lasts=False)
         rig.events.post([*news, warning], [CHECK])
         began = asyncio.get_running_loop().time()
         await rig.sent()
@@ -265,7 +274,7 @@ def test_many_go_out_at_a_pace_and_warnings_first(admin: Driver, on: Callable[[T
     ],
 )
 def test_a_pace(at: list[float], waits: list[float]) -> None:
-    pace = Pace()
+    pace = TokenBucket()
     assert [pace.wait(now, 2.0, 2) for now in at] == waits
 
 

@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.leader_election import UNREADABLE, Election, Pace
+from placement_ac.core.leader_election import UNREADABLE, LeaderElection, LeaseDurations
 
-PACE = Pace(lease=15, renew=10, retry=2)
+PACE = LeaseDurations(lease=15, renew=10, retry=2)
 WHEN = datetime(2026, 1, 1, 0, 0, 0, 5, UTC)
 TIME = "2026-01-01T00:00:00.000005Z"
 EARLIER = "2025-12-31T00:00:00.000000Z"
 AFTER_SUSPEND = 1e6
 
 
-def election(me: str = "me") -> Election:
-    return Election(me, PACE, namespace="ns", name="l")
+def election(me: str = "me") -> LeaderElection:
+    return LeaderElection(me, PACE, namespace="ns", name="l")
 
 
 Object = dict[str, Any]
@@ -28,13 +28,13 @@ def lease(holder: object = "other", renewed: object = EARLIER, version: str = "7
     return {"metadata": metadata | {"labels": {"a": "b"}, "managedFields": [{}]}, "spec": told | spec}
 
 
-def leading(began: float = 100.0) -> Election:
+def leading(began: float = 100.0) -> LeaderElection:
     mine = election()
     mine.wrote(lease("me"), began)
     return mine
 
 
-def claimed(mine: Election, now: float) -> Object | None:
+def claimed(mine: LeaderElection, now: float) -> Object | None:
     claim = mine.claim(now, WHEN)
     return claim and claim["spec"]
 

@@ -20,7 +20,7 @@ from placement_ac.config.settings import Settings, default_of
 from placement_ac.controller import manager, recorder, session, sync, workqueue
 from placement_ac.core.api import constants, decode, objects
 from placement_ac.core.credentials import discovery, readiness
-from placement_ac.core.inputs.state import Made, Terms
+from placement_ac.core.inputs.state import ProvisioningInputs, ProvisioningPolicy
 from placement_ac.core.kubeconfig.source import Unusable
 from placement_ac.core.selection import probe_schedule
 from placement_ac.inspection.doctor.rules import RULES as DOCTORS_RULES
@@ -138,7 +138,7 @@ def test_every_setting() -> None:
 
 def test_the_ways_to_credentials_in_their_order() -> None:
     rows = table(REFERENCE, "Credentials")
-    assert [row[0] for row in rows] == list(constants.WAYS)
+    assert [row[0] for row in rows] == list(constants.CREDENTIAL_METHODS)
     looked_for = re.findall(r"Secrets (\S+), then (\S+), in", rows[1][1])
     assert looked_for == [discovery.secret_names("<cluster>")]
 
@@ -218,7 +218,7 @@ def test_events() -> None:
 
 
 def test_metrics() -> None:
-    wanted = [(m.name, m.type, ", ".join(m.labels), m.told.replace("`", "")) for m in MEASURES]
+    wanted = [(m.name, m.type, ", ".join(m.labels), m.help.replace("`", "")) for m in MEASURES]
     assert table(MONITORING, "Metrics") == wanted
 
 
@@ -242,12 +242,12 @@ def encoded(token: str) -> dict[str, str]:
 
 OURS = {"labels": {constants.LABEL_MANAGED_BY: constants.MANAGED_BY}}
 REPORTED = an(constants.SECRET, "placement-ac", data=encoded("token"))
-NO_TOKEN = decode.token(an(constants.SECRET, "placement-ac"))
+NO_TOKEN = decode.account_token(an(constants.SECRET, "placement-ac"))
 
 
-def grant(kind: constants.Kind, *conditions: dict[str, Any], **metadata: Any) -> objects.Grant:
+def grant(kind: constants.Kind, *conditions: dict[str, Any], **metadata: Any) -> objects.ProvisionedObject:
     status = {"conditions": [{"message": "", **one} for one in conditions]}
-    return decode.grant(an(kind, "placement-ac", metadata=OURS | metadata, status=status))
+    return decode.provisioned_object(an(kind, "placement-ac", metadata=OURS | metadata, status=status))
 
 
 def cluster(**config: str) -> objects.ManagedCluster:
@@ -259,18 +259,20 @@ def cluster(**config: str) -> objects.ManagedCluster:
 IN_FORCE, REFUSED = (
     {"type": constants.DONE[0], "status": status, "reason": "Because"} for status in ("True", "False")
 )
-WITH_CLUSTER = Made("c", NOW, terms=Terms(provision=True), managed=cluster(url="https://c"))
+WITH_CLUSTER = ProvisioningInputs(
+    "c", NOW, policy=ProvisioningPolicy(provision=True), managed=cluster(url="https://c")
+)
 WITH_ACCOUNT = replace(WITH_CLUSTER, account=grant(constants.ACCOUNT, IN_FORCE))
-WITH_TOKEN = replace(WITH_ACCOUNT, token=decode.token(REPORTED))
-USED = replace(WITH_TOKEN, terms=Terms())
-PROFILES = replace(USED, terms=Terms(form="cluster-profile"))
+WITH_TOKEN = replace(WITH_ACCOUNT, token=decode.account_token(REPORTED))
+USED = replace(WITH_TOKEN, policy=ProvisioningPolicy())
+PROFILES = replace(USED, policy=ProvisioningPolicy(form="cluster-profile"))
 EXPIRED = replace(
     decode.secret(an(constants.SECRET, "placement-ac-c")), problem="", what="token", expires=NOW
 )
-PROFILE = decode.profile(an(constants.CLUSTER_PROFILE, "c"))
+PROFILE = decode.cluster_profile(an(constants.CLUSTER_PROFILE, "c"))
 
 MESSAGES = [
-    replace(WITH_CLUSTER, terms=Terms(provision=True, served=False)),
+    replace(WITH_CLUSTER, policy=ProvisioningPolicy(provision=True, served=False)),
     replace(WITH_CLUSTER, managed=None),
     replace(WITH_CLUSTER, account=grant(constants.ACCOUNT, labels={})),
     WITH_CLUSTER,
@@ -293,7 +295,7 @@ MESSAGES = [
 def test_what_a_message_means() -> None:
     rows = table(CREDENTIALS, "What a message means")
     assert [row for row in rows if not row[1]] == []
-    told = [readiness.way_made(seen) for seen in MESSAGES]
+    told = [readiness.provisioned_credentials(seen) for seen in MESSAGES]
     patterns = [re.sub(r"<\w+>", "(.+)", re.escape(row[0])) for row in rows]
     assert [
         (pattern, way)

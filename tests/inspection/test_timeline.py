@@ -24,7 +24,7 @@ from placement_ac.cli.main import main
 from placement_ac.cli.timeline import text_of
 from placement_ac.core.api.errors import ApiError
 from placement_ac.core.plan import event_intents
-from placement_ac.core.plan.event_intents import NAMES_TOLD
+from placement_ac.core.plan.event_intents import NAMES_SHOWN
 from placement_ac.inspection.manifests import BadManifest
 from placement_ac.inspection.prometheus import counts_of
 from placement_ac.inspection.record import Running, State, line_of, read_record
@@ -70,8 +70,8 @@ def test_the_clusters_in_a_message(message: str, clusters: dict[str, str]) -> No
 def test_what_notices_write_is_read_back() -> None:
     whys = {f"cluster-{n}": f"score {n}" for n in range(12)}
     message = f"12 clusters, by Placement kueue-system/demo: {event_intents._each(whys)}"
-    named = dict(list(whys.items())[:NAMES_TOLD])
-    assert clusters_in(message) == (named, 12 - NAMES_TOLD)
+    named = dict(list(whys.items())[:NAMES_SHOWN])
+    assert clusters_in(message) == (named, 12 - NAMES_SHOWN)
 
 
 SELECTED, ADDED = "2 clusters, by Placement ns/demo: a (score 9); b (score 5)", "1 cluster more: c (score 7)"

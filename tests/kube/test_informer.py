@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.cache.store import World
+from placement_ac.cache.store import Cache
 from placement_ac.cache.tables import kinds_for
 from placement_ac.controller.sync import Sync
 from placement_ac.core.api.constants import (
@@ -22,10 +22,10 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.errors import Garbled, Gone, Unavailable
 from placement_ac.core.inputs.state import Key
 from placement_ac.kube.client import Client
-from placement_ac.kube.informer import AWAY_SECONDS, PAUSE_SECONDS, Feed
+from placement_ac.kube.informer import AWAY_SECONDS, PAUSE_SECONDS, Informer
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
-from placement_ac.observability.health import Vitals
+from placement_ac.observability.health import Health
 from tests.support.builders import NOW, TERMS, authority, check, decision, encoded
 from tests.support.driver import CORE, NS, Driver
 from tests.support.shared import published_crds
@@ -82,15 +82,17 @@ class Rig:
     """A feed on a hub, in a world in which everything else has been listed: checks `p` and `q` are ours."""
 
     def __init__(self, client: Client) -> None:
-        self.world = World()
+        self.world = Cache()
         for kind in WATCHED_KINDS:
             checks = [check("p", "p"), check("q", "q")] if kind is ADMISSION_CHECK else []
             if kind is not WORKLOAD:
                 self.world.replace(kind, checks, "1")
         self.touched: list[set[Key]] = []
         sync = Sync(client, {}, self.world, touched=self._touch, signs={}, fed={WORKLOAD})
-        sign = Vitals().begin(["workloads"])["workloads"]
-        self.feed = Feed(client, RESOURCE, self.world, touched=self._touch, settled=sync.settled, sign=sign)
+        sign = Health().begin(["workloads"])["workloads"]
+        self.feed = Informer(
+            client, RESOURCE, self.world, touched=self._touch, settled=sync.settled, sign=sign
+        )
 
     def _touch(self, keys: Any) -> None:
         if keys and self.world.complete:
@@ -537,7 +539,7 @@ class TokenRig:
     """A feed of tokens in a world in which everything else has been listed; p selects clusters a and b."""
 
     def __init__(self, client: Client) -> None:
-        self.world = World(terms=TERMS)
+        self.world = Cache(terms=TERMS)
         raws = {ADMISSION_CHECK: [check("p", "p")], PLACEMENT_DECISION: [decision("a", "b", of="p")]}
         for kind in kinds_for(TERMS):
             if kind != TOKENS:
@@ -545,15 +547,17 @@ class TokenRig:
         self.touched: list[set[Key]] = []
         sync = Sync(client, {}, self.world, touched=self._touch, signs={}, fed={TOKENS})
         resource = TOKENS.at("v1")
-        sign = Vitals().begin(["tokens"])["tokens"]
-        self.feed = Feed(client, resource, self.world, touched=self._touch, settled=sync.settled, sign=sign)
+        sign = Health().begin(["tokens"])["tokens"]
+        self.feed = Informer(
+            client, resource, self.world, touched=self._touch, settled=sync.settled, sign=sign
+        )
 
     def _touch(self, keys: Any) -> None:
         if keys and self.world.complete:
             self.touched.append({key for key in keys if key.kind == "cluster"})
 
     def tokens(self) -> dict[str, str]:
-        found = {cluster: self.world.made(cluster, NOW).token for cluster in "abc"}
+        found = {cluster: self.world.provisioning_inputs(cluster, NOW).token for cluster in "abc"}
         return {cluster: token.token for cluster, token in found.items() if token}
 
 

@@ -19,7 +19,7 @@ from aiohttp.resolver import DefaultResolver
 
 from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CONFIG, SECRET
 from placement_ac.core.api.errors import LoginFailed, NotFound, Unavailable
-from placement_ac.core.kubeconfig.access import Access
+from placement_ac.core.kubeconfig.access import ClusterAccess
 from placement_ac.kube import client_config
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
@@ -193,7 +193,7 @@ def test_a_broken_kubeconfig_is_told(tmp_path: Path, content: str, told: str) ->
 def with_certificate() -> Login:
     leaf = trustme.CA().issue_cert("client@example.com")
     certificate, key = leaf.cert_chain_pems[0].bytes().decode(), leaf.private_key_pem.bytes().decode()
-    return Login(access=Access("https://worker1", certificate=certificate, key=key))
+    return Login(access=ClusterAccess("https://worker1", certificate=certificate, key=key))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has files in memory")

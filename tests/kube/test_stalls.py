@@ -8,7 +8,7 @@ import pytest
 
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG
 from placement_ac.core.api.errors import Unavailable
-from placement_ac.core.kubeconfig.access import Access
+from placement_ac.core.kubeconfig.access import ClusterAccess
 from placement_ac.kube import client
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
@@ -32,7 +32,7 @@ async def says(words: bytes) -> AsyncIterator[Client]:
 
     async with await asyncio.start_server(say, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        async with Client(Login(access=Access(f"http://127.0.0.1:{port}")), timeout=0.2) as client:
+        async with Client(Login(access=ClusterAccess(f"http://127.0.0.1:{port}")), timeout=0.2) as client:
             yield client
 
 
@@ -54,19 +54,19 @@ def given_up(words: bytes, ask: Ask) -> str:
 @pytest.mark.parametrize("words", [b"", REFUSED], ids=["no head", "an error's body"])
 def test_a_watch_that_does_not_begin(words: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "SILENCE_SECONDS", 0.2)
-    assert given_up(words, follow).endswith("TimeoutError: no answer in time")
+    assert given_up(words, follow).endswith("no answer in time")
 
 
 @pytest.mark.parametrize("words", [BEGUN, BEGUN + b'5\r\n{"typ\r\n'], ids=["nothing", "half a line"])
 def test_a_watch_on_which_nothing_comes(words: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "SILENCE_SECONDS", 0.2)
-    assert given_up(words, follow).endswith("TimeoutError: nothing came for about 0.2 seconds")
+    assert given_up(words, follow).endswith("no answer in time")
 
 
 @pytest.mark.parametrize("words", [b"", REFUSED, HALF], ids=["no head", "an error's body", "half a list"])
 def test_a_request(words: bytes) -> None:
     told = given_up(words, lambda client: client.list(CONFIGS))
-    assert told.endswith("TimeoutError: no answer in time")
+    assert told.endswith("no answer in time")
 
 
 def test_a_request_under_way_ends_when_the_client_is_closed() -> None:

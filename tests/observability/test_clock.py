@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from placement_ac.observability.clock import notice
+from placement_ac.observability.clock import watch_clock
 
 
 @pytest.mark.parametrize(("seconds", "noticed"), [(0, 0), (1, 0), (3600, 1), (-3600, 1)])
@@ -14,7 +14,9 @@ def test_a_clock_that_is_set(monkeypatch: pytest.MonkeyPatch, seconds: int, noti
     ahead, jumps = [timedelta()], []
 
     async def play() -> None:
-        noticing = asyncio.create_task(notice(lambda: datetime.now(UTC) + ahead[0], lambda: jumps.append(1)))
+        noticing = asyncio.create_task(
+            watch_clock(lambda: datetime.now(UTC) + ahead[0], lambda: jumps.append(1))
+        )
         await asyncio.sleep(0.1)
         ahead[0] = timedelta(seconds=seconds)
         await asyncio.sleep(0.1)

@@ -11,8 +11,8 @@ import pytest
 from placement_ac.core.api.errors import Refused, Unavailable
 from placement_ac.observability import health as constants
 from placement_ac.observability import logs
-from placement_ac.observability.health import Check, Vitals
-from placement_ac.observability.watchdog import watched
+from placement_ac.observability.health import Health, HealthCheck
+from placement_ac.observability.watchdog import watch_event_loop
 
 
 class Clock:
@@ -28,7 +28,7 @@ class Life:
 
     def __init__(self) -> None:
         self.clock = Clock()
-        self.vitals = Vitals(self.clock)
+        self.vitals = Health(self.clock)
         self.signs = self.vitals.begin(["a", "b"])
 
     def passes(self, seconds: float, *heard: str, server: bool = True) -> None:
@@ -54,7 +54,12 @@ def life() -> Life:
 
 def test_watches_that_hear_something_are_alive(life: Life) -> None:
     life.passes(1000, "a", "b")
-    assert life.vitals.live() == [Check("loop"), Check("session"), Check("watch a"), Check("watch b")]
+    assert life.vitals.live() == [
+        HealthCheck("loop"),
+        HealthCheck("session"),
+        HealthCheck("watch a"),
+        HealthCheck("watch b"),
+    ]
     assert life.vitals.lost() == []
 
 
@@ -76,7 +81,7 @@ def test_an_api_server_that_is_away_is_no_reason_for_a_restart(life: Life) -> No
     life.passes(1000, server=False)
     assert (life.vitals.lost(), life.problems()) == ([], {})
     note = "the API server has not answered for 1000s; a restart would not help"
-    assert life.vitals.live()[-1] == Check("watch b", note=note)
+    assert life.vitals.live()[-1] == HealthCheck("watch b", note=note)
 
 
 def test_after_an_outage_each_watch_has_its_time_again(life: Life) -> None:
@@ -111,25 +116,25 @@ def test_a_loop_that_does_not_turn_is_told_and_for_a_moment_after(life: Life) ->
 
 
 def test_ready_is_who_has_listed_everything_in_this_session(life: Life) -> None:
-    assert Vitals().ready() == [Check("session", "the hub has not been asked yet")]
+    assert Health().ready() == [HealthCheck("session", "the hub has not been asked yet")]
     life.signs["a"].listed()
     life.signs["b"].failed(Refused("b is forbidden", status=403))
     assert life.vitals.ready() == [
-        Check("session"),
-        Check("list a"),
-        Check("list b", "not listed yet: b is forbidden"),
+        HealthCheck("session"),
+        HealthCheck("list a"),
+        HealthCheck("list b", "not listed yet: b is forbidden"),
     ]
     life.signs["b"].listed()
     life.passes(1000, server=False)
     assert not any(check.problem for check in life.vitals.ready())
     life.vitals.waits("the session has ended")
-    assert life.vitals.ready() == [Check("session", "the session has ended")]
+    assert life.vitals.ready() == [HealthCheck("session", "the session has ended")]
     life.vitals.begin(["a"])
-    assert life.vitals.ready() == [Check("session"), Check("list a", "not listed yet")]
+    assert life.vitals.ready() == [HealthCheck("session"), HealthCheck("list a", "not listed yet")]
 
 
-async def _block(vitals: Vitals) -> None:
-    async with watched(vitals):
+async def _block(vitals: Health) -> None:
+    async with watch_event_loop(vitals):
         await asyncio.sleep(0)
         time.sleep(0.6)  # noqa: ASYNC251  # what is tested: the loop is blocked
 
@@ -139,7 +144,7 @@ def test_a_blocked_loop_is_told_in_the_log_with_its_place(monkeypatch: pytest.Mo
     log = io.StringIO()
     with redirect_stderr(log):
         logs.configure("text", "error")
-        asyncio.run(_block(Vitals()))
+        asyncio.run(_block(Health()))
     logs.configure("text", "error")
     assert log.getvalue().count("the event loop is blocked") == 1
     assert re.search(r"test_health\.py:\d+ _block", log.getvalue())

@@ -178,7 +178,7 @@ def test_what_is_not_constant_is_seen(line: str) -> None:
 
 
 def test_what_lasts_is_told_once() -> None:
-    told = logs.Told()
+    told = logs.LogDeduplicator()
     levels = [
         told.level("a", "no rights"),
         told.level("a", "no rights"),
@@ -186,7 +186,7 @@ def test_what_lasts_is_told_once() -> None:
         told.level("a", "no answer", logging.ERROR),
     ]
     assert levels == [logging.WARNING, logging.DEBUG, logging.WARNING, logging.ERROR]
-    assert (told.over("a"), told.over("a"), told.over("c")) == (True, False, False)
+    assert (told.ended("a"), told.ended("a"), told.ended("c")) == (True, False, False)
     assert told.level("a", "no answer") == logging.WARNING
 
 

@@ -6,7 +6,7 @@ import weakref
 
 import pytest
 
-from placement_ac.observability.memory import spare
+from placement_ac.observability.memory import freeze_when_complete
 
 
 class Ring:
@@ -22,7 +22,7 @@ def test_what_stays_is_frozen_when_the_world_is_complete(monkeypatch: pytest.Mon
     complete: list[bool] = []
 
     async def play() -> tuple[int, int]:
-        sparing = asyncio.create_task(spare(lambda: bool(complete)))
+        sparing = asyncio.create_task(freeze_when_complete(lambda: bool(complete)))
         await asyncio.sleep(0.05)
         before = gc.get_freeze_count()
         complete.append(True)

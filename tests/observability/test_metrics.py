@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from placement_ac.cache.store import World
+from placement_ac.cache.store import Cache
 from placement_ac.controller.workqueue import Retry
 from placement_ac.core.api.constants import ADMISSION_CHECK, SECRET
 from placement_ac.core.api.errors import (
@@ -21,9 +21,9 @@ from placement_ac.core.api.errors import (
     WorkloadTrouble,
 )
 from placement_ac.core.api.schemas import Raw
-from placement_ac.core.plan.stats import Standing
+from placement_ac.core.plan.stats import PlacementStats
 from placement_ac.observability.measures import RESULTS, result_of
-from placement_ac.observability.metrics import Load, Metrics, Run, Sources
+from placement_ac.observability.metrics import GaugeSources, Metrics, QueueLoad, ReconcileRun
 from tests.support.builders import NOW, check, decision, jwt, kubeconfig, secret, world
 
 Labels = dict[str, str]
@@ -65,7 +65,7 @@ def test_a_result_is_named_by_its_cause(error: Exception | None, result: str) ->
 
 
 def run(metrics: Metrics, *, applies: bool = False, error: BaseException | None = None) -> None:
-    with suppress(type(error) if error else ()), Run(metrics, "key", "placement") as one:
+    with suppress(type(error) if error else ()), ReconcileRun(metrics, "key", "placement") as one:
         if error:
             raise error
         if applies:
@@ -82,11 +82,11 @@ def reconciles(metrics: Metrics, result: str) -> float | None:
 
 def test_an_event_counts_once_when_something_was_written() -> None:
     metrics = Metrics()
-    metrics.told(["key"])
+    metrics.event_received(["key"])
     run(metrics, applies=True)
     assert latencies(metrics) == 1.0
     run(metrics, applies=True)  # nobody told anything meanwhile
-    metrics.told(["key"])
+    metrics.event_received(["key"])
     run(metrics)  # nothing had to be written
     run(metrics, applies=True)
     assert (latencies(metrics), reconciles(metrics, "success")) == (1.0, 4.0)
@@ -94,7 +94,7 @@ def test_an_event_counts_once_when_something_was_written() -> None:
 
 def test_an_event_waits_through_failures() -> None:
     metrics = Metrics()
-    metrics.told(["key"])
+    metrics.event_received(["key"])
     run(metrics, error=caused(Conflict("")))
     assert (latencies(metrics), reconciles(metrics, "conflict")) == (0.0, 1.0)
     run(metrics, applies=True)
@@ -107,8 +107,8 @@ def test_what_was_cancelled_is_no_result() -> None:
     assert sum(reconciles(metrics, result) or 0.0 for result in RESULTS) == 0.0
 
 
-def stands(*selected: str, checks: tuple[str, ...] = ("c",), placement: str = "p") -> Standing:
-    return Standing(placement, tuple((name, True, "Active") for name in checks), selected)
+def stands(*selected: str, checks: tuple[str, ...] = ("c",), placement: str = "p") -> PlacementStats:
+    return PlacementStats(placement, tuple((name, True, "Active") for name in checks), selected)
 
 
 def changes(metrics: Metrics) -> list[float | None]:
@@ -117,37 +117,37 @@ def changes(metrics: Metrics) -> list[float | None]:
 
 
 def leading() -> Metrics:
-    return Metrics(Sources(leading=lambda: True))
+    return Metrics(GaugeSources(leading=lambda: True))
 
 
 def test_a_changed_set_and_a_changed_order_are_told_apart() -> None:
     metrics = leading()
     for selected, told in (("ab", [0, 0]), ("ab", [0, 0]), ("ba", [0, 1]), ("bc", [1, 1]), ("", [2, 1])):
-        metrics.stands("key", stands(*selected))
+        metrics.record_stats("key", stands(*selected))
         assert changes(metrics) == told
 
 
 def test_a_check_that_has_gone_takes_its_series_along() -> None:
     metrics = leading()
-    metrics.stands("key", stands("a", checks=("one", "two")))
-    metrics.stands("bad", stands(checks=("three",), placement=""))
+    metrics.record_stats("key", stands("a", checks=("one", "two")))
+    metrics.record_stats("bad", stands(checks=("three",), placement=""))
     clusters = {"name": "placement_ac_clusters", "state": "selected"}
     assert [value(metrics, check=c, **clusters) for c in ("one", "two", "three")] == [1.0, 1.0, 0.0]
-    metrics.stands("key", stands("a", checks=("two",)))
+    metrics.record_stats("key", stands("a", checks=("two",)))
     assert [value(metrics, check=c, **clusters) for c in ("one", "two", "three")] == [None, 1.0, 0.0]
-    metrics.stands("key", stands(checks=()))
-    metrics.stands("key", stands(checks=()))
-    metrics.stands("bad", stands(checks=(), placement=""))
+    metrics.record_stats("key", stands(checks=()))
+    metrics.record_stats("key", stands(checks=()))
+    metrics.record_stats("bad", stands(checks=(), placement=""))
     assert [value(metrics, check=c, **clusters) for c in ("one", "two", "three")] == [None, None, None]
     assert changes(metrics) == [None, None]
 
 
 def test_a_new_session_knows_no_checks_and_has_forgotten_no_count() -> None:
     metrics = leading()
-    metrics.told(["key"])
+    metrics.event_received(["key"])
     run(metrics, applies=True)
-    metrics.told(["key"])
-    metrics.stands("key", stands("a"))
+    metrics.event_received(["key"])
+    metrics.record_stats("key", stands("a"))
     metrics.begin_session()
     run(metrics, applies=True)
     assert (latencies(metrics), reconciles(metrics, "success")) == (1.0, 2.0)
@@ -159,8 +159,8 @@ def test_a_new_session_knows_no_checks_and_has_forgotten_no_count() -> None:
 
 def test_who_stands_by_tells_of_no_check() -> None:
     leads = True
-    metrics = Metrics(Sources(leading=lambda: leads))
-    metrics.stands("key", stands("a"))
+    metrics = Metrics(GaugeSources(leading=lambda: leads))
+    metrics.record_stats("key", stands("a"))
     active = {"name": "placement_ac_check_active", "check": "c", "placement": "p", "reason": "Active"}
     assert (value(metrics, **active), value(metrics, "placement_ac_leader")) == (1.0, 1.0)
     leads = False
@@ -169,7 +169,7 @@ def test_who_stands_by_tells_of_no_check() -> None:
 
 def test_the_present_is_looked_up_when_somebody_asks() -> None:
     now = datetime(2026, 8, 1, tzinfo=UTC)
-    metrics = Metrics(Sources(lambda: {"a": now}, lambda: Load(1, 2.0, 3.0, 4)))
+    metrics = Metrics(GaugeSources(lambda: {"a": now}, lambda: QueueLoad(1, 2.0, 3.0, 4)))
     names = ("depth", "oldest_waiting_seconds", "longest_running_seconds", "retrying")
     assert [value(metrics, f"placement_ac_workqueue_{name}") for name in names] == [1.0, 2.0, 3.0, 4.0]
     expires = value(metrics, "placement_ac_credential_expiration_timestamp_seconds", cluster="a")
@@ -188,7 +188,7 @@ def test_expiries_follow_what_the_world_is_told() -> None:
     def told(name: str, hours: float, version: int) -> Raw:
         return secret(f"multikueue-{name}", kubeconfig(jwt(hours=hours)), version=version)
 
-    def hours(seen: World) -> dict[str, float]:
+    def hours(seen: Cache) -> dict[str, float]:
         return {name: (end - NOW) / timedelta(hours=1) for name, end in seen.expiries().items()}
 
     seen = world(check(), decision("a", "b"), told("a", 1, 1))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from placement_ac.cache.store import World
+from placement_ac.cache.store import Cache
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import Kind
 from placement_ac.core.inputs.state import HubFacts, Key, Snapshot
@@ -238,7 +238,7 @@ def _as_it_was(raw: Raw, version: str, **metadata: str) -> Raw:
     return earlier
 
 
-def tell_all(world: World, events: Iterable[Event]) -> None:
+def tell_all(world: Cache, events: Iterable[Event]) -> None:
     for change, kind, raw in events:
         (world.put if change == "put" else world.remove)(kind, raw)
 
@@ -247,7 +247,7 @@ def tell_all(world: World, events: Iterable[Event]) -> None:
 @given(histories())
 def test_the_order_of_events_does_not_matter(history: tuple[MemoryHub, list[Event]]) -> None:
     hub, events = history
-    world = World(hub.facts, policy=AT_ONCE)
+    world = Cache(hub.facts, policy=AT_ONCE)
     world.replace(constants.MANAGED_CLUSTER, (), "1")  # an empty list says something as well
     tell_all(world, events)
     straight = hub.world()

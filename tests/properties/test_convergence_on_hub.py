@@ -20,14 +20,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement_ac.cache.store import World
+from placement_ac.cache.store import Cache
 from placement_ac.controller.reconcile import Reconciler
-from placement_ac.controller.recorder import Events
+from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.workqueue import Retry
-from placement_ac.controller.writer import Actor
+from placement_ac.controller.writer import Writer
 from placement_ac.core.api.constants import WATCHED_KINDS, Kind
 from placement_ac.core.api.objects import KueueObject
-from placement_ac.core.inputs.state import Asked, HubFacts, Key
+from placement_ac.core.inputs.state import HubFacts, Key, WorkerCopies
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
@@ -76,14 +76,14 @@ class Controller:
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self.world = World(HubFacts(), policy=AT_ONCE)
+        self.world = Cache(HubFacts(), policy=AT_ONCE)
         self.now = 0.0
         self.due: set[Key] = set()
         self.later: set[Key] = set()
         self.reconciler = Reconciler(
             self.world,
-            Actor(client, RESOURCES, self._wrote),
-            Events(client, RESOURCES, self._clock),
+            Writer(client, RESOURCES, self._wrote),
+            Recorder(client, RESOURCES, self._clock),
             ask=self._nobody_answers,
             clock=self._clock,
             ticks=lambda: self.now,
@@ -93,8 +93,8 @@ class Controller:
     def _clock(self) -> datetime:
         return datetime(2026, 1, 1, tzinfo=UTC)
 
-    async def _nobody_answers(self, cluster: KueueObject) -> Asked:
-        return Asked({}, f"nobody answers for {cluster.meta.name}")
+    async def _nobody_answers(self, cluster: KueueObject) -> WorkerCopies:
+        return WorkerCopies({}, f"nobody answers for {cluster.meta.name}")
 
     def _wrote(self, kind: Kind, obj: Object, gone: bool) -> None:
         self.due |= (self.world.remove if gone else self.world.put)(kind, obj)

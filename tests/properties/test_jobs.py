@@ -27,9 +27,9 @@ from placement_ac.core.api.constants import (
     RETRY,
     WORKLOAD,
     Kind,
-    Removal,
+    RemovalPolicy,
 )
-from placement_ac.core.inputs.state import Plan, Policy, Reply, Snapshot
+from placement_ac.core.inputs.state import CheckStateUpdate, PlacementPolicy, Plan, Snapshot
 from placement_ac.core.plan.plan import plan
 from placement_ac.lab.standins.multikueue import ALL_AT_ONCE, INCREMENTAL, Settings
 from placement_ac.lab.standins.multikueue import objects as of
@@ -75,7 +75,7 @@ class Story:
     seed: int
     steps: tuple[Step, ...]
     dispatcher: str = ALL_AT_ONCE
-    removal: Removal = DRAIN
+    removal: RemovalPolicy = DRAIN
     nominates_admitted: bool = False
     loss_grace: float = 0.0
     fails: float = 0.0
@@ -84,8 +84,8 @@ class Story:
     checks: tuple[str, ...] = GATED
 
     @property
-    def policy(self) -> Policy:
-        return Policy(
+    def policy(self) -> PlacementPolicy:
+        return PlacementPolicy(
             removal=self.removal,
             waiting_grace=60.0,
             retention=60.0,
@@ -418,7 +418,7 @@ def last_second(seed: int, dispatcher: str, **how: Any) -> Stage:
 
 @pytest.mark.parametrize("removal", [DRAIN, IMMEDIATE])
 @dispatchers
-def test_a_cluster_that_leaves_may_admit_in_the_last_second(dispatcher: str, removal: Removal) -> None:
+def test_a_cluster_that_leaves_may_admit_in_the_last_second(dispatcher: str, removal: RemovalPolicy) -> None:
     count = EXAMPLES or 5
     for nominates in (False, True):
         for seed in range(count):
@@ -432,11 +432,11 @@ def test_a_cluster_that_leaves_may_admit_in_the_last_second(dispatcher: str, rem
 def careless(seen: Snapshot) -> Plan:
     """List exactly what is selected, and let every Workload go: what the gate is there to prevent."""
     ready = (
-        Reply(workload, OURS, READY, "go")
+        CheckStateUpdate(workload, OURS, READY, "go")
         for workload in seen.workloads
-        if workload.quota and (answer := workload.answer(OURS)) and answer.state == PENDING
+        if workload.has_quota and (answer := workload.check_state(OURS)) and answer.state == PENDING
     )
-    return replace(plan(seen._replace(workloads=())), replies=tuple(ready))
+    return replace(plan(seen._replace(workloads=())), check_state_updates=tuple(ready))
 
 
 @pytest.mark.parametrize("dispatcher", [ALL_AT_ONCE, INCREMENTAL])

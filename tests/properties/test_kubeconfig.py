@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement_ac.core.kubeconfig.access import Access, make_kubeconfig, of_kubeconfig
+from placement_ac.core.kubeconfig.access import ClusterAccess, read_kubeconfig, write_kubeconfig
 from placement_ac.core.kubeconfig.source import Unusable
 from tests.core.kubeconfig.test_access import AUTHORITY, CERTIFICATE, PAIR, SERVER, encoded, kubeconfig
 
@@ -54,8 +54,10 @@ def test_any_certificate_is_judged(mutations: list[tuple[int, int]]) -> None:
     pem = f"-----BEGIN CERTIFICATE-----\n{base64.encodebytes(der).decode()}-----END CERTIFICATE-----\n"
     user = PAIR | {"client-certificate-data": encoded(pem)}
     cluster = {"certificate-authority-data": encoded(AUTHORITY + pem)}
-    assert isinstance(of_kubeconfig(json.dumps(kubeconfig(user, cluster)).encode()), (Access, Unusable))
-    assert isinstance(make_kubeconfig(SERVER, pem, "t", "c"), (bytes, Unusable))
+    assert isinstance(
+        read_kubeconfig(json.dumps(kubeconfig(user, cluster)).encode()), (ClusterAccess, Unusable)
+    )
+    assert isinstance(write_kubeconfig(SERVER, pem, "t", "c"), (bytes, Unusable))
 
 
 @settings(max_examples=300, deadline=None)
@@ -64,4 +66,4 @@ def test_any_yaml_is_judged(a: str, token: str, flag: str, scribble: list[tuple[
     text = list(TEXT.format(a, token, flag))
     for at, character in scribble:
         text[at % len(text)] = character
-    assert isinstance(of_kubeconfig("".join(text).encode()), (Access, Unusable))
+    assert isinstance(read_kubeconfig("".join(text).encode()), (ClusterAccess, Unusable))

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from placement_ac.core.api.constants import KUEUE_ADMISSION, WORKLOAD, Kind, Resource
 from placement_ac.core.api.errors import Refused
-from placement_ac.core.api.managed_fields import applied_in, nomination, owned_by
+from placement_ac.core.api.managed_fields import applied_version, nomination_body, owned_by
 from placement_ac.kube.client import MERGE, Client
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
@@ -104,7 +104,7 @@ def test_what_was_taken_out_and_applied_again_changes_nothing(
             before = await client.get(THINGS, name, "default")
             for manager in ("me", "other", "third"):
                 mine = owned_by(before, manager, subresource="")
-                if applied_in(before, manager, ""):
+                if applied_version(before, manager, ""):
                     again = await client.apply(
                         THINGS, mine | {"metadata": named(name)}, force=True, manager=manager
                     )
@@ -189,7 +189,7 @@ async def tell(client: Client, resource: Resource, name: str, manager: str, stat
 
 
 async def nominate(client: Client, workload: Raw, names: list[str]) -> Raw:
-    body = nomination(workload, names)
+    body = nomination_body(workload, names)
     return await client.apply(WORKLOADS, body, subresource="status", force=True, manager=KUEUE_ADMISSION)
 
 

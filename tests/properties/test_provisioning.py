@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from placement_ac.cache.store import World
+from placement_ac.cache.store import Cache
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import ACCOUNT, ADDON_ACCOUNT, MULTIKUEUE_CLUSTER, PERMISSION, SECRET
 from placement_ac.core.inputs.state import HubFacts, Key
-from placement_ac.core.kubeconfig.source import Source
+from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.diff import Action, Apply, Delete
 from tests.support.builders import (
     NOW,
@@ -140,7 +140,7 @@ def _is_done(raw: Raw) -> bool:
     return bool(raw.get("status", {}).get("conditions"))
 
 
-def work(hub: MemoryHub, world: World, keys: set[Key] | None = None) -> list[Action]:
+def work(hub: MemoryHub, world: Cache, keys: set[Key] | None = None) -> list[Action]:
     """Let the controller and OCM work in turns until neither has anything to do; return our writes."""
     done = settle(hub, world, keys)
     for _ in range(20):
@@ -204,8 +204,10 @@ def test_in_the_end_all_is_there_that_is_needed_and_nothing_else(hub: MemoryHub)
     world = hub.world()
     work(hub, world)
     for cluster in CLUSTERS:
-        seen = world.provision(cluster, NOW, {})
-        is_ready = isinstance(world.snapshot(Key("placement", "p"), NOW, {}).credentials.get(cluster), Source)
+        seen = world.inputs_for_provisioning(cluster, NOW, {})
+        is_ready = isinstance(
+            world.snapshot(Key("placement", "p"), NOW, {}).credentials.get(cluster), CredentialSource
+        )
         event(f"selected {seen.selected}, found {seen.found}, in use {seen.in_use}, ready {is_ready}")
         ours = {
             (id_[0].kind, id_[2])
@@ -271,7 +273,7 @@ def _may(action: Action, hub: MemoryHub) -> bool:
 def test_a_new_token_writes_the_secret_and_nothing_else(hub: MemoryHub, cluster: str, times: int) -> None:
     world = hub.world()
     work(hub, world)
-    name = world.made(cluster, NOW).name
+    name = world.provisioning_inputs(cluster, NOW).name
     before = hub.objects.get((SECRET, cluster, name))
     if before is None:
         return
@@ -281,7 +283,7 @@ def test_a_new_token_writes_the_secret_and_nothing_else(hub: MemoryHub, cluster:
         touched = show(hub, world, before, hub.objects[SECRET, cluster, name])
         written = [(action.kind, action.name) for action in settle(hub, world, touched)]
         assert written in ([], [(SECRET, f"{name}-{cluster}")])
-        made = world.made(cluster, NOW)
+        made = world.provisioning_inputs(cluster, NOW)
         if made.secret and made.in_use and made.managed and made.owners and not _blocked(hub, made):
             assert written
 

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 import yaml
 
-from placement_ac.core.inputs.rights import External, external, release, rules
+from placement_ac.core.inputs.rights import ExternalFramework, parse_external, parse_release, policy_rules
 from placement_ac.inspection.doctor.external import VERBS
 from placement_ac.lab.standins import manifests
 from tests.support import installation, kueue
@@ -229,10 +229,10 @@ def environment(folder: str) -> dict[str, str]:
     return installation.environment_of([patch])
 
 
-def externals() -> list[External]:
+def externals() -> list[ExternalFramework]:
     names = [one["name"] for one in kueue_config("external-frameworks")["multiKueue"]["externalFrameworks"]]
-    found = [external(name) for name in names]
-    return [one for one in found if isinstance(one, External)]
+    found = [parse_external(name) for name in names]
+    return [one for one in found if isinstance(one, ExternalFramework)]
 
 
 def test_the_controller_knows_of_the_job_kinds_of_kueue() -> None:
@@ -248,7 +248,7 @@ def test_the_controller_knows_of_the_job_kinds_of_kueue() -> None:
 def test_kueue_has_the_rights_on_workers_that_it_needs_there_and_no_more() -> None:
     frameworks = kueue_config("external-frameworks")["integrations"]["frameworks"]
     [role] = of_kind("ClusterRole", "external-frameworks/worker-rights.yaml").values()
-    needed = rules(frameworks, externals(), kueue=release("0.19.2"))
+    needed = policy_rules(frameworks, externals(), kueue=parse_release("0.19.2"))
     assert role["rules"] == [one.as_dict() for one in needed]
 
 

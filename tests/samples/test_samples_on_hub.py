@@ -12,7 +12,7 @@ import yaml
 from click.testing import CliRunner
 
 from placement_ac.cli.doctor import command as doctor
-from placement_ac.core.inputs.rights import release, rules
+from placement_ac.core.inputs.rights import parse_release, policy_rules
 from placement_ac.inspection.doctor.workers import READS
 from placement_ac.kube.login import Login
 from placement_ac.lab.demo.stage import ControllerThread
@@ -44,7 +44,7 @@ CONTROLLER = f"/apis/apps/v1/namespaces/{installation.NAMESPACE}/deployments/{in
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 JOBSETS = [
     rule.as_dict()
-    for rule in rules(["jobset.x-k8s.io/jobset"], kueue=release("0.19.2"))
+    for rule in policy_rules(["jobset.x-k8s.io/jobset"], kueue=parse_release("0.19.2"))
     if "jobsets" in rule.resources
 ]
 """What Kueue needs on a worker for JobSets."""

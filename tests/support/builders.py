@@ -14,28 +14,28 @@ from typing import Any
 
 import trustme
 
-from placement_ac.cache.store import World
+from placement_ac.cache.store import Cache
 from placement_ac.cache.tables import kinds_for
 from placement_ac.core.api import constants
-from placement_ac.core.api.constants import Kind, Way
-from placement_ac.core.credentials.provisioning import provide
+from placement_ac.core.api.constants import CredentialMethod, Kind
+from placement_ac.core.credentials.provisioning import plan_provisioning
 from placement_ac.core.inputs.state import (
-    Asked,
     HubFacts,
     Key,
-    Made,
-    Mark,
+    PlacementPolicy,
     Plan,
-    Policy,
+    ProvisioningInputs,
+    ProvisioningPolicy,
     Snapshot,
-    Terms,
+    Timer,
     Verdict,
+    WorkerCopies,
 )
-from placement_ac.core.kubeconfig.access import make_kubeconfig
+from placement_ac.core.kubeconfig.access import write_kubeconfig
 from placement_ac.core.plan.diff import Phase, diff
-from placement_ac.core.plan.event_intents import due
+from placement_ac.core.plan.event_intents import postable_events
 from placement_ac.core.plan.plan import plan
-from placement_ac.core.selection.selection import Selection, listed_now, select
+from placement_ac.core.selection.selection import Selection, listed_clusters, select
 
 Raw = dict[str, Any]
 
@@ -157,7 +157,7 @@ def kubeconfig(
     token: str = "token", server: str = "https://worker.example:6443", authority: bytes = b""
 ) -> bytes:
     """A kubeconfig that Kueue takes."""
-    made = make_kubeconfig(server, authority, token, "worker")
+    made = write_kubeconfig(server, authority, token, "worker")
     assert isinstance(made, bytes), made
     return made
 
@@ -296,22 +296,22 @@ def made(*clusters: str, of: str = "p", owners: Sequence[str] = ("check",)) -> l
 # -- a world of them
 
 
-AT_ONCE = Policy(retention=0.0, loss_grace=0.0, reorder_margin=0, reorder_interval=0.0)
+AT_ONCE = PlacementPolicy(retention=0.0, loss_grace=0.0, reorder_margin=0, reorder_interval=0.0)
 """Nothing is kept for a while: most tests are about what comes in the end."""
 
 
 def world(
     *objects: Raw | Iterable[Raw],
     hub: HubFacts | None = None,
-    ways: Sequence[Way] = constants.WAYS,
-    policy: Policy = AT_ONCE,
-    terms: Terms | None = None,
+    ways: Sequence[CredentialMethod] = constants.CREDENTIAL_METHODS,
+    policy: PlacementPolicy = AT_ONCE,
+    terms: ProvisioningPolicy | None = None,
     providers: Sequence[str] | None = None,
-) -> World:
+) -> Cache:
     """A complete world that holds these objects (and lists of objects)."""
-    seen = World(hub, ways=ways, policy=policy, terms=terms, providers=providers)
+    seen = Cache(hub, ways=ways, policy=policy, terms=terms, providers=providers)
     raws = [raw for part in objects for raw in ([part] if isinstance(part, dict) else part)]
-    for kind in kinds_for(terms or Terms()):
+    for kind in kinds_for(terms or ProvisioningPolicy()):
         seen.replace(kind, [raw for raw in raws if is_of(kind, raw)], "1")
     return seen
 
@@ -326,18 +326,18 @@ AnyAges = Mapping[Any, float]
 """Ages of marks; a plain name is a cluster that would go without OCM having settled it."""
 
 
-def snapshot(seen: World, name: str = "p", ages: AnyAges | None = None, **asked: Asked) -> Snapshot:
-    marks = {k if isinstance(k, Mark) else Mark("pending", k): age for k, age in (ages or {}).items()}
+def snapshot(seen: Cache, name: str = "p", ages: AnyAges | None = None, **asked: WorkerCopies) -> Snapshot:
+    marks = {k if isinstance(k, Timer) else Timer("pending", k): age for k, age in (ages or {}).items()}
     return seen.snapshot(Key("placement", name), NOW, marks, asked)
 
 
 def selection_of(seen: Snapshot) -> Selection:
-    return select(seen, listed_now(seen))
+    return select(seen, listed_clusters(seen))
 
 
 def unmarked(answer: Plan) -> Plan:
     """A plan without what it remembers."""
-    return replace(answer, marks=frozenset())
+    return replace(answer, timers=frozenset())
 
 
 def planned(*objects: Any, of: str = "p", ages: AnyAges | None = None, **rest: Any) -> Plan:
@@ -347,9 +347,9 @@ def planned(*objects: Any, of: str = "p", ages: AnyAges | None = None, **rest: A
 
 def posts(answer: Plan) -> list[tuple[str, str, str]]:
     """The events of a plan when all is written: reason, the Workload's name ("": on the checks), message."""
-    notices = (*answer.notices, *answer.changes())
+    notices = (*answer.events, *answer.list_events())
     every = {workload.meta.uid for notice in notices for workload in notice.workloads}
-    due_now = due(notices, listed=True, answered=every, calm=True)
+    due_now = postable_events(notices, listed=True, answered=every, calm=True)
     return [(one.reason, one.about.meta.name if one.about else "", one.message) for one in due_now]
 
 
@@ -428,7 +428,7 @@ def managed_clusters(*clusters: str, unreachable: Sequence[str] = ()) -> list[Ra
 
 
 A_RULE = {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads"], "verbs": ["get"]}
-TERMS = Terms(provision=True, rules=(A_RULE,))
+TERMS = ProvisioningPolicy(provision=True, rules=(A_RULE,))
 SERVER = "https://worker.example:6443"
 
 
@@ -503,7 +503,7 @@ def our_secret(
     **rest: Any,
 ) -> Raw:
     """The Secret that we make of `token(cluster, text=text)` and `managed_cluster(cluster)`."""
-    made = make_kubeconfig(SERVER, authority(), jwt(cluster) if text is None else text, cluster)
+    made = write_kubeconfig(SERVER, authority(), jwt(cluster) if text is None else text, cluster)
     assert isinstance(made, bytes), made
     return secret(f"{name}-{cluster}", made, **(_marks_of_ours(cluster, owners) | rest))
 
@@ -533,13 +533,15 @@ def on_made(cluster: str, secret: str = "", of: str = "p", **rest: Any) -> Raw:
     return our_cluster(cluster, of, **({"spec": spec} | rest))
 
 
-def made_for(seen: World, cluster: str = "a", ages: AnyAges | None = None, now: datetime = NOW) -> Made:
+def made_for(
+    seen: Cache, cluster: str = "a", ages: AnyAges | None = None, now: datetime = NOW
+) -> ProvisioningInputs:
     """What the credentials of a cluster depend on."""
-    return seen.provision(cluster, now, dict(ages or {}))
+    return seen.inputs_for_provisioning(cluster, now, dict(ages or {}))
 
 
 def writes(*objects: Any, cluster: str = "a", ages: AnyAges | None = None, **rest: Any) -> list[str]:
     """What is to be written for the credentials of a cluster, in order, one phase after the other."""
-    provided = provide(made_for(world(*objects, **({"terms": TERMS} | rest)), cluster, ages))
-    phases = (*provided.phases, *provided.leftovers)
+    provided = plan_provisioning(made_for(world(*objects, **({"terms": TERMS} | rest)), cluster, ages))
+    phases = (*provided.phases, *provided.orphan_phases)
     return [f"{type(a).__name__} {a.kind.kind} {a.name}" for phase in phases for a in phase]

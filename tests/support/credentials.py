@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from placement_ac.core.api.constants import MANAGED_CLUSTER
-from placement_ac.core.kubeconfig.access import Access, make_kubeconfig, of_kubeconfig
+from placement_ac.core.kubeconfig.access import ClusterAccess, read_kubeconfig, write_kubeconfig
 from placement_ac.kube.login import Login
 from placement_ac.lab.standins.accounts import Accounts
 from placement_ac.lab.standins.fleet import WorkerFleet
@@ -76,11 +76,11 @@ class Stage:
         data = (self.reported(cluster) or {}).get("data") or {}
         return base64.b64decode(data.get("token", "")).decode()
 
-    def access(self, cluster: str, name: str = NAME) -> Access | None:
+    def access(self, cluster: str, name: str = NAME) -> ClusterAccess | None:
         """What our kubeconfig says; None when there is none, or none that Kueue could use."""
         secret = self.secret(cluster, name)
-        found = of_kubeconfig(base64.b64decode(secret["data"]["kubeconfig"])) if secret else None
-        return found if isinstance(found, Access) else None
+        found = read_kubeconfig(base64.b64decode(secret["data"]["kubeconfig"])) if secret else None
+        return found if isinstance(found, ClusterAccess) else None
 
     def token_in_kubeconfig(self, cluster: str) -> str:
         access = self.access(cluster)
@@ -180,7 +180,7 @@ def put(there: Stage | jobs.Stage, cluster: str, token: str) -> None:
     """A Secret with a kubeconfig of somebody else's."""
     [entry] = there.fleet.hubs[cluster].kubeconfig()["clusters"]
     authority = base64.b64decode(entry["cluster"]["certificate-authority-data"])
-    made = make_kubeconfig(entry["cluster"]["server"], authority, token, cluster)
+    made = write_kubeconfig(entry["cluster"]["server"], authority, token, cluster)
     assert isinstance(made, bytes)
     data = {"kubeconfig": base64.b64encode(made).decode()}
     path = f"{CORE}/namespaces/{NS}/secrets"

@@ -10,12 +10,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from placement_ac.cache.store import World
+from placement_ac.cache.store import Cache
 from placement_ac.cache.tables import kinds_for
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import Kind
-from placement_ac.core.credentials.provisioning import provide
-from placement_ac.core.inputs.state import HubFacts, Key, Mark, Terms
+from placement_ac.core.credentials.provisioning import plan_provisioning
+from placement_ac.core.inputs.state import HubFacts, Key, ProvisioningPolicy, Timer
 from placement_ac.core.plan.diff import Action, Apply, Delete, SetCondition, diff
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import AT_ONCE, NOW, Raw, is_of, kind_of, managed
@@ -26,9 +26,11 @@ Id = tuple[Kind, str, str]
 class MemoryHub:
     """Objects by kind, namespace and name; every change has a resourceVersion of its own."""
 
-    def __init__(self, objects: Iterable[Raw], facts: HubFacts, terms: Terms | None = None) -> None:
+    def __init__(
+        self, objects: Iterable[Raw], facts: HubFacts, terms: ProvisioningPolicy | None = None
+    ) -> None:
         self.facts = facts
-        self.terms = terms or Terms()
+        self.terms = terms or ProvisioningPolicy()
         self.objects: dict[Id, Raw] = {}
         self.version = 0
         self.made = 0
@@ -42,9 +44,9 @@ class MemoryHub:
         raw["metadata"]["resourceVersion"] = str(self.version)
         self.objects[id_of(raw)] = raw
 
-    def world(self) -> World:
+    def world(self) -> Cache:
         """What a controller sees that starts now."""
-        world = World(self.facts, policy=AT_ONCE, terms=self.terms)
+        world = Cache(self.facts, policy=AT_ONCE, terms=self.terms)
         for kind in kinds_for(self.terms):
             items = [raw for raw in self.objects.values() if is_of(kind, raw)]
             world.replace(kind, copy.deepcopy(items), str(self.version))
@@ -143,32 +145,32 @@ LATE = 3600.0
 MOST_WRITES = 200
 
 
-class EverLate(Mapping[Mark, float]):
+class EverLate(Mapping[Timer, float]):
     """Ages of whatever is pending, when every wait is over."""
 
-    def __getitem__(self, _: Mark) -> float:
+    def __getitem__(self, _: Timer) -> float:
         return LATE
 
-    def __iter__(self) -> Iterator[Mark]:
+    def __iter__(self) -> Iterator[Timer]:
         return iter(())
 
     def __len__(self) -> int:
         return 0
 
-    def get(self, _: Mark, default: Any = None) -> float:
+    def get(self, _: Timer, default: Any = None) -> float:
         return LATE
 
 
-def todo(world: World, key: Key) -> list[Action]:
+def todo(world: Cache, key: Key) -> list[Action]:
     """What `key` still calls for in a world, when every wait is over, in order."""
     if key.kind == "cluster":
-        provided = provide(world.provision(key.name, NOW, EverLate()))
-        return [action for phase in (*provided.phases, *provided.leftovers) for action in phase]
+        provided = plan_provisioning(world.inputs_for_provisioning(key.name, NOW, EverLate()))
+        return [action for phase in (*provided.phases, *provided.orphan_phases) for action in phase]
     seen = world.snapshot(key, NOW, EverLate())
     return [action for phase in diff(seen, plan(seen)) for action in phase]
 
 
-def settle(hub: MemoryHub, world: World, keys: Iterable[Key] | None = None) -> list[Action]:
+def settle(hub: MemoryHub, world: Cache, keys: Iterable[Key] | None = None) -> list[Action]:
     """Let a controller work off `keys`, and those that its own writes touch; return the writes.
 
     Without `keys` it looks at all that there are. Keys that ask to be looked at later are.
@@ -192,13 +194,13 @@ def settle(hub: MemoryHub, world: World, keys: Iterable[Key] | None = None) -> l
     return done
 
 
-def _comes_back(world: World, key: Key) -> bool:
+def _comes_back(world: Cache, key: Key) -> bool:
     if key.kind == "cluster":
         return False  # it waits for nothing but time, and that is over
     return plan(world.snapshot(key, NOW, EverLate())).recheck_after is not None
 
 
-def tell(hub: MemoryHub, world: World, action: Action) -> set[Key]:
+def tell(hub: MemoryHub, world: Cache, action: Action) -> set[Key]:
     """Carry out one action, tell the world, and return the keys that this touches."""
     id_ = id_of_target(action)
     before = hub.objects.get(id_)
@@ -206,7 +208,7 @@ def tell(hub: MemoryHub, world: World, action: Action) -> set[Key]:
     return show(hub, world, before, hub.objects.get(id_))
 
 
-def show(hub: MemoryHub, world: World, before: Raw | None, after: Raw | None) -> set[Key]:
+def show(hub: MemoryHub, world: Cache, before: Raw | None, after: Raw | None) -> set[Key]:
     """Tell the world how an object is now (None: it is gone); a Secret may be of two kinds."""
     raw = after or before
     touched: set[Key] = set()

@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
-from placement_ac.cache.store import World
+from placement_ac.cache.store import Cache
 from placement_ac.controller.reconcile import Reconciler
-from placement_ac.controller.recorder import Events
+from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.workqueue import Workqueue
-from placement_ac.controller.writer import Actor
+from placement_ac.controller.writer import Writer
 from placement_ac.core.api import constants, decode
 from placement_ac.core.api.constants import KUEUE_ADMISSION, WORKLOAD, Kind, Resource
 from placement_ac.core.api.errors import ApiError, Conflict, NotFound, Unavailable
 from placement_ac.core.api.objects import KueueObject
-from placement_ac.core.inputs.state import Asked, HubFacts, Key, Policy
+from placement_ac.core.inputs.state import HubFacts, Key, PlacementPolicy, WorkerCopies
 from placement_ac.core.plan.diff import Apply, SetCondition
 from placement_ac.lab.standins.multikueue.objects import own
 from tests.support.builders import (
@@ -393,7 +393,7 @@ def _tell(answer: asyncio.Future[Raw], done: Raw | ApiError) -> None:
 class VirtualController:
     """A controller that crashes and comes back. Its first life begins when it is made."""
 
-    def __init__(self, hub: VirtualHub, policy: Policy, odds: Odds) -> None:
+    def __init__(self, hub: VirtualHub, policy: PlacementPolicy, odds: Odds) -> None:
         self._hub = hub
         self._policy = policy
         self._odds = odds
@@ -423,20 +423,20 @@ class VirtualController:
 class _Life:
     """From one start to the next crash: what `session.Session` is."""
 
-    def __init__(self, hub: VirtualHub, policy: Policy, odds: Odds) -> None:
+    def __init__(self, hub: VirtualHub, policy: PlacementPolicy, odds: Odds) -> None:
         self._hub = hub
         self._odds = odds
         self._latest: dict[Kind, float] = {}
         self._ended = False
         self._loop = asyncio.get_running_loop()
-        self._world = World(hub.facts, policy=policy)
+        self._world = Cache(hub.facts, policy=policy)
         self._queue: Workqueue[Key] = Workqueue(self._work)
         client: Any = VirtualClient(hub, odds)  # all that is needed of a `kube.Client`
         served = {kind: kind.at(kind.versions[0]) for kind in constants.WATCHED_KINDS}
         self._reconciler = Reconciler(
             self._world,
-            Actor(client, served, self._wrote),
-            Events(client, served, self._clock),
+            Writer(client, served, self._wrote),
+            Recorder(client, served, self._clock),
             ask=self._ask,
             clock=self._clock,
             ticks=self._loop.time,
@@ -483,13 +483,13 @@ class _Life:
         if self._world.complete:
             self._queue.add(*keys)
 
-    async def _ask(self, cluster: KueueObject) -> Asked:
+    async def _ask(self, cluster: KueueObject) -> WorkerCopies:
         await asyncio.sleep(self._odds.draw(ASK_SECONDS))
         try:
             copies = map(decode.workload, self._hub.kueue.copies(cluster.meta.name))
         except Unavailable as error:
             await asyncio.sleep(TIMEOUT_SECONDS if self._odds.chance.random() < 0.5 else 0.0)
-            return Asked({}, error.message)
-        said = {one.meta.id: one.quota and not one.finished for one in copies}
+            return WorkerCopies({}, error.message)
+        said = {one.meta.id: one.has_quota and not one.finished for one in copies}
         await asyncio.sleep(self._odds.draw(ASK_SECONDS))
-        return Asked(said)
+        return WorkerCopies(said)

@@ -1,8 +1,9 @@
 """
 A hub's Kueue and its workers on a virtual clock, for property tests: no HTTP, no sleeping, no threads.
 
-It carries out what `standins.multikueue` decides, over plain API objects, with late caches and random delays drawn from one seed. It is no API server: it checks versions, Kueue's webhook and who owns
-the nominations, and nothing else. A worker here is its Kueue, its room, and the Jobs that run on it.
+It carries out what `standins.multikueue` decides, over plain API objects, with late caches and random
+delays drawn from one seed. It is no API server: it checks versions, Kueue's webhook and who owns the
+nominations, and nothing else. A worker here is its Kueue, its room, and the Jobs that run on it.
 """
 
 import heapq

@@ -15,7 +15,7 @@ from placement_ac.cli.main import COMMANDS
 from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import Settings, default_of
 from placement_ac.core.api.constants import EVENTS, REASONS
-from placement_ac.observability.measures import MEASURES, Measure
+from placement_ac.observability.measures import MEASURES, MetricDefinition
 from tests.docs.test_docs import ROOT, TROUBLESHOOTING, lines_of
 from website import generated
 from website.examples import example
@@ -151,7 +151,7 @@ def test_the_lines_for_the_settings_file_are_yaml() -> None:
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
-def test_the_query_of_a_metric_can_be_asked(measure: Measure) -> None:
+def test_the_query_of_a_metric_can_be_asked(measure: MetricDefinition) -> None:
     assert promql_parser.parse(generated.query(measure))
 
 

@@ -18,13 +18,13 @@ from placement_ac.core.api import decode
 from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET
 from placement_ac.core.api.errors import LoginFailed
 from placement_ac.core.api.objects import KueueObject
-from placement_ac.core.kubeconfig.access import Access
+from placement_ac.core.kubeconfig.access import ClusterAccess
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 from placement_ac.observability import logs
-from placement_ac.workers.copies import Asked, Workers
-from placement_ac.workers.exec_plugins import Providers
+from placement_ac.workers.copies import CopyReader, WorkerCopies
+from placement_ac.workers.exec_plugins import AccessProviders
 from tests.support.driver import CORE, NS, Driver
 from tests.support.shared import published_crds
 
@@ -36,7 +36,7 @@ ORIGIN = {"kueue.x-k8s.io/multikueue-origin": "multikueue"}
 SECRETS = SECRET.at("v1")
 PROFILES = CLUSTER_PROFILE.at("v1alpha1")
 WORKLOADS = "/apis/kueue.x-k8s.io/{}/namespaces/{}/workloads"
-Asking = Callable[[Workers], Awaitable[Any]]
+Asking = Callable[[CopyReader], Awaitable[Any]]
 
 
 @contextmanager
@@ -106,21 +106,21 @@ def with_workers(admin: Driver, asking: Asking, **options: Any) -> Any:
     async def run() -> Any:
         cluster = admin.hub.kubeconfig()["clusters"][0]["cluster"]
         authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
-        access = Access(admin.hub.url, authority=authority, token=admin.hub.token)
+        access = ClusterAccess(admin.hub.url, authority=authority, token=admin.hub.token)
         async with Client(Login(access=access)) as client:
-            return await asking(Workers(client, SECRETS, NS, **options))
+            return await asking(CopyReader(client, SECRETS, NS, **options))
 
     return asyncio.run(run())
 
 
-def ask(admin: Driver, cluster: KueueObject | None = None, **options: Any) -> Asked:
+def ask(admin: Driver, cluster: KueueObject | None = None, **options: Any) -> WorkerCopies:
     answer = with_workers(admin, lambda workers: workers.ask(cluster or by_secret()), **options)
     assert TOKEN not in repr(answer)
     return answer
 
 
-def problem(why: str) -> Asked:
-    return Asked(problem=f"MultiKueueCluster p-w: {why}")
+def problem(why: str) -> WorkerCopies:
+    return WorkerCopies(problem=f"MultiKueueCluster p-w: {why}")
 
 
 # -- what is asked
@@ -134,7 +134,7 @@ def test_the_copies_of_all_namespaces_and_which_hold_quota(admin: Driver, worker
     copy_of(worker, "done", "QuotaReserved", "Admitted", "Finished")
     copy_of(worker, "of-its-own", "QuotaReserved", mine="yes")
     copies = {("ns", "waits"): False, ("ns", "runs"): True, ("other", "runs"): True, ("ns", "done"): False}
-    assert ask(admin) == Asked(copies)
+    assert ask(admin) == WorkerCopies(copies)
 
 
 def test_a_condition_that_is_false_is_no_quota(admin: Driver, worker: Driver) -> None:
@@ -144,7 +144,7 @@ def test_a_condition_that_is_false_is_no_quota(admin: Driver, worker: Driver) ->
     worker.ask(
         "PATCH", path, [{"op": "replace", "path": "/status/conditions/0/status", "value": "False"}], "json"
     )
-    assert ask(admin) == Asked({("ns", "evicted"): False})
+    assert ask(admin) == WorkerCopies({("ns", "evicted"): False})
 
 
 def test_page_by_page_and_again_when_a_page_has_expired(
@@ -157,7 +157,7 @@ def test_page_by_page_and_again_when_a_page_has_expired(
     gone = {"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410}
     worker.hub.faults.add("GET", "v1beta2/workloads", delay=0)
     worker.hub.faults.add("GET", "v1beta2/workloads", status=410, body=gone)
-    assert ask(admin) == Asked({("ns", f"w{number}"): False for number in range(5)})
+    assert ask(admin) == WorkerCopies({("ns", f"w{number}"): False for number in range(5)})
     lists = [r.query for r in worker.hub.journal if r.path.endswith("v1beta2/workloads")]
     assert [("continue" in query) for query in lists] == [False, True, False, True, True]
     assert {query["labelSelector"] for query in lists} == {"kueue.x-k8s.io/multikueue-origin"}
@@ -167,7 +167,7 @@ def test_an_older_kueue_on_the_worker(admin: Driver) -> None:
     with serving(crds=[workload_crd("v1beta1")]) as worker:
         put_secret(admin, "s", kubeconfig(worker))
         copy_of(worker, "runs", "QuotaReserved", version="v1beta1")
-        assert ask(admin) == Asked({("ns", "runs"): True})
+        assert ask(admin) == WorkerCopies({("ns", "runs"): True})
 
 
 def test_a_worker_without_kueue(admin: Driver) -> None:
@@ -179,7 +179,7 @@ def test_a_worker_without_kueue(admin: Driver) -> None:
 def test_what_a_worker_serves_is_looked_up_once_until_it_is_not_found(admin: Driver, worker: Driver) -> None:
     put_secret(admin, "s", kubeconfig(worker))
 
-    async def four_times(workers: Workers) -> list[str]:
+    async def four_times(workers: CopyReader) -> list[str]:
         first = [(await workers.ask(by_secret())).problem for _ in range(2)]
         worker.hub.faults.add("GET", "v1beta2/workloads", status=404)
         return first + [(await workers.ask(by_secret())).problem for _ in range(2)]
@@ -200,7 +200,7 @@ def test_what_a_worker_serves_is_looked_up_once_until_it_is_not_found(admin: Dri
 )
 def test_every_version_of_a_multikueuecluster(admin: Driver, worker: Driver, spec: Raw) -> None:
     put_secret(admin, "s", kubeconfig(worker))
-    assert ask(admin, decode.kueue_object({"metadata": {"name": "p-w"}, "spec": spec})) == Asked()
+    assert ask(admin, decode.kueue_object({"metadata": {"name": "p-w"}, "spec": spec})) == WorkerCopies()
 
 
 @pytest.mark.parametrize(
@@ -247,13 +247,13 @@ def test_a_hub_that_does_not_give_the_secret(admin: Driver) -> None:
 def test_a_renewed_secret_is_used_at_once(admin: Driver, worker: Driver) -> None:
     put_secret(admin, "s", kubeconfig(worker, {"token": "of-yesterday"}))
 
-    async def twice(workers: Workers) -> list[Asked]:
+    async def twice(workers: CopyReader) -> list[WorkerCopies]:
         first = await workers.ask(by_secret())
         put_secret(admin, "s", kubeconfig(worker))
         return [first, await workers.ask(by_secret())]
 
     refused = problem(f"the worker does not accept the credentials of Secret {NS}/s")
-    assert with_workers(admin, twice) == [refused, Asked()]
+    assert with_workers(admin, twice) == [refused, WorkerCopies()]
 
 
 def test_a_kubeconfig_that_is_refused_is_used_for_nothing(
@@ -366,7 +366,7 @@ def test_a_worker_that_is_away(admin: Driver, worker: Driver) -> None:
     with worker.hub.outage():
         refused = problem(f"the worker of Secret {NS}/s cannot be reached: Connection refused")
         assert ask(admin) == refused
-    assert ask(admin) == Asked()
+    assert ask(admin) == WorkerCopies()
 
 
 def test_a_worker_that_is_not_the_one_that_is_meant(admin: Driver, worker: Driver) -> None:
@@ -379,7 +379,7 @@ def test_a_worker_that_is_not_the_one_that_is_meant(admin: Driver, worker: Drive
 
 def test_the_name_in_the_certificate_may_be_another(admin: Driver, worker: Driver) -> None:
     put_secret(admin, "s", kubeconfig(worker, **{"tls-server-name": "localhost"}))
-    assert ask(admin) == Asked()
+    assert ask(admin) == WorkerCopies()
     put_secret(admin, "s", kubeconfig(worker, **{"tls-server-name": "elsewhere"}))
     assert "its certificate is not trusted (Hostname mismatch" in ask(admin).problem
 
@@ -424,12 +424,12 @@ def test_a_client_certificate_is_shown_and_leaves_no_file(
     leaf = authority.issue_cert("client@example.com")
     certificate = b"".join(blob.bytes() for blob in leaf.cert_chain_pems).decode()
     key = leaf.private_key_pem.bytes().decode()
-    login = Login(access=Access("https://w", certificate=certificate, key=key))
+    login = Login(access=ClusterAccess("https://w", certificate=certificate, key=key))
     assert login.ssl.verify_mode.name == "CERT_REQUIRED"
     assert list(tmp_path.iterdir()) == []
     other = trustme.CA().issue_cert("x@example.com").private_key_pem.bytes().decode()
     with pytest.raises(LoginFailed, match="do not match"):
-        Login(access=Access("https://w", certificate=certificate, key=other))
+        Login(access=ClusterAccess("https://w", certificate=certificate, key=other))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -456,7 +456,7 @@ def test_those_that_never_answer_keep_no_other_waiting(admin: Driver, worker: Dr
     copy_of(worker, "runs", "QuotaReserved")
     dead = [by_secret("dead", f"dead-{number}") for number in range(6)]
 
-    async def story(workers: Workers) -> tuple[Asked, bool]:
+    async def story(workers: CopyReader) -> tuple[WorkerCopies, bool]:
         await asyncio.gather(*map(workers.ask, dead))  # now they are known
         again = [asyncio.create_task(workers.ask(cluster)) for cluster in dead]
         await asyncio.sleep(0.05)
@@ -466,14 +466,14 @@ def test_those_that_never_answer_keep_no_other_waiting(admin: Driver, worker: Dr
         return answer, waited
 
     answer, waited = with_workers(admin, story, timeout=1.5, parallel=3)
-    assert answer == Asked({("ns", "runs"): True})
+    assert answer == WorkerCopies({("ns", "runs"): True})
     assert not waited
 
 
 def test_one_that_answers_again_is_asked_like_the_others(admin: Driver, worker: Driver, silent: str) -> None:
     put_secret(admin, "s", kubeconfig(worker, server=silent))
 
-    async def story(workers: Workers) -> list[set[str]]:
+    async def story(workers: CopyReader) -> list[set[str]]:
         await workers.ask(by_secret())
         slow = [set(workers._lanes.slow)]
         put_secret(admin, "s", kubeconfig(worker))
@@ -487,10 +487,10 @@ def test_no_more_than_so_many_are_asked_at_once(admin: Driver, worker: Driver) -
     put_secret(admin, "s", kubeconfig(worker))
     worker.hub.faults.add("GET", "v1beta2/workloads", delay=0.1, times=100)
 
-    async def six(workers: Workers) -> float:
+    async def six(workers: CopyReader) -> float:
         began = time.monotonic()
         answers = await asyncio.gather(*(workers.ask(by_secret(cluster=f"c{n}")) for n in range(6)))
-        assert set(map(repr, answers)) == {repr(Asked())}
+        assert set(map(repr, answers)) == {repr(WorkerCopies())}
         return time.monotonic() - began
 
     assert with_workers(admin, six, parallel=2) >= 0.3
@@ -499,7 +499,7 @@ def test_no_more_than_so_many_are_asked_at_once(admin: Driver, worker: Driver) -
 def test_being_cancelled_is_no_answer(admin: Driver, worker: Driver, silent: str) -> None:
     put_secret(admin, "s", kubeconfig(worker, server=silent))
 
-    async def cancelled(workers: Workers) -> bool:
+    async def cancelled(workers: CopyReader) -> bool:
         asking = asyncio.create_task(workers.ask(by_secret()))
         await asyncio.sleep(0.2)
         asking.cancel()
@@ -524,9 +524,9 @@ def gives(**status: str) -> str:
     return f"echo '{json.dumps(credential)}'"
 
 
-def providers(command: str, name: str = "ocm") -> Providers:
+def providers(command: str, name: str = "ocm") -> AccessProviders:
     exec_ = {"apiVersion": V1, "command": command, "provideClusterInfo": True}
-    return Providers.model_validate({"providers": [{"name": name, "execConfig": exec_}]})
+    return AccessProviders.model_validate({"providers": [{"name": name, "execConfig": exec_}]})
 
 
 def offer(worker: Driver, name: str = "ocm", **cluster: Any) -> Raw:
@@ -535,7 +535,7 @@ def offer(worker: Driver, name: str = "ocm", **cluster: Any) -> Raw:
     return {"name": name, "cluster": content | {"extensions": [extension]} | cluster}
 
 
-def ask_by_profile(admin: Driver, command: str, **options: Any) -> Asked:
+def ask_by_profile(admin: Driver, command: str, **options: Any) -> WorkerCopies:
     return ask(admin, by_profile(), providers=providers(command), profile_resource=PROFILES, **options)
 
 
@@ -544,7 +544,7 @@ def test_a_clusterprofile_with_a_plugin(admin: Driver, worker: Driver, tmp_path:
     admin.profile("w", **{field: [offer(worker, "other"), offer(worker)]})
     copy_of(worker, "runs", "QuotaReserved")
     plugin = make_plugin(tmp_path, f'echo "$KUBERNETES_EXEC_INFO" > {tmp_path}/info; {gives()}')
-    assert ask_by_profile(admin, plugin) == Asked({("ns", "runs"): True})
+    assert ask_by_profile(admin, plugin) == WorkerCopies({("ns", "runs"): True})
     told = json.loads((tmp_path / "info").read_text())["spec"]["cluster"]
     assert (told["server"], told["config"]) == (worker.hub.secure_url, {"clusterName": "w"})
 
@@ -563,11 +563,11 @@ def test_credentials_are_used_until_they_expire(
     admin.profile("w", accessProviders=[offer(worker)])
     plugin = make_plugin(tmp_path, f"echo x >> {tmp_path}/runs; {gives(**expires)}")
 
-    async def twice(workers: Workers) -> list[Asked]:
+    async def twice(workers: CopyReader) -> list[WorkerCopies]:
         return [await workers.ask(by_profile()) for _ in range(2)]
 
     options = {"providers": providers(plugin), "profile_resource": PROFILES}
-    assert with_workers(admin, twice, **options) == [Asked(), Asked()]
+    assert with_workers(admin, twice, **options) == [WorkerCopies(), WorkerCopies()]
     assert (tmp_path / "runs").read_text().count("x") == runs
 
 
@@ -578,12 +578,12 @@ def test_credentials_that_are_not_accepted_are_asked_for_again(
     old = gives(token="of-yesterday")
     plugin = make_plugin(tmp_path, f"test -f {tmp_path}/ran && {gives()} || {old}; touch {tmp_path}/ran")
 
-    async def twice(workers: Workers) -> list[Asked]:
+    async def twice(workers: CopyReader) -> list[WorkerCopies]:
         return [await workers.ask(by_profile()) for _ in range(2)]
 
     options = {"providers": providers(plugin), "profile_resource": PROFILES}
     told = f"the worker does not accept the credentials of ClusterProfile {NS}/w with provider ocm"
-    assert with_workers(admin, twice, **options) == [problem(told), Asked()]
+    assert with_workers(admin, twice, **options) == [problem(told), WorkerCopies()]
 
 
 def test_a_clusterprofile_that_cannot_be_used(admin: Driver, worker: Driver, tmp_path: Path) -> None:

@@ -15,7 +15,14 @@ import yaml
 
 from placement_ac.config.settings import BadSettings
 from placement_ac.core.kubeconfig.source import Unusable
-from placement_ac.workers.exec_plugins import Command, Credentials, Offer, Offers, Providers, run
+from placement_ac.workers.exec_plugins import (
+    AccessProviders,
+    ExecConfig,
+    ExecCredentials,
+    OfferedProvider,
+    OfferedProviders,
+    run,
+)
 
 Raw = dict[str, Any]
 SECRET = "SeCrEt-42"
@@ -33,7 +40,7 @@ def write(path: Path, content: object) -> Path:
 def test_a_file_as_cluster_inventory_and_kueue_have_it(tmp_path: Path, key: str) -> None:
     spec = EXEC | {"args": ["--a"], "env": [{"name": "E", "value": "1"}], "provideClusterInfo": True}
     provider = {"name": "ocm", "execConfig": spec | {"interactiveMode": "Never", "installHint": "get it"}}
-    (found,) = Providers.load(write(tmp_path / "p.json", {key: [provider]})).providers
+    (found,) = AccessProviders.load(write(tmp_path / "p.json", {key: [provider]})).providers
     assert (found.name, found.exec_config.command, found.exec_config.args) == (
         "ocm",
         "/plugins/creds",
@@ -45,7 +52,7 @@ def test_a_file_as_cluster_inventory_and_kueue_have_it(tmp_path: Path, key: str)
 
 def test_a_file_in_yaml(tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text(yaml.safe_dump({"providers": [{"name": "a", "execConfig": EXEC}]}))
-    assert [p.name for p in Providers.load(tmp_path / "p.yaml").providers] == ["a"]
+    assert [p.name for p in AccessProviders.load(tmp_path / "p.yaml").providers] == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -87,39 +94,50 @@ def test_a_file_in_yaml(tmp_path: Path) -> None:
 def test_what_is_wrong_in_the_file_is_told_by_its_field(tmp_path: Path, content: object, told: str) -> None:
     path = write(tmp_path / "p.json", content)
     with pytest.raises(BadSettings) as error:
-        Providers.load(path)
+        AccessProviders.load(path)
     assert str(error.value).startswith(f"{path}: {told}")
     assert SECRET not in str(error.value)
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadSettings, match=r"p\.json cannot be read: No such file"):
-        Providers.load(tmp_path / "p.json")
+        AccessProviders.load(tmp_path / "p.json")
     (tmp_path / "p.json").write_text(f"}}{{{SECRET}")
     with pytest.raises(BadSettings, match=r"p\.json is neither JSON nor YAML$"):
-        Providers.load(tmp_path / "p.json")
+        AccessProviders.load(tmp_path / "p.json")
 
 
-def providers(*names: str) -> Providers:
-    return Providers.model_validate({"providers": [{"name": name, "execConfig": EXEC} for name in names]})
+def providers(*names: str) -> AccessProviders:
+    return AccessProviders.model_validate(
+        {"providers": [{"name": name, "execConfig": EXEC} for name in names]}
+    )
 
 
-A, B, OLD = Offer(name="a"), Offer(name="b"), Offer(name="a", cluster={"server": "old"})
+A, B, OLD = (
+    OfferedProvider(name="a"),
+    OfferedProvider(name="b"),
+    OfferedProvider(name="a", cluster={"server": "old"}),
+)
 
 
 @pytest.mark.parametrize(
     ("file", "offers", "chosen"),
     [
-        pytest.param(("b", "a"), Offers(access_providers=(A, B)), B, id="the file's order counts"),
-        pytest.param(("c", "a"), Offers(access_providers=(A, B)), A, id="the first that both know"),
-        pytest.param(("a",), Offers(credential_providers=(OLD,)), OLD, id="by its old name"),
+        pytest.param(("b", "a"), OfferedProviders(access_providers=(A, B)), B, id="the file's order counts"),
+        pytest.param(("c", "a"), OfferedProviders(access_providers=(A, B)), A, id="the first that both know"),
+        pytest.param(("a",), OfferedProviders(credential_providers=(OLD,)), OLD, id="by its old name"),
         pytest.param(
-            ("a",), Offers(access_providers=(A,), credential_providers=(OLD,)), A, id="the new one first"
+            ("a",),
+            OfferedProviders(access_providers=(A,), credential_providers=(OLD,)),
+            A,
+            id="the new one first",
         ),
-        pytest.param(("c",), Offers(access_providers=(A, B)), None, id="none"),
+        pytest.param(("c",), OfferedProviders(access_providers=(A, B)), None, id="none"),
     ],
 )
-def test_which_provider_serves_a_profile(file: tuple[str, ...], offers: Offers, chosen: Offer | None) -> None:
+def test_which_provider_serves_a_profile(
+    file: tuple[str, ...], offers: OfferedProviders, chosen: OfferedProvider | None
+) -> None:
     found = providers(*file).choose(offers)
     assert (found and found[1]) == chosen
 
@@ -153,8 +171,8 @@ def test_a_plugin_gives_credentials(plugin: Plugin) -> None:
     gives = credential(
         token=SECRET, clientCertificateData="C", clientKeyData="K", expirationTimestamp="2030-01-01T00:00:00Z"
     )
-    got = asyncio.run(run(Command(api_version=V1, command=plugin(f"echo '{gives}'")), CLUSTER))
-    assert got == Credentials(SECRET, "C", "K", datetime(2030, 1, 1, tzinfo=UTC))
+    got = asyncio.run(run(ExecConfig(api_version=V1, command=plugin(f"echo '{gives}'")), CLUSTER))
+    assert got == ExecCredentials(SECRET, "C", "K", datetime(2030, 1, 1, tzinfo=UTC))
     assert SECRET not in repr(got)
 
 
@@ -163,7 +181,7 @@ def test_a_plugin_is_told_the_cluster_if_the_admin_wants_it(
     plugin: Plugin, tmp_path: Path, told: bool
 ) -> None:
     script = f'echo "$KUBERNETES_EXEC_INFO" > {tmp_path}/info; echo "$1 $HOME $E" > {tmp_path}/env; exit 3'
-    command = Command.model_validate(
+    command = ExecConfig.model_validate(
         EXEC
         | {
             "command": plugin(script),
@@ -211,7 +229,7 @@ def test_a_plugin_is_told_the_cluster_if_the_admin_wants_it(
 def test_what_a_plugin_does_wrong_is_told_without_what_it_said(
     plugin: Plugin, capfd: pytest.CaptureFixture[str], script: str, why: str
 ) -> None:
-    command = Command(api_version=V1, command=plugin(script))
+    command = ExecConfig(api_version=V1, command=plugin(script))
     got = asyncio.run(run(command, CLUSTER))
     assert isinstance(got, Unusable)
     assert got.why.startswith(f"plugin {command.command} {why}")
@@ -224,7 +242,7 @@ def test_what_a_plugin_does_wrong_is_told_without_what_it_said(
     [("/no/such/plugin", "No such file or directory"), ("/", "Permission denied"), ("a\0b", "its arguments")],
 )
 def test_a_plugin_that_cannot_be_started_is_told(command: str, why: str) -> None:
-    got = asyncio.run(run(Command(api_version=V1, command=command), CLUSTER))
+    got = asyncio.run(run(ExecConfig(api_version=V1, command=command), CLUSTER))
     assert isinstance(got, Unusable)
     assert why in got.why
 
@@ -234,7 +252,7 @@ def test_a_plugin_that_hangs_is_killed_with_all_that_it_started(plugin: Plugin, 
 
     async def too_long() -> None:
         async with asyncio.timeout(1.0):
-            await run(Command(api_version=V1, command=plugin(script)), CLUSTER)
+            await run(ExecConfig(api_version=V1, command=plugin(script)), CLUSTER)
 
     began = time.monotonic()
     with pytest.raises(TimeoutError):

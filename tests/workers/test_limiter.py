@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from placement_ac.workers.connector import CannotAsk, TooSlow
-from placement_ac.workers.limiter import SLOW_AT_ONCE, Lanes
+from placement_ac.workers.connector import WorkerError, WorkerTimeout
+from placement_ac.workers.limiter import SLOW_AT_ONCE, ProbeLimiter
 
 
 def run(story: Callable[[], Awaitable[None]]) -> None:
@@ -22,7 +22,7 @@ async def settle() -> None:
 class Questions:
     """Questions that last until they are told to end; `begun` names those that have a place."""
 
-    def __init__(self, lanes: Lanes) -> None:
+    def __init__(self, lanes: ProbeLimiter) -> None:
         self.lanes = lanes
         self.begun: list[str] = []
         self.end = asyncio.Event()
@@ -37,7 +37,7 @@ class Questions:
 
 def test_so_many_at_once_and_the_slow_ones_beside_them() -> None:
     async def story() -> None:
-        questions = Questions(Lanes(2))
+        questions = Questions(ProbeLimiter(2))
         questions.lanes.slow |= {f"slow-{n}" for n in range(9)}
         names = [f"slow-{n}" for n in range(9)] + ["a", "b", "c"]
         tasks = [asyncio.create_task(questions.ask(name)) for name in names]
@@ -54,15 +54,15 @@ def test_so_many_at_once_and_the_slow_ones_beside_them() -> None:
 @pytest.mark.parametrize(
     ("error", "slow"),
     [
-        pytest.param(TooSlow("late"), {"a"}, id="too slow"),
-        pytest.param(CannotAsk("no"), set(), id="an answer"),
+        pytest.param(WorkerTimeout("late"), {"a"}, id="too slow"),
+        pytest.param(WorkerError("no"), set(), id="an answer"),
         pytest.param(AttributeError("x"), set(), id="garbage"),
     ],
 )
 def test_who_counts_as_slow(error: Exception, slow: set[str]) -> None:
     async def story() -> None:
         for before in (set[str](), {"a"}):
-            questions = Questions(Lanes(1))
+            questions = Questions(ProbeLimiter(1))
             questions.lanes.slow |= before
             questions.end.set()
             with pytest.raises(type(error)):
@@ -74,7 +74,7 @@ def test_who_counts_as_slow(error: Exception, slow: set[str]) -> None:
 
 def test_with_patience_a_place_is_free_before_the_end_and_only_once() -> None:
     async def story() -> None:
-        lanes = Lanes(1, patience=0.01)
+        lanes = ProbeLimiter(1, patience=0.01)
         hangs, quick, held = Questions(lanes), Questions(lanes), Questions(lanes)
         first = asyncio.create_task(hangs.ask("hangs"))
         await settle()
@@ -95,7 +95,7 @@ def test_with_patience_a_place_is_free_before_the_end_and_only_once() -> None:
 
 def test_whoever_is_cancelled_leaves_its_place() -> None:
     async def story() -> None:
-        questions = Questions(Lanes(1))
+        questions = Questions(ProbeLimiter(1))
         task = asyncio.create_task(questions.ask("a"))
         await settle()
         task.cancel()

@@ -3,7 +3,7 @@
 import asyncio
 
 from placement_ac.kube.client import Client
-from placement_ac.workers.local_queues import HubQueues
+from placement_ac.workers.local_queues import HubLocalQueues
 from tests.support.admin import login_to
 from tests.support.driver import Driver
 
@@ -11,11 +11,11 @@ from tests.support.driver import Driver
 def test_questions_at_the_same_time_share_one_answer(admin: Driver) -> None:
     async def run() -> None:
         async with Client(login_to(admin.hub)) as client:
-            queues = HubQueues(client)
+            queues = HubLocalQueues(client)
             since = len(admin.hub.journal)
             await queues.of(["p"])
             once = [request.path for request in admin.hub.journal[since:]]
-            since, again = len(admin.hub.journal), HubQueues(client)
+            since, again = len(admin.hub.journal), HubLocalQueues(client)
             await asyncio.gather(*(again.of(["p"]) for _ in range(100)))
             assert sorted(request.path for request in admin.hub.journal[since:]) == sorted(once)
 

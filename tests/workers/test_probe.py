@@ -12,15 +12,23 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.constants import SECRET
-from placement_ac.core.inputs.fitness import Fitness, Needs
-from placement_ac.core.inputs.rights import FRAMEWORKS, Kind, Right, external, kinds, needed, rules
-from placement_ac.core.kubeconfig.access import Access
-from placement_ac.core.kubeconfig.source import Source
+from placement_ac.core.inputs.fitness import Fitness, WorkerRequirements
+from placement_ac.core.inputs.rights import (
+    FRAMEWORKS,
+    JobKind,
+    Right,
+    job_kinds,
+    parse_external,
+    policy_rules,
+    required_rights,
+)
+from placement_ac.core.kubeconfig.access import ClusterAccess
+from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 from placement_ac.observability import logs
-from placement_ac.workers.connector import Entrance
+from placement_ac.workers.connector import WorkerConnector
 from placement_ac.workers.probe import Probe
 from tests.support.crds import plain_crd
 from tests.support.driver import CORE, NS, Driver
@@ -35,19 +43,19 @@ LIMITED = "SeCrEt-43"
 NOW = datetime(2026, 8, 1, tzinfo=UTC)
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 REVIEWS = "selfsubjectaccessreviews"
-JOBS = Kind("batch/job", "batch", "jobs", "v1")
-JOBSETS = Kind("jobset.x-k8s.io/jobset", "jobset.x-k8s.io", "jobsets", "v1")
-PODS = Kind("pod", "", "secrets", "v1")
+JOBS = JobKind("batch/job", "batch", "jobs", "v1")
+JOBSETS = JobKind("jobset.x-k8s.io/jobset", "jobset.x-k8s.io", "jobsets", "v1")
+PODS = JobKind("pod", "", "secrets", "v1")
 """A kind of the core group: the hub that plays the worker has no Pods."""
 WATCH = Right("kueue.x-k8s.io", "workloads", "", "watch")
 STATUS = Right("kueue.x-k8s.io", "workloads", "status", "patch")
 CREATE = Right("batch", "jobs", "", "create")
-NEEDS = Needs("v1beta2", (JOBS, PODS), (WATCH, STATUS, CREATE))
+NEEDS = WorkerRequirements("v1beta2", (JOBS, PODS), (WATCH, STATUS, CREATE))
 NO_RELEASE = "Kueue's version is not known: the worker answered with HTTP 404"
 REFUSED = f"the worker does not let the account of Secret {NS}/s"
 FIT = Fitness(unknown=(NO_RELEASE,), asked_at=NOW)
 QUEUES: Queues = {"team": frozenset({"q", "r"})}
-SOURCE = Source("Secret", "s")
+SOURCE = CredentialSource("Secret", "s")
 
 
 def crds(*kinds: str, versions: tuple[str, ...] = ()) -> list[Raw]:
@@ -118,7 +126,7 @@ def local_queue(worker: Driver, namespace: str, name: str) -> None:
 def with_probe(
     admin: Driver,
     asking: Callable[[Probe], Awaitable[Any]],
-    needs: Needs = NEEDS,
+    needs: WorkerRequirements = NEEDS,
     *,
     timeout: float = 10.0,
     parallel: int = 8,
@@ -126,15 +134,17 @@ def with_probe(
     """Return what `asking` returns, given a Probe of an entrance on the admin's hub."""
 
     async def run() -> Any:
-        access = Access(admin.hub.url, token=admin.hub.token)
+        access = ClusterAccess(admin.hub.url, token=admin.hub.token)
         async with Client(Login(access=access)) as client:
-            entrance = Entrance(client, SECRET.at("v1"), NS, timeout=timeout)
+            entrance = WorkerConnector(client, SECRET.at("v1"), NS, timeout=timeout)
             return await asking(Probe(entrance, needs, parallel=parallel, clock=lambda: NOW))
 
     return asyncio.run(run())
 
 
-def ask(admin: Driver, needs: Needs = NEEDS, queues: Queues | None = None, **options: Any) -> Fitness:
+def ask(
+    admin: Driver, needs: WorkerRequirements = NEEDS, queues: Queues | None = None, **options: Any
+) -> Fitness:
     answer: Fitness = with_probe(admin, lambda probe: probe.ask(SOURCE, queues or {}), needs, **options)
     assert TOKEN not in repr(answer)
     assert LIMITED not in repr(answer)
@@ -180,16 +190,16 @@ def test_kueue_on_the_worker(admin: Driver, kinds: list[Raw], problem: str) -> N
 
 def test_a_newer_kueue_that_speaks_the_old_version_too(admin: Driver, worker: Driver) -> None:
     put_secret(admin, worker)
-    assert ask(admin, Needs("v1beta1")) == FIT
+    assert ask(admin, WorkerRequirements("v1beta1")) == FIT
 
 
 def test_the_crds_of_job_kinds(admin: Driver, worker: Driver) -> None:
     put_secret(admin, worker)
-    tekton = Kind("PipelineRun.v1.tekton.dev", "tekton.dev", "pipelineruns", "v1")
+    tekton = JobKind("PipelineRun.v1.tekton.dev", "tekton.dev", "pipelineruns", "v1")
     missing = (
         "jobsets.v1.jobset.x-k8s.io (jobset.x-k8s.io/jobset), pipelineruns.v1.tekton.dev (PipelineRun.v1"
     )
-    (problem,) = ask(admin, Needs("v1beta2", (JOBS, JOBSETS, tekton))).problems
+    (problem,) = ask(admin, WorkerRequirements("v1beta2", (JOBS, JOBSETS, tekton))).problems
     assert problem.startswith(f"the worker does not serve {missing}")
     with serving(
         kinds=[
@@ -199,7 +209,7 @@ def test_the_crds_of_job_kinds(admin: Driver, worker: Driver) -> None:
         ]
     ) as complete:
         put_secret(admin, complete)
-        assert ask(admin, Needs("v1beta2", (JOBS, JOBSETS, tekton))) == FIT
+        assert ask(admin, WorkerRequirements("v1beta2", (JOBS, JOBSETS, tekton))) == FIT
 
 
 @pytest.mark.parametrize(
@@ -250,15 +260,17 @@ def test_an_account_with_just_the_rights_that_are_needed(admin: Driver, worker: 
 
 
 def test_the_rights_that_are_granted_are_those_that_are_asked_for(admin: Driver) -> None:
-    tekton = external("PipelineRun.v1.tekton.dev")
+    tekton = parse_external("PipelineRun.v1.tekton.dev")
     assert not isinstance(tekton, str)
     frameworks = ("batch/job", "jobset.x-k8s.io/jobset")
     jobset = plain_crd("jobset.x-k8s.io", "JobSet", FRAMEWORKS["jobset.x-k8s.io/jobset"].version)
-    needs = Needs("v1beta2", kinds(frameworks, [tekton]), needed(frameworks, [tekton]))
+    needs = WorkerRequirements(
+        "v1beta2", job_kinds(frameworks, [tekton]), required_rights(frameworks, [tekton])
+    )
     with serving(kinds=[*crds("Workload"), jobset, plain_crd("tekton.dev", "PipelineRun")]) as worker:
         put_secret(admin, worker, token=LIMITED)
         assert len(ask(admin, needs).problems) == 1
-        grant(worker, *(rule.as_dict() for rule in rules(frameworks, [tekton])))
+        grant(worker, *(rule.as_dict() for rule in policy_rules(frameworks, [tekton])))
         assert ask(admin, needs).problems == ()
 
 
@@ -537,9 +549,11 @@ def test_who_never_answers_keeps_nobody_waiting(admin: Driver, worker: Driver) -
     async def story(probe: Probe) -> tuple[list[Fitness], bool]:
         async with hanging() as (address, came):
             put_secret(admin, worker, "hangs", server=address)
-            hangs = asyncio.create_task(probe.ask(Source("Secret", "hangs"), {}))
+            hangs = asyncio.create_task(probe.ask(CredentialSource("Secret", "hangs"), {}))
             await came.wait()  # so it has the only place
-            others = await asyncio.gather(probe.ask(Source("Secret", "dead"), {}), probe.ask(SOURCE, {}))
+            others = await asyncio.gather(
+                probe.ask(CredentialSource("Secret", "dead"), {}), probe.ask(SOURCE, {})
+            )
             waits = not hangs.done()
             hangs.cancel()
             await asyncio.wait([hangs])

@@ -229,10 +229,10 @@ EVENTS: Final = {
 UNUSABLE_SECONDS: Final = 3.0
 """How long the same clusters are unusable for the same reasons before an event tells of it: most pass."""
 
-Removal = Literal["Drain", "Immediate"]
-DRAIN: Final[Removal] = "Drain"
+RemovalPolicy = Literal["Drain", "Immediate"]
+DRAIN: Final[RemovalPolicy] = "Drain"
 """The setting `removal_policy`: Workloads that run on a cluster which leaves are waited for."""
-IMMEDIATE: Final[Removal] = "Immediate"
+IMMEDIATE: Final[RemovalPolicy] = "Immediate"
 """The setting `removal_policy`: they are sent back and start again elsewhere."""
 
 SENT_BACK: Final = "cluster {} is leaving the Placement"
@@ -261,12 +261,12 @@ DONE: Final = ("TokenReported", "AppliedRBACManifestWork")
 LABEL_SYNC: Final = "authentication.open-cluster-management.io/sync-to-clusterprofile"
 """OCM: "true" on a ManagedServiceAccount has its token copied to where the cluster's ClusterProfiles are."""
 
-Provision = Literal["none", "managed-serviceaccount"]
-Form = Literal["kubeconfig", "cluster-profile"]
+ProvisionMode = Literal["none", "managed-serviceaccount"]
+CredentialsForm = Literal["kubeconfig", "cluster-profile"]
 
-Way = Literal["profile-secret", "secret", "access-provider"]
+CredentialMethod = Literal["profile-secret", "secret", "access-provider"]
 """A way to find credentials for a cluster, as the setting `credentials` names it."""
-WAYS: Final[tuple[Way, ...]] = ("profile-secret", "secret", "access-provider")
+CREDENTIAL_METHODS: Final[tuple[CredentialMethod, ...]] = ("profile-secret", "secret", "access-provider")
 """Every way, in the default order."""
 PER_PLACEMENT: Final = "{placement}-{cluster}"
 """The setting `cluster_names`: a MultiKueueCluster for each Placement and cluster."""

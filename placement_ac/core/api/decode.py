@@ -36,45 +36,45 @@ from placement_ac.core.api.constants import (
     TOKEN_KEY,
 )
 from placement_ac.core.api.objects import (
+    AccountToken,
     AddOnPrioritizer,
-    Answer,
+    AdmissionCheckState,
+    AppliedFields,
     Check,
+    ClusterProfile,
     Decision,
-    Grant,
     KueueObject,
     ManagedCluster,
     Meta,
-    Owned,
+    ObjectVersion,
     Placement,
-    Profile,
+    ProvisionedObject,
     Scores,
     Secret,
     SecretRef,
-    Stamp,
-    Token,
     Workload,
 )
 from placement_ac.core.api.schemas import (
     CheckSpec,
-    ClientConfig,
     Condition,
     Conditions,
-    Decided,
+    DecidedCluster,
     DecisionStatus,
+    ManagedClusterClientConfig,
     ManagedClusterSpec,
     PlacementSpec,
     PlacementStatus,
-    Policy,
+    PrioritizerPolicy,
     ProfileStatus,
     Raw,
     ScoreStatus,
     WorkloadStatus,
-    mapping,
+    as_mapping,
+    parse_time,
     plainly_decided,
-    read,
-    time_of,
+    validate,
 )
-from placement_ac.core.kubeconfig.access import ForKueueOnly, of_kubeconfig
+from placement_ac.core.kubeconfig.access import UsableByKueueOnly, read_kubeconfig
 from placement_ac.core.kubeconfig.source import Unusable
 
 SHARED: Final = 1_000
@@ -86,10 +86,10 @@ _NOTHING: Final[Mapping[str, str]] = {}
 """Shared by all objects that have no labels, no annotations, or none that anybody reads."""
 
 
-def stamp_of(raw: Raw) -> Stamp:
+def version_of(raw: Raw) -> ObjectVersion:
     m = raw.get("metadata") or {}
     version = m.get("resourceVersion") or ""
-    return Stamp(m.get("namespace") or "", m.get("name", ""), m.get("uid") or "", str(version))
+    return ObjectVersion(m.get("namespace") or "", m.get("name", ""), m.get("uid") or "", str(version))
 
 
 def meta_of(raw: Raw) -> Meta:
@@ -108,24 +108,24 @@ def meta_of(raw: Raw) -> Meta:
 
 
 def check(raw: Raw) -> Check:
-    spec, problem = read(CheckSpec, raw, "spec")
+    spec, problem = validate(CheckSpec, raw, "spec")
     # A broken `parameters` must not hide whose check it is.
-    controller = spec.controller_name if spec else str(mapping(raw.get("spec")).get("controllerName", ""))
+    controller = spec.controller_name if spec else str(as_mapping(raw.get("spec")).get("controllerName", ""))
     return Check(meta_of(raw), controller, spec.parameters if spec else None, active_of(raw), problem)
 
 
 def active_of(raw: Raw) -> Condition | None:
     """Return the condition `Active`, whatever the others look like: what we said is not to be said again."""
-    entries = mapping(raw.get("status")).get("conditions")
+    entries = as_mapping(raw.get("status")).get("conditions")
     for entry in entries if isinstance(entries, list) else ():
-        if mapping(entry).get("type") == CONDITION_ACTIVE:
-            return read(Condition, {"condition": entry}, "condition")[0]
+        if as_mapping(entry).get("type") == CONDITION_ACTIVE:
+            return validate(Condition, {"condition": entry}, "condition")[0]
     return None
 
 
 def placement(raw: Raw) -> Placement:
-    spec, bad_spec = read(PlacementSpec, raw, "spec")
-    status, bad_status = read(PlacementStatus, raw, "status")
+    spec, bad_spec = validate(PlacementSpec, raw, "spec")
+    status, bad_status = validate(PlacementStatus, raw, "status")
     selected = (status.number_of_selected_clusters or 0) if status and raw.get("status") else None
     return Placement(
         meta=meta_of(raw),
@@ -140,10 +140,10 @@ def placement(raw: Raw) -> Placement:
 
 
 def _created(raw: Raw) -> datetime | None:
-    return time_of(str((raw.get("metadata") or {}).get("creationTimestamp")))
+    return parse_time(str((raw.get("metadata") or {}).get("creationTimestamp")))
 
 
-def _add_ons(policy: Policy) -> tuple[AddOnPrioritizer, ...]:
+def _add_ons(policy: PrioritizerPolicy) -> tuple[AddOnPrioritizer, ...]:
     return tuple(
         AddOnPrioritizer(add_on.resource_name, add_on.score_name, entry.weight)
         for entry in policy.configurations
@@ -158,9 +158,11 @@ def decision(raw: Raw) -> Decision:
     meta, problem = meta_of(raw), ""
     decided = plainly_decided(raw)
     if decided is None:
-        status, problem = read(DecisionStatus, raw, "status")
+        status, problem = validate(DecisionStatus, raw, "status")
         entries = status.decisions if status and raw.get("status") else None
-        decided = None if entries is None else tuple([Decided(e.cluster_name, e.score) for e in entries])
+        decided = (
+            None if entries is None else tuple([DecidedCluster(e.cluster_name, e.score) for e in entries])
+        )
     index = meta.labels.get(LABEL_GROUP_INDEX, "0")
     return Decision(
         meta=meta,
@@ -172,12 +174,12 @@ def decision(raw: Raw) -> Decision:
     )
 
 
-def profile(raw: Raw) -> Profile:
+def cluster_profile(raw: Raw) -> ClusterProfile:
     meta = meta_of(raw)
-    status, problem = read(ProfileStatus, raw, "status")
+    status, problem = validate(ProfileStatus, raw, "status")
     refs = [c.access_ref for c in status.credentials if c.consumer == CONSUMER] if status else []
     providers = (*status.access_providers, *status.credential_providers) if status else ()
-    return Profile(
+    return ClusterProfile(
         meta=meta,
         cluster=meta.labels.get(LABEL_CLUSTER) or _named_by_ocm(meta),
         secrets=tuple(SecretRef(ref.kind, ref.namespace or meta.namespace, ref.name) for ref in refs),
@@ -193,19 +195,19 @@ def _named_by_ocm(meta: Meta) -> str:
 
 def secret(raw: Raw) -> Secret:
     text = _kubeconfig(raw.get("data"))
-    found = of_kubeconfig(text) if isinstance(text, bytes) else Unusable(text)
+    found = read_kubeconfig(text) if isinstance(text, bytes) else Unusable(text)
     digest = digest_of(text) if isinstance(text, bytes) else ""
     bare = Secret(meta_of(raw), _owners(raw), _NOTHING, _owned(raw), digest=digest)
-    if isinstance(found, ForKueueOnly):
+    if isinstance(found, UsableByKueueOnly):
         found = found.access
     if isinstance(found, Unusable):
         return replace(bare, problem=found.why)
-    return replace(bare, expires=found.expires, issued=found.issued, what=found.expires_what)
+    return replace(bare, expires=found.expires, issued=found.issued, expires_what=found.expires_what)
 
 
 def _kubeconfig(data: object) -> bytes | str:
     """Return what stands under the key that Kueue reads, or what is wrong with it."""
-    encoded = mapping(data).get(KUBECONFIG_KEY)
+    encoded = as_mapping(data).get(KUBECONFIG_KEY)
     if encoded is None:
         return f"has no key {KUBECONFIG_KEY!r}"
     if not encoded:
@@ -220,19 +222,19 @@ def digest_of(kubeconfig: bytes) -> str:
     return hashlib.sha256(kubeconfig).hexdigest()
 
 
-def token(raw: Raw) -> Token:
-    meta, data = meta_of(raw), mapping(raw.get("data"))
+def account_token(raw: Raw) -> AccountToken:
+    meta, data = meta_of(raw), as_mapping(raw.get("data"))
     try:
         found = base64.b64decode(data.get(TOKEN_KEY) or "", validate=True).decode("ascii")
         authority = base64.b64decode(data.get(AUTHORITY_KEY) or "", validate=True)
     except (ValueError, TypeError):
-        return Token(meta, problem="is not base64 of a token and a certificate")
+        return AccountToken(meta, problem="is not base64 of a token and a certificate")
     missing = [key for key, value in ((TOKEN_KEY, found), (AUTHORITY_KEY, authority)) if not value]
-    return Token(meta, found, authority, f"has no {missing[0]}" if missing else "")
+    return AccountToken(meta, found, authority, f"has no {missing[0]}" if missing else "")
 
 
 def scores(raw: Raw) -> Scores:
-    status, problem = read(ScoreStatus, raw, "status")
+    status, problem = validate(ScoreStatus, raw, "status")
     values = {entry.name: entry.value for entry in status.scores} if status else {}
     return Scores(meta_of(raw), values, status.valid_until if status else None, problem)
 
@@ -242,8 +244,8 @@ def kueue_object(raw: Raw) -> KueueObject:
     return KueueObject(
         meta=meta_of(raw),
         owners=_owners(raw),
-        spec=_one_of_specs(mapping(raw.get("spec"))),
-        owned=_owned(raw),
+        spec=_one_of_specs(as_mapping(raw.get("spec"))),
+        applied_fields=_owned(raw),
         active=active.status == "True" if active else None,
     )
 
@@ -259,10 +261,10 @@ def _one_of_specs(spec: Raw) -> Raw:
 
 def checks_listed(queue: Raw) -> frozenset[str]:
     """Return the AdmissionChecks that a ClusterQueue lists, in either of the two ways that Kueue has."""
-    spec = mapping(queue.get("spec"))
+    spec = as_mapping(queue.get("spec"))
     plain = spec.get("admissionChecks")
-    strategy = mapping(spec.get("admissionChecksStrategy")).get("admissionChecks")
-    named = [mapping(entry).get("name") for entry in strategy] if isinstance(strategy, list) else []
+    strategy = as_mapping(spec.get("admissionChecksStrategy")).get("admissionChecks")
+    named = [as_mapping(entry).get("name") for entry in strategy] if isinstance(strategy, list) else []
     names = (*plain, *named) if isinstance(plain, list) else named
     return frozenset(name for name in names if isinstance(name, str))
 
@@ -279,13 +281,13 @@ def _one_of_owners(owners: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
     return dict(owners)
 
 
-def grant(raw: Raw) -> Grant:
-    status, problem = read(Conditions, raw, "status")
+def provisioned_object(raw: Raw) -> ProvisionedObject:
+    status, problem = validate(Conditions, raw, "status")
     conditions = status.conditions if status else ()
     told = [f"{c.reason}: {_first_line(c.message)}".rstrip(": ") for c in conditions if c.status == "False"]
     done = any(c.type in DONE and c.status == "True" for c in conditions)
-    spec, owned = mapping(raw.get("spec")), _owned(raw)
-    return Grant(meta_of(raw), _owners(raw), spec, owned, done, "; ".join(told) or problem)
+    spec, owned = as_mapping(raw.get("spec")), _owned(raw)
+    return ProvisionedObject(meta_of(raw), _owners(raw), spec, owned, done, "; ".join(told) or problem)
 
 
 def _first_line(text: str) -> str:
@@ -294,7 +296,7 @@ def _first_line(text: str) -> str:
 
 
 def workload(raw: Raw) -> Workload:
-    status, _ = read(WorkloadStatus, raw, "status")
+    status, _ = validate(WorkloadStatus, raw, "status")
     status = status or _readable(raw)
     said = {condition.type: condition.status == "True" for condition in status.conditions}
     evicted = next((condition for condition in status.conditions if condition.type == "Evicted"), None)
@@ -302,41 +304,45 @@ def workload(raw: Raw) -> Workload:
     meta = meta_of(raw)
     return Workload(
         meta=meta._replace(labels=_NOTHING, annotations=_NOTHING, generation=0),
-        answers=tuple(
-            Answer(sys.intern(entry.name), entry.state, entry.message, time_of(entry.last_transition_time))
+        check_states=tuple(
+            AdmissionCheckState(
+                sys.intern(entry.name), entry.state, entry.message, parse_time(entry.last_transition_time)
+            )
             for entry in status.admission_checks
         ),
-        quota=said.get("QuotaReserved", False),
+        has_quota=said.get("QuotaReserved", False),
         cluster=sys.intern(status.cluster_name or ""),
         nominated=tuple(map(sys.intern, status.nominated_cluster_names)),
-        active=mapping(raw.get("spec")).get("active") is not False,
+        active=as_mapping(raw.get("spec")).get("active") is not False,
         finished=said.get("Finished", False),
-        sent_from=sys.intern(sent[1] or sent[2]) if sent else "",
-        evicted=time_of(evicted.last_transition_time) if evicted else None,
+        sent_back_from=sys.intern(sent[1] or sent[2]) if sent else "",
+        evicted_at=parse_time(evicted.last_transition_time) if evicted else None,
     )
 
 
 def _readable(raw: Raw) -> WorkloadStatus:
     """Return what can be read of a status that does not fit as a whole: above all, where it runs."""
-    status = mapping(raw.get("status"))
+    status = as_mapping(raw.get("status"))
     fields = ("conditions", "admissionChecks", "clusterName", "nominatedClusterNames")
     parts = {key: status[key] for key in fields if key in status}
     good = {
-        key: part for key, part in parts.items() if read(WorkloadStatus, {"status": {key: part}}, "status")[0]
+        key: part
+        for key, part in parts.items()
+        if validate(WorkloadStatus, {"status": {key: part}}, "status")[0]
     }
     return WorkloadStatus.model_validate(good)
 
 
-def managed_cluster_alone(raw: Raw) -> ManagedCluster:
+def managed_cluster_without_server(raw: Raw) -> ManagedCluster:
     """Read one without its API server, for whom it is all the same: the CA is most of it."""
     return replace(managed_cluster(raw), server="", authority="")
 
 
 def managed_cluster(raw: Raw) -> ManagedCluster:
-    spec, _ = read(ManagedClusterSpec, raw, "spec")
+    spec, _ = validate(ManagedClusterSpec, raw, "spec")
     taints = spec.taints if spec else ()
     configs = spec.managed_cluster_client_configs if spec else ()
-    first = configs[0] if configs else ClientConfig()
+    first = configs[0] if configs else ManagedClusterClientConfig()
     return ManagedCluster(
         meta=meta_of(raw)._replace(labels=_NOTHING, annotations=_NOTHING),
         unreachable=any(taint.key == TAINT_UNREACHABLE for taint in taints),
@@ -345,7 +351,7 @@ def managed_cluster(raw: Raw) -> ManagedCluster:
     )
 
 
-def _owned(raw: Raw) -> Owned:
+def _owned(raw: Raw) -> AppliedFields:
     entries = (raw.get("metadata") or {}).get("managedFields") or ()
     for entry in entries:
         if entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply":
@@ -363,14 +369,14 @@ def _owned(raw: Raw) -> Owned:
 @lru_cache(SHARED)
 def _one_of_owned(
     labels: tuple[str, ...], owners: tuple[str, ...], *, draining: bool, clusters: bool
-) -> Owned:
+) -> AppliedFields:
     """Return what the keys of fieldsV1 come to; one for all of a check's MultiKueueClusters."""
     named = frozenset(key[2:] for key in labels if key.startswith("f:"))
     uids = frozenset(_uid_of(key) for key in owners if key.startswith("k:"))
-    return Owned(True, named, uids, draining, clusters)
+    return AppliedFields(True, named, uids, draining, clusters)
 
 
-_NOT_OWNED: Final = Owned()
+_NOT_OWNED: Final = AppliedFields()
 
 
 def _uid_of(key: str) -> str:

@@ -39,7 +39,7 @@ def owned_by(
     return found if isinstance(found, dict) else {}
 
 
-def applied_in(obj: Mapping[str, Any], manager: str, subresource: str = "status") -> str:
+def applied_version(obj: Mapping[str, Any], manager: str, subresource: str = "status") -> str:
     """Return the apiVersion in which `manager` applied on `subresource`; "" when it never did.
 
     The names of its fields are those of that version: the object must be read, and applied, in it.
@@ -48,7 +48,7 @@ def applied_in(obj: Mapping[str, Any], manager: str, subresource: str = "status"
     return next((str(entry.get("apiVersion", "")) for entry in _entries(obj) if _name(entry) == name), "")
 
 
-def nomination(obj: Mapping[str, Any], names: Sequence[str]) -> Body:
+def nomination_body(obj: Mapping[str, Any], names: Sequence[str]) -> Body:
     """Return what `kueue-admission` has to apply on a Workload's status to nominate the clusters `names`.
 
     All that it owns already, or Kueue's admission is gone for a moment; and the version that was read,

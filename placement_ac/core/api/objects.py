@@ -25,12 +25,12 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.schemas import (
     Condition,
-    Decided,
-    Group,
+    DecidedCluster,
+    DecisionGroup,
     Parameters,
     Raw,
-    mapping,
-    time_of,
+    as_mapping,
+    parse_time,
 )
 
 
@@ -101,7 +101,7 @@ class Placement:
     meta: Meta
     prioritizers: tuple[AddOnPrioritizer, ...]
     selected: int | None
-    groups: tuple[Group, ...]
+    groups: tuple[DecisionGroup, ...]
     conditions: tuple[Condition, ...]
     problem: str
     created: datetime | None = None
@@ -115,7 +115,7 @@ class Decision(NamedTuple):
     meta: Meta
     placement: str
     group: int
-    decided: tuple[Decided, ...] | None
+    decided: tuple[DecidedCluster, ...] | None
     clusters: tuple[str, ...]
     """The names in `decided`; "" for an entry without one."""
     problem: str
@@ -131,7 +131,7 @@ class SecretRef:
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class ClusterProfile:
     """A ClusterProfile of `cluster` ("": not OCM's): its Secret for Kueue, and its access providers."""
 
     meta: Meta
@@ -152,7 +152,7 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AdmissionCheckState:
     """An entry of a Workload's `status.admissionChecks`; `since` is its lastTransitionTime."""
 
     check: str
@@ -166,8 +166,8 @@ class Workload:
     """A Workload of Kueue's: only what decides where it runs, as there may be 100,000 of them."""
 
     meta: Meta
-    answers: tuple[Answer, ...]
-    quota: bool
+    check_states: tuple[AdmissionCheckState, ...]
+    has_quota: bool
     """Whether it holds quota on the hub (QuotaReserved).
 
     Though it be Evicted: where Pods have run, Kueue ends an eviction only when a new copy has been made
@@ -179,13 +179,13 @@ class Workload:
     """The MultiKueueClusters on which a copy may wait."""
     active: bool
     finished: bool
-    sent_from: str = ""
+    sent_back_from: str = ""
     """The cluster from which we sent it back, if that was its last eviction."""
-    evicted: datetime | None = None
+    evicted_at: datetime | None = None
     """When its last eviction was, or a little later."""
 
-    def answer(self, check: str) -> Answer | None:
-        return next((answer for answer in self.answers if answer.check == check), None)
+    def check_state(self, check: str) -> AdmissionCheckState | None:
+        return next((answer for answer in self.check_states if answer.check == check), None)
 
     @property
     def label(self) -> str:
@@ -206,7 +206,7 @@ class ManagedCluster:
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
+class AppliedFields:
     """What our field manager applied on an object (`managedFields`): we may take only this away again."""
 
     applied: bool = False
@@ -225,21 +225,23 @@ _NONE: Final[Mapping[str, datetime]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WritableObject:
     """An object of a kind that we write, ours or not, with its `spec` as it is."""
 
     meta: Meta
     owners: Mapping[str, str]
     """The AdmissionChecks that own it: uid → name."""
     spec: Raw
-    owned: Owned
+    applied_fields: AppliedFields
 
     ours: bool = field(init=False, repr=False, compare=False)
     """Whether we made it or took it over: by its label or, if that was taken off, its managed fields."""
 
     def __post_init__(self) -> None:
         """Derive once what is asked often."""
-        _set(self, "ours", self.meta.labels.get(LABEL_MANAGED_BY) == MANAGED_BY or self.owned.applied)
+        _set(
+            self, "ours", self.meta.labels.get(LABEL_MANAGED_BY) == MANAGED_BY or self.applied_fields.applied
+        )
 
     @property
     def handed_over(self) -> bool:
@@ -248,7 +250,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class KueueObject(Written):
+class KueueObject(WritableObject):
     """A MultiKueueConfig or MultiKueueCluster."""
 
     active: bool | None = None
@@ -264,7 +266,7 @@ class KueueObject(Written):
     """What a MultiKueueCluster's spec points at, in any version: kind and name; ("", ""): nothing."""
 
     def __post_init__(self) -> None:
-        Written.__post_init__(self)
+        WritableObject.__post_init__(self)
         labels, clusters = self.meta.labels, self.spec.get("clusters")
         _set(self, "placement", labels.get(LABEL_PLACEMENT, ""))
         _set(self, "cluster", labels.get(LABEL_CLUSTER, ""))
@@ -277,30 +279,32 @@ def _draining(meta: Meta) -> Mapping[str, datetime]:
     told = meta.annotations.get(ANNOTATION_DRAINING)
     if not told:
         return _NONE
-    found = ((name, time_of(since)) for name, _, since in (entry.partition("=") for entry in told.split(",")))
+    found = (
+        (name, parse_time(since)) for name, _, since in (entry.partition("=") for entry in told.split(","))
+    )
     return {name: since for name, since in found if since}
 
 
 def _source(spec: Raw) -> tuple[str, str]:
-    source = mapping(spec.get("clusterSource")) or spec
-    profile, kubeconfig = mapping(source.get("clusterProfileRef")), mapping(source.get("kubeConfig"))
+    source = as_mapping(spec.get("clusterSource")) or spec
+    profile, kubeconfig = as_mapping(source.get("clusterProfileRef")), as_mapping(source.get("kubeConfig"))
     if kubeconfig.get("location"):
         return str(kubeconfig.get("locationType", "Secret")), str(kubeconfig["location"])
     return ("ClusterProfile", str(profile["name"])) if profile.get("name") else ("", "")
 
 
 @dataclass(frozen=True, slots=True)
-class Grant(Written):
+class ProvisionedObject(WritableObject):
     """A ManagedServiceAccount or ClusterPermission in a managed cluster's namespace."""
 
-    done: bool = False
+    in_force: bool = False
     """Whether OCM says that it is in force: the token reported, the rights granted."""
     problem: str = ""
     """What OCM has against it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Secret(Written):
+class Secret(WritableObject):
     """A Secret, without what is in it: `problem` says why Kueue could not use it ("": it could)."""
 
     problem: str = ""
@@ -309,12 +313,12 @@ class Secret(Written):
     expires: datetime | None = None
     """When its token or client certificate ends; None: never, as far as one can tell."""
     issued: datetime | None = None
-    what: str = ""
+    expires_what: str = ""
     """What it is that ends then."""
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class AccountToken:
     """The Secret in which OCM reports the token of a ManagedServiceAccount. Its repr tells no secret."""
 
     meta: Meta
@@ -324,7 +328,7 @@ class Token:
     problem: str = ""
 
 
-class Stamp(NamedTuple):
+class ObjectVersion(NamedTuple):
     """Which object it is, and in which version: all that most events are looked at for."""
 
     namespace: str

@@ -14,34 +14,34 @@ from pydantic.alias_generators import to_camel
 
 Raw = Mapping[str, Any]
 T = TypeVar("T")
-W = TypeVar("W", bound="Wire")
+W = TypeVar("W", bound="ApiModel")
 
 
 def _none_is_empty(value: object) -> object:
     return () if value is None else value
 
 
-Many = Annotated[tuple[T, ...], BeforeValidator(_none_is_empty)]
+ListOf = Annotated[tuple[T, ...], BeforeValidator(_none_is_empty)]
 """A list on the wire; `null` and absence mean empty, as Go writes them."""
 
 
 _CONFIG: Final = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
 
-class Wire(BaseModel):
+class ApiModel(BaseModel):
     """The base of all wire shapes: frozen, camelCase on the wire, unknown fields ignored."""
 
     model_config = _CONFIG
 
 
-class Kept:
+class SlottedModel:
     """The base of wire shapes that the world keeps, as part of others: one takes 60 bytes, a Wire 490."""
 
     __slots__ = ()
     __pydantic_config__: ClassVar[ConfigDict] = _CONFIG
 
 
-class Condition(Wire):
+class Condition(ApiModel):
     """An entry of `status.conditions`."""
 
     type: str
@@ -52,7 +52,7 @@ class Condition(Wire):
     last_transition_time: str = ""
 
 
-class Parameters(Wire):
+class Parameters(ApiModel):
     """`AdmissionCheck.spec.parameters`."""
 
     api_group: str = ""
@@ -60,40 +60,40 @@ class Parameters(Wire):
     name: str = ""
 
 
-class CheckSpec(Wire):
+class CheckSpec(ApiModel):
     """`AdmissionCheck.spec`."""
 
     controller_name: str = ""
     parameters: Parameters | None = None
 
 
-class Conditions(Wire):
+class Conditions(ApiModel):
     """A `status` of which the conditions are read."""
 
-    conditions: Many[Condition] = ()
+    conditions: ListOf[Condition] = ()
 
 
-class Decided(NamedTuple):
+class DecidedCluster(NamedTuple):
     """An entry of `PlacementDecision.status.decisions`; `score` 0 is left out by OCM."""
 
     cluster_name: str = ""
     score: int = 0
 
 
-class DecisionEntry(Wire):
+class DecisionEntry(ApiModel):
     """The same on the wire."""
 
     cluster_name: str = ""
     score: int = 0
 
 
-class DecisionStatus(Wire):
+class DecisionStatus(ApiModel):
     """`PlacementDecision.status`."""
 
-    decisions: Many[DecisionEntry] = ()
+    decisions: ListOf[DecisionEntry] = ()
 
 
-def plainly_decided(raw: Raw) -> tuple[Decided, ...] | None:
+def plainly_decided(raw: Raw) -> tuple[DecidedCluster, ...] | None:
     """Return the decisions in a status as OCM writes them; None where anything is not just so.
 
     A decision is what everybody waits for. What is not just so is read, or refused, by DecisionStatus.
@@ -109,15 +109,15 @@ def plainly_decided(raw: Raw) -> tuple[Decided, ...] | None:
         name, score = entry.get("clusterName"), entry.get("score", 0)
         if type(name) is not str or type(score) is not int:
             return None
-        found.append(Decided(name, score))
+        found.append(DecidedCluster(name, score))
     return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
-class Group(Kept):
+class DecisionGroup(SlottedModel):
     """An entry of `Placement.status.decisionGroups`."""
 
-    decisions: Many[str] = ()
+    decisions: ListOf[str] = ()
     cluster_count: int = 0
 
 
@@ -125,43 +125,43 @@ class PlacementStatus(Conditions):
     """`Placement.status`."""
 
     number_of_selected_clusters: int | None = None
-    decision_groups: Many[Group] = ()
+    decision_groups: ListOf[DecisionGroup] = ()
 
 
-class AddOn(Wire):
+class AddOn(ApiModel):
     """`scoreCoordinate.addOn` of a prioritizer."""
 
     resource_name: str = ""
     score_name: str = ""
 
 
-class Coordinate(Wire):
+class ScoreCoordinate(ApiModel):
     """`scoreCoordinate` of a prioritizer."""
 
     add_on: AddOn | None = None
 
 
-class Prioritizer(Wire):
+class PrioritizerConfig(ApiModel):
     """An entry of `prioritizerPolicy.configurations`; OCM: weight 1 unless told."""
 
-    score_coordinate: Coordinate | None = None
+    score_coordinate: ScoreCoordinate | None = None
     weight: int = 1
 
 
-class Policy(Wire):
+class PrioritizerPolicy(ApiModel):
     """`Placement.spec.prioritizerPolicy`."""
 
-    configurations: Many[Prioritizer] = ()
+    configurations: ListOf[PrioritizerConfig] = ()
 
 
-class PlacementSpec(Wire):
+class PlacementSpec(ApiModel):
     """`Placement.spec`."""
 
-    prioritizer_policy: Policy | None = None
+    prioritizer_policy: PrioritizerPolicy | None = None
     decision_strategy: dict[str, Any] | None = None
 
 
-class AccessRef(Wire):
+class AccessRef(ApiModel):
     """`accessRef` of a ClusterProfile's credential."""
 
     kind: str = ""
@@ -169,28 +169,28 @@ class AccessRef(Wire):
     namespace: str = ""
 
 
-class Credential(Wire):
+class ProfileCredential(ApiModel):
     """An entry of `ClusterProfile.status.credentials` (the first generation)."""
 
     consumer: str = ""
     access_ref: AccessRef = AccessRef()
 
 
-class Provider(Wire):
+class AccessProvider(ApiModel):
     """An entry of `accessProviders`, or of `credentialProviders` (deprecated)."""
 
     name: str = ""
 
 
-class ProfileStatus(Wire):
+class ProfileStatus(ApiModel):
     """`ClusterProfile.status`, all three generations of credentials."""
 
-    credentials: Many[Credential] = ()
-    access_providers: Many[Provider] = ()
-    credential_providers: Many[Provider] = ()
+    credentials: ListOf[ProfileCredential] = ()
+    access_providers: ListOf[AccessProvider] = ()
+    credential_providers: ListOf[AccessProvider] = ()
 
 
-class CheckState(Wire):
+class AdmissionCheckStateModel(ApiModel):
     """An entry of `Workload.status.admissionChecks`."""
 
     name: str
@@ -202,46 +202,46 @@ class CheckState(Wire):
 class WorkloadStatus(Conditions):
     """`Workload.status`, what is used of it."""
 
-    admission_checks: Many[CheckState] = ()
+    admission_checks: ListOf[AdmissionCheckStateModel] = ()
     cluster_name: str | None = None
-    nominated_cluster_names: Many[str] = ()
+    nominated_cluster_names: ListOf[str] = ()
 
 
-class Taint(Wire):
+class Taint(ApiModel):
     """An entry of `ManagedCluster.spec.taints`."""
 
     key: str = ""
 
 
-class ClientConfig(Wire):
+class ManagedClusterClientConfig(ApiModel):
     """An entry of `ManagedCluster.spec.managedClusterClientConfigs`; `ca_bundle` is PEM in base64."""
 
     url: str = ""
     ca_bundle: str | None = None
 
 
-class ManagedClusterSpec(Wire):
+class ManagedClusterSpec(ApiModel):
     """`ManagedCluster.spec`."""
 
-    taints: Many[Taint] = ()
-    managed_cluster_client_configs: Many[ClientConfig] = ()
+    taints: ListOf[Taint] = ()
+    managed_cluster_client_configs: ListOf[ManagedClusterClientConfig] = ()
 
 
-class ScoreEntry(Wire):
+class ScoreEntry(ApiModel):
     """An entry of `AddOnPlacementScore.status.scores`."""
 
     name: str
     value: int = 0
 
 
-class ScoreStatus(Wire):
+class ScoreStatus(ApiModel):
     """`AddOnPlacementScore.status`."""
 
-    scores: Many[ScoreEntry] = ()
+    scores: ListOf[ScoreEntry] = ()
     valid_until: AwareDatetime | None = None
 
 
-def read(shape: type[W], raw: Raw, field: str) -> tuple[W | None, str]:
+def validate(shape: type[W], raw: Raw, field: str) -> tuple[W | None, str]:
     """Return the shape of `raw[field]`, or None and what is wrong with it."""
     try:
         return shape.model_validate(raw.get(field) or {}), ""
@@ -251,7 +251,7 @@ def read(shape: type[W], raw: Raw, field: str) -> tuple[W | None, str]:
         return None, f"{where}: {first['msg'].replace('tuple', 'list')}"  # our word for it, not theirs
 
 
-def time_of(text: str) -> datetime | None:
+def parse_time(text: str) -> datetime | None:
     """Return an RFC 3339 time; None when it is none, or does not say where."""
     try:
         when = datetime.fromisoformat(text)
@@ -260,6 +260,6 @@ def time_of(text: str) -> datetime | None:
     return when if when.tzinfo else None
 
 
-def mapping(value: object) -> Raw:
+def as_mapping(value: object) -> Raw:
     """Return a mapping as it is, and anything else as an empty one: objects may be malformed."""
     return value if isinstance(value, Mapping) else {}

@@ -9,7 +9,7 @@ NAMES_SHOWN: Final = 10
 """Names told one by one in a message; the rest is counted."""
 
 
-def some(names: Iterable[str], between: str = ", ") -> str:
+def joined(names: Iterable[str], between: str = ", ") -> str:
     names = list(names)
     return between.join(names[:NAMES_SHOWN]) + and_more(len(names) - NAMES_SHOWN)
 
@@ -18,11 +18,11 @@ def and_more(rest: int) -> str:
     return f" and {rest} more" if rest > 0 else ""
 
 
-def span(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """Return `30 s`, `5 min`."""
     return f"{seconds / 60:g} min" if seconds >= 60 else f"{seconds:g} s"
 
 
-def count_of(number: int, what: str) -> str:
+def count_text(number: int, what: str) -> str:
     """Return `1 cluster`, `2 clusters`."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from placement_ac.core.api.constants import WAYS, Way
-from placement_ac.core.api.objects import Profile, Secret, SecretRef
-from placement_ac.core.credentials.readiness import TOO_OLD, secret_problem, way_made
-from placement_ac.core.inputs.state import Made
-from placement_ac.core.kubeconfig.source import Source, Unusable
+from placement_ac.core.api.constants import CREDENTIAL_METHODS, CredentialMethod
+from placement_ac.core.api.objects import ClusterProfile, Secret, SecretRef
+from placement_ac.core.credentials.readiness import TOO_OLD, provisioned_credentials, secret_problem
+from placement_ac.core.inputs.state import ProvisioningInputs
+from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 
 SECRET_NAMES: Final = ("kueue-admin-{}-kubeconfig", "multikueue-{}")
 
@@ -23,12 +23,12 @@ ALWAYS: Final = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DiscoveryInputs:
     """What the hub holds for one cluster."""
 
     cluster: str
     kueue_namespace: str
-    profiles: Sequence[Profile] = ()
+    profiles: Sequence[ClusterProfile] = ()
     """Its ClusterProfiles in Kueue's namespace."""
     secret: Callable[[str], Secret | None] = lambda _: None
     """Returns the Secret of that name in Kueue's namespace."""
@@ -37,35 +37,41 @@ class Found:
     providers: Collection[str] | None = None
     """The access providers that Kueue supports; None: it is not known which."""
     now: datetime = ALWAYS
-    made: Made | None = None
+    made: ProvisioningInputs | None = None
     """What was made, or is being made, for the cluster by this program; None: nothing ever is."""
 
 
-def find(found: Found, ways: Sequence[Way] = WAYS) -> Source | Unusable:
+def find_credentials(
+    found: DiscoveryInputs, ways: Sequence[CredentialMethod] = CREDENTIAL_METHODS
+) -> CredentialSource | Unusable:
     """Return the first usable way of `ways`, else the one that was made; or why there is none."""
     answer, problems = _found(found, ways)
     if answer is not None:
         return answer
-    made = way_made(found.made) if found.made else None
-    if isinstance(made, Source):
+    made = provisioned_credentials(found.made) if found.made else None
+    if isinstance(made, CredentialSource):
         return made
-    if made and found.made and (found.made.terms.provision or found.made.secret):
+    if made and found.made and (found.made.policy.provision or found.made.secret):
         problems.append(made.why)
     told = dict.fromkeys(problems)  # two ways may meet the same trouble
     return Unusable("; ".join(told) if told else _nothing_found(found, ways))
 
 
-def found_by(found: Found, ways: Sequence[Way] = WAYS) -> Source | None:
+def find_external_credentials(
+    found: DiscoveryInputs, ways: Sequence[CredentialMethod] = CREDENTIAL_METHODS
+) -> CredentialSource | None:
     """Return the first usable credentials that others have put there."""
     return _found(found, ways)[0]
 
 
-def _found(found: Found, ways: Sequence[Way]) -> tuple[Source | None, list[str]]:
+def _found(
+    found: DiscoveryInputs, ways: Sequence[CredentialMethod]
+) -> tuple[CredentialSource | None, list[str]]:
     """Return the first usable way that others have made, or what is wrong with those that are there."""
     problems: list[str] = []
     for way in ways:
         answer = _FINDERS[way](found)
-        if isinstance(answer, Source):
+        if isinstance(answer, CredentialSource):
             return answer, []
         problems += [answer.why] if answer else []
     return None, problems
@@ -86,7 +92,7 @@ def clusters_of_secret(name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _profile_secret(found: Found) -> Source | Unusable | None:
+def _profile_secret(found: DiscoveryInputs) -> CredentialSource | Unusable | None:
     problems = []
     for profile in found.profiles:
         if profile.problem:
@@ -100,7 +106,7 @@ def _profile_secret(found: Found) -> Source | Unusable | None:
     return Unusable("; ".join(problems)) if problems else None
 
 
-def _what_is_wrong(ref: SecretRef, profile: Profile, found: Found) -> str:
+def _what_is_wrong(ref: SecretRef, profile: ClusterProfile, found: DiscoveryInputs) -> str:
     told_by = f"named by ClusterProfile {_id(profile)}"
     if ref.kind != "Secret" or not ref.name:
         return f"status.credentials of ClusterProfile {_id(profile)} names no Secret"
@@ -116,7 +122,7 @@ def _what_is_wrong(ref: SecretRef, profile: Profile, found: Found) -> str:
     return f"Secret {ref.namespace}/{ref.name} {wrong}" if wrong else ""
 
 
-def _named_secret(found: Found) -> Source | Unusable | None:
+def _named_secret(found: DiscoveryInputs) -> CredentialSource | Unusable | None:
     problems = []
     for name in secret_names(found.cluster):
         secret = found.secret(name)
@@ -129,11 +135,11 @@ def _named_secret(found: Found) -> Source | Unusable | None:
     return Unusable("; ".join(problems)) if problems else None
 
 
-def _source(secret: Secret) -> Source:
-    return Source("Secret", secret.meta.name, secret.expires, secret.issued, secret.digest)
+def _source(secret: Secret) -> CredentialSource:
+    return CredentialSource("Secret", secret.meta.name, secret.expires, secret.issued, secret.digest)
 
 
-def _access_provider(found: Found) -> Source | Unusable | None:
+def _access_provider(found: DiscoveryInputs) -> CredentialSource | Unusable | None:
     for profile in found.profiles:
         if profile.problem:
             return Unusable(_unreadable(profile))
@@ -141,23 +147,25 @@ def _access_provider(found: Found) -> Source | Unusable | None:
             continue
         if not found.profiles_supported:
             return Unusable(TOO_OLD)
-        return Source("ClusterProfile", profile.meta.name)
+        return CredentialSource("ClusterProfile", profile.meta.name)
     return None
 
 
-def supports(profile: Profile, providers: Collection[str] | None) -> bool:
+def supports(profile: ClusterProfile, providers: Collection[str] | None) -> bool:
     """Whether a ClusterProfile has an access provider that Kueue supports; one of several is enough."""
     return any(providers is None or name in providers for name in profile.providers)
 
 
-_FINDERS: Final[Mapping[Way, Callable[[Found], Source | Unusable | None]]] = {
+_FINDERS: Final[
+    Mapping[CredentialMethod, Callable[[DiscoveryInputs], CredentialSource | Unusable | None]]
+] = {
     "profile-secret": _profile_secret,
     "secret": _named_secret,
     "access-provider": _access_provider,
 }
 
 
-def _nothing_found(found: Found, ways: Sequence[Way]) -> str:
+def _nothing_found(found: DiscoveryInputs, ways: Sequence[CredentialMethod]) -> str:
     namespace = found.kueue_namespace
     hints = {
         "profile-secret": f"no ClusterProfile in namespace {namespace} names a Secret for kueue-admin",
@@ -167,9 +175,9 @@ def _nothing_found(found: Found, ways: Sequence[Way]) -> str:
     return "no credentials: " + ", ".join(hints[way] for way in ways)
 
 
-def _unreadable(profile: Profile) -> str:
+def _unreadable(profile: ClusterProfile) -> str:
     return f"ClusterProfile {_id(profile)} cannot be read: {profile.problem}"
 
 
-def _id(profile: Profile) -> str:
+def _id(profile: ClusterProfile) -> str:
     return f"{profile.meta.namespace}/{profile.meta.name}"

@@ -19,8 +19,8 @@ from placement_ac.core.api.constants import (
     READY,
 )
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.draining.state import Case, Leaving
-from placement_ac.core.inputs.state import Asked, Mark, Snapshot
+from placement_ac.core.draining.state import DrainContext, DrainStep
+from placement_ac.core.inputs.state import Snapshot, Timer, WorkerCopies
 from placement_ac.core.selection.selection import soonest
 
 WAIT: Final = "Workloads wait there"
@@ -32,74 +32,74 @@ ELSEWHERE: Final = "it holds copies of Workloads that are placed elsewhere"
 NOT_CONNECTED: Final = "Kueue is not connected to it"
 
 
-def pass_the_gate(case: Case, here: Leaving) -> Leaving:
+def advance_drain(case: DrainContext, here: DrainStep) -> DrainStep:
     """Go through DESIGN.md, “The gate”, steps 1 to 3; 4 is that no cluster closes it any more."""
-    waiting = case.jobs.waiting.get(here.name, [])
-    if not all(map(case.jobs.gated, waiting)):
+    waiting = case.workloads.waiting.get(here.name, [])
+    if not all(map(case.workloads.gated, waiting)):
         return here._replace(why=THEIRS)
-    if case.airing:
+    if case.reopened:
         return here._replace(why=AIRING)
-    here = close(case, here)
-    if not here.closed or Mark("closed", here.cluster) not in case.seen.ages:
+    here = close_gate(case, here)
+    if not here.gate_closed or Timer("closed", here.cluster) not in case.seen.ages:
         return here
-    ready = tuple(filter(case.jobs.is_ready, case.jobs.undecided))
+    ready = tuple(filter(case.workloads.is_ready, case.workloads.undecided))
     if ready:
         return _send_back(case, here, ready)
-    if not all(case.jobs.is_back(w) for w in case.jobs.undecided if case.jobs.gated(w)):
+    if not all(case.workloads.is_back(w) for w in case.workloads.undecided if case.workloads.gated(w)):
         return here._replace(why=SOON)  # Kueue takes back what was sent back
     return _ask(case, here)
 
 
-def close(case: Case, here: Leaving) -> Leaving:
+def close_gate(case: DrainContext, here: DrainStep) -> DrainStep:
     """Close the gate, if the cluster answers: else it would be closed in vain, for who knows how long."""
-    mark = Mark("closed", here.cluster)
-    if problem := trouble(case, here.name):
+    mark = Timer("closed", here.cluster)
+    if problem := drain_obstacle(case, here.name):
         return _not_asked(case, here, problem)
-    asked = case.seen.asked.get(here.name)
+    asked = case.seen.worker_copies.get(here.name)
     if mark not in case.seen.ages:
         if asked and (why := _others(case, here, asked)):
             return _left_open(here, asked, why)
         if asked is None or asked.age > ASK_FRESH_SECONDS:
-            return here._replace(why=SOON, ask=True)
+            return here._replace(why=SOON, ask_for_copies=True)
     again = None if mark in case.seen.ages else 0.0
-    return here._replace(why=SOON, closed=True, marks=here.marks | {mark}, recheck_after=again)
+    return here._replace(why=SOON, gate_closed=True, timers=here.timers | {mark}, recheck_after=again)
 
 
-def take_out(case: Case, here: Leaving) -> Leaving:
+def advance_dispatcher_drain(case: DrainContext, here: DrainStep) -> DrainStep:
     """With our own dispatcher: out of the nominations, and the cluster is asked before and after."""
-    if problem := trouble(case, here.name):
+    if problem := drain_obstacle(case, here.name):
         return _not_asked(case, here, problem)
-    waiting = case.jobs.waiting.get(here.name, [])
+    waiting = case.workloads.waiting.get(here.name, [])
     if not waiting:
         return _ask(case, here)
-    asked = case.seen.asked.get(here.name)
+    asked = case.seen.worker_copies.get(here.name)
     if asked is None or asked.age > QUIET_SECONDS:
-        return here._replace(why=WAIT, ask=True)
+        return here._replace(why=WAIT, ask_for_copies=True)
     free = tuple(w for w in waiting if not asked.copies.get(w.meta.id))
     return here._replace(why=WAIT, denominate=free, recheck_after=QUIET_SECONDS)
 
 
-def trouble(case: Case, name: str) -> str:
+def drain_obstacle(case: DrainContext, name: str) -> str:
     """Return why nothing can be done about a cluster now: it does not answer, or not to Kueue."""
     cluster = case.seen.clusters.get(name)
     if cluster is not None and cluster.active is False:
         return NOT_CONNECTED
-    asked = case.seen.asked.get(name)
+    asked = case.seen.worker_copies.get(name)
     return f"it cannot be asked for copies: {asked.problem}" if asked and asked.problem else ""
 
 
-def _not_asked(case: Case, here: Leaving, problem: str) -> Leaving:
-    asked = case.seen.asked.get(here.name)
+def _not_asked(case: DrainContext, here: DrainStep, problem: str) -> DrainStep:
+    asked = case.seen.worker_copies.get(here.name)
     if problem == NOT_CONNECTED or asked is None:
         return here._replace(why=problem)
     left = ASK_AGAIN_SECONDS - asked.age
-    return here._replace(why=problem, ask=left <= 0, recheck_after=left if left > 0 else None)
+    return here._replace(why=problem, ask_for_copies=left <= 0, recheck_after=left if left > 0 else None)
 
 
 # -- step 2: what only waits
 
 
-def _send_back(case: Case, here: Leaving, ready: Collection[Workload]) -> Leaving:
+def _send_back(case: DrainContext, here: DrainStep, ready: Collection[Workload]) -> DrainStep:
     """Send back what has had its grace; what has just been placed there is seen in time, or conflicts."""
     left = [_grace_left(case, here, workload) for workload in ready]
     due = tuple(workload for workload, seconds in zip(ready, left, strict=True) if seconds <= 0)
@@ -107,23 +107,25 @@ def _send_back(case: Case, here: Leaving, ready: Collection[Workload]) -> Leavin
     return here._replace(why=WAIT, send_back=due, recheck_after=later)
 
 
-def _grace_left(case: Case, here: Leaving, workload: Workload) -> float:
-    healed = case.seen.ages.get(Mark("healed", workload.meta.uid))
+def _grace_left(case: DrainContext, here: DrainStep, workload: Workload) -> float:
+    healed = case.seen.ages.get(Timer("healed", workload.meta.uid))
     if healed is not None:
         return HEAL_SECONDS - healed
-    grace = grace_of(case.seen)
-    closed_for = case.age(Mark("closed", here.cluster))
+    grace = waiting_grace(case.seen)
+    closed_for = case.age(Timer("closed", here.cluster))
     return max(grace - closed_for, max(grace, HEAL_SECONDS) - _ready_for(case, workload))
 
 
-def grace_of(seen: Snapshot) -> float:
+def waiting_grace(seen: Snapshot) -> float:
     """Return how long what only waits may still be placed. Unit: seconds."""
     return 0.0 if seen.policy.removal == IMMEDIATE else seen.policy.waiting_grace
 
 
-def _ready_for(case: Case, workload: Workload) -> float:
+def _ready_for(case: DrainContext, workload: Workload) -> float:
     since = [
-        a.since for a in workload.answers if a.state == READY and a.check in case.jobs.checks and a.since
+        a.since
+        for a in workload.check_states
+        if a.state == READY and a.check in case.workloads.checks and a.since
     ]
     return (case.seen.now - max(since)).total_seconds() if since else float("inf")
 
@@ -131,38 +133,42 @@ def _ready_for(case: Case, workload: Workload) -> float:
 # -- step 3: nothing there, and the cluster itself is asked
 
 
-def _ask(case: Case, here: Leaving) -> Leaving:
-    mark = Mark("quiet", here.cluster)
+def _ask(case: DrainContext, here: DrainStep) -> DrainStep:
+    mark = Timer("quiet", here.cluster)
     quiet = case.age(mark)
-    here = here._replace(marks=here.marks | {mark}, why=SOON)
+    here = here._replace(timers=here.timers | {mark}, why=SOON)
     if quiet < QUIET_SECONDS:
         return here._replace(recheck_after=QUIET_SECONDS - quiet)
-    asked = case.seen.asked.get(here.name)
+    asked = case.seen.worker_copies.get(here.name)
     if asked is None or asked.age > quiet - QUIET_SECONDS:
-        return here._replace(ask=True)
+        return here._replace(ask_for_copies=True)
     return _told(case, here, asked)
 
 
-def _told(case: Case, here: Leaving, asked: Asked) -> Leaving:
+def _told(case: DrainContext, here: DrainStep, asked: WorkerCopies) -> DrainStep:
     """Let it go if it holds no copy of any unfinished Workload of this config."""
     if why := _others(case, here, asked):
         return _left_open(here, asked, why)
     held = tuple(workload for workload in case.seen.workloads if workload.meta.id in asked.copies)
-    return here._replace(heal=held) if held else here._replace(why="", closed=False, marks=frozenset())
+    return (
+        here._replace(make_ready=held)
+        if held
+        else here._replace(why="", gate_closed=False, timers=frozenset())
+    )
 
 
-def _others(case: Case, here: Leaving, asked: Asked) -> str:
+def _others(case: DrainContext, here: DrainStep, asked: WorkerCopies) -> str:
     """Return whose copies keep the cluster that are not ours to heal: it is Kueue that clears them."""
     held = [workload for workload in case.seen.workloads if workload.meta.id in asked.copies]
     if any(workload.cluster not in ("", here.name) for workload in held):
         return ELSEWHERE
-    ours = case.seen.policy.dispatcher or all(case.jobs.gated(w) for w in held if not w.cluster)
+    ours = case.seen.policy.dispatcher or all(case.workloads.gated(w) for w in held if not w.cluster)
     return "" if ours else THEIRS
 
 
-def _left_open(here: Leaving, asked: Asked, why: str) -> Leaving:
+def _left_open(here: DrainStep, asked: WorkerCopies, why: str) -> DrainStep:
     """Stay, with the gate open, and ask again later: it may take long."""
     left = ASK_AGAIN_SECONDS - asked.age
-    marks = here.marks - {Mark("closed", here.cluster)}
-    here = here._replace(why=why, closed=False, marks=marks)
-    return here._replace(recheck_after=left) if left > 0 else here._replace(ask=True)
+    marks = here.timers - {Timer("closed", here.cluster)}
+    here = here._replace(why=why, gate_closed=False, timers=marks)
+    return here._replace(recheck_after=left) if left > 0 else here._replace(ask_for_copies=True)

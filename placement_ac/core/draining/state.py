@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from placement_ac.core.api.constants import PENDING, READY, RETRY
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.inputs.state import NOTHING, Mark, Notice, Snapshot
+from placement_ac.core.inputs.state import NOTHING, EventIntent, Snapshot, Timer
 
 
-class Leaving(NamedTuple):
+class DrainStep(NamedTuple):
     """What becomes of one cluster that is listed and not wanted."""
 
     cluster: str
@@ -20,20 +20,20 @@ class Leaving(NamedTuple):
     """Its MultiKueueCluster."""
     why: str = ""
     """Why it stays for now; "": it goes."""
-    closed: bool = False
+    gate_closed: bool = False
     """Whether the gate is closed for it."""
-    ask: bool = False
+    ask_for_copies: bool = False
     send_back: tuple[Workload, ...] = ()
-    heal: tuple[Workload, ...] = ()
+    make_ready: tuple[Workload, ...] = ()
     """Workloads of which it holds a copy that the hub does not know of: Kueue records one that is Ready."""
     denominate: tuple[Workload, ...] = ()
     """Workloads that wait there and are to wait there no more (our dispatcher)."""
-    marks: frozenset[Mark] = frozenset()
-    notices: tuple[Notice, ...] = ()
+    timers: frozenset[Timer] = frozenset()
+    events: tuple[EventIntent, ...] = ()
     recheck_after: float | None = None
 
 
-class Jobs(NamedTuple):
+class ConfigWorkloads(NamedTuple):
     """The Workloads of a config, by where they are."""
 
     checks: frozenset[str]
@@ -44,7 +44,7 @@ class Jobs(NamedTuple):
     undecided: tuple[Workload, ...] = ()
 
     def gated(self, workload: Workload) -> bool:
-        return any(answer.check in self.checks for answer in workload.answers)
+        return any(answer.check in self.checks for answer in workload.check_states)
 
     def is_ready(self, workload: Workload) -> bool:
         return READY in self._states(workload)
@@ -57,22 +57,22 @@ class Jobs(NamedTuple):
         return RETRY in self._states(workload)
 
     def _states(self, workload: Workload) -> set[str]:
-        return {answer.state for answer in workload.answers if answer.check in self.checks}
+        return {answer.state for answer in workload.check_states if answer.check in self.checks}
 
 
-class Case(NamedTuple):
+class DrainContext(NamedTuple):
     """What the fate of every cluster that leaves is decided on."""
 
     seen: Snapshot
-    jobs: Jobs
-    airing: bool = False
+    workloads: ConfigWorkloads
+    reopened: bool = False
     """Whether the gate has been closed for too long, and is open for a while."""
 
-    def age(self, mark: Mark) -> float:
+    def age(self, mark: Timer) -> float:
         return self.seen.ages.get(mark, 0.0)
 
 
-def jobs_of(seen: Snapshot) -> Jobs:
+def group_workloads(seen: Snapshot) -> ConfigWorkloads:
     """Return the Workloads of this config, by where they are."""
     running: dict[str, list[Workload]] = {}
     waiting: dict[str, list[Workload]] = {}
@@ -82,4 +82,4 @@ def jobs_of(seen: Snapshot) -> Jobs:
         for name in workload.nominated:
             waiting.setdefault(name, []).append(workload)
     undecided = tuple(workload for workload in seen.workloads if not workload.cluster)
-    return Jobs(frozenset(check.meta.name for check in seen.checks), running, waiting, undecided)
+    return ConfigWorkloads(frozenset(check.meta.name for check in seen.checks), running, waiting, undecided)

@@ -13,15 +13,15 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import KUEUE, WORKLOAD
-from placement_ac.core.api.text import some
-from placement_ac.core.inputs.rights import Kind, Right, release
+from placement_ac.core.api.text import joined
+from placement_ac.core.inputs.rights import JobKind, Right, parse_release
 
 Queues = Mapping[str, frozenset[str]]
 """Namespace → the names of its LocalQueues."""
 API_VERSION: Final = re.compile(r"v\d{1,4}((alpha|beta)\d{1,4})?")
 
 
-class Served(NamedTuple):
+class ServedKind(NamedTuple):
     """A kind in a version, as a worker's discovery tells it."""
 
     group: str
@@ -30,12 +30,12 @@ class Served(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class WorkerRequirements:
     """What this hub needs of its workers."""
 
     version: str
     """The version of the Workloads that the hub's Kueue sends: the newest that the hub serves."""
-    kinds: tuple[Kind, ...] = ()
+    kinds: tuple[JobKind, ...] = ()
     """Of jobs."""
     rights: tuple[Right, ...] = ()
 
@@ -54,11 +54,11 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class WorkerFindings:
     """What a worker with Kueue told. `account`: the Secret or ClusterProfile by which it was entered."""
 
     account: str
-    served: frozenset[Served]
+    served: frozenset[ServedKind]
     silent: Mapping[str, Unknown] = field(default_factory=dict)
     """API group → why it is not known what is served of it."""
     rights: Mapping[Right, bool | Unknown] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Findings:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class WorkerQueues:
     """The namespaces and the LocalQueues (namespace, name) of a worker."""
 
     namespaces: frozenset[str] | Unknown
@@ -87,21 +87,21 @@ class Fitness:
     asked_at: datetime | None = None
 
 
-def judge(found: Findings, needs: Needs) -> Fitness:
+def evaluate(found: WorkerFindings, needs: WorkerRequirements) -> Fitness:
     """Return what `found` comes to, LocalQueues aside."""
     version = found.kueue_version
     return Fitness(
         problems=(
-            *of_workloads(found, needs),
-            *of_kinds(found, needs.kinds),
-            *of_rights(found, needs.rights),
+            *workload_problems(found, needs),
+            *kind_problems(found, needs.kinds),
+            *rights_problems(found, needs.rights),
         ),
-        unknown=tuple(untold(found)),
+        unknown=tuple(unknowns(found)),
         kueue_version="" if isinstance(version, Unknown) else version,
     )
 
 
-def with_places(fitness: Fitness, places: Places, wanted: Queues) -> Fitness:
+def with_queues(fitness: Fitness, places: WorkerQueues, wanted: Queues) -> Fitness:
     """Return `fitness` with what is to be said of the namespaces and LocalQueues that the hub has."""
     unknown = [
         f"{what} are not known: {answer.why}"
@@ -115,7 +115,7 @@ def with_places(fitness: Fitness, places: Places, wanted: Queues) -> Fitness:
     )
 
 
-def of_workloads(found: Findings, needs: Needs) -> Iterator[str]:
+def workload_problems(found: WorkerFindings, needs: WorkerRequirements) -> Iterator[str]:
     """Yield what is wrong with the worker's Workloads."""
     versions = {one.version for one in found.served if one.group == KUEUE and one.plural == WORKLOAD.plural}
     if not versions:
@@ -127,27 +127,29 @@ def of_workloads(found: Findings, needs: Needs) -> Iterator[str]:
         )
 
 
-def missing_kinds(found: Findings, kinds: Iterable[Kind]) -> list[Kind]:
+def missing_kinds(found: WorkerFindings, kinds: Iterable[JobKind]) -> list[JobKind]:
     """Return those that the worker does not serve."""
     return [
         kind
         for kind in kinds
         if kind.group not in found.silent
-        and Served(kind.group, kind.version, kind.plural) not in found.served
+        and ServedKind(kind.group, kind.version, kind.plural) not in found.served
     ]
 
 
-def of_kinds(found: Findings, kinds: Iterable[Kind]) -> Iterator[str]:
+def kind_problems(found: WorkerFindings, kinds: Iterable[JobKind]) -> Iterator[str]:
     """Kueue watches every job kind that is enabled, and does not connect where one cannot be watched."""
     if missing := missing_kinds(found, kinds):
-        told = some(f"{_kind(kind.group, kind.plural, kind.version)} ({kind.framework})" for kind in missing)
+        told = joined(
+            f"{_kind(kind.group, kind.plural, kind.version)} ({kind.framework})" for kind in missing
+        )
         yield (
             f"the worker does not serve {told}: install the CRDs there, or leave these frameworks out of"
             " the configurations of this hub's Kueue and of placement-ac"
         )
 
 
-def of_rights(found: Findings, rights: Iterable[Right]) -> Iterator[str]:
+def rights_problems(found: WorkerFindings, rights: Iterable[Right]) -> Iterator[str]:
     """Yield which rights the account lacks."""
     denied: dict[str, list[str]] = {}
     for right in rights:
@@ -155,11 +157,11 @@ def of_rights(found: Findings, rights: Iterable[Right]) -> Iterator[str]:
             subresource = f"/{right.subresource}" if right.subresource else ""
             denied.setdefault(_kind(right.group, right.resource + subresource), []).append(right.verb)
     if denied:
-        told = some((f"{', '.join(verbs)} {what}" for what, verbs in denied.items()), "; ")
+        told = joined((f"{', '.join(verbs)} {what}" for what, verbs in denied.items()), "; ")
         yield f"the account of {found.account} may not {told}: grant it that on the worker, in all namespaces"
 
 
-def untold(found: Findings) -> Iterator[str]:
+def unknowns(found: WorkerFindings) -> Iterator[str]:
     """Yield what the worker did not tell."""
     for group, answer in found.silent.items():
         yield f"the kinds of {group or 'the core group'} are not known: {answer.why}"
@@ -170,7 +172,7 @@ def untold(found: Findings) -> Iterator[str]:
         yield f"Kueue's version is not known: {found.kueue_version.why}"
 
 
-def missing_places(places: Places, wanted: Queues) -> tuple[list[str], list[tuple[str, str]]]:
+def missing_queues(places: WorkerQueues, wanted: Queues) -> tuple[list[str], list[tuple[str, str]]]:
     """Return the namespaces that the worker lacks, and the LocalQueues that it lacks in the others."""
     here = wanted.keys() if isinstance(places.namespaces, Unknown) else wanted.keys() & places.namespaces
     away = sorted(wanted.keys() - here)
@@ -180,12 +182,12 @@ def missing_places(places: Places, wanted: Queues) -> tuple[list[str], list[tupl
     return away, [one for one in names if one not in places.queues]
 
 
-def _of_places(places: Places, wanted: Queues) -> Iterator[str]:
-    away, missing = missing_places(places, wanted)
+def _of_places(places: WorkerQueues, wanted: Queues) -> Iterator[str]:
+    away, missing = missing_queues(places, wanted)
     if away:
-        yield f"the worker has no namespaces {some(away)}: jobs in them cannot run there until made"
+        yield f"the worker has no namespaces {joined(away)}: jobs in them cannot run there until made"
     if missing:
-        told = some(f"{namespace}/{name}" for namespace, name in missing)
+        told = joined(f"{namespace}/{name}" for namespace, name in missing)
         yield f"the worker has no LocalQueues {told}: jobs in them cannot run there until made"
 
 
@@ -197,4 +199,4 @@ def _kind(group: str, plural: str, version: str = "") -> str:
 def release_of(image: object, label: object) -> str:
     """Return the release that the tag of a container's image tells, else the label; "" when neither does."""
     tag = str(image).partition("@")[0].rpartition("/")[2].partition(":")[2]
-    return next((text for text in (tag, str(label)) if release(text)), "")
+    return next((text for text in (tag, str(label)) if parse_release(text)), "")

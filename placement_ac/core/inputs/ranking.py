@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from placement_ac.core.api.objects import AddOnPrioritizer, Decision, Scores
 
 
-class Ranked(NamedTuple):
+class RankedCluster(NamedTuple):
     """A cluster in its place; `score` is the sum that put it there (0 when nothing scores)."""
 
     cluster: str
@@ -29,13 +29,13 @@ ScoreTable = Mapping[tuple[str, str], Scores]
 
 def rank(
     decisions: Iterable[Decision], prioritizers: Sequence[AddOnPrioritizer], scores: ScoreTable, now: datetime
-) -> tuple[Ranked, ...]:
+) -> tuple[RankedCluster, ...]:
     """Return every decided cluster once, the best first."""
     places = _once_each(decisions)
     if prioritizers and not any(minus for minus, _, _ in places):
         places = [(-score_of(name, prioritizers, scores, now), group, name) for _, group, name in places]
     places.sort()
-    return tuple([Ranked(name, -minus, group) for minus, group, name in places])
+    return tuple([RankedCluster(name, -minus, group) for minus, group, name in places])
 
 
 def _once_each(decisions: Iterable[Decision]) -> list[tuple[int, int, str]]:

@@ -26,7 +26,7 @@ _RELEASE: Final = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})([-+][0
 _ALWAYS_PLURAL: Final = ("endpoints", "securitycontextconstraints")
 
 
-class Release(NamedTuple):
+class KueueRelease(NamedTuple):
     """A release of Kueue. One before 1.0 is a line of its own for each `minor`."""
 
     major: int
@@ -37,12 +37,12 @@ class Release(NamedTuple):
         return f"{self.major}.{self.minor}.{self.patch}"
 
 
-ASSUMED: Final = Release(0, 19, 0)
+ASSUMED: Final = KueueRelease(0, 19, 0)
 """Where it is not known what the hub has."""
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class VersionRange:
     """Releases. "0.18.5, 0.19.1": in a line that is named those from that one on, and all of later lines."""
 
     since: str
@@ -50,7 +50,7 @@ class Span:
     until: str = ""
     """The first that are none of them any more, written alike."""
 
-    def has(self, release: Release | None) -> bool:
+    def has(self, release: KueueRelease | None) -> bool:
         """Whether one is among them; None, which stands for any: whether there are some."""
         if release is None:
             return bool(self.since)
@@ -62,7 +62,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Rule:
+class PolicyRule:
     """A rule of a ClusterRole."""
 
     groups: tuple[str, ...]
@@ -84,7 +84,7 @@ class Right(NamedTuple):
     verb: str
 
 
-class Kind(NamedTuple):
+class JobKind(NamedTuple):
     """A kind that a worker must serve, in that version: Kueue knows no other."""
 
     framework: str
@@ -93,11 +93,11 @@ class Kind(NamedTuple):
     version: str
 
 
-class More(NamedTuple):
+class ExtraVerbs(NamedTuple):
     """Verbs that are needed for a job kind beside those by which it is sent."""
 
     verbs: tuple[str, ...]
-    since: Span
+    since: VersionRange
     gate: str = ""
     """One of GATES, if it is needed only with that."""
 
@@ -109,19 +109,19 @@ class Framework:
     group: str
     version: str
     plural: str
-    since: Span
+    since: VersionRange
     """The releases in which MultiKueue has it."""
-    shipped: Span
+    shipped: VersionRange
     """Those whose shipped configuration enables it."""
     source: str
     """Path in kubernetes-sigs/kueue."""
-    more: tuple[More, ...] = ()
+    more: tuple[ExtraVerbs, ...] = ()
 
-    def sent(self, release: Release | None) -> bool:
+    def sent(self, release: KueueRelease | None) -> bool:
         """Whether MultiKueue sends, and so watches, objects of that kind."""
         return bool(self.plural) and self.since.has(release)
 
-    def rules(self, release: Release | None, gates: Collection[str]) -> Iterator[Rule]:
+    def rules(self, release: KueueRelease | None, gates: Collection[str]) -> Iterator[PolicyRule]:
         """Yield what it needs beside the rights on Workloads, with these gates on."""
         if self.sent(release):
             yield self.rule(_SENT)
@@ -129,13 +129,13 @@ class Framework:
                 if more.since.has(release) and (not more.gate or more.gate in gates):
                     yield self.rule(more.verbs)
 
-    def rule(self, verbs: tuple[str, ...]) -> Rule:
+    def rule(self, verbs: tuple[str, ...]) -> PolicyRule:
         """Return the rule that allows `verbs`."""
-        return Rule((self.group,), (self.plural,), verbs)
+        return PolicyRule((self.group,), (self.plural,), verbs)
 
 
 @dataclass(frozen=True, slots=True)
-class External:
+class ExternalFramework:
     """A kind of Kueue's multiKueue.externalFrameworks. Kueue discovers its plural; here it is guessed."""
 
     name: str
@@ -145,44 +145,46 @@ class External:
     plural: str
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> PolicyRule:
         """What it needs beside the rights on Workloads."""
-        return Rule((self.group,), (self.plural,), _SENT)
+        return PolicyRule((self.group,), (self.plural,), _SENT)
 
 
 @dataclass(frozen=True, slots=True)
-class Duty:
+class RightsRequirement:
     """What is done on a worker whatever the job kinds are."""
 
     resources: tuple[str, ...]
     """Of Kueue's group."""
     verbs: tuple[str, ...]
-    since: Span
+    since: VersionRange
     source: str
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> PolicyRule:
         """What it needs."""
-        return Rule((KUEUE,), self.resources, self.verbs)
+        return PolicyRule((KUEUE,), self.resources, self.verbs)
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class FeatureGate:
     """A feature gate of Kueue's with which it does more on a worker: `duties`, or more verbs of a kind."""
 
-    on: Span
+    on: VersionRange
     """The releases in which it is on by default."""
-    duties: tuple[Duty, ...] = ()
+    duties: tuple[RightsRequirement, ...] = ()
 
 
 _WORKLOAD: Final = f"{_MULTIKUEUE}workload.go"
 WORKLOADS: Final = (
-    Duty(("workloads",), ("create", "delete", "get", "list", "update", "watch"), Span("0.6"), _WORKLOAD),
-    Duty(("workloads/status",), ("patch",), Span("0.14.8, 0.15.3"), _WORKLOAD),
+    RightsRequirement(
+        ("workloads",), ("create", "delete", "get", "list", "update", "watch"), VersionRange("0.6"), _WORKLOAD
+    ),
+    RightsRequirement(("workloads/status",), ("patch",), VersionRange("0.14.8, 0.15.3"), _WORKLOAD),
 )
 """Update: finalizer, priority, scale-down; list: garbage collection; patch: eviction."""
 
-EXTERNAL_SINCE: Final = Span("0.14")
+EXTERNAL_SINCE: Final = VersionRange("0.14")
 """Source: externalframeworks. In 0.14 only with the gate MultiKueueAdaptersForCustomJobs."""
 
 _TRAINING: Final = f"{_JOBS}kubeflow/jobs/"
@@ -192,95 +194,137 @@ FRAMEWORKS: Final[Mapping[str, Framework]] = {
         "batch",
         "v1",
         "jobs",
-        Span("0.8"),
-        Span("0.8"),
+        VersionRange("0.8"),
+        VersionRange("0.8"),
         f"{_JOBS}job",
-        more=(More(("patch",), Span("0.14"), _ELASTIC),),
+        more=(ExtraVerbs(("patch",), VersionRange("0.14"), _ELASTIC),),
     ),
     "jobset.x-k8s.io/jobset": Framework(
-        "jobset.x-k8s.io", "v1alpha2", "jobsets", Span("0.8"), Span("0.8"), f"{_JOBS}jobset"
+        "jobset.x-k8s.io", "v1alpha2", "jobsets", VersionRange("0.8"), VersionRange("0.8"), f"{_JOBS}jobset"
     ),
     "kubeflow.org/mpijob": Framework(
-        "kubeflow.org", "v2beta1", "mpijobs", Span("0.9"), Span("0.8"), f"{_JOBS}mpijob"
+        "kubeflow.org", "v2beta1", "mpijobs", VersionRange("0.9"), VersionRange("0.8"), f"{_JOBS}mpijob"
     ),
     "kubeflow.org/paddlejob": Framework(
-        "kubeflow.org", "v1", "paddlejobs", Span("0.9"), Span("0.8", until="0.19"), f"{_TRAINING}paddlejob"
+        "kubeflow.org",
+        "v1",
+        "paddlejobs",
+        VersionRange("0.9"),
+        VersionRange("0.8", until="0.19"),
+        f"{_TRAINING}paddlejob",
     ),
     "kubeflow.org/pytorchjob": Framework(
-        "kubeflow.org", "v1", "pytorchjobs", Span("0.9"), Span("0.8", until="0.19"), f"{_TRAINING}pytorchjob"
+        "kubeflow.org",
+        "v1",
+        "pytorchjobs",
+        VersionRange("0.9"),
+        VersionRange("0.8", until="0.19"),
+        f"{_TRAINING}pytorchjob",
     ),
     "kubeflow.org/tfjob": Framework(
-        "kubeflow.org", "v1", "tfjobs", Span("0.9"), Span("0.8", until="0.19"), f"{_TRAINING}tfjob"
+        "kubeflow.org",
+        "v1",
+        "tfjobs",
+        VersionRange("0.9"),
+        VersionRange("0.8", until="0.19"),
+        f"{_TRAINING}tfjob",
     ),
     "kubeflow.org/xgboostjob": Framework(
-        "kubeflow.org", "v1", "xgboostjobs", Span("0.9"), Span("0.8", until="0.19"), f"{_TRAINING}xgboostjob"
+        "kubeflow.org",
+        "v1",
+        "xgboostjobs",
+        VersionRange("0.9"),
+        VersionRange("0.8", until="0.19"),
+        f"{_TRAINING}xgboostjob",
     ),
     "kubeflow.org/jaxjob": Framework(
-        "kubeflow.org", "v1", "jaxjobs", Span("0.12"), Span("0.12", until="0.19"), f"{_TRAINING}jaxjob"
+        "kubeflow.org",
+        "v1",
+        "jaxjobs",
+        VersionRange("0.12"),
+        VersionRange("0.12", until="0.19"),
+        f"{_TRAINING}jaxjob",
     ),
     "trainer.kubeflow.org/trainjob": Framework(
-        "trainer.kubeflow.org", "v1alpha1", "trainjobs", Span("0.14"), Span("0.14"), f"{_JOBS}trainjob"
+        "trainer.kubeflow.org",
+        "v1alpha1",
+        "trainjobs",
+        VersionRange("0.14"),
+        VersionRange("0.14"),
+        f"{_JOBS}trainjob",
     ),
-    "ray.io/rayjob": Framework("ray.io", "v1", "rayjobs", Span("0.11"), Span("0.8"), f"{_JOBS}rayjob"),
+    "ray.io/rayjob": Framework(
+        "ray.io", "v1", "rayjobs", VersionRange("0.11"), VersionRange("0.8"), f"{_JOBS}rayjob"
+    ),
     "ray.io/raycluster": Framework(
         "ray.io",
         "v1",
         "rayclusters",
-        Span("0.11"),
-        Span("0.8"),
+        VersionRange("0.11"),
+        VersionRange("0.8"),
         f"{_JOBS}raycluster",
-        more=(More(("patch",), Span("0.19"), _ELASTIC),),
+        more=(ExtraVerbs(("patch",), VersionRange("0.19"), _ELASTIC),),
     ),
     "ray.io/rayservice": Framework(
         "ray.io",
         "v1",
         "rayservices",
-        Span("0.17"),
-        Span("0.17"),
+        VersionRange("0.17"),
+        VersionRange("0.17"),
         f"{_JOBS}rayservice",
-        more=(More(("patch",), Span("0.18.5, 0.19.1"), _SPEC_SYNC),),
+        more=(ExtraVerbs(("patch",), VersionRange("0.18.5, 0.19.1"), _SPEC_SYNC),),
     ),
     "workload.codeflare.dev/appwrapper": Framework(
-        "workload.codeflare.dev", "v1beta2", "appwrappers", Span("0.11"), Span("0.11"), f"{_JOBS}appwrapper"
+        "workload.codeflare.dev",
+        "v1beta2",
+        "appwrappers",
+        VersionRange("0.11"),
+        VersionRange("0.11"),
+        f"{_JOBS}appwrapper",
     ),
     "pod": Framework(
         "",
         "v1",
         "pods",
-        Span("0.11"),
-        Span("0.16"),
+        VersionRange("0.11"),
+        VersionRange("0.16"),
         f"{_JOBS}pod",
-        more=(More(("list",), Span("0.11.4", until="0.17.4")),),
+        more=(ExtraVerbs(("list",), VersionRange("0.11.4", until="0.17.4")),),
     ),
-    "statefulset": Framework("apps", "v1", "statefulsets", Span("0.16"), Span("0.16"), f"{_JOBS}statefulset"),
+    "statefulset": Framework(
+        "apps", "v1", "statefulsets", VersionRange("0.16"), VersionRange("0.16"), f"{_JOBS}statefulset"
+    ),
     "leaderworkerset.x-k8s.io/leaderworkerset": Framework(
         "leaderworkerset.x-k8s.io",
         "v1",
         "leaderworkersets",
-        Span("0.17"),
-        Span("0.16"),
+        VersionRange("0.17"),
+        VersionRange("0.16"),
         f"{_JOBS}leaderworkerset",
     ),
-    "deployment": Framework("apps", "v1", "", Span("0.11"), Span("0.16"), f"{_JOBS}deployment"),
+    "deployment": Framework(
+        "apps", "v1", "", VersionRange("0.11"), VersionRange("0.16"), f"{_JOBS}deployment"
+    ),
     "sparkoperator.k8s.io/sparkapplication": Framework(
-        "sparkoperator.k8s.io", "v1beta2", "", Span(""), Span(""), f"{_JOBS}sparkapplication"
+        "sparkoperator.k8s.io", "v1beta2", "", VersionRange(""), VersionRange(""), f"{_JOBS}sparkapplication"
     ),
 }
 """Shipped: config/components/manager/controller_manager_config.yaml, from 0.8.0 on."""
 
-GATES: Final[Mapping[str, Gate]] = {
-    _ELASTIC: Gate(Span("0.18")),
-    _SPEC_SYNC: Gate(Span("0.18.5, 0.19.1")),
-    "MultiKueueOrchestratedPreemption": Gate(
-        Span(""), (Duty(("workloads/status",), ("update",), Span("0.17"), _WORKLOAD),)
+GATES: Final[Mapping[str, FeatureGate]] = {
+    _ELASTIC: FeatureGate(VersionRange("0.18")),
+    _SPEC_SYNC: FeatureGate(VersionRange("0.18.5, 0.19.1")),
+    "MultiKueueOrchestratedPreemption": FeatureGate(
+        VersionRange(""),
+        (RightsRequirement(("workloads/status",), ("update",), VersionRange("0.17"), _WORKLOAD),),
     ),
-    "MultiKueueManagerQuotaAutomation": Gate(
-        Span(""),
+    "MultiKueueManagerQuotaAutomation": FeatureGate(
+        VersionRange(""),
         (
-            Duty(
+            RightsRequirement(
                 ("clusterqueues", "localqueues"),
                 ("list", "watch"),
-                Span("0.18"),
+                VersionRange("0.18"),
                 f"{_MULTIKUEUE}remote_client.go",
             ),
         ),
@@ -289,18 +333,18 @@ GATES: Final[Mapping[str, Gate]] = {
 """Defaults: pkg/features/kube_features.go."""
 
 
-def release(text: str) -> Release | None:
+def parse_release(text: str) -> KueueRelease | None:
     """Return the release that is written like 0.19.1, v0.19.1 or v0.20.0-rc.0; None for anything else."""
     found = _RELEASE.fullmatch(text)
-    return Release(*map(int, found.groups()[:3])) if found else None
+    return KueueRelease(*map(int, found.groups()[:3])) if found else None
 
 
-def shipped(kueue: Release | None) -> tuple[str, ...]:
+def default_frameworks(kueue: KueueRelease | None) -> tuple[str, ...]:
     """Return the job kinds that Kueue's shipped configuration enables; None: as ASSUMED."""
     return tuple(name for name, one in FRAMEWORKS.items() if one.shipped.has(kueue or ASSUMED))
 
 
-def external(text: str) -> External | str:
+def parse_external(text: str) -> ExternalFramework | str:
     """Return the kind that a name of Kueue's multiKueue.externalFrameworks means, or what is wrong with it.
 
     Kueue: Kind.version.group, split at the first two dots (ParseKindArg). The plural is guessed as
@@ -310,15 +354,15 @@ def external(text: str) -> External | str:
     version, _, group = rest.partition(".")
     if not (_KIND.fullmatch(kind) and _VERSION.fullmatch(version) and _GROUP.fullmatch(group)):
         return f"{text!r} is no Kind.version.group, like PipelineRun.v1.tekton.dev"
-    return External(text, group, version, kind, _plural(kind.lower()))
+    return ExternalFramework(text, group, version, kind, _plural(kind.lower()))
 
 
-def rules(
+def policy_rules(
     frameworks: Iterable[str],
-    externals: Iterable[External] = (),
+    externals: Iterable[ExternalFramework] = (),
     gates: Iterable[str] = (),
-    kueue: Release | None = None,
-) -> tuple[Rule, ...]:
+    kueue: KueueRelease | None = None,
+) -> tuple[PolicyRule, ...]:
     """Return the rules that MultiKueue needs on a worker, merged and sorted: the same for any order.
 
     `frameworks` are keys of FRAMEWORKS, `gates` those of GATES that are on beside those that are by default.
@@ -333,20 +377,22 @@ def rules(
     merged: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (group, resource), allowed in sorted(verbs.items()):
         merged.setdefault((group, tuple(sorted(allowed))), []).append(resource)
-    return tuple(sorted(Rule((group,), tuple(names), which) for (group, which), names in merged.items()))
+    return tuple(
+        sorted(PolicyRule((group,), tuple(names), which) for (group, which), names in merged.items())
+    )
 
 
-def needed(
+def required_rights(
     frameworks: Iterable[str],
-    externals: Iterable[External] = (),
+    externals: Iterable[ExternalFramework] = (),
     gates: Iterable[str] = (),
-    kueue: Release | None = None,
+    kueue: KueueRelease | None = None,
 ) -> tuple[Right, ...]:
     """Return the same one by one, sorted, for SelfSubjectAccessReviews."""
     return tuple(
         sorted(
             Right(group, *_split(resource), verb)
-            for rule in rules(frameworks, externals, gates, kueue)
+            for rule in policy_rules(frameworks, externals, gates, kueue)
             for group in rule.groups
             for resource in rule.resources
             for verb in rule.verbs
@@ -354,19 +400,22 @@ def needed(
     )
 
 
-def kinds(
-    frameworks: Iterable[str], externals: Iterable[External] = (), kueue: Release | None = None
-) -> tuple[Kind, ...]:
+def job_kinds(
+    frameworks: Iterable[str], externals: Iterable[ExternalFramework] = (), kueue: KueueRelease | None = None
+) -> tuple[JobKind, ...]:
     """Return the kinds without any one of which Kueue does not connect to a worker; Workloads aside."""
     known = ((name, FRAMEWORKS[name]) for name in frameworks)
-    named = [Kind(name, one.group, one.plural, one.version) for name, one in known if one.sent(kueue)]
+    named = [JobKind(name, one.group, one.plural, one.version) for name, one in known if one.sent(kueue)]
     others = externals if EXTERNAL_SINCE.has(kueue) else ()
-    return (*named, *(Kind(one.name, one.group, one.plural, one.version) for one in others))
+    return (*named, *(JobKind(one.name, one.group, one.plural, one.version) for one in others))
 
 
 def _rules(
-    frameworks: Iterable[str], externals: Iterable[External], gates: Iterable[str], kueue: Release | None
-) -> Iterator[Rule]:
+    frameworks: Iterable[str],
+    externals: Iterable[ExternalFramework],
+    gates: Iterable[str],
+    kueue: KueueRelease | None,
+) -> Iterator[PolicyRule]:
     on = {name: GATES[name] for name in gates}
     on |= {name: gate for name, gate in GATES.items() if gate.on.has(kueue)}
     for name in frameworks:
@@ -377,7 +426,7 @@ def _rules(
     yield from (duty.rule for duty in duties if duty.since.has(kueue))
 
 
-def _reached(bounds: str, kueue: Release) -> bool:
+def _reached(bounds: str, kueue: KueueRelease) -> bool:
     """Whether it is not before the bound of its line, or else of the last line before it."""
     named = (tuple(map(int, bound.split("."))) for bound in bounds.split(", ") if bound)
     lines = [bound for bound in named if bound[:2] <= kueue[:2]]

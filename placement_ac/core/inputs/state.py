@@ -9,24 +9,32 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple
 
-from placement_ac.core.api.constants import CLUSTERS_MAX, DRAIN, PER_PLACEMENT, SHARED, Form, Kind, Removal
+from placement_ac.core.api.constants import (
+    CLUSTERS_MAX,
+    DRAIN,
+    PER_PLACEMENT,
+    SHARED,
+    CredentialsForm,
+    Kind,
+    RemovalPolicy,
+)
 from placement_ac.core.api.objects import (
+    AccountToken,
     Check,
+    ClusterProfile,
     Decision,
-    Grant,
     KueueObject,
     ManagedCluster,
     Placement,
-    Profile,
+    ProvisionedObject,
     Secret,
-    Token,
     Workload,
-    Written,
+    WritableObject,
 )
 from placement_ac.core.inputs.fitness import Fitness
 from placement_ac.core.inputs.ranking import ScoreTable
-from placement_ac.core.inputs.rights import Release
-from placement_ac.core.kubeconfig.source import Credentials, Source
+from placement_ac.core.inputs.rights import KueueRelease
+from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
 
 Body = dict[str, Any]
 """An object, or a part of one, as it goes over the wire."""
@@ -55,7 +63,7 @@ class HubFacts:
     namespaces: tuple[str, ...] = ("kueue-system",)
     """Where Placements are looked for: the first that has one of the name counts."""
     naming: str = PER_PLACEMENT
-    kueue: Release | None = None
+    kueue: KueueRelease | None = None
     """The release of the hub's Kueue; None: unknown, or of no use."""
 
     def cluster_object(self, placement: str, cluster: str) -> str:
@@ -90,10 +98,10 @@ class HubFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class PlacementPolicy:
     """What an admin may choose of how clusters leave, in which order they stand, and who is told. Seconds."""
 
-    removal: Removal = DRAIN
+    removal: RemovalPolicy = DRAIN
     drain_deadline: float | None = None
     waiting_grace: float = 60.0
     retention: float = 60.0
@@ -106,16 +114,16 @@ class Policy:
     dispatcher: bool = False
     step_size: int = 3
     round_timeout: float = 300.0
-    warning: float = 604800.0
+    expiry_warning: float = 604800.0
     """How long before credentials expire it is told."""
     probe: bool = False
     """Whether clusters are asked if they are fit before they are listed."""
 
 
-class Mark(NamedTuple):
+class Timer(NamedTuple):
     """Something whose age counts: a plan names it while it lasts, the next snapshot tells its age."""
 
-    what: Literal[
+    kind: Literal[
         "pending",  # a listed cluster that would go, without OCM having settled it
         "missing",  # credentials that others had put there, and that are to be made now
         "unneeded",  # credentials of ours that nobody needs
@@ -135,15 +143,15 @@ class Mark(NamedTuple):
         "round",  # a Workload's nominations, as uid/count
         "unusable",  # what an event is to say of clusters that cannot be used
     ]
-    of: str = ""
+    subject: str = ""
 
 
-Ages = Mapping[Mark, float]
+TimerAges = Mapping[Timer, float]
 """Seconds since each mark was first made."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class WorkerCopies:
     """What a worker said of the copies of this hub's Workloads; `problem`: why it could not be asked."""
 
     copies: Mapping[tuple[str, str], bool] = field(default_factory=dict)
@@ -153,19 +161,19 @@ class Asked:
     """Seconds since the question."""
 
 
-class Question(NamedTuple):
+class ProbeRequest(NamedTuple):
     """A cluster that is to be asked whether it is fit, and the way in."""
 
     cluster: str
-    source: Source
+    source: CredentialSource
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class ProbeResult:
     """What a cluster answered when it was asked whether it is fit, and by which way it was entered."""
 
     fitness: Fitness
-    source: Source
+    source: CredentialSource
     version: str
     """Of what was in the Secret then."""
     age: float = 0.0
@@ -173,7 +181,7 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class PlacementCluster:
     """A Placement and one of its clusters."""
 
     placement: str
@@ -182,14 +190,14 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ProvisioningPolicy:
     """What an admin has chosen of the credentials that are made."""
 
     provision: bool = False
     """Whether any are made at all."""
     account: str = "placement-ac"
     """The name of the ManagedServiceAccounts and ClusterPermissions."""
-    form: Form = "kubeconfig"
+    form: CredentialsForm = "kubeconfig"
     """What becomes of a token: our own kubeconfig, or OCM copies it to the ClusterProfile."""
     validity: float = 86400.0
     """Seconds that a token is good for."""
@@ -201,29 +209,29 @@ class Terms:
     """PEM: the CA of the proxy's certificate; empty: the one that OCM reports with the token."""
     served: bool = True
     """Whether the hub has ManagedServiceAccounts and ClusterPermissions at all."""
-    patience: float = 0.0
+    retention: float = 0.0
     """Seconds for which what is needed no more stays: a decision may flicker."""
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class ProvisioningInputs:
     """All that the credentials depend on that are made for one cluster, taken in one go."""
 
     cluster: str
     now: datetime
     hub: HubFacts = HubFacts()
-    terms: Terms = Terms()
+    policy: ProvisioningPolicy = ProvisioningPolicy()
     namespace: str = "kueue-system"
     """Kueue's."""
     name: str = "placement-ac"
     """What its account and its permission are called; the Go kueue-addon's, when those were handed over."""
     managed: ManagedCluster | None = None
-    account: Grant | None = None
-    permission: Grant | None = None
-    token: Token | None = None
+    account: ProvisionedObject | None = None
+    permission: ProvisionedObject | None = None
+    token: AccountToken | None = None
     secret: Secret | None = None
     """The Secret with our kubeconfig."""
-    profile: Profile | None = None
+    profile: ClusterProfile | None = None
     """Its ClusterProfile in Kueue's namespace, with an access provider that is supported."""
     synced: bool = False
     """Whether OCM has copied the token to where that ClusterProfile is."""
@@ -239,13 +247,13 @@ class Made:
     """Whether a MultiKueueCluster stands on the ClusterProfile of the cluster."""
     known: bool = False
     """Whether there is a MultiKueueCluster of ours for the cluster, whatever it stands on."""
-    found: Source | None = None
+    found: CredentialSource | None = None
     """The usable credentials that others have put on the hub."""
-    strays: tuple[tuple[Kind, Written], ...] = ()
+    orphans: tuple[tuple[Kind, WritableObject], ...] = ()
     """What was made for the cluster under another name, and no MultiKueueCluster stands on; Secrets first."""
     trouble: str = ""
     """Why the API server refused the last write."""
-    ages: Ages = field(default_factory=dict)
+    ages: TimerAges = field(default_factory=dict)
 
     @property
     def secret_name(self) -> str:
@@ -261,38 +269,38 @@ class Snapshot(NamedTuple):
     hub: HubFacts = HubFacts()
     checks: tuple[Check, ...] = ()
     """Ours that name the Placement (or the one check with unusable parameters), by name."""
-    users: tuple[Check, ...] = ()
+    multikueue_checks: tuple[Check, ...] = ()
     """Kueue's checks whose parameters name the MultiKueueConfig."""
-    holders: tuple[Check, ...] = ()
+    former_checks: tuple[Check, ...] = ()
     """Ours that own objects here while their parameters are unusable."""
     placement: Placement | None = None
     decisions: tuple[Decision, ...] = ()
     scores: ScoreTable = NOTHING
-    credentials: Credentials = NOTHING
-    spare: Credentials = NOTHING
+    credentials: CredentialsByCluster = NOTHING
+    unselected_credentials: CredentialsByCluster = NOTHING
     """The same for clusters that are listed though not selected."""
     config: KueueObject | None = None
     """The MultiKueueConfig of that name, whoever made it."""
     clusters: Mapping[str, KueueObject] = NOTHING
     """MultiKueueClusters by name: those that may be wanted and those that are this Placement's."""
-    rivals: Mapping[str, Pair] = NOTHING
+    name_conflicts: Mapping[str, PlacementCluster] = NOTHING
     """MultiKueueCluster name → another Placement and usable cluster that make it too and come first."""
-    others: Mapping[str, Mapping[str, str]] = NOTHING
+    other_owners: Mapping[str, Mapping[str, str]] = NOTHING
     """MultiKueueCluster name → owners (uid → name) that other Placements which list it, or are about to,
     give it; only when shared."""
     listed_elsewhere: frozenset[str] = frozenset()
     """MultiKueueClusters that other MultiKueueConfigs of ours list: Kueue would never get over their loss."""
-    policy: Policy = Policy()
-    ages: Ages = NOTHING
+    policy: PlacementPolicy = PlacementPolicy()
+    ages: TimerAges = NOTHING
     workloads: tuple[Workload, ...] = ()
     """Unfinished Workloads that carry one of `checks` or `users`."""
-    gone: frozenset[str] = frozenset()
+    deleted_clusters: frozenset[str] = frozenset()
     """Clusters whose ManagedCluster is not there (any more)."""
     unreachable: frozenset[str] = frozenset()
     """Clusters that OCM has lost sight of."""
-    asked: Mapping[str, Asked] = NOTHING
+    worker_copies: Mapping[str, WorkerCopies] = NOTHING
     """MultiKueueCluster name → what the cluster said when it was last asked."""
-    fits: Mapping[str, Fit] = NOTHING
+    probe_results: Mapping[str, ProbeResult] = NOTHING
     """Cluster → whether it is fit, as it last said."""
 
 
@@ -310,7 +318,7 @@ class WantedCluster(NamedTuple):
 
     name: str
     cluster: str
-    source: Source | None
+    source: CredentialSource | None
     owners: Mapping[str, str]
 
 
@@ -325,7 +333,7 @@ class WantedConfig(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class CheckStateUpdate:
     """The state that an entry of a Workload's `status.admissionChecks` gets."""
 
     workload: Workload
@@ -344,7 +352,7 @@ class Nomination:
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class EventIntent:
     """An event to be posted on the checks, and on the Workloads that it names."""
 
     reason: str
@@ -372,18 +380,18 @@ class Plan:
     """Those of them that are left out for what they are."""
     config: WantedConfig | None = None
     clusters: tuple[WantedCluster, ...] = ()
-    kept: frozenset[str] = frozenset()
+    retained: frozenset[str] = frozenset()
     """MultiKueueClusters that are needed no more, but stay for a while as they are."""
-    replies: tuple[Reply, ...] = ()
+    check_state_updates: tuple[CheckStateUpdate, ...] = ()
     nominations: tuple[Nomination, ...] = ()
-    ask: tuple[str, ...] = ()
+    ask_for_copies: tuple[str, ...] = ()
     """MultiKueueClusters whose clusters are to be asked for the copies that they hold."""
-    questions: tuple[Question, ...] = ()
+    probe_requests: tuple[ProbeRequest, ...] = ()
     """Clusters that are to be asked whether they are fit."""
-    notices: tuple[Notice, ...] = ()
-    changes: Callable[[], tuple[Notice, ...]] = field(default=tuple, compare=False)
+    events: tuple[EventIntent, ...] = ()
+    list_events: Callable[[], tuple[EventIntent, ...]] = field(default=tuple, compare=False)
     """What the write of the list is to be told by: put into words when it has been done."""
-    marks: frozenset[Mark] = frozenset()
+    timers: frozenset[Timer] = frozenset()
     """What lasts: the next snapshot tells the age of each."""
     recheck_after: float | None = None
     """Seconds after which the answer may change although nothing happens; None: it will not."""

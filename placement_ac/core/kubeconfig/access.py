@@ -21,7 +21,15 @@ from urllib.parse import SplitResult, urlsplit
 import orjson
 
 from placement_ac.core.kubeconfig import expiry
-from placement_ac.core.kubeconfig.parse import Cluster, Kubeconfig, Refusal, Unfit, User, parsed, shaped
+from placement_ac.core.kubeconfig.parse import (
+    Kubeconfig,
+    KubeconfigCluster,
+    KubeconfigRefused,
+    KubeconfigUser,
+    Refusal,
+    parse_kubeconfig,
+    validate_shape,
+)
 from placement_ac.core.kubeconfig.source import Unusable
 
 _DNS_1123: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -30,7 +38,7 @@ _TOKEN: Final = re.compile(r"[!-~]+")
 """What may stand in a header as one word."""
 
 
-class Beyond(StrEnum):
+class NotSupportedHere(StrEnum):
     """What Kueue takes and this program does not: it cannot ask that worker itself."""
 
     USER_INFO = "has a server with a user name in it: take it out, a stricter Kueue will refuse it"
@@ -43,14 +51,14 @@ class Beyond(StrEnum):
     NOBODY = "has neither a token nor a client certificate"
 
 
-class Stricter(StrEnum):
+class StricterRule(StrEnum):
     """What is refused by the rules proposed for Kueue (its pull request 14738), beside all of the above."""
 
     HTTPS = "has a server that is not https"
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class ClusterAccess:
     """An API server and the way in, all of it in memory. Its repr tells no secret."""
 
     server: str
@@ -72,47 +80,47 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class ForKueueOnly(Unusable):
+class UsableByKueueOnly(Unusable):
     """A way in that Kueue can take and this program cannot. Never enter with `access`: it is incomplete."""
 
-    access: Access = field(repr=False)
+    access: ClusterAccess = field(repr=False)
 
 
-def of_kubeconfig(text: bytes) -> Access | Unusable:
+def read_kubeconfig(text: bytes) -> ClusterAccess | Unusable:
     """Return the way in that the current context of a Secret's kubeconfig tells.
 
     What Kueue takes and this program does not is a ForKueueOnly. Whether it has expired is for the caller.
     As in clientcmd, no credentials go over plain http: such an Access has none.
     """
     try:
-        config = parsed(text)
+        config = parse_kubeconfig(text)
         _raise_first(_objections_to_all(config))
         cluster, user = _current(config)
         _raise_first(_objections_to(user))
-        door = _door(cluster)
+        door = _endpoint(cluster)
         access = _with_user(door, user) if _is_secure(door) else door
-    except Unfit as unfit:
+    except KubeconfigRefused as unfit:
         return Unusable(str(unfit))
     beyond = next(_beyond_us(cluster, user), None)
-    return ForKueueOnly(beyond.value, access) if beyond else access
+    return UsableByKueueOnly(beyond.value, access) if beyond else access
 
 
-def strict(text: bytes) -> str:
+def strict_problem(text: bytes) -> str:
     """Return the first objection by the rules proposed for Kueue, which ours must meet; "": none."""
-    judged = of_kubeconfig(text)
+    judged = read_kubeconfig(text)
     if isinstance(judged, Unusable):
         return judged.why
-    return "" if _is_secure(judged) else Stricter.HTTPS.value
+    return "" if _is_secure(judged) else StricterRule.HTTPS.value
 
 
-def make_kubeconfig(server: str, authority: str | bytes, token: str, cluster: str) -> bytes | Unusable:
+def write_kubeconfig(server: str, authority: str | bytes, token: str, cluster: str) -> bytes | Unusable:
     """Return a kubeconfig, the same bytes for the same arguments, that `strict` has nothing against.
 
     `authority` is PEM; what is no certificate in it is left out. Empty: whom Kueue's container trusts.
     It is JSON, which is YAML. `cluster` names its one cluster, user and context.
     """
     pem = authority.decode("ascii", "ignore") if isinstance(authority, bytes) else authority
-    trusted, _ = expiry.of_authorities(pem)
+    trusted, _ = expiry.authorities_lifetime(pem)
     if authority and not trusted:
         return Unusable(Refusal.AUTHORITY.value)
     data = {"certificate-authority-data": base64.b64encode(trusted.encode()).decode()} if trusted else {}
@@ -128,25 +136,25 @@ def make_kubeconfig(server: str, authority: str | bytes, token: str, cluster: st
         text = orjson.dumps(content)
     except orjson.JSONEncodeError:
         return Unusable(Refusal.NOT_YAML.value)
-    objection = strict(text)
+    objection = strict_problem(text)
     return Unusable(objection) if objection else text
 
 
-def of_profile(
+def read_profile(
     cluster: Mapping[str, Any], token: str, certificate: str = "", key: str = ""
-) -> Access | Unusable:
+) -> ClusterAccess | Unusable:
     """Return the way in to the `cluster` of a ClusterProfile's access provider, with a plugin's credentials.
 
     As in Kueue, the server is always verified, against the authority's data only.
     """
     if not (token or certificate or key):
-        return Unusable(Beyond.NOBODY.value)
+        return Unusable(NotSupportedHere.NOBODY.value)
     try:
-        door = _door(shaped(Cluster, cluster))
+        door = _endpoint(validate_shape(KubeconfigCluster, cluster))
         access = _with_credentials(door, token, certificate, key)
-    except Unfit as unfit:
+    except KubeconfigRefused as unfit:
         return Unusable(str(unfit))
-    return access if _is_secure(door) else Unusable(Stricter.HTTPS.value)
+    return access if _is_secure(door) else Unusable(StricterRule.HTTPS.value)
 
 
 def _objections_to_all(config: Kubeconfig) -> Iterator[str]:
@@ -169,19 +177,19 @@ def _objections_to_all(config: Kubeconfig) -> Iterator[str]:
             yield Refusal.NO_SERVER
 
 
-def _current(config: Kubeconfig) -> tuple[Cluster, User]:
+def _current(config: Kubeconfig) -> tuple[KubeconfigCluster, KubeconfigUser]:
     contexts = {entry.name: entry.context for entry in config.contexts}
     clusters = {entry.name: entry.cluster for entry in config.clusters}
     users = {entry.name: entry.user for entry in config.users}
     context = contexts.get(config.current_context)
     if context is None:
-        raise Unfit(Refusal.NO_CONTEXT)
+        raise KubeconfigRefused(Refusal.NO_CONTEXT)
     if context.cluster not in clusters:
-        raise Unfit(Refusal.NO_CLUSTER)
-    return clusters[context.cluster], users.get(context.user, User())
+        raise KubeconfigRefused(Refusal.NO_CLUSTER)
+    return clusters[context.cluster], users.get(context.user, KubeconfigUser())
 
 
-def _objections_to(user: User) -> Iterator[str]:
+def _objections_to(user: KubeconfigUser) -> Iterator[str]:
     """Yield what clientcmd does not take, whether it is used or not."""
     if user.token and _has_password(user):
         yield Refusal.BASIC
@@ -194,7 +202,7 @@ def _objections_to(user: User) -> Iterator[str]:
         yield Refusal.HALF_A_PAIR
 
 
-def _objections_to_use(user: User) -> Iterator[str]:
+def _objections_to_use(user: KubeconfigUser) -> Iterator[str]:
     if _has_password(user):
         yield Refusal.BASIC
     if user.plugin is not None:
@@ -203,45 +211,45 @@ def _objections_to_use(user: User) -> Iterator[str]:
         yield Refusal.AUTH_PROVIDER
 
 
-def _has_password(user: User) -> bool:
+def _has_password(user: KubeconfigUser) -> bool:
     return bool(user.username or user.password)
 
 
-def _is_twice(user: User) -> bool:
+def _is_twice(user: KubeconfigUser) -> bool:
     certificate = bool(user.client_certificate and user.client_certificate_data)
     return certificate or bool(user.client_key and user.client_key_data)
 
 
 def _raise_first(objections: Iterator[str]) -> None:
     for objection in objections:
-        raise Unfit(objection)
+        raise KubeconfigRefused(objection)
 
 
-def _beyond_us(cluster: Cluster, user: User) -> Iterator[Beyond]:
+def _beyond_us(cluster: KubeconfigCluster, user: KubeconfigUser) -> Iterator[NotSupportedHere]:
     if "@" in urlsplit(cluster.server).netloc:
-        yield Beyond.USER_INFO
+        yield NotSupportedHere.USER_INFO
     if user.client_certificate or user.client_key:
-        yield Beyond.FILES
+        yield NotSupportedHere.FILES
     if user.stands_in_for:
-        yield Beyond.IMPERSONATION
+        yield NotSupportedHere.IMPERSONATION
     if _scheme(cluster.proxy_url) == "socks5":
-        yield Beyond.SOCKS
+        yield NotSupportedHere.SOCKS
     if not (user.token or user.client_certificate_data) and _scheme(cluster.server) == "https":
-        yield Beyond.NOBODY
+        yield NotSupportedHere.NOBODY
 
 
-def _door(cluster: Cluster) -> Access:
+def _endpoint(cluster: KubeconfigCluster) -> ClusterAccess:
     _raise_first(_objections_to_server(cluster.server))
     if cluster.proxy_url and not _is_proxy(cluster.proxy_url):
-        raise Unfit(Refusal.PROXY)
+        raise KubeconfigRefused(Refusal.PROXY)
     authority = _decoded(cluster.certificate_authority_data, "certificate-authority-data")
     if _scheme(cluster.server) == "http":
         authority = ""
-    trusted, lifetime = expiry.of_authorities(authority)
+    trusted, lifetime = expiry.authorities_lifetime(authority)
     if authority and not trusted:
-        raise Unfit(Refusal.AUTHORITY)
+        raise KubeconfigRefused(Refusal.AUTHORITY)
     return _ending(
-        Access(
+        ClusterAccess(
             server=_plain(cluster.server),
             authority=trusted,
             server_name=cluster.tls_server_name,
@@ -266,7 +274,7 @@ def _scheme(address: str) -> str:
     return urlsplit(address).scheme
 
 
-def _is_secure(access: Access) -> bool:
+def _is_secure(access: ClusterAccess) -> bool:
     return access.server.startswith("https://")
 
 
@@ -301,7 +309,7 @@ def _is_host(host: str) -> bool:
     return "%" not in host
 
 
-def _with_user(door: Access, user: User) -> Access:
+def _with_user(door: ClusterAccess, user: KubeconfigUser) -> ClusterAccess:
     _raise_first(_objections_to_use(user))
     certificate, key = user.client_certificate_data, user.client_key_data
     if user.client_certificate or user.client_key or not certificate:
@@ -310,31 +318,31 @@ def _with_user(door: Access, user: User) -> Access:
     return _with_credentials(door, user.token, certificate, _decoded(key, "client-key-data"))
 
 
-def _with_credentials(door: Access, token: str, certificate: str, key: str) -> Access:
+def _with_credentials(door: ClusterAccess, token: str, certificate: str, key: str) -> ClusterAccess:
     token = token.rstrip(" \t")  # as Go's HTTP does
     if token and not _TOKEN.fullmatch(token):
-        raise Unfit(Refusal.TOKEN)
+        raise KubeconfigRefused(Refusal.TOKEN)
     if bool(certificate) != bool(key):
-        raise Unfit(Refusal.HALF_A_PAIR)
-    lifetimes = [expiry.of_token(token), _of_pair(certificate, key) if certificate else None]
+        raise KubeconfigRefused(Refusal.HALF_A_PAIR)
+    lifetimes = [expiry.token_lifetime(token), _of_pair(certificate, key) if certificate else None]
     return _ending(replace(door, token=token, certificate=certificate, key=key), *lifetimes)
 
 
 def _of_pair(certificate: str, key: str) -> expiry.Lifetime:
-    pair = expiry.of_pair(certificate, key)
+    pair = expiry.key_pair_lifetime(certificate, key)
     if pair.lifetime is None:
-        raise Unfit(Refusal.NO_CERTIFICATE if pair.is_key else Refusal.NO_PAIR)
+        raise KubeconfigRefused(Refusal.NO_CERTIFICATE if pair.is_key else Refusal.NO_PAIR)
     if not pair.is_key:
-        raise Unfit(Refusal.NO_KEY)
+        raise KubeconfigRefused(Refusal.NO_KEY)
     if not pair.match:
-        raise Unfit(Refusal.OTHER_KEY)
+        raise KubeconfigRefused(Refusal.OTHER_KEY)
     return pair.lifetime
 
 
-def _ending(access: Access, *lifetimes: expiry.Lifetime | None) -> Access:
+def _ending(access: ClusterAccess, *lifetimes: expiry.Lifetime | None) -> ClusterAccess:
     """Return it with what ends first of that which is known already and of `lifetimes`."""
     known = expiry.Lifetime(access.expires_what, access.issued, access.expires)
-    first = expiry.first(known, *lifetimes)
+    first = expiry.first_to_end(known, *lifetimes)
     return replace(access, expires=first.expires, expires_what=first.what, issued=first.issued)
 
 
@@ -343,5 +351,5 @@ def _decoded(data: str, name: str) -> str:
     try:
         pem = base64.b64decode(data.replace("\r", "").replace("\n", ""), validate=True)
     except ValueError:
-        raise Unfit(Refusal.NOT_BASE64.format(field=name)) from None
+        raise KubeconfigRefused(Refusal.NOT_BASE64.format(field=name)) from None
     return pem.decode("ascii", "ignore")  # only a comment beside the PEM may be anything else

@@ -38,14 +38,14 @@ class Lifetime:
     expires: datetime | None = None
 
 
-def of_token(token: str) -> Lifetime:
+def token_lifetime(token: str) -> Lifetime:
     """Return what a JSON Web Token says (RFC 7519: `exp`, `nbf`, `iat`); any other token says nothing."""
     claims = _claims(token)
     issued = _moment(claims.get("nbf")) or _moment(claims.get("iat"))
     return Lifetime(TOKEN, issued, _moment(claims.get("exp")))
 
 
-def of_authorities(text: str) -> tuple[str, Lifetime | None]:
+def authorities_lifetime(text: str) -> tuple[str, Lifetime | None]:
     """Return those PEM blocks of `text` that are certificates, and how long one of them is good at least.
 
     What is no certificate is left out, as Go does; when there is none, this is ("", None).
@@ -57,7 +57,7 @@ def of_authorities(text: str) -> tuple[str, Lifetime | None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class KeyPair:
     """What a client certificate (the first one counts) and a private key are."""
 
     lifetime: Lifetime | None
@@ -68,15 +68,15 @@ class Pair:
     """Whether the certificate is for that key."""
 
 
-def of_pair(certificate: str, key: str) -> Pair:
+def key_pair_lifetime(certificate: str, key: str) -> KeyPair:
     """Return what is in these two PEM texts."""
     leaf, public = next(_parsed(certificate), None), _public_of_key(key)
     shown = _public_of_certificate(leaf) if leaf else None
     lifetime = Lifetime(CLIENT_CERTIFICATE, leaf.issued, leaf.expires) if leaf and shown else None
-    return Pair(lifetime, public is not None, lifetime is not None and shown == public)
+    return KeyPair(lifetime, public is not None, lifetime is not None and shown == public)
 
 
-def first(*lifetimes: Lifetime | None) -> Lifetime:
+def first_to_end(*lifetimes: Lifetime | None) -> Lifetime:
     """Return the one that ends first; one that never ends comes last."""
     known = [lifetime for lifetime in lifetimes if lifetime and lifetime.expires]
     return min(known, key=lambda lifetime: lifetime.expires or _NEVER, default=Lifetime(""))

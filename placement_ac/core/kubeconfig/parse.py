@@ -66,7 +66,7 @@ class Refusal(StrEnum):
     PROXY = "has a proxy-url that is not http, https or socks5"
 
 
-class Unfit(Exception):
+class KubeconfigRefused(Exception):
     """What cannot be used, in words for a person."""
 
 
@@ -87,7 +87,7 @@ class _Shape(BaseModel):
         return []
 
 
-class Cluster(_Shape):
+class KubeconfigCluster(_Shape):
     server: str = ""
     certificate_authority: str = ""
     certificate_authority_data: str = ""
@@ -96,7 +96,7 @@ class Cluster(_Shape):
     proxy_url: str = ""
 
 
-class User(_Shape):
+class KubeconfigUser(_Shape):
     token: str = ""
     token_file: str = Field(default="", alias="tokenFile")
     client_certificate: str = ""
@@ -113,24 +113,24 @@ class User(_Shape):
     as_user_extra: dict[Any, Any] = Field(default_factory=dict)
 
 
-class Context(_Shape):
+class KubeconfigContext(_Shape):
     cluster: str = ""
     user: str = ""
 
 
 class NamedCluster(_Shape):
     name: str = ""
-    cluster: Cluster = Cluster()
+    cluster: KubeconfigCluster = KubeconfigCluster()
 
 
 class NamedUser(_Shape):
     name: str = ""
-    user: User = User()
+    user: KubeconfigUser = KubeconfigUser()
 
 
 class NamedContext(_Shape):
     name: str = ""
-    context: Context = Context()
+    context: KubeconfigContext = KubeconfigContext()
 
 
 class Kubeconfig(_Shape):
@@ -142,15 +142,15 @@ class Kubeconfig(_Shape):
     current_context: str = ""
 
 
-def parsed(text: bytes) -> Kubeconfig:
+def parse_kubeconfig(text: bytes) -> Kubeconfig:
     """Return the parts of a kubeconfig, of whatever they hold. Raises Unfit."""
     if len(text) > SIZE_MAX:
-        raise Unfit(Refusal.TOO_LARGE)
+        raise KubeconfigRefused(Refusal.TOO_LARGE)
     if sum(map(text.count, (b":", b",", b"\n"))) > MARKS_MAX:
-        raise Unfit(Refusal.TOO_MANY)
-    config = shaped(Kubeconfig, _loaded(text))
+        raise KubeconfigRefused(Refusal.TOO_MANY)
+    config = validate_shape(Kubeconfig, _loaded(text))
     if config.kind not in ("", "Config") or config.api_version not in ("", "v1"):
-        raise Unfit(Refusal.NOT_CONFIG)
+        raise KubeconfigRefused(Refusal.NOT_CONFIG)
     return config
 
 
@@ -162,15 +162,15 @@ def _loaded(text: bytes) -> Any:
             pass  # it may still be YAML
         else:
             if text.count(b"{") + text.count(b"[") > _DEPTH and _is_deeper(content, _DEPTH):
-                raise Unfit(Refusal.TOO_DEEP)
+                raise KubeconfigRefused(Refusal.TOO_DEEP)
             return content
     try:
         _refuse_bombs(text)
         return _Loader(text).get_data()  # the first document, as Go
-    except Unfit:
+    except KubeconfigRefused:
         raise
     except Exception:  # PyYAML lets through whatever Python says of a tagged value, and quotes it
-        raise Unfit(Refusal.NOT_YAML) from None
+        raise KubeconfigRefused(Refusal.NOT_YAML) from None
 
 
 class _Loader(_SAFE):  # type: ignore[valid-type,misc]  # the C one where there is one
@@ -190,7 +190,7 @@ _NUMBER: Final = re.compile(
 def _number(_: object, node: yaml.ScalarNode) -> float:
     """No field of a kubeconfig that is of interest is a number: that it is one is enough."""
     if not _NUMBER.fullmatch(node.value):
-        raise Unfit(Refusal.NOT_YAML)
+        raise KubeconfigRefused(Refusal.NOT_YAML)
     return 0.0
 
 
@@ -237,15 +237,15 @@ def _refuse_bombs(text: bytes) -> None:
             nodes, aliased = nodes + size, aliased + size
         nodes += isinstance(event, yaml.NodeEvent)
         if len(open_) > _DEPTH:
-            raise Unfit(Refusal.TOO_DEEP)
+            raise KubeconfigRefused(Refusal.TOO_DEEP)
         if aliased > MARKS_MAX:
-            raise Unfit(Refusal.ALIASES)
+            raise KubeconfigRefused(Refusal.ALIASES)
 
 
 _S = TypeVar("_S", bound=_Shape)
 
 
-def shaped(shape: type[_S], content: Any) -> _S:
+def validate_shape(shape: type[_S], content: Any) -> _S:
     """Return a part of a kubeconfig. Raises Unfit, which names the field and not what it holds."""
     try:
         return shape.model_validate(content)
@@ -253,4 +253,6 @@ def shaped(shape: type[_S], content: Any) -> _S:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"]))
         told = _WORDS.get(first["type"], first["msg"])
-        raise Unfit(Refusal.SHAPE.format(field=where, why=told) if where else Refusal.NO_MAP) from None
+        raise KubeconfigRefused(
+            Refusal.SHAPE.format(field=where, why=told) if where else Refusal.NO_MAP
+        ) from None

@@ -7,7 +7,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CredentialSource:
     """How Kueue gets into a cluster: a Secret in its namespace, or a ClusterProfile there."""
 
     kind: Literal["Secret", "ClusterProfile"]
@@ -26,5 +26,5 @@ class Unusable:
     why: str
 
 
-Credentials = Mapping[str, Source | Unusable]
+CredentialsByCluster = Mapping[str, CredentialSource | Unusable]
 """Managed cluster → the way in, or why there is none."""

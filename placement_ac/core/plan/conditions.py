@@ -26,21 +26,21 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.objects import Check, KueueObject, Placement
-from placement_ac.core.api.text import some
+from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.state import Snapshot, Verdict
-from placement_ac.core.plan.targets import Course
-from placement_ac.core.selection.probe_schedule import remarks
-from placement_ac.core.selection.selection import Usable
+from placement_ac.core.plan.targets import TargetClusters
+from placement_ac.core.selection.probe_schedule import probe_remarks
+from placement_ac.core.selection.selection import UsableCluster
 
 _TROUBLE: Final = (("PlacementSatisfied", "False"), ("PlacementMisconfigured", "True"))
 
 
-def judge(seen: Snapshot, course: Course) -> Verdict:
+def judge(seen: Snapshot, course: TargetClusters) -> Verdict:
     """Return the first objection, or what has been generated."""
-    return objection(seen, course) or consent(seen, course)
+    return objection(seen, course) or generated(seen, course)
 
 
-def objection(seen: Snapshot, course: Course) -> Verdict | None:
+def objection(seen: Snapshot, course: TargetClusters) -> Verdict | None:
     """Return the first objection; None: there is none."""
     for rule in RULES:
         if found := rule(seen, course):
@@ -48,14 +48,14 @@ def objection(seen: Snapshot, course: Course) -> Verdict | None:
     return None
 
 
-def consent(seen: Snapshot, course: Course) -> Verdict:
+def generated(seen: Snapshot, course: TargetClusters) -> Verdict:
     """Return what has been generated, where there is no objection."""
     told = "; ".join((GENERATED, *_remarks(seen, course)))[:CONDITION_MESSAGE_MAX]
     missing = course.selection.left_out or course.beyond or course.queued
     return Verdict("True", SOME_CLUSTERS_UNUSABLE if missing else ACTIVE, told)
 
 
-def taken(obj: KueueObject | None, placement: str, cluster: str) -> bool:
+def is_taken(obj: KueueObject | None, placement: str, cluster: str) -> bool:
     """Whether an object is somebody else's: not made for this pair, and not handed over."""
     if obj is None:
         return False
@@ -68,19 +68,19 @@ def taken(obj: KueueObject | None, placement: str, cluster: str) -> bool:
 # -- the rules
 
 
-def parameters_are_wrong(seen: Snapshot, _: Course) -> Verdict | None:
-    problem = what_is_wrong(seen.checks[0])
-    return refuse(BAD_PARAMETERS, f"{problem}; {_cure(seen)}") if problem else None
+def parameters_are_wrong(seen: Snapshot, _: TargetClusters) -> Verdict | None:
+    problem = parameters_problem(seen.checks[0])
+    return refuse(BAD_PARAMETERS, f"{problem}; {_parameters_fix(seen)}") if problem else None
 
 
-def placement_is_missing(seen: Snapshot, _: Course) -> Verdict | None:
+def placement_is_missing(seen: Snapshot, _: TargetClusters) -> Verdict | None:
     if seen.placement:
         return None
-    looked_for = some([f"{namespace}/{seen.name}" for namespace in seen.hub.namespaces], " or ")
+    looked_for = joined([f"{namespace}/{seen.name}" for namespace in seen.hub.namespaces], " or ")
     return refuse(PLACEMENT_NOT_FOUND, f"there is no Placement {looked_for}")
 
 
-def nothing_is_decided(seen: Snapshot, course: Course) -> Verdict | None:
+def nothing_is_decided(seen: Snapshot, course: TargetClusters) -> Verdict | None:
     malformed = _malformed(seen)
     if course.selection.decided and (course.usable or not malformed):
         return None
@@ -90,36 +90,36 @@ def nothing_is_decided(seen: Snapshot, course: Course) -> Verdict | None:
     return refuse(NO_DECISION, f"OCM has not decided yet for {where}{_placement_says(seen)}")
 
 
-def nothing_is_selected(seen: Snapshot, course: Course) -> Verdict | None:
+def nothing_is_selected(seen: Snapshot, course: TargetClusters) -> Verdict | None:
     if course.usable or course.selection.left_out or course.beyond or course.queued:
         return None
     told = f"{_placement(seen)} selects no cluster{_placement_says(seen)}"
     return refuse(NO_CLUSTER_SELECTED, "; ".join((told, *_draining(course))))
 
 
-def nothing_is_usable(_: Snapshot, course: Course) -> Verdict | None:
+def nothing_is_usable(_: Snapshot, course: TargetClusters) -> Verdict | None:
     if course.usable:
         return None
     left_out = course.selection.left_out
-    told = "no selected cluster is usable" + (f": {_told(left_out)}" if left_out else "")
+    told = "no selected cluster is usable" + (f": {_with_reasons(left_out)}" if left_out else "")
     return refuse(NO_CLUSTER_USABLE, "; ".join((told, *_queued(course), *_draining(course))))
 
 
-def name_is_taken(seen: Snapshot, course: Course) -> Verdict | None:
+def name_is_taken(seen: Snapshot, course: TargetClusters) -> Verdict | None:
     problems = [*_config_in_the_way(seen), *_clusters_in_the_way(seen, course)]
-    return refuse(NAME_TAKEN, some(problems, "; ")) if problems else None
+    return refuse(NAME_TAKEN, joined(problems, "; ")) if problems else None
 
 
 def _config_in_the_way(seen: Snapshot) -> Iterator[str]:
-    if taken(seen.config, seen.name, ""):
+    if is_taken(seen.config, seen.name, ""):
         yield _in_the_way(MULTIKUEUE_CONFIG, seen.config, seen.name)
 
 
-def _clusters_in_the_way(seen: Snapshot, course: Course) -> Iterator[str]:
+def _clusters_in_the_way(seen: Snapshot, course: TargetClusters) -> Iterator[str]:
     there, placement = seen.clusters.get, _labelled(seen)
     for entry in course.usable:  # before every list is written, and mostly none is: no words are looked for
-        if (seen.rivals or taken(there(entry.name), placement, entry.cluster)) and (
-            problem := cluster_in_the_way(seen, entry)
+        if (seen.name_conflicts or is_taken(there(entry.name), placement, entry.cluster)) and (
+            problem := cluster_name_conflict(seen, entry)
         ):
             yield problem
 
@@ -129,22 +129,22 @@ def _labelled(seen: Snapshot) -> str:
     return "" if seen.hub.shared else seen.name
 
 
-def cluster_in_the_way(seen: Snapshot, entry: Usable) -> str:
+def cluster_name_conflict(seen: Snapshot, entry: UsableCluster) -> str:
     """Return whose the name of a MultiKueueCluster is, and what to do; "" when it is free or ours."""
     obj = seen.clusters.get(entry.name)
-    if taken(obj, _labelled(seen), entry.cluster):
+    if is_taken(obj, _labelled(seen), entry.cluster):
         return _in_the_way(MULTIKUEUE_CLUSTER, obj, entry.name)
-    if not seen.rivals or not claimed_elsewhere(seen, entry):
+    if not seen.name_conflicts or not claimed_elsewhere(seen, entry):
         return ""
-    rival = seen.rivals[entry.name]
+    rival = seen.name_conflicts[entry.name]
     return (
         f"MultiKueueCluster {entry.name} is the name for cluster {rival.cluster} of Placement "
         f"{rival.placement} as well: rename one of the Placements"
     )
 
 
-def claimed_elsewhere(seen: Snapshot, entry: Usable) -> bool:
-    return entry.name in seen.rivals and entry.name not in seen.clusters
+def claimed_elsewhere(seen: Snapshot, entry: UsableCluster) -> bool:
+    return entry.name in seen.name_conflicts and entry.name not in seen.clusters
 
 
 # Order matters: a rule may assume that those above it had no objection.
@@ -158,7 +158,7 @@ RULES: Final = (
 )
 
 
-def what_is_wrong(check: Check) -> str:
+def parameters_problem(check: Check) -> str:
     """Return what keeps the parameters of a check of ours from naming a Placement; "" when nothing does."""
     if check.placement:
         return ""
@@ -181,10 +181,10 @@ def refuse(reason: str, message: str) -> Verdict:
 # -- the words
 
 
-def _cure(seen: Snapshot) -> str:
+def _parameters_fix(seen: Snapshot) -> str:
     return (
         f"set spec.parameters to apiGroup: {OCM_CLUSTER}, kind: {PLACEMENT.kind} "
-        f"and the name of a Placement in namespace {some(seen.hub.namespaces, ' or ')}"
+        f"and the name of a Placement in namespace {joined(seen.hub.namespaces, ' or ')}"
     )
 
 
@@ -205,11 +205,11 @@ def _in_the_way(kind: Kind, obj: KueueObject | None, name: str) -> str:
 
 def _placement_says(seen: Snapshot) -> str:
     """Quote the Placement's own conditions where they tell of trouble."""
-    said = troubles_of(seen.placement) if seen.placement else ""
+    said = placement_problems(seen.placement) if seen.placement else ""
     return f" ({said})" if said else ""
 
 
-def troubles_of(placement: Placement) -> str:
+def placement_problems(placement: Placement) -> str:
     """Return what a Placement says of itself where that tells of trouble; "" where it does not."""
     said = [
         f"{c.reason}: {c.message}".rstrip(": ")
@@ -227,31 +227,31 @@ def _malformed(seen: Snapshot) -> str:
     )
 
 
-def _remarks(seen: Snapshot, course: Course) -> Iterator[str]:
+def _remarks(seen: Snapshot, course: TargetClusters) -> Iterator[str]:
     """Yield what is to be said although all is well."""
     left_out, beyond = course.selection.left_out, course.beyond
     if left_out:
-        yield f"left out: {_told(left_out)}"
+        yield f"left out: {_with_reasons(left_out)}"
     if beyond:
-        yield f"{len(beyond)} beyond the {seen.hub.clusters_max} clusters that Kueue takes: {some(beyond)}"
+        yield f"{len(beyond)} beyond the {seen.hub.clusters_max} clusters that Kueue takes: {joined(beyond)}"
     yield from _queued(course)
-    told = remarks(seen, [entry.cluster for entry in course.usable])
+    told = probe_remarks(seen, [entry.cluster for entry in course.usable])
     yield from (f"{cluster}: {what}" for cluster, what in told.items())
-    if course.guarded.held:
-        yield course.guarded.why
+    if course.mass_loss.held:
+        yield course.mass_loss.why
     yield from _draining(course)
 
 
-def _queued(course: Course) -> Iterator[str]:
+def _queued(course: TargetClusters) -> Iterator[str]:
     if course.queued:
-        yield f"waiting for the seat of a cluster that leaves: {some(course.queued)}"
+        yield f"waiting for the seat of a cluster that leaves: {joined(course.queued)}"
 
 
-def _draining(course: Course) -> Iterator[str]:
-    staying = course.removal.staying
+def _draining(course: TargetClusters) -> Iterator[str]:
+    staying = course.drain.staying
     if staying:
-        yield "draining: " + some([f"{one.cluster} ({one.why})" for one in staying])
+        yield "draining: " + joined([f"{one.cluster} ({one.why})" for one in staying])
 
 
-def _told(left_out: Mapping[str, str]) -> str:
-    return some([f"{cluster} ({why})" for cluster, why in left_out.items()])
+def _with_reasons(left_out: Mapping[str, str]) -> str:
+    return joined([f"{cluster} ({why})" for cluster, why in left_out.items()])

@@ -24,19 +24,19 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
     Kind,
 )
-from placement_ac.core.api.objects import Check, KueueObject, Workload, Written
+from placement_ac.core.api.objects import Check, KueueObject, Workload, WritableObject
 from placement_ac.core.inputs.state import (
     Body,
+    CheckStateUpdate,
     HubFacts,
     Plan,
-    Reply,
     Snapshot,
     Verdict,
     WantedCluster,
     WantedConfig,
 )
-from placement_ac.core.kubeconfig.source import Source
-from placement_ac.core.selection.selection import removable
+from placement_ac.core.kubeconfig.source import CredentialSource
+from placement_ac.core.selection.selection import removable_clusters
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Apply:
     kind: Kind
     body: Body = field(repr=False)
     """It may hold a token."""
-    observed: Written | None
+    observed: WritableObject | None
 
     @property
     def name(self) -> str:
@@ -81,7 +81,7 @@ class SetCondition:
 
 
 @dataclass(frozen=True, slots=True)
-class OnWorkload:
+class WorkloadWrite:
     """A write to the status of a Workload, as long as it is what was seen."""
 
     workload: Workload
@@ -100,20 +100,20 @@ class OnWorkload:
 
 
 @dataclass(frozen=True, slots=True)
-class SetAnswer(OnWorkload):
+class SetCheckStates(WorkloadWrite):
     """Apply our entries of `status.admissionChecks`: mostly one, or one for each check of ours."""
 
     entries: tuple[Body, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Nominate(OnWorkload):
+class Nominate(WorkloadWrite):
     """Set the clusters on which it may wait."""
 
     clusters: tuple[str, ...]
 
 
-Action = Apply | Delete | SetCondition | SetAnswer | Nominate
+Action = Apply | Delete | SetCondition | SetCheckStates | Nominate
 Phase = tuple[Action, ...]
 """Writes that do not depend on each other."""
 
@@ -154,7 +154,7 @@ def last_phases(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     return repairs(seen, wanted) + _done_one_by_one(
         tuple(_superfluous(seen, wanted)),
         tuple(_conditions(others, wanted.verdicts, seen)),
-        tuple(_answers(seen, wanted.replies)),
+        tuple(_check_states(seen, wanted.check_state_updates)),
         tuple(Nominate(one.workload, one.clusters) for one in wanted.nominations),
     )
 
@@ -198,7 +198,7 @@ def cluster_write(
     if not hub.shared:
         labels[LABEL_PLACEMENT] = placement
     spec = _source_spec(wanted, observed, hub)
-    if same(observed, labels, wanted.owners, spec):
+    if is_same(observed, labels, wanted.owners, spec):
         return None
     body = body_of(wanted.name, labels, wanted.owners, observed, hub)
     return Apply(MULTIKUEUE_CLUSTER, body | {"spec": spec}, observed)
@@ -220,7 +220,7 @@ def config_write(wanted: WantedConfig, observed: KueueObject | None, hub: HubFac
     labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_PLACEMENT: wanted.name}
     spec = {"clusters": list(wanted.clusters)}
     told = _draining(wanted) if wanted.draining else ""
-    if same(observed, labels, wanted.owners, spec) and _tells(observed, told):
+    if is_same(observed, labels, wanted.owners, spec) and _has_draining(observed, told):
         return None
     body = body_of(wanted.name, labels, wanted.owners, observed, hub) | {"spec": spec}
     if observed:  # what was decided on an old list must not come after what another leader has decided
@@ -235,11 +235,15 @@ def _draining(wanted: WantedConfig) -> str:
     return ",".join(f"{name}={_time(since)}" for name, since in wanted.draining.items())
 
 
-def _tells(observed: KueueObject | None, told: str) -> bool:
+def _has_draining(observed: KueueObject | None, told: str) -> bool:
     """Whether the annotation stands there, or, if nothing leaves, is not there by our hand."""
     if observed is None:
         return False
-    return observed.meta.annotations.get(ANNOTATION_DRAINING) == told if told else not observed.owned.draining
+    return (
+        observed.meta.annotations.get(ANNOTATION_DRAINING) == told
+        if told
+        else not observed.applied_fields.draining
+    )
 
 
 def _time(when: datetime) -> str:
@@ -247,9 +251,9 @@ def _time(when: datetime) -> str:
 
 
 def _superfluous(seen: Snapshot, wanted: Plan) -> Iterable[Delete]:
-    keep = {cluster.name for cluster in wanted.clusters} | wanted.kept
+    keep = {cluster.name for cluster in wanted.clusters} | wanted.retained
     keep.update(wanted.config.clusters if wanted.config else ())
-    for obj in removable(seen):
+    for obj in removable_clusters(seen):
         if obj.meta.name not in keep and not obj.meta.deleting:
             yield Delete(MULTIKUEUE_CLUSTER, obj.meta.name, obj.meta.uid)
 
@@ -260,7 +264,7 @@ def _source_spec(cluster: WantedCluster, observed: KueueObject | None, hub: HubF
     return source_spec(cluster.source, hub.cluster_version)
 
 
-def source_spec(source: Source, version: str) -> Body:
+def source_spec(source: CredentialSource, version: str) -> Body:
     """Return the `spec` of a MultiKueueCluster in that version of Kueue's API."""
     if source.kind == "ClusterProfile":
         return {"clusterSource": {"clusterProfileRef": {"name": source.name}}}
@@ -268,11 +272,13 @@ def source_spec(source: Source, version: str) -> Body:
     return kubeconfig if version in OLD_SHAPE else {"clusterSource": kubeconfig}
 
 
-def same(observed: Written | None, labels: Mapping[str, str], owners: Mapping[str, str], spec: Body) -> bool:
+def is_same(
+    observed: WritableObject | None, labels: Mapping[str, str], owners: Mapping[str, str], spec: Body
+) -> bool:
     """Whether `observed` carries all that is wanted, and nothing that we put there and want no more."""
     if observed is None:
         return False
-    owned = observed.owned
+    owned = observed.applied_fields
     return (
         observed.spec == spec
         and labels.items() <= observed.meta.labels.items()
@@ -286,7 +292,7 @@ def body_of(
     name: str,
     labels: Mapping[str, str],
     owners: Mapping[str, str],
-    observed: Written | None,
+    observed: WritableObject | None,
     hub: HubFacts,
     *,
     namespace: str = "",
@@ -313,11 +319,11 @@ def _conditions(
 ) -> Iterable[SetCondition]:
     for check in checks:
         verdict = verdicts.get(check.meta.name)
-        if verdict and not _says(check, verdict):
+        if verdict and not _is_set(check, verdict):
             yield SetCondition(check.meta.name, check.meta.uid, _condition(check, verdict, seen))
 
 
-def _says(check: Check, verdict: Verdict) -> bool:
+def _is_set(check: Check, verdict: Verdict) -> bool:
     active = check.active
     return active is not None and (
         active.status == verdict.status
@@ -344,17 +350,17 @@ def _condition(check: Check, verdict: Verdict, seen: Snapshot) -> Body:
 # -- Workloads
 
 
-def _answers(seen: Snapshot, replies: Iterable[Reply]) -> Iterable[SetAnswer]:
+def _check_states(seen: Snapshot, replies: Iterable[CheckStateUpdate]) -> Iterable[SetCheckStates]:
     """Yield one write per Workload: two on the same version would be in conflict."""
-    by_workload: dict[tuple[str, str], list[Reply]] = {}
+    by_workload: dict[tuple[str, str], list[CheckStateUpdate]] = {}
     for reply in replies:
         by_workload.setdefault(reply.workload.meta.id, []).append(reply)
     for together in by_workload.values():
-        yield SetAnswer(together[0].workload, tuple(_entry(reply, seen) for reply in together))
+        yield SetCheckStates(together[0].workload, tuple(_entry(reply, seen) for reply in together))
 
 
-def _entry(reply: Reply, seen: Snapshot) -> Body:
-    before = reply.workload.answer(reply.check)
+def _entry(reply: CheckStateUpdate, seen: Snapshot) -> Body:
+    before = reply.workload.check_state(reply.check)
     unchanged = before is not None and before.state == reply.state
     entry: Body = {
         "name": reply.check,

@@ -21,29 +21,29 @@ from placement_ac.core.api.constants import (
     UNUSABLE_SECONDS,
 )
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.api.text import and_more, count_of, some, span
+from placement_ac.core.api.text import and_more, count_text, duration_text, joined
 from placement_ac.core.draining.drain import RUN
-from placement_ac.core.draining.state import Leaving
-from placement_ac.core.inputs.state import Mark, Notice, Snapshot, WantedConfig
-from placement_ac.core.plan.targets import Course
+from placement_ac.core.draining.state import DrainStep
+from placement_ac.core.inputs.state import EventIntent, Snapshot, Timer, WantedConfig
+from placement_ac.core.plan.targets import TargetClusters
 
-NAMES_TOLD: Final = 5
+NAMES_SHOWN: Final = 5
 """Clusters told one by one in an event; the rest is counted."""
-WORKLOADS_TOLD: Final = 20
+WORKLOAD_EVENTS_MAX: Final = 20
 """Workloads that get an event of their own on one occasion; the check's tells of all."""
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
+class UnusableClusters:
     """What is to be said of clusters that cannot be used, once it has lasted."""
 
-    notices: tuple[Notice, ...] = ()
-    marks: frozenset[Mark] = frozenset()
+    events: tuple[EventIntent, ...] = ()
+    timers: frozenset[Timer] = frozenset()
     recheck_after: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
+class PostableEvent:
     """One event that may be posted now; `about` None: on every check."""
 
     reason: str
@@ -56,7 +56,9 @@ class Post:
 # -- what is to be told
 
 
-def changes(seen: Snapshot, course: Course, wanted: WantedConfig | None) -> tuple[Notice, ...]:
+def list_events(
+    seen: Snapshot, course: TargetClusters, wanted: WantedConfig | None
+) -> tuple[EventIntent, ...]:
     """Return what the write of the list is to be told by: one event per reason, however many clusters."""
     config = seen.config
     before, left = (config.listed, config.draining) if config else ((), {})
@@ -68,42 +70,44 @@ def changes(seen: Snapshot, course: Course, wanted: WantedConfig | None) -> tupl
         _draining(seen, course, [name for name in leaving if name not in left]),
         _removed(seen, course, [name for name in before if name not in after], left),
     )
-    return tuple(Notice(reason, message, "list") for reason, message in told if message)
+    return tuple(EventIntent(reason, message, "list") for reason, message in told if message)
 
 
-def complain(seen: Snapshot, course: Course) -> Complaint:
+def unusable_clusters(seen: Snapshot, course: TargetClusters) -> UnusableClusters:
     """Return what is to be said of selected clusters that cannot be used, listed for now or not.
 
     While they are made, credentials fall short for one reason after another: only what stays is told.
     """
     if not course.selection.left_out:
-        return Complaint()
+        return UnusableClusters()
     decided = {cluster for decision in seen.decisions for cluster in decision.clusters}
-    staying = {one.cluster for one in course.removal.staying}
+    staying = {one.cluster for one in course.drain.staying}
     whys = {
         cluster: f"{why}; listed until it has drained" if cluster in staying else why
         for cluster, why in course.selection.left_out.items()
         if cluster in decided
     }
     if not whys:
-        return Complaint()
+        return UnusableClusters()
     what = "selected cluster cannot" if len(whys) == 1 else "selected clusters cannot"
     message = f"{len(whys)} {what} be used: {_each(whys)}"
-    mark = Mark("unusable", message)
+    mark = Timer("unusable", message)
     left = UNUSABLE_SECONDS - seen.ages.get(mark, 0.0)
     if left > 0:
-        return Complaint(marks=frozenset({mark}), recheck_after=left)
-    return Complaint((Notice(CLUSTER_UNUSABLE, message),), frozenset({mark}))
+        return UnusableClusters(timers=frozenset({mark}), recheck_after=left)
+    return UnusableClusters((EventIntent(CLUSTER_UNUSABLE, message),), frozenset({mark}))
 
 
-def _selected(seen: Snapshot, course: Course, names: Collection[str]) -> tuple[str, str]:
-    return CLUSTERS_SELECTED, _by(seen, count_of(len(names), "cluster"), _scores(course, names))
+def _selected(seen: Snapshot, course: TargetClusters, names: Collection[str]) -> tuple[str, str]:
+    return CLUSTERS_SELECTED, _by(seen, count_text(len(names), "cluster"), _scores(course, names))
 
 
-def _added(seen: Snapshot, course: Course, names: Collection[str], left: Collection[str]) -> tuple[str, str]:
+def _added(
+    seen: Snapshot, course: TargetClusters, names: Collection[str], left: Collection[str]
+) -> tuple[str, str]:
     whys = _scores(course, [name for name in names if name not in left])
     whys |= dict.fromkeys(_clusters(course, names, left), "selected again while it drained")
-    return CLUSTER_ADDED, _by(seen, f"{count_of(len(names), 'cluster')} more", whys)
+    return CLUSTER_ADDED, _by(seen, f"{count_text(len(names), 'cluster')} more", whys)
 
 
 def _by(seen: Snapshot, what: str, whys: Mapping[str, str]) -> str:
@@ -111,7 +115,7 @@ def _by(seen: Snapshot, what: str, whys: Mapping[str, str]) -> str:
     return f"{what}, by Placement {where}{seen.name}: {_each(whys)}" if whys else ""
 
 
-def _scores(course: Course, names: Collection[str]) -> dict[str, str]:
+def _scores(course: TargetClusters, names: Collection[str]) -> dict[str, str]:
     return {
         entry.cluster: f"score {entry.rank.score}" if entry.rank and entry.rank.score else ""
         for entry in course.usable
@@ -119,27 +123,27 @@ def _scores(course: Course, names: Collection[str]) -> dict[str, str]:
     }
 
 
-def _clusters(course: Course, names: Collection[str], among: Collection[str]) -> list[str]:
+def _clusters(course: TargetClusters, names: Collection[str], among: Collection[str]) -> list[str]:
     return [entry.cluster for entry in course.usable if entry.name in names and entry.name in among]
 
 
-def _draining(seen: Snapshot, course: Course, names: Collection[str]) -> tuple[str, str]:
-    leaving = [one for one in course.removal.staying if one.name in names]
+def _draining(seen: Snapshot, course: TargetClusters, names: Collection[str]) -> tuple[str, str]:
+    leaving = [one for one in course.drain.staying if one.name in names]
     whys = {one.cluster: f"{_cause(seen, course, one.cluster)}; {_stays(course, one)}" for one in leaving}
     if not whys:
         return CLUSTER_DRAINING, ""
     verb = "drains" if len(whys) == 1 else "drain"
-    runs = any(course.jobs.running.get(one.name) for one in leaving)
+    runs = any(course.workloads.running.get(one.name) for one in leaving)
     patience = f"; {_patience(seen)}" if runs else ""
-    return CLUSTER_DRAINING, f"{count_of(len(whys), 'cluster')} {verb}: {_each(whys)}{patience}"
+    return CLUSTER_DRAINING, f"{count_text(len(whys), 'cluster')} {verb}: {_each(whys)}{patience}"
 
 
-def _stays(course: Course, one: Leaving) -> str:
+def _stays(course: TargetClusters, one: DrainStep) -> str:
     """Return why it is still listed; where Workloads run, how many."""
-    running = len(course.jobs.running.get(one.name, ()))
+    running = len(course.workloads.running.get(one.name, ()))
     if not running or not one.why.startswith(RUN):
         return one.why
-    return f"{count_of(running, 'Workload')} {'runs' if running == 1 else 'run'} there"
+    return f"{count_text(running, 'Workload')} {'runs' if running == 1 else 'run'} there"
 
 
 def _patience(seen: Snapshot) -> str:
@@ -148,27 +152,27 @@ def _patience(seen: Snapshot) -> str:
         return "Workloads are sent back at once"
     if policy.drain_deadline is None:
         return "Workloads are waited for"
-    return f"Workloads are waited for, {span(policy.drain_deadline)} at most, and then sent back"
+    return f"Workloads are waited for, {duration_text(policy.drain_deadline)} at most, and then sent back"
 
 
 def _removed(
-    seen: Snapshot, course: Course, names: Collection[str], left: Collection[str]
+    seen: Snapshot, course: TargetClusters, names: Collection[str], left: Collection[str]
 ) -> tuple[str, str]:
     clusters = {name: cluster for cluster, name in course.listed.items()}
     whys: dict[str, str] = {}
     for name in names:
         cluster = clusters.get(name, name)
         cause = _cause(seen, course, cluster)
-        gone = cluster in seen.gone
+        gone = cluster in seen.deleted_clusters
         whys[cluster] = cause if gone else f"{cause}; {'drained' if name in left else 'nothing ran there'}"
     verb = "is" if len(whys) == 1 else "are"
-    told = f"{count_of(len(whys), 'cluster')} {verb} listed no more: {_each(whys)}"
+    told = f"{count_text(len(whys), 'cluster')} {verb} listed no more: {_each(whys)}"
     return CLUSTER_REMOVED, told if whys else ""
 
 
-def _cause(seen: Snapshot, course: Course, cluster: str) -> str:
+def _cause(seen: Snapshot, course: TargetClusters, cluster: str) -> str:
     """Return why a listed cluster leaves."""
-    if cluster in seen.gone:
+    if cluster in seen.deleted_clusters:
         return "its ManagedCluster is gone"
     if cluster in course.selection.left_out:
         return f"unusable: {course.selection.left_out[cluster]}"
@@ -177,18 +181,20 @@ def _cause(seen: Snapshot, course: Course, cluster: str) -> str:
 
 def _each(whys: Mapping[str, str]) -> str:
     """Return `a, b (why); c (another why) and 12 more`."""
-    shown = list(whys.items())[:NAMES_TOLD]
+    shown = list(whys.items())[:NAMES_SHOWN]
     told = "; ".join(
         ", ".join(name for name, _ in group) + (f" ({why})" if why else "")
         for why, group in groupby(shown, lambda one: one[1])
     )
-    return told + and_more(len(whys) - NAMES_TOLD)
+    return told + and_more(len(whys) - NAMES_SHOWN)
 
 
 # -- what may be told now
 
 
-def due(notices: Iterable[Notice], *, listed: bool, answered: Collection[str], calm: bool) -> Iterator[Post]:
+def postable_events(
+    notices: Iterable[EventIntent], *, listed: bool, answered: Collection[str], calm: bool
+) -> Iterator[PostableEvent]:
     """Yield the events that follow from `notices`, on the checks first.
 
     `listed`: whether the MultiKueueConfig was written; `answered`: uids of the Workloads that were
@@ -199,7 +205,7 @@ def due(notices: Iterable[Notice], *, listed: bool, answered: Collection[str], c
         done = [w for w in notice.workloads if notice.after != "answers" or w.meta.uid in answered]
         if not may or (notice.workloads and not done):
             continue
-        names = f": {some(workload.label for workload in done)}" if done else ""
-        yield Post(notice.reason, notice.message + names, lasts=not notice.after)
-        for workload in done[:WORKLOADS_TOLD]:
-            yield Post(*notice.to_each, lasts=False, about=workload)
+        names = f": {joined(workload.label for workload in done)}" if done else ""
+        yield PostableEvent(notice.reason, notice.message + names, lasts=not notice.after)
+        for workload in done[:WORKLOAD_EVENTS_MAX]:
+            yield PostableEvent(*notice.to_each, lasts=False, about=workload)

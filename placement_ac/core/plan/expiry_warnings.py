@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Final
 
 from placement_ac.core.api.constants import EXPIRES_SOON
-from placement_ac.core.inputs.state import Notice, Snapshot, WantedCluster
-from placement_ac.core.kubeconfig.source import Source
+from placement_ac.core.inputs.state import EventIntent, Snapshot, WantedCluster
+from placement_ac.core.kubeconfig.source import CredentialSource
 
 ALWAYS: Final = datetime.min.replace(tzinfo=UTC)
 LAST_SHARE: Final = 0.1
@@ -16,29 +16,29 @@ LAST_SHARE: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Ageing:
+class ExpiryWarnings:
     """The warnings that are due, and the seconds until the next one is or something has expired."""
 
-    notices: tuple[Notice, ...] = ()
+    events: tuple[EventIntent, ...] = ()
     recheck_after: float | None = None
 
 
-def age(seen: Snapshot, clusters: Iterable[WantedCluster]) -> Ageing:
+def expiry_warnings(seen: Snapshot, clusters: Iterable[WantedCluster]) -> ExpiryWarnings:
     """Look at the way into each cluster that is listed."""
     notices, turns, now = [], [], seen.now
     for cluster in clusters:
         source = cluster.source
         if source is None or source.expires is None:
             continue
-        told = _told_from(source.expires, source.issued, seen.policy.warning)
+        told = _warn_from(source.expires, source.issued, seen.policy.expiry_warning)
         turns.append(told if told > now else source.expires)
         if told <= now < source.expires:
             notices.append(_warning(cluster.cluster, source))
-    return Ageing(tuple(notices), max((min(turns) - now).total_seconds(), 0.0) if turns else None)
+    return ExpiryWarnings(tuple(notices), max((min(turns) - now).total_seconds(), 0.0) if turns else None)
 
 
 @lru_cache(4096)
-def _told_from(expires: datetime, issued: datetime | None, warning: float) -> datetime:
+def _warn_from(expires: datetime, issued: datetime | None, warning: float) -> datetime:
     """Return from when on it is told: `warning` seconds ahead, but in the last tenth of its life."""
     lead = min(warning, LAST_SHARE * (expires - issued).total_seconds()) if issued else warning
     try:
@@ -47,6 +47,6 @@ def _told_from(expires: datetime, issued: datetime | None, warning: float) -> da
         return ALWAYS
 
 
-def _warning(cluster: str, source: Source) -> Notice:
+def _warning(cluster: str, source: CredentialSource) -> EventIntent:
     told = f"the credentials of cluster {cluster} in {source.kind} {source.name} expire"
-    return Notice(EXPIRES_SOON, f"{told} at {source.expires:%Y-%m-%dT%H:%M:%SZ}: renew them")
+    return EventIntent(EXPIRES_SOON, f"{told} at {source.expires:%Y-%m-%dT%H:%M:%SZ}: renew them")

@@ -12,8 +12,8 @@ from typing import Final
 
 from placement_ac.core.api.constants import PENDING, READY
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.inputs.state import Mark, Nomination, Snapshot
-from placement_ac.core.plan.targets import Course
+from placement_ac.core.inputs.state import Nomination, Snapshot, Timer
+from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import soonest
 
 NOMINATED_MAX: Final = 20
@@ -21,25 +21,25 @@ NOMINATED_MAX: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Dispatched:
+class Nominations:
     """What is to be written, and when the next round begins."""
 
     nominations: tuple[Nomination, ...] = ()
-    marks: frozenset[Mark] = frozenset()
+    timers: frozenset[Timer] = frozenset()
     recheck_after: float | None = None
 
 
-def dispatch(seen: Snapshot, course: Course) -> Dispatched:
+def nominate(seen: Snapshot, course: TargetClusters) -> Nominations:
     """Return the nominations of every Workload of this config that is nowhere yet."""
     if not seen.policy.dispatcher:
-        return Dispatched()
+        return Nominations()
     eligible = _eligible(seen, course)
-    off = _by_workload((one.name, one.denominate) for one in course.removal.leaving)
-    on = _by_workload((one.name, one.heal) for one in course.removal.leaving)
+    off = _by_workload((one.name, one.denominate) for one in course.drain.steps)
+    on = _by_workload((one.name, one.make_ready) for one in course.drain.steps)
     nominations, marks, waits = [], set(), []
-    for workload in course.jobs.undecided:
+    for workload in course.workloads.undecided:
         uid = workload.meta.uid
-        round_ = Mark("round", f"{uid}/{len(workload.nominated)}")
+        round_ = Timer("round", f"{uid}/{len(workload.nominated)}")
         left = seen.policy.round_timeout - seen.ages.get(round_, 0.0)
         stay = _stay(seen, workload, off.get(uid, ()), on.get(uid, ()))
         new = [name for name in eligible if name not in stay] if _may_go(seen, workload) else []
@@ -50,7 +50,7 @@ def dispatch(seen: Snapshot, course: Course) -> Dispatched:
         if new and workload.nominated:  # its count is in the mark: what is written begins a new round
             marks.add(round_)
             waits.append(max(left, 0.0))
-    return Dispatched(tuple(nominations), frozenset(marks), soonest(waits))
+    return Nominations(tuple(nominations), frozenset(marks), soonest(waits))
 
 
 def _stay(seen: Snapshot, workload: Workload, off: Collection[str], on: Iterable[str]) -> list[str]:
@@ -59,7 +59,7 @@ def _stay(seen: Snapshot, workload: Workload, off: Collection[str], on: Iterable
     return stay + [name for name in on if name not in stay]
 
 
-def _eligible(seen: Snapshot, course: Course) -> Sequence[str]:
+def _eligible(seen: Snapshot, course: TargetClusters) -> Sequence[str]:
     """Return the usable clusters that Kueue sees and is connected to, in the order of the list."""
     usable = {entry.name for entry in course.usable}
     connected = {name for name in usable if (obj := seen.clusters.get(name)) and obj.active}
@@ -72,10 +72,10 @@ def _listed(seen: Snapshot) -> Sequence[str]:
 
 def _may_go(seen: Snapshot, workload: Workload) -> bool:
     """Whether Kueue's own check is the only one that is not Ready yet."""
-    multikueue = {check.meta.name for check in seen.users}
-    states = {answer.check: answer.state for answer in workload.answers}
+    multikueue = {check.meta.name for check in seen.multikueue_checks}
+    states = {answer.check: answer.state for answer in workload.check_states}
     return (
-        workload.quota
+        workload.has_quota
         and workload.active
         and not workload.cluster
         and any(states[check] == PENDING for check in multikueue & states.keys())

@@ -10,7 +10,7 @@ from placement_ac.core.inputs.state import Plan, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PlacementStats:
     """A Placement as it was looked at last; "" for a check without one."""
 
     placement: str
@@ -24,12 +24,12 @@ class Standing:
     """Since when each cluster drains that does, in seconds since 1970."""
 
 
-def standing(seen: Snapshot, wanted: Plan) -> Standing:
+def placement_stats(seen: Snapshot, wanted: Plan) -> PlacementStats:
     """Return how it stands with the Placement in `seen`, for which `wanted` was planned."""
     config = seen.config if seen.config and seen.config.ours else None
     listed = config.listed if config else ()
     since = config.draining if config else {}
-    return Standing(
+    return PlacementStats(
         placement=seen.name,
         checks=tuple(
             (check.meta.name, check.active.status == "True", check.active.reason)

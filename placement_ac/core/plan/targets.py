@@ -7,56 +7,56 @@ Pure. Select, hold, seat, and see to those that lose their seat.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from placement_ac.core.draining.drain import Removal, remove
-from placement_ac.core.draining.state import Jobs, jobs_of
+from placement_ac.core.draining.drain import DrainPlan, plan_drain
+from placement_ac.core.draining.state import ConfigWorkloads, group_workloads
 from placement_ac.core.inputs.state import NOTHING, Snapshot
-from placement_ac.core.selection.capacity import seat
-from placement_ac.core.selection.mass_loss import Guarded, guard
-from placement_ac.core.selection.selection import Selection, Usable, listed_now, select
+from placement_ac.core.selection.capacity import apply_cluster_limit
+from placement_ac.core.selection.mass_loss import MassLossHold, hold_mass_loss
+from placement_ac.core.selection.selection import Selection, UsableCluster, listed_clusters, select
 
 
-class Course(NamedTuple):
+class TargetClusters(NamedTuple):
     """Which clusters are to be listed, and what becomes of the others."""
 
     selection: Selection
     listed: Mapping[str, str] = NOTHING
     """The clusters that our config lists now → their MultiKueueClusters, in its order."""
-    usable: tuple[Usable, ...] = ()
+    usable: tuple[UsableCluster, ...] = ()
     """Those that jobs may be sent to, in order."""
     beyond: tuple[str, ...] = ()
-    """Usable, but after the last seat."""
+    """UsableCluster, but after the last seat."""
     queued: tuple[str, ...] = ()
-    """Usable, and next when a cluster that leaves has given up its seat."""
-    guarded: Guarded = Guarded()
-    removal: Removal = Removal()
-    jobs: Jobs = Jobs(frozenset())
+    """UsableCluster, and next when a cluster that leaves has given up its seat."""
+    mass_loss: MassLossHold = MassLossHold()
+    drain: DrainPlan = DrainPlan()
+    workloads: ConfigWorkloads = ConfigWorkloads(frozenset())
 
 
-def chart(seen: Snapshot) -> Course:
+def select_targets(seen: Snapshot) -> TargetClusters:
     """Select, hold, seat: and see to those that lose their seat."""
-    listed = listed_now(seen)
+    listed = listed_clusters(seen)
     selection = select(seen, listed)
-    guarded = guard(seen, selection, listed)
+    guarded = hold_mass_loss(seen, selection, listed)
     most = seen.hub.clusters_max
-    seated = seat(seen, (*selection.usable, *guarded.held), listed, most)
-    jobs = jobs_of(seen)
-    removal = remove(seen, {entry.name for entry in seated.seated}, jobs, listed)
-    usable, queued = _with_room(seated.seated, listed, most - len(removal.staying))
-    return Course(
+    seated = apply_cluster_limit(seen, (*selection.usable, *guarded.held), listed, most)
+    jobs = group_workloads(seen)
+    removal = plan_drain(seen, {entry.name for entry in seated.within}, jobs, listed)
+    usable, queued = _with_room(seated.within, listed, most - len(removal.staying))
+    return TargetClusters(
         listed=listed,
         selection=selection,
         usable=usable,
         beyond=seated.beyond,
         queued=queued,
-        guarded=guarded,
-        removal=removal,
-        jobs=jobs,
+        mass_loss=guarded,
+        drain=removal,
+        workloads=jobs,
     )
 
 
 def _with_room(
-    seated: tuple[Usable, ...], listed: Mapping[str, str], most: int
-) -> tuple[tuple[Usable, ...], tuple[str, ...]]:
+    seated: tuple[UsableCluster, ...], listed: Mapping[str, str], most: int
+) -> tuple[tuple[UsableCluster, ...], tuple[str, ...]]:
     """Return those who find room, as the ones that leave still have their seats, and who is next."""
     if len(seated) <= most:
         return seated, ()

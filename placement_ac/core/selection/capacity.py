@@ -10,72 +10,74 @@ from collections.abc import Collection, Sequence
 from itertools import combinations
 from typing import Final, NamedTuple
 
-from placement_ac.core.inputs.state import Mark, Snapshot
-from placement_ac.core.selection.selection import Usable
+from placement_ac.core.inputs.state import Snapshot, Timer
+from placement_ac.core.selection.selection import UsableCluster
 
 NEVER: Final = float("inf")
 
 
-class Seated(NamedTuple):
+class LimitedClusters(NamedTuple):
     """Who has a seat, in the Placement's order, and who finds none."""
 
-    seated: tuple[Usable, ...]
+    within: tuple[UsableCluster, ...]
     beyond: tuple[str, ...]
 
 
-class Ordered(NamedTuple):
+class OrderedNames(NamedTuple):
     """The names in the order in which they are to stand."""
 
     names: tuple[str, ...]
-    marks: frozenset[Mark] = frozenset()
+    timers: frozenset[Timer] = frozenset()
     recheck_after: float | None = None
 
 
-def seat(seen: Snapshot, usable: Sequence[Usable], listed: Collection[str], most: int) -> Seated:
+def apply_cluster_limit(
+    seen: Snapshot, usable: Sequence[UsableCluster], listed: Collection[str], most: int
+) -> LimitedClusters:
     """Give at most so many seats away: by score, and for a listed cluster the margin on top.
 
     Who only stays for now (it has no rank) has its seat before all others.
     """
     if len(usable) <= most:
-        return Seated(tuple(usable), ())
+        return LimitedClusters(tuple(usable), ())
     scored = any(entry.rank and entry.rank.score for entry in usable)
     bonus = dict.fromkeys(listed, seen.policy.reorder_margin) if scored else {}
     by_right = sorted(usable, key=lambda entry: _claim(entry, bonus.get(entry.cluster, 0)))
     seats = {entry.cluster for entry in by_right[: max(most, 0)]}
-    return Seated(
+    return LimitedClusters(
         tuple(entry for entry in usable if entry.cluster in seats),
         tuple(entry.cluster for entry in usable if entry.cluster not in seats),
     )
 
 
-def _claim(entry: Usable, bonus: int) -> tuple[bool, int, int]:
+def _claim(entry: UsableCluster, bonus: int) -> tuple[bool, int, int]:
     """Return who comes first: the least does; of equals the one that ranks first."""
     rank = entry.rank
     return (True, -rank.score - bonus, rank.group) if rank else (False, 0, 0)
 
 
-def order(seen: Snapshot, wanted: Sequence[Usable], staying: Sequence[str]) -> Ordered:
+def order_names(seen: Snapshot, wanted: Sequence[UsableCluster], staying: Sequence[str]) -> OrderedNames:
     """Return the names to list: those wanted in their order, those that leave last."""
     names = (*[entry.name for entry in wanted], *staying)
     listed = seen.config.listed if seen.config and seen.config.ours else ()
     if set(names) != set(listed):
-        return Ordered(names, frozenset({_written(names)}))
+        return OrderedNames(names, frozenset({_written(names)}))
     if names == listed:
-        return Ordered(names, frozenset({_written(names)} & seen.ages.keys()))
+        return OrderedNames(names, frozenset({_written(names)} & seen.ages.keys()))
     if any(entry.rank is None for entry in wanted) and not _out_of_line(listed, staying):
-        return Ordered(listed)
-    if _out_of_line(listed, staying) or (seen.config and not seen.config.owned.clusters):
-        return Ordered(names, frozenset({_written(names)}))
+        return OrderedNames(listed)
+    if _out_of_line(listed, staying) or (seen.config and not seen.config.applied_fields.clusters):
+        return OrderedNames(names, frozenset({_written(names)}))
     if not _matters(wanted, listed, seen.policy.reorder_margin):
-        return Ordered(listed, frozenset({_written(listed)} & seen.ages.keys()))
+        return OrderedNames(listed, frozenset({_written(listed)} & seen.ages.keys()))
     age = seen.ages.get(_written(listed), NEVER)
     if age < seen.policy.reorder_interval:
-        return Ordered(listed, frozenset({_written(listed)}), seen.policy.reorder_interval - age)
-    return Ordered(names, frozenset({_written(names)}))
+        return OrderedNames(listed, frozenset({_written(listed)}), seen.policy.reorder_interval - age)
+    return OrderedNames(names, frozenset({_written(names)}))
 
 
-def _written(names: Sequence[str]) -> Mark:
-    return Mark("ordered", ",".join(names))
+def _written(names: Sequence[str]) -> Timer:
+    return Timer("ordered", ",".join(names))
 
 
 def _out_of_line(listed: Sequence[str], staying: Collection[str]) -> bool:
@@ -84,7 +86,7 @@ def _out_of_line(listed: Sequence[str], staying: Collection[str]) -> bool:
     return set(last) != set(staying)
 
 
-def _matters(wanted: Sequence[Usable], listed: Sequence[str], margin: int) -> bool:
+def _matters(wanted: Sequence[UsableCluster], listed: Sequence[str], margin: int) -> bool:
     """Whether a cluster stands behind one that is worse by more than `margin`, or of a later group."""
     place = {name: at for at, name in enumerate(listed)}
     return any(
@@ -93,7 +95,7 @@ def _matters(wanted: Sequence[Usable], listed: Sequence[str], margin: int) -> bo
     )
 
 
-def _clearly(better: Usable, worse: Usable, margin: int) -> bool:
+def _clearly(better: UsableCluster, worse: UsableCluster, margin: int) -> bool:
     if better.rank is None or worse.rank is None:
         return False
     scored = better.rank.score - worse.rank.score

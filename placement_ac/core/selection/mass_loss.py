@@ -11,25 +11,25 @@ from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import EDITED_SECONDS, HELD
 from placement_ac.core.api.objects import Placement
-from placement_ac.core.api.text import span
-from placement_ac.core.inputs.state import Mark, Notice, Snapshot
-from placement_ac.core.selection.selection import Selection, Usable
+from placement_ac.core.api.text import duration_text
+from placement_ac.core.inputs.state import EventIntent, Snapshot, Timer
+from placement_ac.core.selection.selection import Selection, UsableCluster
 
 FEW: Final = 4
 """With fewer clusters than this only the loss of all of them is held."""
 
 
-class Guarded(NamedTuple):
+class MassLossHold(NamedTuple):
     """Which clusters are held, and why."""
 
-    held: tuple[Usable, ...] = ()
+    held: tuple[UsableCluster, ...] = ()
     why: str = ""
-    marks: frozenset[Mark] = frozenset()
-    notices: tuple[Notice, ...] = ()
+    timers: frozenset[Timer] = frozenset()
+    events: tuple[EventIntent, ...] = ()
     recheck_after: float | None = None
 
 
-def guard(seen: Snapshot, selection: Selection, listed: Mapping[str, str]) -> Guarded:
+def hold_mass_loss(seen: Snapshot, selection: Selection, listed: Mapping[str, str]) -> MassLossHold:
     """Return what is to be held of what `selection` would take away from `listed`."""
     marks, edited = _edits(seen)
     selected = {entry.cluster for entry in selection.usable}
@@ -37,22 +37,22 @@ def guard(seen: Snapshot, selection: Selection, listed: Mapping[str, str]) -> Gu
     gone = [cluster for cluster in listed if cluster not in selected]
     lost = [cluster for cluster in gone if listed[cluster] not in leaving]
     if not lost or edited or not selection.decided:
-        return Guarded(marks=marks)
+        return MassLossHold(timers=marks)
     staying = len(listed) - len(gone)
     if not _too_much(seen, len(lost), staying, new=len(selected) - staying):
-        return Guarded(marks=marks)
-    age = seen.ages.get(Mark("loss"), 0.0)
+        return MassLossHold(timers=marks)
+    age = seen.ages.get(Timer("loss"), 0.0)
     if age >= seen.policy.loss_grace:
-        return Guarded(marks=marks | {Mark("loss")})
+        return MassLossHold(timers=marks | {Timer("loss")})
     why = (
         f"{len(lost)} of {len(lost) + staying} clusters would go at once though the Placement was not"
-        f" changed: held for {span(seen.policy.loss_grace)}, or until the Placement is changed"
+        f" changed: held for {duration_text(seen.policy.loss_grace)}, or until the Placement is changed"
     )
-    return Guarded(
-        held=tuple(Usable(cluster, listed[cluster], None) for cluster in lost),
+    return MassLossHold(
+        held=tuple(UsableCluster(cluster, listed[cluster], None) for cluster in lost),
         why=why,
-        marks=marks | {Mark("loss")},
-        notices=(Notice(HELD, why),),
+        timers=marks | {Timer("loss")},
+        events=(EventIntent(HELD, why),),
         recheck_after=seen.policy.loss_grace - age,
     )
 
@@ -65,24 +65,24 @@ def _too_much(seen: Snapshot, lost: int, staying: int, new: int) -> bool:
     return net == before or (before >= FEW and net > before * seen.policy.loss_share)
 
 
-def _edits(seen: Snapshot) -> tuple[frozenset[Mark], bool]:
+def _edits(seen: Snapshot) -> tuple[frozenset[Timer], bool]:
     """Return what is known of the Placement's changes, and whether one is recent.
 
     The generation that is found at the start is none: a restart must not open the guard. Nor is that of
     a Placement in another namespace, which counts as one there has come or gone: nobody changed it.
     """
     if seen.placement is None:
-        return frozenset(mark for mark in seen.ages if mark.what == "generation"), False
+        return frozenset(mark for mark in seen.ages if mark.kind == "generation"), False
     now = _generation(seen.placement)
     here = f"{seen.placement.meta.namespace}/"
     changed = now not in seen.ages and any(
-        mark.what == "generation" and mark.of.startswith(here) for mark in seen.ages
+        mark.kind == "generation" and mark.subject.startswith(here) for mark in seen.ages
     )
-    mark = Mark("edited", now.of)
+    mark = Timer("edited", now.subject)
     edited = changed or seen.ages.get(mark, EDITED_SECONDS) < EDITED_SECONDS
     return frozenset((now, mark) if edited else (now,)), edited
 
 
-def _generation(placement: Placement) -> Mark:
+def _generation(placement: Placement) -> Timer:
     meta = placement.meta
-    return Mark("generation", f"{meta.namespace}/{meta.uid}/{meta.generation}")
+    return Timer("generation", f"{meta.namespace}/{meta.uid}/{meta.generation}")

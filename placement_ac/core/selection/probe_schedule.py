@@ -8,9 +8,9 @@ listed yet waits for the answer, and keeps nobody else waiting.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from placement_ac.core.api.text import some
-from placement_ac.core.inputs.state import Fit, Question, Snapshot
-from placement_ac.core.kubeconfig.source import Source, Unusable
+from placement_ac.core.api.text import joined
+from placement_ac.core.inputs.state import ProbeRequest, ProbeResult, Snapshot
+from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 
 GOOD_SECONDS: Final = 600.0
 """How often a cluster is asked that is fit and lacks nothing."""
@@ -18,50 +18,50 @@ BAD_SECONDS: Final = 30.0
 """How often one is asked that is not, or lacks something."""
 
 
-def unfit(seen: Snapshot, cluster: str, source: Source) -> Unusable | None:
+def probe_objection(seen: Snapshot, cluster: str, source: CredentialSource) -> Unusable | None:
     """Return why a cluster may not be listed anew; None when it may."""
     if not seen.policy.probe:
         return None
     fit = _answer(seen, cluster, source)
     if fit is None:
         return Unusable("it is being asked whether it is fit to be a worker")
-    return Unusable(some(fit.fitness.problems, "; ")) if fit.fitness.problems else None
+    return Unusable(joined(fit.fitness.problems, "; ")) if fit.fitness.problems else None
 
 
-def remarks(seen: Snapshot, listed: Iterable[str]) -> Mapping[str, str]:
+def probe_remarks(seen: Snapshot, listed: Iterable[str]) -> Mapping[str, str]:
     """Return what is to be told of clusters that are listed: cluster → words."""
     found: dict[str, str] = {}
-    for cluster in listed if seen.fits else ():
+    for cluster in listed if seen.probe_results else ():
         source = seen.credentials.get(cluster)
-        fit = _answer(seen, cluster, source) if isinstance(source, Source) else None
+        fit = _answer(seen, cluster, source) if isinstance(source, CredentialSource) else None
         told = (*fit.fitness.problems, *fit.fitness.warnings) if fit else ()
         if told:
-            found[cluster] = some(told, "; ")
+            found[cluster] = joined(told, "; ")
     return found
 
 
-def questions(seen: Snapshot) -> tuple[tuple[Question, ...], float | None]:
+def due_probes(seen: Snapshot) -> tuple[tuple[ProbeRequest, ...], float | None]:
     """Return who is to be asked now, and the seconds until the next one is due."""
     if not seen.policy.probe:
         return (), None
     due, waits = [], []
     for cluster, source in seen.credentials.items():
-        if not isinstance(source, Source):
+        if not isinstance(source, CredentialSource):
             continue
         fit = _answer(seen, cluster, source)
         left = _believed(fit) - fit.age if fit and fit.version == source.version else 0.0
         if left > 0:
             waits.append(left)
         else:
-            due.append(Question(cluster, source))
+            due.append(ProbeRequest(cluster, source))
     return tuple(due), min(waits, default=None)
 
 
-def _believed(fit: Fit) -> float:
+def _believed(fit: ProbeResult) -> float:
     return BAD_SECONDS if fit.fitness.problems or fit.fitness.warnings else GOOD_SECONDS
 
 
-def _answer(seen: Snapshot, cluster: str, source: Source) -> Fit | None:
+def _answer(seen: Snapshot, cluster: str, source: CredentialSource) -> ProbeResult | None:
     """Return what the cluster said, if it was entered by the same way."""
-    fit = seen.fits.get(cluster)
+    fit = seen.probe_results.get(cluster)
     return fit if fit and fit.source == source else None

@@ -21,10 +21,10 @@ from placement_ac.core.api.constants import (
     SETTLE_SECONDS,
 )
 from placement_ac.core.api.objects import Decision, KueueObject, Placement
-from placement_ac.core.inputs.ranking import Ranked, rank
-from placement_ac.core.inputs.state import NOTHING, Mark, Snapshot
-from placement_ac.core.kubeconfig.source import Source, Unusable
-from placement_ac.core.selection.probe_schedule import unfit
+from placement_ac.core.inputs.ranking import RankedCluster, rank
+from placement_ac.core.inputs.state import NOTHING, Snapshot, Timer
+from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
+from placement_ac.core.selection.probe_schedule import probe_objection
 
 _NO_CREDENTIALS: Final = Unusable("no credentials")
 _NAME_MAX: Final = min(OBJECT_NAME_MAX, CLUSTER_NAME_MAX)
@@ -32,7 +32,7 @@ _TOO_LONG: Final = f"its MultiKueueCluster's name would be longer than {OBJECT_N
 _DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
-class Usable(NamedTuple):
+class UsableCluster(NamedTuple):
     """A cluster that is listed: its MultiKueueCluster, and the way in (None: the one that it has).
 
     `rank` is None for one that only stays where it is.
@@ -40,8 +40,8 @@ class Usable(NamedTuple):
 
     cluster: str
     name: str
-    source: Source | None
-    rank: Ranked | None = None
+    source: CredentialSource | None
+    rank: RankedCluster | None = None
 
 
 class Selection(NamedTuple):
@@ -51,10 +51,10 @@ class Selection(NamedTuple):
     """False: OCM has not said anything that could be acted on."""
     ranked: tuple[str, ...] = ()
     """Every cluster that is decided on, best first."""
-    usable: tuple[Usable, ...] = ()
+    usable: tuple[UsableCluster, ...] = ()
     left_out: Mapping[str, str] = NOTHING
     """Cluster (or where it should stand) → why it is not in."""
-    marks: frozenset[Mark] = frozenset()
+    timers: frozenset[Timer] = frozenset()
     """Listed clusters that would go without OCM having settled it, whether they still wait or no more."""
     recheck_after: float | None = None
     """Seconds until the first of them has waited long enough; None: none waits for time."""
@@ -65,38 +65,38 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
 
     `listed`: what `listed_now` gives.
     """
-    usable: list[Usable] = []
+    usable: list[UsableCluster] = []
     left_out = _entries_without_name(seen)
     pending: dict[str, float] = {}
     ranked = ranking(seen)
     clusters = tuple([entry.cluster for entry in ranked])
     names = seen.hub.cluster_objects(seen.name, clusters)
     for entry, cluster, name in zip(ranked, clusters, names, strict=True):
-        found = _way_in(seen, cluster, name, listed)
-        if isinstance(found, Source):
-            usable.append(Usable(cluster, name, found, entry))
+        found = _credentials_for(seen, cluster, name, listed)
+        if isinstance(found, CredentialSource):
+            usable.append(UsableCluster(cluster, name, found, entry))
             continue
         if cluster in listed:
             pending[cluster] = SETTLE_SECONDS
         if cluster in listed and _waits(seen, cluster, SETTLE_SECONDS):
-            usable.append(Usable(cluster, listed[cluster], None, entry))
+            usable.append(UsableCluster(cluster, listed[cluster], None, entry))
         else:
             left_out[cluster] = found.why
-    seconds = seconds_to_wait(seen)
+    seconds = settle_seconds(seen)
     missing = _missing(listed, usable, left_out) if seconds else []
-    staying = [Usable(name, listed[name], None) for name in missing if _waits(seen, name, seconds)]
+    staying = [UsableCluster(name, listed[name], None) for name in missing if _waits(seen, name, seconds)]
     pending |= dict.fromkeys(missing, seconds)
     return Selection(
         decided=bool(staying) or is_decided(seen.placement, seen.decisions),
         ranked=clusters,
         usable=(*usable, *staying),
         left_out=left_out,
-        marks=frozenset([Mark("pending", cluster) for cluster in pending]),
+        timers=frozenset([Timer("pending", cluster) for cluster in pending]),
         recheck_after=soonest(_left(seen, pending)) if pending else None,
     )
 
 
-def ranking(seen: Snapshot) -> tuple[Ranked, ...]:
+def ranking(seen: Snapshot) -> tuple[RankedCluster, ...]:
     """Return every cluster that is decided on, best first."""
     prioritizers = seen.placement.prioritizers if seen.placement else ()
     return rank(seen.decisions, prioritizers, seen.scores, seen.now)
@@ -114,10 +114,10 @@ def is_decided(placement: Placement | None, decisions: tuple[Decision, ...]) -> 
     """
     if any(decision.decided is not None for decision in decisions):
         return True
-    return placement is not None and placement.selected == 0 and agree(placement, decisions)
+    return placement is not None and placement.selected == 0 and decisions_agree(placement, decisions)
 
 
-def agree(placement: Placement | None, decisions: tuple[Decision, ...]) -> bool:
+def decisions_agree(placement: Placement | None, decisions: tuple[Decision, ...]) -> bool:
     """Whether the decisions are whole: they are what the Placement's status counts."""
     if placement is None or placement.problem or any(decision.problem for decision in decisions):
         return False
@@ -143,7 +143,7 @@ def cluster_of(seen: Snapshot, obj: KueueObject) -> str:
     return obj.cluster or seen.hub.cluster_of(seen.name, obj.meta.name)
 
 
-def names_now(seen: Snapshot) -> tuple[str, ...]:
+def listed_names(seen: Snapshot) -> tuple[str, ...]:
     """Return the MultiKueueClusters that our config lists now.
 
     If somebody has deleted it, those on which Workloads are: Kueue leaves them there, our next list must too.
@@ -154,12 +154,12 @@ def names_now(seen: Snapshot) -> tuple[str, ...]:
     return tuple(sorted(name for name in named if (obj := seen.clusters.get(name)) and obj.ours))
 
 
-def listed_now(seen: Snapshot) -> dict[str, str]:
+def listed_clusters(seen: Snapshot) -> dict[str, str]:
     """Return the clusters that our config lists now, each with its MultiKueueCluster's name, in its order."""
     there, placement = seen.clusters.get, seen.name
     return {
         obj.cluster if obj and obj.cluster else seen.hub.cluster_of(placement, name): name
-        for name in names_now(seen)
+        for name in listed_names(seen)
         # A label that was taken off is put back, and so is an object that somebody deleted.
         if (
             obj.ours and obj.placement in ("", placement)
@@ -169,30 +169,32 @@ def listed_now(seen: Snapshot) -> dict[str, str]:
     }
 
 
-def removable(seen: Snapshot) -> Iterable[KueueObject]:
+def removable_clusters(seen: Snapshot) -> Iterable[KueueObject]:
     """Yield the MultiKueueClusters that this Placement may remove when it needs them no more."""
     for name, obj in seen.clusters.items():
-        if not obj.owned.applied:
+        if not obj.applied_fields.applied:
             continue  # labels are easily copied with an object, managed fields are not
-        mine = obj.placement == seen.name or (not obj.placement and not seen.others.get(name))
+        mine = obj.placement == seen.name or (not obj.placement and not seen.other_owners.get(name))
         # After a change of `cluster_names` another may list it; who lists it last brings us back here.
         if mine and name not in seen.listed_elsewhere:
             yield obj
 
 
-def _missing(listed: Mapping[str, str], usable: list[Usable], left_out: Mapping[str, str]) -> list[str]:
+def _missing(
+    listed: Mapping[str, str], usable: list[UsableCluster], left_out: Mapping[str, str]
+) -> list[str]:
     known = {entry.cluster for entry in usable} | set(left_out)
     return [cluster for cluster in listed if cluster not in known]
 
 
-def seconds_to_wait(seen: Snapshot) -> float:
+def settle_seconds(seen: Snapshot) -> float:
     """Return how long a cluster stays that no decision holds any more.
 
     OCM writes one decision after another: one that moves to the next is in none for a moment, while
     all the numbers agree (another one came, and a third went).
     """
     placement = seen.placement
-    if placement is None or not agree(placement, seen.decisions) or _is_new(placement, seen.now):
+    if placement is None or not decisions_agree(placement, seen.decisions) or _is_new(placement, seen.now):
         return SETTLE_SECONDS
     return REGROUP_SECONDS if placement.grouped or len(seen.decisions) > 1 else 0.0
 
@@ -212,22 +214,24 @@ def _is_new(placement: Placement, now: datetime) -> bool:
 def _waits(seen: Snapshot, cluster: str, seconds: float) -> bool:
     """Whether a cluster that would go stays for now; a decision that cannot be read takes nothing away."""
     unreadable = any(decision.problem for decision in seen.decisions)
-    return unreadable or seen.ages.get(Mark("pending", cluster), 0.0) < seconds
+    return unreadable or seen.ages.get(Timer("pending", cluster), 0.0) < seconds
 
 
 def _left(seen: Snapshot, pending: Mapping[str, float]) -> Iterable[float]:
     for cluster, seconds in pending.items():
-        left = seconds - seen.ages.get(Mark("pending", cluster), 0.0)
+        left = seconds - seen.ages.get(Timer("pending", cluster), 0.0)
         if left > 0:
             yield left
 
 
-def _way_in(seen: Snapshot, cluster: str, name: str, listed: Container[str]) -> Source | Unusable:
+def _credentials_for(
+    seen: Snapshot, cluster: str, name: str, listed: Container[str]
+) -> CredentialSource | Unusable:
     if problem := _name_problem(cluster) or ("" if len(name) <= _NAME_MAX else _TOO_LONG):
         return Unusable(problem)
     found = seen.credentials.get(cluster, _NO_CREDENTIALS)
-    if isinstance(found, Source) and cluster not in listed:
-        return unfit(seen, cluster, found) or found
+    if isinstance(found, CredentialSource) and cluster not in listed:
+        return probe_objection(seen, cluster, found) or found
     return found
 
 

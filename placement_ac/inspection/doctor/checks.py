@@ -21,8 +21,8 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import active_of, checks_listed
 from placement_ac.core.api.objects import Check
-from placement_ac.core.api.text import count_of, some
-from placement_ac.core.plan.conditions import what_is_wrong
+from placement_ac.core.api.text import count_text, joined
+from placement_ac.core.plan.conditions import parameters_problem
 from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
 from placement_ac.inspection.doctor.setup import Setup, heredoc, name_of, needing, spec_of, yaml_of
 from placement_ac.inspection.dump import Object, key_of
@@ -35,17 +35,17 @@ def check_parameters(setup: Setup) -> Iterator[Told]:
     for one in setup.view.ours:
         name = one.meta.name
         if not one.placement:
-            yield fail(f"AdmissionCheck {name}: {what_is_wrong(one)}", _point(setup, one))
+            yield fail(f"AdmissionCheck {name}: {parameters_problem(one)}", _point(setup, one))
         elif setup.view.placement(one.placement) is None:
             spaces = setup.settings.placement_namespace
             if unknown := setup.unknown(PLACEMENT, namespaces=setup.placement_namespaces):
                 yield from unknown
                 continue
-            looked_for = some([f"{space}/{one.placement}" for space in spaces], " or ")
+            looked_for = joined([f"{space}/{one.placement}" for space in spaces], " or ")
             told = f"AdmissionCheck {name} names Placement {one.placement}: there is no {looked_for}"
             yield fail(told, _placement(setup, one.placement, spaces[0]))
     names = [one.meta.name for one in setup.view.ours]
-    yield well(f"the Placement of {some(names)} is there" if names else "there is no check of ours")
+    yield well(f"the Placement of {joined(names)} is there" if names else "there is no check of ours")
 
 
 @needing(ADMISSION_CHECK)
@@ -64,7 +64,7 @@ def check_condition(setup: Setup) -> Iterator[Told]:
                 cure += f"; kubectl describe placement -n {namespace} {called}"
             yield fail(f"AdmissionCheck {name} is not Active: {why_not(active)}", cure)
     names = [one.meta.name for one in setup.view.ours]
-    yield well(f"AdmissionCheck {some(names)} is Active" if names else "there is no check of ours")
+    yield well(f"AdmissionCheck {joined(names)} is Active" if names else "there is no check of ours")
 
 
 @needing(ADMISSION_CHECK, MULTIKUEUE_CONFIG)
@@ -79,7 +79,7 @@ def multikueue_checks(setup: Setup) -> Iterator[Told]:
             cure = _name(one, MULTIKUEUE_CONFIG, beside or ours or sorted(there))
             yield fail(f"{told}, which is not there: no check of ours names a Placement of that name", cure)
     names = [one.meta.name for one in found]
-    yield well(f"the list of {some(names)} is there, or will be" if names else "there are none")
+    yield well(f"the list of {joined(names)} is there, or will be" if names else "there are none")
 
 
 @needing(ADMISSION_CHECK, CLUSTER_QUEUE)
@@ -89,7 +89,7 @@ def queue_checks(setup: Setup) -> Iterator[Told]:
         yield from _without_check(setup, queue)
         yield from _without_gate(setup, queue)
         yield from _without_sender(setup, queue)
-    yield well(f"{count_of(len(queues), 'ClusterQueue')} with checks")
+    yield well(f"{count_text(len(queues), 'ClusterQueue')} with checks")
 
 
 def _without_check(setup: Setup, queue: Object) -> Iterator[Told]:
@@ -174,7 +174,7 @@ def cluster_queues(setup: Setup) -> Iterator[Told]:
                 cure if stopped else see,
             )
     names = [name_of(one) for one in queues]
-    yield well(f"ClusterQueue {some(names)} admits jobs" if names else "no ClusterQueue lists our checks")
+    yield well(f"ClusterQueue {joined(names)} admits jobs" if names else "no ClusterQueue lists our checks")
 
 
 def _placements(setup: Setup) -> dict[str, str]:
@@ -204,7 +204,7 @@ def _name(one: Check, kind: Kind, there: list[str]) -> str:
     """Return the command that has a check name one of these objects: the only one, or that of its name."""
     meant = [name for name in there if name == one.meta.name] or there
     if len(meant) != 1:
-        choice = f"  # parameters.name: {some(there, ' or ')}" if there else ""
+        choice = f"  # parameters.name: {joined(there, ' or ')}" if there else ""
         return f"kubectl edit admissioncheck {one.meta.name}{choice}"
     parameters = {"apiGroup": kind.group, "kind": kind.kind, "name": meant[0]}
     patch = json.dumps({"spec": {"parameters": parameters}}, separators=(",", ":"))

@@ -14,8 +14,8 @@ from typing import Any, Final
 import yaml
 
 from placement_ac.core.api.constants import KUEUE_MANAGER
-from placement_ac.core.api.schemas import mapping
-from placement_ac.core.inputs.rights import Span
+from placement_ac.core.api.schemas import as_mapping
+from placement_ac.core.inputs.rights import VersionRange
 from placement_ac.inspection.doctor.editing import program
 from placement_ac.inspection.doctor.finding import Told, warn
 from placement_ac.inspection.doctor.setup import (
@@ -37,7 +37,11 @@ API_VERSIONS: Final = ("config.kueue.x-k8s.io/v1beta2", "config.kueue.x-k8s.io/v
 MULTIKUEUE: Final = "MultiKueue"
 CLUSTER_PROFILE_GATE: Final = "MultiKueueClusterProfile"
 CUSTOM_JOBS: Final = "MultiKueueAdaptersForCustomJobs"
-GATES: Final = {MULTIKUEUE: Span("0.9"), CLUSTER_PROFILE_GATE: Span(""), CUSTOM_JOBS: Span("0.15")}
+GATES: Final = {
+    MULTIKUEUE: VersionRange("0.9"),
+    CLUSTER_PROFILE_GATE: VersionRange(""),
+    CUSTOM_JOBS: VersionRange("0.15"),
+}
 """The releases in which each is on by default (pkg/features/kube_features.go)."""
 
 MANAGER: Final = "placement-ac-doctor"
@@ -67,7 +71,7 @@ class Configuration:
 
     @property
     def file_gates(self) -> Mapping[str, bool]:
-        return {str(gate): value is True for gate, value in mapping(self.body.get("featureGates")).items()}
+        return {str(gate): value is True for gate, value in as_mapping(self.body.get("featureGates")).items()}
 
     @property
     def gates(self) -> Mapping[str, bool]:
@@ -75,17 +79,17 @@ class Configuration:
 
     @property
     def multikueue(self) -> Mapping[str, Any]:
-        return mapping(self.body.get("multiKueue"))
+        return as_mapping(self.body.get("multiKueue"))
 
     @property
     def external_frameworks(self) -> tuple[str, ...]:
         """The names of multiKueue.externalFrameworks, as they stand there."""
         told = sequence(self.multikueue.get("externalFrameworks"))
-        return tuple(str(mapping(one).get("name")) for one in told)
+        return tuple(str(as_mapping(one).get("name")) for one in told)
 
     @property
     def integrations(self) -> Mapping[str, Any]:
-        return mapping(self.body.get("integrations"))
+        return as_mapping(self.body.get("integrations"))
 
 
 def configuration_of(setup: Setup) -> Configuration:
@@ -95,7 +99,7 @@ def configuration_of(setup: Setup) -> Configuration:
     found = setup.dump.find(CONFIG_MAP, name, setup.kueue_namespace)
     if found is None:
         return Configuration(name, problem="is not there", flags=flags)
-    text = mapping(found.get("data")).get(FILE)
+    text = as_mapping(found.get("data")).get(FILE)
     if not isinstance(text, str):
         return Configuration(name, problem=f"has no {FILE}", flags=flags)
     body, problem = _read(text)
@@ -198,11 +202,11 @@ def _config_map(setup: Setup) -> str:
     """Return the name of the ConfigMap that Kueue's Deployment mounts its file from."""
     mounts = {
         str(one.get("name"))
-        for one in map(mapping, sequence(setup.manager.get("volumeMounts")))
+        for one in map(as_mapping, sequence(setup.manager.get("volumeMounts")))
         if FILE in (one.get("subPath"), str(one.get("mountPath")).rpartition("/")[2])
     }
-    for volume in map(mapping, sequence(pod_of(setup.kueue or {}).get("volumes"))):
-        if str(volume.get("name")) in mounts and (name := mapping(volume.get("configMap")).get("name")):
+    for volume in map(as_mapping, sequence(pod_of(setup.kueue or {}).get("volumes"))):
+        if str(volume.get("name")) in mounts and (name := as_mapping(volume.get("configMap")).get("name")):
             return str(name)
     return CONFIG_MAP_NAME
 

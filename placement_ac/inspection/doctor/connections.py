@@ -20,7 +20,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import active_of, kueue_object
 from placement_ac.core.api.objects import KueueObject
-from placement_ac.core.plan.expiry_warnings import age
+from placement_ac.core.plan.expiry_warnings import expiry_warnings
 from placement_ac.inspection.doctor.configuration import CLUSTER_PROFILE_GATE, configuration_of, open_gate
 from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
 from placement_ac.inspection.doctor.setup import Setup, needing
@@ -77,7 +77,7 @@ def credential_expiry(setup: Setup) -> Iterator[Told]:
     for placement in _placements(setup):
         seen = setup.view.snapshot(placement)
         for cluster in setup.view.plan(placement).clusters:
-            for notice in age(seen, [cluster]).notices:
+            for notice in expiry_warnings(seen, [cluster]).events:
                 source = cluster.source.name if cluster.source else ""
                 told[source] = warn(notice.message, _make_secret(setup, source, cluster.cluster))
     yield from told.values()

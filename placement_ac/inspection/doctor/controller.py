@@ -10,8 +10,8 @@ from typing import Final
 
 from placement_ac.core.api.constants import KUEUE, LEASE, MANAGED_BY
 from placement_ac.core.api.decode import checks_listed
-from placement_ac.core.api.schemas import mapping, time_of
-from placement_ac.core.api.text import some
+from placement_ac.core.api.schemas import as_mapping, parse_time
+from placement_ac.core.api.text import joined
 from placement_ac.inspection.controller import deployments
 from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
 from placement_ac.inspection.doctor.grants import lacking, rules_of
@@ -55,7 +55,7 @@ def controller(setup: Setup) -> Iterator[Told]:
         yield from unknown
         return
     listing = _listing(setup)
-    told = f"no controller runs, and ClusterQueue {some(listing)} lists our check: its jobs wait for ever"
+    told = f"no controller runs, and ClusterQueue {joined(listing)} lists our check: its jobs wait for ever"
     if listing:
         yield fail(told, _start(setup))
     else:
@@ -106,7 +106,7 @@ def controller_rights(setup: Setup) -> Iterator[Told]:
     missing = lacking(rules_of(setup, namespace, account), KUEUE, NEEDED)
     who = f"ServiceAccount {namespace}/{account}, the controller's"
     if missing:
-        yield fail(f"{who}, may not {some(missing, '; ')}", _bind(setup, namespace, account))
+        yield fail(f"{who}, may not {joined(missing, '; ')}", _bind(setup, namespace, account))
     else:
         yield well(f"{who}, may write what it has to")
 
@@ -114,7 +114,7 @@ def controller_rights(setup: Setup) -> Iterator[Told]:
 def _bind(setup: Setup, namespace: str, account: str) -> str:
     """Return the command that gives the account our ClusterRole, or installs that where it has not all."""
     role = setup.dump.find(CLUSTER_ROLE, MANAGED_BY) or {}
-    if lacking(map(mapping, sequence(role.get("rules"))), KUEUE, NEEDED):
+    if lacking(map(as_mapping, sequence(role.get("rules"))), KUEUE, NEEDED):
         return INSTALL
     name = MANAGED_BY
     while setup.dump.find(CLUSTER_ROLE_BINDING, name):
@@ -167,7 +167,7 @@ def _holder(setup: Setup) -> str:
     found = setup.dump.find(LEASE, setup.settings.leader_elect_resource_name, _lease_namespace(setup))
     spec = spec_of(found)
     seconds = spec.get("leaseDurationSeconds")
-    renewed = time_of(str(spec.get("renewTime")))
+    renewed = parse_time(str(spec.get("renewTime")))
     holder = str(spec.get("holderIdentity") or "")
     if not holder or not setup.dump.live:
         return holder

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from placement_ac.core.api.constants import KUEUE, OCM_CLUSTER, OPTIONAL_KINDS, REQUIRED_KINDS, Kind
-from placement_ac.core.api.schemas import mapping
-from placement_ac.core.api.text import some
+from placement_ac.core.api.schemas import as_mapping
+from placement_ac.core.api.text import joined
 from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
 from placement_ac.inspection.doctor.setup import Setup, sequence, spec_of
 from placement_ac.inspection.kinds import CRD
@@ -28,7 +28,7 @@ def versions(setup: Setup, kind: Kind) -> tuple[str, ...] | None:
     """Return the versions in which the hub serves a kind, as far as one can tell; None: it is not known."""
     definition = setup.dump.find(CRD, str(kind))
     if definition is not None:
-        entries = (mapping(one) for one in sequence(spec_of(definition).get("versions")))
+        entries = (as_mapping(one) for one in sequence(spec_of(definition).get("versions")))
         return tuple(str(one.get("name")) for one in entries if one.get("served"))
     found = setup.dump.served.get(kind)
     if found and (setup.dump.live or not setup.knows(CRD)):
@@ -56,8 +56,11 @@ def _of(setup: Setup, kinds: tuple[Kind, ...], cure: str) -> Iterator[Told]:
         if there == ():
             yield fail(f"{kind} are not served", cure)
         elif there and not set(there) & set(kind.versions):
-            yield fail(f"{kind} are served as {some(there)}, and {some(kind.versions)} are spoken here", cure)
-    yield well(some(f"{kind.plural} {_spoken(setup, kind)}".strip() for kind in kinds))
+            yield fail(
+                f"{kind} are served as {joined(there)}, and {joined(kind.versions)} are spoken here",
+                cure,
+            )
+    yield well(joined(f"{kind.plural} {_spoken(setup, kind)}".strip() for kind in kinds))
 
 
 def _spoken(setup: Setup, kind: Kind) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from placement_ac.core.api.constants import KUEUE_MANAGER
-from placement_ac.core.api.text import some
-from placement_ac.core.inputs.rights import External, external
+from placement_ac.core.api.text import joined
+from placement_ac.core.inputs.rights import ExternalFramework, parse_external
 from placement_ac.inspection.doctor.configuration import (
     CONFIG_MAP_NAME,
     CUSTOM_JOBS,
@@ -37,10 +37,10 @@ def external_frameworks_gate(setup: Setup) -> Iterator[Told]:
     if not named:
         yield well("Kueue has no external frameworks")
     elif is_on(setup, kueue, CUSTOM_JOBS):
-        yield well(f"the gate {CUSTOM_JOBS} is on, for {some(named)}")
+        yield well(f"the gate {CUSTOM_JOBS} is on, for {joined(named)}")
     else:
         cure = open_gate(setup, kueue, CUSTOM_JOBS)
-        yield fail(f"the gate {CUSTOM_JOBS} is off: {some(named)} are not sent", cure)
+        yield fail(f"the gate {CUSTOM_JOBS} is off: {joined(named)} are not sent", cure)
 
 
 def external_frameworks_rights(setup: Setup) -> Iterator[Told]:
@@ -57,28 +57,28 @@ def external_frameworks_rights(setup: Setup) -> Iterator[Told]:
         return
     rules = rules_of(setup, setup.kueue_namespace, account_of(setup))
     for name in named:
-        kind = external(name)
+        kind = parse_external(name)
         if isinstance(kind, str):
             change = f"kubectl edit {kueue.where(setup.kueue_namespace)}"
             yield fail(f"external framework {kind}", f"{change}  # multiKueue.externalFrameworks")
         elif missing := _missing(kind, rules):
             yield fail(
-                f"Kueue may not {some(missing, '; ')}: external framework {name} does not work",
+                f"Kueue may not {joined(missing, '; ')}: external framework {name} does not work",
                 _grant(setup, kind),
             )
-    yield well(f"Kueue has its rights on {some(named)}")
+    yield well(f"Kueue has its rights on {joined(named)}")
 
 
 def account_of(setup: Setup) -> str:
     return str(pod_of(setup.kueue or {}).get("serviceAccountName") or KUEUE_MANAGER)
 
 
-def _missing(kind: External, rules: list[PolicyRule]) -> list[str]:
+def _missing(kind: ExternalFramework, rules: list[PolicyRule]) -> list[str]:
     """Return the verbs that Kueue may not use, with the resource, as words."""
     return lacking(rules, kind.group, {kind.plural + sub: verbs for sub, verbs in VERBS.items()})
 
 
-def _grant(setup: Setup, kind: External) -> str:
+def _grant(setup: Setup, kind: ExternalFramework) -> str:
     name = f"{ROLE}-{kind.plural}.{kind.group}"
     return heredoc(
         "apiVersion: rbac.authorization.k8s.io/v1",

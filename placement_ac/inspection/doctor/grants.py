@@ -7,7 +7,7 @@ Pure.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from placement_ac.core.api.schemas import mapping
+from placement_ac.core.api.schemas import as_mapping
 from placement_ac.inspection.doctor.setup import Setup, name_of, sequence, strings
 from placement_ac.inspection.dump import Object
 from placement_ac.inspection.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
@@ -18,12 +18,12 @@ PolicyRule = Mapping[str, Any]
 def rules_of(setup: Setup, namespace: str, account: str) -> list[PolicyRule]:
     """Return the rules of every ClusterRole that is bound to an account."""
     roles = {
-        str(mapping(binding.get("roleRef")).get("name"))
+        str(as_mapping(binding.get("roleRef")).get("name"))
         for binding in setup.dump.of(CLUSTER_ROLE_BINDING)
         if _is_for(binding, namespace, account)
     }
     bound = (one for one in setup.dump.of(CLUSTER_ROLE) if name_of(one) in roles)
-    return [mapping(rule) for role in bound for rule in sequence(role.get("rules"))]
+    return [as_mapping(rule) for role in bound for rule in sequence(role.get("rules"))]
 
 
 def lacking(rules: Iterable[PolicyRule], group: str, resources: Mapping[str, Iterable[str]]) -> list[str]:
@@ -42,7 +42,7 @@ def _is_for(binding: Object, namespace: str, account: str) -> bool:
         *(("Group", "", f"system:{group}") for group in ("authenticated", "serviceaccounts")),
         ("Group", "", f"system:serviceaccounts:{namespace}"),
     }
-    subjects = map(mapping, sequence(binding.get("subjects")))
+    subjects = map(as_mapping, sequence(binding.get("subjects")))
     keys = ("kind", "namespace", "name")
     return any(tuple(str(one.get(key) or "") for key in keys) in users for one in subjects)
 

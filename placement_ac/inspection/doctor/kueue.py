@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from placement_ac.core.api.constants import KUEUE_MANAGER
-from placement_ac.core.inputs.rights import Span
+from placement_ac.core.inputs.rights import VersionRange
 from placement_ac.inspection.doctor.configuration import configuration_of, keeping
 from placement_ac.inspection.doctor.crds import INSTALL_KUEUE, KUEUE_MANIFESTS, KUEUE_TO_INSTALL
 from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
@@ -24,9 +24,9 @@ from placement_ac.inspection.doctor.setup import (
 from placement_ac.inspection.dump import key_of
 from placement_ac.inspection.kinds import DEPLOYMENT
 
-KEEPS_JOBS: Final = Span("0.17.8, 0.18.4")
+KEEPS_JOBS: Final = VersionRange("0.17.8, 0.18.4")
 """Releases that do not evict healthy jobs when a watch of a worker is begun anew."""
-KEEPS_ORDER: Final = Span("0.19")
+KEEPS_ORDER: Final = VersionRange("0.19")
 """Releases whose Incremental dispatcher goes by the order of the list; those before, by the alphabet."""
 
 

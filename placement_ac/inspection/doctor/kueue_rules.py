@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from placement_ac.core.api.constants import OUR_CONTROLLER
-from placement_ac.core.api.text import some
-from placement_ac.core.inputs.rights import FRAMEWORKS, shipped
+from placement_ac.core.api.text import joined
+from placement_ac.core.inputs.rights import FRAMEWORKS, default_frameworks
 from placement_ac.inspection.doctor.configuration import (
     API_VERSIONS,
     CONFIG_MAP_NAME,
@@ -123,7 +123,7 @@ def frameworks(setup: Setup) -> Iterator[Told]:
         for name in (sequence(named) if named is not None else DEFAULT_FRAMEWORKS)
         if name in FRAMEWORKS and FRAMEWORKS[str(name)].sent(found)
     }
-    ours = {name for name in settings.frameworks or shipped(found) if FRAMEWORKS[name].sent(found)}
+    ours = {name for name in settings.frameworks or default_frameworks(found) if FRAMEWORKS[name].sent(found)}
     yield from _compared(setup, "frameworks", sent, ours)
     externals = set(kueue.external_frameworks)
     yield from _compared(setup, "external-frameworks", externals, set(settings.external_frameworks))
@@ -132,11 +132,11 @@ def frameworks(setup: Setup) -> Iterator[Told]:
 def _compared(setup: Setup, setting: str, kueues: set[str], ours: set[str]) -> Iterator[Told]:
     cure = set_setting(setup, setting.replace("-", "_"), ",".join(sorted(kueues)))
     if lacking := sorted(kueues - ours):
-        told = f"Kueue sends {some(lacking)}, and --{setting} has no such: Kueue will not connect"
+        told = f"Kueue sends {joined(lacking)}, and --{setting} has no such: Kueue will not connect"
         yield setup.blame(told, cure)
     elif extra := sorted(ours - kueues):
-        yield warn(f"Kueue does not send {some(extra)}, and --{setting} asks each worker for it", cure)
-    yield well(f"--{setting} has what Kueue sends: {some(sorted(kueues)) or 'none'}")
+        yield warn(f"Kueue does not send {joined(extra)}, and --{setting} asks each worker for it", cure)
+    yield well(f"--{setting} has what Kueue sends: {joined(sorted(kueues)) or 'none'}")
 
 
 _EDIT: Final = f"kubectl edit configmap -n KUEUE {CONFIG_MAP_NAME}"

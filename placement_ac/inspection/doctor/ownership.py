@@ -20,9 +20,9 @@ from placement_ac.core.api.constants import (
     MULTIKUEUE_CONFIG,
     Kind,
 )
-from placement_ac.core.api.schemas import mapping
-from placement_ac.core.api.text import some
-from placement_ac.core.plan.conditions import taken
+from placement_ac.core.api.schemas import as_mapping
+from placement_ac.core.api.text import joined
+from placement_ac.core.plan.conditions import is_taken
 from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
 from placement_ac.inspection.doctor.setup import (
     Setup,
@@ -60,10 +60,10 @@ def kueue_addon_objects(setup: Setup) -> Iterator[Told]:
     checks = [one for one in setup.dump.of(ADMISSION_CHECK) if _has_finalizer(one)]
     mine = {one.meta.name for one in setup.view.ours}
     if names := [name for _, name in map(key_of, checks) if name in mine]:
-        told = f"the Go kueue-addon's finalizer is on AdmissionCheck {some(names)}"
+        told = f"the Go kueue-addon's finalizer is on AdmissionCheck {joined(names)}"
         yield warn(f"{told}: nobody takes it off", HAND_OVER)
     if accounts:
-        told = some(f"{namespace}/{name}" for namespace, name in map(key_of, accounts))
+        told = joined(f"{namespace}/{name}" for namespace, name in map(key_of, accounts))
         yield warn(
             f"ManagedServiceAccount {told} is the Go kueue-addon's: nobody renews its Secret", HAND_OVER
         )
@@ -79,7 +79,7 @@ def name_taken(setup: Setup) -> Iterator[Told]:
         wanted = ((MULTIKUEUE_CONFIG, seen.config, ""), *clusters)
         for kind, obj, cluster in wanted:
             label = "" if seen.hub.shared and kind == MULTIKUEUE_CLUSTER else placement
-            if obj and taken(obj, label, cluster):
+            if obj and is_taken(obj, label, cluster):
                 found[(kind, obj.meta.name)] = _in_the_way(kind, obj.meta.name)
     yield from found.values()
     yield well("no name of ours is taken")
@@ -94,13 +94,13 @@ def _in_the_way(kind: Kind, name: str) -> Told:
 
 def _is_left(account: Object) -> bool:
     """Whether nobody has handed it over."""
-    annotations = mapping(mapping(account.get("metadata")).get("annotations"))
+    annotations = as_mapping(as_mapping(account.get("metadata")).get("annotations"))
     ours = labels_of(account).get(LABEL_MANAGED_BY) == MANAGED_BY
     return not ours and annotations.get(ANNOTATION_ADOPT) != "true"
 
 
 def _has_finalizer(check: Object) -> bool:
-    return ADDON_FINALIZER in sequence(mapping(check.get("metadata")).get("finalizers"))
+    return ADDON_FINALIZER in sequence(as_mapping(check.get("metadata")).get("finalizers"))
 
 
 RULES: Final = (

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from placement_ac.core.api.constants import CLUSTER_PROFILE, KUEUE_MANAGER, MULTIKUEUE_CLUSTER
-from placement_ac.core.api.decode import profile
-from placement_ac.core.api.schemas import mapping
-from placement_ac.core.api.text import some
-from placement_ac.core.inputs.rights import Release
-from placement_ac.core.kubeconfig.source import Source
+from placement_ac.core.api.decode import cluster_profile
+from placement_ac.core.api.schemas import as_mapping
+from placement_ac.core.api.text import joined
+from placement_ac.core.inputs.rights import KueueRelease
+from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.inspection.doctor.configuration import (
     CLUSTER_PROFILE_GATE,
     CONFIG_MAP_NAME,
@@ -44,7 +44,7 @@ INVENTORY_CRD: Final = (
 ACCESS: Final = "accessProviders"
 CREDENTIALS: Final = "credentialsProviders"
 """Its name before 0.19; only one of the two may have entries (pkg/config/validation.go)."""
-RENAMED: Final = Release(0, 19, 0)
+RENAMED: Final = KueueRelease(0, 19, 0)
 OCM_PROVIDER: Final = "open-cluster-management"
 PLUGIN: Final = "/plugins/cp-creds"
 KUEUES_IMAGES: Final = "registry.k8s.io/kueue/"
@@ -60,7 +60,9 @@ def in_use(setup: Setup) -> tuple[str, ...]:
         if one.placement:
             ways = setup.view.snapshot(one.placement).credentials.values()
             names |= {
-                way.name for way in ways if isinstance(way, Source) and way.kind == CLUSTER_PROFILE.kind
+                way.name
+                for way in ways
+                if isinstance(way, CredentialSource) and way.kind == CLUSTER_PROFILE.kind
             }
     return tuple(sorted(names))
 
@@ -80,10 +82,10 @@ def cluster_profile_gate(setup: Setup) -> Iterator[Told]:
     elif silent := unread(setup, kueue):
         yield from silent
     elif is_on(setup, kueue, CLUSTER_PROFILE_GATE):
-        yield well(f"the gate {CLUSTER_PROFILE_GATE} is on, for ClusterProfile {some(used)}")
+        yield well(f"the gate {CLUSTER_PROFILE_GATE} is on, for ClusterProfile {joined(used)}")
     else:
         yield fail(
-            f"the gate {CLUSTER_PROFILE_GATE} is off: Kueue does not get in by ClusterProfile {some(used)}",
+            f"the gate {CLUSTER_PROFILE_GATE} is off: Kueue does not get in by ClusterProfile {joined(used)}",
             open_gate(setup, kueue, CLUSTER_PROFILE_GATE),
         )
 
@@ -115,18 +117,18 @@ def access_providers(setup: Setup) -> Iterator[Told]:
     names = {str(one.get("name")) for one in providers(kueue)}
     for name in used:
         raw = setup.dump.find(CLUSTER_PROFILE, name, setup.kueue_namespace)
-        offered = profile(raw).providers if raw else ()
+        offered = cluster_profile(raw).providers if raw else ()
         if raw is None:
             where = f"{setup.kueue_namespace}/{name}"
             yield fail(f"ClusterProfile {where} is used, and not there", "kubectl get clusterprofiles -A")
         elif not names & set(offered):
             yield fail(
                 f"ClusterProfile {setup.kueue_namespace}/{name} has access providers "
-                f"{some(offered) or '(none)'}, Kueue has {some(sorted(names)) or 'none'}: none of them match",
+                f"{joined(offered) or '(none)'}, Kueue has {joined(sorted(names)) or 'none'}: none of them match",
                 _give(setup, kueue, offered),
             )
-    has = some(sorted(names)) or "none"
-    yield well(f"Kueue has {has}, for {some(used)}" if used else "no worker is entered by a ClusterProfile")
+    has = joined(sorted(names)) or "none"
+    yield well(f"Kueue has {has}, for {joined(used)}" if used else "no worker is entered by a ClusterProfile")
 
 
 def access_provider_plugin(setup: Setup) -> Iterator[Told]:
@@ -142,7 +144,7 @@ def access_provider_plugin(setup: Setup) -> Iterator[Told]:
         yield warn("not known: Kueue's Deployment was not found", see_deployments())
         return
     for one in wanted:
-        command = str(mapping(one.get("execConfig")).get("command") or "")
+        command = str(as_mapping(one.get("execConfig")).get("command") or "")
         name = str(one.get("name"))
         told = f"plugin {command} of access provider {name}"
         image = str(setup.manager.get("image"))
@@ -161,12 +163,12 @@ def access_provider_plugin(setup: Setup) -> Iterator[Told]:
 
 def providers(kueue: Configuration) -> list[Mapping[str, Any]]:
     """Return the access providers that Kueue is told of, by either name of the list."""
-    told = mapping(kueue.multikueue.get("clusterProfile"))
-    return [mapping(one) for key in (ACCESS, CREDENTIALS) for one in sequence(told.get(key))]
+    told = as_mapping(kueue.multikueue.get("clusterProfile"))
+    return [as_mapping(one) for key in (ACCESS, CREDENTIALS) for one in sequence(told.get(key))]
 
 
 def _list_is_wrong(setup: Setup, kueue: Configuration) -> Iterator[Told]:
-    told = mapping(kueue.multikueue.get("clusterProfile"))
+    told = as_mapping(kueue.multikueue.get("clusterProfile"))
     change = f"kubectl edit {kueue.where(setup.kueue_namespace)}"
     if told.get(ACCESS) and told.get(CREDENTIALS):
         yield fail(
@@ -183,7 +185,7 @@ def _list_is_wrong(setup: Setup, kueue: Configuration) -> Iterator[Told]:
 def _give(setup: Setup, kueue: Configuration, offered: tuple[str, ...]) -> str:
     if not offered:
         return "clusteradm install hub-addon --names cluster-proxy  # its gate clusterProfileAccessProvider"
-    told = mapping(kueue.multikueue.get("clusterProfile"))
+    told = as_mapping(kueue.multikueue.get("clusterProfile"))
     old = CREDENTIALS in told or (setup.kueue_release and setup.kueue_release < RENAMED)
     path = ("multiKueue", "clusterProfile", CREDENTIALS if old else ACCESS)
     if OCM_PROVIDER not in offered:
@@ -206,14 +208,14 @@ def _no_volume(setup: Setup, command: str) -> str:
         return "it has no folder"
     if _volumes_at(setup, command):
         return ""
-    there = some(sorted(path for path, _ in _mounts(setup.manager))) or "nothing"
+    there = joined(sorted(path for path, _ in _mounts(setup.manager))) or "nothing"
     return f"no volume is mounted at {_folder(command)} (mounted: {there})"
 
 
 def _no_use(setup: Setup, command: str) -> str:
     """Return why the volumes of a command cannot have it; "" where they may."""
     pod = pod_of(setup.kueue or {})
-    volumes = {str(one.get("name")): mapping(one) for one in map(mapping, sequence(pod.get("volumes")))}
+    volumes = {str(one.get("name")): as_mapping(one) for one in map(as_mapping, sequence(pod.get("volumes")))}
     for name in _volumes_at(setup, command):
         if name not in volumes:
             return f"volume {name} is not defined"
@@ -239,7 +241,7 @@ def _filled(setup: Setup, volume: str) -> bool:
 
 def _mounts(container: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the paths of a container where a volume is, with its name."""
-    found = map(mapping, sequence(container.get("volumeMounts")))
+    found = map(as_mapping, sequence(container.get("volumeMounts")))
     return [(str(one.get("mountPath", "")).rstrip("/") or "/", str(one.get("name"))) for one in found]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from placement_ac.core.api.constants import ADMISSION_CHECK
-from placement_ac.core.api.text import some
+from placement_ac.core.api.text import joined
 from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
 from placement_ac.inspection.doctor.setup import Setup, heredoc, name_of, needing, sequence, spec_of, yaml_of
 from placement_ac.inspection.dump import Object, key_of
@@ -25,7 +25,7 @@ def cluster_set_bindings(setup: Setup) -> Iterator[Told]:
     for placement in placements:
         yield from _of(setup, placement)
     told = [f"{namespace}/{name}" for namespace, name in map(key_of, placements)]
-    yield well(f"cluster sets are bound for {some(told)}" if told else "no check of ours names a Placement")
+    yield well(f"cluster sets are bound for {joined(told)}" if told else "no check of ours names a Placement")
 
 
 @needing(ADMISSION_CHECK, SET_BINDING, CLUSTER_SET)
@@ -41,7 +41,7 @@ def cluster_sets(setup: Setup) -> Iterator[Told]:
             f"metadata: {{name: {yaml_of(name)}}}",
         )
         yield fail(f"ManagedClusterSet {name} is bound, and does not exist", heredoc(*lines))
-    yield well(f"there is ManagedClusterSet {some(sorted(bound))}" if bound else "none is needed")
+    yield well(f"there is ManagedClusterSet {joined(sorted(bound))}" if bound else "none is needed")
 
 
 def placements_of(setup: Setup) -> list[Object]:
@@ -79,13 +79,13 @@ def _of(setup: Setup, placement: Object) -> Iterator[Told]:
         )
     elif wanted and len(missing) == len(wanted):
         yield fail(
-            f"Placement {namespace}/{name} names cluster set {some(wanted)}, and bound in its namespace is "
-            f"{some(bound)}",
+            f"Placement {namespace}/{name} names cluster set {joined(wanted)}, and bound in its namespace is "
+            f"{joined(bound)}",
             _bind(namespace, missing),
         )
     elif missing:
         yield warn(
-            f"Placement {namespace}/{name} names cluster set {some(missing)} too, which is not bound there",
+            f"Placement {namespace}/{name} names cluster set {joined(missing)} too, which is not bound there",
             _bind(namespace, missing),
         )
 

@@ -15,9 +15,9 @@ from typing import Any, Final
 from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import KUEUE_MANAGER, LABEL_RELEASE, MANAGED_BY, Kind
-from placement_ac.core.api.schemas import mapping
+from placement_ac.core.api.schemas import as_mapping
 from placement_ac.core.inputs.fitness import release_of
-from placement_ac.core.inputs.rights import Release, release
+from placement_ac.core.inputs.rights import KueueRelease, parse_release
 from placement_ac.inspection.doctor.finding import Told, fail, warn
 from placement_ac.inspection.dump import Dump, MissingRight, Object, key_of
 from placement_ac.inspection.hub import HubView
@@ -117,10 +117,10 @@ class Setup:
         return next((one for one in found if one.get("name") == CONTAINER), {})
 
     @cached_property
-    def kueue_release(self) -> Release | None:
+    def kueue_release(self) -> KueueRelease | None:
         """The release of Kueue that the settings tell, or its Deployment."""
         label = labels_of(self.kueue).get(LABEL_RELEASE)
-        return release(self.settings.kueue_version or release_of(self.manager.get("image"), label))
+        return parse_release(self.settings.kueue_version or release_of(self.manager.get("image"), label))
 
 
 Judge = Callable[[Setup], Iterator[Told]]
@@ -151,29 +151,29 @@ def strings(value: object) -> list[str]:
 
 
 def spec_of(obj: Object | None) -> Mapping[str, Any]:
-    return mapping((obj or {}).get("spec"))
+    return as_mapping((obj or {}).get("spec"))
 
 
 def status_of(obj: Object | None) -> Mapping[str, Any]:
-    return mapping((obj or {}).get("status"))
+    return as_mapping((obj or {}).get("status"))
 
 
 def labels_of(obj: Object | None) -> Mapping[str, Any]:
-    return mapping(mapping((obj or {}).get("metadata")).get("labels"))
+    return as_mapping(as_mapping((obj or {}).get("metadata")).get("labels"))
 
 
 def pod_of(deployment: Object) -> Mapping[str, Any]:
     """Return the spec of a Deployment's Pods."""
-    return mapping(mapping(spec_of(deployment).get("template")).get("spec"))
+    return as_mapping(as_mapping(spec_of(deployment).get("template")).get("spec"))
 
 
 def containers_of(deployment: Object, what: str = "containers") -> list[Mapping[str, Any]]:
-    return [mapping(one) for one in sequence(pod_of(deployment).get(what))]
+    return [as_mapping(one) for one in sequence(pod_of(deployment).get(what))]
 
 
 def condition_of(obj: Object | None, kind: str) -> Mapping[str, Any]:
     """Return a condition by its type; empty where there is none."""
-    found = (mapping(one) for one in sequence(status_of(obj).get("conditions")))
+    found = (as_mapping(one) for one in sequence(status_of(obj).get("conditions")))
     return next((one for one in found if one.get("type") == kind), {})
 
 
@@ -208,7 +208,7 @@ def see_image(setup: Setup) -> str:
 
 
 def name_of(obj: Object) -> str:
-    return str(mapping(obj.get("metadata")).get("name") or "")
+    return str(as_mapping(obj.get("metadata")).get("name") or "")
 
 
 def yaml_of(text: str) -> str:

@@ -11,9 +11,9 @@ from enum import Enum, auto
 from typing import Final
 
 from placement_ac.core.api.constants import Kind
-from placement_ac.core.api.schemas import mapping
-from placement_ac.core.inputs.fitness import Findings, Places, Unknown
-from placement_ac.core.kubeconfig.source import Source, Unusable
+from placement_ac.core.api.schemas import as_mapping
+from placement_ac.core.inputs.fitness import Unknown, WorkerFindings, WorkerQueues
+from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from placement_ac.inspection.branches import branches
 from placement_ac.inspection.doctor.setup import Setup, sequence, spec_of
 from placement_ac.inspection.dump import Object, key_of
@@ -64,7 +64,7 @@ class Target:
     """A worker that is to be visited."""
 
     cluster: str
-    way: Source | Unusable | None
+    way: CredentialSource | Unusable | None
     """None: the caller may not read what there is."""
     queues: tuple[Wanted, ...] = ()
 
@@ -84,28 +84,28 @@ class Visit:
     target: Target
     trouble: Trouble | None = None
     problem: str = ""
-    found: Findings | None = None
+    found: WorkerFindings | None = None
     things: Mapping[Kind, Answer] = field(default_factory=dict)
     """Of THINGS."""
     user: str = ""
     """Who one was there, in the worker's own words; "": it does not tell."""
 
     @property
-    def places(self) -> Places:
+    def places(self) -> WorkerQueues:
         """Namespaces and LocalQueues by name."""
         named, queues = (_names(self.things.get(kind, ())) for kind in (NAMESPACE, LOCAL_QUEUE))
         spaces = named if isinstance(named, Unknown) else frozenset(name for _, name in named)
-        return Places(spaces, queues)
+        return WorkerQueues(spaces, queues)
 
 
 def targets(setup: Setup) -> tuple[Target, ...]:
     """Return the workers of all checks of ours, by name, each with all queues that lead there."""
-    ways: dict[str, Source | Unusable | None] = {}
+    ways: dict[str, CredentialSource | Unusable | None] = {}
     queues: dict[str, dict[tuple[str, str], Wanted]] = {}
     for branch in branches(setup.view):
         wanted = {(one.namespace, one.name): one for one in _wanted(setup, branch)}
         for row in branch.clusters:
-            if not isinstance(ways.get(row.name), Source):
+            if not isinstance(ways.get(row.name), CredentialSource):
                 ways[row.name] = _way(row) if setup.view.credentials_known else _known_way(row)
             queues.setdefault(row.name, {}).update(wanted)
     return tuple(
@@ -114,13 +114,13 @@ def targets(setup: Setup) -> tuple[Target, ...]:
     )
 
 
-def _way(row: ClusterRow) -> Source | Unusable:
+def _way(row: ClusterRow) -> CredentialSource | Unusable:
     return _known_way(row) or Unusable(row.credential.problem or row.why or "none is known")
 
 
-def _known_way(row: ClusterRow) -> Source | None:
+def _known_way(row: ClusterRow) -> CredentialSource | None:
     credential = row.credential
-    return None if credential.kind == "" else Source(credential.kind, credential.name)
+    return None if credential.kind == "" else CredentialSource(credential.kind, credential.name)
 
 
 def _wanted(setup: Setup, branch: Branch) -> Iterator[Wanted]:
@@ -141,8 +141,8 @@ def _flavor_with_topology(setup: Setup, cluster_queue: str) -> str:
 
 def flavors_of(cluster_queue: Object | None) -> tuple[str, ...]:
     """Return the ResourceFlavors that a ClusterQueue names."""
-    groups = map(mapping, sequence(spec_of(cluster_queue).get("resourceGroups")))
-    flavors = (mapping(one) for group in groups for one in sequence(group.get("flavors")))
+    groups = map(as_mapping, sequence(spec_of(cluster_queue).get("resourceGroups")))
+    flavors = (as_mapping(one) for group in groups for one in sequence(group.get("flavors")))
     return tuple(dict.fromkeys(str(one["name"]) for one in flavors if one.get("name")))
 
 
@@ -152,7 +152,7 @@ def _names(answer: Answer) -> frozenset[tuple[str, str]] | Unknown:
 
 def shaped(objects: tuple[Object, ...]) -> tuple[Object, ...]:
     """Return those that have a name as Kubernetes takes it: what comes from a worker may be anything."""
-    return tuple(one for one in objects if is_a_name(mapping(one.get("metadata")).get("name")))
+    return tuple(one for one in objects if is_a_name(as_mapping(one.get("metadata")).get("name")))
 
 
 def is_a_name(text: object) -> bool:

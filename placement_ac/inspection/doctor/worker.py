@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from placement_ac.config.policy import needs_of, rules_of
+from placement_ac.config.policy import worker_policy_rules, worker_requirements
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import KUEUE, KUEUE_VERSIONS, WORKLOAD, Kind
-from placement_ac.core.inputs.fitness import Findings, Needs, Unknown
-from placement_ac.core.inputs.rights import FRAMEWORKS, Release, release
+from placement_ac.core.inputs.fitness import Unknown, WorkerFindings, WorkerRequirements
+from placement_ac.core.inputs.rights import FRAMEWORKS, KueueRelease, parse_release
 from placement_ac.inspection.doctor.configuration import configuration_of
 from placement_ac.inspection.doctor.kueue_rules import DEFAULT_FRAMEWORKS
 from placement_ac.inspection.doctor.setup import Setup, sequence, spec_of
@@ -29,15 +29,17 @@ Rules = tuple[Mapping[str, Any], ...]
 """PolicyRules."""
 
 
-def needs(setup: Setup) -> Needs:
+def needs(setup: Setup) -> WorkerRequirements:
     """Return what the hub's Kueue needs of a worker."""
     served = setup.dump.served.get(WORKLOAD)
-    return needs_of(_kinds(setup), served.version if served else KUEUE_VERSIONS[0], setup.kueue_release)
+    return worker_requirements(
+        _kinds(setup), served.version if served else KUEUE_VERSIONS[0], setup.kueue_release
+    )
 
 
 def rules(setup: Setup) -> Rules:
     """Return what it needs to do there."""
-    return rules_of(_kinds(setup), setup.kueue_release)
+    return worker_policy_rules(_kinds(setup), setup.kueue_release)
 
 
 def _kinds(setup: Setup) -> Settings:
@@ -59,7 +61,7 @@ class Worker:
 
     setup: Setup
     visit: Visit
-    needs: Needs
+    needs: WorkerRequirements
     rules: Rules
 
     @property
@@ -71,15 +73,15 @@ class Worker:
         return self.target.cluster
 
     @property
-    def found(self) -> Findings | None:
+    def found(self) -> WorkerFindings | None:
         """None: it was not asked."""
         return self.visit.found
 
     @cached_property
-    def release(self) -> Release | None:
+    def release(self) -> KueueRelease | None:
         """The release of its Kueue."""
         told = self.found.kueue_version if self.found else ""
-        return None if isinstance(told, Unknown) else release(told)
+        return None if isinstance(told, Unknown) else parse_release(told)
 
     @cached_property
     def unknown(self) -> Mapping[Kind, Unknown]:

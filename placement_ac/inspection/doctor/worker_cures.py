@@ -14,7 +14,7 @@ from typing import Any, Final
 import yaml
 
 from placement_ac.core.api.constants import KUBECONFIG_KEY, Kind
-from placement_ac.core.inputs.rights import Release
+from placement_ac.core.inputs.rights import KueueRelease
 from placement_ac.inspection.doctor.crds import KUEUE_MANIFESTS, KUEUE_TO_INSTALL
 from placement_ac.inspection.doctor.setup import spec_of
 from placement_ac.inspection.dump import Object
@@ -45,7 +45,7 @@ def patch(cluster: str, kind: str, name: str, spec: Mapping[str, Any]) -> str:
     return on(cluster, "patch", kind, name, "--type=merge", "-p", merged)
 
 
-def install_kueue(cluster: str, release: Release | None) -> str:
+def install_kueue(cluster: str, release: KueueRelease | None) -> str:
     wanted = str(release) if release else KUEUE_TO_INSTALL
     return on(cluster, "apply", "--server-side", "-f", KUEUE_MANIFESTS.format(wanted))
 

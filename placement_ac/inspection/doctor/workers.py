@@ -17,10 +17,10 @@ from placement_ac.core.api.constants import (
     MANAGED_BY,
     SECRET,
 )
-from placement_ac.core.api.text import some
+from placement_ac.core.api.text import joined
 from placement_ac.core.inputs import fitness
-from placement_ac.core.inputs.fitness import Unknown, missing_kinds, missing_places
-from placement_ac.core.kubeconfig.source import Source
+from placement_ac.core.inputs.fitness import Unknown, missing_kinds, missing_queues
+from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.inspection.doctor import worker_cures as cure
 from placement_ac.inspection.doctor.crds import KUEUE_MANIFESTS
 from placement_ac.inspection.doctor.finding import Finding, Rule, Told, fail, warn, well
@@ -91,9 +91,13 @@ def _again(worker: Worker) -> str:
     return shlex.join(("placement-ac", "doctor", "--workers", "--cluster", worker.cluster))
 
 
-def _source(worker: Worker) -> Source:
+def _source(worker: Worker) -> CredentialSource:
     way = worker.target.way
-    return way if isinstance(way, Source) else Source("Secret", f"multikueue-{worker.cluster}")
+    return (
+        way
+        if isinstance(way, CredentialSource)
+        else CredentialSource("Secret", f"multikueue-{worker.cluster}")
+    )
 
 
 def _told(worker: Worker) -> str:
@@ -105,7 +109,7 @@ def kueue(worker: Worker) -> Iterator[Told]:
     if worker.found is None:
         return
     hub = worker.setup.kueue_release
-    problems = tuple(fitness.of_workloads(worker.found, worker.needs))
+    problems = tuple(fitness.workload_problems(worker.found, worker.needs))
     for problem in problems:
         yield fail(problem, cure.install_kueue(worker.cluster, hub))
     here = worker.release
@@ -122,7 +126,7 @@ def jobs(worker: Worker) -> Iterator[Told]:
     if worker.found is None:
         return
     names = [f"{kind.plural}.{kind.group}" for kind in missing_kinds(worker.found, worker.needs.kinds)]
-    for problem in fitness.of_kinds(worker.found, worker.needs.kinds):
+    for problem in fitness.kind_problems(worker.found, worker.needs.kinds):
         yield fail(
             f"{problem}; a CRD alone lets Kueue connect, its jobs run with its controller",
             cure.copy_crds(worker.cluster, names),
@@ -133,7 +137,7 @@ def jobs(worker: Worker) -> Iterator[Told]:
 def rights(worker: Worker) -> Iterator[Told]:
     if worker.found is None:
         return
-    for problem in fitness.of_rights(worker.found, worker.needs.rights):
+    for problem in fitness.rights_problems(worker.found, worker.needs.rights):
         yield fail(problem, cure.grant(worker.cluster, cure.SENDER, worker.visit.user, worker.rules))
     yield well("the account may do there what MultiKueue does")
 
@@ -151,7 +155,7 @@ def reads(worker: Worker) -> Iterator[Told]:
             cure.grant(worker.cluster, cure.READER, worker.visit.user, READS),
         )
     others = [answer.why for answer in worker.unknown.values() if answer.status != FORBIDDEN]
-    others += [*fitness.untold(replace(worker.found, kueue_version=""))]
+    others += [*fitness.unknowns(replace(worker.found, kueue_version=""))]
     for why in dict.fromkeys(others):
         yield warn(f"not known: {why}", _again(worker))
     yield well("all of it could be read")
@@ -160,32 +164,32 @@ def reads(worker: Worker) -> Iterator[Told]:
 def namespaces(worker: Worker) -> Iterator[Told]:
     if not worker.knows(NAMESPACE):
         return
-    away, _ = missing_places(worker.visit.places, worker.target.places)
+    away, _ = missing_queues(worker.visit.places, worker.target.places)
     if away:
         made = [cure.manifest(NAMESPACE, "v1", name, {}) for name in away]
         queues = [_local_queue(worker, one) for one in worker.target.queues if one.namespace in away]
         yield fail(
-            f"there are no namespaces {some(away)}: jobs in them cannot run there",
+            f"there are no namespaces {joined(away)}: jobs in them cannot run there",
             cure.apply(worker.cluster, *made, *queues),
         )
-    yield well(f"namespaces {some(sorted(worker.target.places)) or '(none needed)'}")
+    yield well(f"namespaces {joined(sorted(worker.target.places)) or '(none needed)'}")
 
 
 def queues(worker: Worker) -> Iterator[Told]:
     if not worker.knows(LOCAL_QUEUE):
         return
-    _, missing = missing_places(worker.visit.places, worker.target.places)
+    _, missing = missing_queues(worker.visit.places, worker.target.places)
     if missing:
         made = [
             _local_queue(worker, one) for one in worker.target.queues if (one.namespace, one.name) in missing
         ]
-        told = some(f"{namespace}/{name}" for namespace, name in missing)
+        told = joined(f"{namespace}/{name}" for namespace, name in missing)
         yield fail(
             f"there are no LocalQueues {told}: jobs in them cannot run there",
             cure.apply(worker.cluster, *made),
         )
     names = (f"{one.namespace}/{one.name}" for one in worker.target.queues)
-    yield well(f"LocalQueues {some(names) or '(none needed)'}")
+    yield well(f"LocalQueues {joined(names) or '(none needed)'}")
 
 
 def _local_queue(worker: Worker, wanted: Wanted) -> Object:
@@ -206,7 +210,7 @@ def cluster_queues(worker: Worker) -> Iterator[Told]:
             )
     for name, queue, _ in worker.cluster_queues():
         yield from _activity(worker, name, queue)
-    yield well(f"ClusterQueues {some(worker.in_use) or '(none needed)'} are active")
+    yield well(f"ClusterQueues {joined(worker.in_use) or '(none needed)'} are active")
 
 
 def _make_queue(worker: Worker, name: str, wanted: Wanted) -> str:
@@ -255,7 +259,7 @@ def flavors(worker: Worker) -> Iterator[Told]:
                 f"ClusterQueue {queue} names ResourceFlavor {name}, which is not there",
                 cure.apply(worker.cluster, made),
             )
-    yield well(f"ResourceFlavors {some(filter(is_a_name, named)) or '(none needed)'}")
+    yield well(f"ResourceFlavors {joined(filter(is_a_name, named)) or '(none needed)'}")
 
 
 def topologies(worker: Worker) -> Iterator[Told]:
@@ -265,7 +269,7 @@ def topologies(worker: Worker) -> Iterator[Told]:
     for name, queue, wanted in delayed:
         yield from _topology(worker, name, queue, wanted)
     yield well(
-        f"Topologies for {some(name for name, _, _ in delayed)}" if delayed else "no Topologies are needed"
+        f"Topologies for {joined(name for name, _, _ in delayed)}" if delayed else "no Topologies are needed"
     )
 
 

@@ -22,7 +22,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.decode import digest_of
-from placement_ac.core.kubeconfig.access import Access, of_kubeconfig
+from placement_ac.core.kubeconfig.access import ClusterAccess, read_kubeconfig
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.standins.account_agent import SERVICE_ACCOUNT
@@ -146,8 +146,8 @@ class Making:
         found = {}
         for (namespace, name), obj in self._informers[""].objects[SECRET].items():
             if namespace == NAMESPACE and name.startswith(f"{NAME}-"):
-                access = of_kubeconfig(_content(obj, KUBECONFIG_KEY))
-                if isinstance(access, Access):
+                access = read_kubeconfig(_content(obj, KUBECONFIG_KEY))
+                if isinstance(access, ClusterAccess):
                     found[name.removeprefix(f"{NAME}-")] = digest_of(access.token.encode())
         return found
 

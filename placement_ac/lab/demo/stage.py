@@ -17,8 +17,8 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from placement_ac.config.settings import Settings
-from placement_ac.controller.manager import Operator
-from placement_ac.core.api.constants import DRAIN, Removal
+from placement_ac.controller.manager import Manager
+from placement_ac.core.api.constants import DRAIN, RemovalPolicy
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.demo.careless import Careless
@@ -87,7 +87,7 @@ class ControllerThread:
 
     async def _operate(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        operator = Operator(self._settings)
+        operator = Manager(self._settings)
         self._started.set()
         await operator.run(self._stop)
 
@@ -99,7 +99,9 @@ class Stage:
     `removal_policy`: the controller's.
     """
 
-    def __init__(self, *, jobs: bool = False, made: bool = False, removal_policy: Removal = DRAIN) -> None:
+    def __init__(
+        self, *, jobs: bool = False, made: bool = False, removal_policy: RemovalPolicy = DRAIN
+    ) -> None:
         self._stack = ExitStack()
         self._policy = removal_policy
         self._controller: ControllerThread

@@ -12,15 +12,15 @@ from placement_ac.core.api.constants import (
     MULTIKUEUE_CONFIG,
     WATCHED_KINDS,
 )
-from placement_ac.core.api.objects import AddOnPrioritizer, Owned, SecretRef
+from placement_ac.core.api.objects import AddOnPrioritizer, AppliedFields, SecretRef
 from placement_ac.core.api.schemas import (
     Condition,
-    Decided,
+    DecidedCluster,
+    DecisionGroup,
     DecisionStatus,
-    Group,
     Parameters,
     plainly_decided,
-    read,
+    validate,
 )
 from tests.support.builders import (
     an,
@@ -148,7 +148,7 @@ def test_a_placement_is_read() -> None:
     assert (seen.selected, seen.prioritizers, seen.groups, seen.problem) == (
         3,
         (AddOnPrioritizer("usage", "gpu", 3), AddOnPrioritizer("usage", "idle", -1)),
-        (Group(decisions=("p-decision-1",), cluster_count=3),),
+        (DecisionGroup(decisions=("p-decision-1",), cluster_count=3),),
         "",
     )
     assert [c.reason for c in seen.conditions] == ["AllDecisionsScheduled"]
@@ -203,7 +203,7 @@ def test_what_a_placement_says_of_itself(rest: Any, selected: int | None, proble
 )
 def test_a_plain_decision_is_read_as_any_other(status: Any, plain: bool) -> None:
     raw = {"status": status}
-    whole, problem = read(DecisionStatus, raw, "status")
+    whole, problem = validate(DecisionStatus, raw, "status")
     quick = plainly_decided(raw)
     assert (quick is not None) == plain
     if plain:
@@ -216,7 +216,7 @@ def test_a_decision_is_read() -> None:
     assert (seen.placement, seen.group, seen.decided, seen.problem) == (
         "p",
         12,
-        (Decided(cluster_name="a"), Decided(cluster_name="b", score=7)),
+        (DecidedCluster(cluster_name="a"), DecidedCluster(cluster_name="b", score=7)),
         "",
     )
 
@@ -266,7 +266,7 @@ def test_scores_are_read(until: str, problem: str) -> None:
 
 
 def test_a_profile_is_read() -> None:
-    seen = decode.profile(
+    seen = decode.cluster_profile(
         profile("a", secret=("ns", "s"), providers=["ocm", ""], deprecated_providers=["old", "ocm"])
     )
     assert (seen.cluster, seen.secrets, seen.providers, seen.problem) == (
@@ -278,18 +278,18 @@ def test_a_profile_is_read() -> None:
 
 
 def test_a_profile_without_labels_is_of_the_cluster_of_its_name() -> None:
-    assert decode.profile(profile("a", labels={})).cluster == "a"
+    assert decode.cluster_profile(profile("a", labels={})).cluster == "a"
 
 
 def test_only_the_secret_for_kueue_counts_and_lies_beside_the_profile_unless_told() -> None:
     other = {"consumer": "argo", "accessRef": {"kind": "Secret", "name": "x"}}
     mine = {"consumer": "kueue-admin", "accessRef": {"kind": "Secret", "name": "y"}}
-    seen = decode.profile(profile("a", "ns", status={"credentials": [other, mine]}))
+    seen = decode.cluster_profile(profile("a", "ns", status={"credentials": [other, mine]}))
     assert seen.secrets == (SecretRef("Secret", "ns", "y"),)
 
 
 def test_a_malformed_profile_is_told() -> None:
-    seen = decode.profile(profile("a", status={"accessProviders": "x"}))
+    seen = decode.cluster_profile(profile("a", status={"accessProviders": "x"}))
     assert (seen.secrets, seen.providers, seen.problem) == ((), (), NOT_A_LIST.format("accessProviders"))
 
 
@@ -338,7 +338,7 @@ def test_what_we_applied_is_told_from_what_others_did() -> None:
         "a",
         {"AdmissionCheck/one": "one"},
     )
-    assert seen.owned == Owned(
+    assert seen.applied_fields == AppliedFields(
         True, frozenset(labels_of("p", "a")), frozenset({"AdmissionCheck/one"}), clusters=True
     )
 
@@ -347,7 +347,7 @@ def test_what_a_checks_clusters_have_in_common_is_kept_once() -> None:
     """There may be 10,000 of them."""
     one, other = (decode.kueue_object(our_cluster(name, owners=["one"])) for name in "ab")
     assert one.owners is other.owners
-    assert one.owned is other.owned
+    assert one.applied_fields is other.applied_fields
     strangers = [decode.kueue_object(foreign_cluster(name)) for name in "ab"]
     assert strangers[0].meta.annotations is strangers[1].meta.annotations
 
@@ -421,7 +421,7 @@ PARSERS = {
     "AdmissionCheck": decode.check,
     "Placement": decode.placement,
     "PlacementDecision": decode.decision,
-    "ClusterProfile": decode.profile,
+    "ClusterProfile": decode.cluster_profile,
     "Secret": decode.secret,
     "AddOnPlacementScore": decode.scores,
     MULTIKUEUE_CONFIG.kind: decode.kueue_object,

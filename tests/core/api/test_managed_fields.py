@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.api.managed_fields import applied_in, nomination, owned_by
+from placement_ac.core.api.managed_fields import applied_version, nomination_body, owned_by
 
 Raw = dict[str, Any]
 
@@ -127,14 +127,14 @@ def test_an_updater_that_wrote_in_two_versions_owns_both() -> None:
 @pytest.mark.parametrize("metadata", [None, {}, {"managedFields": None}, {"managedFields": []}])
 def test_without_managed_fields_nobody_owns_anything(metadata: Any) -> None:
     assert owned_by({"metadata": metadata, "status": {"x": 1}}, "me") == {}
-    assert applied_in({"metadata": metadata}, "me") == ""
+    assert applied_version({"metadata": metadata}, "me") == ""
 
 
 def test_the_version_in_which_a_manager_applied() -> None:
     old = entry({"f:status": {"f:x": {}}}, "kueue-admission") | {"apiVersion": "kueue.x-k8s.io/v1beta1"}
     newer = entry({"f:status": {"f:x": {}}}, "kueue-admission", operation="Update")
-    assert applied_in(owning({}, newer, old), "kueue-admission") == "kueue.x-k8s.io/v1beta1"
-    assert applied_in(owning({}, newer, old), "kueue-admission", "") == ""
+    assert applied_version(owning({}, newer, old), "kueue-admission") == "kueue.x-k8s.io/v1beta1"
+    assert applied_version(owning({}, newer, old), "kueue-admission", "") == ""
 
 
 ADMISSION = {"clusterQueue": "cq", "podSetAssignments": [{"name": "main", "count": 1}]}
@@ -184,13 +184,16 @@ IDENTITY = {"name": "w", "namespace": "ns", "uid": "u", "resourceVersion": "7"}
 )
 def test_a_nomination_says_all_that_kueue_said(names: tuple[str, ...], told: Raw) -> None:
     before = copy.deepcopy(WORKLOAD)
-    assert nomination(WORKLOAD, names) == {"metadata": IDENTITY, "status": {"admission": ADMISSION} | told}
+    assert nomination_body(WORKLOAD, names) == {
+        "metadata": IDENTITY,
+        "status": {"admission": ADMISSION} | told,
+    }
     assert before == WORKLOAD
 
 
 def test_a_nomination_of_a_workload_of_which_kueue_said_nothing() -> None:
     bare = WORKLOAD | {"metadata": IDENTITY}
-    assert nomination(bare, ["a"]) == {"metadata": IDENTITY, "status": {"nominatedClusterNames": ["a"]}}
+    assert nomination_body(bare, ["a"]) == {"metadata": IDENTITY, "status": {"nominatedClusterNames": ["a"]}}
 
 
 @pytest.mark.parametrize(
@@ -203,10 +206,10 @@ def test_a_nomination_of_a_workload_of_which_kueue_said_nothing() -> None:
 def test_a_status_that_was_applied_empty_stays_owned(names: tuple[str, ...], told: Raw) -> None:
     said = [entry({"f:status": {}}, "kueue-admission")]
     obj = WORKLOAD | {"metadata": IDENTITY | {"managedFields": said}, "status": {"conditions": []}}
-    assert nomination(obj, names) == {"metadata": IDENTITY, "status": told}
+    assert nomination_body(obj, names) == {"metadata": IDENTITY, "status": told}
 
 
 def test_names_that_were_all_that_kueue_said_leave_no_empty_status() -> None:
     said = [entry({"f:status": {"f:nominatedClusterNames": {}}}, "kueue-admission")]
     obj = WORKLOAD | {"metadata": IDENTITY | {"managedFields": said}}
-    assert nomination(obj, ()) == {"metadata": IDENTITY}
+    assert nomination_body(obj, ()) == {"metadata": IDENTITY}

@@ -14,7 +14,13 @@ from placement_ac.core.api.constants import (
     SECRET,
     SETTLE_SECONDS,
 )
-from placement_ac.core.credentials.provisioning import MISSING, Provided, account_spec, go_duration, provide
+from placement_ac.core.credentials.provisioning import (
+    MISSING,
+    ProvisioningPlan,
+    account_spec,
+    go_duration,
+    plan_provisioning,
+)
 from placement_ac.core.plan.diff import Apply
 from tests.support.builders import (
     NS,
@@ -66,7 +72,7 @@ def without(kind: Any, objects: list[Any]) -> list[Any]:
 
 def applied(*objects: Any, kind: Any, terms: Any = TERMS) -> Any:
     """The body that is applied of that kind."""
-    done = provide(made_for(world(*objects, terms=terms)))
+    done = plan_provisioning(made_for(world(*objects, terms=terms)))
     (action,) = [a for phase in done.phases for a in phase if isinstance(a, Apply) and a.kind is kind]
     return action.body
 
@@ -251,7 +257,7 @@ def test_what_only_looks_like_ours_is_not_deleted() -> None:
 
 
 def test_what_nobody_needs_goes_the_secret_first() -> None:
-    done = provide(made_for(world(NOT_SELECTED, provided("a"), terms=TERMS)))
+    done = plan_provisioning(made_for(world(NOT_SELECTED, provided("a"), terms=TERMS)))
     assert [[f"Delete {a.kind.kind} {a.name}" for a in phase] for phase in done.phases] == [
         [gone] for gone in ALL_GO
     ]
@@ -318,18 +324,20 @@ def test_found_credentials_take_the_made_ones_away_when_the_cluster_has_moved() 
 def test_found_credentials_that_vanish_for_a_moment_make_nothing() -> None:
     seen = world(SELECTED, our_cluster("a"), terms=TERMS)
     waits = frozenset({MISSING})
-    assert provide(made_for(seen)) == Provided(marks=waits, recheck_after=SETTLE_SECONDS)
-    assert provide(made_for(seen, ages={MISSING: 1.5})) == Provided(marks=waits, recheck_after=0.5)
-    assert provide(
+    assert plan_provisioning(made_for(seen)) == ProvisioningPlan(timers=waits, recheck_after=SETTLE_SECONDS)
+    assert plan_provisioning(made_for(seen, ages={MISSING: 1.5})) == ProvisioningPlan(
+        timers=waits, recheck_after=0.5
+    )
+    assert plan_provisioning(
         made_for(world(SELECTED, our_cluster("a"), secret("multikueue-a"), terms=TERMS))
-    ).marks == (frozenset())
+    ).timers == (frozenset())
 
 
 def test_those_that_stay_away_are_made() -> None:
     ages = {MISSING: SETTLE_SECONDS}
     assert writes(SELECTED, our_cluster("a"), ages=ages) == [ACCOUNT_WRITE]
     going_on = made_for(world(SELECTED, our_cluster("a"), our_grant(ACCOUNT, "a"), terms=TERMS), ages=ages)
-    assert [a.name for phase in provide(going_on).phases for a in phase] == ["placement-ac"]
+    assert [a.name for phase in plan_provisioning(going_on).phases for a in phase] == ["placement-ac"]
 
 
 # -- ClusterProfiles
@@ -434,6 +442,6 @@ def test_another_name_for_accounts_leaves_none_of_the_old_name() -> None:
 def test_no_token_is_in_a_repr() -> None:
     seen = made_for(world(SELECTED, provided("a")[:3], terms=TERMS))
     assert seen.token is not None
-    for text in (repr(seen), repr(provide(seen))):
+    for text in (repr(seen), repr(plan_provisioning(seen))):
         assert jwt("a") not in text
         assert base64_of(jwt("a"))[:40] not in text

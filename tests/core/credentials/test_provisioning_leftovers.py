@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.cache.store import World
+from placement_ac.cache.store import Cache
 from placement_ac.core.api.constants import (
     ACCOUNT,
     ADDON_ACCOUNT,
@@ -15,9 +15,9 @@ from placement_ac.core.api.constants import (
     PERMISSION,
     SECRET,
 )
-from placement_ac.core.credentials.provisioning import UNNEEDED, Provided, provide
+from placement_ac.core.credentials.provisioning import UNNEEDED, ProvisioningPlan, plan_provisioning
 from placement_ac.core.inputs.state import Key
-from placement_ac.core.kubeconfig.source import Source, Unusable
+from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from tests.support.builders import (
     NOW,
     TERMS,
@@ -52,10 +52,10 @@ NOT_SELECTED = [check(), placement(), decision("b"), managed_cluster("a")]
 ADOPT = {"annotations": {ANNOTATION_ADOPT: "true"}}
 ON_PROFILE = our_cluster("a", spec={"clusterSource": {"clusterProfileRef": {"name": "a"}}})
 RENEWED = token("a", text=jwt("renewed"))
-PATIENT = replace(TERMS, patience=60.0)
+PATIENT = replace(TERMS, retention=60.0)
 
 
-def way(seen: World) -> Source | Unusable:
+def way(seen: Cache) -> CredentialSource | Unusable:
     return snapshot(seen).credentials["a"]
 
 
@@ -69,7 +69,7 @@ def test_a_cluster_stays_on_its_secret_until_the_rights_of_ours_are_in_force(per
     assert isinstance(found, Unusable)
     assert "ClusterPermission" in found.why
     moved = way(world(SELECTED, busy, mine, our_grant(PERMISSION, "a"), **only_profiles))
-    assert moved == Source("Secret", "placement-ac-a")
+    assert moved == CredentialSource("Secret", "placement-ac-a")
 
 
 def test_a_token_that_is_renewed_after_its_end_brings_the_placement_up() -> None:
@@ -110,11 +110,13 @@ def test_what_was_handed_over_goes_though_its_account_has_gone() -> None:
 def test_a_decision_that_flickers_takes_no_account_away() -> None:
     mine = our_grant(ACCOUNT, "a")
     waiting = world([check(), placement(), undecided(), managed_cluster("a")], mine, terms=PATIENT)
-    assert provide(made_for(waiting)) == Provided(marks=frozenset({UNNEEDED}), recheck_after=60.0)
-    assert provide(made_for(waiting, ages={UNNEEDED: 20.0})).recheck_after == 40.0
-    late = provide(made_for(waiting, ages={UNNEEDED: 60.0}))
+    assert plan_provisioning(made_for(waiting)) == ProvisioningPlan(
+        timers=frozenset({UNNEEDED}), recheck_after=60.0
+    )
+    assert plan_provisioning(made_for(waiting, ages={UNNEEDED: 20.0})).recheck_after == 40.0
+    late = plan_provisioning(made_for(waiting, ages={UNNEEDED: 60.0}))
     assert [[action.name for action in phase] for phase in late.phases] == [["placement-ac"]]
-    assert late.marks == {UNNEEDED}, "a delete that fails does not wait anew"
+    assert late.timers == {UNNEEDED}, "a delete that fails does not wait anew"
 
 
 def test_nothing_is_waited_for_when_the_cluster_is_gone_or_others_have_made_some() -> None:
@@ -126,7 +128,7 @@ def test_nothing_is_waited_for_when_the_cluster_is_gone_or_others_have_made_some
 
 def test_a_cluster_profile_that_was_stood_on_counts_again_though_an_account_was_made() -> None:
     theirs = [SELECTED, profile("a", providers=["x"]), ON_PROFILE, our_config("p-a")]
-    assert way(world(*theirs, our_grant(ACCOUNT, "a", done=False), terms=TERMS)) == Source(
+    assert way(world(*theirs, our_grant(ACCOUNT, "a", done=False), terms=TERMS)) == CredentialSource(
         "ClusterProfile", "a"
     )
     ours = our_grant(ACCOUNT, "a", done=False)
@@ -137,5 +139,5 @@ def test_a_cluster_profile_that_was_stood_on_counts_again_though_an_account_was_
 def test_it_is_looked_again_when_found_credentials_end() -> None:
     ends = secret("multikueue-a", kubeconfig(token=jwt("x", NOW, hours=1.0)))
     seen = world(SELECTED, ends, terms=TERMS)
-    assert provide(seen.provision("a", NOW, {})).recheck_after == 3600.0
-    assert provide(seen.provision("a", NOW + timedelta(hours=2), {})).phases
+    assert plan_provisioning(seen.inputs_for_provisioning("a", NOW, {})).recheck_after == 3600.0
+    assert plan_provisioning(seen.inputs_for_provisioning("a", NOW + timedelta(hours=2), {})).phases

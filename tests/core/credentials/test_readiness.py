@@ -8,11 +8,16 @@ import pytest
 
 from placement_ac.core.api import decode
 from placement_ac.core.api.constants import ACCOUNT, ADDON_ACCOUNT, ANNOTATION_ADOPT, PERMISSION
-from placement_ac.core.api.objects import Token
-from placement_ac.core.credentials.readiness import in_the_way, kubeconfig_of, secret_problem, way_made
-from placement_ac.core.inputs.state import HubFacts, Made, Terms
-from placement_ac.core.kubeconfig.access import Access, of_kubeconfig, strict
-from placement_ac.core.kubeconfig.source import Source, Unusable
+from placement_ac.core.api.objects import AccountToken
+from placement_ac.core.credentials.readiness import (
+    kubeconfig_of,
+    name_conflict,
+    provisioned_credentials,
+    secret_problem,
+)
+from placement_ac.core.inputs.state import HubFacts, ProvisioningInputs, ProvisioningPolicy
+from placement_ac.core.kubeconfig.access import ClusterAccess, read_kubeconfig, strict_problem
+from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from tests.support.builders import (
     NOW,
     SERVER,
@@ -38,17 +43,17 @@ from tests.support.builders import (
 )
 
 SELECTED = [check(), placement(), decision("a")]
-OURS = Source("Secret", "placement-ac-a")
+OURS = CredentialSource("Secret", "placement-ac-a")
 BY_PROFILE = replace(TERMS, form="cluster-profile")
 SYNCED = secret("a-placement-ac", None)
 
 
-def seen(*objects: Any, terms: Terms = TERMS, **rest: Any) -> Made:
+def seen(*objects: Any, terms: ProvisioningPolicy = TERMS, **rest: Any) -> ProvisioningInputs:
     return made_for(world(SELECTED, *objects, terms=terms, **rest))
 
 
-def why(made: Made) -> str:
-    found = way_made(made)
+def why(made: ProvisioningInputs) -> str:
+    found = provisioned_credentials(made)
     assert isinstance(found, Unusable), found
     return found.why
 
@@ -141,9 +146,9 @@ def test_what_the_api_server_refused_is_told() -> None:
 
 
 def test_all_is_there() -> None:
-    found = way_made(seen(managed_cluster("a"), provided("a")))
+    found = provisioned_credentials(seen(managed_cluster("a"), provided("a")))
     assert found == OURS
-    assert isinstance(found, Source)
+    assert isinstance(found, CredentialSource)
     assert (found.issued, found.expires) == (NOW, NOW + timedelta(hours=24))
 
 
@@ -158,14 +163,14 @@ def test_all_is_there() -> None:
     ],
 )
 def test_a_cluster_that_is_in_goes_by_the_secret_alone(objects: list[Any]) -> None:
-    assert way_made(seen(objects, our_secret("a"), on_made("a"))) == OURS
-    assert isinstance(way_made(seen(objects, our_secret("a"))), Unusable)
+    assert provisioned_credentials(seen(objects, our_secret("a"), on_made("a"))) == OURS
+    assert isinstance(provisioned_credentials(seen(objects, our_secret("a"))), Unusable)
 
 
 def test_a_secret_stays_good_when_nothing_is_made_any_more() -> None:
     off = replace(TERMS, provision=False)
-    assert way_made(seen(our_secret("a"), terms=off)) == OURS
-    assert isinstance(way_made(seen(terms=off)), Unusable)
+    assert provisioned_credentials(seen(our_secret("a"), terms=off)) == OURS
+    assert isinstance(provisioned_credentials(seen(terms=off)), Unusable)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +216,7 @@ def test_what_is_in_the_way_is_told_with_its_cure(objects: list[Any], told: str)
     ],
 )
 def test_what_is_not_in_the_way(objects: list[Any]) -> None:
-    assert in_the_way(seen(objects)) == ""
+    assert name_conflict(seen(objects)) == ""
 
 
 # -- how long
@@ -220,7 +225,7 @@ def test_what_is_not_in_the_way(objects: list[Any]) -> None:
 def test_it_ends_at_the_moment_that_its_token_does() -> None:
     made = seen(managed_cluster("a"), provided("a"), on_made("a"))
     end = NOW + timedelta(hours=24)
-    assert way_made(replace(made, now=end - timedelta(milliseconds=1))) == OURS
+    assert provisioned_credentials(replace(made, now=end - timedelta(milliseconds=1))) == OURS
     assert why(replace(made, now=end)) == (
         "Secret kueue-system/placement-ac-a has a token that expired at 2026-08-02T12:00:00Z"
     )
@@ -240,12 +245,12 @@ def test_a_secret_of_others_ends_likewise_and_trouble_goes_first() -> None:
 # -- the kubeconfig
 
 
-def content(made: Made) -> Access:
+def content(made: ProvisioningInputs) -> ClusterAccess:
     text = kubeconfig_of(made)
     assert isinstance(text, bytes), text
-    access = of_kubeconfig(text)
-    assert isinstance(access, Access)
-    assert strict(text) == ""
+    access = read_kubeconfig(text)
+    assert isinstance(access, ClusterAccess)
+    assert strict_problem(text) == ""
     return access
 
 
@@ -346,11 +351,13 @@ def test_a_token_that_no_header_can_carry() -> None:
 
 
 def test_a_tokens_repr_tells_nothing() -> None:
-    told = repr(decode.token(token("a")))
+    told = repr(decode.account_token(token("a")))
     assert told.startswith("Token(meta=")
     assert jwt("a") not in told
     assert "BEGIN" not in told
-    assert repr(Token(decode.token(token("a")).meta, "hunter2", b"hunter2")).count("hunter2") == 0
+    assert (
+        repr(AccountToken(decode.account_token(token("a")).meta, "hunter2", b"hunter2")).count("hunter2") == 0
+    )
 
 
 # -- ClusterProfiles
@@ -362,7 +369,7 @@ IN_FORCE = [managed_cluster("a"), our_grant(ACCOUNT, "a"), our_grant(PERMISSION,
 @pytest.mark.parametrize(
     ("objects", "found"),
     [
-        pytest.param([OFFERS, SYNCED], Source("ClusterProfile", "a"), id="all is there"),
+        pytest.param([OFFERS, SYNCED], CredentialSource("ClusterProfile", "a"), id="all is there"),
         pytest.param(
             [OFFERS],
             Unusable(
@@ -395,10 +402,10 @@ IN_FORCE = [managed_cluster("a"), our_grant(ACCOUNT, "a"), our_grant(PERMISSION,
     ],
 )
 def test_a_profile_once_a_provider_is_supported_and_the_token_is_copied(
-    objects: list[Any], found: Source | Unusable
+    objects: list[Any], found: CredentialSource | Unusable
 ) -> None:
     made = seen(IN_FORCE, objects, terms=BY_PROFILE, providers=["y"])
-    assert way_made(made) == found
+    assert provisioned_credentials(made) == found
 
 
 def test_a_kueue_too_old_for_profiles_gets_none() -> None:
@@ -408,13 +415,15 @@ def test_a_kueue_too_old_for_profiles_gets_none() -> None:
 
 def test_no_secret_of_others_is_in_a_profiles_way() -> None:
     made = seen(IN_FORCE, OFFERS, SYNCED, secret("placement-ac-a"), terms=BY_PROFILE)
-    assert way_made(made) == Source("ClusterProfile", "a")
+    assert provisioned_credentials(made) == CredentialSource("ClusterProfile", "a")
 
 
 def test_the_secret_from_before_holds_until_the_profile_is_there() -> None:
     before = [IN_FORCE, our_secret("a"), on_made("a")]
-    assert way_made(seen(*before, OFFERS, terms=BY_PROFILE)) == OURS
-    assert way_made(seen(*before, OFFERS, SYNCED, terms=BY_PROFILE)) == Source("ClusterProfile", "a")
+    assert provisioned_credentials(seen(*before, OFFERS, terms=BY_PROFILE)) == OURS
+    assert provisioned_credentials(seen(*before, OFFERS, SYNCED, terms=BY_PROFILE)) == CredentialSource(
+        "ClusterProfile", "a"
+    )
     expired = replace(seen(*before, OFFERS, terms=BY_PROFILE), now=NOW + timedelta(days=2))
     assert why(expired).startswith("OCM has not copied the token")
 
@@ -424,4 +433,7 @@ def test_the_secret_from_before_holds_until_the_profile_is_there() -> None:
 
 def test_adopted_ones_are_the_way_under_their_names() -> None:
     made = seen(managed_cluster("a"), provided("a", ADDON_ACCOUNT))
-    assert (made.name, way_made(made)) == (ADDON_ACCOUNT, Source("Secret", "multikueue-a"))
+    assert (made.name, provisioned_credentials(made)) == (
+        ADDON_ACCOUNT,
+        CredentialSource("Secret", "multikueue-a"),
+    )

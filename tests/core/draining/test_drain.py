@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.constants import ANNOTATION_DRAINING, IMMEDIATE
-from placement_ac.core.inputs.state import Asked, HubFacts, Mark, Plan, Policy, Snapshot
+from placement_ac.core.inputs.state import HubFacts, PlacementPolicy, Plan, Snapshot, Timer, WorkerCopies
 from placement_ac.core.plan.diff import Phase, diff
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
@@ -34,23 +34,23 @@ from tests.support.builders import (
     world,
 )
 
-PATIENT = Policy(retention=0.0, loss_grace=0.0, waiting_grace=60.0)
-AT_ONCE = Policy(retention=0.0, loss_grace=0.0, removal=IMMEDIATE)
-NOBODY = Asked({}, age=0.5)
+PATIENT = PlacementPolicy(retention=0.0, loss_grace=0.0, waiting_grace=60.0)
+AT_ONCE = PlacementPolicy(retention=0.0, loss_grace=0.0, removal=IMMEDIATE)
+NOBODY = WorkerCopies({}, age=0.5)
 A_LONG_TIME_AGO = NOW - timedelta(hours=1)
 HUB = (
     *(check(), multikueue_check(), placement(), decision("b")),
     *(*secrets("a", "b"), *made("a", "b", owners=["check", "mk"])),
 )
-CLOSED, QUIET = Mark("closed", "a"), Mark("quiet", "a")
+CLOSED, QUIET = Timer("closed", "a"), Timer("quiet", "a")
 UNGATED = {"mk": "Pending"}
 
 
 def seen(
     *objects: Any,
     ages: Any = None,
-    asked: Asked | None = None,
-    policy: Policy = PATIENT,
+    asked: WorkerCopies | None = None,
+    policy: PlacementPolicy = PATIENT,
     fleet: Any = None,
     draining: str = "",
 ) -> Snapshot:
@@ -78,7 +78,7 @@ def listed(answer: Plan) -> tuple[str, ...]:
 
 
 def replies(answer: Plan) -> dict[str, str]:
-    return {reply.workload.meta.name: reply.state for reply in answer.replies}
+    return {reply.workload.meta.name: reply.state for reply in answer.check_state_updates}
 
 
 def message(answer: Plan) -> str:
@@ -98,23 +98,25 @@ def message(answer: Plan) -> str:
 )
 def test_a_cluster_goes_at_once_when_no_job_can_be_there(others: Any) -> None:
     answer = scene(*others)
-    assert (listed(answer), answer.ask, message(answer)) == (("p-b",), (), "")
+    assert (listed(answer), answer.ask_for_copies, message(answer)) == (("p-b",), (), "")
 
 
 def test_where_the_last_job_has_just_ended_kueue_has_a_moment_to_clear_up() -> None:
     since = "2026-08-01T11:00:00Z"
     first = scene(draining=since)
-    assert (listed(first), first.recheck_after, first.ask) == (("p-b", "p-a"), 2.0, ())
+    assert (listed(first), first.recheck_after, first.ask_for_copies) == (("p-b", "p-a"), 2.0, ())
     assert listed(scene(draining=since, ages={QUIET: 2.0})) == ("p-b",)
 
 
 def test_where_jobs_run_elsewhere_the_cluster_is_asked_before_it_goes() -> None:
     """It may have been lost to Kueue, which has moved a job that still runs there."""
     elsewhere = running("job", "p-b")
-    assert scene(elsewhere).ask == ("p-a",)
+    assert scene(elsewhere).ask_for_copies == ("p-a",)
     quiet = {CLOSED: 3.0, QUIET: 2.5}
-    assert listed(scene(elsewhere, ages=quiet, asked=Asked({}, age=0.2))) == ("p-b",)
-    holds = scene(elsewhere, workload("new"), ages=quiet, asked=Asked({("default", "job"): True}, age=0.2))
+    assert listed(scene(elsewhere, ages=quiet, asked=WorkerCopies({}, age=0.2))) == ("p-b",)
+    holds = scene(
+        elsewhere, workload("new"), ages=quiet, asked=WorkerCopies({("default", "job"): True}, age=0.2)
+    )
     assert (listed(holds), replies(holds)) == (("p-b", "p-a"), {"new": "Ready"})
     assert message(holds) == "draining: a (it holds copies of Workloads that are placed elsewhere)"
     assert holds.recheck_after == 14.8
@@ -127,13 +129,13 @@ def test_a_cluster_stays_listed_last_while_a_job_runs_there() -> None:
     answer = scene(running("job", "p-a"))
     assert listed(answer) == ("p-b", "p-a")
     assert message(answer) == "draining: a (Workloads run there)"
-    assert (answer.ask, answer.replies, answer.recheck_after) == ((), (), None)
+    assert (answer.ask_for_copies, answer.check_state_updates, answer.recheck_after) == ((), (), None)
 
 
 def test_meanwhile_the_gate_is_open() -> None:
     answer = scene(running("job", "p-a"), workload("new"))
     assert replies(answer) == {"new": "Ready"}
-    assert answer.replies[0].message == "1 of 1 selected clusters usable: b"
+    assert answer.check_state_updates[0].message == "1 of 1 selected clusters usable: b"
 
 
 def test_it_stays_although_nothing_is_selected_any_more() -> None:
@@ -149,7 +151,7 @@ def test_a_cluster_that_is_selected_again_simply_stays() -> None:
     objects = [*hub, running("job", "p-a"), *managed_clusters("a", "b")]
     answer = plan(snapshot(world(objects, policy=PATIENT), ages={CLOSED: 5.0}))
     assert (listed(answer), message(answer)) == (("p-a", "p-b"), "")
-    assert CLOSED not in answer.marks
+    assert CLOSED not in answer.timers
 
 
 def test_what_somebody_else_put_on_the_list_stays_while_a_job_runs_there() -> None:
@@ -168,24 +170,28 @@ def test_what_somebody_else_put_on_the_list_stays_while_a_job_runs_there() -> No
 def test_the_gate_closes_only_for_a_cluster_that_answers() -> None:
     waiting = workload("waits", nominated=["p-a", "p-b"], check="Ready", mk="Pending")
     first = scene(waiting, workload("new"))
-    assert (first.ask, replies(first), listed(first)) == (("p-a",), {"new": "Ready"}, ("p-b", "p-a"))
-    problem = scene(waiting, workload("new"), asked=Asked({}, "no answer", 1.0))
-    assert (problem.ask, replies(problem)) == ((), {"new": "Ready"})
+    assert (first.ask_for_copies, replies(first), listed(first)) == (
+        ("p-a",),
+        {"new": "Ready"},
+        ("p-b", "p-a"),
+    )
+    problem = scene(waiting, workload("new"), asked=WorkerCopies({}, "no answer", 1.0))
+    assert (problem.ask_for_copies, replies(problem)) == ((), {"new": "Ready"})
     assert message(problem) == "draining: a (it cannot be asked for copies: no answer)"
     then = scene(waiting, workload("new"), asked=NOBODY)
-    assert (replies(then), CLOSED in then.marks) == ({"new": "Pending"}, True)
+    assert (replies(then), CLOSED in then.timers) == ({"new": "Pending"}, True)
 
 
 def test_a_cluster_that_could_not_be_asked_is_asked_again_later() -> None:
-    assert scene(workload(), asked=Asked({}, "no answer", 20.0)).ask == ("p-a",)
-    assert scene(workload(), asked=Asked({}, "no answer", 5.0)).recheck_after == 10.0
+    assert scene(workload(), asked=WorkerCopies({}, "no answer", 20.0)).ask_for_copies == ("p-a",)
+    assert scene(workload(), asked=WorkerCopies({}, "no answer", 5.0)).recheck_after == 10.0
 
 
 def test_behind_a_closed_gate_nothing_becomes_ready_but_what_is_placed() -> None:
     placed = running("placed", "p-b", check="Pending", mk="Ready")
     answer = scene(placed, workload("new"), ages={CLOSED: 1.0}, asked=NOBODY)
     assert replies(answer) == {"placed": "Ready", "new": "Pending"}
-    told = {reply.workload.meta.name: reply.message for reply in answer.replies}
+    told = {reply.workload.meta.name: reply.message for reply in answer.check_state_updates}
     assert told == {"placed": "it runs on p-b", "new": "waits: a is leaving: it takes a moment"}
 
 
@@ -195,16 +201,16 @@ def test_behind_a_closed_gate_nothing_becomes_ready_but_what_is_placed() -> None
 def test_what_only_waits_has_its_grace_and_is_then_sent_back() -> None:
     waits = workload("waits", nominated=["p-a"], check="Ready", mk="Pending", since=A_LONG_TIME_AGO)
     early = scene(waits, ages={CLOSED: 20.0}, asked=NOBODY)
-    assert (early.replies, early.recheck_after) == ((), 40.0)
+    assert (early.check_state_updates, early.recheck_after) == ((), 40.0)
     late = scene(waits, ages={CLOSED: 60.0}, asked=NOBODY)
     assert replies(late) == {"waits": "Retry"}
-    assert late.replies[0].message == "cluster a is leaving the Placement"
+    assert late.check_state_updates[0].message == "cluster a is leaving the Placement"
 
 
 def test_what_has_just_become_ready_has_its_grace_as_well() -> None:
     waits = workload("waits", check="Ready", mk="Pending", since=NOW - timedelta(seconds=10))
     answer = scene(waits, ages={CLOSED: 60.0}, asked=NOBODY)
-    assert (answer.replies, answer.recheck_after) == ((), 50.0)
+    assert (answer.check_state_updates, answer.recheck_after) == ((), 50.0)
 
 
 def test_a_workload_that_is_ready_without_quota_is_taken_back_without_an_eviction() -> None:
@@ -226,16 +232,16 @@ def test_workloads_without_our_check_are_waited_for_with_the_gate_open() -> None
 
 def test_it_is_quiet_for_a_while_before_the_cluster_is_asked() -> None:
     first = scene(workload(), ages={CLOSED: 3.0}, asked=NOBODY)
-    assert (first.ask, first.recheck_after, QUIET in first.marks) == ((), 2.0, True)
+    assert (first.ask_for_copies, first.recheck_after, QUIET in first.timers) == ((), 2.0, True)
     then = scene(workload(), ages={CLOSED: 5.0, QUIET: 2.0}, asked=NOBODY)
-    assert (then.ask, listed(then)) == (("p-a",), ("p-b", "p-a"))
+    assert (then.ask_for_copies, listed(then)) == (("p-a",), ("p-b", "p-a"))
 
 
 def test_an_answer_from_before_it_was_quiet_does_not_count() -> None:
-    early = scene(workload(), ages={CLOSED: 5.0, QUIET: 2.2}, asked=Asked({}, age=0.5))
-    assert (early.ask, listed(early)) == (("p-a",), ("p-b", "p-a"))
-    then = scene(workload(), ages={CLOSED: 5.0, QUIET: 2.5}, asked=Asked({}, age=0.5))
-    assert (then.ask, listed(then)) == ((), ("p-b",))
+    early = scene(workload(), ages={CLOSED: 5.0, QUIET: 2.2}, asked=WorkerCopies({}, age=0.5))
+    assert (early.ask_for_copies, listed(early)) == (("p-a",), ("p-b", "p-a"))
+    then = scene(workload(), ages={CLOSED: 5.0, QUIET: 2.5}, asked=WorkerCopies({}, age=0.5))
+    assert (then.ask_for_copies, listed(then)) == ((), ("p-b",))
 
 
 @pytest.mark.parametrize("quota", [True, False], ids=["a copy with quota", "a copy that waits"])
@@ -243,30 +249,30 @@ def test_a_copy_that_the_hub_does_not_know_of_is_let_through_again(quota: bool) 
     answer = scene(
         *(workload("lost"), workload("other")),
         ages={CLOSED: 5.0, QUIET: 3.0},
-        asked=Asked({("default", "lost"): quota}),
+        asked=WorkerCopies({("default", "lost"): quota}),
     )
     assert (listed(answer), replies(answer)) == (("p-b", "p-a"), {"lost": "Ready", "other": "Pending"})
-    assert Mark("healed", "Workload/lost") in answer.marks
+    assert Timer("healed", "Workload/lost") in answer.timers
 
 
 def test_if_kueue_does_not_record_it_soon_it_is_sent_back_once_more() -> None:
     """By Kueue's code an admitted copy that is not nominated is never recorded."""
     lost = workload("lost", check="Ready", mk="Pending")
-    healed = Mark("healed", "Workload/lost")
-    assert scene(lost, ages={CLOSED: 6.0, healed: 1.0}, asked=NOBODY).replies == ()
+    healed = Timer("healed", "Workload/lost")
+    assert scene(lost, ages={CLOSED: 6.0, healed: 1.0}, asked=NOBODY).check_state_updates == ()
     assert replies(scene(lost, ages={CLOSED: 8.0, healed: 3.0}, asked=NOBODY)) == {"lost": "Retry"}
 
 
 def test_copies_of_others_keep_nobody() -> None:
-    copies = Asked({("default", "stranger"): True, ("other", "new"): True})
+    copies = WorkerCopies({("default", "stranger"): True, ("other", "new"): True})
     assert listed(scene(workload("new"), ages={CLOSED: 5.0, QUIET: 3.0}, asked=copies)) == ("p-b",)
 
 
 def test_a_copy_of_what_does_not_carry_our_check_is_waited_for_with_the_gate_open() -> None:
-    copies = Asked({("default", "theirs"): True}, age=0.2)
+    copies = WorkerCopies({("default", "theirs"): True}, age=0.2)
     objects = [workload("theirs", **UNGATED), workload("new")]
     answer = scene(*objects, ages={CLOSED: 5.0, QUIET: 3.0}, asked=copies)
-    assert (listed(answer), replies(answer), CLOSED in answer.marks) == (
+    assert (listed(answer), replies(answer), CLOSED in answer.timers) == (
         ("p-b", "p-a"),
         {"new": "Ready"},
         False,
@@ -288,8 +294,8 @@ def test_a_cluster_that_kueue_has_lost_is_left_alone() -> None:
 
 
 def test_a_cluster_that_cannot_be_asked_any_more_opens_the_gate() -> None:
-    answer = scene(workload("new"), ages={CLOSED: 5.0, QUIET: 3.0}, asked=Asked({}, "no answer"))
-    assert (listed(answer), replies(answer), CLOSED in answer.marks) == (
+    answer = scene(workload("new"), ages={CLOSED: 5.0, QUIET: 3.0}, asked=WorkerCopies({}, "no answer"))
+    assert (listed(answer), replies(answer), CLOSED in answer.timers) == (
         ("p-b", "p-a"),
         {"new": "Ready"},
         False,
@@ -302,14 +308,14 @@ def test_a_cluster_that_cannot_be_asked_any_more_opens_the_gate() -> None:
 def test_the_gate_opens_a_moment_after_the_cluster_was_unlisted() -> None:
     """Kueue must have seen the new list before anything becomes Ready."""
     hub = [check(), multikueue_check(), placement(), decision("b"), *secrets("b"), *made("b")]
-    left = Mark("left", "a")
+    left = Timer("left", "a")
     early = plan(snapshot(world(hub, workload("new"), policy=PATIENT), ages={left: 0.4}))
     assert (replies(early), early.recheck_after) == ({"new": "Pending"}, 0.6)
     late = plan(snapshot(world(hub, workload("new"), policy=PATIENT), ages={left: 1.0}))
-    assert (replies(late), left in late.marks) == ({"new": "Ready"}, False)
+    assert (replies(late), left in late.timers) == ({"new": "Ready"}, False)
 
 
-SHUT, AIRED = Mark("shut"), Mark("aired")
+SHUT, AIRED = Timer("shut"), Timer("aired")
 
 
 def test_the_gate_is_aired_when_it_has_been_closed_for_long() -> None:
@@ -318,11 +324,11 @@ def test_the_gate_is_aired_when_it_has_been_closed_for_long() -> None:
     assert (replies(closed), closed.recheck_after) == ({"new": "Pending"}, 1.0)
     aired = scene(sent, workload("new"), ages={CLOSED: 9.0, SHUT: 120.0}, asked=NOBODY)
     assert (replies(aired), listed(aired)) == ({"new": "Ready"}, ("p-b", "p-a"))
-    assert aired.marks & {AIRED, SHUT, CLOSED} == {AIRED}
+    assert aired.timers & {AIRED, SHUT, CLOSED} == {AIRED}
     still = scene(sent, workload("new"), ages={AIRED: 59.0}, asked=NOBODY)
     assert (replies(still), still.recheck_after) == ({"new": "Ready"}, 1.0)
     again = scene(sent, workload("new"), ages={AIRED: 60.0}, asked=NOBODY)
-    assert again.marks & {AIRED, SHUT, CLOSED} == {SHUT, CLOSED}
+    assert again.timers & {AIRED, SHUT, CLOSED} == {SHUT, CLOSED}
 
 
 def test_it_is_aired_whoever_closed_it() -> None:
@@ -330,7 +336,7 @@ def test_it_is_aired_whoever_closed_it() -> None:
     hub = [check(), multikueue_check(), placement(), decision("c"), *secrets("a", "b", "c")]
     hub += [*made("a", "b", "c", owners=["check", "mk"]), *managed_clusters("a", "b", "c")]
     objects = [*hub, workload("sent", check="Retry", mk="Pending"), workload("new")]
-    ages = {CLOSED: 121.0, Mark("closed", "b"): 30.0, SHUT: 121.0}
+    ages = {CLOSED: 121.0, Timer("closed", "b"): 30.0, SHUT: 121.0}
     asked = {"p-a": NOBODY, "p-b": NOBODY}
     assert replies(plan(snapshot(world(objects, policy=PATIENT), ages=ages, **asked))) == {"new": "Ready"}
 
@@ -341,9 +347,9 @@ def test_it_is_aired_whoever_closed_it() -> None:
 def test_immediate_sends_back_what_runs_there_while_it_is_listed() -> None:
     job = running("job", "p-a")
     first = scene(job, policy=AT_ONCE)
-    assert (first.ask, first.replies, listed(first)) == (("p-a",), (), ("p-b", "p-a"))
+    assert (first.ask_for_copies, first.check_state_updates, listed(first)) == (("p-a",), (), ("p-b", "p-a"))
     closing = scene(job, policy=AT_ONCE, asked=NOBODY)
-    assert (closing.replies, CLOSED in closing.marks) == ((), True)
+    assert (closing.check_state_updates, CLOSED in closing.timers) == ((), True)
     answer = scene(job, workload("new"), policy=AT_ONCE, asked=NOBODY, ages={CLOSED: 0.1})
     assert (replies(answer), listed(answer)) == ({"job": "Retry", "new": "Pending"}, ("p-b", "p-a"))
     back = "sent back from cluster a, which leaves at once; it starts anew elsewhere"
@@ -371,32 +377,32 @@ def evicted(name: str, seconds: float) -> Any:
 
 
 @pytest.mark.parametrize("policy", [AT_ONCE, PATIENT, replace(AT_ONCE, dispatcher=True)])
-def test_what_was_sent_back_waits_until_the_cluster_has_let_go_of_it(policy: Policy) -> None:
+def test_what_was_sent_back_waits_until_the_cluster_has_let_go_of_it(policy: PlacementPolicy) -> None:
     """Though the gate be open, and the controller new: nobody knows whether it still runs there."""
-    answer = scene(evicted("job", 9), workload("new"), policy=policy, asked=Asked({}, "no answer"))
+    answer = scene(evicted("job", 9), workload("new"), policy=policy, asked=WorkerCopies({}, "no answer"))
     assert replies(answer) == {"job": "Pending", "new": "Ready"}
-    told = {reply.workload.meta.name: reply.message for reply in answer.replies}
+    told = {reply.workload.meta.name: reply.message for reply in answer.check_state_updates}
     assert told["job"] == "waits until cluster a has let go of it"
 
 
 def test_it_waits_no_more_when_the_cluster_has_told_so_though_others_keep_it() -> None:
     others = workload("theirs", cluster="p-a", mk="Ready")
     unasked = scene(evicted("job", 9), others, policy=AT_ONCE)
-    assert (replies(unasked), unasked.ask) == ({"job": "Pending"}, ("p-a",))
-    early = scene(evicted("job", 3), others, policy=AT_ONCE, asked=Asked({}, age=1.0))
+    assert (replies(unasked), unasked.ask_for_copies) == ({"job": "Pending"}, ("p-a",))
+    early = scene(evicted("job", 3), others, policy=AT_ONCE, asked=WorkerCopies({}, age=1.0))
     assert (replies(early), early.recheck_after) == ({"job": "Pending"}, 2.0)
-    late = scene(evicted("job", 9), others, policy=AT_ONCE, asked=Asked({}, age=1.0))
+    late = scene(evicted("job", 9), others, policy=AT_ONCE, asked=WorkerCopies({}, age=1.0))
     assert replies(late) == {"job": "Ready"}
 
 
 def test_a_copy_that_was_left_is_healed_whatever_else_keeps_the_cluster() -> None:
     others = workload("theirs", cluster="p-a", mk="Ready")
-    left = Asked({("default", "job"): True}, age=1.0)
+    left = WorkerCopies({("default", "job"): True}, age=1.0)
     healed = scene(evicted("job", 9), others, policy=AT_ONCE, asked=left)
-    assert (replies(healed), Mark("healed", "Workload/job") in healed.marks) == ({"job": "Ready"}, True)
+    assert (replies(healed), Timer("healed", "Workload/job") in healed.timers) == ({"job": "Ready"}, True)
     ready = evicted("job", 20)
     ready["status"]["admissionChecks"][0]["state"] = "Ready"
-    again = scene(ready, others, policy=AT_ONCE, asked=left, ages={Mark("healed", "Workload/job"): 3.0})
+    again = scene(ready, others, policy=AT_ONCE, asked=left, ages={Timer("healed", "Workload/job"): 3.0})
     assert replies(again) == {"job": "Retry"}
 
 
@@ -409,7 +415,7 @@ def test_one_that_was_sent_back_once_and_is_sent_nowhere_comes_back_once_more() 
     entry["lastTransitionTime"] = "2026-08-01T11:59:00Z"
     late = scene(stuck, fleet=managed_clusters("b"))
     assert replies(late) == {"job": "Retry"}
-    assert late.replies[0].message == "cluster a was left, but Kueue sends it nowhere"
+    assert late.check_state_updates[0].message == "cluster a was left, but Kueue sends it nowhere"
     stuck["status"]["nominatedClusterNames"] = ["p-b"]
     assert replies(scene(stuck, fleet=managed_clusters("b"))) == {}
 
@@ -418,7 +424,7 @@ def test_a_list_that_was_deleted_by_hand_comes_back_with_those_on_which_jobs_run
     hub = [obj for obj in HUB if obj["kind"] != "MultiKueueConfig"]
     objects = [*hub, running("job", "p-a"), *managed_clusters("a", "b")]
     answer = plan(snapshot(world(objects, policy=PATIENT)))
-    assert (listed(answer), answer.kept) == (("p-b", "p-a"), frozenset())
+    assert (listed(answer), answer.retained) == (("p-b", "p-a"), frozenset())
     assert message(answer) == "draining: a (Workloads run there)"
 
 
@@ -426,9 +432,9 @@ def test_a_multikueuecluster_that_kueue_has_lost_is_kept_for_long() -> None:
     hub = copy.deepcopy(list(HUB))
     lost = next(obj for obj in hub if obj["metadata"]["name"] == "p-a")
     lost["status"] = {"conditions": [{"type": "Active", "status": "False", "reason": "x", "message": ""}]}
-    policy = Policy(loss_grace=0.0)
-    old = {Mark("unlisted", "p-a"): 600.0}
-    assert plan(snapshot(world(hub, managed_clusters("a", "b"), policy=policy), ages=old)).kept == {"p-a"}
+    policy = PlacementPolicy(loss_grace=0.0)
+    old = {Timer("unlisted", "p-a"): 600.0}
+    assert plan(snapshot(world(hub, managed_clusters("a", "b"), policy=policy), ages=old)).retained == {"p-a"}
 
 
 def test_an_evicted_workload_is_answered_while_it_holds_quota() -> None:
@@ -439,23 +445,23 @@ def test_an_evicted_workload_is_answered_while_it_holds_quota() -> None:
 
 
 def test_a_job_on_a_cluster_that_cannot_be_asked_is_not_sent_back() -> None:
-    answer = scene(running("job", "p-a"), policy=AT_ONCE, asked=Asked({}, "no answer", 1.0))
-    assert (answer.replies, listed(answer)) == ((), ("p-b", "p-a"))
+    answer = scene(running("job", "p-a"), policy=AT_ONCE, asked=WorkerCopies({}, "no answer", 1.0))
+    assert (answer.check_state_updates, listed(answer)) == ((), ("p-b", "p-a"))
     assert "cannot be asked" in message(answer)
 
 
 def test_jobs_without_our_check_cannot_be_sent_back() -> None:
     theirs = workload("theirs", cluster="p-a", mk="Ready")
     answer = scene(theirs, running("job", "p-a"), policy=AT_ONCE, asked=NOBODY, ages={CLOSED: 1.0})
-    assert (answer.replies, listed(answer)) == ((), ("p-b", "p-a"))
+    assert (answer.check_state_updates, listed(answer)) == ((), ("p-b", "p-a"))
     assert "do not carry our check" in message(answer)
 
 
 def test_a_deadline_that_expires_sends_back_too_with_an_event() -> None:
-    policy = Policy(retention=0.0, drain_deadline=600.0)
+    policy = PlacementPolicy(retention=0.0, drain_deadline=600.0)
     job = running("job", "p-a")
     early = scene(job, policy=policy, asked=NOBODY, draining="2026-08-01T11:51:40Z")
-    assert (early.replies, early.recheck_after) == ((), 100.0)
+    assert (early.check_state_updates, early.recheck_after) == ((), 100.0)
     late = scene(job, policy=policy, asked=NOBODY, ages={CLOSED: 0.1}, draining="2026-08-01T11:50:00Z")
     assert replies(late) == {"job": "Retry"}
     assert posts(late) == [
@@ -475,7 +481,7 @@ def test_an_unreachable_cluster_is_left_to_kueues_own_timer() -> None:
     fleet = managed_clusters("a", "b", unreachable=["a"])
     for policy in (PATIENT, AT_ONCE):
         answer = scene(running("job", "p-a"), fleet=fleet, policy=policy, asked=NOBODY, ages={CLOSED: 1.0})
-        assert (listed(answer), answer.replies) == (("p-b", "p-a"), ())
+        assert (listed(answer), answer.check_state_updates) == (("p-b", "p-a"), ())
         assert message(answer) == "draining: a (OCM cannot reach it)"
 
 
@@ -528,12 +534,12 @@ def test_a_draining_cluster_keeps_its_seat_and_who_waits_for_it_is_told() -> Non
 
 
 def test_an_unlisted_multikueuecluster_stays_for_a_while() -> None:
-    policy = Policy(loss_grace=0.0)
+    policy = PlacementPolicy(loss_grace=0.0)
     answer = scene(policy=policy)
-    assert (listed(answer), answer.kept) == (("p-b",), {"p-a"})
-    assert (Mark("unlisted", "p-a") in answer.marks, answer.recheck_after) == (True, 60.0)
+    assert (listed(answer), answer.retained) == (("p-b",), {"p-a"})
+    assert (Timer("unlisted", "p-a") in answer.timers, answer.recheck_after) == (True, 60.0)
     assert told(phases_of(policy=policy)) == [["Apply MultiKueueConfig p"]]
-    assert told(phases_of(policy=policy, ages={Mark("unlisted", "p-a"): 60.0})) == [
+    assert told(phases_of(policy=policy, ages={Timer("unlisted", "p-a"): 60.0})) == [
         ["Apply MultiKueueConfig p"],
         ["Delete MultiKueueCluster p-a"],
     ]
@@ -544,7 +550,7 @@ def test_one_that_served_all_placements_stays_for_a_while_as_well() -> None:
     hub = [check(), placement(), decision("b"), *secrets("b"), our_cluster("a", None), our_cluster("b", None)]
     objects = [*hub, our_config("a", "b")]
     for key in ("p", "a"):  # the second is nobody's name, under which it is looked at as well
-        seen_by = snapshot(world(objects, hub=shared, policy=Policy(loss_grace=0.0)), key)
+        seen_by = snapshot(world(objects, hub=shared, policy=PlacementPolicy(loss_grace=0.0)), key)
         writes = [write for phase in told(diff(seen_by, plan(seen_by))) for write in phase]
         assert "Delete MultiKueueCluster a" not in writes
 
@@ -552,17 +558,17 @@ def test_one_that_served_all_placements_stays_for_a_while_as_well() -> None:
 def test_what_is_under_way_is_not_forgotten_while_nothing_can_be_decided() -> None:
     """The Placement is deleted and made again."""
     hub = [obj for obj in HUB if obj["kind"] != "Placement"]
-    ages = {Mark("left", "c"): 0.3, Mark("going", "d"): 0.1, QUIET: 1.0}
+    ages = {Timer("left", "c"): 0.3, Timer("going", "d"): 0.1, QUIET: 1.0}
     answer = plan(snapshot(world(hub, workload("job"), policy=PATIENT), ages=ages))
     assert answer.verdicts["check"].reason == "PlacementNotFound"
-    assert answer.marks & ages.keys() == {Mark("left", "c"), Mark("going", "d")}
+    assert answer.timers & ages.keys() == {Timer("left", "c"), Timer("going", "d")}
 
 
 def test_the_gate_opens_a_moment_after_the_list_was_seen_without_it_however_long_that_took() -> None:
     hub = [check(), multikueue_check(), placement(), decision("b"), *secrets("b"), *made("b")]
-    slow = {Mark("going", "a"): 9.0}
+    slow = {Timer("going", "a"): 9.0}
     answer = plan(snapshot(world(hub, workload("new"), policy=PATIENT), ages=slow))
-    assert (replies(answer), answer.recheck_after, Mark("left", "a") in answer.marks) == (
+    assert (replies(answer), answer.recheck_after, Timer("left", "a") in answer.timers) == (
         {"new": "Pending"},
         1.0,
         True,
@@ -585,4 +591,4 @@ def test_the_plan_is_the_same_after_a_crash_save_for_the_time_that_is_waited_aga
     before = scene(*objects, ages={CLOSED: 5.0, QUIET: 1.0}, asked=NOBODY)
     after = scene(*objects)
     assert listed(before) == listed(after) == ("p-b", "p-a")
-    assert (after.ask, unmarked(after).config) == (("p-a",), before.config)
+    assert (after.ask_for_copies, unmarked(after).config) == (("p-a",), before.config)

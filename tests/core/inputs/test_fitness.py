@@ -6,33 +6,33 @@ from typing import Any
 import pytest
 
 from placement_ac.core.inputs.fitness import (
-    Findings,
     Fitness,
-    Needs,
-    Places,
-    Served,
+    ServedKind,
     Unknown,
-    judge,
+    WorkerFindings,
+    WorkerQueues,
+    WorkerRequirements,
+    evaluate,
     release_of,
-    with_places,
+    with_queues,
 )
-from placement_ac.core.inputs.rights import Kind, Right
+from placement_ac.core.inputs.rights import JobKind, Right
 
-JOBSET = Kind("jobset.x-k8s.io/jobset", "jobset.x-k8s.io", "jobsets", "v1alpha2")
-PIPELINE = Kind("PipelineRun.v1.tekton.dev", "tekton.dev", "pipelineruns", "v1")
+JOBSET = JobKind("jobset.x-k8s.io/jobset", "jobset.x-k8s.io", "jobsets", "v1alpha2")
+PIPELINE = JobKind("PipelineRun.v1.tekton.dev", "tekton.dev", "pipelineruns", "v1")
 GET_JOBS = Right("batch", "jobs", "", "get")
 CREATE_JOBS = Right("batch", "jobs", "", "create")
 GET_STATUS = Right("kueue.x-k8s.io", "workloads", "status", "get")
 GET_PODS = Right("", "pods", "", "get")
-NEEDS = Needs("v1beta2", (JOBSET, PIPELINE), (GET_JOBS, CREATE_JOBS, GET_STATUS, GET_PODS))
-FIT = Findings(
+NEEDS = WorkerRequirements("v1beta2", (JOBSET, PIPELINE), (GET_JOBS, CREATE_JOBS, GET_STATUS, GET_PODS))
+FIT = WorkerFindings(
     account="Secret kueue-system/s",
     served=frozenset(
         {
-            Served("kueue.x-k8s.io", "v1beta1", "workloads"),
-            Served("kueue.x-k8s.io", "v1beta2", "workloads"),
-            Served("jobset.x-k8s.io", "v1alpha2", "jobsets"),
-            Served("tekton.dev", "v1", "pipelineruns"),
+            ServedKind("kueue.x-k8s.io", "v1beta1", "workloads"),
+            ServedKind("kueue.x-k8s.io", "v1beta2", "workloads"),
+            ServedKind("jobset.x-k8s.io", "v1alpha2", "jobsets"),
+            ServedKind("tekton.dev", "v1", "pipelineruns"),
         }
     ),
     rights=dict.fromkeys(NEEDS.rights, True),
@@ -41,12 +41,12 @@ FIT = Findings(
 QUEUES = {"team-a": frozenset({"q", "r"}), "team-b": frozenset({"q"})}
 
 
-def without(*plurals: str) -> frozenset[Served]:
+def without(*plurals: str) -> frozenset[ServedKind]:
     return frozenset(one for one in FIT.served if one.plural not in plurals)
 
 
 def test_a_worker_that_has_all_that_is_needed() -> None:
-    assert judge(FIT, NEEDS) == Fitness(kueue_version="v0.19.1")
+    assert evaluate(FIT, NEEDS) == Fitness(kueue_version="v0.19.1")
 
 
 CURE = (
@@ -64,7 +64,7 @@ CURE = (
             id="no Kueue",
         ),
         pytest.param(
-            {"served": FIT.served - {Served("kueue.x-k8s.io", "v1beta2", "workloads")}},
+            {"served": FIT.served - {ServedKind("kueue.x-k8s.io", "v1beta2", "workloads")}},
             "Kueue on the worker speaks v1beta1, and not the v1beta2 of this hub:"
             " bring both to versions of Kueue that speak the same",
             id="an older Kueue",
@@ -75,7 +75,7 @@ CURE = (
             id="no CRD",
         ),
         pytest.param(
-            {"served": without("pipelineruns") | {Served("tekton.dev", "v1beta1", "pipelineruns")}},
+            {"served": without("pipelineruns") | {ServedKind("tekton.dev", "v1beta1", "pipelineruns")}},
             f"the worker does not serve pipelineruns.v1.tekton.dev (PipelineRun.v1.tekton.dev): {CURE}",
             id="not in that version",
         ),
@@ -88,23 +88,23 @@ CURE = (
     ],
 )
 def test_what_makes_a_worker_unfit(found: dict[str, Any], problem: str) -> None:
-    assert judge(replace(FIT, **found), NEEDS) == Fitness((problem,), kueue_version="v0.19.1")
+    assert evaluate(replace(FIT, **found), NEEDS) == Fitness((problem,), kueue_version="v0.19.1")
 
 
 def test_all_problems_are_told_at_once() -> None:
     found = replace(FIT, served=frozenset(), rights=dict.fromkeys(NEEDS.rights, False))
-    assert len(judge(found, NEEDS).problems) == 3
+    assert len(evaluate(found, NEEDS).problems) == 3
 
 
 def test_what_is_not_known_is_no_problem() -> None:
-    found = Findings(
+    found = WorkerFindings(
         account=FIT.account,
         served=without("jobsets"),
         silent={"jobset.x-k8s.io": Unknown("the worker answered with HTTP 503", 503)},
         rights=FIT.rights | {GET_JOBS: Unknown("HTTP 429", 429), CREATE_JOBS: Unknown("HTTP 500", 500)},
         kueue_version=Unknown("no right", 403),
     )
-    assert judge(found, NEEDS) == Fitness(
+    assert evaluate(found, NEEDS) == Fitness(
         unknown=(
             "the kinds of jobset.x-k8s.io are not known: the worker answered with HTTP 503",
             "2 of 4 rights are not known: HTTP 429",
@@ -114,8 +114,8 @@ def test_what_is_not_known_is_no_problem() -> None:
 
 
 def test_the_groups_to_look_at_once_each() -> None:
-    kinds = (JOBSET, PIPELINE, PIPELINE, Kind("of Kueue", "kueue.x-k8s.io", "workloads", "v1"))
-    assert Needs("v1beta2", kinds).groups == ("jobset.x-k8s.io", "tekton.dev")
+    kinds = (JOBSET, PIPELINE, PIPELINE, JobKind("of Kueue", "kueue.x-k8s.io", "workloads", "v1"))
+    assert WorkerRequirements("v1beta2", kinds).groups == ("jobset.x-k8s.io", "tekton.dev")
 
 
 ALL = frozenset({("team-a", "q"), ("team-a", "r"), ("team-b", "q"), ("of-its-own", "q")})
@@ -124,9 +124,9 @@ ALL = frozenset({("team-a", "q"), ("team-a", "r"), ("team-b", "q"), ("of-its-own
 @pytest.mark.parametrize(
     ("places", "warnings", "unknown"),
     [
-        pytest.param(Places(frozenset({"team-a", "team-b"}), ALL), (), (), id="all there"),
+        pytest.param(WorkerQueues(frozenset({"team-a", "team-b"}), ALL), (), (), id="all there"),
         pytest.param(
-            Places(frozenset({"team-a"}), frozenset({("team-a", "q")})),
+            WorkerQueues(frozenset({"team-a"}), frozenset({("team-a", "q")})),
             (
                 "the worker has no namespaces team-b: jobs in them cannot run there until made",
                 "the worker has no LocalQueues team-a/r: jobs in them cannot run there until made",
@@ -135,13 +135,13 @@ ALL = frozenset({("team-a", "q"), ("team-a", "r"), ("team-b", "q"), ("of-its-own
             id="some missing",
         ),
         pytest.param(
-            Places(Unknown("no right"), frozenset({("team-a", "q"), ("team-a", "r")})),
+            WorkerQueues(Unknown("no right"), frozenset({("team-a", "q"), ("team-a", "r")})),
             ("the worker has no LocalQueues team-b/q: jobs in them cannot run there until made",),
             ("its namespaces are not known: no right",),
             id="namespaces unknown",
         ),
         pytest.param(
-            Places(frozenset({"team-a", "team-b"}), Unknown("no right")),
+            WorkerQueues(frozenset({"team-a", "team-b"}), Unknown("no right")),
             (),
             ("its LocalQueues are not known: no right",),
             id="LocalQueues unknown",
@@ -149,16 +149,16 @@ ALL = frozenset({("team-a", "q"), ("team-a", "r"), ("team-b", "q"), ("of-its-own
     ],
 )
 def test_namespaces_and_localqueues(
-    places: Places, warnings: tuple[str, ...], unknown: tuple[str, ...]
+    places: WorkerQueues, warnings: tuple[str, ...], unknown: tuple[str, ...]
 ) -> None:
     before = Fitness(warnings=("w",), unknown=("u",), kueue_version="v1.2.3")
     after = Fitness(warnings=("w", *warnings), unknown=("u", *unknown), kueue_version="v1.2.3")
-    assert with_places(before, places, QUEUES) == after
+    assert with_queues(before, places, QUEUES) == after
 
 
 def test_many_that_are_missing_are_counted() -> None:
     wanted = {f"ns-{number:02}": frozenset({"q"}) for number in range(13)}
-    told = with_places(Fitness(), Places(frozenset(), frozenset()), wanted).warnings[0]
+    told = with_queues(Fitness(), WorkerQueues(frozenset(), frozenset()), wanted).warnings[0]
     assert "ns-09 and 3 more:" in told
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api import decode
-from placement_ac.core.inputs.ranking import Ranked, rank
+from placement_ac.core.inputs.ranking import RankedCluster, rank
 from tests.support.builders import NOW, Raw, decision, placement, scores, undecided
 
 SCORES = [
@@ -17,7 +17,7 @@ SCORES = [
 
 def ranked(
     decisions: list[Raw], weights: dict[str, int] | None = None, table: list[Raw] = SCORES
-) -> list[Ranked]:
+) -> list[RankedCluster]:
     parsed = [decode.scores(raw) for raw in table]
     by_id = {(s.meta.namespace, s.meta.name): s for s in parsed}
     prioritizers = decode.placement(placement(weights=weights)).prioritizers
@@ -92,4 +92,4 @@ def test_an_expired_score_counts_nothing(until: str, expected: str) -> None:
 
 def test_what_put_a_cluster_in_its_place_is_told() -> None:
     decisions = [decision("a", index=1, group=3), decision("b", index=2)]
-    assert ranked(decisions, {"usage/gpu": 2}) == [Ranked("b", 180, 0), Ranked("a", 20, 3)]
+    assert ranked(decisions, {"usage/gpu": 2}) == [RankedCluster("b", 180, 0), RankedCluster("a", 20, 3)]

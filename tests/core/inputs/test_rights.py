@@ -13,29 +13,31 @@ from placement_ac.core.inputs.rights import (
     FRAMEWORKS,
     GATES,
     WORKLOADS,
-    External,
-    Kind,
-    Release,
+    ExternalFramework,
+    JobKind,
+    KueueRelease,
+    PolicyRule,
     Right,
-    Rule,
-    Span,
-    external,
-    kinds,
-    needed,
-    release,
-    rules,
-    shipped,
+    VersionRange,
+    default_frameworks,
+    job_kinds,
+    parse_external,
+    parse_release,
+    policy_rules,
+    required_rights,
 )
 
 PAGE = Path(__file__).parents[3] / "docs/credentials.md"
-PIPELINE_RUN = External("PipelineRun.v1.tekton.dev", "tekton.dev", "v1", "PipelineRun", "pipelineruns")
+PIPELINE_RUN = ExternalFramework(
+    "PipelineRun.v1.tekton.dev", "tekton.dev", "v1", "PipelineRun", "pipelineruns"
+)
 SENT = ("create", "delete", "get", "watch")
 WORKLOAD_RULES = tuple(duty.rule for duty in WORKLOADS)
 TRAINING = {f"kubeflow.org/{kind}job" for kind in ("paddle", "pytorch", "tf", "xgboost", "jax")}
 
 
-def at(text: str) -> Release:
-    found = release(text)
+def at(text: str) -> KueueRelease:
+    found = parse_release(text)
     assert found
     return found
 
@@ -44,14 +46,16 @@ def verbs(framework: str, version: str) -> str:
     """The verbs that are granted for a kind, Workloads aside."""
     return " ".join(
         verb
-        for rule in rules([framework], kueue=at(version))
+        for rule in policy_rules([framework], kueue=at(version))
         for verb in rule.verbs
         if rule.groups != ("kueue.x-k8s.io",)
     )
 
 
 def test_the_rules_of_a_few_kinds() -> None:
-    assert [rule.as_dict() for rule in rules(["kubeflow.org/tfjob", "batch/job", "kubeflow.org/mpijob"])] == [
+    assert [
+        rule.as_dict() for rule in policy_rules(["kubeflow.org/tfjob", "batch/job", "kubeflow.org/mpijob"])
+    ] == [
         {
             "apiGroups": ["batch"],
             "resources": ["jobs"],
@@ -68,49 +72,51 @@ def test_the_rules_of_a_few_kinds() -> None:
 
 
 def test_without_any_kind_there_are_still_the_workloads() -> None:
-    assert rules([]) == WORKLOAD_RULES
+    assert policy_rules([]) == WORKLOAD_RULES
 
 
 @pytest.mark.parametrize("name", ["deployment", "sparkoperator.k8s.io/sparkapplication"])
 def test_a_kind_that_multikueue_does_not_send_needs_nothing(name: str) -> None:
-    assert rules([name]) == WORKLOAD_RULES
-    assert kinds([name]) == ()
+    assert policy_rules([name]) == WORKLOAD_RULES
+    assert job_kinds([name]) == ()
 
 
 def test_the_order_is_always_the_same_and_nothing_is_there_twice() -> None:
     named = ["ray.io/rayjob", "pod", "ray.io/raycluster"]
-    ways = {rules(order, [PIPELINE_RUN]) for order in itertools.permutations(named)}
-    assert ways == {rules([*named, *named], [PIPELINE_RUN, PIPELINE_RUN])}
+    ways = {policy_rules(order, [PIPELINE_RUN]) for order in itertools.permutations(named)}
+    assert ways == {policy_rules([*named, *named], [PIPELINE_RUN, PIPELINE_RUN])}
 
 
 def test_nothing_is_granted_by_a_wildcard_and_nothing_that_grants_more() -> None:
-    for rule in rules(FRAMEWORKS, [PIPELINE_RUN], GATES):
+    for rule in policy_rules(FRAMEWORKS, [PIPELINE_RUN], GATES):
         assert not any("*" in name for names in rule.as_dict().values() for name in names)
         assert not {"escalate", "bind", "impersonate", "deletecollection"} & {*rule.verbs}
         assert not {"secrets", "serviceaccounts", "roles", "clusterroles"} & {*rule.resources}
 
 
 def test_an_external_kind_that_is_known_already_keeps_what_it_may() -> None:
-    job = external("Job.v1.batch")
-    assert isinstance(job, External)
-    assert rules(["batch/job"], [job]) == rules(["batch/job"])
+    job = parse_external("Job.v1.batch")
+    assert isinstance(job, ExternalFramework)
+    assert policy_rules(["batch/job"], [job]) == policy_rules(["batch/job"])
 
 
 def test_a_gate_adds_to_the_rules() -> None:
-    assert rules([], gates=["MultiKueueOrchestratedPreemption", "MultiKueueManagerQuotaAutomation"]) == (
-        Rule(("kueue.x-k8s.io",), ("clusterqueues", "localqueues"), ("list", "watch")),
+    assert policy_rules(
+        [], gates=["MultiKueueOrchestratedPreemption", "MultiKueueManagerQuotaAutomation"]
+    ) == (
+        PolicyRule(("kueue.x-k8s.io",), ("clusterqueues", "localqueues"), ("list", "watch")),
         WORKLOAD_RULES[0],
-        Rule(("kueue.x-k8s.io",), ("workloads/status",), ("patch", "update")),
+        PolicyRule(("kueue.x-k8s.io",), ("workloads/status",), ("patch", "update")),
     )
 
 
 def test_an_unknown_name_is_an_error() -> None:
     with pytest.raises(KeyError, match="cronjob"):
-        rules(["batch/cronjob"])
+        policy_rules(["batch/cronjob"])
 
 
 def test_what_is_asked_one_by_one() -> None:
-    assert needed(["statefulset"], [PIPELINE_RUN]) == (
+    assert required_rights(["statefulset"], [PIPELINE_RUN]) == (
         *(Right("apps", "statefulsets", "", verb) for verb in SENT),
         *(Right("kueue.x-k8s.io", "workloads", "", verb) for verb in WORKLOAD_RULES[0].verbs),
         Right("kueue.x-k8s.io", "workloads", "status", "patch"),
@@ -119,10 +125,10 @@ def test_what_is_asked_one_by_one() -> None:
 
 
 def test_what_a_worker_has_to_serve() -> None:
-    assert kinds(["pod", "kubeflow.org/mpijob"], [PIPELINE_RUN]) == (
-        Kind("pod", "", "pods", "v1"),
-        Kind("kubeflow.org/mpijob", "kubeflow.org", "mpijobs", "v2beta1"),
-        Kind("PipelineRun.v1.tekton.dev", "tekton.dev", "pipelineruns", "v1"),
+    assert job_kinds(["pod", "kubeflow.org/mpijob"], [PIPELINE_RUN]) == (
+        JobKind("pod", "", "pods", "v1"),
+        JobKind("kubeflow.org/mpijob", "kubeflow.org", "mpijobs", "v2beta1"),
+        JobKind("PipelineRun.v1.tekton.dev", "tekton.dev", "pipelineruns", "v1"),
     )
 
 
@@ -144,34 +150,37 @@ def test_what_a_worker_has_to_serve() -> None:
     ],
 )
 def test_a_release(text: str, found: tuple[int, ...] | None) -> None:
-    assert release(text) == found
+    assert parse_release(text) == found
 
 
 @pytest.mark.parametrize(
     ("span", "inside", "outside"),
     [
         pytest.param(
-            Span("0.14"), ["0.14.0", "0.14.7", "0.20.0", "1.0.0"], ["0.13.10", "0.9.0"], id="a line"
+            VersionRange("0.14"), ["0.14.0", "0.14.7", "0.20.0", "1.0.0"], ["0.13.10", "0.9.0"], id="a line"
         ),
         pytest.param(
-            Span("0.14.8, 0.15.3"),
+            VersionRange("0.14.8, 0.15.3"),
             ["0.14.8", "0.14.10", "0.15.3", "0.16.0"],
             ["0.13.9", "0.14.7", "0.15.0", "0.15.2"],
             id="two lines",
         ),
         pytest.param(
-            Span("0.11.4", until="0.17.4"),
+            VersionRange("0.11.4", until="0.17.4"),
             ["0.11.4", "0.12.0", "0.17.3"],
             ["0.11.3", "0.17.4", "0.18.0"],
             id="an end",
         ),
         pytest.param(
-            Span("0.8", until="0.17.4, 0.18.2"), ["0.18.1"], ["0.17.4", "0.18.2", "0.19.0"], id="two ends"
+            VersionRange("0.8", until="0.17.4, 0.18.2"),
+            ["0.18.1"],
+            ["0.17.4", "0.18.2", "0.19.0"],
+            id="two ends",
         ),
-        pytest.param(Span(""), [], ["0.8.0", "0.20.0"], id="never"),
+        pytest.param(VersionRange(""), [], ["0.8.0", "0.20.0"], id="never"),
     ],
 )
-def test_releases(span: Span, inside: list[str], outside: list[str]) -> None:
+def test_releases(span: VersionRange, inside: list[str], outside: list[str]) -> None:
     assert [text for text in (*inside, *outside) if span.has(at(text))] == inside
     assert span.has(None) is bool(inside)
 
@@ -198,7 +207,7 @@ def test_releases(span: Span, inside: list[str], outside: list[str]) -> None:
 )
 def test_a_release_is_granted_what_it_needs(framework: str, version: str, granted: str) -> None:
     assert verbs(framework, version) == granted
-    assert bool(kinds([framework], kueue=at(version))) is bool(granted)
+    assert bool(job_kinds([framework], kueue=at(version))) is bool(granted)
 
 
 @pytest.mark.parametrize(
@@ -206,28 +215,30 @@ def test_a_release_is_granted_what_it_needs(framework: str, version: str, grante
 )
 def test_evicting_a_copy(version: str, granted: bool) -> None:
     wanted = Right("kueue.x-k8s.io", "workloads", "status", "patch")
-    assert (wanted in needed([], kueue=at(version))) is granted
+    assert (wanted in required_rights([], kueue=at(version))) is granted
 
 
 def test_external_kinds_begin_with_0_14() -> None:
-    assert rules([], [PIPELINE_RUN], kueue=at("0.13.5")) == rules([], kueue=at("0.13.5"))
-    assert kinds([], [PIPELINE_RUN], at("0.13.5")) == ()
-    assert len(kinds([], [PIPELINE_RUN], at("0.14.0"))) == 1
+    assert policy_rules([], [PIPELINE_RUN], kueue=at("0.13.5")) == policy_rules([], kueue=at("0.13.5"))
+    assert job_kinds([], [PIPELINE_RUN], at("0.13.5")) == ()
+    assert len(job_kinds([], [PIPELINE_RUN], at("0.14.0"))) == 1
 
 
 def test_a_gate_that_is_on_before_its_time() -> None:
-    elastic = rules(["batch/job"], gates=["ElasticJobsViaWorkloadSlices"], kueue=at("0.17.0"))
-    assert Rule(("batch",), ("jobs",), ("create", "delete", "get", "patch", "watch")) in elastic
+    elastic = policy_rules(["batch/job"], gates=["ElasticJobsViaWorkloadSlices"], kueue=at("0.17.0"))
+    assert PolicyRule(("batch",), ("jobs",), ("create", "delete", "get", "patch", "watch")) in elastic
 
 
 def test_a_gate_that_a_release_does_not_have() -> None:
     quota = ["MultiKueueManagerQuotaAutomation"]
-    assert rules([], gates=quota, kueue=at("0.17.0")) == rules([], kueue=at("0.17.0"))
+    assert policy_rules([], gates=quota, kueue=at("0.17.0")) == policy_rules([], kueue=at("0.17.0"))
 
 
 @pytest.mark.parametrize("version", ["0.13.0", "0.16.4", "0.18.6", "0.19.2", "0.20.0"])
 def test_an_unknown_release_is_granted_what_any_needs(version: str) -> None:
-    assert {*needed(FRAMEWORKS, [PIPELINE_RUN], kueue=at(version))} < {*needed(FRAMEWORKS, [PIPELINE_RUN])}
+    assert {*required_rights(FRAMEWORKS, [PIPELINE_RUN], kueue=at(version))} < {
+        *required_rights(FRAMEWORKS, [PIPELINE_RUN])
+    }
 
 
 @pytest.mark.parametrize(
@@ -246,13 +257,13 @@ def test_an_unknown_release_is_granted_what_any_needs(version: str) -> None:
     ],
 )
 def test_what_is_shipped(older: str, newer: str, more: set[str], less: set[str]) -> None:
-    before, after = {*shipped(at(older))}, {*shipped(at(newer))}
+    before, after = {*default_frameworks(at(older))}, {*default_frameworks(at(newer))}
     assert (after - before, before - after) == (more, less)
 
 
 def test_what_an_unknown_release_is_shipped_with() -> None:
-    assert shipped(None) == shipped(ASSUMED)
-    assert len(kinds(shipped(None))) == 11
+    assert default_frameworks(None) == default_frameworks(ASSUMED)
+    assert len(job_kinds(default_frameworks(None))) == 11
 
 
 @pytest.mark.parametrize(
@@ -266,8 +277,8 @@ def test_what_an_unknown_release_is_shipped_with() -> None:
     ],
 )
 def test_an_external_kind(text: str, plural: str, group: str) -> None:
-    found = external(text)
-    assert isinstance(found, External)
+    found = parse_external(text)
+    assert isinstance(found, ExternalFramework)
     assert (found.name, found.plural, found.group) == (text, plural, group)
 
 
@@ -288,7 +299,7 @@ def test_an_external_kind(text: str, plural: str, group: str) -> None:
     ],
 )
 def test_a_name_that_is_no_external_kind(text: str) -> None:
-    assert external(text) == f"{text!r} is no Kind.version.group, like PipelineRun.v1.tekton.dev"
+    assert parse_external(text) == f"{text!r} is no Kind.version.group, like PipelineRun.v1.tekton.dev"
 
 
 # -- the page
@@ -305,7 +316,7 @@ def rows(heading: str) -> dict[str, list[str]]:
     return {row[0]: row[1:] for row in cells if not re.fullmatch(r"-+", row[0])}
 
 
-def told(rule: Rule) -> tuple[str, str]:
+def told(rule: PolicyRule) -> tuple[str, str]:
     """A rule as the page has it: resources as kubectl takes them, and verbs."""
     (group,) = rule.groups
     split = (resource.partition("/") for resource in rule.resources)

@@ -16,16 +16,16 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from placement_ac.core.kubeconfig import expiry
 from placement_ac.core.kubeconfig.access import (
-    Access,
     Beyond,
-    ForKueueOnly,
-    Stricter,
-    make_kubeconfig,
-    of_kubeconfig,
-    of_profile,
-    strict,
+    ClusterAccess,
+    StricterRule,
+    UsableByKueueOnly,
+    read_kubeconfig,
+    read_profile,
+    strict_problem,
+    write_kubeconfig,
 )
-from placement_ac.core.kubeconfig.parse import MARKS_MAX, SIZE_MAX, Refusal, parsed
+from placement_ac.core.kubeconfig.parse import MARKS_MAX, SIZE_MAX, Refusal, parse_kubeconfig
 from placement_ac.core.kubeconfig.source import Unusable
 
 Raw = dict[str, Any]
@@ -70,10 +70,10 @@ def kubeconfig(user: Raw | None = None, cluster: Raw | None = None, **top: Any) 
     } | {name.replace("_", "-"): value for name, value in top.items()}
 
 
-def read(config: object) -> Access | Unusable:
+def read(config: object) -> ClusterAccess | Unusable:
     """What is read of a kubeconfig: as YAML and as JSON it is the same."""
-    answer = of_kubeconfig(yaml.safe_dump(config).encode())
-    assert of_kubeconfig(json.dumps(config).encode()) == answer
+    answer = read_kubeconfig(yaml.safe_dump(config).encode())
+    assert read_kubeconfig(json.dumps(config).encode()) == answer
     return answer
 
 
@@ -125,10 +125,10 @@ def deep(levels: int) -> Any:
 @pytest.mark.parametrize(
     ("config", "access"),
     [
-        pytest.param(kubeconfig(), Access(SERVER, token=SECRET), id="a token"),
+        pytest.param(kubeconfig(), ClusterAccess(SERVER, token=SECRET), id="a token"),
         pytest.param(
             kubeconfig(PAIR),
-            Access(
+            ClusterAccess(
                 SERVER,
                 certificate=CERTIFICATE,
                 key=KEY,
@@ -147,7 +147,7 @@ def deep(levels: int) -> Any:
                     "proxy-url": "http://proxy:3128",
                 }
             ),
-            Access(
+            ClusterAccess(
                 f"{SERVER}/clusters/1",
                 token=SECRET,
                 authority=AUTHORITY,
@@ -161,7 +161,9 @@ def deep(levels: int) -> Any:
         ),
         *(
             pytest.param(
-                kubeconfig(user, {"server": "HTTP://[::1]:80"} | more), Access("http://[::1]:80"), id=name
+                kubeconfig(user, {"server": "HTTP://[::1]:80"} | more),
+                ClusterAccess("http://[::1]:80"),
+                id=name,
             )
             for name, user, more in (
                 ("nobody over http", {}, {}),
@@ -174,31 +176,37 @@ def deep(levels: int) -> Any:
             )
         ),
         pytest.param(
-            kubeconfig(cluster={"server": f"{SERVER}/a?x=1#y"}), Access(f"{SERVER}/a", SECRET), id="a query"
+            kubeconfig(cluster={"server": f"{SERVER}/a?x=1#y"}),
+            ClusterAccess(f"{SERVER}/a", SECRET),
+            id="a query",
         ),
         pytest.param(
             kubeconfig(cluster={"proxy-url": None, "insecure-skip-tls-verify": False}, preferences={}),
-            Access(SERVER, SECRET),
+            ClusterAccess(SERVER, SECRET),
             id="null and false are nothing",
         ),
-        pytest.param(kubeconfig(apiVersion=None, kind=None), Access(SERVER, SECRET), id="no kind"),
+        pytest.param(kubeconfig(apiVersion=None, kind=None), ClusterAccess(SERVER, SECRET), id="no kind"),
         pytest.param(
             kubeconfig(users=others("users", "user", {"exec": {"command": "x"}})),
-            Access(SERVER, SECRET),
+            ClusterAccess(SERVER, SECRET),
             id="a plugin of a user that is not used",
         ),
         pytest.param(
-            kubeconfig(TOKEN | {"client-key-data": encoded(KEY)}), Access(SERVER, SECRET), id="a key too many"
+            kubeconfig(TOKEN | {"client-key-data": encoded(KEY)}),
+            ClusterAccess(SERVER, SECRET),
+            id="a key too many",
         ),
-        pytest.param(kubeconfig({"token": f"{SECRET} \t"}), Access(SERVER, SECRET), id="a blank at the end"),
+        pytest.param(
+            kubeconfig({"token": f"{SECRET} \t"}), ClusterAccess(SERVER, SECRET), id="a blank at the end"
+        ),
         pytest.param(
             kubeconfig(cluster={"proxy-url": "HTTP://proxy:3128"}),
-            Access(SERVER, SECRET, proxy="HTTP://proxy:3128"),
+            ClusterAccess(SERVER, SECRET, proxy="HTTP://proxy:3128"),
             id="a proxy in upper case",
         ),
     ],
 )
-def test_a_way_in(config: Raw, access: Access) -> None:
+def test_a_way_in(config: Raw, access: ClusterAccess) -> None:
     assert read(config) == access
 
 
@@ -216,9 +224,9 @@ current-context: {name}
 
 def written(
     name: str = "x", more: str = "", user: str = f"{{token: {SECRET}}}", before: str = "", after: str = ""
-) -> Access | Unusable:
+) -> ClusterAccess | Unusable:
     """What is read of a kubeconfig with these pieces of YAML in it."""
-    return of_kubeconfig((before + YAML.format(name=name, more=more, user=user) + after).encode())
+    return read_kubeconfig((before + YAML.format(name=name, more=more, user=user) + after).encode())
 
 
 @pytest.mark.parametrize(
@@ -251,7 +259,7 @@ def written(
     ],
 )
 def test_yaml_is_read_as_go_reads_it(pieces: dict[str, str]) -> None:
-    assert written(**pieces) == Access(SERVER, SECRET)
+    assert written(**pieces) == ClusterAccess(SERVER, SECRET)
 
 
 @pytest.mark.parametrize(
@@ -263,7 +271,7 @@ def test_what_is_no_string_for_go_is_no_name(name: str) -> None:
 
 
 def test_what_is_null_for_go_is_no_name() -> None:
-    assert written("~") == Access(SERVER, SECRET)
+    assert written("~") == ClusterAccess(SERVER, SECRET)
 
 
 REFUSED = [
@@ -409,7 +417,7 @@ def test_what_is_refused_is_told_without_what_it_holds(why: str, config: object)
 
 @pytest.mark.parametrize(("why", "text"), NOT_READ)
 def test_what_is_not_plain_yaml_is_refused_without_a_quotation(why: str, text: bytes) -> None:
-    assert of_kubeconfig(text) == Unusable(why)
+    assert read_kubeconfig(text) == Unusable(why)
 
 
 def test_every_rule_has_a_kubeconfig_that_breaks_it() -> None:
@@ -424,35 +432,35 @@ def test_every_rule_has_a_kubeconfig_that_breaks_it() -> None:
         (
             Beyond.USER_INFO,
             kubeconfig(cluster={"server": f"https://user:{SECRET}@worker1/"}),
-            Access("https://worker1", SECRET),
+            ClusterAccess("https://worker1", SECRET),
         ),
         (
             Beyond.FILES,
             kubeconfig({"client-certificate": "/c", "client-key": "/k", "token": jwt(exp=DAY.timestamp())}),
-            Access(SERVER, jwt(exp=DAY.timestamp()), expires=DAY, expires_what=expiry.TOKEN),
+            ClusterAccess(SERVER, jwt(exp=DAY.timestamp()), expires=DAY, expires_what=expiry.TOKEN),
         ),
-        (Beyond.FILES, kubeconfig({"client-certificate": "/c", "client-key": "/k"}), Access(SERVER)),
-        (Beyond.FILES, kubeconfig(TOKEN | {"client-key": "/k"}), Access(SERVER, SECRET)),
+        (Beyond.FILES, kubeconfig({"client-certificate": "/c", "client-key": "/k"}), ClusterAccess(SERVER)),
+        (Beyond.FILES, kubeconfig(TOKEN | {"client-key": "/k"}), ClusterAccess(SERVER, SECRET)),
         (
             Beyond.IMPERSONATION,
             kubeconfig(TOKEN | {"as": "admin", "as-groups": ["g"]}),
-            Access(SERVER, SECRET),
+            ClusterAccess(SERVER, SECRET),
         ),
         (
             Beyond.SOCKS,
             kubeconfig(cluster={"proxy-url": "Socks5://h:1"}),
-            Access(SERVER, SECRET, proxy="Socks5://h:1"),
+            ClusterAccess(SERVER, SECRET, proxy="Socks5://h:1"),
         ),
-        (Beyond.NOBODY, kubeconfig({}), Access(SERVER)),
-        (Beyond.NOBODY, kubeconfig({"client-key-data": encoded(KEY)}), Access(SERVER)),
-        (Beyond.NOBODY, kubeconfig(users=None), Access(SERVER)),
+        (Beyond.NOBODY, kubeconfig({}), ClusterAccess(SERVER)),
+        (Beyond.NOBODY, kubeconfig({"client-key-data": encoded(KEY)}), ClusterAccess(SERVER)),
+        (Beyond.NOBODY, kubeconfig(users=None), ClusterAccess(SERVER)),
     ],
 )
-def test_what_only_kueue_can_use(why: str, config: Raw, access: Access) -> None:
+def test_what_only_kueue_can_use(why: str, config: Raw, access: ClusterAccess) -> None:
     answer = read(config)
-    assert answer == ForKueueOnly(why, access)
+    assert answer == UsableByKueueOnly(why, access)
     assert SECRET not in repr(answer)
-    assert strict(json.dumps(config).encode()) == why
+    assert strict_problem(json.dumps(config).encode()) == why
 
 
 def test_all_that_only_kueue_can_use_is_tested() -> None:
@@ -462,12 +470,12 @@ def test_all_that_only_kueue_can_use_is_tested() -> None:
 def test_no_secret_is_in_the_repr() -> None:
     config = kubeconfig(TOKEN | PAIR)
     access = read(config)
-    assert isinstance(access, Access)
+    assert isinstance(access, ClusterAccess)
     assert repr(access).startswith(
         f"Access(server='{SERVER}', server_name='', expires=datetime.datetime(2030"
     )
     assert not any(secret in repr(access) for secret in (SECRET, CERTIFICATE, KEY))
-    assert repr(parsed(json.dumps(config).encode())) == "Kubeconfig()"
+    assert repr(parse_kubeconfig(json.dumps(config).encode())) == "Kubeconfig()"
 
 
 # -- how long it lasts
@@ -522,7 +530,7 @@ def test_no_secret_is_in_the_repr() -> None:
 def test_when_it_ends(user: Raw, authority: str | None, end: tuple[object, ...]) -> None:
     cluster = {"certificate-authority-data": encoded(authority)} if authority else {}
     access = read(kubeconfig(user, cluster))
-    assert isinstance(access, Access)
+    assert isinstance(access, ClusterAccess)
     assert (access.expires, access.expires_what, access.issued) == end
 
 
@@ -530,7 +538,7 @@ def test_of_a_bundle_go_reads_what_it_can() -> None:
     broken = AUTHORITY.replace("MII", "MIJ", 1)
     bundle = f"# ours\n{KEY}{broken}{AUTHORITY}"
     access = read(kubeconfig(cluster={"certificate-authority-data": encoded(bundle)}))
-    assert isinstance(access, Access)
+    assert isinstance(access, ClusterAccess)
     assert access.authority == AUTHORITY
 
 
@@ -555,16 +563,16 @@ def test_the_primes_of_an_rsa_key_are_not_tested_as_that_takes_seconds() -> None
         "client-certificate-data": encoded(leaf.cert_chain_pems[0].bytes()),
         "client-key-data": encoded(untested(key)),
     }
-    assert isinstance(read(kubeconfig(user)), Access)
+    assert isinstance(read(kubeconfig(user)), ClusterAccess)
 
 
 # -- ours
 
 
 def test_ours_is_taken_by_every_rule_and_always_the_same() -> None:
-    made = make_kubeconfig(SERVER, AUTHORITY.encode(), SECRET, "worker1")
+    made = write_kubeconfig(SERVER, AUTHORITY.encode(), SECRET, "worker1")
     assert isinstance(made, bytes)
-    assert strict(made) == ""
+    assert strict_problem(made) == ""
     assert (
         json.loads(made)
         == yaml.safe_load(made)
@@ -582,20 +590,20 @@ def test_ours_is_taken_by_every_rule_and_always_the_same() -> None:
             "current-context": "worker1",
         }
     )
-    assert made == make_kubeconfig(SERVER, f"# theirs\n{AUTHORITY}{KEY}", SECRET, "worker1")
+    assert made == write_kubeconfig(SERVER, f"# theirs\n{AUTHORITY}{KEY}", SECRET, "worker1")
 
 
 def test_ours_may_have_no_authority_of_its_own() -> None:
-    made = make_kubeconfig(SERVER, "", SECRET, "worker1")
+    made = write_kubeconfig(SERVER, "", SECRET, "worker1")
     assert isinstance(made, bytes)
-    assert of_kubeconfig(made) == Access(SERVER, SECRET)
+    assert read_kubeconfig(made) == ClusterAccess(SERVER, SECRET)
 
 
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
         pytest.param(("", AUTHORITY, SECRET), Refusal.NO_SERVER, id="no server"),
-        pytest.param(("http://worker1", AUTHORITY, SECRET), Stricter.HTTPS, id="http"),
+        pytest.param(("http://worker1", AUTHORITY, SECRET), StricterRule.HTTPS, id="http"),
         pytest.param((f"https://{SECRET}@worker1", AUTHORITY, SECRET), Beyond.USER_INFO, id="user info"),
         pytest.param(("worker1", AUTHORITY, SECRET), Refusal.ADDRESS, id="no URL"),
         pytest.param(("https://\ud800", AUTHORITY, SECRET), Refusal.NOT_YAML, id="no text"),
@@ -607,7 +615,7 @@ def test_ours_may_have_no_authority_of_its_own() -> None:
     ],
 )
 def test_what_no_kubeconfig_is_made_of(arguments: tuple[str, str | bytes, str], why: str) -> None:
-    assert make_kubeconfig(*arguments, "worker1") == Unusable(why)
+    assert write_kubeconfig(*arguments, "worker1") == Unusable(why)
 
 
 # -- ClusterProfiles
@@ -622,7 +630,7 @@ def test_what_no_kubeconfig_is_made_of(arguments: tuple[str, str | bytes, str], 
                 "certificate-authority-data": encoded(CERTIFICATE),
                 "extensions": [{"name": "x", "extension": {}}],
             },
-            Access(
+            ClusterAccess(
                 SERVER,
                 token=SECRET,
                 authority=CERTIFICATE,
@@ -634,20 +642,20 @@ def test_what_no_kubeconfig_is_made_of(arguments: tuple[str, str | bytes, str], 
         ),
         pytest.param(
             {"server": SERVER, "insecure-skip-tls-verify": True, "certificate-authority": "/etc/passwd"},
-            Access(SERVER, token=SECRET),
+            ClusterAccess(SERVER, token=SECRET),
             id="verified all the same, and no file is read",
         ),
         pytest.param({}, Unusable(Refusal.ADDRESS), id="nothing"),
-        pytest.param({"server": "http://worker1"}, Unusable(Stricter.HTTPS), id="http"),
+        pytest.param({"server": "http://worker1"}, Unusable(StricterRule.HTTPS), id="http"),
         pytest.param({"server": 7}, Unusable("has a server that is unusable: it should be a string"), id="7"),
     ],
 )
-def test_the_cluster_of_an_access_provider(cluster: Raw, access: Access | Unusable) -> None:
-    assert of_profile(cluster, SECRET) == access
+def test_the_cluster_of_an_access_provider(cluster: Raw, access: ClusterAccess | Unusable) -> None:
+    assert read_profile(cluster, SECRET) == access
 
 
 def test_half_of_what_a_plugin_should_give() -> None:
-    assert of_profile({"server": SERVER}, SECRET, key=KEY) == Unusable(Refusal.HALF_A_PAIR)
+    assert read_profile({"server": SERVER}, SECRET, key=KEY) == Unusable(Refusal.HALF_A_PAIR)
 
 
 # -- the page
@@ -658,5 +666,5 @@ def test_the_page_has_every_message_and_no_other() -> None:
     section = page.split("\n## What is checked in a kubeconfig\n")[1].split("\n## ")[0]
     on_page = re.findall(r"^\| `(.+?)` \|", section, re.MULTILINE)
     assert on_page == [
-        message.replace("{", "<").replace("}", ">") for message in (*Refusal, *Beyond, *Stricter)
+        message.replace("{", "<").replace("}", ">") for message in (*Refusal, *Beyond, *StricterRule)
     ]

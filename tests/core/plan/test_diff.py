@@ -7,7 +7,7 @@ import pytest
 
 from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG
 from placement_ac.core.inputs.state import HubFacts, Verdict
-from placement_ac.core.kubeconfig.source import Source
+from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.diff import Apply, Delete, SetCondition, conditions, diff, source_spec
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
@@ -360,28 +360,28 @@ def test_owners_are_written_in_the_version_that_the_hub_serves() -> None:
 @pytest.mark.parametrize(
     ("source", "version", "spec"),
     [
-        pytest.param(Source("Secret", "s"), "v1beta2", kubeconfig_spec("s"), id="v1beta2"),
+        pytest.param(CredentialSource("Secret", "s"), "v1beta2", kubeconfig_spec("s"), id="v1beta2"),
         pytest.param(
-            Source("Secret", "s"),
+            CredentialSource("Secret", "s"),
             "v1beta1",
             {"kubeConfig": {"location": "s", "locationType": "Secret"}},
             id="v1beta1",
         ),
         pytest.param(
-            Source("Secret", "s"),
+            CredentialSource("Secret", "s"),
             "v1alpha1",
             {"kubeConfig": {"location": "s", "locationType": "Secret"}},
             id="v1alpha1",
         ),
         pytest.param(
-            Source("ClusterProfile", "c"),
+            CredentialSource("ClusterProfile", "c"),
             "v1beta2",
             {"clusterSource": {"clusterProfileRef": {"name": "c"}}},
             id="a ClusterProfile",
         ),
     ],
 )
-def test_each_version_has_its_own_form(source: Source, version: str, spec: Raw) -> None:
+def test_each_version_has_its_own_form(source: CredentialSource, version: str, spec: Raw) -> None:
     assert source_spec(source, version) == spec
 
 

@@ -8,8 +8,13 @@ import pytest
 
 from placement_ac.core.api import decode, objects
 from placement_ac.core.api.constants import ANNOTATION_DRAINING, EVENTS, IMMEDIATE, UNUSABLE_SECONDS
-from placement_ac.core.inputs.state import Mark, Notice, Plan, Policy
-from placement_ac.core.plan.event_intents import NAMES_TOLD, WORKLOADS_TOLD, Post, due
+from placement_ac.core.inputs.state import EventIntent, PlacementPolicy, Plan, Timer
+from placement_ac.core.plan.event_intents import (
+    NAMES_SHOWN,
+    WORKLOAD_EVENTS_MAX,
+    PostableEvent,
+    postable_events,
+)
 from tests.support.builders import (
     check,
     decision,
@@ -42,9 +47,9 @@ class Hub:
     """Clusters that have no credentials."""
     jobs: Any = ()
     fleet: Any = ()
-    policy: Policy = field(default_factory=lambda: Policy(retention=0.0, loss_grace=0.0))
+    policy: PlacementPolicy = field(default_factory=lambda: PlacementPolicy(retention=0.0, loss_grace=0.0))
 
-    def planned(self, ages: Mapping[Mark, float] | None = None) -> Plan:
+    def planned(self, ages: Mapping[Timer, float] | None = None) -> Plan:
         names = [one if isinstance(one, str) else one[0] for one in self.selected]
         objects = made(*self.listed, owners=["check", "mk"]) if self.listed else []
         if self.draining:
@@ -66,8 +71,8 @@ def b_drains(why: str, patience: str) -> list[tuple[str, str]]:
 
 
 A_JOB: Final = (running("job", "p-b"),)
-NOBODY_LEFT: Final = {"policy": Policy(retention=0.0, loss_grace=0.0, removal=IMMEDIATE)}
-AN_HOUR: Final = Policy(retention=0.0, loss_grace=0.0, drain_deadline=3600.0)
+NOBODY_LEFT: Final = {"policy": PlacementPolicy(retention=0.0, loss_grace=0.0, removal=IMMEDIATE)}
+AN_HOUR: Final = PlacementPolicy(retention=0.0, loss_grace=0.0, drain_deadline=3600.0)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +150,7 @@ def test_a_change_of_the_list_is_told_once_per_reason(hub: Hub, told: list[tuple
 
 def test_a_cluster_that_has_drained_is_told_so() -> None:
     hub = Hub("a", "ab", "b")
-    quiet = Mark("quiet", "b")
+    quiet = Timer("quiet", "b")
     assert on_checks(hub.planned()) == []  # Kueue has a moment to clear up
     told = "1 cluster is listed no more: b (not selected any more; drained)"
     assert on_checks(hub.planned({quiet: 2.0})) == [("ClusterRemoved", told)]
@@ -155,7 +160,7 @@ def test_a_burst_is_one_event_that_names_some_and_counts_the_rest() -> None:
     [(reason, said)] = on_checks(Hub(MANY).planned())
     assert (reason, said) == (
         "ClustersSelected",
-        f"17 clusters, {BY}: c00, c01, c02, c03, c04 and {17 - NAMES_TOLD} more",
+        f"17 clusters, {BY}: c00, c01, c02, c03, c04 and {17 - NAMES_SHOWN} more",
     )
     [(reason, said)] = on_checks(Hub("", MANY).planned())
     assert said == f"17 clusters are listed no more: c00, c01, c02, c03, c04 {NOTHING_RAN} and 12 more"
@@ -165,11 +170,11 @@ def test_a_burst_is_one_event_that_names_some_and_counts_the_rest() -> None:
 
 
 def unusable(answer: Plan) -> list[str]:
-    return [notice.message for notice in answer.notices if notice.reason == "ClusterUnusable"]
+    return [notice.message for notice in answer.events if notice.reason == "ClusterUnusable"]
 
 
-def the_mark(answer: Plan) -> Mark:
-    [mark] = [mark for mark in answer.marks if mark.what == "unusable"]
+def the_mark(answer: Plan) -> Timer:
+    [mark] = [mark for mark in answer.timers if mark.kind == "unusable"]
     return mark
 
 
@@ -186,7 +191,7 @@ def test_a_cluster_that_cannot_be_used_is_told_when_that_has_lasted() -> None:
 
 def test_one_that_stays_listed_though_it_cannot_be_used_is_told_as_well() -> None:
     hub = Hub("ab", "ab", "b", without="b", jobs=A_JOB)
-    gone = {Mark("pending", "b"): 5.0}
+    gone = {Timer("pending", "b"): 5.0}
     late = hub.planned(gone | {the_mark(hub.planned(gone)): UNUSABLE_SECONDS})
     [told] = unusable(late)
     assert told.startswith("1 selected cluster cannot be used: b (")
@@ -207,10 +212,10 @@ def workloads(count: int) -> tuple[objects.Workload, ...]:
 
 
 W0, W1 = workloads(2)
-LASTS: Final = Notice("Held", "held")
-LISTED: Final = Notice("ClusterAdded", "added", "list")
-LOST: Final = Notice("ClusterLost", "lost", "list", (W0,), ("ClusterLost", "it is lost"))
-BACK: Final = Notice("WorkloadsSentBack", "sent back", "answers", (W0, W1), ("SentBack", "come back"))
+LASTS: Final = EventIntent("Held", "held")
+LISTED: Final = EventIntent("ClusterAdded", "added", "list")
+LOST: Final = EventIntent("ClusterLost", "lost", "list", (W0,), ("ClusterLost", "it is lost"))
+BACK: Final = EventIntent("WorkloadsSentBack", "sent back", "answers", (W0, W1), ("SentBack", "come back"))
 BOTH: Final = (W0.meta.uid, W1.meta.uid)
 
 
@@ -218,15 +223,17 @@ BOTH: Final = (W0.meta.uid, W1.meta.uid)
     ("notice", "done", "told"),
     [
         pytest.param(LASTS, {}, [], id="something failed"),
-        pytest.param(LASTS, {"calm": True}, [Post("Held", "held", lasts=True)], id="what lasts"),
+        pytest.param(LASTS, {"calm": True}, [PostableEvent("Held", "held", lasts=True)], id="what lasts"),
         pytest.param(LISTED, {"calm": True, "answered": BOTH}, [], id="the list was not written"),
-        pytest.param(LISTED, {"listed": True}, [Post("ClusterAdded", "added", lasts=False)], id="it was"),
+        pytest.param(
+            LISTED, {"listed": True}, [PostableEvent("ClusterAdded", "added", lasts=False)], id="it was"
+        ),
         pytest.param(
             LOST,
             {"listed": True},
             [
-                Post("ClusterLost", "lost: default/w0", lasts=False),
-                Post("ClusterLost", "it is lost", lasts=False, about=W0),
+                PostableEvent("ClusterLost", "lost: default/w0", lasts=False),
+                PostableEvent("ClusterLost", "it is lost", lasts=False, about=W0),
             ],
             id="on a Workload too",
         ),
@@ -235,23 +242,25 @@ BOTH: Final = (W0.meta.uid, W1.meta.uid)
             BACK,
             {"answered": [W1.meta.uid]},
             [
-                Post("WorkloadsSentBack", "sent back: default/w1", lasts=False),
-                Post("SentBack", "come back", lasts=False, about=W1),
+                PostableEvent("WorkloadsSentBack", "sent back: default/w1", lasts=False),
+                PostableEvent("SentBack", "come back", lasts=False, about=W1),
             ],
             id="one of two was",
         ),
     ],
 )
-def test_an_event_comes_after_the_write_it_tells_of(notice: Notice, done: Any, told: list[Post]) -> None:
+def test_an_event_comes_after_the_write_it_tells_of(
+    notice: EventIntent, done: Any, told: list[PostableEvent]
+) -> None:
     nothing: Any = {"listed": False, "answered": (), "calm": False}
-    assert list(due([notice], **nothing | done)) == told
+    assert list(postable_events([notice], **nothing | done)) == told
 
 
 def test_of_many_workloads_some_get_an_event_and_the_check_tells_of_all() -> None:
-    notice = Notice("ClusterLost", "lost", "list", workloads(100), ("ClusterLost", "it is lost"))
-    first, *each = due([notice], listed=True, answered=(), calm=True)
+    notice = EventIntent("ClusterLost", "lost", "list", workloads(100), ("ClusterLost", "it is lost"))
+    first, *each = postable_events([notice], listed=True, answered=(), calm=True)
     assert first.message.endswith("default/w9 and 90 more")
-    assert [one.about for one in each] == list(notice.workloads[:WORKLOADS_TOLD])
+    assert [one.about for one in each] == list(notice.workloads[:WORKLOAD_EVENTS_MAX])
 
 
 def test_every_reason_has_a_type_that_kubernetes_knows() -> None:

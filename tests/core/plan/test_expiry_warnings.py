@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.constants import EXPIRES_SOON
-from placement_ac.core.inputs.state import Key, Notice, Plan, Policy, Snapshot, WantedCluster
-from placement_ac.core.kubeconfig.source import Source
-from placement_ac.core.plan.expiry_warnings import Ageing, age
+from placement_ac.core.inputs.state import EventIntent, Key, PlacementPolicy, Plan, Snapshot, WantedCluster
+from placement_ac.core.kubeconfig.source import CredentialSource
+from placement_ac.core.plan.expiry_warnings import ExpiryWarnings, expiry_warnings
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
     AT_ONCE,
@@ -25,59 +25,67 @@ from tests.support.builders import (
 
 HOUR = 3600.0
 DAY = 24 * HOUR
-TOLD = Notice(
+TOLD = EventIntent(
     EXPIRES_SOON,
     "the credentials of cluster a in Secret s expire at 2026-08-01T13:00:00Z: renew them",
 )
 
 
 def seen(warning: float = 7 * DAY) -> Snapshot:
-    return Snapshot("p", NOW, policy=Policy(warning=warning))
+    return Snapshot("p", NOW, policy=PlacementPolicy(expiry_warning=warning))
 
 
 def cluster(left: float | None, life: float | None = None, name: str = "a") -> WantedCluster:
     """One whose credentials end in `left` seconds, after `life` seconds in all."""
     end = None if left is None else NOW + timedelta(seconds=left)
     begin = None if life is None or end is None else end - timedelta(seconds=life)
-    return WantedCluster(f"p-{name}", name, Source("Secret", "s", end, begin), {})
+    return WantedCluster(f"p-{name}", name, CredentialSource("Secret", "s", end, begin), {})
 
 
 @pytest.mark.parametrize(
     ("one", "ageing"),
     [
-        pytest.param(cluster(None), Ageing(), id="it never ends"),
-        pytest.param(WantedCluster("p-a", "a", None, {}), Ageing(), id="its way stays as it is"),
-        pytest.param(cluster(30 * DAY), Ageing((), 23 * DAY), id="long before"),
-        pytest.param(cluster(HOUR), Ageing((TOLD,), HOUR), id="in the admin's time"),
-        pytest.param(cluster(HOUR, 365 * DAY), Ageing((TOLD,), HOUR), id="of a long life"),
-        pytest.param(cluster(20 * HOUR, DAY), Ageing((), 63360.0), id="a token of a day that is renewed"),
-        pytest.param(cluster(HOUR, DAY), Ageing((TOLD,), HOUR), id="and that nobody renews"),
-        pytest.param(cluster(HOUR, 10 * HOUR), Ageing((TOLD,), HOUR), id="the very moment"),
-        pytest.param(cluster(0.0), Ageing((), 0.0), id="it has ended"),
-        pytest.param(cluster(-HOUR), Ageing((), 0.0), id="long ago"),
+        pytest.param(cluster(None), ExpiryWarnings(), id="it never ends"),
+        pytest.param(WantedCluster("p-a", "a", None, {}), ExpiryWarnings(), id="its way stays as it is"),
+        pytest.param(cluster(30 * DAY), ExpiryWarnings((), 23 * DAY), id="long before"),
+        pytest.param(cluster(HOUR), ExpiryWarnings((TOLD,), HOUR), id="in the admin's time"),
+        pytest.param(cluster(HOUR, 365 * DAY), ExpiryWarnings((TOLD,), HOUR), id="of a long life"),
+        pytest.param(
+            cluster(20 * HOUR, DAY), ExpiryWarnings((), 63360.0), id="a token of a day that is renewed"
+        ),
+        pytest.param(cluster(HOUR, DAY), ExpiryWarnings((TOLD,), HOUR), id="and that nobody renews"),
+        pytest.param(cluster(HOUR, 10 * HOUR), ExpiryWarnings((TOLD,), HOUR), id="the very moment"),
+        pytest.param(cluster(0.0), ExpiryWarnings((), 0.0), id="it has ended"),
+        pytest.param(cluster(-HOUR), ExpiryWarnings((), 0.0), id="long ago"),
     ],
 )
-def test_when_it_is_told_and_looked_at_again(one: WantedCluster, ageing: Ageing) -> None:
-    assert age(seen(), [one]) == ageing
+def test_when_it_is_told_and_looked_at_again(one: WantedCluster, ageing: ExpiryWarnings) -> None:
+    assert expiry_warnings(seen(), [one]) == ageing
 
 
 def test_the_first_of_several_counts_and_each_is_told() -> None:
-    ageing = age(seen(), [cluster(2 * HOUR), cluster(HOUR, name="b"), cluster(None), cluster(90 * DAY)])
+    ageing = expiry_warnings(
+        seen(), [cluster(2 * HOUR), cluster(HOUR, name="b"), cluster(None), cluster(90 * DAY)]
+    )
     assert ageing.recheck_after == HOUR
-    assert [notice.message.split()[4] for notice in ageing.notices] == ["a", "b"]
+    assert [notice.message.split()[4] for notice in ageing.events] == ["a", "b"]
 
 
 def test_an_admin_who_wants_no_warning_gets_none() -> None:
-    assert age(seen(warning=0.0), [cluster(HOUR)]) == Ageing((), HOUR)
+    assert expiry_warnings(seen(warning=0.0), [cluster(HOUR)]) == ExpiryWarnings((), HOUR)
 
 
 def test_an_admin_who_wants_to_be_told_always_is() -> None:
-    assert age(seen(warning=1e15), [cluster(HOUR)]) == Ageing((TOLD,), HOUR)
+    assert expiry_warnings(seen(warning=1e15), [cluster(HOUR)]) == ExpiryWarnings((TOLD,), HOUR)
 
 
 def test_the_words_stay_the_same_until_it_is_renewed() -> None:
     later = seen()._replace(now=NOW + timedelta(minutes=59))
-    assert age(later, [cluster(HOUR)]).notices == age(seen(), [cluster(HOUR)]).notices == (TOLD,)
+    assert (
+        expiry_warnings(later, [cluster(HOUR)]).events
+        == expiry_warnings(seen(), [cluster(HOUR)]).events
+        == (TOLD,)
+    )
 
 
 # -- in a plan
@@ -91,7 +99,7 @@ def at(hours: float, *objects: Any) -> Snapshot:
 
 
 def warned(answer: Plan) -> list[str]:
-    return [notice.reason for notice in answer.notices if notice.reason == EXPIRES_SOON]
+    return [notice.reason for notice in answer.events if notice.reason == EXPIRES_SOON]
 
 
 def test_a_plan_leads_to_the_warning_then_to_the_end_and_then_leaves_the_cluster_out() -> None:

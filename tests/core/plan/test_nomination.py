@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from placement_ac.core.inputs.state import Asked, Mark, Plan, Policy
+from placement_ac.core.inputs.state import PlacementPolicy, Plan, Timer, WorkerCopies
 from placement_ac.core.plan.diff import Nominate, diff
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
@@ -19,8 +19,8 @@ from tests.support.builders import (
     world,
 )
 
-OURS = Policy(retention=0.0, loss_grace=0.0, dispatcher=True, step_size=2, round_timeout=300.0)
-NOBODY = Asked({}, age=0.5)
+OURS = PlacementPolicy(retention=0.0, loss_grace=0.0, dispatcher=True, step_size=2, round_timeout=300.0)
+NOBODY = WorkerCopies({}, age=0.5)
 JOB = ("default", "job")
 
 
@@ -31,7 +31,7 @@ def scene(
     off: str = "",
     ages: Any = None,
     asked: Any = None,
-    policy: Policy = OURS,
+    policy: PlacementPolicy = OURS,
 ) -> Plan:
     """OCM decides `selected` in that order; the config lists `before`; Kueue has no connection to `off`."""
     before = before or selected
@@ -63,7 +63,7 @@ def test_it_nominates_the_first_few_in_the_placements_order() -> None:
 
 
 def test_it_is_off_unless_it_is_set() -> None:
-    assert nominated(scene("cab", ready(), policy=Policy())) == {}
+    assert nominated(scene("cab", ready(), policy=PlacementPolicy())) == {}
 
 
 def test_it_works_without_our_check_in_the_queue() -> None:
@@ -88,14 +88,14 @@ def test_never_a_cluster_that_is_not_connected_or_not_listed_yet() -> None:
 
 
 def test_the_next_round_adds_the_next_ones() -> None:
-    early = scene("abcde", ready("p-a", "p-b"), ages={Mark("round", "Workload/job/2"): 100.0})
+    early = scene("abcde", ready("p-a", "p-b"), ages={Timer("round", "Workload/job/2"): 100.0})
     assert (nominated(early), early.recheck_after) == ({}, 200.0)
-    late = scene("abcde", ready("p-a", "p-b"), ages={Mark("round", "Workload/job/2"): 300.0})
+    late = scene("abcde", ready("p-a", "p-b"), ages={Timer("round", "Workload/job/2"): 300.0})
     assert nominated(late) == {"job": ("p-a", "p-b", "p-c", "p-d")}
 
 
 def test_when_all_are_nominated_there_is_no_next_round() -> None:
-    answer = scene("ab", ready("p-a", "p-b"), ages={Mark("round", "Workload/job/2"): 999.0})
+    answer = scene("ab", ready("p-a", "p-b"), ages={Timer("round", "Workload/job/2"): 999.0})
     assert (nominated(answer), answer.recheck_after) == ({}, None)
 
 
@@ -104,7 +104,7 @@ def test_when_all_are_nominated_there_is_no_next_round() -> None:
 
 def test_a_cluster_that_leaves_is_asked_before_it_is_taken_out() -> None:
     first = scene("bc", ready("p-a", "p-b"), before="abc")
-    assert (first.ask, nominated(first), listed(first)) == (("p-a",), {}, ("p-b", "p-c", "p-a"))
+    assert (first.ask_for_copies, nominated(first), listed(first)) == (("p-a",), {}, ("p-b", "p-c", "p-a"))
     then = scene("bc", ready("p-a", "p-b"), before="abc", asked={"p-a": NOBODY})
     assert (nominated(then), listed(then)) == ({"job": ("p-b",)}, ("p-b", "p-c", "p-a"))
 
@@ -116,31 +116,33 @@ def test_if_it_was_the_only_one_the_next_ones_are_nominated() -> None:
 
 
 def test_where_the_copy_has_quota_it_stays_nominated_until_kueue_has_recorded_it() -> None:
-    has_quota = {"p-a": Asked({JOB: True}, age=0.5)}
+    has_quota = {"p-a": WorkerCopies({JOB: True}, age=0.5)}
     answer = scene("bc", ready("p-a", "p-b"), before="abc", asked=has_quota)
     assert (nominated(answer), answer.recheck_after is not None) == ({}, True)
-    only_waits = {"p-a": Asked({JOB: False}, age=0.5)}
+    only_waits = {"p-a": WorkerCopies({JOB: False}, age=0.5)}
     assert nominated(scene("bc", ready("p-a", "p-b"), before="abc", asked=only_waits)) == {"job": ("p-b",)}
 
 
 def test_a_cluster_that_cannot_be_asked_is_never_taken_out() -> None:
-    silent = {"p-a": Asked({}, "no answer", 1.0)}
+    silent = {"p-a": WorkerCopies({}, "no answer", 1.0)}
     answer = scene("bc", ready("p-a", "p-b"), before="abc", asked=silent)
     assert (nominated(answer), listed(answer)) == ({}, ("p-b", "p-c", "p-a"))
 
 
 def test_it_is_asked_once_more_when_nothing_has_waited_there_for_a_while() -> None:
-    quiet = Mark("quiet", "a")
+    quiet = Timer("quiet", "a")
     objects = [ready("p-b")]
-    assert scene("bc", *objects, before="abc", ages={quiet: 1.0}, asked={"p-a": NOBODY}).ask == ()
-    assert scene("bc", *objects, before="abc", ages={quiet: 2.0}, asked={"p-a": NOBODY}).ask == ("p-a",)
+    assert scene("bc", *objects, before="abc", ages={quiet: 1.0}, asked={"p-a": NOBODY}).ask_for_copies == ()
+    assert scene("bc", *objects, before="abc", ages={quiet: 2.0}, asked={"p-a": NOBODY}).ask_for_copies == (
+        "p-a",
+    )
     gone = scene("bc", *objects, before="abc", ages={quiet: 2.5}, asked={"p-a": NOBODY})
     assert listed(gone) == ("p-b", "p-c")
 
 
 def test_a_copy_that_was_admitted_in_that_second_is_nominated_again() -> None:
-    asked = {"p-a": Asked({JOB: True}, age=0.1)}
-    answer = scene("bc", ready("p-b"), before="abc", ages={Mark("quiet", "a"): 2.5}, asked=asked)
+    asked = {"p-a": WorkerCopies({JOB: True}, age=0.1)}
+    answer = scene("bc", ready("p-b"), before="abc", ages={Timer("quiet", "a"): 2.5}, asked=asked)
     assert (nominated(answer), listed(answer)) == ({"job": ("p-b", "p-a")}, ("p-b", "p-c", "p-a"))
 
 

@@ -5,8 +5,16 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.constants import CONDITION_MESSAGE_MAX, REASONS
-from placement_ac.core.inputs.state import HubFacts, Key, Notice, Plan, Verdict, WantedCluster, WantedConfig
-from placement_ac.core.kubeconfig.source import Source
+from placement_ac.core.inputs.state import (
+    EventIntent,
+    HubFacts,
+    Key,
+    Plan,
+    Verdict,
+    WantedCluster,
+    WantedConfig,
+)
+from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.conditions import refuse
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
@@ -55,7 +63,7 @@ def yes(reason: str, rest: str = "") -> Verdict:
 
 
 def wanted(cluster: str, secret: str | None = "", owners: dict[str, str] = CHECK) -> WantedCluster:
-    source = Source("Secret", secret or f"multikueue-{cluster}") if secret is not None else None
+    source = CredentialSource("Secret", secret or f"multikueue-{cluster}") if secret is not None else None
     return WantedCluster(f"p-{cluster}", cluster, source, owners)
 
 
@@ -68,7 +76,7 @@ def test_every_selected_cluster_with_credentials_is_generated() -> None:
         clusters=(wanted("a"), wanted("b")),
     )
     told = "2 clusters, by Placement kueue-system/p: a, b"
-    assert answer.changes() == (Notice("ClustersSelected", told, "list"),)
+    assert answer.list_events() == (EventIntent("ClustersSelected", told, "list"),)
 
 
 @pytest.mark.parametrize(
@@ -437,8 +445,8 @@ def test_a_shared_cluster_is_owned_by_the_checks_of_all_placements() -> None:
     objects = [*TWO, decision("a", "b"), decision("b", of="q"), *secrets("a", "b")]
     answer = planned(*objects, hub=SHARED)
     assert answer.clusters == (
-        WantedCluster("a", "a", Source("Secret", "multikueue-a"), P),
-        WantedCluster("b", "b", Source("Secret", "multikueue-b"), P | Q),
+        WantedCluster("a", "a", CredentialSource("Secret", "multikueue-a"), P),
+        WantedCluster("b", "b", CredentialSource("Secret", "multikueue-b"), P | Q),
     )
 
 
@@ -471,7 +479,7 @@ def test_all_come_to_the_same_owners_though_one_has_no_seat_for_the_cluster() ->
     of_p = planned(*objects, hub=facts).clusters
     of_q = planned(*objects, hub=facts, of="q").clusters
     assert of_p[1:] == (WantedCluster("b", "b", None, P | Q),)
-    assert of_q == (WantedCluster("b", "b", Source("Secret", "multikueue-b"), P | Q),)
+    assert of_q == (WantedCluster("b", "b", CredentialSource("Secret", "multikueue-b"), P | Q),)
 
 
 def test_a_foreign_shared_cluster_is_in_the_way() -> None:

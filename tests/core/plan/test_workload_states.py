@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.constants import REPLIES_AT_ONCE, WORKLOAD
-from placement_ac.core.inputs.state import Key, Mark, Plan, Policy
-from placement_ac.core.plan.diff import SetAnswer, diff
+from placement_ac.core.inputs.state import Key, PlacementPolicy, Plan, Timer
+from placement_ac.core.plan.diff import SetCheckStates, diff
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
     AT_ONCE,
@@ -34,12 +34,12 @@ def hub(*selected: str, usable: str = "abc") -> list[Any]:
     return objects + (made(*names, owners=["check", "mk"]) if names else [])
 
 
-def scene(*objects: Any, selected: str = "ab", ages: Any = None, policy: Policy = AT_ONCE) -> Plan:
+def scene(*objects: Any, selected: str = "ab", ages: Any = None, policy: PlacementPolicy = AT_ONCE) -> Plan:
     return plan(snapshot(world(hub(*selected), *objects, policy=policy), ages=ages))
 
 
 def told(answer: Plan) -> list[tuple[str, str, str]]:
-    return [(reply.workload.meta.name, reply.state, reply.message) for reply in answer.replies]
+    return [(reply.workload.meta.name, reply.state, reply.message) for reply in answer.check_state_updates]
 
 
 READY = "2 of 2 selected clusters usable: a, b"
@@ -116,49 +116,49 @@ def test_a_workload_touches_what_its_checks_name() -> None:
 def test_every_check_of_ours_on_a_workload_is_answered() -> None:
     job = workload("job", check="Pending", second="Pending", mk="Pending", foreign="Pending")
     answer = scene(check("second"), job)
-    assert sorted(reply.check for reply in answer.replies) == ["check", "second"]
+    assert sorted(reply.check for reply in answer.check_state_updates) == ["check", "second"]
 
 
 def test_thousands_are_answered_in_portions() -> None:
     jobs = [workload(f"job-{number:03}") for number in range(REPLIES_AT_ONCE + 5)]
     answer = scene(*jobs)
-    assert (len(answer.replies), answer.recheck_after) == (REPLIES_AT_ONCE, 0.0)
+    assert (len(answer.check_state_updates), answer.recheck_after) == (REPLIES_AT_ONCE, 0.0)
 
 
 # -- giving quota back
 
 
-PATIENT = Policy(retention=0.0, loss_grace=0.0, retry_after=300.0, requeue_after=60)
-STUCK = Mark("stuck", "Workload/job")
+PATIENT = PlacementPolicy(retention=0.0, loss_grace=0.0, retry_after=300.0, requeue_after=60)
+STUCK = Timer("stuck", "Workload/job")
 
 
 def test_after_a_long_wait_without_a_cluster_quota_is_given_back() -> None:
     early = scene(workload("job"), selected="", policy=PATIENT, ages={STUCK: 200.0})
     assert ([state for _, state, _ in told(early)], early.recheck_after) == (["Pending"], 100.0)
     late = scene(workload("job"), selected="", policy=PATIENT, ages={STUCK: 300.0})
-    assert [(reply.state, reply.requeue_after) for reply in late.replies] == [("Retry", 60)]
+    assert [(reply.state, reply.requeue_after) for reply in late.check_state_updates] == [("Retry", 60)]
 
 
 def test_that_is_off_unless_it_is_set() -> None:
     answer = scene(workload("job"), selected="", ages={STUCK: 9e9})
-    assert ([state for _, state, _ in told(answer)], STUCK in answer.marks) == (["Pending"], False)
+    assert ([state for _, state, _ in told(answer)], STUCK in answer.timers) == (["Pending"], False)
 
 
 def test_the_wait_begins_anew_when_there_was_a_cluster() -> None:
     answer = scene(workload("job"), policy=PATIENT, ages={STUCK: 299.0})
-    assert STUCK not in answer.marks
+    assert STUCK not in answer.timers
 
 
 # -- the write
 
 
-def written(*objects: Any, **rest: Any) -> SetAnswer:
+def written(*objects: Any, **rest: Any) -> SetCheckStates:
     seen = snapshot(
         world(hub(*rest.pop("selected", "ab")), *objects, policy=rest.pop("policy", AT_ONCE)), **rest
     )
     *_, phase = diff(seen, plan(seen))
     (action,) = phase
-    assert isinstance(action, SetAnswer)
+    assert isinstance(action, SetCheckStates)
     return action
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.inputs.state import HubFacts, Mark, Plan, Policy
+from placement_ac.core.inputs.state import HubFacts, PlacementPolicy, Plan, Timer
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
     check,
@@ -21,7 +21,7 @@ from tests.support.builders import (
     world,
 )
 
-CALM = Policy(retention=0.0, loss_grace=0.0, reorder_margin=10, reorder_interval=60.0)
+CALM = PlacementPolicy(retention=0.0, loss_grace=0.0, reorder_margin=10, reorder_interval=60.0)
 
 
 def scene(
@@ -33,7 +33,11 @@ def scene(
     config = our_config(*(f"p-{name}" for name in before))
     known = [check(), multikueue_check(), placement(), decision(*after), config, *rest, *secrets(*names)]
     seen = world(
-        *known, *objects, *managed_clusters(*names), hub=hub, policy=CALM if not policy else Policy(**policy)
+        *known,
+        *objects,
+        *managed_clusters(*names),
+        hub=hub,
+        policy=CALM if not policy else PlacementPolicy(**policy),
     )
     return plan(snapshot(seen, ages=ages))
 
@@ -42,8 +46,8 @@ def listed(answer: Plan) -> str:
     return "".join(name.removeprefix("p-") for name in answer.config.clusters) if answer.config else ""
 
 
-def written(order: str, age: float) -> dict[Mark, float]:
-    return {Mark("ordered", ",".join(f"p-{name}" for name in order)): age}
+def written(order: str, age: float) -> dict[Timer, float]:
+    return {Timer("ordered", ",".join(f"p-{name}" for name in order)): age}
 
 
 @pytest.mark.parametrize(
@@ -70,9 +74,9 @@ def test_a_group_that_comes_first_always_matters() -> None:
 def test_the_order_is_written_once_a_minute_at_most() -> None:
     after = [("b", 90), ("a", 10)]
     early = scene("ab", after, ages=written("ab", 20.0))
-    assert (listed(early), early.recheck_after, set(written("ab", 0)) <= early.marks) == ("ab", 40.0, True)
+    assert (listed(early), early.recheck_after, set(written("ab", 0)) <= early.timers) == ("ab", 40.0, True)
     late = scene("ab", after, ages=written("ab", 60.0))
-    assert (listed(late), set(written("ba", 0)) <= late.marks) == ("ba", True)
+    assert (listed(late), set(written("ba", 0)) <= late.timers) == ("ba", True)
 
 
 def test_scores_that_jitter_cost_nothing() -> None:

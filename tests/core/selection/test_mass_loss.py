@@ -5,17 +5,23 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.constants import ANNOTATION_DRAINING
-from placement_ac.core.inputs.state import Mark, Plan, Policy
+from placement_ac.core.inputs.state import PlacementPolicy, Plan, Timer
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import check, decision, made, placement, secrets, snapshot, world
 
-HELD = Policy(retention=0.0, loss_grace=300.0)
-LOSS = Mark("loss")
+HELD = PlacementPolicy(retention=0.0, loss_grace=300.0)
+LOSS = Timer("loss")
 FOUR = ("a", "b", "c", "d")
 
 
 def scene(
-    before: Any, after: Any, ages: Any = None, *, policy: Policy = HELD, keys: Any = None, generation: int = 1
+    before: Any,
+    after: Any,
+    ages: Any = None,
+    *,
+    policy: PlacementPolicy = HELD,
+    keys: Any = None,
+    generation: int = 1,
 ) -> Plan:
     """The config lists `before`, OCM decides `after`; `keys`: the clusters with credentials."""
     edited = placement(generation=generation)
@@ -53,8 +59,8 @@ def test_it_is_told_in_the_condition_and_in_an_event() -> None:
     verdict = answer.verdicts["check"]
     assert (verdict.status, verdict.reason) == ("True", "Active")
     assert verdict.message.endswith(f"; {told}")
-    assert [(notice.reason, notice.message) for notice in answer.notices] == [("Held", told)]
-    assert (LOSS in answer.marks, answer.recheck_after) == (True, 300.0)
+    assert [(notice.reason, notice.message) for notice in answer.events] == [("Held", told)]
+    assert (LOSS in answer.timers, answer.recheck_after) == (True, 300.0)
 
 
 def test_after_the_grace_it_goes_through() -> None:
@@ -65,20 +71,20 @@ def test_after_the_grace_it_goes_through() -> None:
 
 def test_a_loss_that_ends_by_itself_leaves_no_trace() -> None:
     answer = scene("abc", "abc", {LOSS: 100.0})
-    assert (listed(answer), LOSS in answer.marks, answer.notices) == (["a", "b", "c"], False, ())
+    assert (listed(answer), LOSS in answer.timers, answer.events) == (["a", "b", "c"], False, ())
 
 
 def test_whoever_changes_the_placement_gets_it_at_once() -> None:
-    known = {Mark("generation", "kueue-system/Placement/p/1"): 999.0}
+    known = {Timer("generation", "kueue-system/Placement/p/1"): 999.0}
     answer = scene("abc", "", known, generation=2)
-    assert (answer.config, Mark("edited", "kueue-system/Placement/p/2") in answer.marks) == (None, True)
+    assert (answer.config, Timer("edited", "kueue-system/Placement/p/2") in answer.timers) == (None, True)
 
 
 @pytest.mark.parametrize(("age", "kept"), [(59.0, []), (60.0, ["a", "b", "c"])])
 def test_a_change_counts_for_a_minute_as_ocm_may_follow_late(age: float, kept: list[str]) -> None:
     known = {
-        Mark("generation", "kueue-system/Placement/p/2"): age,
-        Mark("edited", "kueue-system/Placement/p/2"): age,
+        Timer("generation", "kueue-system/Placement/p/2"): age,
+        Timer("edited", "kueue-system/Placement/p/2"): age,
     }
     assert listed(scene("abc", "", known, generation=2)) == kept
 
@@ -86,7 +92,7 @@ def test_a_change_counts_for_a_minute_as_ocm_may_follow_late(age: float, kept: l
 def test_the_generation_found_at_the_start_is_no_change() -> None:
     """After a restart of the hub, controller and OCM come up together."""
     answer = scene("abc", "", generation=7)
-    assert (listed(answer), Mark("generation", "kueue-system/Placement/p/7") in answer.marks) == (
+    assert (listed(answer), Timer("generation", "kueue-system/Placement/p/7") in answer.timers) == (
         ["a", "b", "c"],
         True,
     )
@@ -106,5 +112,5 @@ def test_what_goes_already_does_not_count_again_though_the_controller_be_new() -
 
 
 def test_the_share_and_the_grace_are_settings() -> None:
-    assert listed(scene("abcd", "abc", policy=Policy(loss_share=0.2))) == ["a", "b", "c", "d"]
-    assert listed(scene("abcd", "", policy=Policy(loss_grace=0.0, retention=0.0))) == []
+    assert listed(scene("abcd", "abc", policy=PlacementPolicy(loss_share=0.2))) == ["a", "b", "c", "d"]
+    assert listed(scene("abcd", "", policy=PlacementPolicy(loss_grace=0.0, retention=0.0))) == []

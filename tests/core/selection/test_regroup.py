@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.api.decode import profile as read_profile
+from placement_ac.core.api.decode import cluster_profile as read_profile
 from placement_ac.core.inputs.state import HubFacts
 from placement_ac.core.plan.diff import Delete, diff
 from placement_ac.core.plan.plan import plan

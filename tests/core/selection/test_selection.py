@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.inputs.state import HubFacts, Mark
-from placement_ac.core.kubeconfig.source import Source
-from placement_ac.core.plan.targets import chart
-from placement_ac.core.selection.selection import Selection, Usable
+from placement_ac.core.inputs.state import HubFacts, Timer
+from placement_ac.core.kubeconfig.source import CredentialSource
+from placement_ac.core.plan.targets import select_targets
+from placement_ac.core.selection.selection import Selection, UsableCluster
 from tests.support.builders import (
     check,
     decision,
@@ -30,13 +30,13 @@ NOTHING_FOUND = (
     "no Secret kueue-admin-{0}-kubeconfig or multikueue-{0} in namespace kueue-system, "
     "no ClusterProfile in namespace kueue-system has an access provider"
 )
-WAITS = frozenset({Mark("pending", "b")})
+WAITS = frozenset({Timer("pending", "b")})
 MANY = [f"c{number:02}" for number in range(23)]
 
 
-def usable(cluster: str, source: str | None = "") -> Usable:
-    way = None if source is None else Source("Secret", source or f"multikueue-{cluster}")
-    return Usable(cluster, f"p-{cluster}", way)
+def usable(cluster: str, source: str | None = "") -> UsableCluster:
+    way = None if source is None else CredentialSource("Secret", source or f"multikueue-{cluster}")
+    return UsableCluster(cluster, f"p-{cluster}", way)
 
 
 def selected(*objects: Any, ages: dict[str, float] | None = None, **rest: Any) -> Selection:
@@ -69,7 +69,7 @@ def test_clusters_come_in_order_and_each_once() -> None:
 @pytest.mark.parametrize("most", [20, 10])
 def test_only_the_first_seats_are_given_away(most: int) -> None:
     seen = world(check(), placement(), decision(*MANY), secrets(*MANY), hub=HubFacts(clusters_max=most))
-    answer = chart(snapshot(seen))
+    answer = select_targets(snapshot(seen))
     assert [entry.cluster for entry in answer.usable] == MANY[:most]
     assert answer.beyond == tuple(MANY[most:])
 
@@ -146,7 +146,7 @@ def test_what_waits_is_told_so_that_its_age_is_known_next_time() -> None:
         decided=True,
         usable=(usable("a"), usable("b", None)),
         ranked=("a",),
-        marks=WAITS,
+        timers=WAITS,
         recheck_after=2.0,
     )
 
@@ -157,7 +157,7 @@ def test_vanished_credentials_wait_as_well() -> None:
         decided=True,
         usable=(usable("a"), usable("b", None)),
         ranked=("a", "b"),
-        marks=WAITS,
+        timers=WAITS,
         recheck_after=2.0,
     )
     assert chosen(*objects, ages={"b": 2.5}) == Selection(
@@ -165,7 +165,7 @@ def test_vanished_credentials_wait_as_well() -> None:
         usable=(usable("a"),),
         left_out={"b": NOTHING_FOUND.format("b")},
         ranked=("a", "b"),
-        marks=WAITS,
+        timers=WAITS,
     )
 
 
@@ -181,7 +181,9 @@ def test_while_unsettled_the_order_that_kueue_sees_is_kept() -> None:
 
 def test_while_unsettled_a_new_cluster_takes_no_seat_from_a_listed_one() -> None:
     objects = [decision("a", "c"), secrets("a", "b", "c"), made("a", "b")]
-    answer = chart(snapshot(world(check(), placement(selected=3), *objects, hub=HubFacts(clusters_max=2))))
+    answer = select_targets(
+        snapshot(world(check(), placement(selected=3), *objects, hub=HubFacts(clusters_max=2)))
+    )
     assert ([entry.cluster for entry in answer.usable], answer.beyond) == (["a", "b"], ("c",))
 
 

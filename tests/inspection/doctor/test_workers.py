@@ -7,8 +7,8 @@ import pytest
 
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import SECRET
-from placement_ac.core.inputs.fitness import Findings, Served, Unknown
-from placement_ac.core.kubeconfig.source import Source, Unusable
+from placement_ac.core.inputs.fitness import ServedKind, Unknown, WorkerFindings
+from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from placement_ac.inspection.doctor.finding import Finding, Level
 from placement_ac.inspection.doctor.setup import Setup
 from placement_ac.inspection.doctor.visit import THINGS, Target, Trouble, Visit, Wanted, shaped, targets
@@ -23,8 +23,8 @@ from tests.support import healthy, kueue
 from tests.support.builders import decision
 
 NS = "kueue-system"
-TARGET = Target("c1", Source("Secret", "s"))
-PROFILE = Target("c1", Source("ClusterProfile", "c1"))
+TARGET = Target("c1", CredentialSource("Secret", "s"))
+PROFILE = Target("c1", CredentialSource("ClusterProfile", "c1"))
 PUT_SECRET = (
     "kubectl create secret generic -n kueue-system multikueue-c1"
     " --from-file=kubeconfig=c1.kubeconfig --dry-run=client -o yaml | kubectl apply -f -"
@@ -94,9 +94,9 @@ def test_credentials_that_were_made_are_not_replaced_by_hand() -> None:
     assert told.cure == "kubectl describe managedserviceaccount -n c1 placement-ac"
 
 
-FOUND = Findings(
+FOUND = WorkerFindings(
     "Secret kueue-system/s",
-    frozenset((Served("kueue.x-k8s.io", "v1beta2", "workloads"), Served("batch", "v1", "jobs"))),
+    frozenset((ServedKind("kueue.x-k8s.io", "v1beta2", "workloads"), ServedKind("batch", "v1", "jobs"))),
     kueue_version="v0.19.2",
 )
 HEALTHY = Visit(TARGET, found=FOUND, things=dict.fromkeys(THINGS, ()))
@@ -149,14 +149,16 @@ def test_job_kinds_are_those_that_kueue_sends(config: str, missing: str) -> None
 
 
 def test_a_worker_without_kueue() -> None:
-    served = frozenset((Served("batch", "v1", "jobs"),))
+    served = frozenset((ServedKind("batch", "v1", "jobs"),))
     visit = replace(HEALTHY, found=replace(FOUND, served=served))
     message = "c1: the worker serves no Workloads: install Kueue there"
     assert told_of(visit) == [("worker-kueue", Level.FAIL, message)]
 
 
 def test_a_worker_whose_kueue_speaks_another_version() -> None:
-    served = frozenset((Served("kueue.x-k8s.io", "v1beta1", "workloads"), Served("batch", "v1", "jobs")))
+    served = frozenset(
+        (ServedKind("kueue.x-k8s.io", "v1beta1", "workloads"), ServedKind("batch", "v1", "jobs"))
+    )
     [(check, level, message)] = told_of(replace(HEALTHY, found=replace(FOUND, served=served)))
     assert (check, level) == ("worker-kueue", Level.FAIL)
     assert message.startswith("c1: Kueue on the worker speaks v1beta1, and not the v1beta2 of this hub")

@@ -18,16 +18,16 @@ from click.testing import CliRunner
 
 from placement_ac.cli.doctor import command
 from placement_ac.core.api.constants import SECRET as SECRETS
-from placement_ac.core.inputs.fitness import Needs
-from placement_ac.core.inputs.rights import release, rules
-from placement_ac.core.kubeconfig.source import Source
+from placement_ac.core.inputs.fitness import WorkerRequirements
+from placement_ac.core.inputs.rights import parse_release, policy_rules
+from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.inspection.doctor.visit import Target, Trouble, Visit
 from placement_ac.inspection.doctor.workers import READS, RULES
 from placement_ac.inspection.visits import AT_ONCE, Visits
 from placement_ac.kube.client import Client
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins import manifests
-from placement_ac.workers.connector import Entrance
+from placement_ac.workers.connector import WorkerConnector
 from tests.support import kueue
 from tests.support.admin import Admin, login_to
 from tests.support.crds import plain_crd, topology_crd
@@ -136,7 +136,7 @@ class Pair:
 
 def needed() -> list[Object]:
     """What MultiKueue needs on the worker."""
-    return [rule.as_dict() for rule in rules(FRAMEWORKS, kueue=release("0.19.2"))]
+    return [rule.as_dict() for rule in policy_rules(FRAMEWORKS, kueue=parse_release("0.19.2"))]
 
 
 @pytest.fixture(scope="module")
@@ -485,7 +485,7 @@ def test_a_worker_that_never_answers(pair: Pair) -> None:
 )
 def test_a_worker_that_answers_anything_is_told_of(pair: Pair, path: str, answer: Any) -> None:
     pair.worker.hub.faults.add("GET", f"^/apis/kueue.x-k8s.io{path}", status=200, body=answer)
-    source = Source("Secret", f"multikueue-{CLUSTER}")
+    source = CredentialSource("Secret", f"multikueue-{CLUSTER}")
     [visit] = asyncio.run(visited(pair.hub, [Target(CLUSTER, source)]))
     assert visit.trouble is Trouble.OUT_OF_REACH
     assert visit.problem
@@ -493,8 +493,8 @@ def test_a_worker_that_answers_anything_is_told_of(pair: Pair, path: str, answer
 
 async def visited(hub: Driver, targets: list[Target], seconds: float = 5.0) -> tuple[Visit, ...]:
     async with Client(login_to(hub.hub)) as client:
-        entrance = Entrance(client, SECRETS.at("v1"), NS, timeout=seconds)
-        return await Visits(entrance, Needs("v1beta2"), NS).to(targets)
+        entrance = WorkerConnector(client, SECRETS.at("v1"), NS, timeout=seconds)
+        return await Visits(entrance, WorkerRequirements("v1beta2"), NS).to(targets)
 
 
 def target_at(pair: Pair, name: str, port: int) -> Target:
@@ -503,7 +503,7 @@ def target_at(pair: Pair, name: str, port: int) -> Target:
     content["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{port}"
     secret = f"at-{port}-{name}"
     pair.hub.secret(secret, value=base64.b64encode(json.dumps(content).encode()).decode())
-    return Target(name, Source("Secret", secret))
+    return Target(name, CredentialSource("Secret", secret))
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from rich.console import Console
 
 from placement_ac.cli.demo import command
 from placement_ac.core.api.constants import DRAIN, IMMEDIATE
-from placement_ac.core.kubeconfig.access import Access, of_kubeconfig
+from placement_ac.core.kubeconfig.access import ClusterAccess, read_kubeconfig
 from placement_ac.lab.demo import scene, stories
 from placement_ac.lab.demo.making import MadeSeen, Thing, things_of
 from placement_ac.lab.demo.scene import CARELESS
@@ -82,8 +82,8 @@ def _is_of_a_secret(path: str, raw: bytes) -> bool:
 
 
 def _tokens(content: bytes) -> Iterable[str]:
-    access = of_kubeconfig(content)
-    yield access.token if isinstance(access, Access) else content.decode()
+    access = read_kubeconfig(content)
+    yield access.token if isinstance(access, ClusterAccess) else content.decode()
 
 
 def traces_in(output: str, watched: Watched) -> list[str]:

@@ -1,7 +1,8 @@
 """
 The stand-in for what OCM does about ManagedServiceAccounts and ClusterPermissions, on a hub and a worker.
 
-What it has to do is told in the sources that `account_rules` and `permission_rules` name. Everything is asked over HTTP: of the hub as an admin, of the worker with the token that came.
+What it has to do is told in the sources that `account_rules` and `permission_rules` name. Everything is
+asked over HTTP: of the hub as an admin, of the worker with the token that came.
 """
 
 import base64
@@ -25,7 +26,7 @@ from placement_ac.core.api.constants import (
     Resource,
 )
 from placement_ac.core.api.errors import ApiError
-from placement_ac.core.kubeconfig.access import Access
+from placement_ac.core.kubeconfig.access import ClusterAccess
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
@@ -131,10 +132,10 @@ class Stage(Admin):
                 return error.status
         return 200
 
-    def access(self, token: str) -> Access:
+    def access(self, token: str) -> ClusterAccess:
         [cluster] = self.fleet.hubs[W].kubeconfig()["clusters"]
         server, authority = (cluster["cluster"][key] for key in ("server", "certificate-authority-data"))
-        return Access(server=server, token=token, authority=base64.b64decode(authority).decode())
+        return ClusterAccess(server=server, token=token, authority=base64.b64decode(authority).decode())
 
 
 def decoded(secret: Object | None, key: str) -> str:

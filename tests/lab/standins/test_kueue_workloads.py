@@ -21,7 +21,7 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
 )
 from placement_ac.core.api.errors import Conflict, Refused
-from placement_ac.core.api.managed_fields import nomination
+from placement_ac.core.api.managed_fields import nomination_body
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
@@ -119,7 +119,7 @@ class Stage(Admin):
     def nominate(self, name: str, *clusters: str) -> None:
         """Nominate as a dispatcher should: on what was read, and again if Kueue wrote in between."""
         for last in (False,) * 9 + (True,):
-            body = nomination(self.workload(name), clusters)
+            body = nomination_body(self.workload(name), clusters)
             try:
                 self.apply_status(WORKLOADS, body, manager=KUEUE_ADMISSION, force=True)
             except Conflict:
