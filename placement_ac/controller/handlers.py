@@ -1,197 +1,262 @@
 """
-kopf registrations: an event goes into the world and its keys into the queue, nothing else.
+kopf's handlers, and the kopf operators that call them: the frame in which a session lives.
 
-Handlers return None, write nothing and never raise. A request that kopf makes
-to list a kind means that its watch begins anew: `gap` is told. So it is when that
-request is refused, for kopf tries for ever and says nothing: the list that `gap`
-asks for then tells what the API server says.
+on.startup begins the session, on.login logs in, on.event puts an object into the cache, on.cleanup ends the
+session. An on.event handler writes nothing, returns None and never raises, so kopf leaves nothing on an
+object.
+
+A kopf operator watches namespaced kinds in the namespaces that it is given, and cluster-scoped kinds
+everywhere. Kinds that are watched in other namespaces get an operator of their own, so that Roles suffice.
+All operators of a session share its stop flag.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any, Final, Protocol
 
 import aiohttp
 import kopf
+import structlog
 from yarl import URL
 
-from placement_ac.cache.store import Cache
-from placement_ac.core.api.constants import Kind, Resource
-from placement_ac.core.api.errors import PlacementAcError
-from placement_ac.core.inputs.state import Key
+from placement_ac.cache.tables import EVERYWHERE
+from placement_ac.core.api.constants import Resource
 from placement_ac.kube import client
+from placement_ac.kube.client import RequestObserver
 from placement_ac.kube.login import Login
-from placement_ac.observability.health import Reachability, WatchHealth
-from placement_ac.observability.logs import error_place, redacted
+from placement_ac.observability.health import Reachability
+from placement_ac.observability.logs import redacted
 
-Touched = Callable[[Iterable[Key]], None]
+log = structlog.get_logger(__name__)
 
-FIRST_TO_END: Final = "stop-flag checker"
-"""kopf 1.45: the name of a task that lives exactly until the operator begins to end."""
-GRACE_SECONDS: Final = 2.0
-"""How long kopf may take to end by itself, and a write that is under way to finish."""
-CANCEL_AGAIN_SECONDS: Final = 0.2
+Namespaces = tuple[str, ...]
+"""Where an operator watches namespaced kinds; (EVERYWHERE,): in all namespaces."""
 
-
-class WatchEnded(PlacementAcError):
-    """kopf gave up. What it says quotes nothing that kopf was working on."""
+END_SECONDS: Final = 0.5
+"""How long kopf may take to end when the session has ended. It needs 0.1 s; its own grace period is 5 s."""
 
 
-class _Backoffs:
-    """Pauses between tries, without an end: a watch must outlive any outage."""
+class FollowedSession(Protocol):
+    """The session that the handlers begin, feed and end."""
 
-    pauses: Final = (0.1, 0.2, 0.5)
-    last: Final = 0.5
+    @property
+    def reachability(self) -> Reachability:
+        """Whether the API server answers."""
 
-    def __iter__(self) -> Iterator[float]:
-        yield from self.pauses
-        while True:
-            yield self.last
+    def followed(self) -> Mapping[Resource, Namespaces]:
+        """Return what kopf is to follow, and in which namespaces."""
+
+    def event(self, resource: Resource, change: str | None, obj: Mapping[str, Any]) -> None:
+        """Take in an object that kopf has listed (`change` None) or that has changed."""
+
+    def answered(self, resource: Resource, namespace: str, verb: str, status: int) -> None:
+        """Take in the HTTP status with which a request of kopf's was answered; `verb`: list or watch."""
+
+    async def close(self) -> None:
+        """End the session. It may be called more than once."""
 
 
-class Watch:
-    """The kopf operator that keeps the world up to date."""
+class Handlers:
+    """Runs kopf for one session.
+
+    `begin` gives the session when the hub serves what it needs. `ended` is the stop flag: setting it ends the
+    session, and it is set when the session has ended. `signalled` is called when a signal has ended kopf,
+    `started` when an operator has started: kopf takes SIGINT and SIGTERM for itself each time. `home`: the
+    namespaces of the operator that begins and ends the session.
+    """
 
     def __init__(
         self,
+        begin: Callable[[], Awaitable[FollowedSession]],
         login: Login,
-        resources: Mapping[Kind, Resource],
-        world: Cache,
         *,
-        touched: Touched,
-        gap: Callable[[Kind], None],
-        signs: Mapping[Kind, WatchHealth],
-        answered: client.RequestObserver,
-        reach: Reachability,
+        home: Namespaces,
+        ended: asyncio.Event,
+        signalled: Callable[[], None],
+        started: Callable[[], None],
+        answered: RequestObserver,
     ) -> None:
+        self._begin = begin
         self._login = login
-        self._resources = resources
-        self._world = world
-        self._touched = touched
-        self._gap = gap
-        self._signs = signs
+        self._home = home
+        self._ended = ended
+        self._signalled = signalled
+        self._started = started
         self._answered = answered
-        self._reach = reach
-        prefix = URL(login.server).path.rstrip("/")
-        self._paths = {prefix + resource.path(): kind for kind, resource in resources.items()}
+        self._session: FollowedSession | None = None
+        self._failure: Exception | None = None
+        """Why the session could not begin."""
+        self._registry = kopf.OperatorRegistry()
+        """Of the operator at home."""
+        self._http: list[aiohttp.ClientSession] = []
+        """The sessions that were given to kopf."""
+        self._operators: set[asyncio.Task[None]] = set()
+        self._paths: dict[str, tuple[Resource, str]] = {}
+        """Path of a request → the kind that kopf follows there, and in which namespace."""
 
-    async def run(self, stop: asyncio.Event, started: asyncio.Event) -> None:
-        """Watch until `stop` is set; raises what kopf could not cope with."""
-        grumbles = _Grumbles.instead_of_kopfs_log()
-        others = asyncio.all_tasks()
-        ready = asyncio.create_task(started.wait())
-        operator = asyncio.create_task(
-            kopf.operator(
-                registry=self._registry(),
-                settings=self._settings(),
-                clusterwide=True,
-                standalone=True,
-                stop_flag=stop,
-                ready_flag=started,
-            )
+    async def run(self) -> None:
+        """Run until `ended` is set or kopf ends. Raises what kopf could not cope with."""
+        silence_kopf()
+        kopf.on.startup(registry=self._registry, id="startup", errors=kopf.ErrorsMode.PERMANENT)(
+            self.on_startup
         )
+        kopf.on.cleanup(registry=self._registry, id="cleanup", errors=kopf.ErrorsMode.PERMANENT)(
+            self.on_cleanup
+        )
+        main = self._operate(self._registry, self._home)
         try:
-            await asyncio.wait({operator, ready}, return_when=asyncio.FIRST_COMPLETED)
-            await _until_it_ends(operator)
+            await self._ended.wait()
         finally:
-            await _make_it_end(operator, others)
-            ready.cancel()
-        if not stop.is_set():
-            raise WatchEnded(grumbles.last or "kopf ended without saying why")
+            await self.on_cleanup()
+            await self._end_kopf()
+        for operator in (main, *self._operators):
+            if operator.done() and not operator.cancelled() and (error := operator.exception()):
+                raise self._failure or error
 
-    def _registry(self) -> kopf.OperatorRegistry:
-        registry = kopf.OperatorRegistry()
-        kopf.on.login(registry=registry, id="login")(self._log_in)
-        for kind, resource in self._resources.items():
-            kopf.on.event(kind.group, resource.version, kind.plural, registry=registry, id=kind.plural)(
-                self._handler(kind)
-            )
-        return registry
+    # -- the handlers
 
-    def _settings(self) -> kopf.OperatorSettings:
-        settings = kopf.OperatorSettings()
-        settings.posting.enabled = False
-        settings.scanning.disabled = True
-        settings.process.ultimate_exiting_timeout = None
-        settings.networking.error_backoffs = _Backoffs()
-        settings.networking.connect_timeout = 5.0
-        settings.networking.request_timeout = client.TIMEOUT_SECONDS
-        # kopf's own are "whenever the server ends it" and 70 seconds: a stuck watch is to begin within 60.
-        settings.watching.server_timeout = client.WATCH_SECONDS
-        settings.watching.inactivity_timeout = client.SILENCE_SECONDS
-        return settings
+    async def on_startup(self, settings: kopf.OperatorSettings, **_: Any) -> None:
+        """Begin the session, and follow what it asks for."""
+        _configure(settings)
+        try:
+            self._session = await self._begin()
+        except Exception as error:
+            self._failure = error
+            raise
+        places: dict[Namespaces, kopf.OperatorRegistry] = {self._home: self._registry}
+        for resource, namespaces in self._session.followed().items():
+            place = namespaces if resource.of.namespaced else self._home
+            self._follow(places.setdefault(place, kopf.OperatorRegistry()), resource, namespaces)
+        for place, registry in places.items():
+            if place != self._home:
+                kopf.on.startup(registry=registry, id="startup")(_configured)
+                self._operate(registry, place)
 
-    async def _log_in(self, **_: Any) -> kopf.AiohttpSession:
+    async def on_login(self, **_: Any) -> kopf.AiohttpSession:
+        """Give kopf a session of its own: it closes it, and would close that of our writes."""
+        if self._ended.is_set():
+            raise kopf.PermanentError("the session has ended")
         trace = aiohttp.TraceConfig()
-        trace.on_request_end.append(self._see_request)
-        trace.on_request_exception.append(self._see_failure)
-        return kopf.AiohttpSession(
-            server=self._login.server, aiohttp_session=self._login.session(trace_configs=[trace])
-        )
+        trace.on_request_end.append(self._request_ended)
+        trace.on_request_exception.append(self._request_failed)
+        http = self._login.session(trace_configs=[trace])
+        self._http.append(http)
+        return kopf.AiohttpSession(server=self._login.server, aiohttp_session=http)
 
-    async def _see_request(self, _: object, __: object, request: aiohttp.TraceRequestEndParams) -> None:
-        self._reach.back()
-        if request.response.status >= 400:
-            self._answered(_verb(request.url), request.response.status, None)
-        kind = self._paths.get(request.url.path)
-        if kind:
-            self._signs[kind].heard()
-        if kind and "watch" not in request.url.query:
-            self._gap(kind)
+    async def on_cleanup(self, **_: Any) -> None:
+        """End the session."""
+        self._ended.set()
+        if self._session:
+            await self._session.close()
 
-    async def _see_failure(self, _: object, __: object, request: aiohttp.TraceRequestExceptionParams) -> None:
+    def _follow(self, registry: kopf.OperatorRegistry, resource: Resource, namespaces: Namespaces) -> None:
+        """Register on.event for a kind, in the version that the hub serves."""
+        kind, session = resource.of, self._session
+        prefix = URL(self._login.server).path.rstrip("/")
+        for namespace in namespaces:
+            self._paths[prefix + resource.path(namespace or None)] = resource, namespace
+
+        @kopf.on.event(kind.group, resource.version, kind.plural, registry=registry, id=kind.plural)
+        async def on_event(event: Mapping[str, Any], **_: Any) -> None:
+            if session:
+                session.event(resource, event["type"], event["object"])
+
+    # -- the operators
+
+    def _operate(self, registry: kopf.OperatorRegistry, namespaces: Namespaces) -> asyncio.Task[None]:
+        kopf.on.login(registry=registry, id="login")(self.on_login)
+        operator = asyncio.create_task(self._run_operator(registry, namespaces))
+        self._operators.add(operator)
+        return operator
+
+    async def _run_operator(self, registry: kopf.OperatorRegistry, namespaces: Namespaces) -> None:
+        everywhere = namespaces == (EVERYWHERE,)
+        ready = asyncio.Event()
+        starting = asyncio.create_task(self._when_ready(ready))
+        try:
+            await kopf.operator(
+                registry=registry,
+                clusterwide=everywhere,
+                namespaces=() if everywhere else namespaces,
+                standalone=True,
+                stop_flag=self._ended,
+                ready_flag=ready,
+            )
+            if not self._ended.is_set():  # nothing failed, and nobody asked for it: it was a signal
+                self._signalled()
+        finally:
+            self._ended.set()
+            starting.cancel()
+
+    async def _when_ready(self, ready: asyncio.Event) -> None:
+        await ready.wait()
+        self._started()
+
+    async def _end_kopf(self) -> None:
+        """Wait for kopf's end. Whatever still runs of it fails at its next request: its session is closed."""
+        await asyncio.wait(self._operators, timeout=END_SECONDS)
+        for http in self._http:
+            await http.close()
+        if running := {operator for operator in self._operators if not operator.done()}:
+            for operator in running:
+                operator.cancel()
+            _, running = await asyncio.wait(running, timeout=END_SECONDS)
+        if running:
+            log.warning("kopf has not ended in time; going on without", operators=len(running))
+
+    # -- kopf's requests
+
+    async def _request_ended(self, _: object, __: object, request: aiohttp.TraceRequestEndParams) -> None:
+        if self._session is None:
+            return
+        self._session.reachability.back()
+        verb, status = _verb(request.url), request.response.status
+        if status >= 400:
+            self._answered(verb, status, None)
+        if followed := self._paths.get(request.url.path):
+            self._session.answered(*followed, verb, status)
+
+    async def _request_failed(
+        self, _: object, __: object, request: aiohttp.TraceRequestExceptionParams
+    ) -> None:
         error = request.exception
-        if not isinstance(error, (OSError, aiohttp.ClientError)):
-            return  # we stop
+        if self._session is None or not isinstance(error, (OSError, aiohttp.ClientError)):
+            return  # the process stops
         self._answered(_verb(request.url), 0, None)
-        self._reach.lost(redacted(error))
+        self._session.reachability.lost(redacted(error))
 
-    def _handler(self, kind: Kind) -> Callable[..., Any]:
-        async def seen(event: Mapping[str, Any], **_: Any) -> None:
-            self._signs[kind].heard()
-            take = self._world.remove if event["type"] == "DELETED" else self._world.put
-            self._touched(take(kind, event["object"]))
 
-        return seen
+class _Backoffs:
+    """Seconds between the tries of one request, without an end: a watch must outlive any outage."""
+
+    def __iter__(self) -> Iterator[float]:
+        yield from (0.1, 0.2)
+        while True:
+            yield 0.5
+
+
+async def _configured(settings: kopf.OperatorSettings, **_: Any) -> None:
+    _configure(settings)
+
+
+def _configure(settings: kopf.OperatorSettings) -> None:
+    settings.posting.enabled = False
+    settings.scanning.disabled = True
+    settings.process.ultimate_exiting_timeout = None
+    settings.networking.error_backoffs = _Backoffs()
+    settings.networking.connect_timeout = 5.0
+    settings.networking.request_timeout = client.TIMEOUT_SECONDS
+    # kopf's own are "whenever the server ends it" and 70 seconds: a stuck watch is to begin within 60.
+    settings.watching.server_timeout = client.WATCH_SECONDS
+    settings.watching.inactivity_timeout = client.SILENCE_SECONDS
+
+
+def silence_kopf() -> None:
+    """Keep kopf's log lines out of ours: they may quote whole objects. We log the place of its failures."""
+    kopfs = logging.getLogger("kopf")
+    kopfs.handlers, kopfs.propagate = [logging.NullHandler()], False
 
 
 def _verb(url: URL) -> str:
     return "watch" if "watch" in url.query else "list"
-
-
-async def _until_it_ends(operator: asyncio.Task[None]) -> None:
-    """Return when kopf has ended or begun to: then its task of this name is over."""
-    checkers = {task for task in asyncio.all_tasks() if task.get_name() == FIRST_TO_END}
-    await asyncio.wait({operator, *checkers}, return_when=asyncio.FIRST_COMPLETED)
-
-
-async def _make_it_end(operator: asyncio.Task[None], others: Collection[asyncio.Task[Any]]) -> None:
-    """Wait for kopf's end, and bring it about if need be.
-
-    kopf cancels each of its watchers once; one whose stream ends in that very moment swallows it
-    (`streaming_block`), goes on, and the operator would wait for it for ever.
-    """
-    await asyncio.wait({operator}, timeout=GRACE_SECONDS)
-    while not operator.done():
-        for task in asyncio.all_tasks() - set(others):
-            task.cancel()
-        await asyncio.wait({operator}, timeout=CANCEL_AGAIN_SECONDS)
-
-
-class _Grumbles(logging.Handler):
-    """Keeps the last failure that kopf logs, and nothing else: its lines quote whole objects, Secrets too."""
-
-    last = ""
-
-    @classmethod
-    def instead_of_kopfs_log(cls) -> "_Grumbles":
-        handler = cls(logging.ERROR)
-        kopfs = logging.getLogger("kopf")
-        kopfs.handlers, kopfs.propagate = [handler], False
-        return handler
-
-    def emit(self, record: logging.LogRecord) -> None:
-        error = record.exc_info[1] if record.exc_info else None
-        if error is not None and not self.last:
-            self.last = error_place(error)

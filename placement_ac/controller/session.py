@@ -1,17 +1,17 @@
 """
-One life of the controller on a hub: the world, what fills it, and what works on its keys.
+One life of the controller on a hub: the cache, what fills it, and what reconciles its keys.
 
-A `Session` lives as long as the hub serves the same kinds and kopf goes on; `operator` begins the next one.
+A session lives as long as the hub serves the same kinds and kopf runs; `manager` begins the next one.
 """
 
 import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
@@ -24,16 +24,16 @@ from placement_ac.config.policy import (
     worker_requirements,
 )
 from placement_ac.config.settings import Settings
+from placement_ac.controller.handlers import Namespaces
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
-from placement_ac.controller.sync import Sync
 from placement_ac.controller.worker_questions import Examine
 from placement_ac.controller.workqueue import Workqueue
 from placement_ac.controller.writer import Writer
 from placement_ac.core.api.constants import (
     ACCOUNT,
     CLUSTER_PROFILE,
-    KOPFS_KINDS,
+    KOPF_KINDS,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     PERMISSION,
@@ -47,11 +47,10 @@ from placement_ac.core.inputs.fitness import Fitness
 from placement_ac.core.inputs.state import HubFacts, Key, ProvisioningPolicy
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.kube.client import Client, Object
-from placement_ac.kube.informer import Informer
-from placement_ac.kube.login import Login
+from placement_ac.kube.informer import CacheList, Informer, Lister
 from placement_ac.observability.clock import watch_clock
 from placement_ac.observability.health import Health, Reachability, WatchHealth
-from placement_ac.observability.logs import error_place
+from placement_ac.observability.logs import LogDeduplicator, error_place
 from placement_ac.observability.memory import freeze_when_complete
 from placement_ac.observability.metrics import Metrics
 from placement_ac.workers.copies import CopyReader
@@ -64,169 +63,160 @@ log = structlog.get_logger(__name__)
 
 REDISCOVERY_SECONDS: Final = 30.0
 """How often a hub is asked whether it serves other kinds or versions than before."""
-
-Resources = Mapping[Kind, Resource]
-
-
-OURS: Final = (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
-"""Kinds that hardly anybody else writes: an event of theirs is mostly the echo of a write of ours."""
+STALLED_SECONDS: Final = 30.0
+"""After this long without a complete cache, the log says which lists are missing."""
+CLOSE_SECONDS: Final = 1.5
+"""How long writes that are under way may take when the session ends; then they are cancelled."""
+WRITTEN_KINDS: Final = (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
+"""Kinds that hardly anyone else writes: an event of theirs is mostly the echo of a write of ours."""
 ECHO_SECONDS: Final = 0.05
 """How long the second look at a key waits after a write of ours."""
+
+Resources = Mapping[Kind, Resource]
 _now: Final = partial(datetime.now, UTC)
 
 
-class Session:
-    """One life of the watch, and the world that it fills; no key is worked on unless it `leads`."""
+@dataclass(frozen=True, slots=True)
+class SessionInputs:
+    """What a session is made of: the settings, and what was found of the hub."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        login: Login,
-        client: Client,
-        resources: Resources,
-        facts: HubFacts,
-        providers: AccessProviders | None,
-        terms: ProvisioningPolicy,
-        vitals: Health,
-        metrics: Metrics,
-        *,
-        leads: Callable[[], bool],
-    ) -> None:
-        self._vitals = vitals
+    settings: Settings
+    client: Client
+    resources: Resources
+    facts: HubFacts
+    providers: AccessProviders | None
+    provisioning: ProvisioningPolicy
+    health: Health
+    metrics: Metrics
+
+
+class Session:
+    """The cache and the workers of one life; no key is reconciled unless this process `leads`.
+
+    `ended` is the stop flag of kopf: the session sets it to end itself.
+    """
+
+    def __init__(self, inputs: SessionInputs, ended: asyncio.Event, *, leads: Callable[[], bool]) -> None:
+        settings, client, resources = inputs.settings, inputs.client, inputs.resources
         self._client = client
+        self._ended = ended
         self._leads = leads
-        self._metrics = metrics
-        metrics.begin_session()
+        self._health = inputs.health
+        self._metrics = inputs.metrics
+        self._metrics.begin_session()
         self._resources = resources
-        self._kueue = facts.kueue
-        self._kueues_namespace = settings.kueue_namespace if needs_kueue_release(settings) else None
-        self.world = Cache(
-            facts,
-            kueue_namespace=settings.kueue_namespace,
-            ways=settings.credentials,
-            policy=placement_policy(settings),
-            terms=replace(
-                terms,
-                served={ACCOUNT, PERMISSION} <= resources.keys(),
-                rules=worker_policy_rules(settings, facts.kueue),
-            ),
-            providers=providers.supported if providers else None,
-        )
-        self._kinds = kinds_for(terms)
-        fed = [kind for kind in self._kinds if kind not in KOPFS_KINDS]
-        signs = _signs(vitals, [(kind, where) for kind in resources for where in self.world.namespaces(kind)])
-        everywhere = {kind: sign for (kind, where), sign in signs.items() if where == EVERYWHERE}
+        self._kueue = inputs.facts.kueue
+        self._kueue_namespace = settings.kueue_namespace if needs_kueue_release(settings) else None
+        self._kinds = kinds_for(inputs.provisioning)
+        self.cache = _cache(inputs)
         self.queue: Workqueue[Key] = Workqueue(self._work)
-        self._workers = CopyReader(
+        self.reachability = Reachability()
+        workers = CopyReader(
             client,
             resources[SECRET],
             settings.kueue_namespace,
             timeout=settings.worker_timeout,
-            providers=providers,
+            providers=inputs.providers,
             profile_resource=resources.get(CLUSTER_PROFILE),
         )
         self._reconciler = Reconciler(
-            self.world,
-            Writer(client, resources, self._wrote, metrics),
+            self.cache,
+            Writer(client, resources, self._wrote, self._metrics),
             Recorder(client, resources, _now),
-            ask=self._workers.ask,
-            examine=_examiner(settings, client, resources, facts, self._workers),
+            ask=workers.ask,
+            examine=_examiner(inputs, workers),
             clock=_now,
             ticks=time.monotonic,
             later=self.queue.add_after,
-            metrics=metrics,
+            metrics=self._metrics,
         )
-        self._sync = Sync(
-            client,
-            resources,
-            self.world,
-            touched=self._touched,
-            signs=everywhere,
-            fed=fed,
-            kinds=self._kinds,
-        )
-        self._reach = Reachability()
-        self._feeds = [
-            Informer(
-                client,
-                resources[kind],
-                self.world,
-                namespace=namespace,
-                touched=self._echoed if kind in OURS else self._touched,
-                settled=self._sync.settled,
-                sign=signs[kind, namespace],
-                back=self.queue.try_now,
-                reach=self._reach,
-            )
-            for kind in fed
-            if kind in resources
-            for namespace in self.world.namespaces(kind)
-        ]
-        self._kopfs = partial(
-            self._watch,
-            login,
-            {kind: resource for kind, resource in resources.items() if kind in KOPFS_KINDS},
-            everywhere,
+        self._watches = _watch_health(self._health, self._scopes())
+        self._listers: dict[Scope, Lister] = {}
+        self._informers: list[Informer] = []
+        for scope in self._scopes():
+            if scope[0] in KOPF_KINDS:
+                self._listers[scope] = Lister(self._list_of(scope))
+            else:
+                informer = Informer(
+                    self._list_of(scope), back=self.queue.try_now, reachability=self.reachability
+                )
+                self._informers.append(informer)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._closing: asyncio.Task[None] | None = None
+
+    def _scopes(self) -> list[Scope]:
+        """Return what is listed at once: each kind that is served, in each namespace where it is watched."""
+        kinds = (kind for kind in self._kinds if kind in self._resources)
+        return [(kind, namespace) for kind in kinds for namespace in self.cache.namespaces(kind)]
+
+    def _list_of(self, scope: Scope) -> CacheList:
+        kind, namespace = scope
+        touched = self._echoed if kind in WRITTEN_KINDS else self._touched
+        health = self._watches[scope]
+        return CacheList(
+            self._client, self._resources[kind], self.cache, touched, self._touched, health, namespace
         )
 
-    async def run(self, stop: asyncio.Event, on_started: Callable[[], None]) -> None:
-        """Go on until `stop` is set, kopf ends, or the hub serves something else."""
-        ended, started = asyncio.Event(), asyncio.Event()
-        # Created before kopf: what is created after it, kopf takes for its own, waits for and cancels.
-        helpers = [
-            asyncio.create_task(_guard(work, ended))
-            for work in (
-                *self._sync.parts(),
-                *(part for feed in self._feeds for part in feed.parts()),
-                self._rediscover(ended),
-                watch_clock(_now, self._look_again),
-                freeze_when_complete(lambda: self.world.complete),
-                _after(stop, ended.set),
-                _after(started, on_started),
-            )
-        ]
+    def start(self) -> None:
+        """Begin to fill the cache with what kopf does not follow, and to look after the session."""
+        for kind in self._kinds:
+            if kind not in self._resources:
+                log.info("not served by this hub; going on without", kind=str(kind))
+                self.cache.replace(kind, (), "")
+        parts = (
+            *(part for lister in self._listers.values() for part in lister.parts()),
+            *(part for informer in self._informers for part in informer.parts()),
+            self._rediscover(),
+            self._log_when_stalled(),
+            watch_clock(_now, self._look_at_everything),
+            freeze_when_complete(lambda: self.cache.complete),
+        )
+        self._tasks = [asyncio.create_task(run_part(part, self._ended)) for part in parts]
+
+    async def close(self) -> None:
+        """End it: writes that are under way get CLOSE_SECONDS. It may be called more than once."""
+        self._ended.set()
+        self._closing = self._closing or asyncio.create_task(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
         try:
-            await self._kopfs(ended, started)
-        finally:
-            for task in helpers:
-                task.cancel()
-            await asyncio.gather(*helpers, return_exceptions=True)
-            await self.queue.close()
-            await self._reconciler.close()
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self.queue.close()
+        except TimeoutError:
+            self.queue.drop()
+        await self._reconciler.close()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _watch(
-        self,
-        login: Login,
-        resources: Resources,
-        signs: Mapping[Kind, WatchHealth],
-        ended: asyncio.Event,
-        started: asyncio.Event,
-    ) -> None:
-        """Let kopf follow what is its own. It is loaded where there is any: it takes 5 MB."""
-        if not resources:
-            started.set()
-            await ended.wait()
-            return
-        from placement_ac.controller.handlers import Watch  # noqa: PLC0415  told above
+    # -- what kopf follows
 
-        gap, answered = self._sync.request, self._metrics.answered
-        watch = Watch(
-            login,
-            resources,
-            self.world,
-            touched=self._touched,
-            gap=gap,
-            signs=signs,
-            answered=answered,
-            reach=self._reach,
-        )
-        await watch.run(ended, started)
+    def followed(self) -> Mapping[Resource, Namespaces]:
+        """Return what kopf is to follow, and in which namespaces."""
+        kinds = (kind for kind in self._kinds if kind in KOPF_KINDS and kind in self._resources)
+        return {self._resources[kind]: self.cache.namespaces(kind) for kind in kinds}
+
+    def event(self, resource: Resource, change: str | None, obj: Mapping[str, Any]) -> None:
+        """Take in an object that kopf has listed (`change` None) or that has changed."""
+        kind = resource.of
+        namespace = (obj.get("metadata") or {}).get("namespace") or EVERYWHERE
+        if watch := self._watches.get((kind, namespace)) or self._watches.get((kind, EVERYWHERE)):
+            watch.heard()
+        keys = (self.cache.remove if change == "DELETED" else self.cache.put)(kind, obj)
+        (self._echoed if kind in WRITTEN_KINDS else self._touched)(keys)
+
+    def answered(self, resource: Resource, namespace: str, verb: str, status: int) -> None:
+        """Complete what kopf lists: it does not report what vanished since its last watch."""
+        self._listers[resource.of, namespace].kopf_was_answered(verb, status)
+
+    # -- which keys are looked at, and when
 
     def led(self, leading: bool) -> None:
-        """Begin to work on every key, or stop as if this process had just begun; the world stays."""
+        """Begin to reconcile every key, or stop as if this process had just begun; the cache stays."""
         self._reconciler.forget()
         if leading:
-            self._touched(self.world.keys())
+            self._look_at_everything()
         else:
             self.queue.drop()
             self._metrics.begin_session()
@@ -236,55 +226,92 @@ class Session:
             await self._reconciler.reconcile(key)
 
     def _touched(self, keys: Iterable[Key]) -> None:
-        if self.world.complete and self._leads():
+        if self.cache.complete and self._leads():
             touched = tuple(keys)
             self._metrics.event_received(touched)
             self.queue.add(*touched)
 
     def _echoed(self, keys: Iterable[Key]) -> None:
         """Look soon at what a write has touched: in a burst an immediate look would double the work."""
-        if self.world.complete and self._leads():
+        if self.cache.complete and self._leads():
             for key in keys:
                 self.queue.add_after(key, ECHO_SECONDS)
 
-    def _look_again(self) -> None:
-        self._touched(self.world.keys())
-
     def _wrote(self, kind: Kind, obj: Object, gone: bool) -> None:
-        """Our own write is known at once; its echo then changes nothing."""
-        self._echoed((self.world.remove if gone else self.world.put)(kind, obj))
+        """Take in a write of ours at once; its echo then changes nothing."""
+        self._echoed((self.cache.remove if gone else self.cache.put)(kind, obj))
 
-    async def _rediscover(self, ended: asyncio.Event) -> None:
-        while not ended.is_set():
+    def _look_at_everything(self) -> None:
+        self._touched(self.cache.keys())
+
+    # -- whether it is still the right session
+
+    async def _log_when_stalled(self) -> None:
+        logged = LogDeduplicator()
+        while True:
+            await asyncio.sleep(STALLED_SECONDS)
+            if not self.cache.complete:
+                missing = self.cache.unlisted()
+                level = logged.level("stalled", str(missing))
+                log.log(level, "still waiting for the first list", kinds=missing)
+
+    async def _rediscover(self) -> None:
+        while True:
             await asyncio.sleep(REDISCOVERY_SECONDS)
-            self._vitals.asked()
-            with contextlib.suppress(ApiError):  # the watch deals with outages
+            self._health.asked()
+            with contextlib.suppress(ApiError):  # the watches deal with outages
                 served = await self._client.discover(self._kinds)
-                self._vitals.answered()
-                if lost := self._vitals.lost():
+                self._health.answered()
+                if lost := self._health.lost():
                     log.warning("no word on a watch for too long; beginning anew", watches=lost)
-                    ended.set()
                 elif served != self._resources:
                     log.info("the hub serves other kinds or versions than before; beginning anew")
-                    ended.set()
                 elif await self._has_another_kueue():
                     log.info("the hub has another release of Kueue than before; beginning anew")
-                    ended.set()
+                else:
+                    continue
+                self._ended.set()
 
     async def _has_another_kueue(self) -> bool:
-        if self._kueues_namespace is None:
+        if self._kueue_namespace is None:
             return False
-        return await running_kueue(self._client, self._kueues_namespace) not in (None, self._kueue)
+        return await running_kueue(self._client, self._kueue_namespace) not in (None, self._kueue)
 
 
-def _examiner(
-    settings: Settings, client: Client, resources: Resources, facts: HubFacts, workers: CopyReader
-) -> Examine | None:
-    """Return what asks a cluster whether it is fit; None when nobody wants to know."""
+async def run_part(part: Coroutine[object, object, None], ended: asyncio.Event) -> None:
+    """Run a part of a session, and end the session when it fails: half a session is worse than a new one."""
+    try:
+        await part
+    except Exception as error:  # whatever it is: it is logged, and the session begins anew
+        log.error("a part of the session failed", error=error_place(error))  # noqa: TRY400  it would quote
+        ended.set()
+
+
+def _cache(inputs: SessionInputs) -> Cache:
+    settings, facts, providers = inputs.settings, inputs.facts, inputs.providers
+    provisioning = replace(
+        inputs.provisioning,
+        served={ACCOUNT, PERMISSION} <= inputs.resources.keys(),
+        rules=worker_policy_rules(settings, facts.kueue),
+    )
+    return Cache(
+        facts,
+        kueue_namespace=settings.kueue_namespace,
+        ways=settings.credentials,
+        policy=placement_policy(settings),
+        terms=provisioning,
+        providers=providers.supported if providers else None,
+    )
+
+
+def _examiner(inputs: SessionInputs, workers: CopyReader) -> Examine | None:
+    """Return what probes a cluster; None when that is not wanted."""
+    settings = inputs.settings
     if not settings.credentials_probe:
         return None
-    queues = HubLocalQueues(client)
-    probe = Probe(workers.entrance, worker_requirements(settings, resources[WORKLOAD].version, facts.kueue))
+    queues = HubLocalQueues(inputs.client)
+    version = inputs.resources[WORKLOAD].version
+    probe = Probe(workers.entrance, worker_requirements(settings, version, inputs.facts.kueue))
 
     async def examine(source: CredentialSource, checks: Collection[str]) -> Fitness:
         return await probe.ask(source, await queues.of(checks))
@@ -292,26 +319,12 @@ def _examiner(
     return examine
 
 
-def _signs(vitals: Health, scopes: Collection[Scope]) -> dict[Scope, WatchHealth]:
+def _watch_health(health: Health, scopes: Collection[Scope]) -> dict[Scope, WatchHealth]:
     names = [_watch_name(kind, namespace) for kind, namespace in scopes]
-    found = vitals.begin(names)
+    found = health.begin(names)
     return {scope: found[name] for scope, name in zip(scopes, names, strict=True)}
 
 
 def _watch_name(kind: Kind, namespace: str) -> str:
     named = f" named {kind.only}" if kind.only else ""
     return f"{kind.plural}{named}" + (f" in {namespace}" if namespace else "")
-
-
-async def _guard(work: Coroutine[object, object, None], ended: asyncio.Event) -> None:
-    """End the session when one of its helpers fails: half a session is worse than a new one."""
-    try:
-        await work
-    except Exception as error:  # whatever it is: it is told, and the session begins anew
-        log.error("a part of the session failed", error=error_place(error))  # noqa: TRY400  it would quote
-        ended.set()
-
-
-async def _after(event: asyncio.Event, then: Callable[[], None]) -> None:
-    await event.wait()
-    then()

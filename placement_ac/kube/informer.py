@@ -1,17 +1,18 @@
 """
-Follow a kind in one namespace, or one of which there may be 100,000 objects: LIST by pages, then WATCH.
+Keeps the cache up to date on one kind in one namespace, or in all: LIST by pages, then WATCH.
 
-kopf follows a kind everywhere or nowhere, lists it at once, and keeps a task and a memory for each object.
-Here a Role is right enough, and each object is shown to the world and dropped; the world keeps what matters.
-Decides nothing.
+kopf lists a kind at once and keeps a memory for each object, so kinds with many objects (Workloads,
+ManagedClusters, scores, MultiKueueClusters, Secrets) are followed by an `Informer`. kopf does not say when
+its first list is complete, nor what vanished while its watch was interrupted: for the kinds that kopf
+follows, a `Lister` lists them at the start, after every gap and now and then. Neither decides anything.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import aclosing
-from functools import partial
-from typing import Final, Protocol
+from dataclasses import dataclass, field
+from typing import Final
 
 import structlog
 
@@ -23,6 +24,7 @@ from placement_ac.core.api.decode import meta_of, version_of
 from placement_ac.core.api.errors import ApiError, Garbled, Gone, Refused, Unavailable
 from placement_ac.core.inputs.state import Key
 from placement_ac.kube.client import Client, Object
+from placement_ac.kube.responses import error_of
 from placement_ac.observability.health import Reachability, WatchHealth
 from placement_ac.observability.logs import LogDeduplicator
 
@@ -35,54 +37,156 @@ RELIST_SECONDS: Final = 600.0
 PAUSE_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
 """Pauses after a request that was refused; the last one is repeated."""
 AWAY_SECONDS: Final = 0.5
-"""The longest pause while nobody answers: to ask in vain costs little."""
+"""The longest pause while the API server does not answer: asking in vain costs little."""
 
 
-class ListCompleted(Protocol):
-    """Told the end of a list; `Sync.settled`."""
+Touched = Callable[[Iterable[Key]], None]
+"""Called with the keys that an object or a list touches."""
 
-    def __call__(self, settle: Callable[[], set[Key]], *, everything: bool) -> None: ...
+
+@dataclass
+class CacheList:
+    """Lists one kind into the cache: from `namespace` alone, or with "" from all of them."""
+
+    client: Client
+    resource: Resource
+    cache: Cache
+    touched: Touched
+    """For single objects."""
+    completed: Touched
+    """For a list that is complete."""
+    health: WatchHealth
+    namespace: str = EVERYWHERE
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """The answer to an older list must not arrive after that of a newer one."""
+
+    @property
+    def log_keys(self) -> dict[str, str]:
+        return {"kind": str(self.resource.of)} | ({"namespace": self.namespace} if self.namespace else {})
+
+    async def list(self, *, everything: bool) -> str:
+        """Put every object into the cache, and return the resourceVersion of the list. Raises ApiError.
+
+        A watch that goes on meanwhile does no harm: versions are compared. `everything`: look at every key.
+        """
+        async with self._lock:
+            kind = self.resource.of
+            present: set[Id] = set()
+            version = ""
+            async with aclosing(self.client.pages(self.resource, self.namespace, limit=PAGE)) as pages:
+                async for page in pages:
+                    self.health.heard()
+                    version = page.resource_version
+                    if page.first:
+                        present.clear()
+                        self.touched(self.cache.begin(kind, version, self.namespace))
+                    present |= self._put(page.items)
+                    await asyncio.sleep(0)
+            self._complete(present, version, everything=everything)
+            self.health.listed()
+            return version
+
+    def _complete(self, present: set[Id], version: str, *, everything: bool) -> None:
+        """Drop what was not in the list, and have the keys looked at: those that it touched, or `everything`.
+
+        The first complete cache is a reason to look at everything.
+        """
+        before = self.cache.complete
+        touched = self.cache.settle(self.resource.of, present, version, self.namespace)
+        if self.cache.complete:
+            self.completed(touched if before and not everything else self.cache.keys())
+            if not before:
+                log.info("everything has been listed", keys=len(self.cache.keys()))
+
+    def _put(self, items: Iterable[Object]) -> set[Id]:
+        """Return the ids of those that the cache keeps."""
+        kind = self.resource.of
+        touched: set[Key] = set()
+        for item in items:
+            touched |= self.cache.put(kind, item)
+        self.touched(touched)
+        return {id_ for item in items if self.cache.holds(kind, id_ := meta_of(item).id)}
+
+
+class Lister:
+    """Lists a kind that kopf follows: whenever kopf does, and every RELIST_SECONDS."""
+
+    def __init__(self, target: CacheList) -> None:
+        self._target = target
+        self._requested = asyncio.Event()
+        self._logged = LogDeduplicator()
+
+    def kopf_was_answered(self, verb: str, status: int) -> None:
+        """Take in the HTTP status that kopf was answered. If it lists ("list"), its watch begins anew.
+
+        A LIST that was refused is made again here, so that the log has the API server's reason.
+        """
+        if verb == "list":
+            self._requested.set()
+        elif status < 400:
+            self._log_that_it_works()
+        else:
+            path = self._target.resource.path(self._target.namespace or None)
+            error = error_of(status, None, f"WATCH {path}")
+            self._target.health.failed(error)
+            _log_failure(error, self._logged, self._target.log_keys)
+
+    def parts(self) -> list[Coroutine[object, object, None]]:
+        """Return what is to be run, each as a task of its own; they end only when cancelled."""
+        return [self._list_when_requested()]
+
+    async def _list_when_requested(self) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(RELIST_SECONDS):
+                    await self._requested.wait()
+            except TimeoutError:
+                log.debug("time to list again", **self._target.log_keys)
+            everything = not self._requested.is_set()
+            self._requested.clear()
+            await self._list_until_it_succeeds(everything=everything)
+
+    async def _list_until_it_succeeds(self, *, everything: bool) -> None:
+        failures = 0
+        while True:
+            try:
+                await self._target.list(everything=everything)
+            except ApiError as error:
+                self._target.health.failed(error)
+                _log_failure(error, self._logged, self._target.log_keys)
+                pause = error.retry_after or PAUSE_SECONDS[min(failures, len(PAUSE_SECONDS) - 1)]
+                failures += 1
+                await asyncio.sleep(pause if error.status else min(pause, AWAY_SECONDS))
+            else:
+                self._log_that_it_works()
+                return
+
+    def _log_that_it_works(self) -> None:
+        if self._logged.ended("failure"):
+            log.info("follows again", **self._target.log_keys)
 
 
 class Informer:
-    """Keeps the world up to date on one kind, and tells `touched` the keys to look at.
-
-    Asks for what is in `namespace` alone; "": for what there is in all of them. Calls `back` when it can
-    follow again after it could not.
-    """
+    """Lists and watches a kind. Calls `back` when it can follow again after it could not."""
 
     def __init__(
         self,
-        client: Client,
-        resource: Resource,
-        world: Cache,
+        target: CacheList,
         *,
-        namespace: str = EVERYWHERE,
-        touched: Callable[[Iterable[Key]], None],
-        settled: ListCompleted,
-        sign: WatchHealth,
         back: Callable[[], None] = lambda: None,
-        reach: Reachability | None = None,
+        reachability: Reachability | None = None,
     ) -> None:
-        self._client = client
-        self._resource = resource
-        self._world = world
-        self._namespace = namespace
-        self._touched = touched
-        self._settled = settled
-        self._sign = sign
+        self._target = target
+        self._health = target.health
         self._back = back
-        self._reach = reach or Reachability()
+        self._reachability = reachability or Reachability()
+        self._logged = LogDeduplicator()
         self._version = ""
-        """The last version seen, to go on from; "": only a list can tell."""
-        self._listing = asyncio.Lock()
-        """An answer that comes after that of a later list would pass for a history that begins anew."""
+        """The last version seen, to go on from; "": only a list can give one."""
         self._failures = 0
         self._answered = True
-        """Whether the hub answered the last request that failed."""
-        self._troubled = False
-        self._told = LogDeduplicator()
-        self._keys = {"kind": str(resource.of)} | ({"namespace": namespace} if namespace else {})
+        """Whether the API server answered the last request that failed."""
+        self._interrupted = False
 
     def parts(self) -> list[Coroutine[object, object, None]]:
         """Return what is to be run, each as a task of its own; they end only when cancelled."""
@@ -92,7 +196,7 @@ class Informer:
         while True:
             try:
                 if not self._version:
-                    await self._list(everything=False)
+                    self._version = await self._target.list(everything=False)
                 pause = await self._watch()
             except ApiError as error:
                 pause = self._failed(error)
@@ -102,99 +206,76 @@ class Informer:
         while True:
             await asyncio.sleep(RELIST_SECONDS)
             try:
-                await self._list(everything=True)
+                self._version = await self._target.list(everything=True)
             except ApiError as error:
-                self._sign.failed(error)
-                log.debug("cannot list again yet", **self._keys, error=error.message)
+                self._health.failed(error)
+                log.debug("cannot list again yet", **self._target.log_keys, error=error.message)
                 self._version = ""
 
-    async def _list(self, *, everything: bool) -> None:
-        async with self._listing:
-            await self._list_all(everything=everything)
-
-    async def _list_all(self, *, everything: bool) -> None:
-        """Show the world every object; a watch that goes on meanwhile does no harm, versions tell."""
-        kind = self._resource.of
-        present: set[Id] = set()
-        version = ""
-        async with aclosing(self._client.pages(self._resource, self._namespace, limit=PAGE)) as pages:
-            async for page in pages:
-                self._sign.heard()
-                version = page.resource_version
-                if page.first:
-                    present.clear()
-                    self._touched(self._world.begin(kind, version, self._namespace))
-                present |= self._show(page.items)
-                await asyncio.sleep(0)
-        settle = partial(self._world.settle, kind, present, version, self._namespace)
-        self._settled(settle, everything=everything)
-        self._version = version
-        self._sign.listed()
-
-    def _show(self, items: Iterable[Object]) -> set[Id]:
-        """Return the ids of those that the world keeps."""
-        kind = self._resource.of
-        touched: set[Key] = set()
-        for item in items:
-            touched |= self._world.put(kind, item)
-        self._touched(touched)
-        return {id_ for item in items if self._world.holds(kind, id_ := meta_of(item).id)}
-
     async def _watch(self) -> float:
-        """Return how long to wait before going on: a server that ends watches at once is not hammered."""
-        began = asyncio.get_running_loop().time()
-        watch = self._client.watch(self._resource, self._version, self._namespace, self._reach.back)
+        """Return how long to wait before going on: a server that ends watches at once is not flooded."""
+        began, target = asyncio.get_running_loop().time(), self._target
+        watch = target.client.watch(target.resource, self._version, target.namespace, self._reachability.back)
         async with aclosing(watch) as events:
             async for change, item in events:
-                self._sign.heard()
+                self._health.heard()
                 self._take(change, item)
                 self._works()
-        self._sign.heard()  # a server that says nothing but ends the watch in time is there
+        self._health.heard()  # a server that sends nothing but ends the watch in time is there
         self._works()
         return max(0.0, began + PAUSE_SECONDS[0] - asyncio.get_running_loop().time())
 
     def _take(self, change: str, item: Object) -> None:
         if change != "BOOKMARK":
-            take = self._world.remove if change == "DELETED" else self._world.put
-            self._touched(take(self._resource.of, item))
+            cache = self._target.cache
+            take = cache.remove if change == "DELETED" else cache.put
+            self._target.touched(take(self._target.resource.of, item))
         self._version = version_of(item).resource_version or self._version
 
     def _failed(self, error: ApiError) -> float:
-        """Return how long to wait before going on; from where, `error` tells."""
-        self._sign.failed(error)
+        """Return how long to wait before going on; `error` decides whether with a new list."""
+        self._health.failed(error)
         if error.status:
-            self._sign.heard()
+            self._health.heard()
             if not self._answered:
                 self._failures = 0  # a hub that is back is asked soon
         self._answered = bool(error.status)
         if isinstance(error, Gone | Garbled):
             self._version = ""
-        self._troubled |= not isinstance(error, Gone)
-        self._tell(error)
+        self._interrupted |= not isinstance(error, Gone)
+        self._log(error)
         pause = error.retry_after or PAUSE_SECONDS[min(self._failures, len(PAUSE_SECONDS) - 1)]
         self._failures += 1
         return pause if error.status else min(pause, AWAY_SECONDS)
 
     def _works(self) -> None:
         self._failures = 0
-        if self._troubled:
-            self._troubled = False
-            level = logging.INFO if self._told.ended(self) else logging.DEBUG
-            log.log(level, "follows again", **self._keys)
+        if self._interrupted:
+            self._interrupted = False
+            level = logging.INFO if self._logged.ended("failure") else logging.DEBUG
+            log.log(level, "follows again", **self._target.log_keys)
             self._back()
 
-    def _tell(self, error: ApiError) -> None:
-        """Tell of trouble once; once more when it turns out that a person has to do something about it."""
+    def _log(self, error: ApiError) -> None:
+        """Log trouble once; once more when it turns out that a person has to do something about it."""
         if isinstance(error, Gone):  # it happens to every watch that was away for long
-            log.debug("forgotten by the hub; listing again", **self._keys)
-        elif not error.status and isinstance(error, Unavailable):
-            if self._failures:  # a watch that was cut off is nothing as long as the next one is answered
-                self._reach.lost(error.message)
-            log.debug("cut off; trying again", **self._keys, error=error.message)
-        elif isinstance(error, Refused):
-            level = self._told.level(self, "refused")
-            needed = "list, watch"
-            log.log(level, "may not follow; trying again", **self._keys, needed=needed, error=error.message)
-        else:
-            level = self._told.level(self, "fails")
-            log.log(level, "cannot follow; trying again", **self._keys, error=error.message)
+            log.debug("forgotten by the hub; listing again", **self._target.log_keys)
+            return
+        if not error.status and isinstance(error, Unavailable) and self._failures:
+            # A watch that was cut off does not matter as long as the next one is answered.
+            self._reachability.lost(error.message)
+        _log_failure(error, self._logged, self._target.log_keys)
+
+
+def _log_failure(error: ApiError, logged: LogDeduplicator, keys: Mapping[str, str]) -> None:
+    if not error.status and isinstance(
+        error, Unavailable
+    ):  # whoever watches reports that, once for all kinds
+        log.debug("cut off; trying again", **keys, error=error.message)
+    elif isinstance(error, Refused):
+        level = logged.level("failure", "refused")
+        needed = "list, watch"
+        log.log(level, "may not follow; trying again", **keys, needed=needed, error=error.message)
+    else:
+        level = logged.level("failure", "fails")
+        log.log(level, "cannot follow; trying again", **keys, error=error.message)

@@ -11,7 +11,6 @@ import pytest
 
 from placement_ac.cache.store import Cache
 from placement_ac.cache.tables import kinds_for
-from placement_ac.controller.sync import Sync
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     PLACEMENT_DECISION,
@@ -22,7 +21,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.errors import Garbled, Gone, Unavailable
 from placement_ac.core.inputs.state import Key
 from placement_ac.kube.client import Client
-from placement_ac.kube.informer import AWAY_SECONDS, PAUSE_SECONDS, Informer
+from placement_ac.kube.informer import AWAY_SECONDS, PAUSE_SECONDS, CacheList, Informer
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 from placement_ac.observability.health import Health
@@ -88,11 +87,9 @@ class Rig:
             if kind is not WORKLOAD:
                 self.world.replace(kind, checks, "1")
         self.touched: list[set[Key]] = []
-        sync = Sync(client, {}, self.world, touched=self._touch, signs={}, fed={WORKLOAD})
-        sign = Health().begin(["workloads"])["workloads"]
-        self.feed = Informer(
-            client, RESOURCE, self.world, touched=self._touch, settled=sync.settled, sign=sign
-        )
+        health = Health().begin(["workloads"])["workloads"]
+        target = CacheList(client, RESOURCE, self.world, self._touch, self._touch, health)
+        self.feed = Informer(target)
 
     def _touch(self, keys: Any) -> None:
         if keys and self.world.complete:
@@ -545,12 +542,9 @@ class TokenRig:
             if kind != TOKENS:
                 self.world.replace(kind, raws.get(kind, []), "1")
         self.touched: list[set[Key]] = []
-        sync = Sync(client, {}, self.world, touched=self._touch, signs={}, fed={TOKENS})
-        resource = TOKENS.at("v1")
-        sign = Health().begin(["tokens"])["tokens"]
-        self.feed = Informer(
-            client, resource, self.world, touched=self._touch, settled=sync.settled, sign=sign
-        )
+        health = Health().begin(["tokens"])["tokens"]
+        target = CacheList(client, TOKENS.at("v1"), self.world, self._touch, self._touch, health)
+        self.feed = Informer(target)
 
     def _touch(self, keys: Any) -> None:
         if keys and self.world.complete:

@@ -12,8 +12,8 @@ import pytest
 import structlog
 
 from placement_ac.config.log_levels import levels_of, modules
-from placement_ac.controller.handlers import _Grumbles
-from placement_ac.controller.session import _guard
+from placement_ac.controller.handlers import silence_kopf
+from placement_ac.controller.session import run_part
 from placement_ac.controller.workqueue import Workqueue
 from placement_ac.observability import logs
 
@@ -205,16 +205,7 @@ async def in_a_queue() -> None:
 
 
 async def in_a_part_of_the_session() -> None:
-    await _guard(fail(), asyncio.Event())
-
-
-async def in_kopf() -> None:
-    grumbles = _Grumbles.instead_of_kopfs_log()
-    try:
-        await fail()
-    except KeyError:
-        logging.getLogger("kopf").exception("it failed on SeCrEt-42")
-    structlog.get_logger("test").error("told", error=grumbles.last)
+    await run_part(fail(), asyncio.Event())
 
 
 async def in_a_library() -> None:
@@ -225,7 +216,7 @@ async def in_a_library() -> None:
         logging.getLogger("asyncio").exception("it failed on SeCrEt-42")
 
 
-@pytest.mark.parametrize("where", [in_a_queue, in_a_part_of_the_session, in_kopf, in_a_library])
+@pytest.mark.parametrize("where", [in_a_queue, in_a_part_of_the_session, in_a_library])
 def test_an_unexpected_error_is_told_by_its_type_and_place_alone(
     capsys: pytest.CaptureFixture[str], where: Callable[[], Awaitable[None]]
 ) -> None:
@@ -240,3 +231,11 @@ def test_an_unexpected_error_is_told_by_its_type_and_place_alone(
     assert json.loads(told)["error"].startswith("KeyError /")
     assert json.loads(told)["error"].endswith(f"{__file__}:{line}")
     assert "SeCrEt-42" not in told
+
+
+def test_kopf_logs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """It quotes whole objects."""
+    logs.configure("json", "debug")
+    silence_kopf()
+    logging.getLogger("kopf.objects").error("it failed on SeCrEt-42")
+    assert capsys.readouterr().err == ""

@@ -98,8 +98,16 @@ REQUIRED_KINDS: Final = (
 OPTIONAL_KINDS: Final = (CLUSTER_PROFILE, PLACEMENT_SCORE, MANAGED_CLUSTER)
 """Kinds that a hub may do without: their absence means "there are none of them"."""
 WATCHED_KINDS: Final = REQUIRED_KINDS + OPTIONAL_KINDS
-KOPFS_KINDS: Final = (ACCOUNT, PERMISSION)
-"""Kinds that kopf follows; a feed follows the others, in a few namespaces only or because there are many."""
+KOPF_KINDS: Final = (
+    ADMISSION_CHECK,
+    MULTIKUEUE_CONFIG,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    CLUSTER_PROFILE,
+    ACCOUNT,
+    PERMISSION,
+)
+"""Kinds that kopf follows; an informer follows the others, of which there may be very many."""
 
 OUR_CONTROLLER: Final = "open-cluster-management.io/placement"
 """`AdmissionCheck.spec.controllerName` of the checks that this controller answers."""

@@ -1,0 +1,118 @@
+"""Finds out what the hub serves, and waits while CRDs are missing that the controller cannot do without."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import structlog
+
+from placement_ac.cache.tables import kinds_for
+from placement_ac.config.policy import configured_kueue, hub_facts, needs_kueue_release
+from placement_ac.config.settings import Settings
+from placement_ac.core.api.constants import (
+    ACCOUNT,
+    MULTIKUEUE_CONFIG,
+    OPTIONAL_KINDS,
+    PERMISSION,
+    REQUIRED_KINDS,
+    Kind,
+    Resource,
+)
+from placement_ac.core.api.errors import ApiError
+from placement_ac.core.inputs.rights import KueueRelease
+from placement_ac.core.inputs.state import HubFacts, ProvisioningPolicy
+from placement_ac.kube.client import Client
+from placement_ac.observability.health import Health
+from placement_ac.observability.logs import LogDeduplicator
+from placement_ac.workers.queries import running_kueue
+
+log = structlog.get_logger(__name__)
+
+DISCOVERY_SECONDS: Final = 2.0
+"""How often a hub is asked again while kinds are missing that we cannot do without."""
+PATIENCE_SECONDS: Final = 60.0
+"""How long nothing is decided when an optional kind that was there is no longer served."""
+
+Resources = Mapping[Kind, Resource]
+
+
+class HubDiscovery:
+    """What is known of one hub, over all sessions."""
+
+    def __init__(
+        self, settings: Settings, provisioning: ProvisioningPolicy, health: Health, server: str
+    ) -> None:
+        self._settings = settings
+        self._kinds = kinds_for(provisioning)
+        self._health = health
+        self._server = server
+        self._kueue = configured_kueue(settings)
+        """The release of the hub's Kueue, as it was known last."""
+        self._unknown_logged = False
+        self._logged = LogDeduplicator()
+        self._missing_since: dict[Kind, float | None] = {}
+        """Kinds that this hub has served: since when it does not (None: it does)."""
+
+    async def wait_for_kinds(self, client: Client) -> Resources:
+        """Return what the hub serves, once nothing indispensable is missing."""
+        while True:
+            self._health.asked()
+            try:
+                resources = await client.discover(self._kinds)
+            except ApiError as error:
+                self._health.failed(error)
+                self._health.waits(f"the API server does not answer: {error.message}")
+                level = self._logged.level("kinds", type(error).__name__)
+                log.log(level, "the API server does not answer; waiting", error=error.message)
+            else:
+                self._health.answered()
+                wanted = (*REQUIRED_KINDS, *self._just_missing(resources))
+                missing = [str(kind) for kind in wanted if kind not in resources]
+                if not missing:
+                    if self._logged.ended("kinds"):
+                        self._logged.ended("hub")
+                    return resources
+                self._health.waits(f"waiting for CRDs that are not installed: {', '.join(missing)}")
+                level = self._logged.level("kinds", str(missing))
+                log.log(level, "waiting for CRDs that are not installed", kinds=missing)
+            await asyncio.sleep(DISCOVERY_SECONDS)
+
+    def _just_missing(self, resources: Resources) -> Iterable[Kind]:
+        """Yield the kinds that were served a moment ago: clusters may depend on them, and hubs hiccup."""
+        now = time.monotonic()
+        self._missing_since |= dict.fromkeys(resources, None)
+        for kind in (*OPTIONAL_KINDS, ACCOUNT, PERMISSION):
+            if kind in self._missing_since and kind not in resources:
+                since = self._missing_since[kind] = self._missing_since[kind] or now
+                if now - since < PATIENCE_SECONDS:
+                    yield kind
+                else:
+                    del self._missing_since[kind]
+
+    async def facts(self, client: Client, resources: Resources) -> HubFacts:
+        """Return versions and limits of the hub. Raises ApiError."""
+        schema = await client.schema(resources[MULTIKUEUE_CONFIG])
+        facts = hub_facts(self._settings, resources, schema, await self._kueue_release(client))
+        log.log(
+            self._logged.level("hub", str((facts, resources)), logging.INFO),
+            "found the hub",
+            server=self._server,
+            kueue=str(facts.kueue or ""),
+            clusters_max=facts.clusters_max,
+            versions={kind.kind: resource.api_version for kind, resource in resources.items()},
+        )
+        return facts
+
+    async def _kueue_release(self, client: Client) -> KueueRelease | None:
+        if needs_kueue_release(self._settings):
+            self._kueue = await running_kueue(client, self._settings.kueue_namespace) or self._kueue
+            if not (self._kueue or self._unknown_logged):
+                self._unknown_logged = True
+                log.info(
+                    "the release of the hub's Kueue is not known: what any release needs on a worker counts;"
+                    " allow to get its Deployment, or set kueue-version",
+                    namespace=self._settings.kueue_namespace,
+                )
+        return self._kueue
