@@ -1,8 +1,10 @@
 """`placement-ac run`: the controller."""
 
 import asyncio
+import contextlib
 import gc
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, get_args
 
@@ -75,19 +77,25 @@ def command(print_settings: bool, output: Form | None, **flags: Any) -> None:
     logs.configure(settings.log_format, *settings.log_level)
     gc.freeze()  # what is loaded by now stays: else the collector goes through it with every page of a list
     try:
-        asyncio.run(_run(settings))
+        _run(Manager(settings))
     except (BadSettings, CannotListen, LoginFailed) as error:
         raise click.ClickException(str(error)) from None
 
 
-async def _run(settings: Settings) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
+def _run(manager: Manager) -> None:
+    """Run the controller until a signal comes, in another thread: in this one kopf would take the signals."""
+    loop, stop = asyncio.new_event_loop(), asyncio.Event()
 
-    def listen() -> None:
-        """Take the signals; kopf sets handlers of its own whenever it starts, which are slower to stop."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop.set)
+    def end(*_: object) -> None:
+        with contextlib.suppress(RuntimeError):  # it has ended already
+            loop.call_soon_threadsafe(stop.set)
 
-    listen()
-    await Manager(settings, on_started=listen).run(stop)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+
+    def work() -> None:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(manager.run(stop))
+
+    with ThreadPoolExecutor(1, thread_name_prefix="controller") as threads:
+        threads.submit(work).result()

@@ -61,9 +61,8 @@ class Handlers:
     """Runs kopf for one session.
 
     `begin` gives the session when the hub serves what it needs. `ended` is the stop flag: setting it ends the
-    session, and it is set when the session has ended. `signalled` is called when a signal has ended kopf,
-    `started` when an operator has started: kopf takes SIGINT and SIGTERM for itself each time. `home`: the
-    namespaces of the operator that begins and ends the session.
+    session, and it is set when the session has ended. `home`: the namespaces of the operator that begins and
+    ends the session. Not to be run in the main thread: there kopf takes SIGINT and SIGTERM for itself.
     """
 
     def __init__(
@@ -73,16 +72,12 @@ class Handlers:
         *,
         home: Namespaces,
         ended: asyncio.Event,
-        signalled: Callable[[], None],
-        started: Callable[[], None],
         answered: RequestObserver,
     ) -> None:
         self._begin = begin
         self._login = login
         self._home = home
         self._ended = ended
-        self._signalled = signalled
-        self._started = started
         self._answered = answered
         self._session: FollowedSession | None = None
         self._failure: Exception | None = None
@@ -172,8 +167,6 @@ class Handlers:
 
     async def _run_operator(self, registry: kopf.OperatorRegistry, namespaces: Namespaces) -> None:
         everywhere = namespaces == (EVERYWHERE,)
-        ready = asyncio.Event()
-        starting = asyncio.create_task(self._when_ready(ready))
         try:
             await kopf.operator(
                 registry=registry,
@@ -181,17 +174,9 @@ class Handlers:
                 namespaces=() if everywhere else namespaces,
                 standalone=True,
                 stop_flag=self._ended,
-                ready_flag=ready,
             )
-            if not self._ended.is_set():  # nothing failed, and nobody asked for it: it was a signal
-                self._signalled()
         finally:
             self._ended.set()
-            starting.cancel()
-
-    async def _when_ready(self, ready: asyncio.Event) -> None:
-        await ready.wait()
-        self._started()
 
     async def _end_kopf(self) -> None:
         """Wait for kopf's end. Whatever still runs of it fails at its next request: its session is closed."""

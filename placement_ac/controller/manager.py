@@ -39,7 +39,7 @@ HEALTHY_SECONDS: Final = 60.0
 
 
 class Manager:
-    """The controller for one hub. `on_started` is called whenever kopf has started.
+    """The controller for one hub.
 
     Raises LoginFailed, and BadSettings for a file of access providers that cannot be read.
     """
@@ -48,11 +48,8 @@ class Manager:
         self,
         settings: Settings,
         login: Login | None = None,
-        *,
-        on_started: Callable[[], None] = lambda: None,
     ) -> None:
         self._settings = settings
-        self._on_started = on_started
         access = settings.access_providers
         self._providers = AccessProviders.load(access) if access else None
         self._login = login or Login(settings.kubeconfig, settings.context)
@@ -70,7 +67,7 @@ class Manager:
         return self._lease is None or self._lease.leading
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Work until `stop` is set, or a signal ends kopf."""
+        """Work until `stop` is set."""
         asyncio.get_running_loop().set_exception_handler(_log_left_behind)
         pages = serve_pages(self._settings, self._metrics.registry, self._health)
         lead = self._lease.sought() if self._lease else contextlib.nullcontext()
@@ -96,8 +93,6 @@ class Manager:
             self._login,
             home=self._settings.placement_namespace,
             ended=ended,
-            signalled=stop.set,
-            started=self._on_started,
             answered=self._metrics.answered,
         )
         stopping = asyncio.create_task(_when_set(stop, ended.set))

@@ -95,7 +95,7 @@ def test_an_outage_is_two_lines_however_many_watch(
 
     def told() -> list[str]:
         # Events are posted beside.
-        return [line["event"] for line in log.lines[before:] if line["logger"] != "events"]
+        return [line["event"] for line in log.lines[before:] if line["logger"] != "controller.recorder"]
 
     with hub.outage():
         eventually(told, ["the API server does not answer; trying again"])
