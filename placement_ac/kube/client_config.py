@@ -1,10 +1,9 @@
 """
-The ways to an API server, each as a `Door`: a worker's `Access`, a Pod's account, a kubeconfig.
+How to reach an API server, as a `ClientConfig`: address, trust, headers.
 
-A kubeconfig that has all it takes in it, a token or a client certificate and who has signed the server's, is
-read as those of workers are. Any other one (files, exec plugins, several files in $KUBECONFIG, another
-context) is left to the `kubernetes` package, which is imported only then: it takes 22 MB and 0.1 s. Never
-logs a header.
+The `kubernetes` package loads kubeconfigs, a Pod's account and exec plugins for the hub. It would write a
+worker's key to the disk, so what `core.kubeconfig` has read of a worker is used as it is. Never logs a
+header.
 """
 
 import contextlib
@@ -17,26 +16,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import aiohttp
 import yaml
+from kubernetes import client, config
 
 from placement_ac.core.api.errors import LoginFailed
-from placement_ac.core.kubeconfig.access import ClusterAccess, read_kubeconfig
-from placement_ac.core.kubeconfig.source import Unusable
-
-if TYPE_CHECKING:
-    from kubernetes import client as kubernetes_client
+from placement_ac.core.kubeconfig.access import ClusterAccess
 
 Headers = dict[str, str]
 
 IN_CLUSTER: Final = "KUBERNETES_SERVICE_HOST"
-PORT: Final = "KUBERNETES_SERVICE_PORT"
-ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Kubernetes: where a Pod finds `token` and `ca.crt`. The token is renewed there."""
 KUBECONFIG: Final = "KUBECONFIG"
-HOME: Final = Path(".kube") / "config"
+HOME: Final = "~/.kube/config"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,72 +59,23 @@ def worker_client_config(access: ClusterAccess) -> ClientConfig:
 
 
 def load_client_config(kubeconfig: Path | None, context: str | None) -> ClientConfig:
-    """Return the way in that kubectl would take, or the Pod's. Raises LoginFailed."""
-    if kubeconfig is None and context is None and IN_CLUSTER in os.environ:
-        return _of_pod()
-    path = _only_file(kubeconfig)
-    plain = _plain(path) if path and context is None else None
-    return worker_client_config(plain) if plain else _of_package(kubeconfig, context)
-
-
-def _only_file(kubeconfig: Path | None) -> Path | None:
-    """Return the one kubeconfig that counts; None where there are several."""
-    if kubeconfig:
-        return kubeconfig
-    named = os.environ.get(KUBECONFIG)
-    if named:
-        return None if os.pathsep in named else Path(named)
-    try:
-        return Path.home() / HOME
-    except RuntimeError:  # nobody's: a user without an entry in /etc/passwd
-        return None
-
-
-def _plain(path: Path) -> ClusterAccess | None:
-    """Return what a kubeconfig tells that has all it takes in it; None for any other, whatever it is."""
-    try:
-        read = read_kubeconfig(path.read_bytes())
-    except OSError:
-        return None
-    # Without https, a token is not sent; what is not for us is no way in for a person either.
-    return None if isinstance(read, Unusable) or not read.server.startswith("https://") else read
-
-
-def _of_pod() -> ClientConfig:
-    host, port = os.environ[IN_CLUSTER], os.environ.get(PORT, "443")
-    authority = ACCOUNT / "ca.crt"
-    try:
-        trust = ssl.create_default_context(cafile=str(authority))
-        _token()
-    except (OSError, ValueError) as error:  # an ssl.SSLError is an OSError
-        raise LoginFailed(f"cannot log in with the Pod's account: {ACCOUNT}: {first_line(error)}") from None
-    address = f"[{host}]" if ":" in host else host
-    return ClientConfig(f"https://{address}:{port}", trust, lambda: {"Authorization": f"Bearer {_token()}"})
-
-
-def _token() -> str:
-    """Return the Pod's token as it is now: the kubelet renews it."""
-    token = (ACCOUNT / "token").read_text("utf-8").strip()
-    if not token:
-        raise OSError(0, "token is empty")
-    return token
-
-
-def _of_package(kubeconfig: Path | None, context: str | None) -> ClientConfig:
-    from kubernetes import client, config  # noqa: PLC0415  # see above: most need it not
-
+    """Return what kubectl would use, or the Pod's account in a Pod. Raises LoginFailed."""
     configuration = client.Configuration()
+    in_pod = kubeconfig is None and context is None and IN_CLUSTER in os.environ
+    where = "the Pod's account" if in_pod else str(kubeconfig or os.environ.get(KUBECONFIG) or HOME)
     if kubeconfig and not kubeconfig.is_file():
         raise LoginFailed(f"cannot log in: there is no kubeconfig {kubeconfig}")
     try:
-        config.load_kube_config(  # type: ignore[no-untyped-call]  # the package has no types here
-            config_file=str(kubeconfig) if kubeconfig else os.environ.get(KUBECONFIG),
-            context=context,
-            client_configuration=configuration,
-        )
+        if in_pod:
+            config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+        else:
+            config.load_kube_config(  # type: ignore[no-untyped-call]  # the package has no types here
+                config_file=str(kubeconfig) if kubeconfig else os.environ.get(KUBECONFIG),
+                context=context,
+                client_configuration=configuration,
+            )
         trust = _verified(configuration)
     except (config.ConfigException, OSError, ValueError, yaml.YAMLError) as error:
-        where = kubeconfig or os.environ.get(KUBECONFIG) or "~/.kube/config"
         raise LoginFailed(
             f"cannot log in with {where}: {type(error).__name__}: {first_line(error)}"
         ) from None
@@ -183,7 +127,7 @@ def first_line(error: Exception) -> str:
     return (str(error).splitlines() or [""])[0][:300]
 
 
-def _verified(configuration: "kubernetes_client.Configuration") -> ssl.SSLContext:
+def _verified(configuration: client.Configuration) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=configuration.ssl_ca_cert or None)
     if not configuration.verify_ssl:
         context.check_hostname = False
@@ -193,7 +137,7 @@ def _verified(configuration: "kubernetes_client.Configuration") -> ssl.SSLContex
     return context
 
 
-def _authorization(configuration: "kubernetes_client.Configuration") -> Headers:
+def _authorization(configuration: client.Configuration) -> Headers:
     token = configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
     if token:
         return {"Authorization": token}

@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import contextlib
 import json
 import os
 import stat
@@ -16,11 +15,11 @@ import pytest
 import trustme
 import yaml
 from aiohttp.resolver import DefaultResolver
+from kubernetes.config import incluster_config
 
 from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CONFIG, SECRET
 from placement_ac.core.api.errors import LoginFailed, NotFound, Unavailable
 from placement_ac.core.kubeconfig.access import ClusterAccess
-from placement_ac.kube import client_config
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
@@ -77,14 +76,20 @@ def test_an_exec_plugin(hub: Hub, tmp_path: Path) -> None:
     assert count_checks(Login(kubeconfig(hub, tmp_path / "c", {"exec": command}))) == 0
 
 
+def in_a_pod(monkeypatch: pytest.MonkeyPatch, account: Path) -> None:
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(account / "token"))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(account / "ca.crt"))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+
+
 def test_the_account_of_a_pod_and_its_token_renewed_on_disk(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token, ca = tmp_path / "token", tmp_path / "ca.crt"
     token.write_text("not yet valid")
     ca.write_bytes(base64.b64decode(hub.kubeconfig()["clusters"][0]["cluster"]["certificate-authority-data"]))
-    monkeypatch.setattr("placement_ac.kube.client_config.ACCOUNT", tmp_path)
-    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    in_a_pod(monkeypatch, tmp_path)
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(hub.port))
     monkeypatch.setattr("placement_ac.kube.login.TOKEN_SECONDS", 0.0)
 
@@ -101,9 +106,9 @@ def test_the_account_of_a_pod_and_its_token_renewed_on_disk(
 @pytest.mark.parametrize(
     ("files", "told"),
     [
-        pytest.param({}, "No such file", id="no account"),
-        pytest.param({"token": "t"}, "No such file", id="no CA"),
-        pytest.param({"token": " ", "ca.crt": None}, "token is empty", id="an empty token"),
+        pytest.param({}, "token file does not exist", id="no account"),
+        pytest.param({"token": "t"}, "certification file does not exist", id="no CA"),
+        pytest.param({"token": "", "ca.crt": None}, "exists but empty", id="an empty token"),
         pytest.param({"token": "t", "ca.crt": "no certificate"}, "no certificate", id="a CA that is none"),
     ],
 )
@@ -117,8 +122,7 @@ def test_a_pod_without_a_usable_account_is_told(
     good = base64.b64decode(hub.kubeconfig()["clusters"][0]["cluster"]["certificate-authority-data"]).decode()
     for name, content in files.items():
         (tmp_path / name).write_text(good if content is None else content)
-    monkeypatch.setattr("placement_ac.kube.client_config.ACCOUNT", tmp_path)
-    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    in_a_pod(monkeypatch, tmp_path)
     with pytest.raises(LoginFailed, match=f"(?i)cannot log in with the Pod's account: .*{told}"):
         Login()
 
@@ -136,30 +140,6 @@ def test_a_token_that_was_replaced_in_the_kubeconfig_is_read_when_the_old_one_is
             assert (await client.list(CHECKS)).items == ()
 
     asyncio.run(ask())
-
-
-@pytest.mark.parametrize(
-    ("user", "cluster", "needed"),
-    [
-        pytest.param({}, {}, False, id="a token"),
-        pytest.param({"exec": {"command": "true"}}, {}, True, id="a plugin"),
-        pytest.param({"tokenFile": "/none"}, {}, True, id="a token in a file"),
-        pytest.param({}, {"certificate-authority": "/none"}, True, id="a CA in a file"),
-        pytest.param({}, {"insecure-skip-tls-verify": True}, True, id="no verification"),
-        pytest.param({"username": "me", "password": "secret"}, {}, True, id="a password"),
-        pytest.param({"as": "somebody"}, {}, True, id="impersonation"),
-    ],
-)  # fmt: skip
-def test_the_package_is_asked_for_what_is_more_than_a_token_or_a_certificate(
-    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: Any, cluster: Any, needed: bool
-) -> None:
-    asked: list[Path | None] = []
-    real = client_config._of_package
-    monkeypatch.setattr(client_config, "_of_package", lambda *args: asked.append(args[0]) or real(*args))
-    path = kubeconfig(hub, tmp_path / "c", user or {"token": hub.token}, **cluster)
-    with contextlib.suppress(LoginFailed):
-        Login(path)
-    assert asked == ([path] if needed else [])
 
 
 def test_of_several_files_the_package_makes_one(
