@@ -10,7 +10,7 @@ CRDS ?= ../shared/crds
 LOCK := --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate --upgrade
 IMAGE ?= ghcr.io/placement-ac/placement-ac:v0.1.0
 
-.PHONY: help demo pictures test check unit test-envtest test-kind lock image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection clean
+.PHONY: help demo pictures test test-long check unit test-envtest test-kind lock image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,7 +21,7 @@ demo: $(VENV)/installed ## Show the three stories on an embedded hub
 pictures: $(VENV)/installed ## Make the pictures in docs/images anew, of Story 3 on an embedded hub
 	$(BIN)/python -m website.photographs
 
-test: check unit ## Check formatting, lint, types and layers, then run every test
+test: check unit ## Check formatting, lint, types and layers, then run the tests: six minutes on two cores
 
 check: $(VENV)/installed ## Check formatting, lint, types and layers
 	$(BIN)/ruff format --check .
@@ -29,12 +29,14 @@ check: $(VENV)/installed ## Check formatting, lint, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-unit: $(VENV)/installed ## Run every test, and measure the coverage of those that are not long
+unit: $(VENV)/installed ## Run the tests that are not long, and measure their coverage
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not long' --cov --cov-report=term:skip-covered
+
+test-long: $(VENV)/installed ## Run the long tests: whole installations, many kills, many jobs
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m long
 
 test-envtest: $(VENV)/installed ## Run the hub tests on a real API server; needs KUBEBUILDER_ASSETS, takes CRDS
-	@$(BIN)/pytest --envtest --crds '$(CRDS)' --timeout 300 -rs tests/hub
+	@$(BIN)/pytest --envtest --crds '$(CRDS)' --timeout 300 -rs tests
 
 test-kind: $(VENV)/installed ## Play the three stories on what ./setup-env.sh has made
 	@$(BIN)/pytest --kind -v --timeout 1800 tests/kind

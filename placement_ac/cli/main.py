@@ -27,6 +27,8 @@ COMMANDS: Final = {
 }
 NOT_OF_KUBECTL: Final = ("run", "hub", "demo", "completion")
 """Commands that `kubectl placement` lacks: they need no hub, or are one."""
+NEEDED_BY_THE_DEMO: Final = ("trustme",)
+"""Packages of the extra `demo`: for the embedded hub, which `demo` and `hub` start."""
 PLUGIN: Final = "kubectl placement"
 
 
@@ -43,7 +45,15 @@ class Lazy(click.Group):
     def get_command(self, _: click.Context, name: str) -> click.Command | None:
         if name not in self._names:
             return None
-        command = getattr(import_module(f"placement_ac.cli.{name}"), "command")  # noqa: B009  # typed below
+        try:
+            module = import_module(f"placement_ac.cli.{name}")
+        except ModuleNotFoundError as missing:
+            if missing.name not in NEEDED_BY_THE_DEMO:
+                raise
+            raise click.ClickException(
+                f"install placement-ac[demo]: {name} needs the package {missing.name}"
+            ) from None
+        command = getattr(module, "command")  # noqa: B009  # typed below
         assert isinstance(command, click.Command)  # noqa: S101  # ours: each module defines it
         return command
 
