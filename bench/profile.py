@@ -52,19 +52,26 @@ async def play(scene: Scene, changes: int, folder: Path) -> Path:
 
 
 def inside(file: Path, words: Sequence[str]) -> None:
-    """Be the controller, under the profiler between the two signals."""
+    """Be the controller, with its event loop under the profiler between the two signals."""
     from placement_ac.__main__ import main as controller  # noqa: PLC0415  # nobody else needs it
+    from placement_ac.controller.manager import Manager  # noqa: PLC0415
 
-    profiler = cProfile.Profile()
+    profiler, whole = cProfile.Profile(), Manager.run
+    loops: list[asyncio.AbstractEventLoop] = []
 
-    def end(*_: object) -> None:
+    def end() -> None:
         profiler.disable()
         half = file.with_suffix(".half")
         profiler.dump_stats(half)
         half.replace(file)
 
-    signal.signal(BEGIN, lambda *_: profiler.enable())
-    signal.signal(END, end)
+    async def run(self: Manager, stop: asyncio.Event) -> None:
+        loops.append(asyncio.get_running_loop())  # in a thread of its own; the signals come to this one
+        await whole(self, stop)
+
+    signal.signal(BEGIN, lambda *_: loops[0].call_soon_threadsafe(profiler.enable))
+    signal.signal(END, lambda *_: loops[0].call_soon_threadsafe(end))
+    Manager.run = run  # type: ignore[method-assign]
     sys.argv = ["placement-ac", *words]
     controller()
 
