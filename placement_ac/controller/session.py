@@ -15,8 +15,9 @@ from typing import Final
 
 import structlog
 
+from placement_ac.cache.listing import EVERYWHERE, Scope
 from placement_ac.cache.store import Cache
-from placement_ac.cache.tables import EVERYWHERE, Scope, kinds_for
+from placement_ac.cache.tables import kinds_for
 from placement_ac.config.policy import (
     needs_kueue_release,
     placement_policy,
@@ -86,7 +87,7 @@ class Session:
         resources: Resources,
         facts: HubFacts,
         providers: AccessProviders | None,
-        terms: ProvisioningPolicy,
+        provisioning: ProvisioningPolicy,
         vitals: Health,
         metrics: Metrics,
         *,
@@ -103,16 +104,16 @@ class Session:
         self.world = Cache(
             facts,
             kueue_namespace=settings.kueue_namespace,
-            ways=settings.credentials,
+            methods=settings.credentials,
             policy=placement_policy(settings),
-            terms=replace(
-                terms,
+            provisioning=replace(
+                provisioning,
                 served={ACCOUNT, PERMISSION} <= resources.keys(),
                 rules=worker_policy_rules(settings, facts.kueue),
             ),
             providers=providers.supported if providers else None,
         )
-        self._kinds = kinds_for(terms)
+        self._kinds = kinds_for(provisioning)
         fed = [kind for kind in self._kinds if kind not in KOPFS_KINDS]
         signs = _signs(vitals, [(kind, where) for kind in resources for where in self.world.namespaces(kind)])
         everywhere = {kind: sign for (kind, where), sign in signs.items() if where == EVERYWHERE}

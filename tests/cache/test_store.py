@@ -27,8 +27,8 @@ from placement_ac.core.inputs.state import HubFacts, Key, PlacementCluster, Prov
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from tests.support.builders import (
     NOW,
+    PROVISIONING,
     SERVER,
-    TERMS,
     Raw,
     check,
     check_with,
@@ -353,10 +353,10 @@ def test_a_snapshot_holds_all_that_a_placement_depends_on() -> None:
 def test_the_ways_and_kueues_version_are_the_hubs() -> None:
     objects = [placement(), decision("a", "b"), *secrets("a"), profile("a", providers=["x"])]
     seen = snapshot(
-        world(*objects, profile("b", "other", providers=["x"]), ways=["access-provider", "secret"])
+        world(*objects, profile("b", "other", providers=["x"]), methods=["access-provider", "secret"])
     )
     assert seen.credentials["a"] == CredentialSource("ClusterProfile", "a")
-    old = snapshot(world(*objects, hub=HubFacts(cluster_version="v1beta1"), ways=["access-provider"]))
+    old = snapshot(world(*objects, hub=HubFacts(cluster_version="v1beta1"), methods=["access-provider"]))
     assert "too old" in getattr(old.credentials["a"], "why", "")
 
 
@@ -444,12 +444,12 @@ def credentials(*clusters: str) -> set[Key]:
 def test_what_the_credentials_of_a_cluster_depend_on(kind: Any, news: Raw) -> None:
     objects = [check(), decision("a"), check("other", "q"), decision("b", of="q")]
     wanted = placements("p") | credentials("a")
-    seen = world(*objects, terms=TERMS)
+    seen = world(*objects, provisioning=PROVISIONING)
     assert seen.put(kind, news) >= wanted
     assert seen.remove(kind, news) >= wanted
-    assert not world(*objects, news, terms=TERMS).remove(kind, news) & (placements("q") | credentials("b")), (
-        "nobody else"
-    )
+    assert not world(*objects, news, provisioning=PROVISIONING).remove(kind, news) & (
+        placements("q") | credentials("b")
+    ), "nobody else"
 
 
 @pytest.mark.parametrize(
@@ -468,25 +468,25 @@ def test_what_the_credentials_of_a_cluster_depend_on(kind: Any, news: Raw) -> No
     ],
 )
 def test_who_uses_the_credentials_of_a_cluster(kind: Any, news: Raw) -> None:
-    seen = world(*([decision("a")] if kind is not PLACEMENT_DECISION else []), terms=TERMS)
+    seen = world(*([decision("a")] if kind is not PLACEMENT_DECISION else []), provisioning=PROVISIONING)
     assert Key("cluster", "a") in seen.put(kind, news)
     assert Key("cluster", "a") in seen.remove(kind, news)
 
 
 def test_a_check_that_moves_on_brings_up_the_clusters_of_both_placements() -> None:
-    seen = world(check(), decision("a"), decision("b", of="q"), terms=TERMS)
+    seen = world(check(), decision("a"), decision("b", of="q"), provisioning=PROVISIONING)
     assert seen.put(ADMISSION_CHECK, check(placement="q", version=2)) >= credentials("a", "b")
 
 
 @pytest.mark.parametrize("taken", ["put", "fill"])
 @pytest.mark.parametrize(
-    ("terms", "server"), [(TERMS, SERVER), (ProvisioningPolicy(), "")], ids=["made", "not made"]
+    ("provisioning", "server"), [(PROVISIONING, SERVER), (ProvisioningPolicy(), "")], ids=["made", "not made"]
 )
 def test_where_a_worker_is_is_kept_for_credentials_that_are_made(
-    terms: ProvisioningPolicy, server: str, taken: str
+    provisioning: ProvisioningPolicy, server: str, taken: str
 ) -> None:
     """The CA is most of what is known of a cluster."""
-    world = Cache(terms=terms)
+    world = Cache(provisioning=provisioning)
     raw = managed_cluster("a", bundle="Y2E=")
     world.put(MANAGED_CLUSTER, raw) if taken == "put" else world.fill(MANAGED_CLUSTER, [raw], "1")
     seen = world.provisioning_inputs("a", NOW).managed
@@ -514,7 +514,7 @@ def test_the_first_look_is_at_all_clusters_that_may_need_credentials_or_have_som
             ),
         ),
         *(grant(ACCOUNT, "theirs"), secret("placement-ac-theirs"), on_made("drained")),
-        terms=TERMS,
+        provisioning=PROVISIONING,
     )
     everything = seen.keys()
     assert {key for key in everything if key.kind == "cluster"} == credentials(
@@ -523,7 +523,7 @@ def test_the_first_look_is_at_all_clusters_that_may_need_credentials_or_have_som
 
 
 def test_tokens_and_grants_are_told_by_name_and_namespace() -> None:
-    seen = world(check(), decision("a"), terms=TERMS)
+    seen = world(check(), decision("a"), provisioning=PROVISIONING)
     assert seen.put(TOKENS, token("a", "another")) == set(), "not the one that is asked for"
     assert seen.put(SECRET, token("a")) == set(), "not in Kueue's namespace"
     assert seen.provisioning_inputs("a", NOW).token is None
@@ -533,15 +533,15 @@ def test_tokens_and_grants_are_told_by_name_and_namespace() -> None:
 
 
 def test_it_is_not_complete_before_the_tokens_are_listed() -> None:
-    seen = Cache(terms=TERMS)
-    for kind in kinds_for(TERMS):
+    seen = Cache(provisioning=PROVISIONING)
+    for kind in kinds_for(PROVISIONING):
         assert not seen.complete
         seen.replace(kind, [], "1")
     assert seen.complete
 
 
 def test_trouble_is_told_to_those_who_select_the_cluster_once() -> None:
-    seen = world(check(), decision("a"), terms=TERMS)
+    seen = world(check(), decision("a"), provisioning=PROVISIONING)
     assert seen.set_provisioning_error("a", "") == set()
     assert seen.set_provisioning_error("a", "no") == placements("p")
     assert seen.set_provisioning_error("a", "no") == set()
@@ -563,4 +563,4 @@ def test_the_account_is_the_addons_from_when_it_is_handed_over_until_nothing_of_
         ([our_secret("a", "multikueue")], "multikueue"),
         ([provided("b", "multikueue")], "placement-ac"),
     ):
-        assert world(*objects, terms=TERMS).provisioning_inputs("a", NOW).name == name
+        assert world(*objects, provisioning=PROVISIONING).provisioning_inputs("a", NOW).name == name

@@ -26,7 +26,7 @@ from placement_ac.kube.informer import AWAY_SECONDS, PAUSE_SECONDS, Informer
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 from placement_ac.observability.health import Health
-from tests.support.builders import NOW, TERMS, authority, check, decision, encoded
+from tests.support.builders import NOW, PROVISIONING, authority, check, decision, encoded
 from tests.support.driver import CORE, NS, Driver
 from tests.support.shared import published_crds
 
@@ -539,9 +539,9 @@ class TokenRig:
     """A feed of tokens in a world in which everything else has been listed; p selects clusters a and b."""
 
     def __init__(self, client: Client) -> None:
-        self.world = Cache(terms=TERMS)
+        self.world = Cache(provisioning=PROVISIONING)
         raws = {ADMISSION_CHECK: [check("p", "p")], PLACEMENT_DECISION: [decision("a", "b", of="p")]}
-        for kind in kinds_for(TERMS):
+        for kind in kinds_for(PROVISIONING):
             if kind != TOKENS:
                 self.world.replace(kind, raws.get(kind, []), "1")
         self.touched: list[set[Key]] = []

@@ -20,7 +20,7 @@ from placement_ac.core.plan.diff import Action, Apply, Delete
 from tests.support.builders import (
     NOW,
     NS,
-    TERMS,
+    PROVISIONING,
     Raw,
     check,
     decision,
@@ -105,7 +105,7 @@ def hubs(draw: st.DrawFn) -> MemoryHub:
     if draw(st.booleans()):
         objects += [placement(namespace="first")] * draw(mostly)
         objects.append(decision(*draw(st.sets(clusters)), namespace="first"))
-    return MemoryHub({id_of(raw): raw for raw in objects}.values(), HubFacts(namespaces=spaces), TERMS)
+    return MemoryHub({id_of(raw): raw for raw in objects}.values(), HubFacts(namespaces=spaces), PROVISIONING)
 
 
 quick = settings(
@@ -204,7 +204,7 @@ def test_in_the_end_all_is_there_that_is_needed_and_nothing_else(hub: MemoryHub)
     world = hub.world()
     work(hub, world)
     for cluster in CLUSTERS:
-        seen = world.inputs_for_provisioning(cluster, NOW, {})
+        seen = world.provisioning_inputs(cluster, NOW, {})
         is_ready = isinstance(
             world.snapshot(Key("placement", "p"), NOW, {}).credentials.get(cluster), CredentialSource
         )

@@ -20,7 +20,7 @@ from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from tests.support.builders import (
     NOW,
     NS,
-    TERMS,
+    PROVISIONING,
     check,
     decision,
     foreign_cluster,
@@ -152,7 +152,7 @@ def test_an_old_kueue_knows_no_profiles() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ways", "source"),
+    ("methods", "source"),
     [
         pytest.param(CREDENTIAL_METHODS, CredentialSource("Secret", "given"), id="default"),
         pytest.param(("secret",), CredentialSource("Secret", "multikueue-a"), id="one way"),
@@ -161,9 +161,9 @@ def test_an_old_kueue_knows_no_profiles() -> None:
         ),
     ],
 )
-def test_the_setting_picks_the_order(ways: tuple[CredentialMethod, ...], source: CredentialSource) -> None:
+def test_the_setting_picks_the_order(methods: tuple[CredentialMethod, ...], source: CredentialSource) -> None:
     whole = profile("a", secret=(NS, "given"), providers=["ocm"])
-    assert find_credentials(found(whole, secret("given"), BY_NAME), ways) == source
+    assert find_credentials(found(whole, secret("given"), BY_NAME), methods) == source
 
 
 def test_only_the_ways_that_were_asked_for_are_told() -> None:
@@ -246,7 +246,7 @@ def test_an_access_provider_must_be_supported(supported: list[str] | None, usabl
 
 def way(*objects: Any, now: datetime = NOW, **rest: Any) -> CredentialSource | Unusable | None:
     """The way into cluster a in a world in which it is selected."""
-    seen = world(check(), placement(), decision("a"), *objects, **({"terms": TERMS} | rest))
+    seen = world(check(), placement(), decision("a"), *objects, **({"provisioning": PROVISIONING} | rest))
     return snapshot(seen)._replace(now=now).credentials["a"]
 
 
@@ -268,12 +268,12 @@ def test_what_is_wrong_with_either_is_told() -> None:
 
 def test_what_was_made_is_used_when_no_more_is_made_and_told_when_it_ends() -> None:
     off = ProvisioningPolicy(provision=False)
-    assert way(our_secret("a"), terms=off) == CredentialSource("Secret", "placement-ac-a")
+    assert way(our_secret("a"), provisioning=off) == CredentialSource("Secret", "placement-ac-a")
     ended = secret("placement-ac-a", kubeconfig(jwt("a", NOW - timedelta(days=2))))
-    assert way(ended, terms=off) == Unusable(
+    assert way(ended, provisioning=off) == Unusable(
         "Secret kueue-system/placement-ac-a has a token that expired at 2026-07-31T12:00:00Z"
     )
-    nothing = way(terms=off)
+    nothing = way(provisioning=off)
     assert isinstance(nothing, Unusable)
     assert "placement-ac" not in nothing.why
 
@@ -281,8 +281,8 @@ def test_what_was_made_is_used_when_no_more_is_made_and_told_when_it_ends() -> N
 def test_the_addons_are_found_ones_until_they_are_handed_over() -> None:
     theirs = [grant(ACCOUNT, "a", "multikueue"), grant(PERMISSION, "a", "multikueue"), BY_NAME]
     assert way(theirs) == CredentialSource("Secret", "multikueue-a")
-    seen = world(check(), placement(), decision("a"), theirs, managed_cluster("a"), terms=TERMS)
-    assert seen.inputs_for_provisioning("a", NOW, {}).found
+    seen = world(check(), placement(), decision("a"), theirs, managed_cluster("a"), provisioning=PROVISIONING)
+    assert seen.provisioning_inputs("a", NOW, {}).found
 
 
 @pytest.mark.parametrize("handed", range(4))
@@ -302,7 +302,7 @@ def test_in_no_step_of_an_adoption_is_a_cluster_unusable(handed: int) -> None:
 
 
 def test_whether_others_have_put_any() -> None:
-    made = world(MADE, BY_PROVIDER, terms=replace(TERMS, form="cluster-profile"))
-    assert not made.inputs_for_provisioning("a", NOW, {}).found, "that profile is the one of our own making"
+    made = world(MADE, BY_PROVIDER, provisioning=replace(PROVISIONING, form="cluster-profile"))
+    assert not made.provisioning_inputs("a", NOW, {}).found, "that profile is the one of our own making"
     assert find_external_credentials(found(BY_NAME)) == CredentialSource("Secret", "multikueue-a")
     assert find_external_credentials(found(secret("multikueue-a", None))) is None

@@ -24,7 +24,7 @@ from placement_ac.core.credentials.provisioning import (
 from placement_ac.core.plan.diff import Apply
 from tests.support.builders import (
     NS,
-    TERMS,
+    PROVISIONING,
     authority,
     check,
     decision,
@@ -61,7 +61,7 @@ ALL_GO = [
     "Delete ManagedServiceAccount placement-ac",
     "Delete ClusterPermission placement-ac",
 ]
-BY_PROFILE = replace(TERMS, form="cluster-profile")
+BY_PROFILE = replace(PROVISIONING, form="cluster-profile")
 SYNCED = secret("a-placement-ac", None)
 ON_PROFILE = our_cluster("a", spec={"clusterSource": {"clusterProfileRef": {"name": "a"}}})
 
@@ -70,9 +70,9 @@ def without(kind: Any, objects: list[Any]) -> list[Any]:
     return [raw for raw in objects if raw["kind"] != kind.kind]
 
 
-def applied(*objects: Any, kind: Any, terms: Any = TERMS) -> Any:
+def applied(*objects: Any, kind: Any, provisioning: Any = PROVISIONING) -> Any:
     """The body that is applied of that kind."""
-    done = plan_provisioning(made_for(world(*objects, terms=terms)))
+    done = plan_provisioning(made_for(world(*objects, provisioning=provisioning)))
     (action,) = [a for phase in done.phases for a in phase if isinstance(a, Apply) and a.kind is kind]
     return action.body
 
@@ -127,7 +127,7 @@ def test_each_is_owned_by_every_check_that_uses_the_cluster_and_labelled() -> No
 
 
 def test_what_is_asked_of_ocm() -> None:
-    account = applied(SELECTED, kind=ACCOUNT, terms=replace(TERMS, validity=5400.0))
+    account = applied(SELECTED, kind=ACCOUNT, provisioning=replace(PROVISIONING, validity=5400.0))
     assert account["spec"] == {"rotation": {"enabled": True, "validity": "1h30m0s"}}
     permission = applied(SELECTED, our_grant(ACCOUNT, "a"), kind=PERMISSION)
     assert permission["spec"] == our_grant(PERMISSION, "a")["spec"]
@@ -197,10 +197,10 @@ def test_when_nothing_is_made(objects: list[Any]) -> None:
 
 
 def test_nothing_is_made_or_taken_away_where_it_was_not_asked_for() -> None:
-    off = replace(TERMS, provision=False)
-    assert writes(SELECTED, terms=off) == []
-    assert writes(NOT_SELECTED, our_secret("a"), terms=off) == []
-    assert writes(SELECTED, terms=replace(TERMS, served=False)) == []
+    off = replace(PROVISIONING, provision=False)
+    assert writes(SELECTED, provisioning=off) == []
+    assert writes(NOT_SELECTED, our_secret("a"), provisioning=off) == []
+    assert writes(SELECTED, provisioning=replace(PROVISIONING, served=False)) == []
 
 
 def test_unusable_credentials_of_others_are_made_good_beside_them() -> None:
@@ -257,7 +257,7 @@ def test_what_only_looks_like_ours_is_not_deleted() -> None:
 
 
 def test_what_nobody_needs_goes_the_secret_first() -> None:
-    done = plan_provisioning(made_for(world(NOT_SELECTED, provided("a"), terms=TERMS)))
+    done = plan_provisioning(made_for(world(NOT_SELECTED, provided("a"), provisioning=PROVISIONING)))
     assert [[f"Delete {a.kind.kind} {a.name}" for a in phase] for phase in done.phases] == [
         [gone] for gone in ALL_GO
     ]
@@ -322,21 +322,23 @@ def test_found_credentials_take_the_made_ones_away_when_the_cluster_has_moved() 
 
 
 def test_found_credentials_that_vanish_for_a_moment_make_nothing() -> None:
-    seen = world(SELECTED, our_cluster("a"), terms=TERMS)
+    seen = world(SELECTED, our_cluster("a"), provisioning=PROVISIONING)
     waits = frozenset({MISSING})
     assert plan_provisioning(made_for(seen)) == ProvisioningPlan(timers=waits, recheck_after=SETTLE_SECONDS)
     assert plan_provisioning(made_for(seen, ages={MISSING: 1.5})) == ProvisioningPlan(
         timers=waits, recheck_after=0.5
     )
     assert plan_provisioning(
-        made_for(world(SELECTED, our_cluster("a"), secret("multikueue-a"), terms=TERMS))
+        made_for(world(SELECTED, our_cluster("a"), secret("multikueue-a"), provisioning=PROVISIONING))
     ).timers == (frozenset())
 
 
 def test_those_that_stay_away_are_made() -> None:
     ages = {MISSING: SETTLE_SECONDS}
     assert writes(SELECTED, our_cluster("a"), ages=ages) == [ACCOUNT_WRITE]
-    going_on = made_for(world(SELECTED, our_cluster("a"), our_grant(ACCOUNT, "a"), terms=TERMS), ages=ages)
+    going_on = made_for(
+        world(SELECTED, our_cluster("a"), our_grant(ACCOUNT, "a"), provisioning=PROVISIONING), ages=ages
+    )
     assert [a.name for phase in plan_provisioning(going_on).phases for a in phase] == ["placement-ac"]
 
 
@@ -344,15 +346,15 @@ def test_those_that_stay_away_are_made() -> None:
 
 
 def test_with_clusterprofiles_ocm_is_asked_to_copy_the_token_and_there_is_no_secret() -> None:
-    body = applied(SELECTED, kind=ACCOUNT, terms=BY_PROFILE)
+    body = applied(SELECTED, kind=ACCOUNT, provisioning=BY_PROFILE)
     assert body["metadata"]["labels"][LABEL_SYNC] == "true"
     account = our_grant(ACCOUNT, "a")
     account["metadata"]["labels"][LABEL_SYNC] = "true"
     objects = [account, our_grant(PERMISSION, "a"), token("a"), SYNCED, profile("a", providers=["x"])]
-    assert writes(SELECTED, objects, terms=BY_PROFILE) == []
-    assert writes(SELECTED, objects, ON_PROFILE, terms=BY_PROFILE) == []
-    assert writes(NOT_SELECTED, objects, ON_PROFILE, terms=BY_PROFILE) == []
-    assert writes(NOT_SELECTED, objects, terms=BY_PROFILE) == ALL_GO[1:]
+    assert writes(SELECTED, objects, provisioning=BY_PROFILE) == []
+    assert writes(SELECTED, objects, ON_PROFILE, provisioning=BY_PROFILE) == []
+    assert writes(NOT_SELECTED, objects, ON_PROFILE, provisioning=BY_PROFILE) == []
+    assert writes(NOT_SELECTED, objects, provisioning=BY_PROFILE) == ALL_GO[1:]
 
 
 def in_sync(*objects: Any) -> list[Any]:
@@ -366,9 +368,9 @@ def in_sync(*objects: Any) -> list[Any]:
 def test_from_secrets_to_profiles_the_secret_stays_until_nobody_stands_on_it() -> None:
     made = in_sync(our_grant(PERMISSION, "a"), token("a"), our_secret("a"))
     for selected in (SELECTED, NOT_SELECTED):
-        assert writes(selected, made, on_made("a"), terms=BY_PROFILE) == []
+        assert writes(selected, made, on_made("a"), provisioning=BY_PROFILE) == []
     moved = [made, SYNCED, profile("a", providers=["x"]), ON_PROFILE]
-    assert writes(SELECTED, *moved, terms=BY_PROFILE) == ["Delete Secret placement-ac-a"]
+    assert writes(SELECTED, *moved, provisioning=BY_PROFILE) == ["Delete Secret placement-ac-a"]
 
 
 def test_from_profiles_to_secrets_the_account_stays_while_somebody_stands_on_it() -> None:
@@ -430,17 +432,17 @@ def test_what_was_made_before_the_addons_were_adopted_goes_when_the_cluster_has_
 
 
 def test_another_name_for_accounts_leaves_none_of_the_old_name() -> None:
-    renamed = replace(TERMS, account="other")
+    renamed = replace(PROVISIONING, account="other")
     both = [provided("a"), provided("a", "other")]
-    assert writes(SELECTED, *both, on_made("a"), terms=renamed) == []
-    assert writes(SELECTED, *both, on_made("a", "other-a"), terms=renamed) == ALL_GO
+    assert writes(SELECTED, *both, on_made("a"), provisioning=renamed) == []
+    assert writes(SELECTED, *both, on_made("a", "other-a"), provisioning=renamed) == ALL_GO
 
 
 # -- what is never told
 
 
 def test_no_token_is_in_a_repr() -> None:
-    seen = made_for(world(SELECTED, provided("a")[:3], terms=TERMS))
+    seen = made_for(world(SELECTED, provided("a")[:3], provisioning=PROVISIONING))
     assert seen.token is not None
     for text in (repr(seen), repr(plan_provisioning(seen))):
         assert jwt("a") not in text

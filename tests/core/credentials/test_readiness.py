@@ -20,8 +20,8 @@ from placement_ac.core.kubeconfig.access import ClusterAccess, read_kubeconfig, 
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from tests.support.builders import (
     NOW,
+    PROVISIONING,
     SERVER,
-    TERMS,
     authority,
     check,
     decision,
@@ -44,12 +44,12 @@ from tests.support.builders import (
 
 SELECTED = [check(), placement(), decision("a")]
 OURS = CredentialSource("Secret", "placement-ac-a")
-BY_PROFILE = replace(TERMS, form="cluster-profile")
+BY_PROFILE = replace(PROVISIONING, form="cluster-profile")
 SYNCED = secret("a-placement-ac", None)
 
 
-def seen(*objects: Any, terms: ProvisioningPolicy = TERMS, **rest: Any) -> ProvisioningInputs:
-    return made_for(world(SELECTED, *objects, terms=terms, **rest))
+def seen(*objects: Any, provisioning: ProvisioningPolicy = PROVISIONING, **rest: Any) -> ProvisioningInputs:
+    return made_for(world(SELECTED, *objects, provisioning=provisioning, **rest))
 
 
 def why(made: ProvisioningInputs) -> str:
@@ -136,7 +136,7 @@ def test_what_a_new_cluster_waits_for_is_told_step_by_step(objects: list[Any], t
 
 
 def test_a_hub_without_ocms_addons_is_told() -> None:
-    assert why(seen(terms=replace(TERMS, served=False))) == (
+    assert why(seen(provisioning=replace(PROVISIONING, served=False))) == (
         "this hub has no ManagedServiceAccounts or no ClusterPermissions: install OCM's addons for them"
     )
 
@@ -168,9 +168,9 @@ def test_a_cluster_that_is_in_goes_by_the_secret_alone(objects: list[Any]) -> No
 
 
 def test_a_secret_stays_good_when_nothing_is_made_any_more() -> None:
-    off = replace(TERMS, provision=False)
-    assert provisioned_credentials(seen(our_secret("a"), terms=off)) == OURS
-    assert isinstance(provisioned_credentials(seen(terms=off)), Unusable)
+    off = replace(PROVISIONING, provision=False)
+    assert provisioned_credentials(seen(our_secret("a"), provisioning=off)) == OURS
+    assert isinstance(provisioned_credentials(seen(provisioning=off)), Unusable)
 
 
 @pytest.mark.parametrize(
@@ -269,11 +269,11 @@ def test_the_managed_clusters_bundle_goes_before_the_one_reported_with_the_token
 @pytest.mark.parametrize("proxy", ["https://proxy.example:8090", "https://proxy.example:8090/"])
 def test_through_cluster_proxy(proxy: str) -> None:
     both = authority() * 2
-    terms = replace(TERMS, proxy=proxy, proxy_authority=both.encode())
-    access = content(seen(managed_cluster("a", "", bundle="?"), token("a"), terms=terms))
+    provisioning = replace(PROVISIONING, proxy=proxy, proxy_authority=both.encode())
+    access = content(seen(managed_cluster("a", "", bundle="?"), token("a"), provisioning=provisioning))
     assert access.server == "https://proxy.example:8090/a"
     assert access.authority.count("BEGIN CERTIFICATE") == 2
-    bare = content(seen(token("a"), terms=replace(terms, proxy_authority=b"")))
+    bare = content(seen(token("a"), provisioning=replace(provisioning, proxy_authority=b"")))
     assert bare.authority.count("BEGIN CERTIFICATE") == 1
 
 
@@ -352,7 +352,7 @@ def test_a_token_that_no_header_can_carry() -> None:
 
 def test_a_tokens_repr_tells_nothing() -> None:
     told = repr(decode.account_token(token("a")))
-    assert told.startswith("Token(meta=")
+    assert told.startswith("AccountToken(meta=")
     assert jwt("a") not in told
     assert "BEGIN" not in told
     assert (
@@ -404,27 +404,27 @@ IN_FORCE = [managed_cluster("a"), our_grant(ACCOUNT, "a"), our_grant(PERMISSION,
 def test_a_profile_once_a_provider_is_supported_and_the_token_is_copied(
     objects: list[Any], found: CredentialSource | Unusable
 ) -> None:
-    made = seen(IN_FORCE, objects, terms=BY_PROFILE, providers=["y"])
+    made = seen(IN_FORCE, objects, provisioning=BY_PROFILE, providers=["y"])
     assert provisioned_credentials(made) == found
 
 
 def test_a_kueue_too_old_for_profiles_gets_none() -> None:
-    old = seen(IN_FORCE, OFFERS, SYNCED, terms=BY_PROFILE, hub=HubFacts(cluster_version="v1beta1"))
+    old = seen(IN_FORCE, OFFERS, SYNCED, provisioning=BY_PROFILE, hub=HubFacts(cluster_version="v1beta1"))
     assert why(old) == "Kueue on this hub is too old for ClusterProfiles (it needs v1beta2)"
 
 
 def test_no_secret_of_others_is_in_a_profiles_way() -> None:
-    made = seen(IN_FORCE, OFFERS, SYNCED, secret("placement-ac-a"), terms=BY_PROFILE)
+    made = seen(IN_FORCE, OFFERS, SYNCED, secret("placement-ac-a"), provisioning=BY_PROFILE)
     assert provisioned_credentials(made) == CredentialSource("ClusterProfile", "a")
 
 
 def test_the_secret_from_before_holds_until_the_profile_is_there() -> None:
     before = [IN_FORCE, our_secret("a"), on_made("a")]
-    assert provisioned_credentials(seen(*before, OFFERS, terms=BY_PROFILE)) == OURS
-    assert provisioned_credentials(seen(*before, OFFERS, SYNCED, terms=BY_PROFILE)) == CredentialSource(
-        "ClusterProfile", "a"
-    )
-    expired = replace(seen(*before, OFFERS, terms=BY_PROFILE), now=NOW + timedelta(days=2))
+    assert provisioned_credentials(seen(*before, OFFERS, provisioning=BY_PROFILE)) == OURS
+    assert provisioned_credentials(
+        seen(*before, OFFERS, SYNCED, provisioning=BY_PROFILE)
+    ) == CredentialSource("ClusterProfile", "a")
+    expired = replace(seen(*before, OFFERS, provisioning=BY_PROFILE), now=NOW + timedelta(days=2))
     assert why(expired).startswith("OCM has not copied the token")
 
 
