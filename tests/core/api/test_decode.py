@@ -17,10 +17,7 @@ from placement_ac.core.api.schemas import (
     Condition,
     DecidedCluster,
     DecisionGroup,
-    DecisionStatus,
     Parameters,
-    plainly_decided,
-    validate,
 )
 from tests.support.builders import (
     an,
@@ -185,32 +182,6 @@ def test_what_a_placement_says_of_itself(rest: Any, selected: int | None, proble
     assert (seen.selected, seen.problem) == (selected, problem)
 
 
-@pytest.mark.parametrize(
-    ("status", "plain"),
-    [
-        pytest.param({"decisions": []}, True, id="none"),
-        pytest.param({"decisions": [{"clusterName": "a", "reason": ""}]}, True, id="as OCM writes it"),
-        pytest.param({"decisions": [{"clusterName": "a", "score": -7}]}, True, id="with a score"),
-        pytest.param({"decisions": [{"clusterName": ""}]}, True, id="an empty name"),
-        pytest.param({"decisions": [{"clusterName": "a", "score": True}]}, False, id="a truth for a score"),
-        pytest.param({"decisions": [{"clusterName": "a", "score": 7.0}]}, False, id="a fraction for a score"),
-        pytest.param({"decisions": [{"clusterName": "a"}, {"score": 1}]}, False, id="no name"),
-        pytest.param({"decisions": [{"clusterName": "a"}, "b"]}, False, id="no object"),
-        pytest.param({"decisions": None}, False, id="null"),
-        pytest.param({}, False, id="empty"),
-        pytest.param(None, False, id="missing"),
-    ],
-)
-def test_a_plain_decision_is_read_as_any_other(status: Any, plain: bool) -> None:
-    raw = {"status": status}
-    whole, problem = validate(DecisionStatus, raw, "status")
-    quick = plainly_decided(raw)
-    assert (quick is not None) == plain
-    if plain:
-        assert whole is not None
-        assert (quick, problem) == (tuple((e.cluster_name, e.score) for e in whole.decisions), "")
-
-
 def test_a_decision_is_read() -> None:
     seen = decode.decision(decision("a", ("b", 7), of="p", group=12))
     assert (seen.placement, seen.group, seen.decided, seen.problem) == (
@@ -350,31 +321,6 @@ def test_what_a_checks_clusters_have_in_common_is_kept_once() -> None:
     assert one.applied_fields is other.applied_fields
     strangers = [decode.kueue_object(foreign_cluster(name)) for name in "ab"]
     assert strangers[0].meta.annotations is strangers[1].meta.annotations
-
-
-def in_cluster(name: str, spec: Any) -> objects.KueueObject:
-    return decode.kueue_object(an(MULTIKUEUE_CLUSTER, name, spec=spec))
-
-
-def by_secret(secret: str) -> dict[str, Any]:
-    return {"clusterSource": {"kubeConfig": {"location": secret, "locationType": "Secret"}}}
-
-
-def test_what_clusters_of_several_placements_have_in_common_is_kept_once() -> None:
-    one, same, other = (
-        in_cluster("p-a", by_secret("a")),
-        in_cluster("q-a", by_secret("a")),
-        in_cluster("p-b", by_secret("b")),
-    )
-    assert one.spec is same.spec
-    assert (one.spec, one.source) == (by_secret("a"), ("Secret", "a"))
-    assert (other.spec, other.source) == (by_secret("b"), ("Secret", "b"))
-
-
-def test_however_many_specs_there_are_few_are_remembered() -> None:
-    seen = [in_cluster(f"p-{n}", by_secret(str(n))) for n in range(3 * decode.SHARED)]
-    assert [one.spec for one in seen] == [by_secret(str(n)) for n in range(3 * decode.SHARED)]
-    assert len(decode._SPECS) <= decode.SHARED
 
 
 @pytest.mark.parametrize(
