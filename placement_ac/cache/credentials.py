@@ -12,13 +12,12 @@ from placement_ac.cache.tables import Tables
 from placement_ac.core.api.constants import (
     ACCOUNT,
     ADDON_ACCOUNT,
-    LABEL_SYNC,
     PERMISSION,
     SECRET,
     CredentialMethod,
     Kind,
 )
-from placement_ac.core.api.objects import ProvisionedObject, WritableObject
+from placement_ac.core.api.objects import WritableObject
 from placement_ac.core.credentials.discovery import (
     ALWAYS,
     DiscoveryInputs,
@@ -26,7 +25,8 @@ from placement_ac.core.credentials.discovery import (
     find_external_credentials,
     supports,
 )
-from placement_ac.core.inputs.state import ProvisioningInputs, TimerAges
+from placement_ac.core.inputs.provisioning import CredentialUsage, ProvisioningInputs, ProvisioningObjects
+from placement_ac.core.inputs.state import TimerAges
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 
 
@@ -92,16 +92,15 @@ class CredentialLookup:
             profiles_supported=self._tables.hub.takes_profiles,
             providers=self._providers,
             now=now,
-            made=provisioned,
+            provisioned=provisioned,
         )
 
     def _external_methods(self, inputs: ProvisioningInputs) -> tuple[CredentialMethod, ...]:
         """Return the methods for what others made; a ClusterProfile to which OCM copies our token is ours."""
-        account = inputs.account
-        synced = account is not None and account.meta.labels.get(LABEL_SYNC) == "true"
-        theirs = inputs.on_profile and account is not None and not synced
-        is_ours = inputs.policy.form == "cluster-profile" or (_is_managed(account) and not theirs)
-        if not inputs.policy.provision or not is_ours:
+        own, policy = inputs.objects, inputs.policy
+        theirs = inputs.usage.profile_used and own.account is not None and not own.account_is_synced
+        is_ours = policy.form == "cluster-profile" or (own.account_is_ours and not theirs)
+        if not policy.provision or not is_ours:
             return self._methods
         return tuple(method for method in self._methods if method != "access-provider")
 
@@ -110,43 +109,55 @@ class CredentialLookup:
     def provisioning_inputs(self, cluster: str, now: datetime, ages: TimerAges) -> ProvisioningInputs:
         """Return all that the provisioned credentials of a cluster depend on."""
         own = replace(self._own_inputs(cluster, now), ages=ages)
-        found = find_external_credentials(
+        external = find_external_credentials(
             self._discovery_inputs(cluster, now, own), self._external_methods(own)
         )
-        return replace(own, found=found, orphans=tuple(self._orphans(own)))
+        objects = replace(own.objects, orphans=tuple(self._orphans(own)))
+        return replace(own, external=external, objects=objects)
 
     def _own_inputs(self, cluster: str, now: datetime) -> ProvisioningInputs:
         """Return the same, without looking for what others have made."""
-        tables = self._tables
-        name = self._account_of(cluster)
-        secret_name = f"{name}-{cluster}"
-        account = tables.accounts.get((cluster, name))
+        tables, name = self._tables, self._account_of(cluster)
         profile = tables.profiles.get((tables.kueue_namespace, cluster))
         supported = profile is not None and not profile.problem and supports(profile, self._providers)
-        objects = tables.clusters.by("cluster", cluster)
-        checks = [c for p in tables.users_of(cluster) for c in tables.checks.by("placement", p)]
-        owners = {check.meta.uid: check.meta.name for check in checks}
+        objects = ProvisioningObjects(
+            managed_cluster=tables.managed_clusters.get(("", cluster)),
+            account=tables.accounts.get((cluster, name)),
+            permission=tables.permissions.get((cluster, name)),
+            token=tables.tokens[name].get((cluster, name)),
+            secret=tables.secret(f"{name}-{cluster}"),
+            profile=profile if supported else None,
+            profile_has_token=tables.secret(f"{cluster}-{name}") is not None,
+        )
         return ProvisioningInputs(
             cluster=cluster,
             now=now,
             hub=tables.hub,
             policy=tables.provisioning,
-            namespace=tables.kueue_namespace,
-            name=name,
-            managed=tables.managed_clusters.get(("", cluster)),
-            account=account,
-            permission=tables.permissions.get((cluster, name)),
-            token=tables.tokens[name].get((cluster, name)),
-            secret=tables.secret(secret_name),
-            profile=profile if supported else None,
-            synced=tables.secret(f"{cluster}-{name}") is not None,
-            owners=owners | {uid: owner for obj in objects for uid, owner in obj.owners.items()},
+            kueue_namespace=tables.kueue_namespace,
+            account_name=name,
+            objects=objects,
+            usage=self._usage(cluster, f"{name}-{cluster}", objects),
+            error=self._errors.get(cluster, ""),
+        )
+
+    def _usage(self, cluster: str, secret: str, objects: ProvisioningObjects) -> CredentialUsage:
+        tables = self._tables
+        clusters = tables.clusters.by("cluster", cluster)
+        checks = [c for p in tables.users_of(cluster) for c in tables.checks.by("placement", p)]
+        owners = {check.meta.uid: check.meta.name for check in checks}
+        sources = tables.clusters.index("source")
+        secret_used, profile_used = f"Secret/{secret}" in sources, f"ClusterProfile/{cluster}" in sources
+        by_profile = tables.provisioning.form == "cluster-profile" or (
+            objects.account_is_ours and objects.account_is_synced
+        )
+        return CredentialUsage(
+            owners=owners | {uid: owner for obj in clusters for uid, owner in obj.owners.items()},
             selected=bool(checks),
-            in_use=self._is_used(secret_name, cluster, account),
-            on_secret=f"Secret/{secret_name}" in tables.clusters.index("source"),
-            on_profile=f"ClusterProfile/{cluster}" in tables.clusters.index("source"),
-            known=bool(objects),
-            trouble=self._errors.get(cluster, ""),
+            listed=bool(clusters),
+            secret_used=secret_used,
+            profile_used=profile_used,
+            in_use=secret_used or (by_profile and profile_used),
         )
 
     def _account_of(self, cluster: str) -> str:
@@ -163,29 +174,19 @@ class CredentialLookup:
         taken = handed_over or any(obj.ours for obj in existing)
         return ADDON_ACCOUNT if taken else self._tables.provisioning.account
 
-    def _is_used(self, secret: str, cluster: str, account: ProvisionedObject | None) -> bool:
-        """Whether a MultiKueueCluster uses what is provisioned, in the form that is wanted or was."""
-        sources = self._tables.clusters.index("source")
-        synced = (
-            _is_managed(account) and account is not None and account.meta.labels.get(LABEL_SYNC) == "true"
-        )
-        by_profile = self._tables.provisioning.form == "cluster-profile" or synced
-        return f"Secret/{secret}" in sources or (by_profile and f"ClusterProfile/{cluster}" in sources)
-
     def _orphans(self, inputs: ProvisioningInputs) -> Iterator[tuple[Kind, WritableObject]]:
         """Yield what was provisioned under another account's name: the setting changed, or an adoption."""
         cluster, tables = inputs.cluster, self._tables
         sources = tables.clusters.index("source")
-        if f"ClusterProfile/{cluster}" in sources and not inputs.synced:
+        if f"ClusterProfile/{cluster}" in sources and not inputs.objects.profile_has_token:
             return
         for secret in tables.secrets.by("cluster", cluster):
             if secret.meta.name != inputs.secret_name and f"Secret/{secret.meta.name}" not in sources:
                 yield SECRET, secret
         for kind, table in ((ACCOUNT, tables.accounts), (PERMISSION, tables.permissions)):
             for obj in table.by("cluster", cluster):
-                if obj.meta.name != inputs.name and f"Secret/{obj.meta.name}-{cluster}" not in sources:
+                if (
+                    obj.meta.name != inputs.account_name
+                    and f"Secret/{obj.meta.name}-{cluster}" not in sources
+                ):
                     yield kind, obj
-
-
-def _is_managed(account: ProvisionedObject | None) -> bool:
-    return account is not None and (account.ours or account.handed_over)

@@ -39,13 +39,12 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.schemas import Raw
 from placement_ac.core.credentials.discovery import ALWAYS
+from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningPolicy
 from placement_ac.core.inputs.state import (
     HubFacts,
     Key,
     PlacementPolicy,
     ProbeResult,
-    ProvisioningInputs,
-    ProvisioningPolicy,
     Snapshot,
     TimerAges,
     WorkerCopies,

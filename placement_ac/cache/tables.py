@@ -28,7 +28,8 @@ from placement_ac.core.api.constants import (
     Kind,
     token_kind,
 )
-from placement_ac.core.inputs.state import HubFacts, ProvisioningPolicy
+from placement_ac.core.inputs.provisioning import ProvisioningPolicy
+from placement_ac.core.inputs.state import HubFacts
 
 
 def kinds_for(policy: ProvisioningPolicy) -> tuple[Kind, ...]:

@@ -45,7 +45,8 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.errors import ApiError
 from placement_ac.core.inputs.fitness import Fitness
-from placement_ac.core.inputs.state import HubFacts, Key, ProvisioningPolicy
+from placement_ac.core.inputs.provisioning import ProvisioningPolicy
+from placement_ac.core.inputs.state import HubFacts, Key
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.informer import Informer

@@ -23,7 +23,8 @@ import aiohttp
 import yaml
 
 from placement_ac.core.api.errors import LoginFailed
-from placement_ac.core.kubeconfig.access import ClusterAccess, read_kubeconfig
+from placement_ac.core.kubeconfig.access import ClusterAccess
+from placement_ac.core.kubeconfig.read import read_kubeconfig
 from placement_ac.core.kubeconfig.source import Unusable
 
 if TYPE_CHECKING:

@@ -90,7 +90,7 @@ def test_the_clusters_of_both_are_looked_at_where_credentials_are_made() -> None
     keys = {P, Key("cluster", "a"), Key("cluster", "b")}
 
     def selected() -> list[str]:
-        return [cluster for cluster in "ab" if seen.provisioning_inputs(cluster, NOW, {}).selected]
+        return [cluster for cluster in "ab" if seen.provisioning_inputs(cluster, NOW).usage.selected]
 
     first = placement(namespace="first")
     assert selected() == ["b"]

@@ -23,7 +23,8 @@ from placement_ac.core.api.constants import (
     WATCHED_KINDS,
     token_kind,
 )
-from placement_ac.core.inputs.state import HubFacts, Key, PlacementCluster, ProvisioningPolicy, Timer
+from placement_ac.core.inputs.provisioning import ProvisioningPolicy
+from placement_ac.core.inputs.state import HubFacts, Key, PlacementCluster, Timer
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from tests.support.builders import (
     NOW,
@@ -489,7 +490,7 @@ def test_where_a_worker_is_is_kept_for_credentials_that_are_made(
     world = Cache(provisioning=provisioning)
     raw = managed_cluster("a", bundle="Y2E=")
     world.put(MANAGED_CLUSTER, raw) if taken == "put" else world.fill(MANAGED_CLUSTER, [raw], "1")
-    seen = world.provisioning_inputs("a", NOW).managed
+    seen = world.provisioning_inputs("a", NOW).objects.managed_cluster
     assert seen is not None
     assert (seen.server, seen.authority) == (server, "Y2E=" if server else "")
 
@@ -526,10 +527,10 @@ def test_tokens_and_grants_are_told_by_name_and_namespace() -> None:
     seen = world(check(), decision("a"), provisioning=PROVISIONING)
     assert seen.put(TOKENS, token("a", "another")) == set(), "not the one that is asked for"
     assert seen.put(SECRET, token("a")) == set(), "not in Kueue's namespace"
-    assert seen.provisioning_inputs("a", NOW).token is None
+    assert seen.provisioning_inputs("a", NOW).objects.token is None
     seen.put(TOKENS, token("a"))
-    assert seen.provisioning_inputs("a", NOW).token is not None
-    assert seen.provisioning_inputs("b", NOW).token is None
+    assert seen.provisioning_inputs("a", NOW).objects.token is not None
+    assert seen.provisioning_inputs("b", NOW).objects.token is None
 
 
 def test_it_is_not_complete_before_the_tokens_are_listed() -> None:
@@ -545,7 +546,7 @@ def test_trouble_is_told_to_those_who_select_the_cluster_once() -> None:
     assert seen.set_provisioning_error("a", "") == set()
     assert seen.set_provisioning_error("a", "no") == placements("p")
     assert seen.set_provisioning_error("a", "no") == set()
-    assert (seen.provisioning_inputs("a", NOW).trouble, seen.provisioning_inputs("b", NOW).trouble) == (
+    assert (seen.provisioning_inputs("a", NOW).error, seen.provisioning_inputs("b", NOW).error) == (
         "no",
         "",
     )
@@ -563,4 +564,4 @@ def test_the_account_is_the_addons_from_when_it_is_handed_over_until_nothing_of_
         ([our_secret("a", "multikueue")], "multikueue"),
         ([provided("b", "multikueue")], "placement-ac"),
     ):
-        assert world(*objects, provisioning=PROVISIONING).provisioning_inputs("a", NOW).name == name
+        assert world(*objects, provisioning=PROVISIONING).provisioning_inputs("a", NOW).account_name == name

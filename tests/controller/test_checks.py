@@ -43,7 +43,7 @@ def test_a_token_that_expires_is_told_before_and_then_the_cluster_leaves(play: P
         soon(lambda: admin.listed("p"), ["p-a", "p-b"])
         put(there, "a", token_of(a, 4))
         soon(lambda: admin.listed("p"), ["p-b"])
-        expired = "left out: a (Secret kueue-system/multikueue-a has a token that expired at 20"
+        expired = "left out: a (in Secret kueue-system/multikueue-a, renew the token: it expired at 20"
         soon(lambda: expired in admin.active("p")["message"])
         told = [
             event for event in admin.ask("GET", EVENTS)["items"] if event["reason"] == "CredentialsExpireSoon"

@@ -275,7 +275,7 @@ def test_a_stranger_that_was_quicker_keeps_his_secret(ocm: Ocm, providing: Calla
         assert await rig.look(A) is None
         assert ocm.admin.ask("GET", ocm.secret) == before
         await rig.look()
-        assert "Secret kueue-system/placement-ac-a was not made by placement-ac" in said(ocm.admin)[2]
+        assert "delete Secret kueue-system/placement-ac-a, or hand it over" in said(ocm.admin)[2]
 
     providing(test)
 

@@ -557,7 +557,7 @@ class TokenRig:
             self.touched.append({key for key in keys if key.kind == "cluster"})
 
     def tokens(self) -> dict[str, str]:
-        found = {cluster: self.world.provisioning_inputs(cluster, NOW).token for cluster in "abc"}
+        found = {cluster: self.world.provisioning_inputs(cluster, NOW).objects.token for cluster in "abc"}
         return {cluster: token.token for cluster, token in found.items() if token}
 
 

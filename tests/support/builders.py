@@ -19,19 +19,18 @@ from placement_ac.cache.tables import kinds_for
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import CredentialMethod, Kind
 from placement_ac.core.credentials.provisioning import plan_provisioning
+from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningPolicy
 from placement_ac.core.inputs.state import (
     HubFacts,
     Key,
     PlacementPolicy,
     Plan,
-    ProvisioningInputs,
-    ProvisioningPolicy,
     Snapshot,
     Timer,
     Verdict,
     WorkerCopies,
 )
-from placement_ac.core.kubeconfig.access import write_kubeconfig
+from placement_ac.core.kubeconfig.write import write_kubeconfig
 from placement_ac.core.plan.diff import Phase, diff
 from placement_ac.core.plan.event_intents import postable_events
 from placement_ac.core.plan.plan import plan

@@ -15,7 +15,8 @@ from placement_ac.cache.tables import kinds_for
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import Kind
 from placement_ac.core.credentials.provisioning import plan_provisioning
-from placement_ac.core.inputs.state import HubFacts, Key, ProvisioningPolicy, Timer
+from placement_ac.core.inputs.provisioning import ProvisioningPolicy
+from placement_ac.core.inputs.state import HubFacts, Key, Timer
 from placement_ac.core.plan.diff import Action, Apply, Delete, SetCondition, diff
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import AT_ONCE, NOW, Raw, is_of, kind_of, managed

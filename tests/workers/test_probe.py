@@ -314,7 +314,7 @@ def test_a_secret_that_is_not_there_or_unusable(admin: Driver, worker: Driver) -
     assert ask(admin) == unfit(f"Secret {NS}/s does not exist")
     put_secret(admin, worker, server=f"https://user:{TOKEN}@127.0.0.1:{worker.hub.port}")
     (problem,) = ask(admin).problems
-    assert problem.startswith(f"Secret {NS}/s has a server")
+    assert problem.startswith(f"in Secret {NS}/s, remove the user name from server")
     assert asked_of(worker) == 0
 
 

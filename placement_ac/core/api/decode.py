@@ -71,7 +71,8 @@ from placement_ac.core.api.schemas import (
     parse_time,
     validate,
 )
-from placement_ac.core.kubeconfig.access import UsableByKueueOnly, read_kubeconfig
+from placement_ac.core.kubeconfig.access import UsableByKueueOnly
+from placement_ac.core.kubeconfig.read import read_kubeconfig
 from placement_ac.core.kubeconfig.source import Unusable
 
 REMEMBERED: Final = 1_000
@@ -196,16 +197,16 @@ def secret(raw: Raw) -> Secret:
 
 
 def _kubeconfig(data: object) -> bytes | str:
-    """Return what stands under the key that Kueue reads, or what is wrong with it."""
+    """Return the content of the key that Kueue reads, or what must change there, and why."""
     encoded = as_mapping(data).get(KUBECONFIG_KEY)
     if encoded is None:
-        return f"has no key {KUBECONFIG_KEY!r}"
+        return f"add key {KUBECONFIG_KEY}: it is missing"
     if not encoded:
-        return f"has an empty key {KUBECONFIG_KEY!r}"
+        return f"put a kubeconfig under key {KUBECONFIG_KEY}: it is empty"
     try:
         return base64.b64decode(encoded, validate=True)
     except (ValueError, TypeError):
-        return f"has a key {KUBECONFIG_KEY!r} that is not base64"
+        return f"encode key {KUBECONFIG_KEY} in base64: it is not base64"
 
 
 def digest_of(kubeconfig: bytes) -> str:

@@ -15,7 +15,7 @@ from placement_ac.core.credentials.discovery import (
     find_external_credentials,
     secret_names,
 )
-from placement_ac.core.inputs.state import ProvisioningPolicy
+from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from tests.support.builders import (
     NOW,
@@ -41,8 +41,8 @@ from tests.support.builders import (
 )
 
 OUT_OF_REACH = (
-    "Secret a/s, named by ClusterProfile kueue-system/a, is out of Kueue's reach: "
-    "copy it to namespace kueue-system"
+    "copy Secret a/s to namespace kueue-system: "
+    "ClusterProfile kueue-system/a names it, and Kueue reads no other namespace"
 )
 BY_PROFILE = profile("a", secret=(NS, "given"))
 BY_NAME = secret("multikueue-a")
@@ -99,30 +99,29 @@ def test_the_first_usable_way_is_taken(objects: list[Any], source: CredentialSou
     [
         pytest.param(
             [],
-            "no credentials: no ClusterProfile in namespace kueue-system names a Secret for kueue-admin, "
-            "no Secret kueue-admin-a-kubeconfig or multikueue-a in namespace kueue-system, "
-            "no ClusterProfile in namespace kueue-system has an access provider",
+            "create Secret kueue-system/multikueue-a with key kubeconfig: a has no credentials",
             id="nothing",
         ),
         pytest.param([profile("a", secret=("a", "s"))], OUT_OF_REACH, id="another namespace"),
         pytest.param(
             [BY_PROFILE],
-            "Secret kueue-system/given, named by ClusterProfile kueue-system/a, does not exist",
+            "create Secret kueue-system/given with key kubeconfig: "
+            "ClusterProfile kueue-system/a names it, and it does not exist",
             id="a Secret that does not exist",
         ),
         pytest.param(
             [BY_PROFILE, secret("given", b"\xff")],
-            "Secret kueue-system/given is not YAML",
+            "in Secret kueue-system/given, put a kubeconfig: this is not YAML",
             id="not UTF-8",
         ),
         pytest.param(
             [secret("multikueue-a", None)],
-            "Secret kueue-system/multikueue-a has no key 'kubeconfig'",
+            "in Secret kueue-system/multikueue-a, add key kubeconfig: it is missing",
             id="no key",
         ),
         pytest.param(
             [profile("a", secret=("a", "s")), secret("multikueue-a", None)],
-            OUT_OF_REACH + "; Secret kueue-system/multikueue-a has no key 'kubeconfig'",
+            OUT_OF_REACH + "; in Secret kueue-system/multikueue-a, add key kubeconfig: it is missing",
             id="two ways with trouble",
         ),
         pytest.param(
@@ -131,12 +130,12 @@ def test_the_first_usable_way_is_taken(objects: list[Any], source: CredentialSou
                     "a", status={"credentials": [{"consumer": "kueue-admin", "accessRef": {"kind": "Vault"}}]}
                 )
             ],
-            "status.credentials of ClusterProfile kueue-system/a names no Secret",
+            "name a Secret in status.credentials of ClusterProfile kueue-system/a: it names none",
             id="no Secret named",
         ),
         pytest.param(
             [profile("a", status={"credentials": "x"})],
-            "ClusterProfile kueue-system/a cannot be read: status.credentials: Input should be a valid list",
+            "fix ClusterProfile kueue-system/a: status.credentials: Input should be a valid list",
             id="malformed, and told once",
         ),
     ],
@@ -147,7 +146,7 @@ def test_why_there_is_none(objects: list[Any], why: str) -> None:
 
 def test_an_old_kueue_knows_no_profiles() -> None:
     assert find_credentials(found(BY_PROVIDER, supported=False)) == Unusable(
-        "Kueue on this hub is too old for ClusterProfiles (it needs v1beta2)"
+        "update Kueue on this hub to one with v1beta2: it is too old for ClusterProfiles"
     )
 
 
@@ -168,11 +167,11 @@ def test_the_setting_picks_the_order(methods: tuple[CredentialMethod, ...], sour
 
 def test_only_the_ways_that_were_asked_for_are_told() -> None:
     assert find_credentials(found(BY_NAME), ("access-provider",)) == Unusable(
-        "no credentials: no ClusterProfile in namespace kueue-system has an access provider"
+        "give the ClusterProfile of a in namespace kueue-system an access provider: a has no credentials"
     )
     bad = profile("a", status={"accessProviders": 7})
     assert find_credentials(found(bad), ("access-provider",)) == Unusable(
-        "ClusterProfile kueue-system/a cannot be read: status.accessProviders: Input should be a valid list"
+        "fix ClusterProfile kueue-system/a: status.accessProviders: Input should be a valid list"
     )
 
 
@@ -207,14 +206,17 @@ def test_what_has_expired_is_told_and_the_next_way_is_tried() -> None:
         second,
     ]
     assert find_credentials(replace(found(soon, later), now=at[2])) == Unusable(
-        "Secret kueue-system/kueue-admin-a-kubeconfig has a token that expired at 2026-08-01T13:00:00Z; "
-        "Secret kueue-system/multikueue-a has a token that expired at 2026-08-01T14:00:00Z"
+        "in Secret kueue-system/kueue-admin-a-kubeconfig, renew the token: "
+        "it expired at 2026-08-01T13:00:00Z; "
+        "in Secret kueue-system/multikueue-a, renew the token: it expired at 2026-08-01T14:00:00Z"
     )
 
 
 def test_a_profiles_secret_that_has_expired() -> None:
     told = find_credentials(replace(found(BY_PROFILE, ending("given", 1)), now=NOW + timedelta(hours=1)))
-    assert told == Unusable("Secret kueue-system/given has a token that expired at 2026-08-01T13:00:00Z")
+    assert told == Unusable(
+        "in Secret kueue-system/given, renew the token: it expired at 2026-08-01T13:00:00Z"
+    )
 
 
 def test_a_way_tells_when_it_ends() -> None:
@@ -261,8 +263,8 @@ def test_found_ones_go_before_made_ones() -> None:
 
 def test_what_is_wrong_with_either_is_told() -> None:
     assert way(managed_cluster("a"), secret("multikueue-a", None)) == Unusable(
-        "Secret kueue-system/multikueue-a has no key 'kubeconfig'; "
-        "ManagedServiceAccount a/placement-ac is being made"
+        "in Secret kueue-system/multikueue-a, add key kubeconfig: it is missing; "
+        "wait: ManagedServiceAccount a/placement-ac is being created"
     )
 
 
@@ -271,7 +273,7 @@ def test_what_was_made_is_used_when_no_more_is_made_and_told_when_it_ends() -> N
     assert way(our_secret("a"), provisioning=off) == CredentialSource("Secret", "placement-ac-a")
     ended = secret("placement-ac-a", kubeconfig(jwt("a", NOW - timedelta(days=2))))
     assert way(ended, provisioning=off) == Unusable(
-        "Secret kueue-system/placement-ac-a has a token that expired at 2026-07-31T12:00:00Z"
+        "in Secret kueue-system/placement-ac-a, renew the token: it expired at 2026-07-31T12:00:00Z"
     )
     nothing = way(provisioning=off)
     assert isinstance(nothing, Unusable)
@@ -282,7 +284,7 @@ def test_the_addons_are_found_ones_until_they_are_handed_over() -> None:
     theirs = [grant(ACCOUNT, "a", "multikueue"), grant(PERMISSION, "a", "multikueue"), BY_NAME]
     assert way(theirs) == CredentialSource("Secret", "multikueue-a")
     seen = world(check(), placement(), decision("a"), theirs, managed_cluster("a"), provisioning=PROVISIONING)
-    assert seen.provisioning_inputs("a", NOW, {}).found
+    assert seen.provisioning_inputs("a", NOW).external
 
 
 @pytest.mark.parametrize("handed", range(4))
@@ -303,6 +305,6 @@ def test_in_no_step_of_an_adoption_is_a_cluster_unusable(handed: int) -> None:
 
 def test_whether_others_have_put_any() -> None:
     made = world(MADE, BY_PROVIDER, provisioning=replace(PROVISIONING, form="cluster-profile"))
-    assert not made.provisioning_inputs("a", NOW, {}).found, "that profile is the one of our own making"
+    assert not made.provisioning_inputs("a", NOW).external, "that profile is the one of our own making"
     assert find_external_credentials(found(BY_NAME)) == CredentialSource("Secret", "multikueue-a")
     assert find_external_credentials(found(secret("multikueue-a", None))) is None

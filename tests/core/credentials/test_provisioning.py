@@ -443,7 +443,7 @@ def test_another_name_for_accounts_leaves_none_of_the_old_name() -> None:
 
 def test_no_token_is_in_a_repr() -> None:
     seen = made_for(world(SELECTED, provided("a")[:3], provisioning=PROVISIONING))
-    assert seen.token is not None
+    assert seen.objects.token is not None
     for text in (repr(seen), repr(plan_provisioning(seen))):
         assert jwt("a") not in text
         assert base64_of(jwt("a"))[:40] not in text

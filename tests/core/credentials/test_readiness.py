@@ -15,8 +15,11 @@ from placement_ac.core.credentials.readiness import (
     provisioned_credentials,
     secret_problem,
 )
-from placement_ac.core.inputs.state import HubFacts, ProvisioningInputs, ProvisioningPolicy
-from placement_ac.core.kubeconfig.access import ClusterAccess, read_kubeconfig, strict_problem
+from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningPolicy
+from placement_ac.core.inputs.state import HubFacts
+from placement_ac.core.kubeconfig.access import ClusterAccess
+from placement_ac.core.kubeconfig.read import read_kubeconfig, strict_problem
+from placement_ac.core.kubeconfig.refusals import StricterRule
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from tests.support.builders import (
     NOW,
@@ -70,35 +73,41 @@ def refusing(kind: Any, reason: str, message: str = "") -> Any:
 @pytest.mark.parametrize(
     ("objects", "told"),
     [
-        pytest.param([], "there is no ManagedCluster a", id="no ManagedCluster"),
         pytest.param(
-            [managed_cluster("a")], "ManagedServiceAccount a/placement-ac is being made", id="no account"
+            [],
+            "wait for OCM's next decision, or let the cluster join: there is no ManagedCluster a",
+            id="no ManagedCluster",
+        ),
+        pytest.param(
+            [managed_cluster("a")],
+            "wait: ManagedServiceAccount a/placement-ac is being created",
+            id="no account",
         ),
         pytest.param(
             [managed_cluster("a"), our_grant(ACCOUNT, "a", done=False)],
-            "ManagedServiceAccount a/placement-ac is not in force yet: "
-            "is OCM's addon managed-serviceaccount enabled for the cluster?",
+            "wait, or enable OCM's addon managed-serviceaccount for the cluster: "
+            "ManagedServiceAccount a/placement-ac is not in force yet",
             id="nobody makes the token",
         ),
         pytest.param(
             [managed_cluster("a"), refusing(ACCOUNT, "Failed", "no quota")],
-            "ManagedServiceAccount a/placement-ac: Failed: no quota",
+            "fix ManagedServiceAccount a/placement-ac: Failed: no quota",
             id="OCM could not make it",
         ),
         pytest.param(
             [managed_cluster("a"), refusing(ACCOUNT, "Failed")],
-            "ManagedServiceAccount a/placement-ac: Failed",
+            "fix ManagedServiceAccount a/placement-ac: Failed",
             id="and does not say why",
         ),
         pytest.param(
             [managed_cluster("a"), our_grant(ACCOUNT, "a")],
-            "OCM has not reported the token of ManagedServiceAccount a/placement-ac yet: "
-            "is OCM's addon managed-serviceaccount enabled for the cluster?",
+            "wait, or enable OCM's addon managed-serviceaccount for the cluster: "
+            "OCM has not reported the token of ManagedServiceAccount a/placement-ac yet",
             id="no token",
         ),
         pytest.param(
             [managed_cluster("a"), our_grant(ACCOUNT, "a"), token("a")],
-            "ClusterPermission a/placement-ac is being made",
+            "wait: ClusterPermission a/placement-ac is being created",
             id="no permission",
         ),
         pytest.param(
@@ -109,8 +118,8 @@ def refusing(kind: Any, reason: str, message: str = "") -> Any:
                 token("a"),
                 our_secret("a"),
             ],
-            "ClusterPermission a/placement-ac is not in force yet: "
-            "does OCM's cluster-permission controller run?",
+            "wait, or run OCM's cluster-permission controller: "
+            "ClusterPermission a/placement-ac is not in force yet",
             id="nobody grants it",
         ),
         pytest.param(
@@ -120,12 +129,12 @@ def refusing(kind: Any, reason: str, message: str = "") -> Any:
                 refusing(PERMISSION, "FailedValidation", "no"),
                 token("a"),
             ],
-            "ClusterPermission a/placement-ac: FailedValidation: no",
+            "fix ClusterPermission a/placement-ac: FailedValidation: no",
             id="OCM refuses it",
         ),
         pytest.param(
             [managed_cluster("a"), provided("a")[:3]],
-            "Secret kueue-system/placement-ac-a is not there",
+            "wait: Secret kueue-system/placement-ac-a is being created",
             id="our Secret is about to be",
         ),
     ],
@@ -137,12 +146,13 @@ def test_what_a_new_cluster_waits_for_is_told_step_by_step(objects: list[Any], t
 
 def test_a_hub_without_ocms_addons_is_told() -> None:
     assert why(seen(provisioning=replace(PROVISIONING, served=False))) == (
-        "this hub has no ManagedServiceAccounts or no ClusterPermissions: install OCM's addons for them"
+        "install OCM's addons managed-serviceaccount and cluster-permission: "
+        "this hub has no ManagedServiceAccounts or no ClusterPermissions"
     )
 
 
 def test_what_the_api_server_refused_is_told() -> None:
-    assert why(replace(seen(managed_cluster("a")), trouble="you shall not")) == "you shall not"
+    assert why(replace(seen(managed_cluster("a")), error="you shall not")) == "you shall not"
 
 
 def test_all_is_there() -> None:
@@ -178,23 +188,23 @@ def test_a_secret_stays_good_when_nothing_is_made_any_more() -> None:
     [
         pytest.param(
             [grant(ACCOUNT, "a")],
-            "ManagedServiceAccount a/placement-ac was not made by placement-ac: delete it, or hand it over "
-            "with kubectl annotate -n a managedserviceaccount placement-ac "
-            "placement-ac.open-cluster-management.io/adopt=true",
+            "delete ManagedServiceAccount a/placement-ac, or hand it over with "
+            "kubectl annotate -n a managedserviceaccount placement-ac "
+            "placement-ac.open-cluster-management.io/adopt=true: someone else created it",
             id="account",
         ),
         pytest.param(
             [our_grant(ACCOUNT, "a"), grant(PERMISSION, "a")],
-            "ClusterPermission a/placement-ac was not made by placement-ac: delete it, or hand it over "
-            "with kubectl annotate -n a clusterpermission placement-ac "
-            "placement-ac.open-cluster-management.io/adopt=true",
+            "delete ClusterPermission a/placement-ac, or hand it over with "
+            "kubectl annotate -n a clusterpermission placement-ac "
+            "placement-ac.open-cluster-management.io/adopt=true: someone else created it",
             id="permission",
         ),
         pytest.param(
             [secret("placement-ac-a")],
-            "Secret kueue-system/placement-ac-a was not made by placement-ac: delete it, or hand it over "
-            "with kubectl annotate -n kueue-system secret placement-ac-a "
-            "placement-ac.open-cluster-management.io/adopt=true",
+            "delete Secret kueue-system/placement-ac-a, or hand it over with "
+            "kubectl annotate -n kueue-system secret placement-ac-a "
+            "placement-ac.open-cluster-management.io/adopt=true: someone else created it",
             id="Secret",
         ),
     ],
@@ -227,7 +237,7 @@ def test_it_ends_at_the_moment_that_its_token_does() -> None:
     end = NOW + timedelta(hours=24)
     assert provisioned_credentials(replace(made, now=end - timedelta(milliseconds=1))) == OURS
     assert why(replace(made, now=end)) == (
-        "Secret kueue-system/placement-ac-a has a token that expired at 2026-08-02T12:00:00Z"
+        "in Secret kueue-system/placement-ac-a, renew the token: it expired at 2026-08-02T12:00:00Z"
     )
 
 
@@ -236,9 +246,9 @@ def test_a_secret_of_others_ends_likewise_and_trouble_goes_first() -> None:
     good = decode.secret(secret("multikueue-a", kubeconfig(jwt("a"))))
     assert (secret_problem(good, NOW), secret_problem(good, end)) == (
         "",
-        "has a token that expired at 2026-08-02T12:00:00Z",
+        "renew the token: it expired at 2026-08-02T12:00:00Z",
     )
-    assert secret_problem(decode.secret(secret("x", None)), end) == "has no key 'kubeconfig'"
+    assert secret_problem(decode.secret(secret("x", None)), end) == "add key kubeconfig: it is missing"
     assert secret_problem(decode.secret(secret("x", kubeconfig("opaque"))), end) == ""
 
 
@@ -277,29 +287,25 @@ def test_through_cluster_proxy(proxy: str) -> None:
     assert bare.authority.count("BEGIN CERTIFICATE") == 1
 
 
-MADE_OF = "no kubeconfig can be made of Secret a/placement-ac and "
-CONFIGS = "ManagedCluster a: spec.managedClusterClientConfigs"
+CONFIG = "spec.managedClusterClientConfigs[0]"
+NO_URL = f"set {CONFIG}.url of ManagedCluster a, or --cluster-proxy: the URL of its API server is not known"
+BAD_BUNDLE = f"fix {CONFIG}.caBundle of ManagedCluster a: it is not base64"
+SOURCES = f"in {CONFIG} of ManagedCluster a or Secret a/placement-ac, "
 
 
 @pytest.mark.parametrize(
     ("objects", "told"),
     [
-        pytest.param([], f"{CONFIGS} has no url of the API server", id="no ManagedCluster"),
-        pytest.param([managed_cluster("a", "")], f"{CONFIGS} has no url of the API server", id="no url"),
-        pytest.param(
-            [managed_cluster("a", spec={})], f"{CONFIGS} has no url of the API server", id="no client config"
-        ),
+        pytest.param([], NO_URL, id="no ManagedCluster"),
+        pytest.param([managed_cluster("a", "")], NO_URL, id="no url"),
+        pytest.param([managed_cluster("a", spec={})], NO_URL, id="no client config"),
         pytest.param(
             [managed_cluster("a", "http://worker")],
-            f"{MADE_OF}{CONFIGS}[0]: has a server that is not https",
+            f"{SOURCES}{StricterRule.HTTPS}",
             id="not https",
         ),
-        pytest.param(
-            [managed_cluster("a", bundle="not base64!")], f"{CONFIGS}[0].caBundle is not base64", id="bundle"
-        ),
-        pytest.param(
-            [managed_cluster("a", bundle="ü")], f"{CONFIGS}[0].caBundle is not base64", id="not ASCII"
-        ),
+        pytest.param([managed_cluster("a", bundle="not base64!")], BAD_BUNDLE, id="bundle"),
+        pytest.param([managed_cluster("a", bundle="ü")], BAD_BUNDLE, id="not ASCII"),
     ],
 )
 def test_a_worker_that_cannot_be_addressed(objects: list[Any], told: str) -> None:
@@ -317,7 +323,7 @@ def test_a_worker_that_cannot_be_addressed(objects: list[Any], told: str) -> Non
 def test_what_no_kubeconfig_is_made_of_is_told_by_name_and_not_quoted(managed: Any) -> None:
     told = kubeconfig_of(seen(managed, token("a")))
     assert isinstance(told, Unusable)
-    assert told.why.startswith(f"{MADE_OF}{CONFIGS}[0]: has ")
+    assert told.why.startswith(SOURCES)
     assert not any(word in told.why for word in ("under_score", "hunter2", "BEGIN", jwt("a")))
 
 
@@ -340,13 +346,15 @@ def test_what_no_kubeconfig_is_made_of_is_told_by_name_and_not_quoted(managed: A
 )
 def test_a_token_that_cannot_be_read(data: Any, told: str) -> None:
     made = seen(managed_cluster("a"), token("a", data=data))
-    assert kubeconfig_of(made) == Unusable(f"Secret a/placement-ac, in which OCM reports the token, {told}")
+    assert kubeconfig_of(made) == Unusable(
+        f"delete Secret a/placement-ac, so that OCM reports the token again: it {told}"
+    )
 
 
 def test_a_token_that_no_header_can_carry() -> None:
     told = kubeconfig_of(seen(managed_cluster("a"), token("a", text="SeCrEt with\na break")))
     assert isinstance(told, Unusable)
-    assert told.why.startswith(MADE_OF)
+    assert told.why.startswith(SOURCES)
     assert "SeCrEt" not in told.why
 
 
@@ -373,6 +381,7 @@ IN_FORCE = [managed_cluster("a"), our_grant(ACCOUNT, "a"), our_grant(PERMISSION,
         pytest.param(
             [OFFERS],
             Unusable(
+                "wait, or turn on the feature gate ClusterProfile of OCM's addon managed-serviceaccount: "
                 "OCM has not copied the token of ManagedServiceAccount a/placement-ac "
                 "to namespace kueue-system yet"
             ),
@@ -381,21 +390,24 @@ IN_FORCE = [managed_cluster("a"), our_grant(ACCOUNT, "a"), our_grant(PERMISSION,
         pytest.param(
             [SYNCED],
             Unusable(
-                "no ClusterProfile of a in namespace kueue-system has an access provider that is supported"
+                "give the ClusterProfile of a in namespace kueue-system an access provider "
+                "that is supported: it is missing, or has none"
             ),
             id="no profile",
         ),
         pytest.param(
             [SYNCED, profile("a", "elsewhere", providers=["x"])],
             Unusable(
-                "no ClusterProfile of a in namespace kueue-system has an access provider that is supported"
+                "give the ClusterProfile of a in namespace kueue-system an access provider "
+                "that is supported: it is missing, or has none"
             ),
             id="a profile elsewhere",
         ),
         pytest.param(
             [SYNCED, profile("a", providers=["z"])],
             Unusable(
-                "no ClusterProfile of a in namespace kueue-system has an access provider that is supported"
+                "give the ClusterProfile of a in namespace kueue-system an access provider "
+                "that is supported: it is missing, or has none"
             ),
             id="another provider",
         ),
@@ -410,7 +422,7 @@ def test_a_profile_once_a_provider_is_supported_and_the_token_is_copied(
 
 def test_a_kueue_too_old_for_profiles_gets_none() -> None:
     old = seen(IN_FORCE, OFFERS, SYNCED, provisioning=BY_PROFILE, hub=HubFacts(cluster_version="v1beta1"))
-    assert why(old) == "Kueue on this hub is too old for ClusterProfiles (it needs v1beta2)"
+    assert why(old) == "update Kueue on this hub to one with v1beta2: it is too old for ClusterProfiles"
 
 
 def test_no_secret_of_others_is_in_a_profiles_way() -> None:
@@ -425,7 +437,7 @@ def test_the_secret_from_before_holds_until_the_profile_is_there() -> None:
         seen(*before, OFFERS, SYNCED, provisioning=BY_PROFILE)
     ) == CredentialSource("ClusterProfile", "a")
     expired = replace(seen(*before, OFFERS, provisioning=BY_PROFILE), now=NOW + timedelta(days=2))
-    assert why(expired).startswith("OCM has not copied the token")
+    assert "OCM has not copied the token" in why(expired)
 
 
 # -- what the Go kueue-addon made
@@ -433,7 +445,7 @@ def test_the_secret_from_before_holds_until_the_profile_is_there() -> None:
 
 def test_adopted_ones_are_the_way_under_their_names() -> None:
     made = seen(managed_cluster("a"), provided("a", ADDON_ACCOUNT))
-    assert (made.name, provisioned_credentials(made)) == (
+    assert (made.account_name, provisioned_credentials(made)) == (
         ADDON_ACCOUNT,
         CredentialSource("Secret", "multikueue-a"),
     )

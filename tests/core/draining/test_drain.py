@@ -507,7 +507,7 @@ def test_a_selected_cluster_that_lost_its_credentials_stays_while_jobs_run_there
     objects = [*hub, running("job", "p-a"), *managed_clusters("a", "b")]
     answer = plan(snapshot(world(objects, policy=PATIENT), ages={"a": 9.0}))
     assert listed(answer) == ("p-b", "p-a")
-    assert "left out: a (no credentials" in message(answer)
+    assert "left out: a (create Secret" in message(answer)
     assert "draining: a (Workloads run there)" in message(answer)
 
 

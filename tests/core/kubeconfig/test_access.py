@@ -15,18 +15,12 @@ from cryptography.hazmat.primitives import serialization as ser
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from placement_ac.core.kubeconfig import expiry
-from placement_ac.core.kubeconfig.access import (
-    ClusterAccess,
-    NotSupportedHere,
-    StricterRule,
-    UsableByKueueOnly,
-    read_kubeconfig,
-    read_profile,
-    strict_problem,
-    write_kubeconfig,
-)
-from placement_ac.core.kubeconfig.parse import MARKS_MAX, SIZE_MAX, Refusal, parse_kubeconfig
+from placement_ac.core.kubeconfig.access import ClusterAccess, UsableByKueueOnly
+from placement_ac.core.kubeconfig.parse import MARKS_MAX, SIZE_MAX, parse_kubeconfig
+from placement_ac.core.kubeconfig.read import read_kubeconfig, read_profile, strict_problem
+from placement_ac.core.kubeconfig.refusals import NotSupportedHere, Refusal, StricterRule
 from placement_ac.core.kubeconfig.source import Unusable
+from placement_ac.core.kubeconfig.write import write_kubeconfig
 
 Raw = dict[str, Any]
 SECRET = "SeCrEt-42"
@@ -267,7 +261,7 @@ def test_yaml_is_read_as_go_reads_it(pieces: dict[str, str]) -> None:
     ["y", "N", "on", "OFF", "Yes", "1", "-1_000", "0x1f", "0o17", "017", "089", "1e3", ".5", "1.", ".inf"],
 )
 def test_what_is_no_string_for_go_is_no_name(name: str) -> None:
-    assert written(name) == Unusable("has a clusters.0.name that is unusable: it should be a string")
+    assert written(name) == Unusable("fix clusters.0.name: it should be a string")
 
 
 def test_what_is_null_for_go_is_no_name() -> None:
@@ -282,16 +276,16 @@ REFUSED = [
     (Refusal.NO_MAP, SECRET),
     (Refusal.NO_MAP, None),
     (
-        "has a users.0.user.token that is unusable: it should be a string",
+        "fix users.0.user.token: it should be a string",
         kubeconfig({"token": [SECRET]}),
     ),
     (
-        "has a clusters.0.cluster.insecure-skip-tls-verify that is unusable: it should be true or false",
+        "fix clusters.0.cluster.insecure-skip-tls-verify: it should be true or false",
         kubeconfig(cluster={"insecure-skip-tls-verify": "false"}),
     ),
-    ("has a users.0.user.exec that is unusable: it should be a map", kubeconfig(TOKEN | {"exec": SECRET})),
-    ("has a users that is unusable: it should be a list", kubeconfig(users={"u": SECRET})),
-    ("has a users.0 that is unusable: it should be a map", kubeconfig(users=[SECRET])),
+    ("fix users.0.user.exec: it should be a map", kubeconfig(TOKEN | {"exec": SECRET})),
+    ("fix users: it should be a list", kubeconfig(users={"u": SECRET})),
+    ("fix users.0: it should be a map", kubeconfig(users=[SECRET])),
     (Refusal.NOT_CONFIG, kubeconfig(kind="Secret")),
     (Refusal.NOT_CONFIG, kubeconfig(apiVersion="v2")),
     (Refusal.SAME_NAME, kubeconfig(users=[*kubeconfig()["users"], *kubeconfig()["users"]])),
@@ -653,7 +647,7 @@ def test_what_no_kubeconfig_is_made_of(arguments: tuple[str, str | bytes, str], 
         ),
         pytest.param({}, Unusable(Refusal.ADDRESS), id="nothing"),
         pytest.param({"server": "http://worker1"}, Unusable(StricterRule.HTTPS), id="http"),
-        pytest.param({"server": 7}, Unusable("has a server that is unusable: it should be a string"), id="7"),
+        pytest.param({"server": 7}, Unusable("fix server: it should be a string"), id="7"),
     ],
 )
 def test_the_cluster_of_an_access_provider(cluster: Raw, access: ClusterAccess | Unusable) -> None:

@@ -262,7 +262,7 @@ BREAKS = (
         lambda pair: pair.hub.ask("DELETE", SECRET),
         "worker-access",
         "FAIL",
-        "there is no usable way in: no credentials: ",
+        "there is no usable way in: create Secret ",
         PUT_SECRET,
     ),
     Break(
