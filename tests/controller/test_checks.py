@@ -88,7 +88,7 @@ def test_a_cluster_is_asked_before_it_is_listed(play: Play, admin: Driver) -> No
     there = play("a")
     there.select("a")
     there.start(credentials_probe=True, frameworks="batch/job,jobset.x-k8s.io/jobset")
-    soon(lambda: "the worker does not serve jobsets" in admin.active("p").get("message", ""))
+    soon(lambda: "install the CRDs of jobsets" in admin.active("p").get("message", ""))
     assert (admin.reason("p"), admin.listed("p")) == ("NoClusterUsable", None)
 
 
@@ -158,5 +158,5 @@ def test_queues_that_the_worker_lacks_are_told(play: Play, admin: Driver) -> Non
     admin.ask("POST", "/apis/kueue.x-k8s.io/v1beta2/namespaces/team/localqueues", local)
     there.select("a")
     there.start(credentials_probe=True)
-    soon(lambda: "; a: the worker has no namespaces team" in admin.active("p").get("message", ""))
+    soon(lambda: "; a: create namespaces team on the worker" in admin.active("p").get("message", ""))
     assert (admin.reason("p"), admin.listed("p")) == ("Active", ["p-a"])

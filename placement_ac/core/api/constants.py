@@ -236,7 +236,7 @@ IMMEDIATE: Final[RemovalPolicy] = "Immediate"
 """The setting `removal_policy`: they are sent back and start again elsewhere."""
 
 SENT_BACK: Final = "cluster {} is leaving the Placement"
-"""What a Workload that is sent back is told; Kueue quotes it in its condition Evicted, where we read it."""
+"""The message of a Workload that is sent back; Kueue quotes it in its condition Evicted, where we read it."""
 SENT_AGAIN: Final = "cluster {} was left, but Kueue sends it nowhere"
 """The same, for one that got stuck on the way."""
 PENDING: Final = "Pending"

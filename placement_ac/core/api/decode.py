@@ -1,8 +1,8 @@
 """
-How the objects of `model` are read from what comes over the wire.
+Read the objects of `core.api.objects` from JSON.
 
-No I/O, no clock. A shape that does not fit is told in `problem` (field and
-finding); it never raises, so that one bad object cannot stop the others.
+No I/O, no clock. A shape that does not fit is reported in `problem` (field and
+reason); nothing raises, so that one bad object cannot stop the others.
 """
 
 import base64
@@ -92,7 +92,7 @@ def version_of(raw: Raw) -> ObjectVersion:
 
 
 def meta_of(raw: Raw) -> Meta:
-    """Read `metadata`; what the API server filled in may be missing, what is there is of its shape."""
+    """Read `metadata`; fields that the API server fills in may be missing, those that are there are valid."""
     m = raw.get("metadata") or {}
     return Meta(
         name=m.get("name", ""),
@@ -114,7 +114,7 @@ def check(raw: Raw) -> Check:
 
 
 def active_of(raw: Raw) -> Condition | None:
-    """Return the condition `Active`, whatever the others look like: what we said is not to be said again."""
+    """Return the condition `Active`, whatever the others look like: we must not write the same again."""
     entries = as_mapping(raw.get("status")).get("conditions")
     for entry in entries if isinstance(entries, list) else ():
         if as_mapping(entry).get("type") == CONDITION_ACTIVE:
@@ -180,7 +180,7 @@ def cluster_profile(raw: Raw) -> ClusterProfile:
 
 
 def _named_by_ocm(meta: Meta) -> str:
-    """Return the name of a ClusterProfile if it is a managed cluster's: other managers' names say nothing."""
+    """Return the name of a ClusterProfile if OCM made it: other managers do not use the cluster's name."""
     return meta.name if meta.labels.get(LABEL_MANAGER, OCM_MANAGER) == OCM_MANAGER else ""
 
 
@@ -242,7 +242,7 @@ def kueue_object(raw: Raw) -> KueueObject:
 
 
 def checks_listed(queue: Raw) -> frozenset[str]:
-    """Return the AdmissionChecks that a ClusterQueue lists, in either of the two ways that Kueue has."""
+    """Return the AdmissionChecks that a ClusterQueue lists, in either of Kueue's two fields."""
     spec = as_mapping(queue.get("spec"))
     plain = spec.get("admissionChecks")
     strategy = as_mapping(spec.get("admissionChecksStrategy")).get("admissionChecks")
@@ -266,23 +266,25 @@ def _owners_by_uid(owners: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
 def provisioned_object(raw: Raw) -> ProvisionedObject:
     status, problem = validate(Conditions, raw, "status")
     conditions = status.conditions if status else ()
-    told = [f"{c.reason}: {_first_line(c.message)}".rstrip(": ") for c in conditions if c.status == "False"]
+    failures = [
+        f"{c.reason}: {_first_line(c.message)}".rstrip(": ") for c in conditions if c.status == "False"
+    ]
     done = any(c.type in DONE and c.status == "True" for c in conditions)
     spec, owned = as_mapping(raw.get("spec")), _applied_fields_of(raw)
-    return ProvisionedObject(meta_of(raw), _owners(raw), spec, owned, done, "; ".join(told) or problem)
+    return ProvisionedObject(meta_of(raw), _owners(raw), spec, owned, done, "; ".join(failures) or problem)
 
 
 def _first_line(text: str) -> str:
-    """The rest of what OCM says is advice how to look closer."""
+    """Return the first line: the rest of OCM's messages is advice where to look."""
     return text.partition("\n")[0]
 
 
 def workload(raw: Raw) -> Workload:
     status, _ = validate(WorkloadStatus, raw, "status")
     status = status or _readable(raw)
-    said = {condition.type: condition.status == "True" for condition in status.conditions}
+    conditions = {condition.type: condition.status == "True" for condition in status.conditions}
     evicted = next((condition for condition in status.conditions if condition.type == "Evicted"), None)
-    sent = _SENT_BACK.search(evicted.message) if evicted else None
+    sent_back = _SENT_BACK.search(evicted.message) if evicted else None
     meta = meta_of(raw)
     return Workload(
         meta=meta._replace(labels=_NOTHING, annotations=_NOTHING, generation=0),
@@ -292,18 +294,18 @@ def workload(raw: Raw) -> Workload:
             )
             for entry in status.admission_checks
         ),
-        has_quota=said.get("QuotaReserved", False),
+        has_quota=conditions.get("QuotaReserved", False),
         cluster=sys.intern(status.cluster_name or ""),
         nominated=tuple(map(sys.intern, status.nominated_cluster_names)),
         active=as_mapping(raw.get("spec")).get("active") is not False,
-        finished=said.get("Finished", False),
-        sent_back_from=sys.intern(sent[1] or sent[2]) if sent else "",
+        finished=conditions.get("Finished", False),
+        sent_back_from=sys.intern(sent_back[1] or sent_back[2]) if sent_back else "",
         evicted_at=parse_time(evicted.last_transition_time) if evicted else None,
     )
 
 
 def _readable(raw: Raw) -> WorkloadStatus:
-    """Return what can be read of a status that does not fit as a whole: above all, where it runs."""
+    """Return the readable parts of a status that does not fit as a whole: above all, where it runs."""
     status = as_mapping(raw.get("status"))
     fields = ("conditions", "admissionChecks", "clusterName", "nominatedClusterNames")
     parts = {key: status[key] for key in fields if key in status}
@@ -316,7 +318,7 @@ def _readable(raw: Raw) -> WorkloadStatus:
 
 
 def managed_cluster_without_server(raw: Raw) -> ManagedCluster:
-    """Read one without its API server, for whom it is all the same: the CA is most of it."""
+    """Read one without its API server, where nothing needs that: the CA is most of it."""
     return replace(managed_cluster(raw), server="", authority="")
 
 

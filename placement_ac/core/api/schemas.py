@@ -1,5 +1,5 @@
 """
-What an API object looks like on the wire: pydantic shapes, only the fields used; and times.
+The shapes of API objects in JSON: pydantic models with the fields that are used; and times.
 
 No I/O, no clock. `validate` returns the problem of a shape that does not fit; it never raises.
 """
@@ -68,7 +68,7 @@ class CheckSpec(ApiModel):
 
 
 class Conditions(ApiModel):
-    """A `status` of which the conditions are read."""
+    """A `status` with conditions."""
 
     conditions: ListOf[Condition] = ()
 
@@ -174,7 +174,7 @@ class AdmissionCheckStateModel(ApiModel):
 
 
 class WorkloadStatus(Conditions):
-    """`Workload.status`, what is used of it."""
+    """`Workload.status`."""
 
     admission_checks: ListOf[AdmissionCheckStateModel] = ()
     cluster_name: str | None = None
@@ -216,7 +216,7 @@ class ScoreStatus(ApiModel):
 
 
 def validate(shape: type[W], raw: Raw, field: str) -> tuple[W | None, str]:
-    """Return the shape of `raw[field]`, or None and what is wrong with it."""
+    """Return the shape of `raw[field]`, or None and the problem with it."""
     try:
         return shape.model_validate(raw.get(field) or {}), ""
     except ValidationError as error:
@@ -226,7 +226,7 @@ def validate(shape: type[W], raw: Raw, field: str) -> tuple[W | None, str]:
 
 
 def parse_time(text: str) -> datetime | None:
-    """Return an RFC 3339 time; None when it is none, or does not say where."""
+    """Return an RFC 3339 time; None when it is no time, or has no zone."""
     try:
         when = datetime.fromisoformat(text)
     except ValueError:

@@ -338,13 +338,16 @@ def in_the_table() -> Iterator[tuple[str, list[str]]]:
     for name, one in FRAMEWORKS.items():
         base = told(one.rule(SENT)) if one.plural else ("none", "")
         yield f"`{name}`", [*base, f"{one.since}", f"{one.shipped}", f"`{one.source}`"]
-        for more in one.more:
-            on = str(GATES[more.gate].on) if more.gate else "always"
+        for more in one.extra_verbs:
+            on = str(GATES[more.gate].default_on) if more.gate else "always"
             what = f"gate `{more.gate}`" if more.gate else "groups"
             yield f"`{name}`, {what}", [*told(one.rule(more.verbs)), f"{more.since}", on, f"`{one.source}`"]
     source = "`pkg/controller/admissionchecks/multikueue/externalframeworks`"
     external_kind = f"an external one, `{PIPELINE_RUN.name}`"
     yield external_kind, [*told(PIPELINE_RUN.rule), f"{EXTERNAL_SINCE}", "never", source]
     for name, gate in GATES.items():
-        for duty in gate.duties:
-            yield f"gate `{name}`", [*told(duty.rule), f"{duty.since}", f"{gate.on}", f"`{duty.source}`"]
+        for duty in gate.requirements:
+            yield (
+                f"gate `{name}`",
+                [*told(duty.rule), f"{duty.since}", f"{gate.default_on}", f"`{duty.source}`"],
+            )
