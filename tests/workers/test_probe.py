@@ -241,8 +241,10 @@ def test_rights_that_the_account_lacks(admin: Driver, worker: Driver) -> None:
     grant(worker, rule("kueue.x-k8s.io", "workloads", "get watch"), rule("batch", "jobs", "get list"))
     denied = "patch workloads/status.kueue.x-k8s.io; create jobs.batch"
     assert ask(admin).problems == (
-        f"grant {denied} on the worker, in all namespaces, to the account of Secret {NS}/s: "
-        "it has no such rights",
+        (
+            f"grant {denied} on the worker, in all namespaces, to the account of Secret {NS}/s: "
+            "it has no such rights"
+        ),
     )
 
 
