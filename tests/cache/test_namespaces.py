@@ -114,10 +114,10 @@ def test_nothing_is_complete_before_each_namespace_has_been_listed() -> None:
     fresh = Cache(TWO)
     for kind, namespace in seen.scopes:
         assert not fresh.complete
-        told = f"{kind} in {namespace}" if namespace else str(kind)
-        assert told in fresh.unlisted()
+        message = f"{kind} in {namespace}" if namespace else str(kind)
+        assert message in fresh.unlisted()
         fresh.settle(kind, (), "1", namespace)
-        assert told not in fresh.unlisted()
+        assert message not in fresh.unlisted()
     assert fresh.complete
     assert {where for kind, where in seen.scopes if kind is PLACEMENT} == {"first", "second"}
     assert {where for kind, where in seen.scopes if kind is SECRET} == {"kueue-system"}
@@ -137,7 +137,7 @@ def test_versions_that_begin_anew_in_one_namespace_leave_the_other_alone() -> No
     assert (seen.settle(PLACEMENT, (), "7", "first"), seen.complete) == (set(), True)
 
 
-# -- the guard
+# -- mass loss
 
 
 def switched(ages: dict[Timer, float], **rest: int) -> Plan:
@@ -168,11 +168,11 @@ def test_an_edit_of_the_one_that_counts_now_goes_through() -> None:
     assert Timer("edited", SECONDS.format(2)) in answer.timers
 
 
-# -- what is told
+# -- what is message
 
 
 @pytest.mark.parametrize(
-    ("objects", "told"),
+    ("objects", "message"),
     [
         pytest.param([check()], "there is no Placement first/p or second/p", id="none"),
         pytest.param(
@@ -194,14 +194,14 @@ def test_an_edit_of_the_one_that_counts_now_goes_through() -> None:
         ),
     ],
 )
-def test_messages_name_the_namespace(objects: list[Raw], told: str) -> None:
+def test_messages_name_the_namespace(objects: list[Raw], message: str) -> None:
     if objects[0]["spec"].get("parameters"):
-        assert verdict(objects, hub=TWO).message == told
+        assert verdict(objects, hub=TWO).message == message
     else:
         answer = plan(world(objects, hub=TWO).snapshot(Key("check", "check"), NOW, {}))
-        assert unmarked(answer).verdicts["check"].message == told
+        assert unmarked(answer).verdicts["check"].message == message
 
 
-def test_secrets_beside_a_placement_are_nobodys_business() -> None:
+def test_secrets_beside_a_placement_are_ignored() -> None:
     seen = world(check(), here("first", "a"), hub=TWO)
     assert seen.put(SECRET, secret("multikueue-a", namespace="first")) == set()

@@ -1,4 +1,4 @@
-"""Reading the wire: what is used of each object, and that what does not fit is told, never raised."""
+"""Decoding of objects: an invalid shape is reported in `problem` and never raised."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -177,7 +177,7 @@ def test_a_placement_is_read() -> None:
         ),
     ],
 )
-def test_what_a_placement_says_of_itself(rest: Any, selected: int | None, problem: str) -> None:
+def test_the_status_of_a_placement_is_read(rest: Any, selected: int | None, problem: str) -> None:
     seen = decode.placement(placement(**rest))
     assert (seen.selected, seen.problem) == (selected, problem)
 
@@ -252,14 +252,14 @@ def test_a_profile_without_labels_is_of_the_cluster_of_its_name() -> None:
     assert decode.cluster_profile(profile("a", labels={})).cluster == "a"
 
 
-def test_only_the_secret_for_kueue_counts_and_lies_beside_the_profile_unless_told() -> None:
+def test_only_the_secret_for_kueue_counts_and_is_beside_the_profile_by_default() -> None:
     other = {"consumer": "argo", "accessRef": {"kind": "Secret", "name": "x"}}
     mine = {"consumer": "kueue-admin", "accessRef": {"kind": "Secret", "name": "y"}}
     seen = decode.cluster_profile(profile("a", "ns", status={"credentials": [other, mine]}))
     assert seen.secrets == (SecretRef("Secret", "ns", "y"),)
 
 
-def test_a_malformed_profile_is_told() -> None:
+def test_a_malformed_profile_is_reported() -> None:
     seen = decode.cluster_profile(profile("a", status={"accessProviders": "x"}))
     assert (seen.secrets, seen.providers, seen.problem) == ((), (), NOT_A_LIST.format("accessProviders"))
 
@@ -294,14 +294,14 @@ def test_why_kueue_could_not_use_a_secret(raw: Any, problem: str) -> None:
     assert decode.secret(raw).problem == problem
 
 
-def test_what_is_in_a_secret_is_not_kept() -> None:
+def test_the_content_of_a_secret_is_not_kept() -> None:
     assert "token" not in repr(decode.secret(secret("s", b"users: [{token: x}]")))
 
 
 # -- our objects
 
 
-def test_what_we_applied_is_told_from_what_others_did() -> None:
+def test_our_applied_fields_are_recognized() -> None:
     seen = decode.kueue_object(our_cluster("a", owners=["one"]))
     assert (seen.ours, seen.placement, seen.cluster, seen.owners) == (
         True,
@@ -314,7 +314,7 @@ def test_what_we_applied_is_told_from_what_others_did() -> None:
     )
 
 
-def test_what_a_checks_clusters_have_in_common_is_kept_once() -> None:
+def test_equal_owners_and_applied_fields_are_kept_once() -> None:
     """There may be 10,000 of them."""
     one, other = (decode.kueue_object(our_cluster(name, owners=["one"])) for name in "ab")
     assert one.owners is other.owners
@@ -339,7 +339,7 @@ def test_what_a_checks_clusters_have_in_common_is_kept_once() -> None:
         ),
     ],
 )
-def test_whose_it_is(raw: Any, ours: bool) -> None:
+def test_which_objects_are_ours(raw: Any, ours: bool) -> None:
     assert decode.kueue_object(raw).ours is ours
 
 

@@ -1,4 +1,4 @@
-"""The way into a cluster, or why there is none."""
+"""Discovery of the credentials of a cluster, or why there are none."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -90,7 +90,7 @@ def found(*objects: Any, supported: bool = True) -> DiscoveryInputs:
         ),
     ],
 )
-def test_the_first_usable_way_is_taken(objects: list[Any], source: CredentialSource) -> None:
+def test_the_first_usable_credentials_are_taken(objects: list[Any], source: CredentialSource) -> None:
     assert find_credentials(found(*objects)) == source
 
 
@@ -136,11 +136,11 @@ def test_the_first_usable_way_is_taken(objects: list[Any], source: CredentialSou
         pytest.param(
             [profile("a", status={"credentials": "x"})],
             "fix ClusterProfile kueue-system/a: status.credentials: Input should be a valid list",
-            id="malformed, and told once",
+            id="malformed, and message once",
         ),
     ],
 )
-def test_why_there_is_none(objects: list[Any], why: str) -> None:
+def test_why_there_are_none(objects: list[Any], why: str) -> None:
     assert find_credentials(found(*objects)) == Unusable(why)
 
 
@@ -165,7 +165,7 @@ def test_the_setting_picks_the_order(methods: tuple[CredentialMethod, ...], sour
     assert find_credentials(found(whole, secret("given"), BY_NAME), methods) == source
 
 
-def test_only_the_ways_that_were_asked_for_are_told() -> None:
+def test_only_the_methods_of_the_setting_are_reported() -> None:
     assert find_credentials(found(BY_NAME), ("access-provider",)) == Unusable(
         "give the ClusterProfile of a in namespace kueue-system an access provider: a has no credentials"
     )
@@ -187,14 +187,14 @@ def test_other_names_lead_nowhere(name: str) -> None:
     assert clusters_of_secret(name) == ()
 
 
-# -- what ends
+# -- expiry
 
 
 def ending(name: str, hours: float) -> Any:
     return secret(name, kubeconfig(jwt(name, hours=hours)))
 
 
-def test_what_has_expired_is_told_and_the_next_way_is_tried() -> None:
+def test_expired_credentials_are_reported_and_the_next_method_is_tried() -> None:
     soon, later = ending("kueue-admin-a-kubeconfig", 1), ending("multikueue-a", 2)
     first, second = (
         CredentialSource("Secret", "kueue-admin-a-kubeconfig"),
@@ -213,13 +213,13 @@ def test_what_has_expired_is_told_and_the_next_way_is_tried() -> None:
 
 
 def test_a_profiles_secret_that_has_expired() -> None:
-    told = find_credentials(replace(found(BY_PROFILE, ending("given", 1)), now=NOW + timedelta(hours=1)))
-    assert told == Unusable(
+    message = find_credentials(replace(found(BY_PROFILE, ending("given", 1)), now=NOW + timedelta(hours=1)))
+    assert message == Unusable(
         "in Secret kueue-system/given, renew the token: it expired at 2026-08-01T13:00:00Z"
     )
 
 
-def test_a_way_tells_when_it_ends() -> None:
+def test_a_source_has_its_expiry() -> None:
     way = find_credentials(found(ending("multikueue-a", 1)))
     assert isinstance(way, CredentialSource)
     assert (way.issued, way.expires) == (NOW, NOW + timedelta(hours=1))
@@ -243,7 +243,7 @@ def test_an_access_provider_must_be_supported(supported: list[str] | None, usabl
     assert isinstance(way, CredentialSource) == usable
 
 
-# -- found ones and made ones
+# -- external and provisioned credentials
 
 
 def way(*objects: Any, now: datetime = NOW, **rest: Any) -> CredentialSource | Unusable | None:
@@ -255,20 +255,20 @@ def way(*objects: Any, now: datetime = NOW, **rest: Any) -> CredentialSource | U
 MADE = [managed_cluster("a"), *provided("a")]
 
 
-def test_found_ones_go_before_made_ones() -> None:
+def test_external_credentials_come_before_provisioned_ones() -> None:
     assert way(MADE, BY_NAME) == CredentialSource("Secret", "multikueue-a")
     assert way(MADE) == CredentialSource("Secret", "placement-ac-a")
     assert way(MADE, secret("multikueue-a", b"{")) == CredentialSource("Secret", "placement-ac-a")
 
 
-def test_what_is_wrong_with_either_is_told() -> None:
+def test_problems_of_both_are_reported() -> None:
     assert way(managed_cluster("a"), secret("multikueue-a", None)) == Unusable(
         "in Secret kueue-system/multikueue-a, add key kubeconfig: it is missing; "
         "wait: ManagedServiceAccount a/placement-ac is being created"
     )
 
 
-def test_what_was_made_is_used_when_no_more_is_made_and_told_when_it_ends() -> None:
+def test_leftover_credentials_are_used_until_they_expire() -> None:
     off = ProvisioningPolicy(provision=False)
     assert way(our_secret("a"), provisioning=off) == CredentialSource("Secret", "placement-ac-a")
     ended = secret("placement-ac-a", kubeconfig(jwt("a", NOW - timedelta(days=2))))
@@ -280,7 +280,7 @@ def test_what_was_made_is_used_when_no_more_is_made_and_told_when_it_ends() -> N
     assert "placement-ac" not in nothing.why
 
 
-def test_the_addons_are_found_ones_until_they_are_handed_over() -> None:
+def test_the_addons_credentials_are_external_until_they_are_handed_over() -> None:
     theirs = [grant(ACCOUNT, "a", "multikueue"), grant(PERMISSION, "a", "multikueue"), BY_NAME]
     assert way(theirs) == CredentialSource("Secret", "multikueue-a")
     seen = world(check(), placement(), decision("a"), theirs, managed_cluster("a"), provisioning=PROVISIONING)
@@ -303,7 +303,7 @@ def test_in_no_step_of_an_adoption_is_a_cluster_unusable(handed: int) -> None:
     assert way(taken_over) == CredentialSource("Secret", "multikueue-a")
 
 
-def test_whether_others_have_put_any() -> None:
+def test_external_credentials_are_recognized() -> None:
     made = world(MADE, BY_PROVIDER, provisioning=replace(PROVISIONING, form="cluster-profile"))
     assert not made.provisioning_inputs("a", NOW).external, "that profile is the one of our own making"
     assert find_external_credentials(found(BY_NAME)) == CredentialSource("Secret", "multikueue-a")

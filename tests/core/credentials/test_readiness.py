@@ -1,4 +1,4 @@
-"""The way in that was made for a cluster, or what it waits for, in words for an admin."""
+"""Readiness of provisioned credentials, and the messages for an admin."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -67,11 +67,11 @@ def refusing(kind: Any, reason: str, message: str = "") -> Any:
     return our_grant(kind, "a", status={"conditions": [said]})
 
 
-# -- how far it is
+# -- readiness
 
 
 @pytest.mark.parametrize(
-    ("objects", "told"),
+    ("objects", "message"),
     [
         pytest.param(
             [],
@@ -139,23 +139,23 @@ def refusing(kind: Any, reason: str, message: str = "") -> Any:
         ),
     ],
 )
-def test_what_a_new_cluster_waits_for_is_told_step_by_step(objects: list[Any], told: str) -> None:
+def test_the_condition_reports_each_step_of_a_new_cluster(objects: list[Any], message: str) -> None:
     flat = [raw for part in objects for raw in ([part] if isinstance(part, dict) else part)]
-    assert why(seen(flat)) == told
+    assert why(seen(flat)) == message
 
 
-def test_a_hub_without_ocms_addons_is_told() -> None:
+def test_a_hub_without_ocms_addons_is_reported() -> None:
     assert why(seen(provisioning=replace(PROVISIONING, served=False))) == (
         "install OCM's addons managed-serviceaccount and cluster-permission: "
         "this hub has no ManagedServiceAccounts or no ClusterPermissions"
     )
 
 
-def test_what_the_api_server_refused_is_told() -> None:
+def test_an_error_of_the_api_server_is_reported() -> None:
     assert why(replace(seen(managed_cluster("a")), error="you shall not")) == "you shall not"
 
 
-def test_all_is_there() -> None:
+def test_credentials_are_ready() -> None:
     found = provisioned_credentials(seen(managed_cluster("a"), provided("a")))
     assert found == OURS
     assert isinstance(found, CredentialSource)
@@ -172,19 +172,19 @@ def test_all_is_there() -> None:
         pytest.param([grant(ACCOUNT, "a"), grant(PERMISSION, "a")], id="others are in the way"),
     ],
 )
-def test_a_cluster_that_is_in_goes_by_the_secret_alone(objects: list[Any]) -> None:
+def test_a_listed_cluster_depends_on_the_secret_alone(objects: list[Any]) -> None:
     assert provisioned_credentials(seen(objects, our_secret("a"), on_made("a"))) == OURS
     assert isinstance(provisioned_credentials(seen(objects, our_secret("a"))), Unusable)
 
 
-def test_a_secret_stays_good_when_nothing_is_made_any_more() -> None:
+def test_a_secret_stays_usable_without_provision() -> None:
     off = replace(PROVISIONING, provision=False)
     assert provisioned_credentials(seen(our_secret("a"), provisioning=off)) == OURS
     assert isinstance(provisioned_credentials(seen(provisioning=off)), Unusable)
 
 
 @pytest.mark.parametrize(
-    ("objects", "told"),
+    ("objects", "message"),
     [
         pytest.param(
             [grant(ACCOUNT, "a")],
@@ -209,8 +209,8 @@ def test_a_secret_stays_good_when_nothing_is_made_any_more() -> None:
         ),
     ],
 )
-def test_what_is_in_the_way_is_told_with_its_cure(objects: list[Any], told: str) -> None:
-    assert why(seen(managed_cluster("a"), objects)) == told
+def test_a_name_conflict_is_reported_with_its_fix(objects: list[Any], message: str) -> None:
+    assert why(seen(managed_cluster("a"), objects)) == message
 
 
 @pytest.mark.parametrize(
@@ -225,14 +225,14 @@ def test_what_is_in_the_way_is_told_with_its_cure(objects: list[Any], told: str)
         pytest.param([grant(ACCOUNT, "b")], id="of another cluster"),
     ],
 )
-def test_what_is_not_in_the_way(objects: list[Any]) -> None:
+def test_no_name_conflict(objects: list[Any]) -> None:
     assert name_conflict(seen(objects)) == ""
 
 
-# -- how long
+# -- expiry
 
 
-def test_it_ends_at_the_moment_that_its_token_does() -> None:
+def test_credentials_expire_with_their_token() -> None:
     made = seen(managed_cluster("a"), provided("a"), on_made("a"))
     end = NOW + timedelta(hours=24)
     assert provisioned_credentials(replace(made, now=end - timedelta(milliseconds=1))) == OURS
@@ -241,7 +241,7 @@ def test_it_ends_at_the_moment_that_its_token_does() -> None:
     )
 
 
-def test_a_secret_of_others_ends_likewise_and_trouble_goes_first() -> None:
+def test_a_secret_of_others_expires_likewise() -> None:
     end = NOW + timedelta(hours=24)
     good = decode.secret(secret("multikueue-a", kubeconfig(jwt("a"))))
     assert (secret_problem(good, NOW), secret_problem(good, end)) == (
@@ -294,7 +294,7 @@ SOURCES = f"in {CONFIG} of ManagedCluster a or Secret a/placement-ac, "
 
 
 @pytest.mark.parametrize(
-    ("objects", "told"),
+    ("objects", "message"),
     [
         pytest.param([], NO_URL, id="no ManagedCluster"),
         pytest.param([managed_cluster("a", "")], NO_URL, id="no url"),
@@ -308,8 +308,8 @@ SOURCES = f"in {CONFIG} of ManagedCluster a or Secret a/placement-ac, "
         pytest.param([managed_cluster("a", bundle="ü")], BAD_BUNDLE, id="not ASCII"),
     ],
 )
-def test_a_worker_that_cannot_be_addressed(objects: list[Any], told: str) -> None:
-    assert kubeconfig_of(seen(objects, token("a"))) == Unusable(told)
+def test_a_worker_that_cannot_be_addressed(objects: list[Any], message: str) -> None:
+    assert kubeconfig_of(seen(objects, token("a"))) == Unusable(message)
 
 
 @pytest.mark.parametrize(
@@ -320,15 +320,15 @@ def test_a_worker_that_cannot_be_addressed(objects: list[Any], told: str) -> Non
         pytest.param(managed_cluster("a", bundle=encoded("-----BEGIN X-----")), id="authority"),
     ],
 )
-def test_what_no_kubeconfig_is_made_of_is_told_by_name_and_not_quoted(managed: Any) -> None:
-    told = kubeconfig_of(seen(managed, token("a")))
-    assert isinstance(told, Unusable)
-    assert told.why.startswith(SOURCES)
-    assert not any(word in told.why for word in ("under_score", "hunter2", "BEGIN", jwt("a")))
+def test_invalid_parts_are_named_and_not_quoted(managed: Any) -> None:
+    message = kubeconfig_of(seen(managed, token("a")))
+    assert isinstance(message, Unusable)
+    assert message.why.startswith(SOURCES)
+    assert not any(word in message.why for word in ("under_score", "hunter2", "BEGIN", jwt("a")))
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "message"),
     [
         pytest.param({}, "has no token", id="empty"),
         pytest.param({"token": encoded("t")}, "has no ca.crt", id="no CA"),
@@ -344,25 +344,25 @@ def test_what_no_kubeconfig_is_made_of_is_told_by_name_and_not_quoted(managed: A
         pytest.param({"token": 7}, "is not base64 of a token and a certificate", id="a number"),
     ],
 )
-def test_a_token_that_cannot_be_read(data: Any, told: str) -> None:
+def test_a_token_that_cannot_be_read(data: Any, message: str) -> None:
     made = seen(managed_cluster("a"), token("a", data=data))
     assert kubeconfig_of(made) == Unusable(
-        f"delete Secret a/placement-ac, so that OCM reports the token again: it {told}"
+        f"delete Secret a/placement-ac, so that OCM reports the token again: it {message}"
     )
 
 
 def test_a_token_that_no_header_can_carry() -> None:
-    told = kubeconfig_of(seen(managed_cluster("a"), token("a", text="SeCrEt with\na break")))
-    assert isinstance(told, Unusable)
-    assert told.why.startswith(SOURCES)
-    assert "SeCrEt" not in told.why
+    message = kubeconfig_of(seen(managed_cluster("a"), token("a", text="SeCrEt with\na break")))
+    assert isinstance(message, Unusable)
+    assert message.why.startswith(SOURCES)
+    assert "SeCrEt" not in message.why
 
 
-def test_a_tokens_repr_tells_nothing() -> None:
-    told = repr(decode.account_token(token("a")))
-    assert told.startswith("AccountToken(meta=")
-    assert jwt("a") not in told
-    assert "BEGIN" not in told
+def test_a_tokens_repr_shows_no_secret() -> None:
+    message = repr(decode.account_token(token("a")))
+    assert message.startswith("AccountToken(meta=")
+    assert jwt("a") not in message
+    assert "BEGIN" not in message
     assert (
         repr(AccountToken(decode.account_token(token("a")).meta, "hunter2", b"hunter2")).count("hunter2") == 0
     )
@@ -425,12 +425,12 @@ def test_a_kueue_too_old_for_profiles_gets_none() -> None:
     assert why(old) == "update Kueue on this hub to one with v1beta2: it is too old for ClusterProfiles"
 
 
-def test_no_secret_of_others_is_in_a_profiles_way() -> None:
+def test_a_secret_of_others_does_not_conflict_with_a_profile() -> None:
     made = seen(IN_FORCE, OFFERS, SYNCED, secret("placement-ac-a"), provisioning=BY_PROFILE)
     assert provisioned_credentials(made) == CredentialSource("ClusterProfile", "a")
 
 
-def test_the_secret_from_before_holds_until_the_profile_is_there() -> None:
+def test_the_former_secret_is_used_until_the_profile_is_ready() -> None:
     before = [IN_FORCE, our_secret("a"), on_made("a")]
     assert provisioned_credentials(seen(*before, OFFERS, provisioning=BY_PROFILE)) == OURS
     assert provisioned_credentials(
@@ -443,7 +443,7 @@ def test_the_secret_from_before_holds_until_the_profile_is_there() -> None:
 # -- what the Go kueue-addon made
 
 
-def test_adopted_ones_are_the_way_under_their_names() -> None:
+def test_adopted_credentials_keep_their_names() -> None:
     made = seen(managed_cluster("a"), provided("a", ADDON_ACCOUNT))
     assert (made.account_name, provisioned_credentials(made)) == (
         ADDON_ACCOUNT,

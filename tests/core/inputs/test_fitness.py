@@ -1,4 +1,4 @@
-"""Judging what a worker told: every finding has its words, and what fits has none."""
+"""Judging what a worker message: every finding has its words, and what fits has none."""
 
 from dataclasses import replace
 from typing import Any
@@ -91,12 +91,12 @@ def test_what_makes_a_worker_unfit(found: dict[str, Any], problem: str) -> None:
     assert evaluate(replace(FINDINGS, **found), NEEDS) == Fitness((problem,), kueue_version="v0.19.1")
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     found = replace(FINDINGS, served=frozenset(), rights=dict.fromkeys(NEEDS.rights, False))
     assert len(evaluate(found, NEEDS).problems) == 3
 
 
-def test_what_is_not_known_is_no_problem() -> None:
+def test_an_unanswered_question_is_no_problem() -> None:
     found = WorkerFindings(
         account=FINDINGS.account,
         served=without("jobsets"),
@@ -158,8 +158,8 @@ def test_namespaces_and_localqueues(
 
 def test_many_that_are_missing_are_counted() -> None:
     wanted = {f"ns-{number:02}": frozenset({"q"}) for number in range(13)}
-    told = with_queues(Fitness(), WorkerQueues(frozenset(), frozenset()), wanted).warnings[0]
-    assert "ns-09 and 3 more on the worker:" in told
+    message = with_queues(Fitness(), WorkerQueues(frozenset(), frozenset()), wanted).warnings[0]
+    assert "ns-09 and 3 more on the worker:" in message
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Which kubeconfigs a worker is entered with, why others are refused, and how ours is written."""
+"""Which kubeconfigs are used, why others are refused, and how ours is written."""
 
 import base64
 import json
@@ -53,7 +53,7 @@ FAR = datetime(3000, 1, 1, tzinfo=UTC)
 
 
 def kubeconfig(user: Raw | None = None, cluster: Raw | None = None, **top: Any) -> Raw:
-    """A kubeconfig with a token, but for what is told."""
+    """A kubeconfig with a token; the arguments replace parts of it."""
     return {
         "apiVersion": "v1",
         "kind": "Config",
@@ -200,7 +200,7 @@ def deep(levels: int) -> Any:
         ),
     ],
 )
-def test_a_way_in(config: Raw, access: ClusterAccess) -> None:
+def test_the_access_in_a_kubeconfig(config: Raw, access: ClusterAccess) -> None:
     assert read(config) == access
 
 
@@ -260,11 +260,11 @@ def test_yaml_is_read_as_go_reads_it(pieces: dict[str, str]) -> None:
     "name",
     ["y", "N", "on", "OFF", "Yes", "1", "-1_000", "0x1f", "0o17", "017", "089", "1e3", ".5", "1.", ".inf"],
 )
-def test_what_is_no_string_for_go_is_no_name(name: str) -> None:
+def test_a_value_that_is_not_a_string_in_go_is_refused(name: str) -> None:
     assert written(name) == Unusable("fix clusters.0.name: it should be a string")
 
 
-def test_what_is_null_for_go_is_no_name() -> None:
+def test_null_is_an_empty_name() -> None:
     assert written("~") == ClusterAccess(SERVER, SECRET)
 
 
@@ -404,20 +404,20 @@ NOT_READ = [
 
 
 @pytest.mark.parametrize(("why", "config"), REFUSED)
-def test_what_is_refused_is_told_without_what_it_holds(why: str, config: object) -> None:
+def test_a_refusal_quotes_nothing(why: str, config: object) -> None:
     assert read(config) == Unusable(why)
     assert SECRET not in why
 
 
 @pytest.mark.parametrize(("why", "text"), NOT_READ)
-def test_what_is_not_plain_yaml_is_refused_without_a_quotation(why: str, text: bytes) -> None:
+def test_invalid_yaml_is_refused_without_quotation(why: str, text: bytes) -> None:
     assert read_kubeconfig(text) == Unusable(why)
 
 
 def test_every_rule_has_a_kubeconfig_that_breaks_it() -> None:
-    told = {str(why) for why, _ in [*REFUSED, *NOT_READ]}
+    tested = {str(why) for why, _ in [*REFUSED, *NOT_READ]}
     open_ended = {Refusal.SHAPE, Refusal.NOT_BASE64}
-    assert [rule for rule in Refusal if rule not in open_ended and rule not in told] == []
+    assert [rule for rule in Refusal if rule not in open_ended and rule not in tested] == []
 
 
 @pytest.mark.parametrize(
@@ -476,7 +476,7 @@ def test_no_secret_is_in_the_repr() -> None:
     assert repr(parse_kubeconfig(json.dumps(config).encode())) == "Kubeconfig()"
 
 
-# -- how long it lasts
+# -- expiry
 
 
 @pytest.mark.parametrize(
@@ -532,7 +532,7 @@ def test_when_it_ends(user: Raw, authority: str | None, end: tuple[object, ...])
     assert (access.expires, access.expires_what, access.issued) == end
 
 
-def test_of_a_bundle_go_reads_what_it_can() -> None:
+def test_the_certificates_of_a_bundle_are_read() -> None:
     broken = AUTHORITY.replace("MII", "MIJ", 1)
     bundle = f"# ours\n{KEY}{broken}{AUTHORITY}"
     access = read(kubeconfig(cluster={"certificate-authority-data": encoded(bundle)}))
@@ -614,7 +614,7 @@ def test_ours_may_have_no_authority_of_its_own() -> None:
         pytest.param((SERVER, AUTHORITY, f"{SECRET}\n"), Refusal.TOKEN, id="a line break"),
     ],
 )
-def test_what_no_kubeconfig_is_made_of(arguments: tuple[str, str | bytes, str], why: str) -> None:
+def test_arguments_that_give_no_kubeconfig(arguments: tuple[str, str | bytes, str], why: str) -> None:
     assert write_kubeconfig(*arguments, "worker1") == Unusable(why)
 
 
@@ -654,7 +654,7 @@ def test_the_cluster_of_an_access_provider(cluster: Raw, access: ClusterAccess |
     assert read_profile(cluster, SECRET) == access
 
 
-def test_half_of_what_a_plugin_should_give() -> None:
+def test_half_a_key_pair_of_a_plugin_is_refused() -> None:
     assert read_profile({"server": SERVER}, SECRET, key=KEY) == Unusable(Refusal.HALF_A_PAIR)
 
 
