@@ -31,7 +31,7 @@ NAME = "placement-ac"
 
 
 class Stage:
-    """What there is, and what may happen to it. The check and its Placement are called p."""
+    """The objects, and what may happen to them. The check and its Placement are called p."""
 
     def __init__(self, admin: Driver, controllers: Controllers, fleet: WorkerFleet) -> None:
         self.admin = admin
@@ -154,7 +154,7 @@ def stage(
 
 
 def tokens_in(text: str, *hubs: Driver) -> list[str]:
-    """The tokens of all Secrets on these hubs that stand in a text, as they are or in base64."""
+    """The tokens of all Secrets on these hubs that a text contains, plain or in base64."""
     found = []
     for driver in hubs:
         for secret in driver.ask("GET", f"{CORE}/secrets")["items"]:
