@@ -27,7 +27,7 @@ from placement_ac.core.api.constants import (
     MANAGED_BY,
     OCM_CLUSTER,
 )
-from placement_ac.core.kubeconfig.access import write_kubeconfig
+from placement_ac.core.kubeconfig.write import write_kubeconfig
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.hub.store import Store
 

@@ -31,7 +31,7 @@ from placement_ac.core.api.constants import (
     Resource,
 )
 from placement_ac.core.api.errors import Conflict
-from placement_ac.core.kubeconfig.access import write_kubeconfig
+from placement_ac.core.kubeconfig.write import write_kubeconfig
 from placement_ac.kube.client import JSON, MERGE, Client, Object
 
 NS: Final = "kueue-system"

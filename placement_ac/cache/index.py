@@ -1,11 +1,11 @@
 """
-A many-to-many index kept beside a table: which objects answer to a key.
+A table of objects, with many-to-many indexes that give the objects for a key.
 
 Pure: plain dicts and sets.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any, Final, Generic, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
 
 Id = tuple[str, str]
 """(namespace, name); the namespace of a cluster-scoped object is ""."""
@@ -15,51 +15,33 @@ T = TypeVar("T")
 class Index(Generic[T]):
     """key → the ids of the objects for which `keys_of` gives that key."""
 
-    def __init__(self, keys_of: Callable[[T], Iterable[str]]) -> None:
+    def __init__(
+        self, keys_of: Callable[[T], Iterable[str]], ids: Mapping[str, Iterable[Id]] | None = None
+    ) -> None:
         self._keys_of = keys_of
-        self._ids: dict[str, Id | set[Id]] = {}
-        """An id that is alone stands for itself: a set takes 216 bytes, and most would hold one."""
-        self.known = self._ids.get
-        """What is kept for a key: an id, a set of them, or None."""
-
-    def _add(self, id_: Id, key: str) -> None:
-        known = self._ids.setdefault(key, id_)
-        if isinstance(known, set):
-            known.add(id_)
-        elif known != id_:
-            self._ids[key] = {known, id_}
-
-    def _drop(self, id_: Id, key: str) -> None:
-        known = self._ids.get(key)
-        if isinstance(known, set):
-            known.discard(id_)
-        if not known or known == id_:
-            self._ids.pop(key, None)
-
-    def move(self, id_: Id, before: T | None, thing: T | None) -> None:
-        """Let an object answer to what it answers to now; mostly that is nearly the same. None: it is not."""
-        old = () if before is None else self._keys_of(before)
-        new = () if thing is None else self._keys_of(thing)
-        if old == new:
-            return
-        for key in set(old).difference(new) if old else ():
-            self._drop(id_, key)
-        for key in set(new).difference(old) if old else new:
-            self._add(id_, key)
-
-    def others(self, keys: Iterable[str], id_: Id) -> list[str]:
-        """Return those of `keys` to which any other object answers."""
-        ids, alone = self._ids, {id_}
-        return [key for key in keys if (known := ids.get(key)) and known != id_ and known != alone]
+        self._ids = {key: set(known) for key, known in (ids or {}).items()}
 
     def copy(self) -> "Index[T]":
-        other = Index(self._keys_of)
-        other._ids.update({key: set(ids) if isinstance(ids, set) else ids for key, ids in self._ids.items()})
-        return other
+        return Index(self._keys_of, self._ids)
+
+    def update(self, id_: Id, before: T | None, now: T | None) -> None:
+        """Move an object from the keys that it had to those that it has; None: it is not there."""
+        old = set(self._keys_of(before)) if before is not None else set[str]()
+        new = set(self._keys_of(now)) if now is not None else set[str]()
+        for key in old - new:
+            ids = self._ids[key]
+            ids.discard(id_)
+            if not ids:
+                del self._ids[key]
+        for key in new - old:
+            self._ids.setdefault(key, set()).add(id_)
+
+    def used_by_others(self, keys: Iterable[str], id_: Id) -> list[str]:
+        """Return those of `keys` that an object other than `id_` has."""
+        return [key for key in keys if not self._ids.get(key, set()) <= {id_}]
 
     def ids(self, key: str) -> Collection[Id]:
-        ids = self._ids.get(key)
-        return ids if isinstance(ids, set) else (ids,) if ids else ()
+        return self._ids.get(key, ())
 
     def __contains__(self, key: str) -> bool:
         return key in self._ids
@@ -68,65 +50,37 @@ class Index(Generic[T]):
         return iter(self._ids)
 
 
-WAITING_MOST: Final = 64
-"""So many changes wait to be indexed at most: what was there before waits with them."""
-
-
 class Table(Generic[T]):
-    """The objects of one kind by id, and the indexes on them, which are kept right when they are asked."""
+    """The objects of one kind by id, with indexes: a change looks at nothing but the object that changed."""
 
     def __init__(self, **indexes: Callable[[Any], Iterable[str]]) -> None:
-        self.things: dict[Id, T] = {}
-        self.changes = 0
-        """Moves with every change."""
-        self._indexes = {name: Index[T](keys_of) for name, keys_of in indexes.items()}
-        self._waiting: dict[Id, T | None] = {}
-        """What has changed since they were right, and what they know of it (None: nothing)."""
+        self.objects: dict[Id, T] = {}
+        self.indexes = {name: Index[T](keys_of) for name, keys_of in indexes.items()}
 
     def copy(self) -> "Table[T]":
-        """Return one that holds the same things, and goes its own way from now on."""
+        """Return a table that holds the same; later changes of either stay its own."""
         other = Table[T]()
-        other.things, other.changes = dict(self.things), self.changes
-        other._indexes = {name: index.copy() for name, index in self._indexes.items()}
-        other._waiting = dict(self._waiting)
+        other.objects = dict(self.objects)
+        other.indexes = {name: index.copy() for name, index in self.indexes.items()}
         return other
 
-    def put(self, id_: Id, thing: T) -> T | None:
-        """Store and return what was there before."""
-        before = self.things.pop(id_, None)  # what has changed last comes last
-        self.things[id_] = thing
-        self._changed(id_, before)
-        return before
+    def get(self, id_: Id) -> T | None:
+        return self.objects.get(id_)
 
-    def drop(self, id_: Id) -> T | None:
-        before = self.things.pop(id_, None)
-        if before is not None:
-            self._changed(id_, before)
-        return before
+    def put(self, id_: Id, obj: T) -> None:
+        before = self.objects.get(id_)
+        self.objects[id_] = obj
+        for index in self.indexes.values():
+            index.update(id_, before, obj)
 
-    def _changed(self, id_: Id, before: T | None) -> None:
-        self.changes += 1
-        if self._indexes:
-            self._waiting.setdefault(id_, before)
-            if len(self._waiting) > WAITING_MOST:
-                self._index()
-
-    def _index(self) -> None:
-        for id_, before in self._waiting.items():
-            thing = self.things.get(id_)
-            for index in self._indexes.values():
-                index.move(id_, before, thing)
-        self._waiting.clear()
+    def remove(self, id_: Id) -> None:
+        before = self.objects.pop(id_, None)
+        for index in self.indexes.values():
+            index.update(id_, before, None)
 
     def by(self, index: str, key: str) -> list[T]:
-        """Return the objects that answer to `key`, ordered by id."""
-        known = self.keys(index).known(key)
-        if not isinstance(known, set):  # mostly
-            return [self.things[known]] if known else []
-        return [self.things[id_] for id_ in sorted(known)]
+        """Return the objects that have `key` in that index, ordered by id."""
+        return [self.objects[id_] for id_ in sorted(self.indexes[index].ids(key))]
 
-    def keys(self, index: str) -> Index[T]:
-        """Return an index as it is now; it is to be asked at once."""
-        if self._waiting:
-            self._index()
-        return self._indexes[index]
+    def index(self, name: str) -> Index[T]:
+        return self.indexes[name]

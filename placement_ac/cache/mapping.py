@@ -1,13 +1,14 @@
 """
 Name the keys that a change of one object touches.
 
-Pure: a change is an object as it was and as it is; each of them is routed by
-itself, so that what it no longer names is looked at as well.
+Pure: a change is an object as it was and as it is; each of them is mapped by
+itself, so that whatever it no longer names is looked at as well.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
+from placement_ac.cache.tables import Tables
 from placement_ac.core.api.constants import (
     ACCOUNT,
     ADMISSION_CHECK,
@@ -40,7 +41,7 @@ from placement_ac.core.api.objects import (
 from placement_ac.core.credentials.discovery import clusters_of_secret
 from placement_ac.core.inputs.state import Key
 
-Thing = (
+ObservedObject = (
     Check
     | Placement
     | Decision
@@ -55,160 +56,166 @@ Thing = (
 )
 
 
-class Lookup(Protocol):
-    """What routing must know of the rest of the world."""
-
-    def placements_of_cluster(self, cluster: str) -> Iterable[str]:
-        """Placements that select or list the cluster."""
-
-    def clusters_of_secret_ref(self, name: str) -> Iterable[str]:
-        """Clusters whose ClusterProfile names that Secret of Kueue's namespace."""
-
-    def placements_owned_by(self, uid: str) -> Iterable[str]:
-        """Placements whose objects that AdmissionCheck owns, whatever its parameters say now."""
-
-    def placements_sharing(self, cluster_objects: Iterable[str]) -> Iterable[str]:
-        """Placements that list or select any of these MultiKueueClusters; not shared: those they are of."""
-
-    def checks_named(self, names: Iterable[str]) -> Iterable[Check]:
-        """AdmissionChecks of these names."""
-
-    def placements_of_shared(self) -> Iterable[str]:
-        """Placements to ask about a MultiKueueCluster that serves all of them."""
-
-    def clusters_of_made(self, secret: str) -> Iterable[str]:
-        """Clusters for which a Secret of that name may be ours, or be OCM's copy of a token."""
-
-    def decisions_in_question(self, placement: str) -> Iterable[Decision]:
-        """Decisions that may count or not as Placements of that name come and go, in several namespaces."""
-
-    def clusters_selected(self, placement: str) -> Iterable[str]:
-        """Clusters that the Placement's decisions hold."""
-
-    def clusters_to_provide(self, clusters: Iterable[str]) -> Iterable[str]:
-        """These clusters, if credentials are made at all; else nothing."""
+def keys_for(kind: Kind, objects: Iterable[ObservedObject | None], tables: Tables) -> set[Key]:
+    """Return the keys that any of `objects` (one object, before and after) touches."""
+    rule: Callable[[Any, Tables], Iterator[Key]] = _from_namespace if kind.only else _RULES[kind]
+    return {key for obj in objects if obj is not None for key in rule(obj, tables)}
 
 
-def keys_for(kind: Kind, things: Iterable[Thing | None], lookup: Lookup) -> set[Key]:
-    """Return the keys that any of `things` (one object, before and after) touches."""
-    rule: Callable[[Any, Lookup], Iterator[Key]] = _of_token if kind.only else _ROUTES[kind]
-    return {key for thing in things if thing is not None for key in rule(thing, lookup)}
+def all_keys(tables: Tables) -> set[Key]:
+    """Return every key there is: all that must be looked at once everything has been listed."""
+    found = {
+        key
+        for kind in (ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
+        for key in keys_for(kind, tables.by_kind[kind].objects.values(), tables)
+        if key.kind == "check" or (key.kind == "placement" and _is_ours(key.name, tables))
+    }
+    return found.union(_credentials(_clusters_with_credentials(tables), tables))
 
 
 def possible_pairs(name: str) -> Iterator[tuple[str, str]]:
-    """Yield every (placement, cluster) that `<placement>-<cluster>` may have been made of."""
+    """Yield every (placement, cluster) for which `<placement>-<cluster>` is that name."""
     at = name.find("-", 1)
     while 0 < at < len(name) - 1:
         yield name[:at], name[at + 1 :]
         at = name.find("-", at + 1)
 
 
-def _placement(name: str) -> Key:
-    return Key("placement", name)
+def _placements(names: Iterable[str]) -> Iterator[Key]:
+    return (Key("placement", name) for name in names)
 
 
-def _of_ours(check: Check) -> Key:
-    return _placement(check.placement) if check.placement else Key("check", check.meta.name)
+def _credentials(clusters: Iterable[str], tables: Tables) -> Iterator[Key]:
+    """Yield the clusters' credentials, if any are provisioned at all."""
+    return (Key("cluster", name) for name in clusters if name and tables.provisioning.provision)
 
 
-def _credentials(clusters: Iterable[str], lookup: Lookup) -> Iterator[Key]:
-    return (Key("cluster", name) for name in lookup.clusters_to_provide(clusters))
+def _is_ours(placement: str, tables: Tables) -> bool:
+    config = tables.configs.get(("", placement))
+    return (
+        placement in tables.checks.index("placement")
+        or placement in tables.clusters.index("placement")
+        or ("", placement) in tables.clusters.index("shared").ids("shared")
+        or (config is not None and config.ours)
+    )
 
 
-def _of_check(check: Check, lookup: Lookup) -> Iterator[Key]:
+def _clusters_with_credentials(tables: Tables) -> Iterator[str]:
+    """Yield the clusters that may need credentials, or have some that are no longer needed."""
+    for placement in tables.checks.index("placement"):
+        yield from tables.selected_by(placement)
+    for table in (tables.clusters, tables.secrets, tables.accounts, tables.permissions):
+        yield from table.index("cluster")
+
+
+def _from_our_check(check: Check) -> Key:
+    return Key("placement", check.placement) if check.placement else Key("check", check.meta.name)
+
+
+def _from_check(check: Check, tables: Tables) -> Iterator[Key]:
     if check.ours:
-        yield _of_ours(check)
-        yield from _credentials(lookup.clusters_selected(check.placement), lookup)
-        yield from map(_placement, lookup.placements_owned_by(check.meta.uid))
+        yield _from_our_check(check)
+        yield from _credentials(tables.selected_by(check.placement), tables)
+        # Whatever its parameters say now, it owns objects.
+        uid = check.meta.uid
+        yield from _placements(config.meta.name for config in tables.configs.by("owner", uid))
+        yield from _placements(obj.placement for obj in tables.clusters.by("owner", uid) if obj.placement)
     if check.config:
-        yield _placement(check.config)
+        yield Key("placement", check.config)
 
 
-def _of_placement(placement: Placement, lookup: Lookup) -> Iterator[Key]:
-    yield _placement(placement.meta.name)
-    for decision in lookup.decisions_in_question(placement.meta.name):
-        yield from _of_decision(decision, lookup)
+def _from_placement(placement: Placement, tables: Tables) -> Iterator[Key]:
+    yield Key("placement", placement.meta.name)
+    if len(tables.hub.namespaces) > 1:  # which decisions count depends on where there is a Placement
+        for decision in tables.decisions.by("placement", placement.meta.name):
+            yield from _from_decision(decision, tables)
 
 
-def _of_decision(decision: Decision, lookup: Lookup) -> Iterator[Key]:
+def _from_decision(decision: Decision, tables: Tables) -> Iterator[Key]:
     if decision.placement:
-        yield _placement(decision.placement)
-    yield from map(_placement, lookup.placements_sharing(decision.clusters))
-    yield from _credentials(decision.clusters, lookup)
+        yield Key("placement", decision.placement)
+    yield from _placements(_sharing(decision.clusters, tables))
+    yield from _credentials(decision.clusters, tables)
 
 
-def _of_cluster(cluster: str, lookup: Lookup) -> Iterator[Key]:
-    yield from map(_placement, lookup.placements_of_cluster(cluster))
-    yield from _credentials((cluster,), lookup)
+def _sharing(cluster_objects: Iterable[str], tables: Tables) -> set[str]:
+    """Return the Placements that list or select any of these MultiKueueClusters; not shared: their own."""
+    if tables.hub.shared:
+        listing = (tables.placements_listing(name) | tables.users_of(name) for name in cluster_objects)
+        return set[str]().union(*listing)
+    found = (tables.clusters.get(("", name)) for name in cluster_objects)
+    return {obj.placement for obj in found if obj and obj.ours and obj.placement}
 
 
-def _of_profile(profile: ClusterProfile, lookup: Lookup) -> Iterator[Key]:
-    return _of_cluster(profile.cluster, lookup)
+def _from_cluster(cluster: str, tables: Tables) -> Iterator[Key]:
+    yield from _placements(tables.placements_of(cluster))
+    yield from _credentials((cluster,), tables)
 
 
-def _of_secret(secret: Secret, lookup: Lookup) -> Iterator[Key]:
-    name, mine = secret.meta.name, secret.meta.labels.get(LABEL_CLUSTER, "")
-    ours = (mine,) if mine and secret.ours else ()
-    others = (*lookup.clusters_of_secret_ref(name), *lookup.clusters_of_made(name))
-    for cluster in {*clusters_of_secret(name), *others, *ours}:
-        yield from _of_cluster(cluster, lookup)
+def _from_profile(profile: ClusterProfile, tables: Tables) -> Iterator[Key]:
+    return _from_cluster(profile.cluster, tables)
 
 
-def _of_grant(grant: ProvisionedObject, lookup: Lookup) -> Iterator[Key]:
-    return _of_cluster(grant.meta.namespace, lookup)
+def _from_secret(secret: Secret, tables: Tables) -> Iterator[Key]:
+    name, label = secret.meta.name, secret.meta.labels.get(LABEL_CLUSTER, "")
+    by_profile = {profile.cluster for profile in tables.profiles.by("secret", name)}
+    by_name = {*clusters_of_secret(name), *tables.clusters_of_provisioned_secret(name)}
+    by_label = {label} if label and secret.ours else set[str]()
+    for cluster in by_profile | by_name | by_label:
+        yield from _from_cluster(cluster, tables)
 
 
-def _of_token(token: AccountToken, lookup: Lookup) -> Iterator[Key]:
-    return _of_cluster(token.meta.namespace, lookup)
+def _from_namespace(obj: ProvisionedObject | AccountToken | Scores, tables: Tables) -> Iterator[Key]:
+    """OCM: the namespace of a cluster has the cluster's name."""
+    return _from_cluster(obj.meta.namespace, tables)
 
 
-def _of_scores(scores: Scores, lookup: Lookup) -> Iterator[Key]:
-    return _of_cluster(scores.meta.namespace, lookup)
-
-
-def _of_config(config: KueueObject, lookup: Lookup) -> Iterator[Key]:
-    yield _placement(config.meta.name)
+def _from_config(config: KueueObject, tables: Tables) -> Iterator[Key]:
+    yield Key("placement", config.meta.name)
     if config.placement:
-        yield _placement(config.placement)
-    yield from map(_placement, lookup.placements_sharing(config.listed))
+        yield Key("placement", config.placement)
+    yield from _placements(_sharing(config.listed, tables))
 
 
-def _of_multikueue_cluster(obj: KueueObject, lookup: Lookup) -> Iterator[Key]:
+def _from_multikueue_cluster(obj: KueueObject, tables: Tables) -> Iterator[Key]:
+    name = obj.meta.name
     if obj.placement:
-        yield _placement(obj.placement)
+        yield Key("placement", obj.placement)
     elif obj.ours:
-        yield _placement(obj.meta.name)  # nobody's name, so that it is looked at when there is nobody
-        yield from map(_placement, lookup.placements_of_shared())
-    yield from (_placement(placement) for placement, _ in possible_pairs(obj.meta.name))
-    yield from _of_cluster(obj.meta.name, lookup)
-    kind, source = obj.source  # somebody else's may stand on what we made
-    on_made = (source,) if kind == "ClusterProfile" else lookup.clusters_of_made(source)
-    yield from _credentials({obj.cluster, *on_made}, lookup)
+        yield Key("placement", name)  # nobody's name, so that it is looked at when no Placement is left
+        yield from _placements(one.meta.name for one in tables.configs.objects.values() if one.ours)
+        yield from _placements(tables.checks.index("placement"))
+    yield from _placements(placement for placement, _ in possible_pairs(name))
+    yield from _from_cluster(name, tables)
+    kind, source = obj.source  # one that is not ours may use what we provisioned
+    users = {source} if kind == "ClusterProfile" else tables.clusters_of_provisioned_secret(source)
+    yield from _credentials({obj.cluster, *users}, tables)
 
 
-def _of_workload(workload: Workload, lookup: Lookup) -> Iterator[Key]:
-    for check in lookup.checks_named(answer.check for answer in workload.check_states):
-        if check.ours:
-            yield _of_ours(check)
-        elif check.config:
-            yield _placement(check.config)
+def _from_workload(workload: Workload, tables: Tables) -> Iterator[Key]:
+    for state in workload.check_states:
+        check = tables.checks.get(("", state.check))
+        if check and check.ours:
+            yield _from_our_check(check)
+        elif check and check.config:
+            yield Key("placement", check.config)
 
 
-def _of_managed_cluster(cluster: ManagedCluster, lookup: Lookup) -> Iterator[Key]:
-    return _of_cluster(cluster.meta.name, lookup)
+def _from_managed_cluster(cluster: ManagedCluster, tables: Tables) -> Iterator[Key]:
+    return _from_cluster(cluster.meta.name, tables)
 
 
-_ROUTES: Final[Mapping[Kind, Callable[[Any, Lookup], Iterator[Key]]]] = {
-    ADMISSION_CHECK: _of_check,
-    PLACEMENT: _of_placement,
-    PLACEMENT_DECISION: _of_decision,
-    CLUSTER_PROFILE: _of_profile,
-    SECRET: _of_secret,
-    PLACEMENT_SCORE: _of_scores,
-    MULTIKUEUE_CONFIG: _of_config,
-    MULTIKUEUE_CLUSTER: _of_multikueue_cluster,
-    WORKLOAD: _of_workload,
-    MANAGED_CLUSTER: _of_managed_cluster,
-    ACCOUNT: _of_grant,
-    PERMISSION: _of_grant,
+_RULES: Final[Mapping[Kind, Callable[[Any, Tables], Iterator[Key]]]] = {
+    ADMISSION_CHECK: _from_check,
+    PLACEMENT: _from_placement,
+    PLACEMENT_DECISION: _from_decision,
+    CLUSTER_PROFILE: _from_profile,
+    SECRET: _from_secret,
+    PLACEMENT_SCORE: _from_namespace,
+    MULTIKUEUE_CONFIG: _from_config,
+    MULTIKUEUE_CLUSTER: _from_multikueue_cluster,
+    WORKLOAD: _from_workload,
+    MANAGED_CLUSTER: _from_managed_cluster,
+    ACCOUNT: _from_namespace,
+    PERMISSION: _from_namespace,
 }

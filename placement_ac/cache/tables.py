@@ -1,16 +1,11 @@
 """
 What has been seen of the hub, kind by kind: the tables, their indexes, and the simplest lookups.
 
-Filled and asked by `World` alone. No I/O, no clock.
+No I/O, no clock.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from copy import copy
-from itertools import chain
-from operator import attrgetter
-from typing import Any, Final, Self
-
-from cachetools import LRUCache
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from placement_ac.cache.index import Table
 from placement_ac.core.api import objects
@@ -19,7 +14,6 @@ from placement_ac.core.api.constants import (
     ADDON_ACCOUNT,
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
-    CREDENTIAL_METHODS,
     LABEL_CLUSTER,
     MANAGED_CLUSTER,
     MULTIKUEUE_CLUSTER,
@@ -31,65 +25,81 @@ from placement_ac.core.api.constants import (
     SECRET,
     WATCHED_KINDS,
     WORKLOAD,
-    CredentialMethod,
     Kind,
     token_kind,
 )
-from placement_ac.core.credentials.discovery import ALWAYS
-from placement_ac.core.inputs.state import HubFacts, PlacementPolicy, ProvisioningPolicy
+from placement_ac.core.inputs.provisioning import ProvisioningPolicy
+from placement_ac.core.inputs.state import HubFacts
 
 
-def one(value: str) -> tuple[str, ...]:
+def kinds_for(policy: ProvisioningPolicy) -> tuple[Kind, ...]:
+    """Return the kinds that are watched: more of them where credentials are provisioned."""
+    if not policy.provision:
+        return WATCHED_KINDS
+    tokens = (token_kind(name) for name in sorted({policy.account, ADDON_ACCOUNT}))
+    return (*WATCHED_KINDS, ACCOUNT, PERMISSION, *tokens)
+
+
+def clusters_in(decisions: Iterable[objects.Decision]) -> list[str]:
+    """Return the clusters that decisions hold, each once."""
+    return list(dict.fromkeys(cluster for decision in decisions for cluster in decision.clusters if cluster))
+
+
+def _if_set(value: str) -> tuple[str, ...]:
     return (value,) if value else ()
 
 
-def _shared(obj: objects.KueueObject) -> tuple[str, ...]:
-    return ("shared",) if obj.ours and not obj.placement else ()
+def _flag(name: str, value: bool) -> tuple[str, ...]:
+    return (name,) if value else ()
 
 
-def _cluster_of_grant(grant: objects.ProvisionedObject) -> tuple[str, ...]:
-    return (grant.meta.namespace,) if grant.ours or grant.handed_over else ()
+def _cluster_of(obj: objects.ProvisionedObject) -> tuple[str, ...]:
+    return (obj.meta.namespace,) if obj.ours or obj.handed_over else ()
 
 
-def kinds_for(terms: ProvisioningPolicy) -> tuple[Kind, ...]:
-    """Return the kinds that are watched: more of them where credentials are made."""
-    if not terms.provision:
-        return WATCHED_KINDS
-    return (
-        *WATCHED_KINDS,
-        ACCOUNT,
-        PERMISSION,
-        *(token_kind(n) for n in sorted({terms.account, ADDON_ACCOUNT})),
-    )
+def clusters_of_our_secret(secret: objects.Secret, accounts: Iterable[str]) -> tuple[str, ...]:
+    """Return the cluster for which a Secret is ours, though its labels were taken off."""
+    if not secret.ours:
+        return ()
+    return _if_set(secret.meta.labels.get(LABEL_CLUSTER, "")) or _after_account(secret.meta.name, accounts)
 
 
-Scope = tuple[Kind, str]
-"""What is listed at once: a kind, in one namespace or EVERYWHERE."""
-EVERYWHERE: Final = ""
-GONE_REMEMBERED: Final = 10_000
-"""Objects of which it is remembered that they have gone: a list that is under way may still hold them."""
+def _after_account(secret: str, accounts: Iterable[str]) -> tuple[str, ...]:
+    """Return the rest of a name that is made of an account's and a cluster's."""
+    return tuple(secret.removeprefix(f"{one}-") for one in accounts if secret.startswith(f"{one}-"))
 
 
-def newer(stamp: objects.ObjectVersion, known: objects.Meta) -> bool:
-    """Whether `stamp` is not what is known already, nor older (late and repeated events are)."""
-    if stamp.resource_version == known.resource_version:
-        return stamp.uid != known.uid
-    return not later(known.resource_version, stamp.resource_version)
-
-
-def later(one: str, other: str) -> bool:
-    """Whether a resourceVersion comes after another (Kubernetes 1.35: comparable as integers)."""
-    return one.isdecimal() and other.isdecimal() and int(one) > int(other)
-
-
-_clusters_of: Final = attrgetter("clusters")
-
-
-def decided_in(decisions: Iterable[objects.Decision]) -> list[str]:
-    """Return the clusters that decisions hold, each once."""
-    names = dict.fromkeys(chain.from_iterable(map(_clusters_of, decisions)))
-    names.pop("", None)
-    return list(names)
+def _empty_tables(accounts: Sequence[str]) -> dict[Kind, Table[Any]]:
+    return {
+        ADMISSION_CHECK: Table(
+            placement=lambda c: _if_set(c.placement),
+            config=lambda c: _if_set(c.config),
+            uid=lambda c: _if_set(c.meta.uid),
+            unusable=lambda c: _flag("unusable", c.ours and not c.placement),
+        ),
+        PLACEMENT: Table(),
+        PLACEMENT_DECISION: Table(placement=lambda d: _if_set(d.placement), cluster=lambda d: d.clusters),
+        CLUSTER_PROFILE: Table(
+            cluster=lambda p: _if_set(p.cluster), secret=lambda p: {ref.name for ref in p.secrets}
+        ),
+        SECRET: Table(cluster=lambda s: clusters_of_our_secret(s, accounts)),
+        PLACEMENT_SCORE: Table(),
+        MULTIKUEUE_CONFIG: Table(
+            owner=lambda o: o.owners if o.ours else (), listed=lambda o: o.listed if o.ours else ()
+        ),
+        MULTIKUEUE_CLUSTER: Table(
+            placement=lambda o: _if_set(o.placement) if o.ours else (),
+            cluster=lambda o: _if_set(o.cluster) if o.ours else (),
+            owner=lambda o: o.owners if o.ours else (),
+            shared=lambda o: _flag("shared", o.ours and not o.placement),
+            source=lambda o: ("/".join(o.source),),
+        ),
+        WORKLOAD: Table(check=lambda w: {state.check for state in w.check_states}),
+        MANAGED_CLUSTER: Table(unreachable=lambda m: _flag("unreachable", m.unreachable)),
+        ACCOUNT: Table(cluster=_cluster_of),
+        PERMISSION: Table(cluster=_cluster_of),
+        **{token_kind(account): Table() for account in accounts},
+    }
 
 
 class Tables:
@@ -97,138 +107,40 @@ class Tables:
 
     def __init__(
         self,
-        hub: HubFacts | None = None,
-        *,
-        kueue_namespace: str = "kueue-system",
-        ways: Sequence[CredentialMethod] = CREDENTIAL_METHODS,
-        policy: PlacementPolicy | None = None,
-        terms: ProvisioningPolicy | None = None,
-        providers: Collection[str] | None = None,
+        hub: HubFacts,
+        provisioning: ProvisioningPolicy,
+        kueue_namespace: str,
+        by_kind: Mapping[Kind, Table[Any]] | None = None,
     ) -> None:
-        self.hub = hub or HubFacts()
-        self._policy = policy or PlacementPolicy()
-        self._terms = terms or ProvisioningPolicy()
-        self._providers = providers
-        self._trouble: dict[str, str] = {}
-        self._expiries: tuple[object, dict[str, Any]] | None = None
-        """What was looked up last, cluster → datetime, and at which of all changes."""
-        self._ways_known: dict[str, Any] = {}
-        self._ways_at = (0, 0)
-        """The Source that was found last of each cluster, and at which of all changes."""
-        self._judged_at = ALWAYS
-        """The time of the last snapshot."""
-        self._kueue_namespace = kueue_namespace
-        self._ways = tuple(ways)
-        self._namespaces: Mapping[Kind, tuple[str, ...]] = {
-            PLACEMENT: self.hub.namespaces,
-            PLACEMENT_DECISION: self.hub.namespaces,
-            SECRET: (kueue_namespace,),
-            CLUSTER_PROFILE: (kueue_namespace,),
+        self.hub = hub
+        self.provisioning = provisioning
+        self.kueue_namespace = kueue_namespace
+        self._accounts = (provisioning.account, ADDON_ACCOUNT)
+        self.by_kind: Mapping[Kind, Table[Any]] = by_kind or _empty_tables(self._accounts)
+        self.checks: Table[objects.Check] = self.by_kind[ADMISSION_CHECK]
+        self.placements: Table[objects.Placement] = self.by_kind[PLACEMENT]
+        self.decisions: Table[objects.Decision] = self.by_kind[PLACEMENT_DECISION]
+        self.profiles: Table[objects.ClusterProfile] = self.by_kind[CLUSTER_PROFILE]
+        self.secrets: Table[objects.Secret] = self.by_kind[SECRET]
+        self.scores: Table[objects.Scores] = self.by_kind[PLACEMENT_SCORE]
+        self.configs: Table[objects.KueueObject] = self.by_kind[MULTIKUEUE_CONFIG]
+        self.clusters: Table[objects.KueueObject] = self.by_kind[MULTIKUEUE_CLUSTER]
+        self.workloads: Table[objects.Workload] = self.by_kind[WORKLOAD]
+        self.managed_clusters: Table[objects.ManagedCluster] = self.by_kind[MANAGED_CLUSTER]
+        self.accounts: Table[objects.ProvisionedObject] = self.by_kind[ACCOUNT]
+        self.permissions: Table[objects.ProvisionedObject] = self.by_kind[PERMISSION]
+        self.tokens: Mapping[str, Table[objects.AccountToken]] = {
+            account: self.by_kind[token_kind(account)] for account in self._accounts
         }
-        self._listed: dict[Scope, str] = {}
-        self._gone: LRUCache[str, bool] = LRUCache(GONE_REMEMBERED)
-        self._checks: Table[objects.Check] = Table(
-            placement=lambda c: one(c.placement),
-            config=lambda c: one(c.config),
-            uid=lambda c: one(c.meta.uid),
-            unusable=lambda c: ("unusable",) if c.ours and not c.placement else (),
-        )
-        self._placements: Table[objects.Placement] = Table()
-        self._decisions: Table[objects.Decision] = Table(
-            placement=lambda d: (d.placement,) if d.placement else (),
-            cluster=_clusters_of,
-        )
-        self._profiles: Table[objects.ClusterProfile] = Table(
-            cluster=lambda p: one(p.cluster),
-            secret=lambda p: {ref.name for ref in p.secrets},
-        )
-        self._secrets: Table[objects.Secret] = Table(cluster=self._clusters_of_ours)
-        self._scores: Table[objects.Scores] = Table()
-        self._configs: Table[objects.KueueObject] = Table(
-            owner=lambda o: o.owners if o.ours else (),
-            listed=lambda o: o.listed if o.ours else (),
-        )
-        self._clusters: Table[objects.KueueObject] = Table(
-            placement=lambda o: one(o.placement) if o.ours else (),
-            cluster=lambda o: one(o.cluster) if o.ours else (),
-            owner=lambda o: o.owners if o.ours else (),
-            shared=_shared,
-            source=lambda o: ("/".join(o.source),),
-        )
-        self._workloads: Table[objects.Workload] = Table(check=lambda w: {a.check for a in w.check_states})
-        self._managed: Table[objects.ManagedCluster] = Table(
-            unreachable=lambda m: ("unreachable",) if m.unreachable else ()
-        )
-        self._accounts: Table[objects.ProvisionedObject] = Table(cluster=_cluster_of_grant)
-        self._permissions: Table[objects.ProvisionedObject] = Table(cluster=_cluster_of_grant)
-        self._tokens: dict[str, Table[objects.AccountToken]] = {
-            name: Table() for name in (self._terms.account, ADDON_ACCOUNT)
-        }
-        self._carrying: dict[frozenset[str], tuple[objects.Workload, ...]] = {}
-        self._carrying_at = 0
-        self._labelled_known: dict[str, dict[str, objects.KueueObject]] = {}
-        self._labelled_at = 0
-        self._tables: Mapping[Kind, Table[Any]] = {
-            ADMISSION_CHECK: self._checks,
-            PLACEMENT: self._placements,
-            PLACEMENT_DECISION: self._decisions,
-            CLUSTER_PROFILE: self._profiles,
-            SECRET: self._secrets,
-            PLACEMENT_SCORE: self._scores,
-            MULTIKUEUE_CONFIG: self._configs,
-            MULTIKUEUE_CLUSTER: self._clusters,
-            WORKLOAD: self._workloads,
-            MANAGED_CLUSTER: self._managed,
-            ACCOUNT: self._accounts,
-            PERMISSION: self._permissions,
-            **{token_kind(name): table for name, table in self._tokens.items()},
-        }
-        self._scopes = dict.fromkeys(
-            (kind, namespace) for kind in kinds_for(self._terms) for namespace in self.namespaces(kind)
-        )
-        self._missing = set(self._scopes)
-        """Those that have not been listed."""
 
-    @property
-    def terms(self) -> ProvisioningPolicy:
-        return self._terms
+    def copy(self) -> "Tables":
+        """Return tables that hold the same; later changes of either stay their own."""
+        by_kind = {kind: table.copy() for kind, table in self.by_kind.items()}
+        return Tables(self.hub, self.provisioning, self.kueue_namespace, by_kind)
 
-    def copy(self) -> Self:
-        """Return a world that knows the same, and goes its own way from now on."""
-        other = copy(self)
-        tables = {id(table): table.copy() for table in self._tables.values()}
-        mine = {name: tables[id(value)] for name, value in vars(self).items() if id(value) in tables}
-        vars(other).update(
-            mine,
-            _tables={kind: tables[id(table)] for kind, table in self._tables.items()},
-            _tokens={name: tables[id(table)] for name, table in self._tokens.items()},
-            _trouble=dict(self._trouble),
-            _listed=dict(self._listed),
-            _missing=set(self._missing),
-            _gone=copy(self._gone),
-            _carrying={},
-            _labelled_known={},
-            _ways_known=dict(self._ways_known),
-        )
-        return other
+    # -- Placements and clusters
 
-    def namespaces(self, kind: Kind) -> tuple[str, ...]:
-        """Return where a kind is watched: its namespaces, or EVERYWHERE."""
-        return self._namespaces.get(kind, (EVERYWHERE,))
-
-    def _clusters_of_ours(self, secret: objects.Secret) -> tuple[str, ...]:
-        """Return the cluster for which a Secret is ours, though its labels were taken off."""
-        told = secret.meta.labels.get(LABEL_CLUSTER, "")
-        if not secret.ours or told:
-            return one(told) if secret.ours else ()
-        prefixes = (f"{account}-" for account in self._tokens)
-        return tuple(
-            secret.meta.name.removeprefix(prefix)
-            for prefix in prefixes
-            if secret.meta.name.startswith(prefix)
-        )
-
-    def _home_of(self, placement: str) -> str:
+    def home_of(self, placement: str) -> str:
         """Return the namespace whose Placement of that name counts: the first that has one.
 
         Where none has, it is the first with decisions for it: they go a moment after their Placement.
@@ -236,37 +148,52 @@ class Tables:
         first, *more = self.hub.namespaces
         if not more:
             return first
-        decided = {decision.meta.namespace for decision in self._decisions.by("placement", placement)}
+        decided = {decision.meta.namespace for decision in self.decisions.by("placement", placement)}
         having = (
-            *(space for space in self.hub.namespaces if (space, placement) in self._placements.things),
+            *(space for space in self.hub.namespaces if (space, placement) in self.placements.objects),
             *(space for space in self.hub.namespaces if space in decided),
         )
         return next(iter(having), first)
 
-    def _decisions_of(self, placement: str) -> list[objects.Decision]:
+    def decisions_of(self, placement: str) -> list[objects.Decision]:
         """Return the decisions that count: those beside the Placement that does."""
-        home = self._home_of(placement)
-        return [d for d in self._decisions.by("placement", placement) if d.meta.namespace == home]
+        home = self.home_of(placement)
+        return [d for d in self.decisions.by("placement", placement) if d.meta.namespace == home]
 
-    def _selected(self, placement: str) -> list[str]:
-        return decided_in(self._decisions_of(placement))
+    def selected_by(self, placement: str) -> list[str]:
+        """Return the clusters that a Placement selects."""
+        return clusters_in(self.decisions_of(placement))
 
-    def _listers(self, cluster_object: str) -> set[str]:
-        """Placements whose MultiKueueConfig lists that MultiKueueCluster."""
-        return {config.meta.name for config in self._configs.by("listed", cluster_object)}
-
-    def _users_of(self, cluster: str) -> set[str]:
-        """Placements that a check of ours names and whose decisions hold the cluster."""
+    def users_of(self, cluster: str) -> set[str]:
+        """Return the Placements that a check of ours names and that select the cluster."""
         return {
             decision.placement
-            for decision in self._decisions.by("cluster", cluster)
-            if decision.placement in self._checks.keys("placement")
-            and decision.meta.namespace == self._home_of(decision.placement)
+            for decision in self.decisions.by("cluster", cluster)
+            if decision.placement in self.checks.index("placement")
+            and decision.meta.namespace == self.home_of(decision.placement)
         }
 
-    def placements_of_cluster(self, cluster: str) -> set[str]:
-        selected = {decision.placement for decision in self._decisions.by("cluster", cluster)}
-        listed = {obj.placement for obj in self._clusters.by("cluster", cluster)}
+    def placements_listing(self, cluster_object: str) -> set[str]:
+        """Return the Placements whose MultiKueueConfig lists that MultiKueueCluster."""
+        return {config.meta.name for config in self.configs.by("listed", cluster_object)}
+
+    def placements_of(self, cluster: str) -> set[str]:
+        """Return the Placements that select or list the cluster."""
+        selected = {decision.placement for decision in self.decisions.by("cluster", cluster)}
+        listed = {obj.placement for obj in self.clusters.by("cluster", cluster)}
         if self.hub.shared:
-            listed |= self._listers(cluster)
+            listed |= self.placements_listing(cluster)
         return (selected | listed) - {""}
+
+    # -- credentials
+
+    def secret(self, name: str) -> objects.Secret | None:
+        """Return the Secret of that name in Kueue's namespace."""
+        return self.secrets.get((self.kueue_namespace, name))
+
+    def clusters_of_provisioned_secret(self, name: str) -> set[str]:
+        """Return the clusters for which a Secret of that name may be ours, or be OCM's copy of a token."""
+        known = self.secret(name)
+        ours = clusters_of_our_secret(known, self._accounts) if known else ()
+        copies = (name.removesuffix(f"-{one}") for one in self._accounts if name.endswith(f"-{one}"))
+        return {*ours, *_after_account(name, self._accounts), *copies} - {""}

@@ -16,6 +16,7 @@ from placement_ac.core.api.constants import (
     Resource,
 )
 from placement_ac.core.inputs.fitness import WorkerRequirements
+from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.inputs.rights import (
     ExternalFramework,
     KueueRelease,
@@ -26,7 +27,7 @@ from placement_ac.core.inputs.rights import (
     policy_rules,
     required_rights,
 )
-from placement_ac.core.inputs.state import Body, HubFacts, PlacementPolicy, ProvisioningPolicy
+from placement_ac.core.inputs.state import Body, HubFacts, PlacementPolicy
 from placement_ac.core.leader_election import LeaseDurations
 
 

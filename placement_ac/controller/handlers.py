@@ -20,7 +20,7 @@ import kopf
 import structlog
 from yarl import URL
 
-from placement_ac.cache.tables import EVERYWHERE
+from placement_ac.cache.listing import EVERYWHERE
 from placement_ac.core.api.constants import Resource
 from placement_ac.kube import client
 from placement_ac.kube.client import RequestObserver

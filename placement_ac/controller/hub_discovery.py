@@ -21,8 +21,9 @@ from placement_ac.core.api.constants import (
     Resource,
 )
 from placement_ac.core.api.errors import ApiError
+from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.inputs.rights import KueueRelease
-from placement_ac.core.inputs.state import HubFacts, ProvisioningPolicy
+from placement_ac.core.inputs.state import HubFacts
 from placement_ac.kube.client import Client
 from placement_ac.observability.health import Health
 from placement_ac.observability.logs import LogDeduplicator

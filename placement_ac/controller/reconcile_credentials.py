@@ -37,7 +37,7 @@ class CredentialsReconciler:
     async def reconcile(self, key: Key, run: ReconcileRun) -> None:
         """Bring the credentials of a cluster in order. Raises Retry."""
         ages = self._memories.of(key).ages(self._memories.now())
-        wanted = plan_provisioning(self._world.inputs_for_provisioning(key.name, self._clock(), ages))
+        wanted = plan_provisioning(self._world.provisioning_inputs(key.name, self._clock(), ages))
         self._memories.keep(key, wanted.timers)
         try:
             await self._actor.act(wanted.phases)

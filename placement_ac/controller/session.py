@@ -15,8 +15,9 @@ from typing import Any, Final
 
 import structlog
 
+from placement_ac.cache.listing import EVERYWHERE, Scope
 from placement_ac.cache.store import Cache
-from placement_ac.cache.tables import EVERYWHERE, Scope, kinds_for
+from placement_ac.cache.tables import kinds_for
 from placement_ac.config.policy import (
     needs_kueue_release,
     placement_policy,
@@ -44,7 +45,8 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.errors import ApiError
 from placement_ac.core.inputs.fitness import Fitness
-from placement_ac.core.inputs.state import HubFacts, Key, ProvisioningPolicy
+from placement_ac.core.inputs.provisioning import ProvisioningPolicy
+from placement_ac.core.inputs.state import HubFacts, Key
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.informer import CacheList, Informer, Lister
@@ -297,9 +299,9 @@ def _cache(inputs: SessionInputs) -> Cache:
     return Cache(
         facts,
         kueue_namespace=settings.kueue_namespace,
-        ways=settings.credentials,
+        methods=settings.credentials,
         policy=placement_policy(settings),
-        terms=provisioning,
+        provisioning=provisioning,
         providers=providers.supported if providers else None,
     )
 

@@ -117,7 +117,7 @@ class HubView:
     @cached_property
     def world(self) -> Cache:
         """The controller's world; a kind that is not known counts as empty there."""
-        terms = replace(
+        provisioning = replace(
             provisioning_policy(self.settings),
             served={ACCOUNT, PERMISSION} <= self.dump.served.keys(),
             rules=worker_policy_rules(self.settings, None),
@@ -125,11 +125,11 @@ class HubView:
         world = Cache(
             self.facts,
             kueue_namespace=self.settings.kueue_namespace,
-            ways=self.settings.credentials,
+            methods=self.settings.credentials,
             policy=placement_policy(self.settings),
-            terms=terms,
+            provisioning=provisioning,
         )
-        for kind in kinds_for(terms):
+        for kind in kinds_for(provisioning):
             # Only of what is served, and known whole, can be said that something is not there.
             known = self.dump.knows(kind) and kind in self.dump.served
             world.fill(kind, self.dump.of(kind), "0" if known else "")
@@ -273,7 +273,7 @@ class HubView:
         tables = {kind: _changed(self.dump.by_key(kind), objects) for kind, objects in changes.items()}
         dump = self.dump.with_objects({kind: tuple(table.values()) for kind, table in tables.items()})
         turned, world = replace(self, dump=dump), self.world.copy()
-        watched = kinds_for(world.terms)
+        watched = kinds_for(world.provisioning)
         touched: set[Key] = set()
         for kind, objects in changes.items():
             for key in objects if kind in watched else ():

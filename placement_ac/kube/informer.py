@@ -17,8 +17,8 @@ from typing import Final
 import structlog
 
 from placement_ac.cache.index import Id
+from placement_ac.cache.listing import EVERYWHERE
 from placement_ac.cache.store import Cache
-from placement_ac.cache.tables import EVERYWHERE
 from placement_ac.core.api.constants import Resource
 from placement_ac.core.api.decode import meta_of, version_of
 from placement_ac.core.api.errors import ApiError, Garbled, Gone, Refused, Unavailable

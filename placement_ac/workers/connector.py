@@ -21,7 +21,8 @@ from cachetools import TLRUCache
 from placement_ac.core.api.constants import KUBECONFIG_KEY, Resource
 from placement_ac.core.api.errors import ApiError, LoginFailed, NotFound, PlacementAcError
 from placement_ac.core.api.schemas import validate
-from placement_ac.core.kubeconfig.access import ClusterAccess, read_kubeconfig, read_profile
+from placement_ac.core.kubeconfig.access import ClusterAccess
+from placement_ac.core.kubeconfig.read import read_kubeconfig, read_profile
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
@@ -193,7 +194,7 @@ class WorkerConnector:
         opening = asyncio.get_running_loop().run_in_executor(self._threads, _opened, access)
         login = await self.within(deadline, opening, f"{told} was not read")
         if isinstance(login, Unusable):
-            raise WorkerError(f"{told} {login.why}")
+            raise WorkerError(f"in {told}, {login.why}")
         return WorkerLogin(login, version, told)
 
 

@@ -91,7 +91,7 @@ class WorkerQueries:
         return WorkerFindings(
             account=self._account,
             served=kueue.union(*told),
-            silent={group: answer for group, answer in groups.items() if isinstance(answer, Unknown)},
+            unknown_groups={group: answer for group, answer in groups.items() if isinstance(answer, Unknown)},
             rights=rights,
             kueue_version=release,
         )

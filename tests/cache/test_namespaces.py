@@ -8,7 +8,7 @@ from placement_ac.core.inputs.state import HubFacts, Key, PlacementPolicy, Plan,
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
     NOW,
-    TERMS,
+    PROVISIONING,
     Raw,
     check,
     check_with,
@@ -84,11 +84,13 @@ def test_a_check_follows_the_placements_that_come_and_go() -> None:
 
 
 def test_the_clusters_of_both_are_looked_at_where_credentials_are_made() -> None:
-    seen = world(check(), here("second", "b"), decision("a", namespace="first"), hub=TWO, terms=TERMS)
+    seen = world(
+        check(), here("second", "b"), decision("a", namespace="first"), hub=TWO, provisioning=PROVISIONING
+    )
     keys = {P, Key("cluster", "a"), Key("cluster", "b")}
 
     def selected() -> list[str]:
-        return [cluster for cluster in "ab" if seen.inputs_for_provisioning(cluster, NOW, {}).selected]
+        return [cluster for cluster in "ab" if seen.provisioning_inputs(cluster, NOW).usage.selected]
 
     first = placement(namespace="first")
     assert selected() == ["b"]
@@ -110,20 +112,20 @@ def test_a_list_of_one_namespace_says_nothing_of_the_other() -> None:
 def test_nothing_is_complete_before_each_namespace_has_been_listed() -> None:
     seen = world(check(), hub=TWO)
     fresh = Cache(TWO)
-    for kind, namespace in seen._scopes:
+    for kind, namespace in seen.scopes:
         assert not fresh.complete
-        told = f"{kind} in {namespace}" if namespace else str(kind)
-        assert told in fresh.unlisted()
+        message = f"{kind} in {namespace}" if namespace else str(kind)
+        assert message in fresh.unlisted()
         fresh.settle(kind, (), "1", namespace)
-        assert told not in fresh.unlisted()
+        assert message not in fresh.unlisted()
     assert fresh.complete
-    assert {where for kind, where in seen._scopes if kind is PLACEMENT} == {"first", "second"}
-    assert {where for kind, where in seen._scopes if kind is SECRET} == {"kueue-system"}
+    assert {where for kind, where in seen.scopes if kind is PLACEMENT} == {"first", "second"}
+    assert {where for kind, where in seen.scopes if kind is SECRET} == {"kueue-system"}
 
 
 def test_versions_that_begin_anew_in_one_namespace_leave_the_other_alone() -> None:
     seen = Cache(TWO)
-    for kind, namespace in seen._scopes:
+    for kind, namespace in seen.scopes:
         seen.settle(kind, (), "900", namespace)
     for namespace in TWO.namespaces:
         for raw in here(namespace, namespace[0]):
@@ -135,7 +137,7 @@ def test_versions_that_begin_anew_in_one_namespace_leave_the_other_alone() -> No
     assert (seen.settle(PLACEMENT, (), "7", "first"), seen.complete) == (set(), True)
 
 
-# -- the guard
+# -- mass loss
 
 
 def switched(ages: dict[Timer, float], **rest: int) -> Plan:
@@ -166,11 +168,11 @@ def test_an_edit_of_the_one_that_counts_now_goes_through() -> None:
     assert Timer("edited", SECONDS.format(2)) in answer.timers
 
 
-# -- what is told
+# -- what is message
 
 
 @pytest.mark.parametrize(
-    ("objects", "told"),
+    ("objects", "message"),
     [
         pytest.param([check()], "there is no Placement first/p or second/p", id="none"),
         pytest.param(
@@ -192,14 +194,14 @@ def test_an_edit_of_the_one_that_counts_now_goes_through() -> None:
         ),
     ],
 )
-def test_messages_name_the_namespace(objects: list[Raw], told: str) -> None:
+def test_messages_name_the_namespace(objects: list[Raw], message: str) -> None:
     if objects[0]["spec"].get("parameters"):
-        assert verdict(objects, hub=TWO).message == told
+        assert verdict(objects, hub=TWO).message == message
     else:
         answer = plan(world(objects, hub=TWO).snapshot(Key("check", "check"), NOW, {}))
-        assert unmarked(answer).verdicts["check"].message == told
+        assert unmarked(answer).verdicts["check"].message == message
 
 
-def test_secrets_beside_a_placement_are_nobodys_business() -> None:
+def test_secrets_beside_a_placement_are_ignored() -> None:
     seen = world(check(), here("first", "a"), hub=TWO)
     assert seen.put(SECRET, secret("multikueue-a", namespace="first")) == set()

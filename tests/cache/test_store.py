@@ -1,4 +1,4 @@
-"""What is known of the hub, whatever is told of it and in what order; and the keys that a change touches."""
+"""The cache after events and lists in any order, and the keys that a change touches."""
 
 import copy
 from datetime import datetime, timedelta
@@ -23,12 +23,13 @@ from placement_ac.core.api.constants import (
     WATCHED_KINDS,
     token_kind,
 )
-from placement_ac.core.inputs.state import HubFacts, Key, PlacementCluster, ProvisioningPolicy, Timer
+from placement_ac.core.inputs.provisioning import ProvisioningPolicy
+from placement_ac.core.inputs.state import HubFacts, Key, PlacementCluster, Timer
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from tests.support.builders import (
     NOW,
+    PROVISIONING,
     SERVER,
-    TERMS,
     Raw,
     check,
     check_with,
@@ -68,8 +69,8 @@ def placements(*names: str) -> set[Key]:
     return {Key("placement", name) for name in names}
 
 
-def told(seen: Cache, name: str = "p") -> list[str]:
-    """The clusters that a Placement's decisions hold, as far as the world knows."""
+def decided_clusters(seen: Cache, name: str = "p") -> list[str]:
+    """The clusters that a Placement's decisions hold, by the cache."""
     found = seen.snapshot(Key("placement", name), NOW, {}).decisions
     return [entry.cluster_name for decision in found for entry in decision.decided or ()]
 
@@ -118,10 +119,10 @@ def test_the_newest_version_is_known(events: list[tuple[str, Raw]], clusters: li
     seen = world(placement())
     for change, raw in events:
         (seen.put if change == "put" else seen.remove)(PLACEMENT_DECISION, raw)
-    assert told(seen) == clusters
+    assert decided_clusters(seen) == clusters
 
 
-def test_what_changes_nothing_touches_nothing() -> None:
+def test_a_change_without_effect_touches_no_key() -> None:
     seen = world(placement(), at(2, "a"))
     assert seen.put(PLACEMENT_DECISION, at(2, "a")) == set()
     assert seen.put(PLACEMENT_DECISION, at(1, "b")) == set()
@@ -140,39 +141,43 @@ def test_what_changes_nothing_touches_nothing() -> None:
         pytest.param(at(5, "a", uid="2"), [at(3, "b")], "4", ["a"], id="it was made again after the list"),
     ],
 )
-def test_a_list_after_a_gap_tells_what_the_watch_missed(
+def test_a_list_after_a_gap_shows_the_changes_that_the_watch_missed(
     known: Raw, items: list[Raw], version: str, clusters: list[str]
 ) -> None:
     seen = world(placement())
     seen.put(PLACEMENT_DECISION, known)
-    before = told(seen)
+    before = decided_clusters(seen)
     touched = seen.replace(PLACEMENT_DECISION, items, version)
-    assert (told(seen), touched) == (clusters, placements("p") if clusters != before else set())
+    assert (decided_clusters(seen), touched) == (clusters, placements("p") if clusters != before else set())
 
 
 def test_a_list_that_was_under_way_brings_nothing_back() -> None:
     seen = world(placement(), at(5, "a"))
     seen.remove(PLACEMENT_DECISION, at(9))
     seen.replace(PLACEMENT_DECISION, [at(5, "a")], "8")
-    assert told(seen) == []
+    assert decided_clusters(seen) == []
 
 
-def test_a_hub_that_was_restored_begins_its_history_anew() -> None:
+def test_a_restored_hub_begins_its_versions_again() -> None:
     seen = world(placement())
     seen.replace(PLACEMENT_DECISION, [at(500, "a")], "900")
     assert seen.replace(PLACEMENT_DECISION, [at(5, "b")], "7") == placements("p")
-    assert told(seen) == ["b"]
+    assert decided_clusters(seen) == ["b"]
 
 
 def test_a_restore_that_is_listed_in_parts_makes_nothing_complete_before_its_end() -> None:
     seen = world(placement(), check())
     seen.replace(PLACEMENT_DECISION, [at(500, "a")], "900")
-    assert (seen.begin(PLACEMENT_DECISION, "901"), told(seen), seen.complete) == (set(), ["a"], True)
+    assert (seen.begin(PLACEMENT_DECISION, "901"), decided_clusters(seen), seen.complete) == (
+        set(),
+        ["a"],
+        True,
+    )
     assert seen.begin(PLACEMENT_DECISION, "7") == placements("p")
-    assert (told(seen), seen.complete) == ([], False)
+    assert (decided_clusters(seen), seen.complete) == ([], False)
     seen.put(PLACEMENT_DECISION, at(5, "b"))
     assert seen.settle(PLACEMENT_DECISION, {("kueue-system", "p-decision-1")}, "7") == set()
-    assert (told(seen), seen.complete) == (["b"], True)
+    assert (decided_clusters(seen), seen.complete) == (["b"], True)
 
 
 def test_a_restore_brings_back_what_had_gone() -> None:
@@ -180,7 +185,7 @@ def test_a_restore_brings_back_what_had_gone() -> None:
     seen.replace(PLACEMENT_DECISION, [at(500, "a")], "900")
     seen.remove(PLACEMENT_DECISION, at(901))
     seen.replace(PLACEMENT_DECISION, [at(5, "a")], "7")
-    assert told(seen) == ["a"]
+    assert decided_clusters(seen) == ["a"]
 
 
 def test_nothing_is_complete_before_every_kind_has_been_listed() -> None:
@@ -201,7 +206,7 @@ def test_nothing_is_complete_before_every_kind_has_been_listed() -> None:
         pytest.param(CLUSTER_PROFILE, profile("a", "elsewhere", secret=("kueue-system", "s")), id="profile"),
     ],
 )
-def test_other_namespaces_are_nobodys_business(kind: Any, raw: Raw) -> None:
+def test_other_namespaces_are_ignored(kind: Any, raw: Raw) -> None:
     seen = world(check(), placement(), decision("a"))
     before = snapshot(seen)
     assert (seen.put(kind, raw), snapshot(seen)) == (set(), before)
@@ -247,7 +252,7 @@ def test_the_keys_that_a_change_touches(raw: Raw, touched: set[Key]) -> None:
     assert world(*BEFORE).put(kind_of(raw), raw) == touched
 
 
-def test_what_has_gone_touches_what_it_touched() -> None:
+def test_a_deleted_object_touches_the_keys_that_it_touched() -> None:
     seen = world(*BEFORE)
     assert seen.remove(ADMISSION_CHECK, check()) == placements("p")
     assert seen.remove(MULTIKUEUE_CONFIG, our_config()) == placements("p")
@@ -263,14 +268,14 @@ def test_a_cluster_that_is_listed_but_not_selected_counts_as_well() -> None:
     assert seen.put(SECRET, secret("multikueue-a")) == placements("p")
 
 
-def test_mended_parameters_touch_the_objects_that_were_held() -> None:
+def test_fixed_parameters_touch_the_objects_that_were_held() -> None:
     seen = world(check_with(None), made("a"))
     assert seen.put(ADMISSION_CHECK, check(placement="q", version=2)) == placements("p", "q") | {
         Key("check", "check")
     }
 
 
-def test_what_is_shared_touches_all_who_share_it() -> None:
+def test_a_shared_cluster_touches_all_who_share_it() -> None:
     objects = [check("one", "p"), check("two", "q"), decision("a"), decision("a", of="q")]
     seen = world(*objects, our_config("a", of="r", owners=["three"]), hub=SHARED)
     assert seen.put(PLACEMENT_DECISION, decision("a", version=2)) == placements("p", "q", "r")
@@ -294,10 +299,10 @@ def test_a_name_may_be_made_of_several_pairs(name: str, expected: list[Any]) -> 
     assert list(possible_pairs(name)) == expected
 
 
-# -- what is looked at in the beginning
+# -- the first keys
 
 
-def test_the_first_look_is_at_checks_and_at_what_we_made() -> None:
+def test_the_first_keys_are_those_of_checks_and_of_our_objects() -> None:
     seen = world(
         check("one", "p"),
         check_with(None, "bad"),
@@ -350,17 +355,17 @@ def test_a_snapshot_holds_all_that_a_placement_depends_on() -> None:
     )
 
 
-def test_the_ways_and_kueues_version_are_the_hubs() -> None:
+def test_methods_and_kueues_version_decide_the_source() -> None:
     objects = [placement(), decision("a", "b"), *secrets("a"), profile("a", providers=["x"])]
     seen = snapshot(
-        world(*objects, profile("b", "other", providers=["x"]), ways=["access-provider", "secret"])
+        world(*objects, profile("b", "other", providers=["x"]), methods=["access-provider", "secret"])
     )
     assert seen.credentials["a"] == CredentialSource("ClusterProfile", "a")
-    old = snapshot(world(*objects, hub=HubFacts(cluster_version="v1beta1"), ways=["access-provider"]))
+    old = snapshot(world(*objects, hub=HubFacts(cluster_version="v1beta1"), methods=["access-provider"]))
     assert "too old" in getattr(old.credentials["a"], "why", "")
 
 
-def test_the_way_in_that_was_found_counts_until_it_ends_or_changes() -> None:
+def test_credentials_count_until_they_expire_or_change() -> None:
     seen = world(check(), decision("a"), secret("multikueue-a", kubeconfig(jwt(hours=1))))
 
     def way(at: datetime) -> CredentialSource | Unusable:
@@ -377,7 +382,7 @@ def test_the_way_in_that_was_found_counts_until_it_ends_or_changes() -> None:
     assert way(NOW) == CredentialSource("Secret", "kueue-admin-a-kubeconfig")
 
 
-def test_a_rival_is_another_pair_that_comes_first() -> None:
+def test_a_name_conflict_is_another_pair_that_comes_first() -> None:
     objects = [check("one", "a"), check("two", "a-b"), decision("b-c", of="a"), decision("c", of="a-b")]
     seen = world(*objects, secrets("c", "b-c"))
     assert (snapshot(seen, "a").name_conflicts, snapshot(seen, "a-b").name_conflicts) == (
@@ -396,7 +401,7 @@ def test_a_label_that_is_off_a_config_does_not_free_its_holder() -> None:
     ]
 
 
-def test_owners_of_what_is_shared_are_named_by_placement() -> None:
+def test_owners_of_a_shared_cluster_are_those_of_all_placements() -> None:
     held = our_config("a", of="r", owners=["held"])
     objects = [check("one", "p"), check("two", "q"), multikueue_check("mk", "q"), check_with(None, "held")]
     seen = world(*objects, decision("a"), decision("a", of="q"), secrets("a"), held, hub=SHARED)
@@ -413,7 +418,7 @@ def test_an_object_is_not_changed_by_being_looked_at() -> None:
     assert world(raw).remove(CLUSTER_PROFILE, profile("a")) == set()
 
 
-# -- credentials that are made
+# -- provisioned credentials
 
 TOKENS = token_kind("placement-ac")
 ON_A = {"spec": kubeconfig_spec("placement-ac-a")}
@@ -441,15 +446,15 @@ def credentials(*clusters: str) -> set[Key]:
         pytest.param(CLUSTER_PROFILE, profile("a"), id="its ClusterProfile"),
     ],
 )
-def test_what_the_credentials_of_a_cluster_depend_on(kind: Any, news: Raw) -> None:
+def test_the_objects_on_which_the_credentials_of_a_cluster_depend(kind: Any, news: Raw) -> None:
     objects = [check(), decision("a"), check("other", "q"), decision("b", of="q")]
     wanted = placements("p") | credentials("a")
-    seen = world(*objects, terms=TERMS)
+    seen = world(*objects, provisioning=PROVISIONING)
     assert seen.put(kind, news) >= wanted
     assert seen.remove(kind, news) >= wanted
-    assert not world(*objects, news, terms=TERMS).remove(kind, news) & (placements("q") | credentials("b")), (
-        "nobody else"
-    )
+    assert not world(*objects, news, provisioning=PROVISIONING).remove(kind, news) & (
+        placements("q") | credentials("b")
+    ), "nobody else"
 
 
 @pytest.mark.parametrize(
@@ -468,40 +473,40 @@ def test_what_the_credentials_of_a_cluster_depend_on(kind: Any, news: Raw) -> No
     ],
 )
 def test_who_uses_the_credentials_of_a_cluster(kind: Any, news: Raw) -> None:
-    seen = world(*([decision("a")] if kind is not PLACEMENT_DECISION else []), terms=TERMS)
+    seen = world(*([decision("a")] if kind is not PLACEMENT_DECISION else []), provisioning=PROVISIONING)
     assert Key("cluster", "a") in seen.put(kind, news)
     assert Key("cluster", "a") in seen.remove(kind, news)
 
 
 def test_a_check_that_moves_on_brings_up_the_clusters_of_both_placements() -> None:
-    seen = world(check(), decision("a"), decision("b", of="q"), terms=TERMS)
+    seen = world(check(), decision("a"), decision("b", of="q"), provisioning=PROVISIONING)
     assert seen.put(ADMISSION_CHECK, check(placement="q", version=2)) >= credentials("a", "b")
 
 
 @pytest.mark.parametrize("taken", ["put", "fill"])
 @pytest.mark.parametrize(
-    ("terms", "server"), [(TERMS, SERVER), (ProvisioningPolicy(), "")], ids=["made", "not made"]
+    ("provisioning", "server"), [(PROVISIONING, SERVER), (ProvisioningPolicy(), "")], ids=["made", "not made"]
 )
-def test_where_a_worker_is_is_kept_for_credentials_that_are_made(
-    terms: ProvisioningPolicy, server: str, taken: str
+def test_the_workers_address_is_kept_only_for_provisioned_credentials(
+    provisioning: ProvisioningPolicy, server: str, taken: str
 ) -> None:
     """The CA is most of what is known of a cluster."""
-    world = Cache(terms=terms)
+    world = Cache(provisioning=provisioning)
     raw = managed_cluster("a", bundle="Y2E=")
     world.put(MANAGED_CLUSTER, raw) if taken == "put" else world.fill(MANAGED_CLUSTER, [raw], "1")
-    seen = world.provisioning_inputs("a", NOW).managed
+    seen = world.provisioning_inputs("a", NOW).objects.managed_cluster
     assert seen is not None
     assert (seen.server, seen.authority) == (server, "Y2E=" if server else "")
 
 
-def test_without_provision_nothing_of_it_is_looked_at() -> None:
+def test_without_provision_no_credentials_key_is_touched() -> None:
     seen = world(check(), decision("a"), our_secret("a"))
     assert kinds_for(ProvisioningPolicy()) == WATCHED_KINDS
     assert seen.keys() == placements("p")
     assert seen.remove(SECRET, our_secret("a")) == placements("p")
 
 
-def test_the_first_look_is_at_all_clusters_that_may_need_credentials_or_have_some() -> None:
+def test_the_first_keys_are_all_clusters_that_may_need_credentials_or_have_some() -> None:
     seen = world(
         *(check(), decision("selected"), decision("not-ours", of="q"), multikueue_check("mk", "q")),
         *(our_secret("secret"), our_grant(ACCOUNT, "account"), our_grant(PERMISSION, "permission")),
@@ -514,7 +519,7 @@ def test_the_first_look_is_at_all_clusters_that_may_need_credentials_or_have_som
             ),
         ),
         *(grant(ACCOUNT, "theirs"), secret("placement-ac-theirs"), on_made("drained")),
-        terms=TERMS,
+        provisioning=PROVISIONING,
     )
     everything = seen.keys()
     assert {key for key in everything if key.kind == "cluster"} == credentials(
@@ -522,30 +527,30 @@ def test_the_first_look_is_at_all_clusters_that_may_need_credentials_or_have_som
     )
 
 
-def test_tokens_and_grants_are_told_by_name_and_namespace() -> None:
-    seen = world(check(), decision("a"), terms=TERMS)
+def test_tokens_are_recognized_by_name_and_namespace() -> None:
+    seen = world(check(), decision("a"), provisioning=PROVISIONING)
     assert seen.put(TOKENS, token("a", "another")) == set(), "not the one that is asked for"
     assert seen.put(SECRET, token("a")) == set(), "not in Kueue's namespace"
-    assert seen.provisioning_inputs("a", NOW).token is None
+    assert seen.provisioning_inputs("a", NOW).objects.token is None
     seen.put(TOKENS, token("a"))
-    assert seen.provisioning_inputs("a", NOW).token is not None
-    assert seen.provisioning_inputs("b", NOW).token is None
+    assert seen.provisioning_inputs("a", NOW).objects.token is not None
+    assert seen.provisioning_inputs("b", NOW).objects.token is None
 
 
-def test_it_is_not_complete_before_the_tokens_are_listed() -> None:
-    seen = Cache(terms=TERMS)
-    for kind in kinds_for(TERMS):
+def test_the_cache_is_not_complete_before_the_tokens_are_listed() -> None:
+    seen = Cache(provisioning=PROVISIONING)
+    for kind in kinds_for(PROVISIONING):
         assert not seen.complete
         seen.replace(kind, [], "1")
     assert seen.complete
 
 
-def test_trouble_is_told_to_those_who_select_the_cluster_once() -> None:
-    seen = world(check(), decision("a"), terms=TERMS)
+def test_a_provisioning_error_touches_the_placements_once() -> None:
+    seen = world(check(), decision("a"), provisioning=PROVISIONING)
     assert seen.set_provisioning_error("a", "") == set()
     assert seen.set_provisioning_error("a", "no") == placements("p")
     assert seen.set_provisioning_error("a", "no") == set()
-    assert (seen.provisioning_inputs("a", NOW).trouble, seen.provisioning_inputs("b", NOW).trouble) == (
+    assert (seen.provisioning_inputs("a", NOW).error, seen.provisioning_inputs("b", NOW).error) == (
         "no",
         "",
     )
@@ -563,4 +568,4 @@ def test_the_account_is_the_addons_from_when_it_is_handed_over_until_nothing_of_
         ([our_secret("a", "multikueue")], "multikueue"),
         ([provided("b", "multikueue")], "placement-ac"),
     ):
-        assert world(*objects, terms=TERMS).provisioning_inputs("a", NOW).name == name
+        assert world(*objects, provisioning=PROVISIONING).provisioning_inputs("a", NOW).account_name == name

@@ -88,32 +88,33 @@ def _malformed_decision(admin: Driver) -> None:
         pytest.param(
             _elsewhere,
             "NoClusterUsable",
-            "Secret elsewhere/kubeconfig, named by ClusterProfile kueue-system/a, is out of Kueue's reach: "
-            "copy it to namespace kueue-system",
+            "copy Secret elsewhere/kubeconfig to namespace kueue-system: "
+            "ClusterProfile kueue-system/a names it, and Kueue reads no other namespace",
             id="Secret in another namespace",
         ),
         pytest.param(
             _missing,
             "NoClusterUsable",
-            "Secret kueue-system/kubeconfig, named by ClusterProfile kueue-system/a, does not exist",
+            "create Secret kueue-system/kubeconfig with key kubeconfig: "
+            "ClusterProfile kueue-system/a names it, and it does not exist",
             id="Secret that is not there",
         ),
         pytest.param(
             _malformed_profile,
             "NoClusterUsable",
-            "ClusterProfile kueue-system/a cannot be read: status.credentials: Input should be a valid list",
+            "fix ClusterProfile kueue-system/a: status.credentials: Input should be a valid list",
             id="malformed ClusterProfile",
         ),
         pytest.param(
             _not_text,
             "NoClusterUsable",
-            "Secret kueue-system/multikueue-a is not YAML",
+            "in Secret kueue-system/multikueue-a, put a kubeconfig: this is not YAML",
             id="non-UTF-8 Secret",
         ),
         pytest.param(
             _no_key,
             "NoClusterUsable",
-            "Secret kueue-system/multikueue-a has no key 'kubeconfig'",
+            "in Secret kueue-system/multikueue-a, add key kubeconfig: it is missing",
             id="Secret without the key",
         ),
         pytest.param(

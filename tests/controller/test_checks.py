@@ -43,7 +43,7 @@ def test_a_token_that_expires_is_told_before_and_then_the_cluster_leaves(play: P
         soon(lambda: admin.listed("p"), ["p-a", "p-b"])
         put(there, "a", token_of(a, 4))
         soon(lambda: admin.listed("p"), ["p-b"])
-        expired = "left out: a (Secret kueue-system/multikueue-a has a token that expired at 20"
+        expired = "left out: a (in Secret kueue-system/multikueue-a, renew the token: it expired at 20"
         soon(lambda: expired in admin.active("p")["message"])
         told = [
             event for event in admin.ask("GET", EVENTS)["items"] if event["reason"] == "CredentialsExpireSoon"
@@ -88,7 +88,7 @@ def test_a_cluster_is_asked_before_it_is_listed(play: Play, admin: Driver) -> No
     there = play("a")
     there.select("a")
     there.start(credentials_probe=True, frameworks="batch/job,jobset.x-k8s.io/jobset")
-    soon(lambda: "the worker does not serve jobsets" in admin.active("p").get("message", ""))
+    soon(lambda: "install the CRDs of jobsets" in admin.active("p").get("message", ""))
     assert (admin.reason("p"), admin.listed("p")) == ("NoClusterUsable", None)
 
 
@@ -158,5 +158,5 @@ def test_queues_that_the_worker_lacks_are_told(play: Play, admin: Driver) -> Non
     admin.ask("POST", "/apis/kueue.x-k8s.io/v1beta2/namespaces/team/localqueues", local)
     there.select("a")
     there.start(credentials_probe=True)
-    soon(lambda: "; a: the worker has no namespaces team" in admin.active("p").get("message", ""))
+    soon(lambda: "; a: create namespaces team on the worker" in admin.active("p").get("message", ""))
     assert (admin.reason("p"), admin.listed("p")) == ("Active", ["p-a"])

@@ -260,7 +260,7 @@ def test_a_cluster_without_an_agent_keeps_no_other_waiting(play: Play, admin: Dr
     there.start()
     soon(lambda: admin.listed("p"), ["p-b"])
     soon(lambda: admin.reason("p"), "SomeClustersUnusable")
-    soon(lambda: "a (ManagedServiceAccount a/placement-ac" in admin.active("p")["message"])
+    soon(lambda: "a (wait, or enable OCM's addon managed-serviceaccount" in admin.active("p")["message"])
     there.ocm.resume("a")
     there.until_connected("a", "b")
     soon(lambda: admin.reason("p"), "Active")

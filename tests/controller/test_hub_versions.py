@@ -81,7 +81,7 @@ def test_an_old_kueue_is_told_that_it_knows_no_cluster_profiles(tmp_path: Path) 
             controllers.start()
             eventually(lambda: admin.reason("p"), "NoClusterUsable")
         assert (
-            "Kueue on this hub is too old for ClusterProfiles (it needs v1beta2)"
+            "update Kueue on this hub to one with v1beta2: it is too old for ClusterProfiles"
             in admin.active("p")["message"]
         )
 

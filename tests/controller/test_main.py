@@ -205,10 +205,8 @@ def test_clusters_without_credentials_are_left_out_until_they_have_some(
     admin.secrets_for("a")
     eventually(lambda: admin.reason("p"), "SomeClustersUnusable")
     assert admin.active("p")["message"] == (
-        f"{GENERATED}; left out: b (no credentials: "
-        "no ClusterProfile in namespace kueue-system names a Secret for kueue-admin, "
-        "no Secret kueue-admin-b-kubeconfig or multikueue-b in namespace kueue-system, "
-        "no ClusterProfile in namespace kueue-system has an access provider)"
+        f"{GENERATED}; left out: b (create Secret kueue-system/multikueue-b with key kubeconfig: "
+        "b has no credentials)"
     )
     admin.secrets_for("b")
     eventually(lambda: admin.reason("p"), "Active")

@@ -42,7 +42,7 @@ def is_synced(there: Stage) -> bool:
 
 def test_no_secret_of_ours_is_written(there: Stage, admin: Driver) -> None:
     there.start(credentials_form="cluster-profile")
-    soon(lambda: "no ClusterProfile of a" in admin.active("p").get("message", ""))
+    soon(lambda: "the ClusterProfile of a" in admin.active("p").get("message", ""))
     add_profile(admin)
     soon(lambda: there.source("p-a"), BY_PROFILE)
     assert (is_synced(there), copied(there), there.secret("a")) == (True, True, None)

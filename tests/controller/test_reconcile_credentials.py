@@ -27,7 +27,7 @@ from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 from placement_ac.observability import logs
 from tests.controller.test_reconcile import FORBIDDEN, WHEN, P, Rig, Test, said
-from tests.support.builders import AT_ONCE, SERVER, TERMS, authority, encoded, jwt
+from tests.support.builders import AT_ONCE, PROVISIONING, SERVER, authority, encoded, jwt
 from tests.support.driver import CORE, NS, Driver
 
 A = Key("cluster", "a")
@@ -78,13 +78,13 @@ def ocm(request: pytest.FixtureRequest, admin: Driver) -> Ocm:
 def providing(hub: Hub, tmp_path: Path, ocm: Ocm) -> Callable[[Test], None]:
     """Runs an async test with a rig that makes credentials, in that version of OCM's accounts."""
     hub.write_kubeconfig(tmp_path / "kubeconfig")
-    terms = replace(TERMS, rules=(RULE,))
+    provisioning = replace(PROVISIONING, rules=(RULE,))
 
     async def whole(test: Test) -> None:
         async with Client(Login(tmp_path / "kubeconfig")) as client:
-            resources = await client.discover(kinds_for(terms))
+            resources = await client.discover(kinds_for(provisioning))
             resources[ACCOUNT] = ACCOUNT.at(ocm.account.split("/")[3])
-            await test(Rig(client, resources, world=Cache(policy=AT_ONCE, terms=terms)))
+            await test(Rig(client, resources, world=Cache(policy=AT_ONCE, provisioning=provisioning)))
 
     return lambda test: asyncio.run(whole(test))
 
@@ -203,7 +203,7 @@ def test_a_refused_secret_is_told_and_its_token_is_not(
             ocm.grants(ocm.permission, "AppliedRBACManifestWork")
             await rig.list()
             await rig.look()
-            provided = plan_provisioning(rig.world.inputs_for_provisioning("a", WHEN, {}))
+            provided = plan_provisioning(rig.world.provisioning_inputs("a", WHEN, {}))
             actor = Writer(rig.client, rig.resources, lambda *_: None)
             with pytest.raises(ApiError) as caught:
                 await actor.act(provided.phases)
@@ -275,7 +275,7 @@ def test_a_stranger_that_was_quicker_keeps_his_secret(ocm: Ocm, providing: Calla
         assert await rig.look(A) is None
         assert ocm.admin.ask("GET", ocm.secret) == before
         await rig.look()
-        assert "Secret kueue-system/placement-ac-a was not made by placement-ac" in said(ocm.admin)[2]
+        assert "delete Secret kueue-system/placement-ac-a, or hand it over" in said(ocm.admin)[2]
 
     providing(test)
 

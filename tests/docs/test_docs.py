@@ -20,7 +20,7 @@ from placement_ac.config.settings import Settings, default_of
 from placement_ac.controller import manager, recorder, session, sync, workqueue
 from placement_ac.core.api import constants, decode, objects
 from placement_ac.core.credentials import discovery, readiness
-from placement_ac.core.inputs.state import ProvisioningInputs, ProvisioningPolicy
+from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningObjects, ProvisioningPolicy
 from placement_ac.core.kubeconfig.source import Unusable
 from placement_ac.core.selection import probe_schedule
 from placement_ac.inspection.doctor.rules import RULES as DOCTORS_RULES
@@ -260,10 +260,19 @@ IN_FORCE, REFUSED = (
     {"type": constants.DONE[0], "status": status, "reason": "Because"} for status in ("True", "False")
 )
 WITH_CLUSTER = ProvisioningInputs(
-    "c", NOW, policy=ProvisioningPolicy(provision=True), managed=cluster(url="https://c")
+    "c",
+    NOW,
+    policy=ProvisioningPolicy(provision=True),
+    objects=ProvisioningObjects(managed_cluster=cluster(url="https://c")),
 )
-WITH_ACCOUNT = replace(WITH_CLUSTER, account=grant(constants.ACCOUNT, IN_FORCE))
-WITH_TOKEN = replace(WITH_ACCOUNT, token=decode.account_token(REPORTED))
+
+
+def having(inputs: ProvisioningInputs, **objects: Any) -> ProvisioningInputs:
+    return replace(inputs, objects=replace(inputs.objects, **objects))
+
+
+WITH_ACCOUNT = having(WITH_CLUSTER, account=grant(constants.ACCOUNT, IN_FORCE))
+WITH_TOKEN = having(WITH_ACCOUNT, token=decode.account_token(REPORTED))
 USED = replace(WITH_TOKEN, policy=ProvisioningPolicy())
 PROFILES = replace(USED, policy=ProvisioningPolicy(form="cluster-profile"))
 EXPIRED = replace(
@@ -273,21 +282,21 @@ PROFILE = decode.cluster_profile(an(constants.CLUSTER_PROFILE, "c"))
 
 MESSAGES = [
     replace(WITH_CLUSTER, policy=ProvisioningPolicy(provision=True, served=False)),
-    replace(WITH_CLUSTER, managed=None),
-    replace(WITH_CLUSTER, account=grant(constants.ACCOUNT, labels={})),
+    having(WITH_CLUSTER, managed_cluster=None),
+    having(WITH_CLUSTER, account=grant(constants.ACCOUNT, labels={})),
     WITH_CLUSTER,
-    replace(WITH_CLUSTER, account=grant(constants.ACCOUNT)),
-    replace(WITH_CLUSTER, account=grant(constants.ACCOUNT, REFUSED)),
+    having(WITH_CLUSTER, account=grant(constants.ACCOUNT)),
+    having(WITH_CLUSTER, account=grant(constants.ACCOUNT, REFUSED)),
     WITH_ACCOUNT,
-    replace(WITH_ACCOUNT, token=NO_TOKEN),
-    replace(WITH_TOKEN, managed=cluster()),
-    replace(WITH_TOKEN, managed=cluster(url="https://c", caBundle="?")),
-    replace(WITH_TOKEN, managed=cluster(url="http://c")),
-    replace(WITH_TOKEN, permission=grant(constants.PERMISSION)),
+    having(WITH_ACCOUNT, token=NO_TOKEN),
+    having(WITH_TOKEN, managed_cluster=cluster()),
+    having(WITH_TOKEN, managed_cluster=cluster(url="https://c", caBundle="?")),
+    having(WITH_TOKEN, managed_cluster=cluster(url="http://c")),
+    having(WITH_TOKEN, permission=grant(constants.PERMISSION)),
     USED,
-    replace(USED, secret=EXPIRED),
+    having(USED, secret=EXPIRED),
     PROFILES,
-    replace(PROFILES, profile=PROFILE),
+    having(PROFILES, profile=PROFILE),
 ]
 """What comes to each of the messages, in their order in the table."""
 

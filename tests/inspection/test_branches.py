@@ -136,11 +136,7 @@ def test_all_that_hangs_on_a_check() -> None:
     )  # fmt: skip
 
 
-NO_SECRET = (
-    "no credentials: no ClusterProfile in namespace kueue-system names a Secret for kueue-admin, no Secret"
-    " kueue-admin-b-kubeconfig or multikueue-b in namespace kueue-system, no ClusterProfile in namespace"
-    " kueue-system has an access provider"
-)
+NO_SECRET = "create Secret kueue-system/multikueue-{0} with key kubeconfig: {0} has no credentials"
 
 
 HELD = (
@@ -168,12 +164,12 @@ LISTED = [placement(selected=1), decision("a"), *fleet("a", "b"), *made("a", "b"
         ),
         pytest.param(
             [placement(selected=2), decision("a", "b"), *secrets("a"), *made("a")],
-            [("a", "listed", ""), ("b", "unusable", NO_SECRET)],
+            [("a", "listed", ""), ("b", "unusable", NO_SECRET.format("b"))],
             id="without credentials",
         ),
         pytest.param(
             [placement(selected=2), decision("a", "b"), *secrets("a"), *made("a", "b")],
-            [("a", "listed", ""), ("b", "draining", NO_SECRET)],
+            [("a", "listed", ""), ("b", "draining", NO_SECRET.format("b"))],
             id="listed, but its credentials have gone",
         ),
         pytest.param(
@@ -312,7 +308,7 @@ ROW = ClusterRow("a", "listed", "", 1, 0, 0, "p-a", Credential("Secret", "multik
             view(check(), made("a"), without=(constants.PLACEMENT_DECISION,)),
             replace(
                 ROW, rank=None, score=None, group=None,
-                credential=Credential(problem=NO_SECRET.replace("-b", "-a")),
+                credential=Credential(problem=NO_SECRET.format("a")),
                 why=f"{NO_RIGHT} placementdecisions.cluster.open-cluster-management.io",
             ),
             id="no right to decisions",

@@ -458,13 +458,7 @@ CONTROLLERS_STEPS = [
     pytest.param(
         [*HUB, secret("multikueue-other")],
         Step.CREDENTIAL,
-        [
-            (
-                "failed: no credentials: no ClusterProfile in namespace kueue-system names a Secret for "
-                "kueue-admin, no Secret kueue-admin-c-kubeconfig or multikueue-c in namespace kueue-system,"
-                " no ClusterProfile in namespace kueue-system has an access provider"
-            )
-        ],
+        [("failed: create Secret kueue-system/multikueue-c with key kubeconfig: c has no credentials")],
         id="no credential",
     ),
     pytest.param(

@@ -37,7 +37,8 @@ SHOWN = Branch(
             waiting=1,
         ),
         ClusterRow(
-            "cluster4", "unusable", "Secret kueue-system/multikueue-cluster4 has no key 'kubeconfig'",
+            "cluster4", "unusable",
+            "in Secret kueue-system/multikueue-cluster4, add key kubeconfig: it is missing",
             3, 10, 0, "placement-demo2-cluster4",
         ),
         ClusterRow(
@@ -74,14 +75,18 @@ def test_the_example_in_the_documentation_is_what_is_shown() -> None:
 
 def test_wide_has_kueues_names_and_words() -> None:
     header, *rows = [
-        re.split(r"  +", line[8:]) for line in drawn(SHOWN, wide=True, width=300).splitlines()[2:7]
+        re.split(r"  +", line[8:]) for line in drawn(SHOWN, wide=True, width=400).splitlines()[2:7]
     ]
     more = ["GROUP", "MULTIKUEUECLUSTER", "CREDENTIAL NAME", "UNTIL", "DRAINING SINCE", "WHY", "KUEUE SAYS"]
     assert header[9:] == more
     assert [row[9:] for row in rows] == [
         ["0", "placement-demo2-cluster2", "multikueue-cluster2", "2026-08-02T11:00:00Z"],
         ["0", "placement-demo2-cluster3", "cluster3", "ClientConnectionFailed: no route to host"],
-        ["0", "placement-demo2-cluster4", "Secret kueue-system/multikueue-cluster4 has no key 'kubeconfig'"],
+        [
+            "0",
+            "placement-demo2-cluster4",
+            "in Secret kueue-system/multikueue-cluster4, add key kubeconfig: it is missing",
+        ],
         [
             "-",
             "placement-demo2-cluster1",

@@ -218,12 +218,8 @@ def test_unusable_credentials() -> None:
     plan = the_plan(what_if(view_of(*view.dump.objects.values(), bad), [manifest()]))
     assert plan.order == plan.added == ("c02",)
     assert dict(plan.unusable) == {
-        "c00": (
-            "no credentials: no ClusterProfile in namespace kueue-system names a Secret for kueue-admin,"
-            " no Secret kueue-admin-c00-kubeconfig or multikueue-c00 in namespace kueue-system, no"
-            " ClusterProfile in namespace kueue-system has an access provider"
-        ),
-        "c01": "Secret kueue-system/multikueue-c01 has no key 'kubeconfig'",
+        "c00": ("create Secret kueue-system/multikueue-c00 with key kubeconfig: c00 has no credentials"),
+        "c01": "in Secret kueue-system/multikueue-c01, add key kubeconfig: it is missing",
     }
 
 

@@ -25,7 +25,7 @@ from placement_ac.kube.informer import AWAY_SECONDS, PAUSE_SECONDS, CacheList, I
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 from placement_ac.observability.health import Health
-from tests.support.builders import NOW, TERMS, authority, check, decision, encoded
+from tests.support.builders import NOW, PROVISIONING, authority, check, decision, encoded
 from tests.support.driver import CORE, NS, Driver
 from tests.support.shared import published_crds
 
@@ -536,9 +536,9 @@ class TokenRig:
     """A feed of tokens in a world in which everything else has been listed; p selects clusters a and b."""
 
     def __init__(self, client: Client) -> None:
-        self.world = Cache(terms=TERMS)
+        self.world = Cache(provisioning=PROVISIONING)
         raws = {ADMISSION_CHECK: [check("p", "p")], PLACEMENT_DECISION: [decision("a", "b", of="p")]}
-        for kind in kinds_for(TERMS):
+        for kind in kinds_for(PROVISIONING):
             if kind != TOKENS:
                 self.world.replace(kind, raws.get(kind, []), "1")
         self.touched: list[set[Key]] = []
@@ -551,7 +551,7 @@ class TokenRig:
             self.touched.append({key for key in keys if key.kind == "cluster"})
 
     def tokens(self) -> dict[str, str]:
-        found = {cluster: self.world.provisioning_inputs(cluster, NOW).token for cluster in "abc"}
+        found = {cluster: self.world.provisioning_inputs(cluster, NOW).objects.token for cluster in "abc"}
         return {cluster: token.token for cluster, token in found.items() if token}
 
 

@@ -9,9 +9,18 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement_ac.core.kubeconfig.access import ClusterAccess, read_kubeconfig, write_kubeconfig
+from placement_ac.core.kubeconfig.access import ClusterAccess
+from placement_ac.core.kubeconfig.read import read_kubeconfig
 from placement_ac.core.kubeconfig.source import Unusable
-from tests.core.kubeconfig.test_access import AUTHORITY, CERTIFICATE, PAIR, SERVER, encoded, kubeconfig
+from placement_ac.core.kubeconfig.write import write_kubeconfig
+from tests.core.kubeconfig.test_read_and_write import (
+    AUTHORITY,
+    CERTIFICATE,
+    PAIR,
+    SERVER,
+    encoded,
+    kubeconfig,
+)
 
 pytestmark = pytest.mark.long
 

@@ -20,7 +20,7 @@ from placement_ac.core.plan.diff import Action, Apply, Delete
 from tests.support.builders import (
     NOW,
     NS,
-    TERMS,
+    PROVISIONING,
     Raw,
     check,
     decision,
@@ -105,7 +105,7 @@ def hubs(draw: st.DrawFn) -> MemoryHub:
     if draw(st.booleans()):
         objects += [placement(namespace="first")] * draw(mostly)
         objects.append(decision(*draw(st.sets(clusters)), namespace="first"))
-    return MemoryHub({id_of(raw): raw for raw in objects}.values(), HubFacts(namespaces=spaces), TERMS)
+    return MemoryHub({id_of(raw): raw for raw in objects}.values(), HubFacts(namespaces=spaces), PROVISIONING)
 
 
 quick = settings(
@@ -204,11 +204,12 @@ def test_in_the_end_all_is_there_that_is_needed_and_nothing_else(hub: MemoryHub)
     world = hub.world()
     work(hub, world)
     for cluster in CLUSTERS:
-        seen = world.inputs_for_provisioning(cluster, NOW, {})
+        seen = world.provisioning_inputs(cluster, NOW, {})
         is_ready = isinstance(
             world.snapshot(Key("placement", "p"), NOW, {}).credentials.get(cluster), CredentialSource
         )
-        event(f"selected {seen.selected}, found {seen.found}, in use {seen.in_use}, ready {is_ready}")
+        usage = seen.usage
+        event(f"selected {usage.selected}, external {seen.external}, in use {usage.in_use}, ready {is_ready}")
         ours = {
             (id_[0].kind, id_[2])
             for id_, raw in hub.objects.items()
@@ -219,10 +220,10 @@ def test_in_the_end_all_is_there_that_is_needed_and_nothing_else(hub: MemoryHub)
             for id_, raw in hub.objects.items()
             if id_[0] == SECRET and id_[1] == NS and id_[2].endswith(f"-{cluster}") and _is_ours(raw)
         }
-        if not seen.selected or seen.managed is None:
+        if not seen.usage.selected or seen.objects.managed_cluster is None:
             assert not ours or _is_stood_on(hub, cluster), "nobody needs it"
-        elif not seen.found and not any(_is_foreign(hub, id_) for id_ in _ids(seen.name, cluster)):
-            assert ours >= {(kind.kind, name) for kind, _, name in _ids(seen.name, cluster)}
+        elif not seen.external and not any(_is_foreign(hub, id_) for id_ in _ids(seen.account_name, cluster)):
+            assert ours >= {(kind.kind, name) for kind, _, name in _ids(seen.account_name, cluster)}
             assert is_ready
 
 
@@ -273,7 +274,7 @@ def _may(action: Action, hub: MemoryHub) -> bool:
 def test_a_new_token_writes_the_secret_and_nothing_else(hub: MemoryHub, cluster: str, times: int) -> None:
     world = hub.world()
     work(hub, world)
-    name = world.provisioning_inputs(cluster, NOW).name
+    name = world.provisioning_inputs(cluster, NOW).account_name
     before = hub.objects.get((SECRET, cluster, name))
     if before is None:
         return
@@ -284,9 +285,15 @@ def test_a_new_token_writes_the_secret_and_nothing_else(hub: MemoryHub, cluster:
         written = [(action.kind, action.name) for action in settle(hub, world, touched)]
         assert written in ([], [(SECRET, f"{name}-{cluster}")])
         made = world.provisioning_inputs(cluster, NOW)
-        if made.secret and made.in_use and made.managed and made.owners and not _blocked(hub, made):
+        if (
+            made.objects.secret
+            and made.usage.in_use
+            and made.objects.managed_cluster
+            and made.usage.owners
+            and not _blocked(hub, made)
+        ):
             assert written
 
 
 def _blocked(hub: MemoryHub, made: Any) -> bool:
-    return any(_is_foreign(hub, id_) for id_ in _ids(made.name, made.cluster))
+    return any(_is_foreign(hub, id_) for id_ in _ids(made.account_name, made.cluster))

@@ -19,19 +19,18 @@ from placement_ac.cache.tables import kinds_for
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import CredentialMethod, Kind
 from placement_ac.core.credentials.provisioning import plan_provisioning
+from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningPolicy
 from placement_ac.core.inputs.state import (
     HubFacts,
     Key,
     PlacementPolicy,
     Plan,
-    ProvisioningInputs,
-    ProvisioningPolicy,
     Snapshot,
     Timer,
     Verdict,
     WorkerCopies,
 )
-from placement_ac.core.kubeconfig.access import write_kubeconfig
+from placement_ac.core.kubeconfig.write import write_kubeconfig
 from placement_ac.core.plan.diff import Phase, diff
 from placement_ac.core.plan.event_intents import postable_events
 from placement_ac.core.plan.plan import plan
@@ -303,15 +302,15 @@ AT_ONCE = PlacementPolicy(retention=0.0, loss_grace=0.0, reorder_margin=0, reord
 def world(
     *objects: Raw | Iterable[Raw],
     hub: HubFacts | None = None,
-    ways: Sequence[CredentialMethod] = constants.CREDENTIAL_METHODS,
+    methods: Sequence[CredentialMethod] = constants.CREDENTIAL_METHODS,
     policy: PlacementPolicy = AT_ONCE,
-    terms: ProvisioningPolicy | None = None,
+    provisioning: ProvisioningPolicy | None = None,
     providers: Sequence[str] | None = None,
 ) -> Cache:
     """A complete world that holds these objects (and lists of objects)."""
-    seen = Cache(hub, ways=ways, policy=policy, terms=terms, providers=providers)
+    seen = Cache(hub, methods=methods, policy=policy, provisioning=provisioning, providers=providers)
     raws = [raw for part in objects for raw in ([part] if isinstance(part, dict) else part)]
-    for kind in kinds_for(terms or ProvisioningPolicy()):
+    for kind in kinds_for(provisioning or ProvisioningPolicy()):
         seen.replace(kind, [raw for raw in raws if is_of(kind, raw)], "1")
     return seen
 
@@ -428,7 +427,7 @@ def managed_clusters(*clusters: str, unreachable: Sequence[str] = ()) -> list[Ra
 
 
 A_RULE = {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads"], "verbs": ["get"]}
-TERMS = ProvisioningPolicy(provision=True, rules=(A_RULE,))
+PROVISIONING = ProvisioningPolicy(provision=True, rules=(A_RULE,))
 SERVER = "https://worker.example:6443"
 
 
@@ -537,11 +536,13 @@ def made_for(
     seen: Cache, cluster: str = "a", ages: AnyAges | None = None, now: datetime = NOW
 ) -> ProvisioningInputs:
     """What the credentials of a cluster depend on."""
-    return seen.inputs_for_provisioning(cluster, now, dict(ages or {}))
+    return seen.provisioning_inputs(cluster, now, dict(ages or {}))
 
 
 def writes(*objects: Any, cluster: str = "a", ages: AnyAges | None = None, **rest: Any) -> list[str]:
     """What is to be written for the credentials of a cluster, in order, one phase after the other."""
-    provided = plan_provisioning(made_for(world(*objects, **({"terms": TERMS} | rest)), cluster, ages))
+    provided = plan_provisioning(
+        made_for(world(*objects, **({"provisioning": PROVISIONING} | rest)), cluster, ages)
+    )
     phases = (*provided.phases, *provided.orphan_phases)
     return [f"{type(a).__name__} {a.kind.kind} {a.name}" for phase in phases for a in phase]

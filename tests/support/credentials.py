@@ -11,7 +11,9 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from placement_ac.core.api.constants import MANAGED_CLUSTER
-from placement_ac.core.kubeconfig.access import ClusterAccess, read_kubeconfig, write_kubeconfig
+from placement_ac.core.kubeconfig.access import ClusterAccess
+from placement_ac.core.kubeconfig.read import read_kubeconfig
+from placement_ac.core.kubeconfig.write import write_kubeconfig
 from placement_ac.kube.login import Login
 from placement_ac.lab.standins.accounts import Accounts
 from placement_ac.lab.standins.fleet import WorkerFleet
@@ -29,7 +31,7 @@ NAME = "placement-ac"
 
 
 class Stage:
-    """What there is, and what may happen to it. The check and its Placement are called p."""
+    """The objects, and what may happen to them. The check and its Placement are called p."""
 
     def __init__(self, admin: Driver, controllers: Controllers, fleet: WorkerFleet) -> None:
         self.admin = admin
@@ -152,7 +154,7 @@ def stage(
 
 
 def tokens_in(text: str, *hubs: Driver) -> list[str]:
-    """The tokens of all Secrets on these hubs that stand in a text, as they are or in base64."""
+    """The tokens of all Secrets on these hubs that a text contains, plain or in base64."""
     found = []
     for driver in hubs:
         for secret in driver.ask("GET", f"{CORE}/secrets")["items"]:

@@ -15,7 +15,8 @@ from placement_ac.cache.tables import kinds_for
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import Kind
 from placement_ac.core.credentials.provisioning import plan_provisioning
-from placement_ac.core.inputs.state import HubFacts, Key, ProvisioningPolicy, Timer
+from placement_ac.core.inputs.provisioning import ProvisioningPolicy
+from placement_ac.core.inputs.state import HubFacts, Key, Timer
 from placement_ac.core.plan.diff import Action, Apply, Delete, SetCondition, diff
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import AT_ONCE, NOW, Raw, is_of, kind_of, managed
@@ -27,10 +28,10 @@ class MemoryHub:
     """Objects by kind, namespace and name; every change has a resourceVersion of its own."""
 
     def __init__(
-        self, objects: Iterable[Raw], facts: HubFacts, terms: ProvisioningPolicy | None = None
+        self, objects: Iterable[Raw], facts: HubFacts, provisioning: ProvisioningPolicy | None = None
     ) -> None:
         self.facts = facts
-        self.terms = terms or ProvisioningPolicy()
+        self.provisioning = provisioning or ProvisioningPolicy()
         self.objects: dict[Id, Raw] = {}
         self.version = 0
         self.made = 0
@@ -46,8 +47,8 @@ class MemoryHub:
 
     def world(self) -> Cache:
         """What a controller sees that starts now."""
-        world = Cache(self.facts, policy=AT_ONCE, terms=self.terms)
-        for kind in kinds_for(self.terms):
+        world = Cache(self.facts, policy=AT_ONCE, provisioning=self.provisioning)
+        for kind in kinds_for(self.provisioning):
             items = [raw for raw in self.objects.values() if is_of(kind, raw)]
             world.replace(kind, copy.deepcopy(items), str(self.version))
         return world
@@ -164,7 +165,7 @@ class EverLate(Mapping[Timer, float]):
 def todo(world: Cache, key: Key) -> list[Action]:
     """What `key` still calls for in a world, when every wait is over, in order."""
     if key.kind == "cluster":
-        provided = plan_provisioning(world.inputs_for_provisioning(key.name, NOW, EverLate()))
+        provided = plan_provisioning(world.provisioning_inputs(key.name, NOW, EverLate()))
         return [action for phase in (*provided.phases, *provided.orphan_phases) for action in phase]
     seen = world.snapshot(key, NOW, EverLate())
     return [action for phase in diff(seen, plan(seen)) for action in phase]
@@ -212,7 +213,7 @@ def show(hub: MemoryHub, world: Cache, before: Raw | None, after: Raw | None) ->
     """Tell the world how an object is now (None: it is gone); a Secret may be of two kinds."""
     raw = after or before
     touched: set[Key] = set()
-    for kind in kinds_for(hub.terms):
+    for kind in kinds_for(hub.provisioning):
         if raw and is_of(kind, raw):
             touched |= (world.put if after else world.remove)(kind, copy.deepcopy(raw))
     return touched

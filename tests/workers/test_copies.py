@@ -19,6 +19,7 @@ from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET
 from placement_ac.core.api.errors import LoginFailed
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.kubeconfig.access import ClusterAccess
+from placement_ac.core.kubeconfig.refusals import NotSupportedHere, Refusal
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
@@ -263,26 +264,24 @@ def test_a_kubeconfig_that_is_refused_is_used_for_nothing(
     (tmp_path / "token").write_text(TOKEN)
     exec_ = {"apiVersion": V1, "command": plugin, "interactiveMode": "Never"}
     refused = {
-        "exec plugin": kubeconfig(worker, {"exec": exec_}),
-        "tokenFile": kubeconfig(worker, {"tokenFile": str(tmp_path / "token")}),
-        "certificate-authority file": kubeconfig(
-            worker, **{"certificate-authority": str(tmp_path / "token")}
-        ),
-        "client certificate or key in a file": kubeconfig(
-            worker, {"token": TOKEN, "client-key": str(tmp_path / "token")}
-        ),
-        "insecure-skip-tls-verify": kubeconfig(worker, **{"insecure-skip-tls-verify": True}),
-        "auth-provider": kubeconfig(
+        Refusal.EXEC: kubeconfig(worker, {"exec": exec_}),
+        Refusal.TOKEN_FILE: kubeconfig(worker, {"tokenFile": str(tmp_path / "token")}),
+        Refusal.AUTHORITY_FILE: kubeconfig(worker, **{"certificate-authority": str(tmp_path / "token")}),
+        NotSupportedHere.FILES: kubeconfig(worker, {"token": TOKEN, "client-key": str(tmp_path / "token")}),
+        Refusal.INSECURE: kubeconfig(worker, **{"insecure-skip-tls-verify": True}),
+        Refusal.AUTH_PROVIDER: kubeconfig(
             worker, {"auth-provider": {"name": "gcp", "config": {"cmd-path": plugin, "expiry": "2020-01-01"}}}
         ),
-        "server": kubeconfig(worker, server=f"https://user:{TOKEN}@127.0.0.1:{worker.hub.port}"),
-        "YAML": f"}}{{ {TOKEN}".encode(),
+        NotSupportedHere.USER_INFO: kubeconfig(
+            worker, server=f"https://user:{TOKEN}@127.0.0.1:{worker.hub.port}"
+        ),
+        Refusal.NOT_YAML: f"}}{{ {TOKEN}".encode(),
     }
     for what, content in refused.items():
         put_secret(admin, "s", content)
         answer = ask(admin)
         assert answer.copies == {}
-        assert answer.problem.startswith(f"MultiKueueCluster p-w: Secret {NS}/s ")
+        assert answer.problem.startswith(f"MultiKueueCluster p-w: in Secret {NS}/s, ")
         assert what in answer.problem
     assert worker.hub.journal == []
     assert not (tmp_path / "ran").exists()
@@ -294,13 +293,13 @@ def test_a_kubeconfig_that_is_refused_is_used_for_nothing(
         pytest.param(
             None,
             {"certificate-authority-data": "QUJD"},
-            "certificate-authority-data that is no certificate",
+            Refusal.AUTHORITY,
             id="authority",
         ),
         pytest.param(
             {"client-certificate-data": "QUJD", "client-key-data": "QUJD"},
             {},
-            "a client certificate or key that is none, or they do not match",
+            Refusal.NO_PAIR,
             id="client",
         ),
     ],
@@ -309,7 +308,7 @@ def test_a_certificate_that_is_none(
     admin: Driver, worker: Driver, user: Raw | None, cluster: Raw, why: str
 ) -> None:
     put_secret(admin, "s", kubeconfig(worker, user, **cluster))
-    assert ask(admin) == problem(f"Secret {NS}/s has {why}")
+    assert ask(admin) == problem(f"in Secret {NS}/s, {why}")
 
 
 # -- the worker
@@ -609,7 +608,7 @@ def test_a_clusterprofile_of_another_shape(admin: Driver, worker: Driver, tmp_pa
 
 def test_a_clusterprofile_whose_server_is_none(admin: Driver, worker: Driver, tmp_path: Path) -> None:
     admin.profile("w", accessProviders=[offer(worker, server="nowhere")])
-    told = f"ClusterProfile {NS}/w with provider ocm has a server that is no http or https address of a host"
+    told = f"in ClusterProfile {NS}/w with provider ocm, {Refusal.ADDRESS}"
     assert ask_by_profile(admin, make_plugin(tmp_path, gives())) == problem(told)
 
 

@@ -173,11 +173,11 @@ def test_a_worker_that_is_fit(admin: Driver, worker: Driver) -> None:
 @pytest.mark.parametrize(
     ("kinds", "problem"),
     [
-        pytest.param([], "the worker serves no Workloads: install Kueue there", id="no Kueue"),
+        pytest.param([], "install Kueue on the worker: it serves no Workloads", id="no Kueue"),
         pytest.param(
             crds("Workload", versions=("v1beta1",)),
-            "Kueue on the worker speaks v1beta1, and not the v1beta2 of this hub:"
-            " bring both to versions of Kueue that speak the same",
+            "update Kueue on the worker or on this hub: the worker serves Workloads in v1beta1,"
+            " and this hub sends v1beta2",
             id="an older Kueue",
         ),
     ],
@@ -200,7 +200,7 @@ def test_the_crds_of_job_kinds(admin: Driver, worker: Driver) -> None:
         "jobsets.v1.jobset.x-k8s.io (jobset.x-k8s.io/jobset), pipelineruns.v1.tekton.dev (PipelineRun.v1"
     )
     (problem,) = ask(admin, WorkerRequirements("v1beta2", (JOBS, JOBSETS, tekton))).problems
-    assert problem.startswith(f"the worker does not serve {missing}")
+    assert problem.startswith(f"install the CRDs of {missing}")
     with serving(
         kinds=[
             *crds("Workload"),
@@ -241,7 +241,10 @@ def test_rights_that_the_account_lacks(admin: Driver, worker: Driver) -> None:
     grant(worker, rule("kueue.x-k8s.io", "workloads", "get watch"), rule("batch", "jobs", "get list"))
     denied = "patch workloads/status.kueue.x-k8s.io; create jobs.batch"
     assert ask(admin).problems == (
-        f"the account of Secret {NS}/s may not {denied}: grant it that on the worker, in all namespaces",
+        (
+            f"grant {denied} on the worker, in all namespaces, to the account of Secret {NS}/s: "
+            "it has no such rights"
+        ),
     )
 
 
@@ -292,8 +295,8 @@ def test_namespaces_and_localqueues_that_the_worker_lacks(admin: Driver, worker:
     local_queue(worker, "team", "q")
     local_queue(worker, "of-its-own", "z")
     assert ask(admin, queues=QUEUES | {"away": frozenset({"q"})}).warnings == (
-        "the worker has no namespaces away: jobs in them cannot run there until made",
-        "the worker has no LocalQueues team/r: jobs in them cannot run there until made",
+        "create namespaces away on the worker: jobs in them cannot run there",
+        "create LocalQueues team/r on the worker: jobs in them cannot run there",
     )
     local_queue(worker, "team", "r")
     assert ask(admin, queues=QUEUES) == FIT
@@ -304,7 +307,7 @@ def test_localqueues_of_a_kueue_without_them(admin: Driver) -> None:
         put_secret(admin, worker)
         worker.namespace("team")
         (warning,) = ask(admin, queues=QUEUES).warnings
-        assert "no LocalQueues team/q, team/r" in warning
+        assert "create LocalQueues team/q, team/r on" in warning
 
 
 # -- what goes wrong
@@ -314,7 +317,7 @@ def test_a_secret_that_is_not_there_or_unusable(admin: Driver, worker: Driver) -
     assert ask(admin) == unfit(f"Secret {NS}/s does not exist")
     put_secret(admin, worker, server=f"https://user:{TOKEN}@127.0.0.1:{worker.hub.port}")
     (problem,) = ask(admin).problems
-    assert problem.startswith(f"Secret {NS}/s has a server")
+    assert problem.startswith(f"in Secret {NS}/s, remove the user name from server")
     assert asked_of(worker) == 0
 
 
@@ -368,7 +371,7 @@ ECHO = {"kind": "Status", "message": f"who is {TOKEN}?", "reason": TOKEN}
             "apis/kueue.x-k8s.io$",
             {"status": 200, "body": {"versions": [{"version": f"../{TOKEN}"}]}},
             Fitness(
-                ("the worker serves no Workloads: install Kueue there",), unknown=(NO_RELEASE,), asked_at=NOW
+                ("install Kueue on the worker: it serves no Workloads",), unknown=(NO_RELEASE,), asked_at=NOW
             ),
             id="a version that is none",
         ),

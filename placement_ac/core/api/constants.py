@@ -15,7 +15,7 @@ OCM_RBAC: Final = "rbac.open-cluster-management.io"
 
 
 class Kind(NamedTuple):
-    """A kind of API object; `versions` are those we can speak, the newest first."""
+    """A kind of API object; `versions` are those that we know, the newest first."""
 
     group: str
     kind: str
@@ -23,7 +23,7 @@ class Kind(NamedTuple):
     namespaced: bool
     versions: tuple[str, ...]
     only: str = ""
-    """If not "": of these objects only those of that name are meant, in whichever namespace."""
+    """If not "": only the objects of that name belong to it, in any namespace."""
 
     def at(self, version: str) -> "Resource":
         return Resource(self, version)
@@ -53,9 +53,9 @@ class Resource:
 
     @property
     def selector(self) -> dict[str, str]:
-        """The query of a LIST or WATCH that is about the objects which are meant, and no others.
+        """The query of a LIST or WATCH of the objects that belong to the kind (`only`).
 
-        Kubernetes lets who has a right by `resourceNames` list and watch with just this field selector.
+        With a right by `resourceNames`, Kubernetes allows to list and watch with just this field selector.
         """
         return {"fieldSelector": f"metadata.name={self.of.only}"} if self.of.only else {}
 
@@ -96,7 +96,7 @@ REQUIRED_KINDS: Final = (
     WORKLOAD,
 )
 OPTIONAL_KINDS: Final = (CLUSTER_PROFILE, PLACEMENT_SCORE, MANAGED_CLUSTER)
-"""Kinds that a hub may do without: their absence means "there are none of them"."""
+"""Kinds that a hub need not serve: it has no such objects then."""
 WATCHED_KINDS: Final = REQUIRED_KINDS + OPTIONAL_KINDS
 KOPF_KINDS: Final = (
     ADMISSION_CHECK,
@@ -115,7 +115,7 @@ MULTIKUEUE_CONTROLLER: Final = "kueue.x-k8s.io/multikueue"
 """`AdmissionCheck.spec.controllerName` of Kueue's own MultiKueue checks."""
 FIELD_MANAGER: Final = "placement-ac"
 KUEUE_ADMISSION: Final = "kueue-admission"
-"""Kueue's field manager for a Workload's admission: only what it applies can it take away again."""
+"""Kueue's field manager for a Workload's admission: it can remove only what it applied."""
 LABEL_ORIGIN: Final = "kueue.x-k8s.io/multikueue-origin"
 """Kueue: the label of every copy that a hub's MultiKueue puts on a worker."""
 TAINT_UNREACHABLE: Final = "cluster.open-cluster-management.io/unreachable"
@@ -132,12 +132,12 @@ LABEL_MANAGER: Final = "x-k8s.io/cluster-manager"
 OCM_MANAGER: Final = "open-cluster-management"
 LABEL_GROUP_INDEX: Final = "cluster.open-cluster-management.io/decision-group-index"
 ANNOTATION_DRAINING: Final = "placement-ac.open-cluster-management.io/draining"
-"""On our MultiKueueConfig: the clusters that leave and since when, so that a restart forgets neither."""
+"""On our MultiKueueConfig: the draining clusters and since when, so that a restart forgets neither."""
 ANNOTATION_ADOPT: Final = "placement-ac.open-cluster-management.io/adopt"
-"""Set to "true" by the owner of an object in our way: hands the object over to us."""
+"""Set to "true" by the owner of an object whose name we need: hands the object over to us."""
 
 ANNOTATION_ACCOUNT: Final = "placement-ac.open-cluster-management.io/account"
-"""On our ClusterPermission: the uid of its account, as OCM looks for that only when a permission changes."""
+"""On our ClusterPermission: the uid of its account. OCM looks for that only when a permission changes."""
 
 CONSUMER: Final = "kueue-admin"
 """`ClusterProfile.status.credentials[].consumer` of the Secret that is meant for Kueue."""
@@ -244,9 +244,9 @@ IMMEDIATE: Final[RemovalPolicy] = "Immediate"
 """The setting `removal_policy`: they are sent back and start again elsewhere."""
 
 SENT_BACK: Final = "cluster {} is leaving the Placement"
-"""What a Workload that is sent back is told; Kueue quotes it in its condition Evicted, where we read it."""
+"""The message of a Workload that is sent back; Kueue quotes it in its condition Evicted, where we read it."""
 SENT_AGAIN: Final = "cluster {} was left, but Kueue sends it nowhere"
-"""The same, for one that got stuck on the way."""
+"""The same, for one that Kueue sends to no cluster."""
 PENDING: Final = "Pending"
 READY: Final = "Ready"
 RETRY: Final = "Retry"
@@ -258,24 +258,24 @@ LABEL_RELEASE: Final = "app.kubernetes.io/version"
 ADDON_CONTROLLER: Final = "kueue-addon-controller"
 """The Deployment of the Go kueue-addon (addon-contrib, charts/kueue-addon/templates/deployment.yaml)."""
 ADDON_FINALIZER: Final = "kueue-addon.open-cluster-management.io/admissioncheck-cleanup"
-"""What it puts on AdmissionChecks (addon-contrib, pkg/hub/controllers/admissioncheck/controller.go)."""
+"""Its finalizer on AdmissionChecks (addon-contrib, pkg/hub/controllers/admissioncheck/controller.go)."""
 ADDON_ACCOUNT: Final = "multikueue"
-"""How the Go kueue-addon calls its ManagedServiceAccount and ClusterPermission of each cluster."""
+"""The name of the Go kueue-addon's ManagedServiceAccount and ClusterPermission of each cluster."""
 TOKEN_KEY: Final = "token"  # noqa: S105  # a key, nothing secret
 AUTHORITY_KEY: Final = "ca.crt"
 """The keys of the Secret in which OCM reports a token."""
 DONE: Final = ("TokenReported", "AppliedRBACManifestWork")
-"""OCM: the conditions by which a ManagedServiceAccount and a ClusterPermission are in force."""
+"""OCM: the conditions that say that a ManagedServiceAccount or a ClusterPermission is in force."""
 LABEL_SYNC: Final = "authentication.open-cluster-management.io/sync-to-clusterprofile"
-"""OCM: "true" on a ManagedServiceAccount has its token copied to where the cluster's ClusterProfiles are."""
+"""OCM: "true" on a ManagedServiceAccount copies its token to the namespaces of the ClusterProfiles."""
 
 ProvisionMode = Literal["none", "managed-serviceaccount"]
 CredentialsForm = Literal["kubeconfig", "cluster-profile"]
 
 CredentialMethod = Literal["profile-secret", "secret", "access-provider"]
-"""A way to find credentials for a cluster, as the setting `credentials` names it."""
+"""A method to find credentials for a cluster, as the setting `credentials` names it."""
 CREDENTIAL_METHODS: Final[tuple[CredentialMethod, ...]] = ("profile-secret", "secret", "access-provider")
-"""Every way, in the default order."""
+"""Every method, in the default order."""
 PER_PLACEMENT: Final = "{placement}-{cluster}"
 """The setting `cluster_names`: a MultiKueueCluster for each Placement and cluster."""
 SHARED: Final = "{cluster}"

@@ -1,5 +1,5 @@
 """
-What can go wrong between this program and an API server, by what is to be done about it.
+Errors between this program and an API server, by what the program does about them.
 
 No error carries a request header, a token or the content of a Secret.
 """
@@ -31,11 +31,11 @@ class Unavailable(ApiError):
 
 
 class Garbled(Unavailable):
-    """What came is not of the shape that was asked for: nothing that came with it is to be trusted."""
+    """The answer is not of the shape that was asked for: none of it is trusted."""
 
 
 class Conflict(ApiError):
-    """409: the object is not what we thought it was; look again, then decide again."""
+    """409: the object has changed; read it and decide again."""
 
 
 class NotFound(ApiError):
@@ -47,15 +47,15 @@ class Refused(ApiError):
 
 
 class NotLeading(ApiError):
-    """The write was not sent: this process does not lead. Whoever does sees what there is to be done."""
+    """The write was not sent: this process does not lead; the leader will do it."""
 
 
 class WorkloadTrouble(ApiError):
-    """Some Workload could not be written to; all else has been done."""
+    """A write to a Workload failed; all others were done."""
 
 
 class Gone(ApiError):
-    """410: a list or watch continues from a version that the server has forgotten."""
+    """410: a list or watch continues from a version that the server no longer has."""
 
 
 class LoginFailed(PlacementAcError):

@@ -1,8 +1,8 @@
 """
-Read out of an API object what one field manager owns of it, as client-go's ExtractInto does.
+Extract the fields of an API object that one field manager owns, as client-go's ExtractInto does.
 
-Pure, and without a schema: `metadata.managedFields` itself tells which lists have keys. What comes
-out may be applied again by the same manager, and nothing changes; arguments are never changed.
+Pure, and without a schema: `metadata.managedFields` itself shows which lists have keys. The same manager
+may apply the result again, and nothing changes; arguments are never changed.
 """
 
 import json
@@ -27,14 +27,14 @@ def owned_by(
     """Return the part of `obj` that `manager` owns by `operation` on `subresource`; {} when it owns nothing.
 
     Its parts are those of `obj`, not copies. Fields that the object does not have are left out, as
-    when it was read in another version than the manager writes: see `applied_in`.
+    when it was read in another version than the manager writes: see `applied_version`.
     """
-    mine: list[Fields] = []
+    own: list[Fields] = []
     others = [_NO_WHOLES]
     for entry in _entries(obj):
         fields = entry.get("fieldsV1") or {}
-        (mine if _name(entry) == (manager, operation, subresource) else others).append(fields)
-    parts = _joined(mine)
+        (own if _name(entry) == (manager, operation, subresource) else others).append(fields)
+    parts = _joined(own)
     found = _part(obj, parts, others) if parts else _NOTHING
     return found if isinstance(found, dict) else {}
 
@@ -49,20 +49,20 @@ def applied_version(obj: Mapping[str, Any], manager: str, subresource: str = "st
 
 
 def nomination_body(obj: Mapping[str, Any], names: Sequence[str]) -> Body:
-    """Return what `kueue-admission` has to apply on a Workload's status to nominate the clusters `names`.
+    """Return the body that `kueue-admission` must apply to a Workload's status to nominate `names`.
 
-    All that it owns already, or Kueue's admission is gone for a moment; and the version that was read,
-    or a placement in between is lost.
+    It has all that this manager owns already: without that, Kueue's admission is gone for a moment. It
+    has the resourceVersion that was read: without that, a placement in between is lost.
     """
     metadata = obj["metadata"]
     identity = {key: metadata[key] for key in ("name", "namespace", "uid", "resourceVersion")}
     body = owned_by(obj, KUEUE_ADMISSION)
-    said = body.pop("status", None)
-    status = {key: part for key, part in (said or {}).items() if key != "nominatedClusterNames"}
+    owned = body.pop("status", None)
+    status = {key: part for key, part in (owned or {}).items() if key != "nominatedClusterNames"}
     if names:
         status["nominatedClusterNames"] = list(names)
     body["metadata"] = body.get("metadata", {}) | identity
-    return body | {"status": status} if status or said == {} else body
+    return body | {"status": status} if status or owned == {} else body
 
 
 def _entries(obj: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
@@ -88,18 +88,18 @@ def _below(sets: Iterable[Fields], key: str) -> list[Fields]:
     return [fields[key] for fields in sets if key in fields]
 
 
-def _part(value: Any, mine: Fields, others: Sequence[Fields]) -> Any:
-    """Return what is `mine` of `value`; `others` is what everybody else owns there."""
-    keys = [key for key in mine if key != "."]
+def _part(value: Any, own: Fields, others: Sequence[Fields]) -> Any:
+    """Return what is `own` of `value`; `others` is what everybody else owns there."""
+    keys = [key for key in own if key != "."]
     if not keys:
         return _all_of_it(value, others)
     if isinstance(value, dict):
-        part: Any = _part_of_map(value, keys, mine, others)
+        part: Any = _part_of_map(value, keys, own, others)
     elif isinstance(value, list):
-        part = [item for item in _part_of_list(value, keys, mine, others) if item is not _NOTHING]
+        part = [item for item in _part_of_list(value, keys, own, others) if item is not _NOTHING]
     else:
         return _NOTHING
-    return part if part or "." in mine else _NOTHING
+    return part if part or "." in own else _NOTHING
 
 
 def _all_of_it(value: Any, others: Sequence[Fields]) -> Any:
@@ -112,10 +112,10 @@ def _all_of_it(value: Any, others: Sequence[Fields]) -> Any:
 
 
 def _part_of_map(
-    value: Mapping[str, Any], keys: Iterable[str], mine: Fields, others: Sequence[Fields]
+    value: Mapping[str, Any], keys: Iterable[str], own: Fields, others: Sequence[Fields]
 ) -> Body:
     parts = {
-        key[2:]: _part(value[key[2:]], mine[key], _below(others, key))
+        key[2:]: _part(value[key[2:]], own[key], _below(others, key))
         for key in keys
         if key.startswith("f:") and key[2:] in value
     }
@@ -123,14 +123,14 @@ def _part_of_map(
 
 
 def _part_of_list(
-    items: Sequence[Any], keys: Iterable[str], mine: Fields, others: Sequence[Fields]
+    items: Sequence[Any], keys: Iterable[str], own: Fields, others: Sequence[Fields]
 ) -> Iterator[Any]:
     """Yield the owned parts of the items, in the order in which the items stand."""
     wanted = [(key, _read(key)) for key in keys]
     for index, item in enumerate(items):
-        for key, told in wanted:
-            if _leads_to(key[:2], told, index, item):
-                yield _part_of_item(item, key, told, mine[key], _below(others, key))
+        for key, selector in wanted:
+            if _selects(key[:2], selector, index, item):
+                yield _part_of_item(item, key, selector, own[key], _below(others, key))
                 break
 
 
@@ -141,18 +141,18 @@ def _read(key: str) -> Any:
         return _NOTHING
 
 
-def _leads_to(form: str, told: Any, index: int, item: Any) -> bool:
+def _selects(form: str, selector: Any, index: int, item: Any) -> bool:
     if form == "k:":
-        keyed = isinstance(told, dict) and isinstance(item, dict)
-        return keyed and all(name in item and _same(item[name], key) for name, key in told.items())
-    return _same(index if form == "i:" else item, told)
+        keyed = isinstance(selector, dict) and isinstance(item, dict)
+        return keyed and all(name in item and _same(item[name], key) for name, key in selector.items())
+    return _same(index if form == "i:" else item, selector)
 
 
-def _part_of_item(item: Any, key: str, told: Any, mine: Fields, others: Sequence[Fields]) -> Any:
+def _part_of_item(item: Any, key: str, selector: Any, own: Fields, others: Sequence[Fields]) -> Any:
     if not key.startswith("k:"):
         return item
-    part = _part(item, mine, others)
-    return part if part is _NOTHING else told | part
+    part = _part(item, own, others)
+    return part if part is _NOTHING else selector | part
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -1,7 +1,7 @@
 """
-What the controller knows of each API object: small frozen data.
+The API objects as the controller knows them: small frozen data.
 
-No I/O, no clock. `parsing` makes it from what comes over the wire.
+No I/O, no clock. `core.api.decode` reads them from JSON.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ from placement_ac.core.api.schemas import (
 
 
 class Meta(NamedTuple):
-    """The part of `metadata` that every shape carries."""
+    """The part of `metadata` that every object here has."""
 
     name: str
     namespace: str
@@ -123,7 +123,7 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SecretRef:
-    """Where a ClusterProfile says that the Secret for Kueue lies."""
+    """The reference of a ClusterProfile to the Secret for Kueue."""
 
     kind: str
     namespace: str
@@ -195,7 +195,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class ManagedCluster:
-    """A ManagedCluster of OCM's: whether OCM has lost sight of it, and where its API server is."""
+    """A ManagedCluster: whether OCM can reach it, and where its API server is."""
 
     meta: Meta
     unreachable: bool
@@ -220,7 +220,7 @@ class AppliedFields:
 
 
 _set: Final = object.__setattr__
-"""For what a frozen object derives of itself when it is made."""
+"""Sets the derived fields of a frozen object while it is built."""
 _NONE: Final[Mapping[str, datetime]] = MappingProxyType({})
 
 
@@ -238,14 +238,14 @@ class WritableObject:
     """Whether we made it or took it over: by its label or, if that was taken off, its managed fields."""
 
     def __post_init__(self) -> None:
-        """Derive once what is asked often."""
+        """Derive `ours` once: it is read often."""
         _set(
             self, "ours", self.meta.labels.get(LABEL_MANAGED_BY) == MANAGED_BY or self.applied_fields.applied
         )
 
     @property
     def handed_over(self) -> bool:
-        """Whether its owner has handed it over to us."""
+        """Whether an annotation of its owner hands it over to us."""
         return self.meta.annotations.get(ANNOTATION_ADOPT) == "true"
 
 
@@ -254,7 +254,7 @@ class KueueObject(WritableObject):
     """A MultiKueueConfig or MultiKueueCluster."""
 
     active: bool | None = None
-    """What Kueue says of a MultiKueueCluster: whether it is connected; None: nothing yet."""
+    """Whether Kueue is connected to a MultiKueueCluster; None: it has not said."""
 
     placement: str = field(init=False, repr=False, compare=False)
     cluster: str = field(init=False, repr=False, compare=False)
@@ -263,7 +263,7 @@ class KueueObject(WritableObject):
     listed: tuple[str, ...] = field(init=False, repr=False, compare=False)
     """The names in a MultiKueueConfig's `spec.clusters`."""
     source: tuple[str, str] = field(init=False, repr=False, compare=False)
-    """What a MultiKueueCluster's spec points at, in any version: kind and name; ("", ""): nothing."""
+    """The kind and name in a MultiKueueCluster's spec, in any version; ("", ""): none."""
 
     def __post_init__(self) -> None:
         WritableObject.__post_init__(self)
@@ -276,13 +276,13 @@ class KueueObject(WritableObject):
 
 
 def _draining(meta: Meta) -> Mapping[str, datetime]:
-    told = meta.annotations.get(ANNOTATION_DRAINING)
-    if not told:
+    value = meta.annotations.get(ANNOTATION_DRAINING)
+    if not value:
         return _NONE
-    found = (
-        (name, parse_time(since)) for name, _, since in (entry.partition("=") for entry in told.split(","))
+    entries = (
+        (name, parse_time(since)) for name, _, since in (entry.partition("=") for entry in value.split(","))
     )
-    return {name: since for name, since in found if since}
+    return {name: since for name, since in entries if since}
 
 
 def _source(spec: Raw) -> tuple[str, str]:
@@ -298,28 +298,28 @@ class ProvisionedObject(WritableObject):
     """A ManagedServiceAccount or ClusterPermission in a managed cluster's namespace."""
 
     in_force: bool = False
-    """Whether OCM says that it is in force: the token reported, the rights granted."""
+    """Whether OCM has put it in force: the token reported, the rights granted."""
     problem: str = ""
-    """What OCM has against it."""
+    """OCM's words on why it is not in force."""
 
 
 @dataclass(frozen=True, slots=True)
 class Secret(WritableObject):
-    """A Secret, without what is in it: `problem` says why Kueue could not use it ("": it could)."""
+    """A Secret, without its content. `problem`: what must change before Kueue can use it; "": nothing."""
 
     problem: str = ""
     digest: str = ""
     """SHA-256 of its kubeconfig, by which it is compared."""
     expires: datetime | None = None
-    """When its token or client certificate ends; None: never, as far as one can tell."""
+    """When its token, client certificate or authority expires; None: never, as far as one can tell."""
     issued: datetime | None = None
     expires_what: str = ""
-    """What it is that ends then."""
+    """Which of them ends then: `expiry.TOKEN`, `CLIENT_CERTIFICATE` or `AUTHORITY`."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccountToken:
-    """The Secret in which OCM reports the token of a ManagedServiceAccount. Its repr tells no secret."""
+    """The Secret in which OCM reports the token of a ManagedServiceAccount. Its repr shows no secret."""
 
     meta: Meta
     token: str = field(default="", repr=False)
@@ -329,7 +329,7 @@ class AccountToken:
 
 
 class ObjectVersion(NamedTuple):
-    """Which object it is, and in which version: all that most events are looked at for."""
+    """The identity and version of an object: most events need no more."""
 
     namespace: str
     name: str

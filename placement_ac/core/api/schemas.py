@@ -1,13 +1,13 @@
 """
-What an API object looks like on the wire: pydantic shapes, only the fields used; and times.
+The shapes of API objects in JSON: pydantic models with the fields that are used; and times.
 
-No I/O, no clock. `read` tells a shape that does not fit; it never raises.
+No I/O, no clock. `validate` returns the problem of a shape that does not fit; it never raises.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, Final, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
@@ -35,7 +35,7 @@ class ApiModel(BaseModel):
 
 
 class SlottedModel:
-    """The base of wire shapes that the world keeps, as part of others: one takes 60 bytes, a Wire 490."""
+    """The base of wire shapes that are kept as part of others: one takes 60 bytes, an ApiModel 490."""
 
     __slots__ = ()
     __pydantic_config__: ClassVar[ConfigDict] = _CONFIG
@@ -68,20 +68,14 @@ class CheckSpec(ApiModel):
 
 
 class Conditions(ApiModel):
-    """A `status` of which the conditions are read."""
+    """A `status` with conditions."""
 
     conditions: ListOf[Condition] = ()
 
 
-class DecidedCluster(NamedTuple):
-    """An entry of `PlacementDecision.status.decisions`; `score` 0 is left out by OCM."""
-
-    cluster_name: str = ""
-    score: int = 0
-
-
-class DecisionEntry(ApiModel):
-    """The same on the wire."""
+@dataclass(frozen=True, slots=True)
+class DecidedCluster(SlottedModel):
+    """An entry of `PlacementDecision.status.decisions`; OCM leaves out a `score` of 0."""
 
     cluster_name: str = ""
     score: int = 0
@@ -90,27 +84,7 @@ class DecisionEntry(ApiModel):
 class DecisionStatus(ApiModel):
     """`PlacementDecision.status`."""
 
-    decisions: ListOf[DecisionEntry] = ()
-
-
-def plainly_decided(raw: Raw) -> tuple[DecidedCluster, ...] | None:
-    """Return the decisions in a status as OCM writes them; None where anything is not just so.
-
-    A decision is what everybody waits for. What is not just so is read, or refused, by DecisionStatus.
-    """
-    status = raw.get("status")
-    entries = status.get("decisions") if type(status) is dict else None
-    if type(entries) is not list:
-        return None
-    found = []
-    for entry in entries:
-        if type(entry) is not dict:
-            return None
-        name, score = entry.get("clusterName"), entry.get("score", 0)
-        if type(name) is not str or type(score) is not int:
-            return None
-        found.append(DecidedCluster(name, score))
-    return tuple(found)
+    decisions: ListOf[DecidedCluster] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +116,7 @@ class ScoreCoordinate(ApiModel):
 
 
 class PrioritizerConfig(ApiModel):
-    """An entry of `prioritizerPolicy.configurations`; OCM: weight 1 unless told."""
+    """An entry of `prioritizerPolicy.configurations`; OCM: weight 1 by default."""
 
     score_coordinate: ScoreCoordinate | None = None
     weight: int = 1
@@ -200,7 +174,7 @@ class AdmissionCheckStateModel(ApiModel):
 
 
 class WorkloadStatus(Conditions):
-    """`Workload.status`, what is used of it."""
+    """`Workload.status`."""
 
     admission_checks: ListOf[AdmissionCheckStateModel] = ()
     cluster_name: str | None = None
@@ -242,7 +216,7 @@ class ScoreStatus(ApiModel):
 
 
 def validate(shape: type[W], raw: Raw, field: str) -> tuple[W | None, str]:
-    """Return the shape of `raw[field]`, or None and what is wrong with it."""
+    """Return the shape of `raw[field]`, or None and the problem with it."""
     try:
         return shape.model_validate(raw.get(field) or {}), ""
     except ValidationError as error:
@@ -252,7 +226,7 @@ def validate(shape: type[W], raw: Raw, field: str) -> tuple[W | None, str]:
 
 
 def parse_time(text: str) -> datetime | None:
-    """Return an RFC 3339 time; None when it is none, or does not say where."""
+    """Return an RFC 3339 time; None when it is no time, or has no zone."""
     try:
         when = datetime.fromisoformat(text)
     except ValueError:

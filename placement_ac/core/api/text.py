@@ -1,12 +1,12 @@
 """
-How lists of names are told, the first ones by name and the rest counted; and numbers, and times.
+Text for people: lists of names (the first by name, the rest counted), numbers and durations.
 """
 
 from collections.abc import Iterable
 from typing import Final
 
 NAMES_SHOWN: Final = 10
-"""Names told one by one in a message; the rest is counted."""
+"""Names shown one by one in a message; the rest is counted."""
 
 
 def joined(names: Iterable[str], between: str = ", ") -> str:

@@ -1,7 +1,7 @@
 """
-Find the way into a cluster among what others have put on the hub.
+Find credentials for a cluster among those that others have put on the hub.
 
-Pure. A way that is there but unusable is told, and the next one is tried.
+Pure. The methods are tried in their order: one that finds something unusable is reported, and the next tried.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -12,7 +12,7 @@ from typing import Final
 from placement_ac.core.api.constants import CREDENTIAL_METHODS, CredentialMethod
 from placement_ac.core.api.objects import ClusterProfile, Secret, SecretRef
 from placement_ac.core.credentials.readiness import TOO_OLD, provisioned_credentials, secret_problem
-from placement_ac.core.inputs.state import ProvisioningInputs
+from placement_ac.core.inputs.provisioning import ProvisioningInputs
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 
 SECRET_NAMES: Final = ("kueue-admin-{}-kubeconfig", "multikueue-{}")
@@ -37,43 +37,44 @@ class DiscoveryInputs:
     providers: Collection[str] | None = None
     """The access providers that Kueue supports; None: it is not known which."""
     now: datetime = ALWAYS
-    made: ProvisioningInputs | None = None
-    """What was made, or is being made, for the cluster by this program; None: nothing ever is."""
+    provisioned: ProvisioningInputs | None = None
+    """The inputs for those that this program provisions, or did; None: it never did."""
 
 
 def find_credentials(
-    found: DiscoveryInputs, ways: Sequence[CredentialMethod] = CREDENTIAL_METHODS
+    inputs: DiscoveryInputs, methods: Sequence[CredentialMethod] = CREDENTIAL_METHODS
 ) -> CredentialSource | Unusable:
-    """Return the first usable way of `ways`, else the one that was made; or why there is none."""
-    answer, problems = _found(found, ways)
-    if answer is not None:
-        return answer
-    made = provisioned_credentials(found.made) if found.made else None
-    if isinstance(made, CredentialSource):
-        return made
-    if made and found.made and (found.made.policy.provision or found.made.secret):
-        problems.append(made.why)
-    told = dict.fromkeys(problems)  # two ways may meet the same trouble
-    return Unusable("; ".join(told) if told else _nothing_found(found, ways))
+    """Return the first usable credentials that others made, else ours; or why none are usable."""
+    source, problems = _search(inputs, methods)
+    if source is not None:
+        return source
+    provisioned = inputs.provisioned
+    ours = provisioned_credentials(provisioned) if provisioned else None
+    if isinstance(ours, CredentialSource):
+        return ours
+    if ours and provisioned and (provisioned.policy.provision or provisioned.objects.secret):
+        problems.append(ours.why)
+    problems = list(dict.fromkeys(problems))  # two methods may meet the same problem
+    return Unusable("; ".join(problems or [_nothing_found(inputs, methods)]))
 
 
 def find_external_credentials(
-    found: DiscoveryInputs, ways: Sequence[CredentialMethod] = CREDENTIAL_METHODS
+    inputs: DiscoveryInputs, methods: Sequence[CredentialMethod] = CREDENTIAL_METHODS
 ) -> CredentialSource | None:
     """Return the first usable credentials that others have put there."""
-    return _found(found, ways)[0]
+    return _search(inputs, methods)[0]
 
 
-def _found(
-    found: DiscoveryInputs, ways: Sequence[CredentialMethod]
+def _search(
+    inputs: DiscoveryInputs, methods: Sequence[CredentialMethod]
 ) -> tuple[CredentialSource | None, list[str]]:
-    """Return the first usable way that others have made, or what is wrong with those that are there."""
+    """Return the first usable credentials that others have made, or why those that are there are not."""
     problems: list[str] = []
-    for way in ways:
-        answer = _FINDERS[way](found)
-        if isinstance(answer, CredentialSource):
-            return answer, []
-        problems += [answer.why] if answer else []
+    for method in methods:
+        source = _FINDERS[method](inputs)
+        if isinstance(source, CredentialSource):
+            return source, []
+        problems += [source.why] if source else []
     return None, problems
 
 
@@ -92,46 +93,46 @@ def clusters_of_secret(name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _profile_secret(found: DiscoveryInputs) -> CredentialSource | Unusable | None:
+def _profile_secret(inputs: DiscoveryInputs) -> CredentialSource | Unusable | None:
     problems = []
-    for profile in found.profiles:
+    for profile in inputs.profiles:
         if profile.problem:
             problems.append(_unreadable(profile))
         for ref in profile.secrets:
-            problem = _what_is_wrong(ref, profile, found)
-            secret = found.secret(ref.name)
+            problem = _ref_problem(ref, profile, inputs)
+            secret = inputs.secret(ref.name)
             if secret and not problem:
                 return _source(secret)
             problems.append(problem)
     return Unusable("; ".join(problems)) if problems else None
 
 
-def _what_is_wrong(ref: SecretRef, profile: ClusterProfile, found: DiscoveryInputs) -> str:
-    told_by = f"named by ClusterProfile {_id(profile)}"
+def _ref_problem(ref: SecretRef, profile: ClusterProfile, inputs: DiscoveryInputs) -> str:
     if ref.kind != "Secret" or not ref.name:
-        return f"status.credentials of ClusterProfile {_id(profile)} names no Secret"
-    if ref.namespace != found.kueue_namespace:
+        return f"name a Secret in status.credentials of {_label(profile)}: it names none"
+    name = f"Secret {ref.namespace}/{ref.name}"
+    if ref.namespace != inputs.kueue_namespace:
         return (
-            f"Secret {ref.namespace}/{ref.name}, {told_by}, is out of Kueue's reach: "
-            f"copy it to namespace {found.kueue_namespace}"
+            f"copy {name} to namespace {inputs.kueue_namespace}: {_label(profile)} names it, "
+            "and Kueue reads no other namespace"
         )
-    secret = found.secret(ref.name)
+    secret = inputs.secret(ref.name)
     if secret is None:
-        return f"Secret {ref.namespace}/{ref.name}, {told_by}, does not exist"
-    wrong = secret_problem(secret, found.now)
-    return f"Secret {ref.namespace}/{ref.name} {wrong}" if wrong else ""
+        return f"create {name} with key kubeconfig: {_label(profile)} names it, and it does not exist"
+    problem = secret_problem(secret, inputs.now)
+    return f"in {name}, {problem}" if problem else ""
 
 
-def _named_secret(found: DiscoveryInputs) -> CredentialSource | Unusable | None:
+def _named_secret(inputs: DiscoveryInputs) -> CredentialSource | Unusable | None:
     problems = []
-    for name in secret_names(found.cluster):
-        secret = found.secret(name)
-        if secret is None or (found.made and name == found.made.secret_name):
+    for name in secret_names(inputs.cluster):
+        secret = inputs.secret(name)
+        if secret is None or (inputs.provisioned and name == inputs.provisioned.secret_name):
             continue
-        wrong = secret_problem(secret, found.now)
-        if not wrong:
+        problem = secret_problem(secret, inputs.now)
+        if not problem:
             return _source(secret)
-        problems.append(f"Secret {found.kueue_namespace}/{name} {wrong}")
+        problems.append(f"in Secret {inputs.kueue_namespace}/{name}, {problem}")
     return Unusable("; ".join(problems)) if problems else None
 
 
@@ -139,13 +140,13 @@ def _source(secret: Secret) -> CredentialSource:
     return CredentialSource("Secret", secret.meta.name, secret.expires, secret.issued, secret.digest)
 
 
-def _access_provider(found: DiscoveryInputs) -> CredentialSource | Unusable | None:
-    for profile in found.profiles:
+def _access_provider(inputs: DiscoveryInputs) -> CredentialSource | Unusable | None:
+    for profile in inputs.profiles:
         if profile.problem:
             return Unusable(_unreadable(profile))
-        if not supports(profile, found.providers):
+        if not supports(profile, inputs.providers):
             continue
-        if not found.profiles_supported:
+        if not inputs.profiles_supported:
             return Unusable(TOO_OLD)
         return CredentialSource("ClusterProfile", profile.meta.name)
     return None
@@ -165,19 +166,22 @@ _FINDERS: Final[
 }
 
 
-def _nothing_found(found: DiscoveryInputs, ways: Sequence[CredentialMethod]) -> str:
-    namespace = found.kueue_namespace
-    hints = {
-        "profile-secret": f"no ClusterProfile in namespace {namespace} names a Secret for kueue-admin",
-        "secret": f"no Secret {' or '.join(secret_names(found.cluster))} in namespace {namespace}",
-        "access-provider": f"no ClusterProfile in namespace {namespace} has an access provider",
+def _nothing_found(inputs: DiscoveryInputs, methods: Sequence[CredentialMethod]) -> str:
+    """Return the simplest fix by these methods."""
+    profile = f"the ClusterProfile of {inputs.cluster} in namespace {inputs.kueue_namespace}"
+    *_, secret = secret_names(inputs.cluster)
+    fixes = {
+        "secret": f"create Secret {inputs.kueue_namespace}/{secret} with key kubeconfig",
+        "profile-secret": f"name a Secret for kueue-admin in {profile}",
+        "access-provider": f"give {profile} an access provider",
     }
-    return "no credentials: " + ", ".join(hints[way] for way in ways)
+    fix = next((text for method, text in fixes.items() if method in methods), "set --credentials")
+    return f"{fix}: {inputs.cluster} has no credentials"
 
 
 def _unreadable(profile: ClusterProfile) -> str:
-    return f"ClusterProfile {_id(profile)} cannot be read: {profile.problem}"
+    return f"fix {_label(profile)}: {profile.problem}"
 
 
-def _id(profile: ClusterProfile) -> str:
-    return f"{profile.meta.namespace}/{profile.meta.name}"
+def _label(profile: ClusterProfile) -> str:
+    return f"ClusterProfile {profile.meta.namespace}/{profile.meta.name}"

@@ -1,9 +1,9 @@
 """
-What is to be written for the credentials of one cluster: an account, its rights, and our kubeconfig.
+Plan the writes for the credentials of one cluster: an account, its rights, and our kubeconfig.
 
-Pure. They are made while a check of ours selects the cluster and nobody else has put credentials
-there, and stay as long as a MultiKueueCluster stands on them. Then they go, the Secret first; so do those
-of a cluster that has left OCM, and those under a name that accounts had before.
+Pure. Credentials are provisioned while a check of ours selects the cluster and nobody else has put
+credentials there, and stay as long as a MultiKueueCluster uses them. Then they are deleted, the Secret
+first; so are those of a cluster that has left OCM, and those under a former account name.
 """
 
 import base64
@@ -28,7 +28,8 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.decode import digest_of
 from placement_ac.core.api.objects import WritableObject
 from placement_ac.core.credentials.readiness import kubeconfig_of, name_conflict
-from placement_ac.core.inputs.state import Body, ProvisioningInputs, Timer
+from placement_ac.core.inputs.provisioning import ProvisioningInputs
+from placement_ac.core.inputs.state import Body, Timer
 from placement_ac.core.kubeconfig.source import Unusable
 from placement_ac.core.plan.diff import Action, Apply, Delete, Phase, body_of, is_same
 
@@ -39,130 +40,131 @@ NO_ANNOTATIONS: Final[Mapping[str, str]] = {}
 
 @dataclass(frozen=True, slots=True)
 class ProvisioningPlan:
-    """What is to be done for one cluster."""
+    """The writes for one cluster."""
 
     phases: tuple[Phase, ...] = ()
     orphan_phases: tuple[Phase, ...] = ()
-    """What was made under another name: that it cannot be deleted is in nobody's way."""
+    """The deletion of what was made under another name: that it fails delays nothing else."""
     timers: frozenset[Timer] = frozenset()
     recheck_after: float | None = None
+    """Seconds after which the plan may change although nothing happens; None: it will not."""
 
 
-def plan_provisioning(seen: ProvisioningInputs) -> ProvisioningPlan:
+def plan_provisioning(inputs: ProvisioningInputs) -> ProvisioningPlan:
     """Return the writes that bring the credentials of a cluster in order."""
-    if not seen.policy.provision:
+    if not inputs.policy.provision:
         return ProvisioningPlan()
-    strays = ((kind, obj) for kind, obj in seen.orphans if obj.applied_fields.applied)
-    return replace(_of_now(seen), orphan_phases=tuple(_deleted(strays)))
+    orphans = ((kind, obj) for kind, obj in inputs.objects.orphans if obj.applied_fields.applied)
+    return replace(_plan(inputs), orphan_phases=tuple(_deletions(orphans)))
 
 
-def _of_now(seen: ProvisioningInputs) -> ProvisioningPlan:
-    """Return the same, for what is under the name that accounts have now."""
-    if not seen.in_use and (seen.found or not seen.selected or seen.managed is None):
-        return _unneeded(seen)
-    left = _patience(seen)
+def _plan(inputs: ProvisioningInputs) -> ProvisioningPlan:
+    """Return the same, without what was made under another name."""
+    usage, no_cluster = inputs.usage, inputs.objects.managed_cluster is None
+    if not usage.in_use and (inputs.external or not usage.selected or no_cluster):
+        return _plan_removal(inputs)
+    left = _seconds_to_wait(inputs)
     if left > 0:
         return ProvisioningPlan(timers=frozenset({MISSING}), recheck_after=left)
-    marks = frozenset({MISSING} & seen.ages.keys())
-    if not seen.owners or seen.managed is None:
-        return ProvisioningPlan(timers=marks)
-    # Whatever else is refused, the token of a cluster that is in must be renewed.
-    actions = sorted(_applied(seen), key=lambda action: not _renews(seen, action))
-    if not seen.policy.served or name_conflict(seen):
-        actions = [action for action in actions if _renews(seen, action)]
-    return ProvisioningPlan(tuple((action,) for action in actions), timers=marks)
+    timers = frozenset({MISSING} & inputs.ages.keys())
+    if not usage.owners or no_cluster:
+        return ProvisioningPlan(timers=timers)
+    # Whatever else is refused, the token of a listed cluster must be renewed.
+    actions = sorted(_applies(inputs), key=lambda action: not _is_renewal(inputs, action))
+    if not inputs.policy.served or name_conflict(inputs):
+        actions = [action for action in actions if _is_renewal(inputs, action)]
+    return ProvisioningPlan(tuple((action,) for action in actions), timers=timers)
 
 
-def _unneeded(seen: ProvisioningInputs) -> ProvisioningPlan:
-    """Take them away, but for a decision that flickers; with what others made, look again when it ends."""
-    ends = (seen.found.expires - seen.now).total_seconds() if seen.found and seen.found.expires else None
-    left = seen.policy.retention - seen.ages.get(UNNEEDED, 0.0)
-    if left > 0 and seen.managed and not seen.found and _is_there(seen):
+def _plan_removal(inputs: ProvisioningInputs) -> ProvisioningPlan:
+    """Delete what is not needed: if others' credentials replace it at once, else after the retention."""
+    external, objects = inputs.external, inputs.objects
+    existing = (objects.secret, objects.account, objects.permission)
+    left = inputs.policy.retention - inputs.ages.get(UNNEEDED, 0.0)
+    if left > 0 and objects.managed_cluster and not external and any(existing):
         return ProvisioningPlan(timers=frozenset({UNNEEDED}), recheck_after=left)
-    marks = frozenset({UNNEEDED} & seen.ages.keys())  # a delete that fails does not wait anew
-    again = max(ends, 0.0) if ends is not None else None
-    return ProvisioningPlan(tuple(_taken_away(seen)), timers=marks, recheck_after=again)
+    timers = frozenset({UNNEEDED} & inputs.ages.keys())  # a delete that fails does not wait anew
+    ends = external.expires if external else None
+    recheck_after = max((ends - inputs.now).total_seconds(), 0.0) if ends else None
+    kinds = zip((SECRET, ACCOUNT, PERMISSION), existing, strict=True)
+    return ProvisioningPlan(
+        tuple(_deletions((kind, obj) for kind, obj in kinds if obj)),
+        timers=timers,
+        recheck_after=recheck_after,
+    )
 
 
-def _is_there(seen: ProvisioningInputs) -> bool:
-    return any(obj is not None for obj in (seen.secret, seen.account, seen.permission))
+def _is_renewal(inputs: ProvisioningInputs, action: Action) -> bool:
+    secret = inputs.objects.secret
+    ours = inputs.usage.secret_used and (secret is None or secret.ours)
+    return ours and isinstance(action, Apply) and action.kind is SECRET
 
 
-def _renews(seen: ProvisioningInputs, action: Action) -> bool:
-    mine = seen.on_secret and (seen.secret is None or seen.secret.ours)
-    return mine and isinstance(action, Apply) and action.kind is SECRET
+def _seconds_to_wait(inputs: ProvisioningInputs) -> float:
+    """Return how long to wait: others may replace their Secret by delete and create."""
+    usage = inputs.usage
+    replaced = usage.listed and not usage.in_use and inputs.objects.account is None
+    return SETTLE_SECONDS - inputs.ages.get(MISSING, 0.0) if replaced else 0.0
 
 
-def _patience(seen: ProvisioningInputs) -> float:
-    """Return how long to wait: a Secret of somebody else's may be replaced by delete and create."""
-    replaced = seen.known and not seen.in_use and seen.account is None
-    return SETTLE_SECONDS - seen.ages.get(MISSING, 0.0) if replaced else 0.0
-
-
-def _applied(seen: ProvisioningInputs) -> Iterable[Action]:
-    """Yield them in their order.
+def _applies(inputs: ProvisioningInputs) -> Iterable[Action]:
+    """Yield the writes in their order.
 
     OCM's controller looks for the account when it first sees a permission, and does not look again
     before it changes (cluster-permission at 6a3e08a, controllers/): so the account works before there is
     a permission, and a new account changes it.
     """
-    labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_CLUSTER: seen.cluster}
-    sync = {LABEL_SYNC: "true"} if _is_synced(seen) else {}
-    yield from _apply(seen, ACCOUNT, seen.account, labels | sync, account_spec(seen.policy.validity))
-    if seen.account and seen.account.in_force:
-        known = {ANNOTATION_ACCOUNT: seen.account.meta.uid}
-        yield from _apply(seen, PERMISSION, seen.permission, labels, permission_spec(seen), known)
-    if seen.policy.form == "kubeconfig" or seen.on_secret:
-        yield from _apply_secret(seen, labels)
-    elif seen.secret and _is_to_go(seen.secret):
-        yield _delete(SECRET, seen.secret)
-
-
-def _is_synced(seen: ProvisioningInputs) -> bool:
-    """Whether OCM is to copy the token to the ClusterProfile: if it did, as long as that is stood on."""
-    before = seen.account is not None and seen.account.meta.labels.get(LABEL_SYNC) == "true"
-    return seen.policy.form == "cluster-profile" or (before and seen.on_profile)
+    objects, policy = inputs.objects, inputs.policy
+    labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_CLUSTER: inputs.cluster}
+    # Synced accounts stay so as long as a MultiKueueCluster uses the ClusterProfile.
+    synced = policy.form == "cluster-profile" or (objects.account_is_synced and inputs.usage.profile_used)
+    sync = {LABEL_SYNC: "true"} if synced else {}
+    yield from _apply(inputs, ACCOUNT, objects.account, labels | sync, account_spec(policy.validity))
+    if objects.account and objects.account.in_force:
+        known = {ANNOTATION_ACCOUNT: objects.account.meta.uid}
+        yield from _apply(inputs, PERMISSION, objects.permission, labels, permission_spec(inputs), known)
+    if policy.form == "kubeconfig" or inputs.usage.secret_used:
+        yield from _apply_secret(inputs, labels)
+    elif objects.secret and _is_deletable(objects.secret):
+        yield _delete(SECRET, objects.secret)
 
 
 def _apply(
-    seen: ProvisioningInputs,
+    inputs: ProvisioningInputs,
     kind: Kind,
     observed: WritableObject | None,
     labels: Mapping[str, str],
     spec: Body,
     annotations: Mapping[str, str] = NO_ANNOTATIONS,
 ) -> Iterable[Apply]:
-    told = observed is not None and annotations.items() <= observed.meta.annotations.items()
-    if observed and (observed.meta.deleting or (told and is_same(observed, labels, seen.owners, spec))):
+    owners = inputs.usage.owners
+    annotated = observed is not None and annotations.items() <= observed.meta.annotations.items()
+    if observed and (observed.meta.deleting or (annotated and is_same(observed, labels, owners, spec))):
         return
-    body = body_of(seen.name, labels, seen.owners, observed, seen.hub, namespace=seen.cluster)
+    body = body_of(inputs.account_name, labels, owners, observed, inputs.hub, namespace=inputs.cluster)
     if annotations:
         body["metadata"]["annotations"] = dict(annotations)
     yield Apply(kind, body | {"spec": spec}, observed)
 
 
-def _apply_secret(seen: ProvisioningInputs, labels: Mapping[str, str]) -> Iterable[Apply]:
-    kubeconfig, observed = kubeconfig_of(seen), seen.secret
+def _apply_secret(inputs: ProvisioningInputs, labels: Mapping[str, str]) -> Iterable[Apply]:
+    kubeconfig, observed, owners = kubeconfig_of(inputs), inputs.objects.secret, inputs.usage.owners
     if isinstance(kubeconfig, Unusable) or (observed and observed.meta.deleting):
-        return  # what is there stays: it may be good for a while yet
+        return  # the present one stays: it may be good for a while yet
     is_new = observed is None or observed.digest != digest_of(kubeconfig)
-    if is_new or not is_same(observed, labels, seen.owners, {}):
-        body = body_of(seen.secret_name, labels, seen.owners, observed, seen.hub, namespace=seen.namespace)
+    if is_new or not is_same(observed, labels, owners, {}):
+        namespace = inputs.kueue_namespace
+        body = body_of(inputs.secret_name, labels, owners, observed, inputs.hub, namespace=namespace)
         data = {KUBECONFIG_KEY: base64.b64encode(kubeconfig).decode()}
         yield Apply(SECRET, body | {"data": data}, observed)
 
 
-def _taken_away(seen: ProvisioningInputs) -> Iterable[Phase]:
-    things = ((SECRET, seen.secret), (ACCOUNT, seen.account), (PERMISSION, seen.permission))
-    return _deleted((kind, obj) for kind, obj in things if obj)
+def _deletions(objects: Iterable[tuple[Kind, WritableObject]]) -> Iterable[Phase]:
+    return ((_delete(kind, obj),) for kind, obj in objects if _is_deletable(obj))
 
 
-def _deleted(things: Iterable[tuple[Kind, WritableObject]]) -> Iterable[Phase]:
-    return ((_delete(kind, obj),) for kind, obj in things if _is_to_go(obj))
-
-
-def _is_to_go(obj: WritableObject) -> bool:
-    """Whether it may be deleted, and is not going already. Labels are easily copied with an object."""
+def _is_deletable(obj: WritableObject) -> bool:
+    """Whether it may be deleted, and is not being deleted yet. Labels are easily copied with an object."""
     return (obj.applied_fields.applied or obj.handed_over) and not obj.meta.deleting
 
 
@@ -175,10 +177,10 @@ def account_spec(validity: float) -> Body:
     return {"rotation": {"enabled": True, "validity": go_duration(validity)}}
 
 
-def permission_spec(seen: ProvisioningInputs) -> Body:
+def permission_spec(inputs: ProvisioningInputs) -> Body:
     """Return the `spec` of a ClusterPermission: the rules, bound to the account of the same name."""
-    subject = {"apiGroup": OCM_AUTHENTICATION, "kind": ACCOUNT.kind, "name": seen.name}
-    rules = [dict(rule) for rule in seen.policy.rules]
+    subject = {"apiGroup": OCM_AUTHENTICATION, "kind": ACCOUNT.kind, "name": inputs.account_name}
+    rules = [dict(rule) for rule in inputs.policy.rules]
     return {"clusterRole": {"rules": rules}, "clusterRoleBinding": {"subject": subject}}
 
 

@@ -1,8 +1,8 @@
 """
-How far the credentials are that are made for one cluster: the way in, or what they wait for.
+The readiness of provisioned credentials: where Kueue finds them, or what they wait for.
 
-Pure. A MultiKueueCluster that stands on them already goes by their Secret alone: what OCM says of
-the account or the permission then is no reason to take a cluster out.
+Pure. A MultiKueueCluster that already uses them depends on their Secret alone: a cluster stays listed
+whatever OCM says of the account or the permission.
 """
 
 import base64
@@ -13,149 +13,157 @@ from typing import Final
 
 from placement_ac.core.api.constants import ACCOUNT, ANNOTATION_ADOPT, PERMISSION, SECRET, Kind
 from placement_ac.core.api.objects import ProvisionedObject, Secret, WritableObject
-from placement_ac.core.inputs.state import ProvisioningInputs
-from placement_ac.core.kubeconfig.access import write_kubeconfig
+from placement_ac.core.inputs.provisioning import ProvisioningInputs
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
+from placement_ac.core.kubeconfig.write import write_kubeconfig
 
-TOO_OLD: Final = "Kueue on this hub is too old for ClusterProfiles (it needs v1beta2)"
-ADDON: Final = "is OCM's addon managed-serviceaccount enabled for the cluster?"
+TOO_OLD: Final = "update Kueue on this hub to one with v1beta2: it is too old for ClusterProfiles"
+ENABLE_ADDON: Final = "wait, or enable OCM's addon managed-serviceaccount for the cluster"
+RUN_CONTROLLER: Final = "wait, or run OCM's cluster-permission controller"
 
 
-def provisioned_credentials(seen: ProvisioningInputs) -> CredentialSource | Unusable:
-    """Return the way in that was made for a cluster, or how far it is."""
-    source = _by_profile(seen) if seen.policy.form == "cluster-profile" else _by_secret(seen)
-    if isinstance(source, Unusable) and seen.on_secret:
-        before = _by_secret(seen)  # until the ClusterProfile is there
+def provisioned_credentials(inputs: ProvisioningInputs) -> CredentialSource | Unusable:
+    """Return where Kueue finds the credentials that were provisioned for a cluster, or what they wait for."""
+    source = _in_profile(inputs) if inputs.policy.form == "cluster-profile" else _in_secret(inputs)
+    if isinstance(source, Unusable) and inputs.usage.secret_used:
+        before = _in_secret(inputs)  # until the ClusterProfile is there
         source = source if isinstance(before, Unusable) else before
-    if isinstance(source, CredentialSource) and (_is_stood_on(seen, source) or not seen.policy.provision):
+    if isinstance(source, CredentialSource) and (_is_used(inputs, source) or not inputs.policy.provision):
         return source
-    for problem in _problems(seen):
+    for problem in _problems(inputs):
         return Unusable(problem)
     return source
 
 
-def _is_stood_on(seen: ProvisioningInputs, source: CredentialSource) -> bool:
-    return seen.on_secret if source.kind == "Secret" else seen.on_profile
+def _is_used(inputs: ProvisioningInputs, source: CredentialSource) -> bool:
+    return inputs.usage.secret_used if source.kind == "Secret" else inputs.usage.profile_used
 
 
-def name_conflict(seen: ProvisioningInputs) -> str:
-    """Return which of the objects to be made is somebody else's; "" when none is."""
-    where = seen.cluster
-    things: tuple[tuple[Kind, WritableObject | None, str], ...] = (
-        (ACCOUNT, seen.account, where),
-        (PERMISSION, seen.permission, where),
-        (SECRET, seen.secret if seen.policy.form == "kubeconfig" else None, seen.namespace),
+def name_conflict(inputs: ProvisioningInputs) -> str:
+    """Return how to free the name of an object that must be made and is not ours; "" when none is taken."""
+    objects, form = inputs.objects, inputs.policy.form
+    wanted: tuple[tuple[Kind, WritableObject | None, str], ...] = (
+        (ACCOUNT, objects.account, inputs.cluster),
+        (PERMISSION, objects.permission, inputs.cluster),
+        (SECRET, objects.secret if form == "kubeconfig" else None, inputs.kueue_namespace),
     )
-    for kind, obj, namespace in things:
+    for kind, obj, namespace in wanted:
         if obj and not obj.ours and not obj.handed_over:
             name = obj.meta.name
             hand_over = f"kubectl annotate -n {namespace} {kind.kind.lower()} {name} {ANNOTATION_ADOPT}=true"
             return (
-                f"{kind.kind} {namespace}/{name} was not made by placement-ac: delete it, "
-                f"or hand it over with {hand_over}"
+                f"delete {kind.kind} {namespace}/{name}, or hand it over with {hand_over}: "
+                "someone else created it"
             )
     return ""
 
 
-def kubeconfig_of(seen: ProvisioningInputs) -> bytes | Unusable:
-    """Return the kubeconfig that is to be in our Secret, or why there can be none yet."""
-    token = seen.token
+def kubeconfig_of(inputs: ProvisioningInputs) -> bytes | Unusable:
+    """Return the kubeconfig that our Secret must hold, or why there can be none yet."""
+    token = inputs.objects.token
     if token is None:
-        return Unusable(f"OCM has not reported the token of {_account(seen)} yet: {ADDON}")
-    told = f"Secret {token.meta.namespace}/{token.meta.name}"
+        return Unusable(f"{ENABLE_ADDON}: OCM has not reported the token of {_account(inputs)} yet")
+    secret = f"Secret {token.meta.namespace}/{token.meta.name}"
     if token.problem:
-        return Unusable(f"{told}, in which OCM reports the token, {token.problem}")
-    door = _by_proxy(seen) if seen.policy.proxy else _direct(seen)
-    if isinstance(door, Unusable):
-        return door
-    made = write_kubeconfig(door.server, door.authority or token.authority, token.token, seen.cluster)
-    if isinstance(made, Unusable):
-        return Unusable(f"no kubeconfig can be made of {told} and {door.described_as}: {made.why}")
-    return made
+        return Unusable(f"delete {secret}, so that OCM reports the token again: it {token.problem}")
+    endpoint = _through_proxy(inputs) if inputs.policy.proxy else _direct(inputs)
+    if isinstance(endpoint, Unusable):
+        return endpoint
+    authority = endpoint.authority or token.authority
+    written = write_kubeconfig(endpoint.server, authority, token.token, inputs.cluster)
+    if isinstance(written, Unusable):
+        return Unusable(f"in {endpoint.origin} or {secret}, {written.why}")
+    return written
 
 
 @dataclass(frozen=True, slots=True)
 class _ApiEndpoint:
-    """A worker's API server: its URL, and its CA as PEM (empty: the one reported with the token)."""
+    """A worker's API server: its URL, its CA as PEM (empty: the one reported with the token), its origin."""
 
     server: str
     authority: bytes
-    described_as: str
+    origin: str
 
 
-def _by_proxy(seen: ProvisioningInputs) -> _ApiEndpoint:
-    server = f"{seen.policy.proxy.rstrip('/')}/{seen.cluster}"
-    return _ApiEndpoint(server, seen.policy.proxy_authority, "the setting cluster-proxy")
+def _through_proxy(inputs: ProvisioningInputs) -> _ApiEndpoint:
+    server = f"{inputs.policy.proxy.rstrip('/')}/{inputs.cluster}"
+    return _ApiEndpoint(server, inputs.policy.proxy_authority, "the setting cluster-proxy")
 
 
-def _direct(seen: ProvisioningInputs) -> _ApiEndpoint | Unusable:
-    told = f"ManagedCluster {seen.cluster}: spec.managedClusterClientConfigs"
-    if seen.managed is None or not seen.managed.server:
-        return Unusable(f"{told} has no url of the API server")
+def _direct(inputs: ProvisioningInputs) -> _ApiEndpoint | Unusable:
+    cluster = inputs.objects.managed_cluster
+    config, of = "spec.managedClusterClientConfigs[0]", f"of ManagedCluster {inputs.cluster}"
+    if cluster is None or not cluster.server:
+        return Unusable(f"set {config}.url {of}, or --cluster-proxy: the URL of its API server is not known")
     try:
-        authority = base64.b64decode(seen.managed.authority, validate=True)
+        authority = base64.b64decode(cluster.authority, validate=True)
     except ValueError:
-        return Unusable(f"{told}[0].caBundle is not base64")
-    return _ApiEndpoint(seen.managed.server, authority, f"{told}[0]")
+        return Unusable(f"fix {config}.caBundle {of}: it is not base64")
+    return _ApiEndpoint(cluster.server, authority, f"{config} {of}")
 
 
-# -- how far it is
-
-
-def _by_secret(seen: ProvisioningInputs) -> CredentialSource | Unusable:
-    secret = seen.secret
-    told = f"Secret {seen.namespace}/{seen.secret_name}"
+def _in_secret(inputs: ProvisioningInputs) -> CredentialSource | Unusable:
+    secret, name = inputs.objects.secret, f"Secret {inputs.kueue_namespace}/{inputs.secret_name}"
     if secret is None:
-        return Unusable(f"{told} is not there")
-    if problem := secret_problem(secret, seen.now):
-        return Unusable(f"{told} {problem}")
-    return CredentialSource("Secret", seen.secret_name, secret.expires, secret.issued, secret.digest)
+        return Unusable(f"wait: {name} is being created")
+    if problem := secret_problem(secret, inputs.now):
+        return Unusable(f"in {name}, {problem}")
+    return CredentialSource("Secret", inputs.secret_name, secret.expires, secret.issued, secret.digest)
 
 
-def _by_profile(seen: ProvisioningInputs) -> CredentialSource | Unusable:
-    if not seen.hub.takes_profiles:
+def _in_profile(inputs: ProvisioningInputs) -> CredentialSource | Unusable:
+    namespace = inputs.kueue_namespace
+    if not inputs.hub.takes_profiles:
         return Unusable(TOO_OLD)
-    if seen.profile is None:
+    if inputs.objects.profile is None:
         return Unusable(
-            f"no ClusterProfile of {seen.cluster} in namespace {seen.namespace} has an access provider "
-            "that is supported"
+            f"give the ClusterProfile of {inputs.cluster} in namespace {namespace} an access provider "
+            "that is supported: it is missing, or has none"
         )
-    if not seen.synced:
-        return Unusable(f"OCM has not copied the token of {_account(seen)} to namespace {seen.namespace} yet")
-    return CredentialSource("ClusterProfile", seen.profile.meta.name)
+    if not inputs.objects.profile_has_token:
+        return Unusable(
+            "wait, or turn on the feature gate ClusterProfile of OCM's addon managed-serviceaccount: "
+            f"OCM has not copied the token of {_account(inputs)} to namespace {namespace} yet"
+        )
+    return CredentialSource("ClusterProfile", inputs.objects.profile.meta.name)
 
 
 def secret_problem(secret: Secret, now: datetime) -> str:
-    """Return why Kueue could not use a Secret now; "" when it could."""
+    """Return what must change in a Secret before Kueue can use it, and why; "" when Kueue can use it now."""
     if not secret.problem and secret.expires and secret.expires <= now:
-        return f"has a {secret.expires_what} that expired at {secret.expires:%Y-%m-%dT%H:%M:%SZ}"
+        return f"renew the {secret.expires_what}: it expired at {secret.expires:%Y-%m-%dT%H:%M:%SZ}"
     return secret.problem
 
 
-def _problems(seen: ProvisioningInputs) -> Iterator[str]:
+def _problems(inputs: ProvisioningInputs) -> Iterator[str]:
     """Yield what keeps a cluster from being listed for the first time, the first step first."""
-    if not seen.policy.provision:
+    objects, policy = inputs.objects, inputs.policy
+    if not policy.provision:
         return
-    if not seen.policy.served:
-        yield "this hub has no ManagedServiceAccounts or no ClusterPermissions: install OCM's addons for them"
-    if seen.managed is None:
-        yield f"there is no ManagedCluster {seen.cluster}"
-    yield from (problem for problem in (seen.trouble, name_conflict(seen)) if problem)
-    yield from _not_done(seen, seen.account, ACCOUNT, ADDON)
-    if seen.policy.form == "kubeconfig" and isinstance(made := kubeconfig_of(seen), Unusable):
-        yield made.why
-    yield from _not_done(seen, seen.permission, PERMISSION, "does OCM's cluster-permission controller run?")
+    if not policy.served:
+        yield (
+            "install OCM's addons managed-serviceaccount and cluster-permission: "
+            "this hub has no ManagedServiceAccounts or no ClusterPermissions"
+        )
+    if objects.managed_cluster is None:
+        cluster = f"ManagedCluster {inputs.cluster}"
+        yield f"wait for OCM's next decision, or let the cluster join: there is no {cluster}"
+    yield from (problem for problem in (inputs.error, name_conflict(inputs)) if problem)
+    yield from _not_in_force(inputs, objects.account, ACCOUNT, ENABLE_ADDON)
+    if policy.form == "kubeconfig" and isinstance(kubeconfig := kubeconfig_of(inputs), Unusable):
+        yield kubeconfig.why
+    yield from _not_in_force(inputs, objects.permission, PERMISSION, RUN_CONTROLLER)
 
 
-def _not_done(
-    seen: ProvisioningInputs, grant: ProvisionedObject | None, kind: Kind, hint: str
+def _not_in_force(
+    inputs: ProvisioningInputs, obj: ProvisionedObject | None, kind: Kind, fix: str
 ) -> Iterator[str]:
-    told = f"{kind.kind} {seen.cluster}/{seen.name}"
-    if grant is None:
-        yield f"{told} is being made"
-    elif not grant.in_force:
-        yield f"{told}: {grant.problem}" if grant.problem else f"{told} is not in force yet: {hint}"
+    name = f"{kind.kind} {inputs.cluster}/{inputs.account_name}"
+    if obj is None:
+        yield f"wait: {name} is being created"
+    elif not obj.in_force:
+        yield f"fix {name}: {obj.problem}" if obj.problem else f"{fix}: {name} is not in force yet"
 
 
-def _account(seen: ProvisioningInputs) -> str:
-    return f"{ACCOUNT.kind} {seen.cluster}/{seen.name}"
+def _account(inputs: ProvisioningInputs) -> str:
+    return f"{ACCOUNT.kind} {inputs.cluster}/{inputs.account_name}"

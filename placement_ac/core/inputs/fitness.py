@@ -1,9 +1,9 @@
 """
-Whether a cluster is fit to be a worker of this hub's MultiKueue: what was found there, judged.
+Judge whether a cluster is fit to be a worker of this hub's MultiKueue.
 
-Pure. A problem is what keeps Kueue from connecting to the worker, or its jobs from running there; a warning
-is what keeps some of them away. Each names what is wrong and the cure. Of a worker's own text nothing is
-quoted but versions, and of its objects nothing that this hub has not named.
+Pure. A problem keeps Kueue from connecting to the worker, or all jobs from running there; a warning keeps
+some of them away. Each leads with the fix. They quote nothing of a worker's own text but versions, and
+no names of its objects but those that this hub knows.
 """
 
 import re
@@ -22,7 +22,7 @@ API_VERSION: Final = re.compile(r"v\d{1,4}((alpha|beta)\d{1,4})?")
 
 
 class ServedKind(NamedTuple):
-    """A kind in a version, as a worker's discovery tells it."""
+    """A kind in a version, as in a worker's discovery."""
 
     group: str
     version: str
@@ -31,7 +31,7 @@ class ServedKind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WorkerRequirements:
-    """What this hub needs of its workers."""
+    """The needs of this hub: what each worker must have."""
 
     version: str
     """The version of the Workloads that the hub's Kueue sends: the newest that the hub serves."""
@@ -47,7 +47,7 @@ class WorkerRequirements:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """What a worker did not tell, and why. `status` is the HTTP code."""
+    """Something that a worker did not answer, and why. `status` is the HTTP code."""
 
     why: str
     status: int = 0
@@ -55,12 +55,12 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class WorkerFindings:
-    """What a worker with Kueue told. `account`: the Secret or ClusterProfile by which it was entered."""
+    """The answers of a worker with Kueue. `account`: the Secret or ClusterProfile whose account asked."""
 
     account: str
     served: frozenset[ServedKind]
-    silent: Mapping[str, Unknown] = field(default_factory=dict)
-    """API group → why it is not known what is served of it."""
+    unknown_groups: Mapping[str, Unknown] = field(default_factory=dict)
+    """API group → why the kinds that the worker serves of it are unknown."""
     rights: Mapping[Right, bool | Unknown] = field(default_factory=dict)
     kueue_version: str | Unknown = ""
 
@@ -75,128 +75,133 @@ class WorkerQueues:
 
 @dataclass(frozen=True, slots=True)
 class Fitness:
-    """What is to be said of a worker. Everything in it may be shown to an admin."""
+    """The judgement of a worker. Everything in it may be shown to an admin."""
 
     problems: tuple[str, ...] = ()
-    """A cluster with one is not fit to be listed anew."""
+    """A cluster that has one, and is not listed yet, is not listed."""
     warnings: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
-    """What could not be asked."""
+    """Questions that the worker did not answer, and why."""
     kueue_version: str = ""
     """Of the worker's Kueue; "": unknown."""
     asked_at: datetime | None = None
 
 
-def evaluate(found: WorkerFindings, needs: WorkerRequirements) -> Fitness:
-    """Return what `found` comes to, LocalQueues aside."""
-    version = found.kueue_version
+def evaluate(findings: WorkerFindings, needs: WorkerRequirements) -> Fitness:
+    """Return the judgement of `findings`, LocalQueues aside."""
+    version = findings.kueue_version
     return Fitness(
         problems=(
-            *workload_problems(found, needs),
-            *kind_problems(found, needs.kinds),
-            *rights_problems(found, needs.rights),
+            *workload_problems(findings, needs),
+            *kind_problems(findings, needs.kinds),
+            *rights_problems(findings, needs.rights),
         ),
-        unknown=tuple(unknowns(found)),
+        unknown=tuple(unknowns(findings)),
         kueue_version="" if isinstance(version, Unknown) else version,
     )
 
 
-def with_queues(fitness: Fitness, places: WorkerQueues, wanted: Queues) -> Fitness:
-    """Return `fitness` with what is to be said of the namespaces and LocalQueues that the hub has."""
+def with_queues(fitness: Fitness, present: WorkerQueues, wanted: Queues) -> Fitness:
+    """Return `fitness` with the warnings about the namespaces and LocalQueues that the hub has."""
     unknown = [
         f"{what} are not known: {answer.why}"
-        for what, answer in (("its namespaces", places.namespaces), ("its LocalQueues", places.queues))
+        for what, answer in (("its namespaces", present.namespaces), ("its LocalQueues", present.queues))
         if isinstance(answer, Unknown)
     ]
     return replace(
         fitness,
-        warnings=(*fitness.warnings, *_of_places(places, wanted)),
+        warnings=(*fitness.warnings, *_queue_warnings(present, wanted)),
         unknown=(*fitness.unknown, *unknown),
     )
 
 
-def workload_problems(found: WorkerFindings, needs: WorkerRequirements) -> Iterator[str]:
-    """Yield what is wrong with the worker's Workloads."""
-    versions = {one.version for one in found.served if one.group == KUEUE and one.plural == WORKLOAD.plural}
+def workload_problems(findings: WorkerFindings, needs: WorkerRequirements) -> Iterator[str]:
+    """Yield the problem with the worker's Workloads."""
+    versions = {
+        one.version for one in findings.served if one.group == KUEUE and one.plural == WORKLOAD.plural
+    }
     if not versions:
-        yield "the worker serves no Workloads: install Kueue there"
+        yield "install Kueue on the worker: it serves no Workloads"
     elif needs.version not in versions:
         yield (
-            f"Kueue on the worker speaks {', '.join(sorted(versions))}, and not the {needs.version} of this"
-            " hub: bring both to versions of Kueue that speak the same"
+            "update Kueue on the worker or on this hub: the worker serves Workloads in "
+            f"{', '.join(sorted(versions))}, and this hub sends {needs.version}"
         )
 
 
-def missing_kinds(found: WorkerFindings, kinds: Iterable[JobKind]) -> list[JobKind]:
+def missing_kinds(findings: WorkerFindings, kinds: Iterable[JobKind]) -> list[JobKind]:
     """Return those that the worker does not serve."""
     return [
         kind
         for kind in kinds
-        if kind.group not in found.silent
-        and ServedKind(kind.group, kind.version, kind.plural) not in found.served
+        if kind.group not in findings.unknown_groups
+        and ServedKind(kind.group, kind.version, kind.plural) not in findings.served
     ]
 
 
-def kind_problems(found: WorkerFindings, kinds: Iterable[JobKind]) -> Iterator[str]:
+def kind_problems(findings: WorkerFindings, kinds: Iterable[JobKind]) -> Iterator[str]:
     """Kueue watches every job kind that is enabled, and does not connect where one cannot be watched."""
-    if missing := missing_kinds(found, kinds):
-        told = joined(
-            f"{_kind(kind.group, kind.plural, kind.version)} ({kind.framework})" for kind in missing
+    if missing := missing_kinds(findings, kinds):
+        kinds_text = joined(
+            f"{_kind_label(kind.group, kind.plural, kind.version)} ({kind.framework})" for kind in missing
         )
         yield (
-            f"the worker does not serve {told}: install the CRDs there, or leave these frameworks out of"
-            " the configurations of this hub's Kueue and of placement-ac"
+            f"install the CRDs of {kinds_text} on the worker, or remove these frameworks from the"
+            " configurations of this hub's Kueue and of placement-ac: the worker does not serve them"
         )
 
 
-def rights_problems(found: WorkerFindings, rights: Iterable[Right]) -> Iterator[str]:
-    """Yield which rights the account lacks."""
+def rights_problems(findings: WorkerFindings, rights: Iterable[Right]) -> Iterator[str]:
+    """Yield the rights that the account lacks, in one sentence."""
     denied: dict[str, list[str]] = {}
     for right in rights:
-        if found.rights.get(right) is False:
+        if findings.rights.get(right) is False:
             subresource = f"/{right.subresource}" if right.subresource else ""
-            denied.setdefault(_kind(right.group, right.resource + subresource), []).append(right.verb)
+            denied.setdefault(_kind_label(right.group, right.resource + subresource), []).append(right.verb)
     if denied:
-        told = joined((f"{', '.join(verbs)} {what}" for what, verbs in denied.items()), "; ")
-        yield f"the account of {found.account} may not {told}: grant it that on the worker, in all namespaces"
+        rights_text = joined((f"{', '.join(verbs)} {what}" for what, verbs in denied.items()), "; ")
+        yield (
+            f"grant {rights_text} on the worker, in all namespaces, to the account of {findings.account}: "
+            "it has no such rights"
+        )
 
 
-def unknowns(found: WorkerFindings) -> Iterator[str]:
-    """Yield what the worker did not tell."""
-    for group, answer in found.silent.items():
+def unknowns(findings: WorkerFindings) -> Iterator[str]:
+    """Yield the questions that the worker did not answer, and why."""
+    for group, answer in findings.unknown_groups.items():
         yield f"the kinds of {group or 'the core group'} are not known: {answer.why}"
-    untold = [answer for answer in found.rights.values() if isinstance(answer, Unknown)]
-    if untold:
-        yield f"{len(untold)} of {len(found.rights)} rights are not known: {untold[0].why}"
-    if isinstance(found.kueue_version, Unknown):
-        yield f"Kueue's version is not known: {found.kueue_version.why}"
+    unanswered = [answer for answer in findings.rights.values() if isinstance(answer, Unknown)]
+    if unanswered:
+        yield f"{len(unanswered)} of {len(findings.rights)} rights are not known: {unanswered[0].why}"
+    if isinstance(findings.kueue_version, Unknown):
+        yield f"Kueue's version is not known: {findings.kueue_version.why}"
 
 
-def missing_queues(places: WorkerQueues, wanted: Queues) -> tuple[list[str], list[tuple[str, str]]]:
+def missing_queues(present: WorkerQueues, wanted: Queues) -> tuple[list[str], list[tuple[str, str]]]:
     """Return the namespaces that the worker lacks, and the LocalQueues that it lacks in the others."""
-    here = wanted.keys() if isinstance(places.namespaces, Unknown) else wanted.keys() & places.namespaces
-    away = sorted(wanted.keys() - here)
-    if isinstance(places.queues, Unknown):
-        return away, []
-    names = sorted((namespace, name) for namespace in here for name in wanted[namespace])
-    return away, [one for one in names if one not in places.queues]
+    shared = wanted.keys() if isinstance(present.namespaces, Unknown) else wanted.keys() & present.namespaces
+    absent = sorted(wanted.keys() - shared)
+    if isinstance(present.queues, Unknown):
+        return absent, []
+    names = sorted((namespace, name) for namespace in shared for name in wanted[namespace])
+    return absent, [one for one in names if one not in present.queues]
 
 
-def _of_places(places: WorkerQueues, wanted: Queues) -> Iterator[str]:
-    away, missing = missing_queues(places, wanted)
-    if away:
-        yield f"the worker has no namespaces {joined(away)}: jobs in them cannot run there until made"
+def _queue_warnings(present: WorkerQueues, wanted: Queues) -> Iterator[str]:
+    absent, missing = missing_queues(present, wanted)
+    if absent:
+        yield f"create namespaces {joined(absent)} on the worker: jobs in them cannot run there"
     if missing:
-        told = joined(f"{namespace}/{name}" for namespace, name in missing)
-        yield f"the worker has no LocalQueues {told}: jobs in them cannot run there until made"
+        queues_text = joined(f"{namespace}/{name}" for namespace, name in missing)
+        yield f"create LocalQueues {queues_text} on the worker: jobs in them cannot run there"
 
 
-def _kind(group: str, plural: str, version: str = "") -> str:
-    """As kubectl takes it: plural[.version].group."""
+def _kind_label(group: str, plural: str, version: str = "") -> str:
+    """Return the kind as kubectl takes it: plural[.version].group."""
     return ".".join(part for part in (plural, version, group) if part)
 
 
 def release_of(image: object, label: object) -> str:
-    """Return the release that the tag of a container's image tells, else the label; "" when neither does."""
+    """Return the release in the tag of a container's image, else in the label; "" when neither has one."""
     tag = str(image).partition("@")[0].rpartition("/")[2].partition(":")[2]
     return next((text for text in (tag, str(label)) if parse_release(text)), "")

@@ -1,5 +1,5 @@
 """
-What Kueue's MultiKueue does on a worker cluster: the RBAC rules that its account needs there, and no more.
+The RBAC rules that Kueue's MultiKueue needs on a worker cluster, and no more.
 
 Pure. Read in Kueue's source, every release from 0.11.0 to 0.19.2 and main of August 2026 (0.20): each
 adapter's verbs, pkg/controller/admissionchecks/multikueue for Workloads, pkg/features for gates. A watch is
@@ -15,7 +15,7 @@ from placement_ac.core.api.constants import KUEUE
 
 _JOBS: Final = "pkg/controller/jobs/"
 _MULTIKUEUE: Final = "pkg/controller/admissionchecks/multikueue/"
-_SENT: Final = ("create", "delete", "get", "watch")
+_VERBS_TO_SEND: Final = ("create", "delete", "get", "watch")
 _ELASTIC: Final = "ElasticJobsViaWorkloadSlices"
 _SPEC_SYNC: Final = "MultiKueueRemoteSpecSync"
 
@@ -27,7 +27,7 @@ _ALWAYS_PLURAL: Final = ("endpoints", "securitycontextconstraints")
 
 
 class KueueRelease(NamedTuple):
-    """A release of Kueue. One before 1.0 is a line of its own for each `minor`."""
+    """A release of Kueue."""
 
     major: int
     minor: int
@@ -38,20 +38,20 @@ class KueueRelease(NamedTuple):
 
 
 ASSUMED: Final = KueueRelease(0, 19, 0)
-"""Where it is not known what the hub has."""
+"""The release that is assumed where the hub's is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class VersionRange:
-    """Releases. "0.18.5, 0.19.1": in a line that is named those from that one on, and all of later lines."""
+    """A range of releases. "0.18.5, 0.19.1": 0.18 from patch 5 on, 0.19 from patch 1 on, and later ones."""
 
     since: str
     """"": none."""
     until: str = ""
-    """The first that are none of them any more, written alike."""
+    """The first that no longer belong to it, written alike."""
 
     def has(self, release: KueueRelease | None) -> bool:
-        """Whether one is among them; None, which stands for any: whether there are some."""
+        """Whether the range has the release; None, which means any: whether it has one at all."""
         if release is None:
             return bool(self.since)
         return _reached(self.since, release) and not _reached(self.until, release)
@@ -76,7 +76,7 @@ class PolicyRule:
 
 
 class Right(NamedTuple):
-    """One thing that may be done: the resourceAttributes of a SelfSubjectAccessReview."""
+    """One verb on one resource: the resourceAttributes of a SelfSubjectAccessReview."""
 
     group: str
     resource: str
@@ -85,7 +85,7 @@ class Right(NamedTuple):
 
 
 class JobKind(NamedTuple):
-    """A kind that a worker must serve, in that version: Kueue knows no other."""
+    """A kind that a worker must serve in that version: Kueue uses no other."""
 
     framework: str
     group: str
@@ -94,7 +94,7 @@ class JobKind(NamedTuple):
 
 
 class ExtraVerbs(NamedTuple):
-    """Verbs that are needed for a job kind beside those by which it is sent."""
+    """Verbs that a job kind needs besides those by which it is sent."""
 
     verbs: tuple[str, ...]
     since: VersionRange
@@ -115,17 +115,17 @@ class Framework:
     """Those whose shipped configuration enables it."""
     source: str
     """Path in kubernetes-sigs/kueue."""
-    more: tuple[ExtraVerbs, ...] = ()
+    extra_verbs: tuple[ExtraVerbs, ...] = ()
 
-    def sent(self, release: KueueRelease | None) -> bool:
+    def is_sent(self, release: KueueRelease | None) -> bool:
         """Whether MultiKueue sends, and so watches, objects of that kind."""
         return bool(self.plural) and self.since.has(release)
 
     def rules(self, release: KueueRelease | None, gates: Collection[str]) -> Iterator[PolicyRule]:
-        """Yield what it needs beside the rights on Workloads, with these gates on."""
-        if self.sent(release):
-            yield self.rule(_SENT)
-            for more in self.more:
+        """Yield the rules that it needs besides the rights on Workloads, with these gates on."""
+        if self.is_sent(release):
+            yield self.rule(_VERBS_TO_SEND)
+            for more in self.extra_verbs:
                 if more.since.has(release) and (not more.gate or more.gate in gates):
                     yield self.rule(more.verbs)
 
@@ -146,13 +146,13 @@ class ExternalFramework:
 
     @property
     def rule(self) -> PolicyRule:
-        """What it needs beside the rights on Workloads."""
-        return PolicyRule((self.group,), (self.plural,), _SENT)
+        """The rule that it needs besides the rights on Workloads."""
+        return PolicyRule((self.group,), (self.plural,), _VERBS_TO_SEND)
 
 
 @dataclass(frozen=True, slots=True)
 class RightsRequirement:
-    """What is done on a worker whatever the job kinds are."""
+    """Rights that MultiKueue needs on a worker whatever the job kinds are."""
 
     resources: tuple[str, ...]
     """Of Kueue's group."""
@@ -162,17 +162,17 @@ class RightsRequirement:
 
     @property
     def rule(self) -> PolicyRule:
-        """What it needs."""
+        """The rule that it needs."""
         return PolicyRule((KUEUE,), self.resources, self.verbs)
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureGate:
-    """A feature gate of Kueue's with which it does more on a worker: `duties`, or more verbs of a kind."""
+    """A feature gate with which Kueue needs more on a worker: `requirements`, or extra verbs of a kind."""
 
-    on: VersionRange
+    default_on: VersionRange
     """The releases in which it is on by default."""
-    duties: tuple[RightsRequirement, ...] = ()
+    requirements: tuple[RightsRequirement, ...] = ()
 
 
 _WORKLOAD: Final = f"{_MULTIKUEUE}workload.go"
@@ -197,7 +197,7 @@ FRAMEWORKS: Final[Mapping[str, Framework]] = {
         VersionRange("0.8"),
         VersionRange("0.8"),
         f"{_JOBS}job",
-        more=(ExtraVerbs(("patch",), VersionRange("0.14"), _ELASTIC),),
+        extra_verbs=(ExtraVerbs(("patch",), VersionRange("0.14"), _ELASTIC),),
     ),
     "jobset.x-k8s.io/jobset": Framework(
         "jobset.x-k8s.io", "v1alpha2", "jobsets", VersionRange("0.8"), VersionRange("0.8"), f"{_JOBS}jobset"
@@ -263,7 +263,7 @@ FRAMEWORKS: Final[Mapping[str, Framework]] = {
         VersionRange("0.11"),
         VersionRange("0.8"),
         f"{_JOBS}raycluster",
-        more=(ExtraVerbs(("patch",), VersionRange("0.19"), _ELASTIC),),
+        extra_verbs=(ExtraVerbs(("patch",), VersionRange("0.19"), _ELASTIC),),
     ),
     "ray.io/rayservice": Framework(
         "ray.io",
@@ -272,7 +272,7 @@ FRAMEWORKS: Final[Mapping[str, Framework]] = {
         VersionRange("0.17"),
         VersionRange("0.17"),
         f"{_JOBS}rayservice",
-        more=(ExtraVerbs(("patch",), VersionRange("0.18.5, 0.19.1"), _SPEC_SYNC),),
+        extra_verbs=(ExtraVerbs(("patch",), VersionRange("0.18.5, 0.19.1"), _SPEC_SYNC),),
     ),
     "workload.codeflare.dev/appwrapper": Framework(
         "workload.codeflare.dev",
@@ -289,7 +289,7 @@ FRAMEWORKS: Final[Mapping[str, Framework]] = {
         VersionRange("0.11"),
         VersionRange("0.16"),
         f"{_JOBS}pod",
-        more=(ExtraVerbs(("list",), VersionRange("0.11.4", until="0.17.4")),),
+        extra_verbs=(ExtraVerbs(("list",), VersionRange("0.11.4", until="0.17.4")),),
     ),
     "statefulset": Framework(
         "apps", "v1", "statefulsets", VersionRange("0.16"), VersionRange("0.16"), f"{_JOBS}statefulset"
@@ -405,7 +405,7 @@ def job_kinds(
 ) -> tuple[JobKind, ...]:
     """Return the kinds without any one of which Kueue does not connect to a worker; Workloads aside."""
     known = ((name, FRAMEWORKS[name]) for name in frameworks)
-    named = [JobKind(name, one.group, one.plural, one.version) for name, one in known if one.sent(kueue)]
+    named = [JobKind(name, one.group, one.plural, one.version) for name, one in known if one.is_sent(kueue)]
     others = externals if EXTERNAL_SINCE.has(kueue) else ()
     return (*named, *(JobKind(one.name, one.group, one.plural, one.version) for one in others))
 
@@ -417,20 +417,20 @@ def _rules(
     kueue: KueueRelease | None,
 ) -> Iterator[PolicyRule]:
     on = {name: GATES[name] for name in gates}
-    on |= {name: gate for name, gate in GATES.items() if gate.on.has(kueue)}
+    on |= {name: gate for name, gate in GATES.items() if gate.default_on.has(kueue)}
     for name in frameworks:
         yield from FRAMEWORKS[name].rules(kueue, on)
     if EXTERNAL_SINCE.has(kueue):
         yield from (one.rule for one in externals)
-    duties = (*WORKLOADS, *(duty for gate in on.values() for duty in gate.duties))
-    yield from (duty.rule for duty in duties if duty.since.has(kueue))
+    requirements = (*WORKLOADS, *(one for gate in on.values() for one in gate.requirements))
+    yield from (one.rule for one in requirements if one.since.has(kueue))
 
 
 def _reached(bounds: str, kueue: KueueRelease) -> bool:
-    """Whether it is not before the bound of its line, or else of the last line before it."""
-    named = (tuple(map(int, bound.split("."))) for bound in bounds.split(", ") if bound)
-    lines = [bound for bound in named if bound[:2] <= kueue[:2]]
-    return bool(lines) and max(lines) <= kueue
+    """Whether it is not before the bound of its minor release, or else of the last one before it."""
+    parsed = (tuple(map(int, bound.split("."))) for bound in bounds.split(", ") if bound)
+    earlier = [bound for bound in parsed if bound[:2] <= kueue[:2]]
+    return bool(earlier) and max(earlier) <= kueue
 
 
 def _split(resource: str) -> tuple[str, str]:

@@ -14,22 +14,14 @@ from placement_ac.core.api.constants import (
     DRAIN,
     PER_PLACEMENT,
     SHARED,
-    CredentialsForm,
-    Kind,
     RemovalPolicy,
 )
 from placement_ac.core.api.objects import (
-    AccountToken,
     Check,
-    ClusterProfile,
     Decision,
     KueueObject,
-    ManagedCluster,
     Placement,
-    ProvisionedObject,
-    Secret,
     Workload,
-    WritableObject,
 )
 from placement_ac.core.inputs.fitness import Fitness
 from placement_ac.core.inputs.ranking import ScoreTable
@@ -187,77 +179,6 @@ class PlacementCluster:
     placement: str
     """As namespace/name."""
     cluster: str
-
-
-@dataclass(frozen=True, slots=True)
-class ProvisioningPolicy:
-    """What an admin has chosen of the credentials that are made."""
-
-    provision: bool = False
-    """Whether any are made at all."""
-    account: str = "placement-ac"
-    """The name of the ManagedServiceAccounts and ClusterPermissions."""
-    form: CredentialsForm = "kubeconfig"
-    """What becomes of a token: our own kubeconfig, or OCM copies it to the ClusterProfile."""
-    validity: float = 86400.0
-    """Seconds that a token is good for."""
-    rules: tuple[Body, ...] = ()
-    """The PolicyRules that an account gets on its worker."""
-    proxy: str = ""
-    """The URL of cluster-proxy, without the cluster's name; "": the worker is reached directly."""
-    proxy_authority: bytes = b""
-    """PEM: the CA of the proxy's certificate; empty: the one that OCM reports with the token."""
-    served: bool = True
-    """Whether the hub has ManagedServiceAccounts and ClusterPermissions at all."""
-    retention: float = 0.0
-    """Seconds for which what is needed no more stays: a decision may flicker."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProvisioningInputs:
-    """All that the credentials depend on that are made for one cluster, taken in one go."""
-
-    cluster: str
-    now: datetime
-    hub: HubFacts = HubFacts()
-    policy: ProvisioningPolicy = ProvisioningPolicy()
-    namespace: str = "kueue-system"
-    """Kueue's."""
-    name: str = "placement-ac"
-    """What its account and its permission are called; the Go kueue-addon's, when those were handed over."""
-    managed: ManagedCluster | None = None
-    account: ProvisionedObject | None = None
-    permission: ProvisionedObject | None = None
-    token: AccountToken | None = None
-    secret: Secret | None = None
-    """The Secret with our kubeconfig."""
-    profile: ClusterProfile | None = None
-    """Its ClusterProfile in Kueue's namespace, with an access provider that is supported."""
-    synced: bool = False
-    """Whether OCM has copied the token to where that ClusterProfile is."""
-    owners: Mapping[str, str] = field(default_factory=dict)
-    """The AdmissionChecks that use the cluster: uid → name."""
-    selected: bool = False
-    """Whether a check of ours selects the cluster."""
-    in_use: bool = False
-    """Whether a MultiKueueCluster stands on what is made here."""
-    on_secret: bool = False
-    """Whether it is the Secret that one stands on: with ClusterProfiles, from before."""
-    on_profile: bool = False
-    """Whether a MultiKueueCluster stands on the ClusterProfile of the cluster."""
-    known: bool = False
-    """Whether there is a MultiKueueCluster of ours for the cluster, whatever it stands on."""
-    found: CredentialSource | None = None
-    """The usable credentials that others have put on the hub."""
-    orphans: tuple[tuple[Kind, WritableObject], ...] = ()
-    """What was made for the cluster under another name, and no MultiKueueCluster stands on; Secrets first."""
-    trouble: str = ""
-    """Why the API server refused the last write."""
-    ages: TimerAges = field(default_factory=dict)
-
-    @property
-    def secret_name(self) -> str:
-        return f"{self.name}-{self.cluster}"
 
 
 class Snapshot(NamedTuple):

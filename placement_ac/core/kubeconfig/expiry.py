@@ -1,7 +1,7 @@
 """
-Read from tokens and certificates what they say of themselves: that they are some, and how long they last.
+Read the lifetimes of tokens and certificates.
 
-Pure: no clock, nothing is verified, and nothing of what is read is quoted.
+Pure: no clock. It verifies nothing and quotes nothing.
 """
 
 import re
@@ -31,7 +31,7 @@ _KEY: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """From when and until when something is good, in UTC; None where it does not say."""
+    """When something becomes valid and when it expires, in UTC; None where it does not say."""
 
     what: str
     issued: datetime | None = None
@@ -39,45 +39,45 @@ class Lifetime:
 
 
 def token_lifetime(token: str) -> Lifetime:
-    """Return what a JSON Web Token says (RFC 7519: `exp`, `nbf`, `iat`); any other token says nothing."""
+    """Return the lifetime in a JSON Web Token (RFC 7519: `exp`, `nbf`, `iat`); other tokens have none."""
     claims = _claims(token)
     issued = _moment(claims.get("nbf")) or _moment(claims.get("iat"))
     return Lifetime(TOKEN, issued, _moment(claims.get("exp")))
 
 
 def authorities_lifetime(text: str) -> tuple[str, Lifetime | None]:
-    """Return those PEM blocks of `text` that are certificates, and how long one of them is good at least.
+    """Return the PEM blocks of `text` that are certificates, and the lifetime of the one that expires last.
 
-    What is no certificate is left out, as Go does; when there is none, this is ("", None).
+    Anything else is left out, as Go does; without any certificate, this is ("", None).
     """
-    good = tuple(_parsed(text)) if text else ()
-    last = max(good, key=lambda one: one.expires, default=None)
+    certificates = tuple(_parsed(text)) if text else ()
+    last = max(certificates, key=lambda one: one.expires, default=None)
     lifetime = Lifetime(AUTHORITY, last.issued, last.expires) if last else None
-    return "".join(f"{one.pem}\n" for one in good), lifetime
+    return "".join(f"{one.pem}\n" for one in certificates), lifetime
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """What a client certificate (the first one counts) and a private key are."""
+    """A client certificate (the first one counts) and a private key, as far as they are valid."""
 
     lifetime: Lifetime | None
-    """How long the certificate is good; None: it is none."""
+    """The lifetime of the certificate; None: it is not a certificate."""
     is_key: bool
-    """Whether the key is one, without a password."""
+    """Whether the key is a private key without a password."""
     match: bool
     """Whether the certificate is for that key."""
 
 
 def key_pair_lifetime(certificate: str, key: str) -> KeyPair:
-    """Return what is in these two PEM texts."""
+    """Return the pair in these two PEM texts."""
     leaf, public = next(_parsed(certificate), None), _public_of_key(key)
-    shown = _public_of_certificate(leaf) if leaf else None
-    lifetime = Lifetime(CLIENT_CERTIFICATE, leaf.issued, leaf.expires) if leaf and shown else None
-    return KeyPair(lifetime, public is not None, lifetime is not None and shown == public)
+    certified = _public_of_certificate(leaf) if leaf else None
+    lifetime = Lifetime(CLIENT_CERTIFICATE, leaf.issued, leaf.expires) if leaf and certified else None
+    return KeyPair(lifetime, public is not None, lifetime is not None and certified == public)
 
 
 def first_to_end(*lifetimes: Lifetime | None) -> Lifetime:
-    """Return the one that ends first; one that never ends comes last."""
+    """Return the one that expires first; one that never expires comes last."""
     known = [lifetime for lifetime in lifetimes if lifetime and lifetime.expires]
     return min(known, key=lambda lifetime: lifetime.expires or _NEVER, default=Lifetime(""))
 
@@ -97,7 +97,7 @@ def _claims(token: str) -> dict[str, Any]:
 
 
 def _moment(seconds: object) -> datetime | None:
-    """A NumericDate; one that is none, or beyond the calendar, says nothing."""
+    """Return the time of a NumericDate; None for anything else, or beyond the calendar."""
     if not isinstance(seconds, (int, float)) or isinstance(seconds, bool):
         return None
     try:
@@ -114,9 +114,8 @@ class _Parsed:
     expires: datetime
 
 
-# cryptography gives errors of many kinds, some of them bare Exceptions, for what is no certificate or
-# key: an X.509 version that is not 1 or 3, a curve that it does not know, a year that is none. Their
-# texts may quote what they are about.
+# cryptography raises errors of many kinds, some of them bare Exceptions, for an invalid certificate or
+# key: an X.509 version that is not 1 or 3, an unknown curve, an impossible year. Their texts may quote it.
 
 
 def _parsed(text: str) -> Iterator[_Parsed]:
@@ -124,15 +123,15 @@ def _parsed(text: str) -> Iterator[_Parsed]:
 
     for block in _CERTIFICATE.findall(text):
         try:
-            found = x509.load_pem_x509_certificate(block.encode())
-            one = _Parsed(block, found, found.not_valid_before_utc, found.not_valid_after_utc)
+            loaded = x509.load_pem_x509_certificate(block.encode())
+            one = _Parsed(block, loaded, loaded.not_valid_before_utc, loaded.not_valid_after_utc)
         except Exception:  # noqa: S112  of many kinds, InvalidVersion too; it is left out, as in Go
             continue
         yield one
 
 
 def _public_of_certificate(parsed: _Parsed) -> object:
-    """The key that a certificate is for, or None."""
+    """Return the key that a certificate is for, or None."""
     try:
         return parsed.certificate.public_key()
     except Exception:  # UnsupportedAlgorithm, ValueError and more, by the curve: a Secret must not stop us
@@ -140,7 +139,7 @@ def _public_of_certificate(parsed: _Parsed) -> object:
 
 
 def _public_of_key(key: str) -> object:
-    """The public half of a private key, or None."""
+    """Return the public half of a private key, or None."""
     from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415  likewise
 
     block = _KEY.search(key)

@@ -1,25 +1,26 @@
 """
-Read a kubeconfig's text into its parts, as Go would: the same types, and `null` is as good as nothing.
+Parse a kubeconfig's text into its parts, as Go does: the same types, and `null` means empty.
 
-Pure. No refusal quotes what it was made for.
+Pure. No refusal quotes the text.
 """
 
 import re
-from enum import StrEnum
 from typing import Any, ClassVar, Final, Never, TypeVar
 
 import orjson
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from placement_ac.core.kubeconfig.refusals import KubeconfigRefused, Refusal
+
 SIZE_MAX: Final = 256 * 1024
 """Bytes. A kubeconfig has a few thousand."""
 MARKS_MAX: Final = 10_000
-"""Colons, commas and line breaks, and what aliases stand for: it bounds the time that reading takes."""
+"""Colons, commas and line breaks, and what aliases expand to: it bounds the time that reading takes."""
 _SAFE: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DEPTH: Final = 50
 _ENDLESS: Final = MARKS_MAX + 1
-"""The size of what is not written to its end yet, or nowhere."""
+"""The size of an anchor that has not ended yet, or that does not exist."""
 _WORDS: Final = {
     "model_type": "it should be a map",
     "list_type": "it should be a list",
@@ -29,49 +30,8 @@ _WORDS: Final = {
 }
 
 
-class Refusal(StrEnum):
-    """Why Kueue does not take a kubeconfig, or cannot get in with it; told after the name of its Secret."""
-
-    TOO_LARGE = "is larger than 256 KiB: that is no kubeconfig"
-    TOO_MANY = "has more than 10000 fields and lines: that is no kubeconfig"
-    NOT_YAML = "is not YAML"
-    TOO_DEEP = "is nested too deeply for a kubeconfig"
-    ALIASES = "has YAML aliases that stand for too much, or for themselves: write it without"
-    NO_MAP = "is unusable: it should be a map"
-    SHAPE = "has a {field} that is unusable: {why}"
-    NOT_CONFIG = "is of another kind or apiVersion: it should be a Config of v1"
-    SAME_NAME = "has two clusters, users or contexts of one name: keep one"
-    NOT_BASE64 = "has {field} that is not base64: encode it on one line"
-    TOKEN_FILE = "has a tokenFile: only a token is allowed"  # noqa: S105  no secret
-    INSECURE = "has insecure-skip-tls-verify: the server must be verified, by certificate-authority-data"
-    AUTHORITY_FILE = "has a certificate-authority file: only certificate-authority-data is allowed"
-    NO_SERVER = "has a cluster without a server"
-    NO_CONTEXT = "has no current context: set current-context to one of its contexts"
-    NO_CLUSTER = "has a current context without its cluster"
-    BASIC = "has a user name and password: only a token or a client certificate is allowed"
-    EXEC = "has an exec plugin: no program is run for a Secret, give a token"
-    AUTH_PROVIDER = "has an auth-provider: no program is run for a Secret, give a token"
-    AS_NOBODY = "has as-uid, as-groups or as-user-extra without as"
-    FILE_AND_DATA = "has a client certificate or key both in a file and as data: keep the data"
-    HALF_A_PAIR = "has a client certificate without its key, or a key without its certificate"
-    NO_PAIR = "has a client certificate or key that is none, or they do not match"
-    NO_CERTIFICATE = "has client-certificate-data that is no certificate"
-    NO_KEY = "has client-key-data that is no private key, or one with a password"
-    OTHER_KEY = "has a client certificate that is for another key than client-key-data"
-    TOKEN = "has a token with characters that no token has: is there a line break in it?"  # noqa: S105  no secret
-    AUTHORITY = "has certificate-authority-data that is no certificate"
-    ADDRESS = "has a server that is no http or https address of a host"
-    HOST = "has a server whose host is neither an IP address nor a DNS name"
-    IPV6 = "has a server with an IPv6 address without a port: Kueue takes it with one only"
-    PROXY = "has a proxy-url that is not http, https or socks5"
-
-
-class KubeconfigRefused(Exception):
-    """What cannot be used, in words for a person."""
-
-
 class _Shape(BaseModel):
-    """A part of a kubeconfig; `null` is as good as nothing, as in Go."""
+    """A part of a kubeconfig; `null` means empty, as in Go."""
 
     model_config = ConfigDict(
         frozen=True, strict=True, extra="ignore", alias_generator=lambda name: name.replace("_", "-")
@@ -107,7 +67,7 @@ class KubeconfigUser(_Shape):
     password: str = ""
     plugin: dict[Any, Any] | None = Field(default=None, alias="exec")
     auth_provider: dict[Any, Any] | None = None
-    stands_in_for: str = Field(default="", alias="as")
+    impersonates: str = Field(default="", alias="as")
     as_uid: str = ""
     as_groups: list[Any] = Field(default_factory=list)
     as_user_extra: dict[Any, Any] = Field(default_factory=dict)
@@ -143,7 +103,7 @@ class Kubeconfig(_Shape):
 
 
 def parse_kubeconfig(text: bytes) -> Kubeconfig:
-    """Return the parts of a kubeconfig, of whatever they hold. Raises Unfit."""
+    """Return the parts of a kubeconfig, whatever they hold. Raises KubeconfigRefused."""
     if len(text) > SIZE_MAX:
         raise KubeconfigRefused(Refusal.TOO_LARGE)
     if sum(map(text.count, (b":", b",", b"\n"))) > MARKS_MAX:
@@ -174,7 +134,7 @@ def _loaded(text: bytes) -> Any:
 
 
 class _Loader(_SAFE):  # type: ignore[valid-type,misc]  # the C one where there is one
-    """Takes for strings what Go does (sigs.k8s.io/yaml, goyaml.v2/resolve.go): dates and times, and `=`."""
+    """Reads dates, times and `=` as strings, as Go does (sigs.k8s.io/yaml, goyaml.v2/resolve.go)."""
 
     yaml_implicit_resolvers: ClassVar[dict[Any, Any]] = {}
     bool_values: ClassVar = yaml.SafeLoader.bool_values | {"y": True, "n": False}
@@ -188,7 +148,7 @@ _NUMBER: Final = re.compile(
 
 
 def _number(_: object, node: yaml.ScalarNode) -> float:
-    """No field of a kubeconfig that is of interest is a number: that it is one is enough."""
+    """Return any number: no field that is read is one."""
     if not _NUMBER.fullmatch(node.value):
         raise KubeconfigRefused(Refusal.NOT_YAML)
     return 0.0
@@ -218,7 +178,7 @@ def _is_deeper(content: Any, depth: int) -> bool:
 
 
 def _refuse_bombs(text: bytes) -> None:
-    """Deep nesting ends the process in the C loader; aliases multiply."""
+    """Refuse deep nesting, which ends the process in the C loader, and aliases that multiply."""
     nodes, aliased = 0, 0
     open_: list[tuple[str | None, int]] = []
     sizes: dict[str | None, int] = {}
@@ -246,13 +206,13 @@ _S = TypeVar("_S", bound=_Shape)
 
 
 def validate_shape(shape: type[_S], content: Any) -> _S:
-    """Return a part of a kubeconfig. Raises Unfit, which names the field and not what it holds."""
+    """Return a part of a kubeconfig. Raises KubeconfigRefused, which names the field and not its content."""
     try:
         return shape.model_validate(content)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"]))
-        told = _WORDS.get(first["type"], first["msg"])
+        why = _WORDS.get(first["type"], first["msg"])
         raise KubeconfigRefused(
-            Refusal.SHAPE.format(field=where, why=told) if where else Refusal.NO_MAP
+            Refusal.SHAPE.format(field=where, why=why) if where else Refusal.NO_MAP
         ) from None

@@ -1,4 +1,4 @@
-"""What a way into a cluster comes to: where Kueue finds it, or why it cannot be used."""
+"""The credentials of a cluster: where Kueue finds them, or why there are none that it can use."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,23 +8,23 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class CredentialSource:
-    """How Kueue gets into a cluster: a Secret in its namespace, or a ClusterProfile there."""
+    """Where Kueue finds the credentials of a cluster: a Secret or a ClusterProfile in its namespace."""
 
     kind: Literal["Secret", "ClusterProfile"]
     name: str
     expires: datetime | None = field(default=None, compare=False)
-    """When it ends, as far as one can tell; the way stays the same when it is renewed."""
+    """When they expire, as far as one can tell; renewed credentials have the same source."""
     issued: datetime | None = field(default=None, compare=False)
     version: str = field(default="", compare=False)
-    """Of what is in it: another one may open another door."""
+    """The digest of the content: another one may lead to another API server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """Why a cluster cannot be used, for a person to act on."""
+    """Why a cluster cannot be used: the fix, then the reason."""
 
     why: str
 
 
 CredentialsByCluster = Mapping[str, CredentialSource | Unusable]
-"""Managed cluster → the way in, or why there is none."""
+"""Managed cluster → its credentials, or why it has none that are usable."""

@@ -121,9 +121,11 @@ def frameworks(setup: Setup) -> Iterator[Told]:
     sent = {
         str(name)
         for name in (sequence(named) if named is not None else DEFAULT_FRAMEWORKS)
-        if name in FRAMEWORKS and FRAMEWORKS[str(name)].sent(found)
+        if name in FRAMEWORKS and FRAMEWORKS[str(name)].is_sent(found)
     }
-    ours = {name for name in settings.frameworks or default_frameworks(found) if FRAMEWORKS[name].sent(found)}
+    ours = {
+        name for name in settings.frameworks or default_frameworks(found) if FRAMEWORKS[name].is_sent(found)
+    }
     yield from _compared(setup, "frameworks", sent, ours)
     externals = set(kueue.external_frameworks)
     yield from _compared(setup, "external-frameworks", externals, set(settings.external_frameworks))

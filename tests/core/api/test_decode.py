@@ -1,4 +1,4 @@
-"""Reading the wire: what is used of each object, and that what does not fit is told, never raised."""
+"""Decoding of objects: an invalid shape is reported in `problem` and never raised."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -17,10 +17,7 @@ from placement_ac.core.api.schemas import (
     Condition,
     DecidedCluster,
     DecisionGroup,
-    DecisionStatus,
     Parameters,
-    plainly_decided,
-    validate,
 )
 from tests.support.builders import (
     an,
@@ -180,35 +177,9 @@ def test_a_placement_is_read() -> None:
         ),
     ],
 )
-def test_what_a_placement_says_of_itself(rest: Any, selected: int | None, problem: str) -> None:
+def test_the_status_of_a_placement_is_read(rest: Any, selected: int | None, problem: str) -> None:
     seen = decode.placement(placement(**rest))
     assert (seen.selected, seen.problem) == (selected, problem)
-
-
-@pytest.mark.parametrize(
-    ("status", "plain"),
-    [
-        pytest.param({"decisions": []}, True, id="none"),
-        pytest.param({"decisions": [{"clusterName": "a", "reason": ""}]}, True, id="as OCM writes it"),
-        pytest.param({"decisions": [{"clusterName": "a", "score": -7}]}, True, id="with a score"),
-        pytest.param({"decisions": [{"clusterName": ""}]}, True, id="an empty name"),
-        pytest.param({"decisions": [{"clusterName": "a", "score": True}]}, False, id="a truth for a score"),
-        pytest.param({"decisions": [{"clusterName": "a", "score": 7.0}]}, False, id="a fraction for a score"),
-        pytest.param({"decisions": [{"clusterName": "a"}, {"score": 1}]}, False, id="no name"),
-        pytest.param({"decisions": [{"clusterName": "a"}, "b"]}, False, id="no object"),
-        pytest.param({"decisions": None}, False, id="null"),
-        pytest.param({}, False, id="empty"),
-        pytest.param(None, False, id="missing"),
-    ],
-)
-def test_a_plain_decision_is_read_as_any_other(status: Any, plain: bool) -> None:
-    raw = {"status": status}
-    whole, problem = validate(DecisionStatus, raw, "status")
-    quick = plainly_decided(raw)
-    assert (quick is not None) == plain
-    if plain:
-        assert whole is not None
-        assert (quick, problem) == (tuple((e.cluster_name, e.score) for e in whole.decisions), "")
 
 
 def test_a_decision_is_read() -> None:
@@ -281,14 +252,14 @@ def test_a_profile_without_labels_is_of_the_cluster_of_its_name() -> None:
     assert decode.cluster_profile(profile("a", labels={})).cluster == "a"
 
 
-def test_only_the_secret_for_kueue_counts_and_lies_beside_the_profile_unless_told() -> None:
+def test_only_the_secret_for_kueue_counts_and_is_beside_the_profile_by_default() -> None:
     other = {"consumer": "argo", "accessRef": {"kind": "Secret", "name": "x"}}
     mine = {"consumer": "kueue-admin", "accessRef": {"kind": "Secret", "name": "y"}}
     seen = decode.cluster_profile(profile("a", "ns", status={"credentials": [other, mine]}))
     assert seen.secrets == (SecretRef("Secret", "ns", "y"),)
 
 
-def test_a_malformed_profile_is_told() -> None:
+def test_a_malformed_profile_is_reported() -> None:
     seen = decode.cluster_profile(profile("a", status={"accessProviders": "x"}))
     assert (seen.secrets, seen.providers, seen.problem) == ((), (), NOT_A_LIST.format("accessProviders"))
 
@@ -297,24 +268,24 @@ def test_a_malformed_profile_is_told() -> None:
     ("raw", "problem"),
     [
         pytest.param(secret("s"), "", id="good"),
-        pytest.param(secret("s", None), "has no key 'kubeconfig'", id="no key"),
-        pytest.param(secret("s", data=None), "has no key 'kubeconfig'", id="no data"),
-        pytest.param(secret("s", key="value"), "has no key 'kubeconfig'", id="another key"),
-        pytest.param(secret("s", b""), "has an empty key 'kubeconfig'", id="empty"),
-        pytest.param(secret("s", b"\xff"), "is not YAML", id="not UTF-8"),
+        pytest.param(secret("s", None), "add key kubeconfig: it is missing", id="no key"),
+        pytest.param(secret("s", data=None), "add key kubeconfig: it is missing", id="no data"),
+        pytest.param(secret("s", key="value"), "add key kubeconfig: it is missing", id="another key"),
+        pytest.param(secret("s", b""), "put a kubeconfig under key kubeconfig: it is empty", id="empty"),
+        pytest.param(secret("s", b"\xff"), "put a kubeconfig: this is not YAML", id="not UTF-8"),
         pytest.param(
             secret("s", data={"kubeconfig": "%"}),
-            "has a key 'kubeconfig' that is not base64",
+            "encode key kubeconfig in base64: it is not base64",
             id="no base64",
         ),
         pytest.param(
             secret("s", data={"kubeconfig": "é"}),
-            "has a key 'kubeconfig' that is not base64",
+            "encode key kubeconfig in base64: it is not base64",
             id="no ASCII",
         ),
         pytest.param(
             secret("s", data={"kubeconfig": 7}),
-            "has a key 'kubeconfig' that is not base64",
+            "encode key kubeconfig in base64: it is not base64",
             id="no string",
         ),
     ],
@@ -323,14 +294,14 @@ def test_why_kueue_could_not_use_a_secret(raw: Any, problem: str) -> None:
     assert decode.secret(raw).problem == problem
 
 
-def test_what_is_in_a_secret_is_not_kept() -> None:
+def test_the_content_of_a_secret_is_not_kept() -> None:
     assert "token" not in repr(decode.secret(secret("s", b"users: [{token: x}]")))
 
 
 # -- our objects
 
 
-def test_what_we_applied_is_told_from_what_others_did() -> None:
+def test_our_applied_fields_are_recognized() -> None:
     seen = decode.kueue_object(our_cluster("a", owners=["one"]))
     assert (seen.ours, seen.placement, seen.cluster, seen.owners) == (
         True,
@@ -343,38 +314,13 @@ def test_what_we_applied_is_told_from_what_others_did() -> None:
     )
 
 
-def test_what_a_checks_clusters_have_in_common_is_kept_once() -> None:
+def test_equal_owners_and_applied_fields_are_kept_once() -> None:
     """There may be 10,000 of them."""
     one, other = (decode.kueue_object(our_cluster(name, owners=["one"])) for name in "ab")
     assert one.owners is other.owners
     assert one.applied_fields is other.applied_fields
     strangers = [decode.kueue_object(foreign_cluster(name)) for name in "ab"]
     assert strangers[0].meta.annotations is strangers[1].meta.annotations
-
-
-def in_cluster(name: str, spec: Any) -> objects.KueueObject:
-    return decode.kueue_object(an(MULTIKUEUE_CLUSTER, name, spec=spec))
-
-
-def by_secret(secret: str) -> dict[str, Any]:
-    return {"clusterSource": {"kubeConfig": {"location": secret, "locationType": "Secret"}}}
-
-
-def test_what_clusters_of_several_placements_have_in_common_is_kept_once() -> None:
-    one, same, other = (
-        in_cluster("p-a", by_secret("a")),
-        in_cluster("q-a", by_secret("a")),
-        in_cluster("p-b", by_secret("b")),
-    )
-    assert one.spec is same.spec
-    assert (one.spec, one.source) == (by_secret("a"), ("Secret", "a"))
-    assert (other.spec, other.source) == (by_secret("b"), ("Secret", "b"))
-
-
-def test_however_many_specs_there_are_few_are_remembered() -> None:
-    seen = [in_cluster(f"p-{n}", by_secret(str(n))) for n in range(3 * decode.SHARED)]
-    assert [one.spec for one in seen] == [by_secret(str(n)) for n in range(3 * decode.SHARED)]
-    assert len(decode._SPECS) <= decode.SHARED
 
 
 @pytest.mark.parametrize(
@@ -393,7 +339,7 @@ def test_however_many_specs_there_are_few_are_remembered() -> None:
         ),
     ],
 )
-def test_whose_it_is(raw: Any, ours: bool) -> None:
+def test_which_objects_are_ours(raw: Any, ours: bool) -> None:
     assert decode.kueue_object(raw).ours is ours
 
 

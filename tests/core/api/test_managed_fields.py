@@ -1,4 +1,4 @@
-"""What a field manager owns of an object, and the nomination of clusters that is made of it."""
+"""The fields of an object that a manager owns, and the nomination of clusters."""
 
 import copy
 from typing import Any
@@ -11,14 +11,14 @@ Raw = dict[str, Any]
 
 
 def entry(fields: Raw, manager: str = "me", operation: str = "Apply", subresource: str = "status") -> Raw:
-    told = {
+    body = {
         "manager": manager,
         "operation": operation,
         "apiVersion": "kueue.x-k8s.io/v1beta2",
         "fieldsType": "FieldsV1",
         "fieldsV1": fields,
     }
-    return told | {"subresource": subresource} if subresource else told
+    return body | {"subresource": subresource} if subresource else body
 
 
 def owning(fields: Raw, *others: Raw, **parts: Any) -> Raw:
@@ -176,40 +176,40 @@ IDENTITY = {"name": "w", "namespace": "ns", "uid": "u", "resourceVersion": "7"}
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "body"),
     [
         pytest.param(("b", "a"), {"nominatedClusterNames": ["b", "a"]}, id="new names"),
         pytest.param((), {}, id="none"),
     ],
 )
-def test_a_nomination_says_all_that_kueue_said(names: tuple[str, ...], told: Raw) -> None:
+def test_a_nomination_repeats_all_that_kueue_applied(names: tuple[str, ...], body: Raw) -> None:
     before = copy.deepcopy(WORKLOAD)
     assert nomination_body(WORKLOAD, names) == {
         "metadata": IDENTITY,
-        "status": {"admission": ADMISSION} | told,
+        "status": {"admission": ADMISSION} | body,
     }
     assert before == WORKLOAD
 
 
-def test_a_nomination_of_a_workload_of_which_kueue_said_nothing() -> None:
+def test_a_nomination_of_a_workload_on_which_kueue_applied_nothing() -> None:
     bare = WORKLOAD | {"metadata": IDENTITY}
     assert nomination_body(bare, ["a"]) == {"metadata": IDENTITY, "status": {"nominatedClusterNames": ["a"]}}
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "body"),
     [
         pytest.param(("a",), {"nominatedClusterNames": ["a"]}, id="new names"),
         pytest.param((), {}, id="none"),
     ],
 )
-def test_a_status_that_was_applied_empty_stays_owned(names: tuple[str, ...], told: Raw) -> None:
+def test_a_status_that_was_applied_empty_stays_owned(names: tuple[str, ...], body: Raw) -> None:
     said = [entry({"f:status": {}}, "kueue-admission")]
     obj = WORKLOAD | {"metadata": IDENTITY | {"managedFields": said}, "status": {"conditions": []}}
-    assert nomination_body(obj, names) == {"metadata": IDENTITY, "status": told}
+    assert nomination_body(obj, names) == {"metadata": IDENTITY, "status": body}
 
 
-def test_names_that_were_all_that_kueue_said_leave_no_empty_status() -> None:
+def test_removing_the_only_applied_names_leaves_no_empty_status() -> None:
     said = [entry({"f:status": {"f:nominatedClusterNames": {}}}, "kueue-admission")]
     obj = WORKLOAD | {"metadata": IDENTITY | {"managedFields": said}}
     assert nomination_body(obj, ()) == {"metadata": IDENTITY}

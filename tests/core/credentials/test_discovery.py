@@ -1,4 +1,4 @@
-"""The way into a cluster, or why there is none."""
+"""Discovery of the credentials of a cluster, or why there are none."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -15,12 +15,12 @@ from placement_ac.core.credentials.discovery import (
     find_external_credentials,
     secret_names,
 )
-from placement_ac.core.inputs.state import ProvisioningPolicy
+from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from tests.support.builders import (
     NOW,
     NS,
-    TERMS,
+    PROVISIONING,
     check,
     decision,
     foreign_cluster,
@@ -41,8 +41,8 @@ from tests.support.builders import (
 )
 
 OUT_OF_REACH = (
-    "Secret a/s, named by ClusterProfile kueue-system/a, is out of Kueue's reach: "
-    "copy it to namespace kueue-system"
+    "copy Secret a/s to namespace kueue-system: "
+    "ClusterProfile kueue-system/a names it, and Kueue reads no other namespace"
 )
 BY_PROFILE = profile("a", secret=(NS, "given"))
 BY_NAME = secret("multikueue-a")
@@ -90,7 +90,7 @@ def found(*objects: Any, supported: bool = True) -> DiscoveryInputs:
         ),
     ],
 )
-def test_the_first_usable_way_is_taken(objects: list[Any], source: CredentialSource) -> None:
+def test_the_first_usable_credentials_are_taken(objects: list[Any], source: CredentialSource) -> None:
     assert find_credentials(found(*objects)) == source
 
 
@@ -99,30 +99,29 @@ def test_the_first_usable_way_is_taken(objects: list[Any], source: CredentialSou
     [
         pytest.param(
             [],
-            "no credentials: no ClusterProfile in namespace kueue-system names a Secret for kueue-admin, "
-            "no Secret kueue-admin-a-kubeconfig or multikueue-a in namespace kueue-system, "
-            "no ClusterProfile in namespace kueue-system has an access provider",
+            "create Secret kueue-system/multikueue-a with key kubeconfig: a has no credentials",
             id="nothing",
         ),
         pytest.param([profile("a", secret=("a", "s"))], OUT_OF_REACH, id="another namespace"),
         pytest.param(
             [BY_PROFILE],
-            "Secret kueue-system/given, named by ClusterProfile kueue-system/a, does not exist",
+            "create Secret kueue-system/given with key kubeconfig: "
+            "ClusterProfile kueue-system/a names it, and it does not exist",
             id="a Secret that does not exist",
         ),
         pytest.param(
             [BY_PROFILE, secret("given", b"\xff")],
-            "Secret kueue-system/given is not YAML",
+            "in Secret kueue-system/given, put a kubeconfig: this is not YAML",
             id="not UTF-8",
         ),
         pytest.param(
             [secret("multikueue-a", None)],
-            "Secret kueue-system/multikueue-a has no key 'kubeconfig'",
+            "in Secret kueue-system/multikueue-a, add key kubeconfig: it is missing",
             id="no key",
         ),
         pytest.param(
             [profile("a", secret=("a", "s")), secret("multikueue-a", None)],
-            OUT_OF_REACH + "; Secret kueue-system/multikueue-a has no key 'kubeconfig'",
+            OUT_OF_REACH + "; in Secret kueue-system/multikueue-a, add key kubeconfig: it is missing",
             id="two ways with trouble",
         ),
         pytest.param(
@@ -131,28 +130,28 @@ def test_the_first_usable_way_is_taken(objects: list[Any], source: CredentialSou
                     "a", status={"credentials": [{"consumer": "kueue-admin", "accessRef": {"kind": "Vault"}}]}
                 )
             ],
-            "status.credentials of ClusterProfile kueue-system/a names no Secret",
+            "name a Secret in status.credentials of ClusterProfile kueue-system/a: it names none",
             id="no Secret named",
         ),
         pytest.param(
             [profile("a", status={"credentials": "x"})],
-            "ClusterProfile kueue-system/a cannot be read: status.credentials: Input should be a valid list",
-            id="malformed, and told once",
+            "fix ClusterProfile kueue-system/a: status.credentials: Input should be a valid list",
+            id="malformed, and message once",
         ),
     ],
 )
-def test_why_there_is_none(objects: list[Any], why: str) -> None:
+def test_why_there_are_none(objects: list[Any], why: str) -> None:
     assert find_credentials(found(*objects)) == Unusable(why)
 
 
 def test_an_old_kueue_knows_no_profiles() -> None:
     assert find_credentials(found(BY_PROVIDER, supported=False)) == Unusable(
-        "Kueue on this hub is too old for ClusterProfiles (it needs v1beta2)"
+        "update Kueue on this hub to one with v1beta2: it is too old for ClusterProfiles"
     )
 
 
 @pytest.mark.parametrize(
-    ("ways", "source"),
+    ("methods", "source"),
     [
         pytest.param(CREDENTIAL_METHODS, CredentialSource("Secret", "given"), id="default"),
         pytest.param(("secret",), CredentialSource("Secret", "multikueue-a"), id="one way"),
@@ -161,18 +160,18 @@ def test_an_old_kueue_knows_no_profiles() -> None:
         ),
     ],
 )
-def test_the_setting_picks_the_order(ways: tuple[CredentialMethod, ...], source: CredentialSource) -> None:
+def test_the_setting_picks_the_order(methods: tuple[CredentialMethod, ...], source: CredentialSource) -> None:
     whole = profile("a", secret=(NS, "given"), providers=["ocm"])
-    assert find_credentials(found(whole, secret("given"), BY_NAME), ways) == source
+    assert find_credentials(found(whole, secret("given"), BY_NAME), methods) == source
 
 
-def test_only_the_ways_that_were_asked_for_are_told() -> None:
+def test_only_the_methods_of_the_setting_are_reported() -> None:
     assert find_credentials(found(BY_NAME), ("access-provider",)) == Unusable(
-        "no credentials: no ClusterProfile in namespace kueue-system has an access provider"
+        "give the ClusterProfile of a in namespace kueue-system an access provider: a has no credentials"
     )
     bad = profile("a", status={"accessProviders": 7})
     assert find_credentials(found(bad), ("access-provider",)) == Unusable(
-        "ClusterProfile kueue-system/a cannot be read: status.accessProviders: Input should be a valid list"
+        "fix ClusterProfile kueue-system/a: status.accessProviders: Input should be a valid list"
     )
 
 
@@ -188,14 +187,14 @@ def test_other_names_lead_nowhere(name: str) -> None:
     assert clusters_of_secret(name) == ()
 
 
-# -- what ends
+# -- expiry
 
 
 def ending(name: str, hours: float) -> Any:
     return secret(name, kubeconfig(jwt(name, hours=hours)))
 
 
-def test_what_has_expired_is_told_and_the_next_way_is_tried() -> None:
+def test_expired_credentials_are_reported_and_the_next_method_is_tried() -> None:
     soon, later = ending("kueue-admin-a-kubeconfig", 1), ending("multikueue-a", 2)
     first, second = (
         CredentialSource("Secret", "kueue-admin-a-kubeconfig"),
@@ -207,17 +206,20 @@ def test_what_has_expired_is_told_and_the_next_way_is_tried() -> None:
         second,
     ]
     assert find_credentials(replace(found(soon, later), now=at[2])) == Unusable(
-        "Secret kueue-system/kueue-admin-a-kubeconfig has a token that expired at 2026-08-01T13:00:00Z; "
-        "Secret kueue-system/multikueue-a has a token that expired at 2026-08-01T14:00:00Z"
+        "in Secret kueue-system/kueue-admin-a-kubeconfig, renew the token: "
+        "it expired at 2026-08-01T13:00:00Z; "
+        "in Secret kueue-system/multikueue-a, renew the token: it expired at 2026-08-01T14:00:00Z"
     )
 
 
 def test_a_profiles_secret_that_has_expired() -> None:
-    told = find_credentials(replace(found(BY_PROFILE, ending("given", 1)), now=NOW + timedelta(hours=1)))
-    assert told == Unusable("Secret kueue-system/given has a token that expired at 2026-08-01T13:00:00Z")
+    message = find_credentials(replace(found(BY_PROFILE, ending("given", 1)), now=NOW + timedelta(hours=1)))
+    assert message == Unusable(
+        "in Secret kueue-system/given, renew the token: it expired at 2026-08-01T13:00:00Z"
+    )
 
 
-def test_a_way_tells_when_it_ends() -> None:
+def test_a_source_has_its_expiry() -> None:
     way = find_credentials(found(ending("multikueue-a", 1)))
     assert isinstance(way, CredentialSource)
     assert (way.issued, way.expires) == (NOW, NOW + timedelta(hours=1))
@@ -241,48 +243,48 @@ def test_an_access_provider_must_be_supported(supported: list[str] | None, usabl
     assert isinstance(way, CredentialSource) == usable
 
 
-# -- found ones and made ones
+# -- external and provisioned credentials
 
 
 def way(*objects: Any, now: datetime = NOW, **rest: Any) -> CredentialSource | Unusable | None:
     """The way into cluster a in a world in which it is selected."""
-    seen = world(check(), placement(), decision("a"), *objects, **({"terms": TERMS} | rest))
+    seen = world(check(), placement(), decision("a"), *objects, **({"provisioning": PROVISIONING} | rest))
     return snapshot(seen)._replace(now=now).credentials["a"]
 
 
 MADE = [managed_cluster("a"), *provided("a")]
 
 
-def test_found_ones_go_before_made_ones() -> None:
+def test_external_credentials_come_before_provisioned_ones() -> None:
     assert way(MADE, BY_NAME) == CredentialSource("Secret", "multikueue-a")
     assert way(MADE) == CredentialSource("Secret", "placement-ac-a")
     assert way(MADE, secret("multikueue-a", b"{")) == CredentialSource("Secret", "placement-ac-a")
 
 
-def test_what_is_wrong_with_either_is_told() -> None:
+def test_problems_of_both_are_reported() -> None:
     assert way(managed_cluster("a"), secret("multikueue-a", None)) == Unusable(
-        "Secret kueue-system/multikueue-a has no key 'kubeconfig'; "
-        "ManagedServiceAccount a/placement-ac is being made"
+        "in Secret kueue-system/multikueue-a, add key kubeconfig: it is missing; "
+        "wait: ManagedServiceAccount a/placement-ac is being created"
     )
 
 
-def test_what_was_made_is_used_when_no_more_is_made_and_told_when_it_ends() -> None:
+def test_leftover_credentials_are_used_until_they_expire() -> None:
     off = ProvisioningPolicy(provision=False)
-    assert way(our_secret("a"), terms=off) == CredentialSource("Secret", "placement-ac-a")
+    assert way(our_secret("a"), provisioning=off) == CredentialSource("Secret", "placement-ac-a")
     ended = secret("placement-ac-a", kubeconfig(jwt("a", NOW - timedelta(days=2))))
-    assert way(ended, terms=off) == Unusable(
-        "Secret kueue-system/placement-ac-a has a token that expired at 2026-07-31T12:00:00Z"
+    assert way(ended, provisioning=off) == Unusable(
+        "in Secret kueue-system/placement-ac-a, renew the token: it expired at 2026-07-31T12:00:00Z"
     )
-    nothing = way(terms=off)
+    nothing = way(provisioning=off)
     assert isinstance(nothing, Unusable)
     assert "placement-ac" not in nothing.why
 
 
-def test_the_addons_are_found_ones_until_they_are_handed_over() -> None:
+def test_the_addons_credentials_are_external_until_they_are_handed_over() -> None:
     theirs = [grant(ACCOUNT, "a", "multikueue"), grant(PERMISSION, "a", "multikueue"), BY_NAME]
     assert way(theirs) == CredentialSource("Secret", "multikueue-a")
-    seen = world(check(), placement(), decision("a"), theirs, managed_cluster("a"), terms=TERMS)
-    assert seen.inputs_for_provisioning("a", NOW, {}).found
+    seen = world(check(), placement(), decision("a"), theirs, managed_cluster("a"), provisioning=PROVISIONING)
+    assert seen.provisioning_inputs("a", NOW).external
 
 
 @pytest.mark.parametrize("handed", range(4))
@@ -301,8 +303,8 @@ def test_in_no_step_of_an_adoption_is_a_cluster_unusable(handed: int) -> None:
     assert way(taken_over) == CredentialSource("Secret", "multikueue-a")
 
 
-def test_whether_others_have_put_any() -> None:
-    made = world(MADE, BY_PROVIDER, terms=replace(TERMS, form="cluster-profile"))
-    assert not made.inputs_for_provisioning("a", NOW, {}).found, "that profile is the one of our own making"
+def test_external_credentials_are_recognized() -> None:
+    made = world(MADE, BY_PROVIDER, provisioning=replace(PROVISIONING, form="cluster-profile"))
+    assert not made.provisioning_inputs("a", NOW).external, "that profile is the one of our own making"
     assert find_external_credentials(found(BY_NAME)) == CredentialSource("Secret", "multikueue-a")
     assert find_external_credentials(found(secret("multikueue-a", None))) is None

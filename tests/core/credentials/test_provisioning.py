@@ -1,4 +1,4 @@
-"""What is written for the credentials of one cluster: made, renewed and taken away, and when nothing is."""
+"""The writes for the credentials of one cluster: created, renewed and deleted."""
 
 from dataclasses import replace
 from typing import Any
@@ -24,7 +24,7 @@ from placement_ac.core.credentials.provisioning import (
 from placement_ac.core.plan.diff import Apply
 from tests.support.builders import (
     NS,
-    TERMS,
+    PROVISIONING,
     authority,
     check,
     decision,
@@ -61,7 +61,7 @@ ALL_GO = [
     "Delete ManagedServiceAccount placement-ac",
     "Delete ClusterPermission placement-ac",
 ]
-BY_PROFILE = replace(TERMS, form="cluster-profile")
+BY_PROFILE = replace(PROVISIONING, form="cluster-profile")
 SYNCED = secret("a-placement-ac", None)
 ON_PROFILE = our_cluster("a", spec={"clusterSource": {"clusterProfileRef": {"name": "a"}}})
 
@@ -70,14 +70,14 @@ def without(kind: Any, objects: list[Any]) -> list[Any]:
     return [raw for raw in objects if raw["kind"] != kind.kind]
 
 
-def applied(*objects: Any, kind: Any, terms: Any = TERMS) -> Any:
+def applied(*objects: Any, kind: Any, provisioning: Any = PROVISIONING) -> Any:
     """The body that is applied of that kind."""
-    done = plan_provisioning(made_for(world(*objects, terms=terms)))
+    done = plan_provisioning(made_for(world(*objects, provisioning=provisioning)))
     (action,) = [a for phase in done.phases for a in phase if isinstance(a, Apply) and a.kind is kind]
     return action.body
 
 
-# -- made
+# -- created
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def applied(*objects: Any, kind: Any, terms: Any = TERMS) -> Any:
         pytest.param([token("a")], [ACCOUNT_WRITE, SECRET_WRITE], id="a token without its account"),
     ],
 )
-def test_what_is_selected_is_provided_step_by_step(objects: list[Any], expected: list[str]) -> None:
+def test_credentials_are_provisioned_step_by_step(objects: list[Any], expected: list[str]) -> None:
     assert writes(SELECTED, objects) == expected
     assert sorted(writes(SELECTED, objects, on_made("a"))) == sorted(expected), "the Secret may come first"
 
@@ -126,19 +126,19 @@ def test_each_is_owned_by_every_check_that_uses_the_cluster_and_labelled() -> No
         }
 
 
-def test_what_is_asked_of_ocm() -> None:
-    account = applied(SELECTED, kind=ACCOUNT, terms=replace(TERMS, validity=5400.0))
+def test_the_specs_of_account_and_permission() -> None:
+    account = applied(SELECTED, kind=ACCOUNT, provisioning=replace(PROVISIONING, validity=5400.0))
     assert account["spec"] == {"rotation": {"enabled": True, "validity": "1h30m0s"}}
     permission = applied(SELECTED, our_grant(ACCOUNT, "a"), kind=PERMISSION)
     assert permission["spec"] == our_grant(PERMISSION, "a")["spec"]
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "text"),
     [(0.0, "0h0m0s"), (59.6, "0h1m0s"), (600.0, "0h10m0s"), (86400.0, "24h0m0s"), (90061.0, "25h1m1s")],
 )
-def test_a_duration_is_written_as_go_writes_it(seconds: float, told: str) -> None:
-    assert (go_duration(seconds), account_spec(seconds)["rotation"]["validity"]) == (told, told)
+def test_a_duration_is_written_as_go_writes_it(seconds: float, text: str) -> None:
+    assert (go_duration(seconds), account_spec(seconds)["rotation"]["validity"]) == (text, text)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_duration_is_written_as_go_writes_it(seconds: float, told: str) -> Non
         ),
     ],
 )
-def test_what_differs_is_written_and_nothing_else(objects: list[Any], expected: list[str]) -> None:
+def test_only_differences_are_written(objects: list[Any], expected: list[str]) -> None:
     replaced = {(raw["kind"], raw["metadata"]["name"], raw["metadata"].get("namespace")) for raw in objects}
     rest = [
         raw
@@ -173,7 +173,7 @@ def test_what_differs_is_written_and_nothing_else(objects: list[Any], expected: 
     assert writes(rest, objects) == expected
 
 
-def test_what_others_add_is_left() -> None:
+def test_fields_of_others_are_left_alone() -> None:
     account = our_grant(ACCOUNT, "a")
     account["metadata"]["labels"] |= {"team": "x"}
     account["metadata"]["ownerReferences"] += references("somebody")
@@ -192,22 +192,22 @@ def test_what_others_add_is_left() -> None:
         pytest.param([SELECTED, profile("a", providers=["x"])], id="others have put a ClusterProfile there"),
     ],
 )
-def test_when_nothing_is_made(objects: list[Any]) -> None:
+def test_when_nothing_is_written(objects: list[Any]) -> None:
     assert writes(*objects) == []
 
 
-def test_nothing_is_made_or_taken_away_where_it_was_not_asked_for() -> None:
-    off = replace(TERMS, provision=False)
-    assert writes(SELECTED, terms=off) == []
-    assert writes(NOT_SELECTED, our_secret("a"), terms=off) == []
-    assert writes(SELECTED, terms=replace(TERMS, served=False)) == []
+def test_without_provision_nothing_is_written_or_deleted() -> None:
+    off = replace(PROVISIONING, provision=False)
+    assert writes(SELECTED, provisioning=off) == []
+    assert writes(NOT_SELECTED, our_secret("a"), provisioning=off) == []
+    assert writes(SELECTED, provisioning=replace(PROVISIONING, served=False)) == []
 
 
-def test_unusable_credentials_of_others_are_made_good_beside_them() -> None:
+def test_credentials_are_provisioned_beside_unusable_ones_of_others() -> None:
     assert writes(SELECTED, secret("multikueue-a", b"{")) == [ACCOUNT_WRITE]
 
 
-# -- somebody else's
+# -- objects of others
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def _name_of(raw: Any) -> tuple[str, str]:
     return raw["kind"], raw["metadata"]["name"]
 
 
-def test_what_is_handed_over_is_taken_over_in_place() -> None:
+def test_handed_over_objects_are_taken_over_in_place() -> None:
     objects = [
         grant(ACCOUNT, "a", annotations=ADOPT),
         grant(PERMISSION, "a", annotations=ADOPT),
@@ -243,7 +243,7 @@ def test_what_is_handed_over_is_taken_over_in_place() -> None:
     assert body["metadata"]["uid"] == "ManagedServiceAccount/a/placement-ac", "that very one"
 
 
-def test_what_only_looks_like_ours_is_not_deleted() -> None:
+def test_an_object_with_our_label_alone_is_not_deleted() -> None:
     copied: Any = {"managedFields": []}
     objects = [
         our_grant(ACCOUNT, "a", **copied),
@@ -253,11 +253,11 @@ def test_what_only_looks_like_ours_is_not_deleted() -> None:
     assert writes(NOT_SELECTED, objects) == []
 
 
-# -- taken away
+# -- deleted
 
 
-def test_what_nobody_needs_goes_the_secret_first() -> None:
-    done = plan_provisioning(made_for(world(NOT_SELECTED, provided("a"), terms=TERMS)))
+def test_unneeded_credentials_are_deleted_the_secret_first() -> None:
+    done = plan_provisioning(made_for(world(NOT_SELECTED, provided("a"), provisioning=PROVISIONING)))
     assert [[f"Delete {a.kind.kind} {a.name}" for a in phase] for phase in done.phases] == [
         [gone] for gone in ALL_GO
     ]
@@ -277,17 +277,17 @@ def test_what_nobody_needs_goes_the_secret_first() -> None:
         ),
     ],
 )
-def test_nothing_goes_while_a_multikueuecluster_stands_on_it(user: Any) -> None:
+def test_nothing_is_deleted_while_a_multikueuecluster_uses_it(user: Any) -> None:
     for others in (NOT_SELECTED, [*SELECTED, secret("multikueue-a")], SELECTED[:3]):
         assert writes(others, provided("a"), user) == []
 
 
-def test_what_a_drained_job_needs_is_renewed_to_the_end() -> None:
+def test_the_credentials_of_a_draining_cluster_are_renewed() -> None:
     rotated = [*provided("a")[:2], token("a", text=jwt("new")), our_secret("a")]
     assert writes(NOT_SELECTED, rotated, on_made("a")) == [SECRET_WRITE]
 
 
-def test_a_cluster_that_is_in_gets_its_new_token_before_anything_else_is_tried() -> None:
+def test_a_listed_cluster_gets_its_new_token_first() -> None:
     old = [our_grant(ACCOUNT, "a", spec={}), our_grant(PERMISSION, "a", spec={}), our_secret("a")]
     new = token("a", text=jwt("new"))
     assert writes(SELECTED, old, new, on_made("a"))[0] == SECRET_WRITE
@@ -295,13 +295,13 @@ def test_a_cluster_that_is_in_gets_its_new_token_before_anything_else_is_tried()
 
 
 @pytest.mark.parametrize("selected", [SELECTED[:3], NOT_SELECTED[:3]], ids=["still selected", "not selected"])
-def test_a_managed_cluster_that_is_gone_leaves_nothing_behind(selected: list[Any]) -> None:
+def test_everything_of_a_deleted_managed_cluster_is_deleted(selected: list[Any]) -> None:
     others = [managed_cluster("b")]
     assert writes(selected, others, provided("a"), on_made("a")) == []
     assert writes(selected, others, provided("a")) == ALL_GO
 
 
-def test_what_is_going_is_not_deleted_twice_nor_written() -> None:
+def test_objects_that_are_being_deleted_are_neither_deleted_nor_written() -> None:
     going: Any = {"deletionTimestamp": "2026-08-01T12:00:00Z"}
     objects = [
         our_grant(ACCOUNT, "a", **going),
@@ -312,31 +312,33 @@ def test_what_is_going_is_not_deleted_twice_nor_written() -> None:
     assert writes(SELECTED, objects, token("a", text=jwt("new"))) == []
 
 
-def test_found_credentials_take_the_made_ones_away_when_the_cluster_has_moved() -> None:
+def test_provisioned_credentials_are_deleted_once_external_ones_are_used() -> None:
     found = [SELECTED, secret("multikueue-a"), provided("a")]
     assert writes(*found, on_made("a")) == []
     assert writes(*found, our_cluster("a")) == ALL_GO
 
 
-# -- found ones that vanish
+# -- external credentials that vanish
 
 
-def test_found_credentials_that_vanish_for_a_moment_make_nothing() -> None:
-    seen = world(SELECTED, our_cluster("a"), terms=TERMS)
+def test_external_credentials_may_vanish_for_a_moment() -> None:
+    seen = world(SELECTED, our_cluster("a"), provisioning=PROVISIONING)
     waits = frozenset({MISSING})
     assert plan_provisioning(made_for(seen)) == ProvisioningPlan(timers=waits, recheck_after=SETTLE_SECONDS)
     assert plan_provisioning(made_for(seen, ages={MISSING: 1.5})) == ProvisioningPlan(
         timers=waits, recheck_after=0.5
     )
     assert plan_provisioning(
-        made_for(world(SELECTED, our_cluster("a"), secret("multikueue-a"), terms=TERMS))
+        made_for(world(SELECTED, our_cluster("a"), secret("multikueue-a"), provisioning=PROVISIONING))
     ).timers == (frozenset())
 
 
-def test_those_that_stay_away_are_made() -> None:
+def test_credentials_that_stay_away_are_provisioned() -> None:
     ages = {MISSING: SETTLE_SECONDS}
     assert writes(SELECTED, our_cluster("a"), ages=ages) == [ACCOUNT_WRITE]
-    going_on = made_for(world(SELECTED, our_cluster("a"), our_grant(ACCOUNT, "a"), terms=TERMS), ages=ages)
+    going_on = made_for(
+        world(SELECTED, our_cluster("a"), our_grant(ACCOUNT, "a"), provisioning=PROVISIONING), ages=ages
+    )
     assert [a.name for phase in plan_provisioning(going_on).phases for a in phase] == ["placement-ac"]
 
 
@@ -344,15 +346,15 @@ def test_those_that_stay_away_are_made() -> None:
 
 
 def test_with_clusterprofiles_ocm_is_asked_to_copy_the_token_and_there_is_no_secret() -> None:
-    body = applied(SELECTED, kind=ACCOUNT, terms=BY_PROFILE)
+    body = applied(SELECTED, kind=ACCOUNT, provisioning=BY_PROFILE)
     assert body["metadata"]["labels"][LABEL_SYNC] == "true"
     account = our_grant(ACCOUNT, "a")
     account["metadata"]["labels"][LABEL_SYNC] = "true"
     objects = [account, our_grant(PERMISSION, "a"), token("a"), SYNCED, profile("a", providers=["x"])]
-    assert writes(SELECTED, objects, terms=BY_PROFILE) == []
-    assert writes(SELECTED, objects, ON_PROFILE, terms=BY_PROFILE) == []
-    assert writes(NOT_SELECTED, objects, ON_PROFILE, terms=BY_PROFILE) == []
-    assert writes(NOT_SELECTED, objects, terms=BY_PROFILE) == ALL_GO[1:]
+    assert writes(SELECTED, objects, provisioning=BY_PROFILE) == []
+    assert writes(SELECTED, objects, ON_PROFILE, provisioning=BY_PROFILE) == []
+    assert writes(NOT_SELECTED, objects, ON_PROFILE, provisioning=BY_PROFILE) == []
+    assert writes(NOT_SELECTED, objects, provisioning=BY_PROFILE) == ALL_GO[1:]
 
 
 def in_sync(*objects: Any) -> list[Any]:
@@ -363,15 +365,15 @@ def in_sync(*objects: Any) -> list[Any]:
     return [account | {"metadata": account["metadata"] | {"labels": labels}}, *objects]
 
 
-def test_from_secrets_to_profiles_the_secret_stays_until_nobody_stands_on_it() -> None:
+def test_from_secrets_to_profiles_the_secret_stays_until_it_is_unused() -> None:
     made = in_sync(our_grant(PERMISSION, "a"), token("a"), our_secret("a"))
     for selected in (SELECTED, NOT_SELECTED):
-        assert writes(selected, made, on_made("a"), terms=BY_PROFILE) == []
+        assert writes(selected, made, on_made("a"), provisioning=BY_PROFILE) == []
     moved = [made, SYNCED, profile("a", providers=["x"]), ON_PROFILE]
-    assert writes(SELECTED, *moved, terms=BY_PROFILE) == ["Delete Secret placement-ac-a"]
+    assert writes(SELECTED, *moved, provisioning=BY_PROFILE) == ["Delete Secret placement-ac-a"]
 
 
-def test_from_profiles_to_secrets_the_account_stays_while_somebody_stands_on_it() -> None:
+def test_from_profiles_to_secrets_the_account_stays_while_it_is_used() -> None:
     made = in_sync(our_grant(PERMISSION, "a"), token("a"), SYNCED, profile("a"))
     assert writes(NOT_SELECTED, made, ON_PROFILE) == [SECRET_WRITE], "it may move, not go"
     assert writes(SELECTED, made, ON_PROFILE) == [SECRET_WRITE], "OCM goes on to copy the token"
@@ -408,11 +410,11 @@ def test_handed_over_they_are_kept_under_their_names() -> None:
     assert writes(SELECTED, rotated, our_secret("a", ADDON_ACCOUNT)) == ["Apply Secret multikueue-a"]
 
 
-ADOPTED_GO = [told.replace("placement-ac", ADDON_ACCOUNT) for told in ALL_GO]
+ADOPTED_GO = [text.replace("placement-ac", ADDON_ACCOUNT) for text in ALL_GO]
 
 
 @pytest.mark.parametrize("gone", range(4))
-def test_adopted_ones_go_like_any_other_wherever_it_was_interrupted(gone: int) -> None:
+def test_adopted_objects_are_deleted_wherever_it_was_interrupted(gone: int) -> None:
     account, permission, _, made = provided("a", ADDON_ACCOUNT)
     objects = [made, account, permission][gone:]
     assert writes(NOT_SELECTED, objects) == ADOPTED_GO[gone:]
@@ -423,25 +425,25 @@ def test_an_adopted_account_that_was_deleted_by_hand_is_put_back_under_its_name(
     assert writes(SELECTED, rest, our_cluster("a")) == ["Apply ManagedServiceAccount multikueue"]
 
 
-def test_what_was_made_before_the_addons_were_adopted_goes_when_the_cluster_has_moved() -> None:
+def test_objects_from_before_an_adoption_are_deleted_once_unused() -> None:
     both = [provided("a"), provided("a", ADDON_ACCOUNT)]
     assert writes(SELECTED, *both, on_made("a")) == []
     assert writes(SELECTED, *both, our_cluster("a")) == ALL_GO
 
 
-def test_another_name_for_accounts_leaves_none_of_the_old_name() -> None:
-    renamed = replace(TERMS, account="other")
+def test_objects_of_a_former_account_name_are_deleted() -> None:
+    renamed = replace(PROVISIONING, account="other")
     both = [provided("a"), provided("a", "other")]
-    assert writes(SELECTED, *both, on_made("a"), terms=renamed) == []
-    assert writes(SELECTED, *both, on_made("a", "other-a"), terms=renamed) == ALL_GO
+    assert writes(SELECTED, *both, on_made("a"), provisioning=renamed) == []
+    assert writes(SELECTED, *both, on_made("a", "other-a"), provisioning=renamed) == ALL_GO
 
 
-# -- what is never told
+# -- what is never text
 
 
 def test_no_token_is_in_a_repr() -> None:
-    seen = made_for(world(SELECTED, provided("a")[:3], terms=TERMS))
-    assert seen.token is not None
+    seen = made_for(world(SELECTED, provided("a")[:3], provisioning=PROVISIONING))
+    assert seen.objects.token is not None
     for text in (repr(seen), repr(plan_provisioning(seen))):
         assert jwt("a") not in text
         assert base64_of(jwt("a"))[:40] not in text

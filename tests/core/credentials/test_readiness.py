@@ -1,4 +1,4 @@
-"""The way in that was made for a cluster, or what it waits for, in words for an admin."""
+"""Readiness of provisioned credentials, and the messages for an admin."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -15,13 +15,16 @@ from placement_ac.core.credentials.readiness import (
     provisioned_credentials,
     secret_problem,
 )
-from placement_ac.core.inputs.state import HubFacts, ProvisioningInputs, ProvisioningPolicy
-from placement_ac.core.kubeconfig.access import ClusterAccess, read_kubeconfig, strict_problem
+from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningPolicy
+from placement_ac.core.inputs.state import HubFacts
+from placement_ac.core.kubeconfig.access import ClusterAccess
+from placement_ac.core.kubeconfig.read import read_kubeconfig, strict_problem
+from placement_ac.core.kubeconfig.refusals import StricterRule
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from tests.support.builders import (
     NOW,
+    PROVISIONING,
     SERVER,
-    TERMS,
     authority,
     check,
     decision,
@@ -44,12 +47,12 @@ from tests.support.builders import (
 
 SELECTED = [check(), placement(), decision("a")]
 OURS = CredentialSource("Secret", "placement-ac-a")
-BY_PROFILE = replace(TERMS, form="cluster-profile")
+BY_PROFILE = replace(PROVISIONING, form="cluster-profile")
 SYNCED = secret("a-placement-ac", None)
 
 
-def seen(*objects: Any, terms: ProvisioningPolicy = TERMS, **rest: Any) -> ProvisioningInputs:
-    return made_for(world(SELECTED, *objects, terms=terms, **rest))
+def seen(*objects: Any, provisioning: ProvisioningPolicy = PROVISIONING, **rest: Any) -> ProvisioningInputs:
+    return made_for(world(SELECTED, *objects, provisioning=provisioning, **rest))
 
 
 def why(made: ProvisioningInputs) -> str:
@@ -64,41 +67,47 @@ def refusing(kind: Any, reason: str, message: str = "") -> Any:
     return our_grant(kind, "a", status={"conditions": [said]})
 
 
-# -- how far it is
+# -- readiness
 
 
 @pytest.mark.parametrize(
-    ("objects", "told"),
+    ("objects", "message"),
     [
-        pytest.param([], "there is no ManagedCluster a", id="no ManagedCluster"),
         pytest.param(
-            [managed_cluster("a")], "ManagedServiceAccount a/placement-ac is being made", id="no account"
+            [],
+            "wait for OCM's next decision, or let the cluster join: there is no ManagedCluster a",
+            id="no ManagedCluster",
+        ),
+        pytest.param(
+            [managed_cluster("a")],
+            "wait: ManagedServiceAccount a/placement-ac is being created",
+            id="no account",
         ),
         pytest.param(
             [managed_cluster("a"), our_grant(ACCOUNT, "a", done=False)],
-            "ManagedServiceAccount a/placement-ac is not in force yet: "
-            "is OCM's addon managed-serviceaccount enabled for the cluster?",
+            "wait, or enable OCM's addon managed-serviceaccount for the cluster: "
+            "ManagedServiceAccount a/placement-ac is not in force yet",
             id="nobody makes the token",
         ),
         pytest.param(
             [managed_cluster("a"), refusing(ACCOUNT, "Failed", "no quota")],
-            "ManagedServiceAccount a/placement-ac: Failed: no quota",
+            "fix ManagedServiceAccount a/placement-ac: Failed: no quota",
             id="OCM could not make it",
         ),
         pytest.param(
             [managed_cluster("a"), refusing(ACCOUNT, "Failed")],
-            "ManagedServiceAccount a/placement-ac: Failed",
+            "fix ManagedServiceAccount a/placement-ac: Failed",
             id="and does not say why",
         ),
         pytest.param(
             [managed_cluster("a"), our_grant(ACCOUNT, "a")],
-            "OCM has not reported the token of ManagedServiceAccount a/placement-ac yet: "
-            "is OCM's addon managed-serviceaccount enabled for the cluster?",
+            "wait, or enable OCM's addon managed-serviceaccount for the cluster: "
+            "OCM has not reported the token of ManagedServiceAccount a/placement-ac yet",
             id="no token",
         ),
         pytest.param(
             [managed_cluster("a"), our_grant(ACCOUNT, "a"), token("a")],
-            "ClusterPermission a/placement-ac is being made",
+            "wait: ClusterPermission a/placement-ac is being created",
             id="no permission",
         ),
         pytest.param(
@@ -109,8 +118,8 @@ def refusing(kind: Any, reason: str, message: str = "") -> Any:
                 token("a"),
                 our_secret("a"),
             ],
-            "ClusterPermission a/placement-ac is not in force yet: "
-            "does OCM's cluster-permission controller run?",
+            "wait, or run OCM's cluster-permission controller: "
+            "ClusterPermission a/placement-ac is not in force yet",
             id="nobody grants it",
         ),
         pytest.param(
@@ -120,32 +129,33 @@ def refusing(kind: Any, reason: str, message: str = "") -> Any:
                 refusing(PERMISSION, "FailedValidation", "no"),
                 token("a"),
             ],
-            "ClusterPermission a/placement-ac: FailedValidation: no",
+            "fix ClusterPermission a/placement-ac: FailedValidation: no",
             id="OCM refuses it",
         ),
         pytest.param(
             [managed_cluster("a"), provided("a")[:3]],
-            "Secret kueue-system/placement-ac-a is not there",
+            "wait: Secret kueue-system/placement-ac-a is being created",
             id="our Secret is about to be",
         ),
     ],
 )
-def test_what_a_new_cluster_waits_for_is_told_step_by_step(objects: list[Any], told: str) -> None:
+def test_the_condition_reports_each_step_of_a_new_cluster(objects: list[Any], message: str) -> None:
     flat = [raw for part in objects for raw in ([part] if isinstance(part, dict) else part)]
-    assert why(seen(flat)) == told
+    assert why(seen(flat)) == message
 
 
-def test_a_hub_without_ocms_addons_is_told() -> None:
-    assert why(seen(terms=replace(TERMS, served=False))) == (
-        "this hub has no ManagedServiceAccounts or no ClusterPermissions: install OCM's addons for them"
+def test_a_hub_without_ocms_addons_is_reported() -> None:
+    assert why(seen(provisioning=replace(PROVISIONING, served=False))) == (
+        "install OCM's addons managed-serviceaccount and cluster-permission: "
+        "this hub has no ManagedServiceAccounts or no ClusterPermissions"
     )
 
 
-def test_what_the_api_server_refused_is_told() -> None:
-    assert why(replace(seen(managed_cluster("a")), trouble="you shall not")) == "you shall not"
+def test_an_error_of_the_api_server_is_reported() -> None:
+    assert why(replace(seen(managed_cluster("a")), error="you shall not")) == "you shall not"
 
 
-def test_all_is_there() -> None:
+def test_credentials_are_ready() -> None:
     found = provisioned_credentials(seen(managed_cluster("a"), provided("a")))
     assert found == OURS
     assert isinstance(found, CredentialSource)
@@ -162,45 +172,45 @@ def test_all_is_there() -> None:
         pytest.param([grant(ACCOUNT, "a"), grant(PERMISSION, "a")], id="others are in the way"),
     ],
 )
-def test_a_cluster_that_is_in_goes_by_the_secret_alone(objects: list[Any]) -> None:
+def test_a_listed_cluster_depends_on_the_secret_alone(objects: list[Any]) -> None:
     assert provisioned_credentials(seen(objects, our_secret("a"), on_made("a"))) == OURS
     assert isinstance(provisioned_credentials(seen(objects, our_secret("a"))), Unusable)
 
 
-def test_a_secret_stays_good_when_nothing_is_made_any_more() -> None:
-    off = replace(TERMS, provision=False)
-    assert provisioned_credentials(seen(our_secret("a"), terms=off)) == OURS
-    assert isinstance(provisioned_credentials(seen(terms=off)), Unusable)
+def test_a_secret_stays_usable_without_provision() -> None:
+    off = replace(PROVISIONING, provision=False)
+    assert provisioned_credentials(seen(our_secret("a"), provisioning=off)) == OURS
+    assert isinstance(provisioned_credentials(seen(provisioning=off)), Unusable)
 
 
 @pytest.mark.parametrize(
-    ("objects", "told"),
+    ("objects", "message"),
     [
         pytest.param(
             [grant(ACCOUNT, "a")],
-            "ManagedServiceAccount a/placement-ac was not made by placement-ac: delete it, or hand it over "
-            "with kubectl annotate -n a managedserviceaccount placement-ac "
-            "placement-ac.open-cluster-management.io/adopt=true",
+            "delete ManagedServiceAccount a/placement-ac, or hand it over with "
+            "kubectl annotate -n a managedserviceaccount placement-ac "
+            "placement-ac.open-cluster-management.io/adopt=true: someone else created it",
             id="account",
         ),
         pytest.param(
             [our_grant(ACCOUNT, "a"), grant(PERMISSION, "a")],
-            "ClusterPermission a/placement-ac was not made by placement-ac: delete it, or hand it over "
-            "with kubectl annotate -n a clusterpermission placement-ac "
-            "placement-ac.open-cluster-management.io/adopt=true",
+            "delete ClusterPermission a/placement-ac, or hand it over with "
+            "kubectl annotate -n a clusterpermission placement-ac "
+            "placement-ac.open-cluster-management.io/adopt=true: someone else created it",
             id="permission",
         ),
         pytest.param(
             [secret("placement-ac-a")],
-            "Secret kueue-system/placement-ac-a was not made by placement-ac: delete it, or hand it over "
-            "with kubectl annotate -n kueue-system secret placement-ac-a "
-            "placement-ac.open-cluster-management.io/adopt=true",
+            "delete Secret kueue-system/placement-ac-a, or hand it over with "
+            "kubectl annotate -n kueue-system secret placement-ac-a "
+            "placement-ac.open-cluster-management.io/adopt=true: someone else created it",
             id="Secret",
         ),
     ],
 )
-def test_what_is_in_the_way_is_told_with_its_cure(objects: list[Any], told: str) -> None:
-    assert why(seen(managed_cluster("a"), objects)) == told
+def test_a_name_conflict_is_reported_with_its_fix(objects: list[Any], message: str) -> None:
+    assert why(seen(managed_cluster("a"), objects)) == message
 
 
 @pytest.mark.parametrize(
@@ -215,30 +225,30 @@ def test_what_is_in_the_way_is_told_with_its_cure(objects: list[Any], told: str)
         pytest.param([grant(ACCOUNT, "b")], id="of another cluster"),
     ],
 )
-def test_what_is_not_in_the_way(objects: list[Any]) -> None:
+def test_no_name_conflict(objects: list[Any]) -> None:
     assert name_conflict(seen(objects)) == ""
 
 
-# -- how long
+# -- expiry
 
 
-def test_it_ends_at_the_moment_that_its_token_does() -> None:
+def test_credentials_expire_with_their_token() -> None:
     made = seen(managed_cluster("a"), provided("a"), on_made("a"))
     end = NOW + timedelta(hours=24)
     assert provisioned_credentials(replace(made, now=end - timedelta(milliseconds=1))) == OURS
     assert why(replace(made, now=end)) == (
-        "Secret kueue-system/placement-ac-a has a token that expired at 2026-08-02T12:00:00Z"
+        "in Secret kueue-system/placement-ac-a, renew the token: it expired at 2026-08-02T12:00:00Z"
     )
 
 
-def test_a_secret_of_others_ends_likewise_and_trouble_goes_first() -> None:
+def test_a_secret_of_others_expires_likewise() -> None:
     end = NOW + timedelta(hours=24)
     good = decode.secret(secret("multikueue-a", kubeconfig(jwt("a"))))
     assert (secret_problem(good, NOW), secret_problem(good, end)) == (
         "",
-        "has a token that expired at 2026-08-02T12:00:00Z",
+        "renew the token: it expired at 2026-08-02T12:00:00Z",
     )
-    assert secret_problem(decode.secret(secret("x", None)), end) == "has no key 'kubeconfig'"
+    assert secret_problem(decode.secret(secret("x", None)), end) == "add key kubeconfig: it is missing"
     assert secret_problem(decode.secret(secret("x", kubeconfig("opaque"))), end) == ""
 
 
@@ -269,41 +279,37 @@ def test_the_managed_clusters_bundle_goes_before_the_one_reported_with_the_token
 @pytest.mark.parametrize("proxy", ["https://proxy.example:8090", "https://proxy.example:8090/"])
 def test_through_cluster_proxy(proxy: str) -> None:
     both = authority() * 2
-    terms = replace(TERMS, proxy=proxy, proxy_authority=both.encode())
-    access = content(seen(managed_cluster("a", "", bundle="?"), token("a"), terms=terms))
+    provisioning = replace(PROVISIONING, proxy=proxy, proxy_authority=both.encode())
+    access = content(seen(managed_cluster("a", "", bundle="?"), token("a"), provisioning=provisioning))
     assert access.server == "https://proxy.example:8090/a"
     assert access.authority.count("BEGIN CERTIFICATE") == 2
-    bare = content(seen(token("a"), terms=replace(terms, proxy_authority=b"")))
+    bare = content(seen(token("a"), provisioning=replace(provisioning, proxy_authority=b"")))
     assert bare.authority.count("BEGIN CERTIFICATE") == 1
 
 
-MADE_OF = "no kubeconfig can be made of Secret a/placement-ac and "
-CONFIGS = "ManagedCluster a: spec.managedClusterClientConfigs"
+CONFIG = "spec.managedClusterClientConfigs[0]"
+NO_URL = f"set {CONFIG}.url of ManagedCluster a, or --cluster-proxy: the URL of its API server is not known"
+BAD_BUNDLE = f"fix {CONFIG}.caBundle of ManagedCluster a: it is not base64"
+SOURCES = f"in {CONFIG} of ManagedCluster a or Secret a/placement-ac, "
 
 
 @pytest.mark.parametrize(
-    ("objects", "told"),
+    ("objects", "message"),
     [
-        pytest.param([], f"{CONFIGS} has no url of the API server", id="no ManagedCluster"),
-        pytest.param([managed_cluster("a", "")], f"{CONFIGS} has no url of the API server", id="no url"),
-        pytest.param(
-            [managed_cluster("a", spec={})], f"{CONFIGS} has no url of the API server", id="no client config"
-        ),
+        pytest.param([], NO_URL, id="no ManagedCluster"),
+        pytest.param([managed_cluster("a", "")], NO_URL, id="no url"),
+        pytest.param([managed_cluster("a", spec={})], NO_URL, id="no client config"),
         pytest.param(
             [managed_cluster("a", "http://worker")],
-            f"{MADE_OF}{CONFIGS}[0]: has a server that is not https",
+            f"{SOURCES}{StricterRule.HTTPS}",
             id="not https",
         ),
-        pytest.param(
-            [managed_cluster("a", bundle="not base64!")], f"{CONFIGS}[0].caBundle is not base64", id="bundle"
-        ),
-        pytest.param(
-            [managed_cluster("a", bundle="ü")], f"{CONFIGS}[0].caBundle is not base64", id="not ASCII"
-        ),
+        pytest.param([managed_cluster("a", bundle="not base64!")], BAD_BUNDLE, id="bundle"),
+        pytest.param([managed_cluster("a", bundle="ü")], BAD_BUNDLE, id="not ASCII"),
     ],
 )
-def test_a_worker_that_cannot_be_addressed(objects: list[Any], told: str) -> None:
-    assert kubeconfig_of(seen(objects, token("a"))) == Unusable(told)
+def test_a_worker_that_cannot_be_addressed(objects: list[Any], message: str) -> None:
+    assert kubeconfig_of(seen(objects, token("a"))) == Unusable(message)
 
 
 @pytest.mark.parametrize(
@@ -314,15 +320,15 @@ def test_a_worker_that_cannot_be_addressed(objects: list[Any], told: str) -> Non
         pytest.param(managed_cluster("a", bundle=encoded("-----BEGIN X-----")), id="authority"),
     ],
 )
-def test_what_no_kubeconfig_is_made_of_is_told_by_name_and_not_quoted(managed: Any) -> None:
-    told = kubeconfig_of(seen(managed, token("a")))
-    assert isinstance(told, Unusable)
-    assert told.why.startswith(f"{MADE_OF}{CONFIGS}[0]: has ")
-    assert not any(word in told.why for word in ("under_score", "hunter2", "BEGIN", jwt("a")))
+def test_invalid_parts_are_named_and_not_quoted(managed: Any) -> None:
+    message = kubeconfig_of(seen(managed, token("a")))
+    assert isinstance(message, Unusable)
+    assert message.why.startswith(SOURCES)
+    assert not any(word in message.why for word in ("under_score", "hunter2", "BEGIN", jwt("a")))
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "message"),
     [
         pytest.param({}, "has no token", id="empty"),
         pytest.param({"token": encoded("t")}, "has no ca.crt", id="no CA"),
@@ -338,23 +344,25 @@ def test_what_no_kubeconfig_is_made_of_is_told_by_name_and_not_quoted(managed: A
         pytest.param({"token": 7}, "is not base64 of a token and a certificate", id="a number"),
     ],
 )
-def test_a_token_that_cannot_be_read(data: Any, told: str) -> None:
+def test_a_token_that_cannot_be_read(data: Any, message: str) -> None:
     made = seen(managed_cluster("a"), token("a", data=data))
-    assert kubeconfig_of(made) == Unusable(f"Secret a/placement-ac, in which OCM reports the token, {told}")
+    assert kubeconfig_of(made) == Unusable(
+        f"delete Secret a/placement-ac, so that OCM reports the token again: it {message}"
+    )
 
 
 def test_a_token_that_no_header_can_carry() -> None:
-    told = kubeconfig_of(seen(managed_cluster("a"), token("a", text="SeCrEt with\na break")))
-    assert isinstance(told, Unusable)
-    assert told.why.startswith(MADE_OF)
-    assert "SeCrEt" not in told.why
+    message = kubeconfig_of(seen(managed_cluster("a"), token("a", text="SeCrEt with\na break")))
+    assert isinstance(message, Unusable)
+    assert message.why.startswith(SOURCES)
+    assert "SeCrEt" not in message.why
 
 
-def test_a_tokens_repr_tells_nothing() -> None:
-    told = repr(decode.account_token(token("a")))
-    assert told.startswith("Token(meta=")
-    assert jwt("a") not in told
-    assert "BEGIN" not in told
+def test_a_tokens_repr_shows_no_secret() -> None:
+    message = repr(decode.account_token(token("a")))
+    assert message.startswith("AccountToken(meta=")
+    assert jwt("a") not in message
+    assert "BEGIN" not in message
     assert (
         repr(AccountToken(decode.account_token(token("a")).meta, "hunter2", b"hunter2")).count("hunter2") == 0
     )
@@ -373,6 +381,7 @@ IN_FORCE = [managed_cluster("a"), our_grant(ACCOUNT, "a"), our_grant(PERMISSION,
         pytest.param(
             [OFFERS],
             Unusable(
+                "wait, or turn on the feature gate ClusterProfile of OCM's addon managed-serviceaccount: "
                 "OCM has not copied the token of ManagedServiceAccount a/placement-ac "
                 "to namespace kueue-system yet"
             ),
@@ -381,21 +390,24 @@ IN_FORCE = [managed_cluster("a"), our_grant(ACCOUNT, "a"), our_grant(PERMISSION,
         pytest.param(
             [SYNCED],
             Unusable(
-                "no ClusterProfile of a in namespace kueue-system has an access provider that is supported"
+                "give the ClusterProfile of a in namespace kueue-system an access provider "
+                "that is supported: it is missing, or has none"
             ),
             id="no profile",
         ),
         pytest.param(
             [SYNCED, profile("a", "elsewhere", providers=["x"])],
             Unusable(
-                "no ClusterProfile of a in namespace kueue-system has an access provider that is supported"
+                "give the ClusterProfile of a in namespace kueue-system an access provider "
+                "that is supported: it is missing, or has none"
             ),
             id="a profile elsewhere",
         ),
         pytest.param(
             [SYNCED, profile("a", providers=["z"])],
             Unusable(
-                "no ClusterProfile of a in namespace kueue-system has an access provider that is supported"
+                "give the ClusterProfile of a in namespace kueue-system an access provider "
+                "that is supported: it is missing, or has none"
             ),
             id="another provider",
         ),
@@ -404,36 +416,36 @@ IN_FORCE = [managed_cluster("a"), our_grant(ACCOUNT, "a"), our_grant(PERMISSION,
 def test_a_profile_once_a_provider_is_supported_and_the_token_is_copied(
     objects: list[Any], found: CredentialSource | Unusable
 ) -> None:
-    made = seen(IN_FORCE, objects, terms=BY_PROFILE, providers=["y"])
+    made = seen(IN_FORCE, objects, provisioning=BY_PROFILE, providers=["y"])
     assert provisioned_credentials(made) == found
 
 
 def test_a_kueue_too_old_for_profiles_gets_none() -> None:
-    old = seen(IN_FORCE, OFFERS, SYNCED, terms=BY_PROFILE, hub=HubFacts(cluster_version="v1beta1"))
-    assert why(old) == "Kueue on this hub is too old for ClusterProfiles (it needs v1beta2)"
+    old = seen(IN_FORCE, OFFERS, SYNCED, provisioning=BY_PROFILE, hub=HubFacts(cluster_version="v1beta1"))
+    assert why(old) == "update Kueue on this hub to one with v1beta2: it is too old for ClusterProfiles"
 
 
-def test_no_secret_of_others_is_in_a_profiles_way() -> None:
-    made = seen(IN_FORCE, OFFERS, SYNCED, secret("placement-ac-a"), terms=BY_PROFILE)
+def test_a_secret_of_others_does_not_conflict_with_a_profile() -> None:
+    made = seen(IN_FORCE, OFFERS, SYNCED, secret("placement-ac-a"), provisioning=BY_PROFILE)
     assert provisioned_credentials(made) == CredentialSource("ClusterProfile", "a")
 
 
-def test_the_secret_from_before_holds_until_the_profile_is_there() -> None:
+def test_the_former_secret_is_used_until_the_profile_is_ready() -> None:
     before = [IN_FORCE, our_secret("a"), on_made("a")]
-    assert provisioned_credentials(seen(*before, OFFERS, terms=BY_PROFILE)) == OURS
-    assert provisioned_credentials(seen(*before, OFFERS, SYNCED, terms=BY_PROFILE)) == CredentialSource(
-        "ClusterProfile", "a"
-    )
-    expired = replace(seen(*before, OFFERS, terms=BY_PROFILE), now=NOW + timedelta(days=2))
-    assert why(expired).startswith("OCM has not copied the token")
+    assert provisioned_credentials(seen(*before, OFFERS, provisioning=BY_PROFILE)) == OURS
+    assert provisioned_credentials(
+        seen(*before, OFFERS, SYNCED, provisioning=BY_PROFILE)
+    ) == CredentialSource("ClusterProfile", "a")
+    expired = replace(seen(*before, OFFERS, provisioning=BY_PROFILE), now=NOW + timedelta(days=2))
+    assert "OCM has not copied the token" in why(expired)
 
 
 # -- what the Go kueue-addon made
 
 
-def test_adopted_ones_are_the_way_under_their_names() -> None:
+def test_adopted_credentials_keep_their_names() -> None:
     made = seen(managed_cluster("a"), provided("a", ADDON_ACCOUNT))
-    assert (made.name, provisioned_credentials(made)) == (
+    assert (made.account_name, provisioned_credentials(made)) == (
         ADDON_ACCOUNT,
         CredentialSource("Secret", "multikueue-a"),
     )

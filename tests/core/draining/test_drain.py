@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.api.constants import ANNOTATION_DRAINING, IMMEDIATE
+from placement_ac.core.api.constants import ANNOTATION_DRAINING, IMMEDIATE, MANAGED_CLUSTER
 from placement_ac.core.inputs.state import HubFacts, PlacementPolicy, Plan, Snapshot, Timer, WorkerCopies
 from placement_ac.core.plan.diff import Phase, diff
 from placement_ac.core.plan.plan import plan
@@ -498,7 +498,7 @@ def test_a_deleted_managed_cluster_goes_at_once_and_its_workloads_are_told() -> 
 
 def test_a_hub_without_managed_clusters_does_not_make_all_of_them_gone() -> None:
     seen_by = world(*HUB, running("job", "p-a"), policy=PATIENT)
-    seen_by.replace(next(kind for kind in seen_by._tables if kind.kind == "ManagedCluster"), (), "")
+    seen_by.replace(MANAGED_CLUSTER, (), "")
     assert listed(plan(snapshot(seen_by))) == ("p-b", "p-a")
 
 
@@ -507,7 +507,7 @@ def test_a_selected_cluster_that_lost_its_credentials_stays_while_jobs_run_there
     objects = [*hub, running("job", "p-a"), *managed_clusters("a", "b")]
     answer = plan(snapshot(world(objects, policy=PATIENT), ages={"a": 9.0}))
     assert listed(answer) == ("p-b", "p-a")
-    assert "left out: a (no credentials" in message(answer)
+    assert "left out: a (create Secret" in message(answer)
     assert "draining: a (Workloads run there)" in message(answer)
 
 

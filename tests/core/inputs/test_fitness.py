@@ -1,4 +1,4 @@
-"""Judging what a worker told: every finding has its words, and what fits has none."""
+"""Judging what a worker message: every finding has its words, and what fits has none."""
 
 from dataclasses import replace
 from typing import Any
@@ -25,7 +25,7 @@ CREATE_JOBS = Right("batch", "jobs", "", "create")
 GET_STATUS = Right("kueue.x-k8s.io", "workloads", "status", "get")
 GET_PODS = Right("", "pods", "", "get")
 NEEDS = WorkerRequirements("v1beta2", (JOBSET, PIPELINE), (GET_JOBS, CREATE_JOBS, GET_STATUS, GET_PODS))
-FIT = WorkerFindings(
+FINDINGS = WorkerFindings(
     account="Secret kueue-system/s",
     served=frozenset(
         {
@@ -42,16 +42,16 @@ QUEUES = {"team-a": frozenset({"q", "r"}), "team-b": frozenset({"q"})}
 
 
 def without(*plurals: str) -> frozenset[ServedKind]:
-    return frozenset(one for one in FIT.served if one.plural not in plurals)
+    return frozenset(one for one in FINDINGS.served if one.plural not in plurals)
 
 
 def test_a_worker_that_has_all_that_is_needed() -> None:
-    assert evaluate(FIT, NEEDS) == Fitness(kueue_version="v0.19.1")
+    assert evaluate(FINDINGS, NEEDS) == Fitness(kueue_version="v0.19.1")
 
 
-CURE = (
-    "install the CRDs there, or leave these frameworks out of the configurations of this hub's Kueue"
-    " and of placement-ac"
+FIX = (
+    "install the CRDs of {} on the worker, or remove these frameworks from the configurations of this hub's"
+    " Kueue and of placement-ac: the worker does not serve them"
 )
 
 
@@ -60,48 +60,48 @@ CURE = (
     [
         pytest.param(
             {"served": without("workloads")},
-            "the worker serves no Workloads: install Kueue there",
+            "install Kueue on the worker: it serves no Workloads",
             id="no Kueue",
         ),
         pytest.param(
-            {"served": FIT.served - {ServedKind("kueue.x-k8s.io", "v1beta2", "workloads")}},
-            "Kueue on the worker speaks v1beta1, and not the v1beta2 of this hub:"
-            " bring both to versions of Kueue that speak the same",
+            {"served": FINDINGS.served - {ServedKind("kueue.x-k8s.io", "v1beta2", "workloads")}},
+            "update Kueue on the worker or on this hub: the worker serves Workloads in v1beta1,"
+            " and this hub sends v1beta2",
             id="an older Kueue",
         ),
         pytest.param(
             {"served": without("jobsets")},
-            f"the worker does not serve jobsets.v1alpha2.jobset.x-k8s.io (jobset.x-k8s.io/jobset): {CURE}",
+            FIX.format("jobsets.v1alpha2.jobset.x-k8s.io (jobset.x-k8s.io/jobset)"),
             id="no CRD",
         ),
         pytest.param(
             {"served": without("pipelineruns") | {ServedKind("tekton.dev", "v1beta1", "pipelineruns")}},
-            f"the worker does not serve pipelineruns.v1.tekton.dev (PipelineRun.v1.tekton.dev): {CURE}",
+            FIX.format("pipelineruns.v1.tekton.dev (PipelineRun.v1.tekton.dev)"),
             id="not in that version",
         ),
         pytest.param(
-            {"rights": FIT.rights | dict.fromkeys(NEEDS.rights, False)},
-            "the account of Secret kueue-system/s may not get, create jobs.batch;"
-            " get workloads/status.kueue.x-k8s.io; get pods: grant it that on the worker, in all namespaces",
+            {"rights": FINDINGS.rights | dict.fromkeys(NEEDS.rights, False)},
+            "grant get, create jobs.batch; get workloads/status.kueue.x-k8s.io; get pods on the worker,"
+            " in all namespaces, to the account of Secret kueue-system/s: it has no such rights",
             id="no right",
         ),
     ],
 )
 def test_what_makes_a_worker_unfit(found: dict[str, Any], problem: str) -> None:
-    assert evaluate(replace(FIT, **found), NEEDS) == Fitness((problem,), kueue_version="v0.19.1")
+    assert evaluate(replace(FINDINGS, **found), NEEDS) == Fitness((problem,), kueue_version="v0.19.1")
 
 
-def test_all_problems_are_told_at_once() -> None:
-    found = replace(FIT, served=frozenset(), rights=dict.fromkeys(NEEDS.rights, False))
+def test_all_problems_are_reported_at_once() -> None:
+    found = replace(FINDINGS, served=frozenset(), rights=dict.fromkeys(NEEDS.rights, False))
     assert len(evaluate(found, NEEDS).problems) == 3
 
 
-def test_what_is_not_known_is_no_problem() -> None:
+def test_an_unanswered_question_is_no_problem() -> None:
     found = WorkerFindings(
-        account=FIT.account,
+        account=FINDINGS.account,
         served=without("jobsets"),
-        silent={"jobset.x-k8s.io": Unknown("the worker answered with HTTP 503", 503)},
-        rights=FIT.rights | {GET_JOBS: Unknown("HTTP 429", 429), CREATE_JOBS: Unknown("HTTP 500", 500)},
+        unknown_groups={"jobset.x-k8s.io": Unknown("the worker answered with HTTP 503", 503)},
+        rights=FINDINGS.rights | {GET_JOBS: Unknown("HTTP 429", 429), CREATE_JOBS: Unknown("HTTP 500", 500)},
         kueue_version=Unknown("no right", 403),
     )
     assert evaluate(found, NEEDS) == Fitness(
@@ -128,15 +128,15 @@ ALL = frozenset({("team-a", "q"), ("team-a", "r"), ("team-b", "q"), ("of-its-own
         pytest.param(
             WorkerQueues(frozenset({"team-a"}), frozenset({("team-a", "q")})),
             (
-                "the worker has no namespaces team-b: jobs in them cannot run there until made",
-                "the worker has no LocalQueues team-a/r: jobs in them cannot run there until made",
+                "create namespaces team-b on the worker: jobs in them cannot run there",
+                "create LocalQueues team-a/r on the worker: jobs in them cannot run there",
             ),
             (),
             id="some missing",
         ),
         pytest.param(
             WorkerQueues(Unknown("no right"), frozenset({("team-a", "q"), ("team-a", "r")})),
-            ("the worker has no LocalQueues team-b/q: jobs in them cannot run there until made",),
+            ("create LocalQueues team-b/q on the worker: jobs in them cannot run there",),
             ("its namespaces are not known: no right",),
             id="namespaces unknown",
         ),
@@ -158,8 +158,8 @@ def test_namespaces_and_localqueues(
 
 def test_many_that_are_missing_are_counted() -> None:
     wanted = {f"ns-{number:02}": frozenset({"q"}) for number in range(13)}
-    told = with_queues(Fitness(), WorkerQueues(frozenset(), frozenset()), wanted).warnings[0]
-    assert "ns-09 and 3 more:" in told
+    message = with_queues(Fitness(), WorkerQueues(frozenset(), frozenset()), wanted).warnings[0]
+    assert "ns-09 and 3 more on the worker:" in message
 
 
 @pytest.mark.parametrize(

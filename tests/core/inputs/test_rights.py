@@ -1,4 +1,4 @@
-"""What MultiKueue's account may do on a worker, and what is told of it."""
+"""The rights of MultiKueue's account on a worker, and the page about them."""
 
 import itertools
 import re
@@ -316,7 +316,7 @@ def rows(heading: str) -> dict[str, list[str]]:
     return {row[0]: row[1:] for row in cells if not re.fullmatch(r"-+", row[0])}
 
 
-def told(rule: PolicyRule) -> tuple[str, str]:
+def columns(rule: PolicyRule) -> tuple[str, str]:
     """A rule as the page has it: resources as kubectl takes them, and verbs."""
     (group,) = rule.groups
     split = (resource.partition("/") for resource in rule.resources)
@@ -334,17 +334,23 @@ def test_the_page_has_each_right_and_no_other() -> None:
 def in_the_table() -> Iterator[tuple[str, list[str]]]:
     """Yield first cell and the others: resources, verbs, since, enabled since, source."""
     for name, duty in zip(("any: Workloads", "any: their status"), WORKLOADS, strict=True):
-        yield name, [*told(duty.rule), f"{duty.since}", "always", f"`{duty.source}`"]
+        yield name, [*columns(duty.rule), f"{duty.since}", "always", f"`{duty.source}`"]
     for name, one in FRAMEWORKS.items():
-        base = told(one.rule(SENT)) if one.plural else ("none", "")
+        base = columns(one.rule(SENT)) if one.plural else ("none", "")
         yield f"`{name}`", [*base, f"{one.since}", f"{one.shipped}", f"`{one.source}`"]
-        for more in one.more:
-            on = str(GATES[more.gate].on) if more.gate else "always"
+        for more in one.extra_verbs:
+            on = str(GATES[more.gate].default_on) if more.gate else "always"
             what = f"gate `{more.gate}`" if more.gate else "groups"
-            yield f"`{name}`, {what}", [*told(one.rule(more.verbs)), f"{more.since}", on, f"`{one.source}`"]
+            yield (
+                f"`{name}`, {what}",
+                [*columns(one.rule(more.verbs)), f"{more.since}", on, f"`{one.source}`"],
+            )
     source = "`pkg/controller/admissionchecks/multikueue/externalframeworks`"
     external_kind = f"an external one, `{PIPELINE_RUN.name}`"
-    yield external_kind, [*told(PIPELINE_RUN.rule), f"{EXTERNAL_SINCE}", "never", source]
+    yield external_kind, [*columns(PIPELINE_RUN.rule), f"{EXTERNAL_SINCE}", "never", source]
     for name, gate in GATES.items():
-        for duty in gate.duties:
-            yield f"gate `{name}`", [*told(duty.rule), f"{duty.since}", f"{gate.on}", f"`{duty.source}`"]
+        for duty in gate.requirements:
+            yield (
+                f"gate `{name}`",
+                [*columns(duty.rule), f"{duty.since}", f"{gate.default_on}", f"`{duty.source}`"],
+            )

@@ -110,7 +110,8 @@ def test_a_plan_leads_to_the_warning_then_to_the_end_and_then_leaves_the_cluster
     assert ended.config is not None
     assert (ended.config.clusters, warned(ended)) == (("p-a",), [])
     assert ended.verdicts["check"].message.endswith(
-        "left out: b (Secret kueue-system/multikueue-b has a token that expired at 2026-08-02T12:00:00Z)"
+        "left out: b (in Secret kueue-system/multikueue-b, renew the token: "
+        "it expired at 2026-08-02T12:00:00Z)"
     )
 
 

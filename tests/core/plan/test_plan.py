@@ -204,11 +204,10 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
             [placement(), decision("a", "b"), secret("multikueue-b", b"\xff\xfe")],
             no(
                 "NoClusterUsable",
-                "no selected cluster is usable: a (no credentials: no ClusterProfile in namespace "
-                "kueue-system names a Secret for kueue-admin, no Secret kueue-admin-a-kubeconfig or "
-                "multikueue-a in namespace kueue-system, no ClusterProfile in namespace kueue-system has an "
-                "access provider), "
-                "b (Secret kueue-system/multikueue-b is unusable: it should be a map)",
+                "no selected cluster is usable: a ("
+                "create Secret kueue-system/multikueue-a with key kubeconfig: "
+                "a has no credentials), "
+                "b (in Secret kueue-system/multikueue-b, put a kubeconfig: this is not a map)",
             ),
             id="nothing usable",
         ),
@@ -248,8 +247,8 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
             [placement(), decision("a", "b"), secrets("a"), profile("b", secret=("b", "its-own"))],
             yes(
                 "SomeClustersUnusable",
-                "; left out: b (Secret b/its-own, named by ClusterProfile kueue-system/b, is out of "
-                "Kueue's reach: copy it to namespace kueue-system)",
+                "; left out: b (copy Secret b/its-own to namespace kueue-system: "
+                "ClusterProfile kueue-system/b names it, and Kueue reads no other namespace)",
             ),
             id="a Secret in another namespace",
         ),
@@ -257,10 +256,9 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
             [placement(), decision("a"), foreign_config()],
             no(
                 "NoClusterUsable",
-                "no selected cluster is usable: a (no credentials: no ClusterProfile in namespace "
-                "kueue-system names a Secret for kueue-admin, no Secret kueue-admin-a-kubeconfig or "
-                "multikueue-a in namespace kueue-system, no ClusterProfile in namespace kueue-system has an "
-                "access provider)",
+                "no selected cluster is usable: a ("
+                "create Secret kueue-system/multikueue-a with key kubeconfig: "
+                "a has no credentials)",
             ),
             id="nothing usable before a name that is taken",
         ),

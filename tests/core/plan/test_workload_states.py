@@ -72,7 +72,7 @@ def test_the_message_counts_what_is_selected_and_names_what_is_usable() -> None:
     ("selected", "why"),
     [
         ("", "NoClusterSelected: Placement kueue-system/p selects no cluster"),
-        ("x", "NoClusterUsable: no selected cluster is usable: x (no credentials"),
+        ("x", "NoClusterUsable: no selected cluster is usable: x (create Secret"),
     ],
 )
 def test_without_a_cluster_it_stays_pending_with_the_reason(selected: str, why: str) -> None:

@@ -25,11 +25,7 @@ from tests.support.builders import (
     world,
 )
 
-NOTHING_FOUND = (
-    "no credentials: no ClusterProfile in namespace kueue-system names a Secret for kueue-admin, "
-    "no Secret kueue-admin-{0}-kubeconfig or multikueue-{0} in namespace kueue-system, "
-    "no ClusterProfile in namespace kueue-system has an access provider"
-)
+NOTHING_FOUND = "create Secret kueue-system/multikueue-{0} with key kubeconfig: {0} has no credentials"
 WAITS = frozenset({Timer("pending", "b")})
 MANY = [f"c{number:02}" for number in range(23)]
 

@@ -32,10 +32,8 @@ PLACEMENT: Final[Key] = ("Placement", NS, "placement-demo1")
 DECISION: Final[Key] = ("PlacementDecision", NS, "placement-demo1-decision-1")
 SETS: Final = "cluster.open-cluster-management.io/v1beta2"
 NO_CREDENTIALS: Final = (
-    "cluster cluster3 of Placement placement-demo1 is left out: no credentials: "
-    f"no ClusterProfile in namespace {NS} names a Secret for kueue-admin, "
-    f"no Secret kueue-admin-cluster3-kubeconfig or multikueue-cluster3 in namespace {NS}, "
-    f"no ClusterProfile in namespace {NS} has an access provider"
+    "cluster cluster3 of Placement placement-demo1 is left out: "
+    f"create Secret {NS}/multikueue-cluster3 with key kubeconfig: cluster3 has no credentials"
 )
 
 TRIED: Final = (

@@ -145,13 +145,13 @@ PIPELINES = "pipelineruns.v1.tekton.dev (PipelineRun.v1.tekton.dev)"
 def test_job_kinds_are_those_that_kueue_sends(config: str, missing: str) -> None:
     known = setup(*kueue.installed(config=config), settings=Settings(frameworks=("jobset.x-k8s.io/jobset",)))
     [told] = [one for one in examine(known, [HEALTHY]) if one.check == "worker-jobs"]
-    assert told.message.startswith(f"c1: the worker does not serve {missing}: install the CRDs there")
+    assert told.message.startswith(f"c1: install the CRDs of {missing} on the worker")
 
 
 def test_a_worker_without_kueue() -> None:
     served = frozenset((ServedKind("batch", "v1", "jobs"),))
     visit = replace(HEALTHY, found=replace(FOUND, served=served))
-    message = "c1: the worker serves no Workloads: install Kueue there"
+    message = "c1: install Kueue on the worker: it serves no Workloads"
     assert told_of(visit) == [("worker-kueue", Level.FAIL, message)]
 
 
@@ -161,7 +161,9 @@ def test_a_worker_whose_kueue_speaks_another_version() -> None:
     )
     [(check, level, message)] = told_of(replace(HEALTHY, found=replace(FOUND, served=served)))
     assert (check, level) == ("worker-kueue", Level.FAIL)
-    assert message.startswith("c1: Kueue on the worker speaks v1beta1, and not the v1beta2 of this hub")
+    assert message.startswith(
+        "c1: update Kueue on the worker or on this hub: the worker serves Workloads in v1beta1"
+    )
 
 
 @pytest.mark.parametrize(

@@ -262,7 +262,7 @@ BREAKS = (
         lambda pair: pair.hub.ask("DELETE", SECRET),
         "worker-access",
         "FAIL",
-        "there is no usable way in: no credentials: ",
+        "there is no usable way in: create Secret ",
         PUT_SECRET,
     ),
     Break(
@@ -280,7 +280,7 @@ BREAKS = (
         without(f"{CRDS}/jobsets.jobset.x-k8s.io"),
         "worker-jobs",
         "FAIL",
-        "the worker does not serve jobsets.v1alpha2.jobset.x-k8s.io (jobset.x-k8s.io/jobset): install",
+        "install the CRDs of jobsets.v1alpha2.jobset.x-k8s.io (jobset.x-k8s.io/jobset) on the worker",
         "kubectl get crd jobsets.jobset.x-k8s.io -o yaml | kubectl --context cluster2 create -f -",
     ),
     Break(
@@ -288,7 +288,7 @@ BREAKS = (
         lambda pair: pair.grant("sender", *needed()[1:]),
         "worker-rights",
         "FAIL",
-        f"the account of Secret {NS}/multikueue-cluster2 may not create, delete, get, patch, watch",
+        "grant create, delete, get, patch, watch jobs.batch on the worker",
         APPLY + "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole",
     ),
     Break(
@@ -414,7 +414,7 @@ def test_a_worker_without_kueue(pair: Pair) -> None:
         content.secret()
         found = {one["check"]: one for one in content.doctor() if one["level"] == "FAIL"}
     pair.secret()
-    assert found["worker-kueue"]["message"] == "cluster2: the worker serves no Workloads: install Kueue there"
+    assert found["worker-kueue"]["message"] == "cluster2: install Kueue on the worker: it serves no Workloads"
 
 
 def test_a_worker_behind_a_clusterprofile(broken_pair: Pair, tmp_path: Path) -> None:

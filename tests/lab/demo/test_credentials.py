@@ -20,7 +20,8 @@ from rich.console import Console
 
 from placement_ac.cli.demo import command
 from placement_ac.core.api.constants import DRAIN, IMMEDIATE
-from placement_ac.core.kubeconfig.access import ClusterAccess, read_kubeconfig
+from placement_ac.core.kubeconfig.access import ClusterAccess
+from placement_ac.core.kubeconfig.read import read_kubeconfig
 from placement_ac.lab.demo import scene, stories
 from placement_ac.lab.demo.making import MadeSeen, Thing, things_of
 from placement_ac.lab.demo.scene import CARELESS

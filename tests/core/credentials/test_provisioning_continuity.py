@@ -1,4 +1,4 @@
-"""What a review found in how credentials are made: it cut a worker off, or left something behind."""
+"""Provisioning keeps listed clusters connected, and deletes everything that is no longer needed."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -20,7 +20,7 @@ from placement_ac.core.inputs.state import Key
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from tests.support.builders import (
     NOW,
-    TERMS,
+    PROVISIONING,
     check,
     decision,
     grant,
@@ -52,7 +52,7 @@ NOT_SELECTED = [check(), placement(), decision("b"), managed_cluster("a")]
 ADOPT = {"annotations": {ANNOTATION_ADOPT: "true"}}
 ON_PROFILE = our_cluster("a", spec={"clusterSource": {"clusterProfileRef": {"name": "a"}}})
 RENEWED = token("a", text=jwt("renewed"))
-PATIENT = replace(TERMS, retention=60.0)
+PATIENT = replace(PROVISIONING, retention=60.0)
 
 
 def way(seen: Cache) -> CredentialSource | Unusable:
@@ -60,11 +60,11 @@ def way(seen: Cache) -> CredentialSource | Unusable:
 
 
 @pytest.mark.parametrize("permission", [[], [our_grant(PERMISSION, "a", done=False)]], ids=["none", "slow"])
-def test_a_cluster_stays_on_its_secret_until_the_rights_of_ours_are_in_force(permission: list[Any]) -> None:
+def test_a_cluster_keeps_its_secret_until_our_permission_is_in_force(permission: list[Any]) -> None:
     here = our_cluster("a", spec=kubeconfig_spec("multikueue-a"))
     busy = [multikueue_check(), our_config("p-a"), here, running("w", "p-a"), secret("multikueue-a")]
     mine = [our_grant(ACCOUNT, "a"), token("a"), our_secret("a")]
-    only_profiles = {"terms": TERMS, "ways": ("profile-secret",)}
+    only_profiles = {"provisioning": PROVISIONING, "methods": ("profile-secret",)}
     found = way(world(SELECTED, busy, mine, permission, **only_profiles))
     assert isinstance(found, Unusable)
     assert "ClusterPermission" in found.why
@@ -72,28 +72,28 @@ def test_a_cluster_stays_on_its_secret_until_the_rights_of_ours_are_in_force(per
     assert moved == CredentialSource("Secret", "placement-ac-a")
 
 
-def test_a_token_that_is_renewed_after_its_end_brings_the_placement_up() -> None:
+def test_a_token_renewed_after_its_expiry_touches_the_placement() -> None:
     ended = our_secret("a", text=jwt("old", NOW - timedelta(hours=25)))
-    seen = world(SELECTED, provided("a")[:3], ended, terms=TERMS)
+    seen = world(SELECTED, provided("a")[:3], ended, provisioning=PROVISIONING)
     assert isinstance(way(seen), Unusable)
     assert Key("placement", "p") in seen.put(SECRET, our_secret("a", text=jwt("new"), version=5))
 
 
 @pytest.mark.parametrize(
-    ("permission", "terms"),
+    ("permission", "provisioning"),
     [
-        pytest.param([grant(PERMISSION, "a")], TERMS, id="the permission is somebody else's"),
-        pytest.param([], replace(TERMS, served=False), id="permissions are not served any more"),
+        pytest.param([grant(PERMISSION, "a")], PROVISIONING, id="the permission is somebody else's"),
+        pytest.param([], replace(PROVISIONING, served=False), id="permissions are not served any more"),
     ],
 )
-def test_a_cluster_that_is_in_gets_its_new_token_whatever_stands_in_the_way(
-    permission: list[Any], terms: Any
+def test_a_listed_cluster_gets_its_new_token_despite_name_conflicts(
+    permission: list[Any], provisioning: Any
 ) -> None:
     there = [our_grant(ACCOUNT, "a"), permission, RENEWED, our_secret("a"), on_made("a")]
-    assert writes(SELECTED, *there, terms=terms) == ["Apply Secret placement-ac-a"]
+    assert writes(SELECTED, *there, provisioning=provisioning) == ["Apply Secret placement-ac-a"]
 
 
-def test_the_secret_of_a_cluster_that_is_in_comes_back_first() -> None:
+def test_the_secret_of_a_listed_cluster_is_restored_first() -> None:
     short = our_grant(ACCOUNT, "a", spec={"rotation": {"enabled": True, "validity": "1h0m0s"}})
     there = [short, our_grant(PERMISSION, "a"), token("a"), on_made("a")]
     assert writes(SELECTED, *there) == [
@@ -102,14 +102,14 @@ def test_the_secret_of_a_cluster_that_is_in_comes_back_first() -> None:
     ]
 
 
-def test_what_was_handed_over_goes_though_its_account_has_gone() -> None:
+def test_handed_over_objects_are_deleted_though_their_account_is_gone() -> None:
     rest = [grant(PERMISSION, "a", ADDON_ACCOUNT, **ADOPT)]
     assert writes(NOT_SELECTED, rest) == ["Delete ClusterPermission multikueue"]
 
 
-def test_a_decision_that_flickers_takes_no_account_away() -> None:
+def test_a_flickering_decision_deletes_no_account() -> None:
     mine = our_grant(ACCOUNT, "a")
-    waiting = world([check(), placement(), undecided(), managed_cluster("a")], mine, terms=PATIENT)
+    waiting = world([check(), placement(), undecided(), managed_cluster("a")], mine, provisioning=PATIENT)
     assert plan_provisioning(made_for(waiting)) == ProvisioningPlan(
         timers=frozenset({UNNEEDED}), recheck_after=60.0
     )
@@ -119,25 +119,25 @@ def test_a_decision_that_flickers_takes_no_account_away() -> None:
     assert late.timers == {UNNEEDED}, "a delete that fails does not wait anew"
 
 
-def test_nothing_is_waited_for_when_the_cluster_is_gone_or_others_have_made_some() -> None:
+def test_deletion_does_not_wait_for_a_deleted_cluster_or_with_external_credentials() -> None:
     mine = our_grant(ACCOUNT, "a")
     go = ["Delete ManagedServiceAccount placement-ac"]
-    assert writes([check(), placement(), decision("a")], mine, terms=PATIENT) == go
-    assert writes(SELECTED, mine, secret("multikueue-a"), terms=PATIENT) == go
+    assert writes([check(), placement(), decision("a")], mine, provisioning=PATIENT) == go
+    assert writes(SELECTED, mine, secret("multikueue-a"), provisioning=PATIENT) == go
 
 
-def test_a_cluster_profile_that_was_stood_on_counts_again_though_an_account_was_made() -> None:
+def test_a_used_cluster_profile_counts_again_though_an_account_was_created() -> None:
     theirs = [SELECTED, profile("a", providers=["x"]), ON_PROFILE, our_config("p-a")]
-    assert way(world(*theirs, our_grant(ACCOUNT, "a", done=False), terms=TERMS)) == CredentialSource(
-        "ClusterProfile", "a"
-    )
+    assert way(
+        world(*theirs, our_grant(ACCOUNT, "a", done=False), provisioning=PROVISIONING)
+    ) == CredentialSource("ClusterProfile", "a")
     ours = our_grant(ACCOUNT, "a", done=False)
     ours["metadata"]["labels"] |= {LABEL_SYNC: "true"}
-    assert isinstance(way(world(*theirs, ours, terms=TERMS)), Unusable), "it is ours"
+    assert isinstance(way(world(*theirs, ours, provisioning=PROVISIONING)), Unusable), "it is ours"
 
 
-def test_it_is_looked_again_when_found_credentials_end() -> None:
+def test_a_recheck_is_due_when_external_credentials_expire() -> None:
     ends = secret("multikueue-a", kubeconfig(token=jwt("x", NOW, hours=1.0)))
-    seen = world(SELECTED, ends, terms=TERMS)
-    assert plan_provisioning(seen.inputs_for_provisioning("a", NOW, {})).recheck_after == 3600.0
-    assert plan_provisioning(seen.inputs_for_provisioning("a", NOW + timedelta(hours=2), {})).phases
+    seen = world(SELECTED, ends, provisioning=PROVISIONING)
+    assert plan_provisioning(seen.provisioning_inputs("a", NOW, {})).recheck_after == 3600.0
+    assert plan_provisioning(seen.provisioning_inputs("a", NOW + timedelta(hours=2), {})).phases

@@ -1,4 +1,4 @@
-"""Which kubeconfigs a worker is entered with, why others are refused, and how ours is written."""
+"""Which kubeconfigs are used, why others are refused, and how ours is written."""
 
 import base64
 import json
@@ -15,18 +15,12 @@ from cryptography.hazmat.primitives import serialization as ser
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from placement_ac.core.kubeconfig import expiry
-from placement_ac.core.kubeconfig.access import (
-    ClusterAccess,
-    NotSupportedHere,
-    StricterRule,
-    UsableByKueueOnly,
-    read_kubeconfig,
-    read_profile,
-    strict_problem,
-    write_kubeconfig,
-)
-from placement_ac.core.kubeconfig.parse import MARKS_MAX, SIZE_MAX, Refusal, parse_kubeconfig
+from placement_ac.core.kubeconfig.access import ClusterAccess, UsableByKueueOnly
+from placement_ac.core.kubeconfig.parse import MARKS_MAX, SIZE_MAX, parse_kubeconfig
+from placement_ac.core.kubeconfig.read import read_kubeconfig, read_profile, strict_problem
+from placement_ac.core.kubeconfig.refusals import NotSupportedHere, Refusal, StricterRule
 from placement_ac.core.kubeconfig.source import Unusable
+from placement_ac.core.kubeconfig.write import write_kubeconfig
 
 Raw = dict[str, Any]
 SECRET = "SeCrEt-42"
@@ -59,7 +53,7 @@ FAR = datetime(3000, 1, 1, tzinfo=UTC)
 
 
 def kubeconfig(user: Raw | None = None, cluster: Raw | None = None, **top: Any) -> Raw:
-    """A kubeconfig with a token, but for what is told."""
+    """A kubeconfig with a token; the arguments replace parts of it."""
     return {
         "apiVersion": "v1",
         "kind": "Config",
@@ -206,7 +200,7 @@ def deep(levels: int) -> Any:
         ),
     ],
 )
-def test_a_way_in(config: Raw, access: ClusterAccess) -> None:
+def test_the_access_in_a_kubeconfig(config: Raw, access: ClusterAccess) -> None:
     assert read(config) == access
 
 
@@ -266,11 +260,11 @@ def test_yaml_is_read_as_go_reads_it(pieces: dict[str, str]) -> None:
     "name",
     ["y", "N", "on", "OFF", "Yes", "1", "-1_000", "0x1f", "0o17", "017", "089", "1e3", ".5", "1.", ".inf"],
 )
-def test_what_is_no_string_for_go_is_no_name(name: str) -> None:
-    assert written(name) == Unusable("has a clusters.0.name that is unusable: it should be a string")
+def test_a_value_that_is_not_a_string_in_go_is_refused(name: str) -> None:
+    assert written(name) == Unusable("fix clusters.0.name: it should be a string")
 
 
-def test_what_is_null_for_go_is_no_name() -> None:
+def test_null_is_an_empty_name() -> None:
     assert written("~") == ClusterAccess(SERVER, SECRET)
 
 
@@ -282,16 +276,16 @@ REFUSED = [
     (Refusal.NO_MAP, SECRET),
     (Refusal.NO_MAP, None),
     (
-        "has a users.0.user.token that is unusable: it should be a string",
+        "fix users.0.user.token: it should be a string",
         kubeconfig({"token": [SECRET]}),
     ),
     (
-        "has a clusters.0.cluster.insecure-skip-tls-verify that is unusable: it should be true or false",
+        "fix clusters.0.cluster.insecure-skip-tls-verify: it should be true or false",
         kubeconfig(cluster={"insecure-skip-tls-verify": "false"}),
     ),
-    ("has a users.0.user.exec that is unusable: it should be a map", kubeconfig(TOKEN | {"exec": SECRET})),
-    ("has a users that is unusable: it should be a list", kubeconfig(users={"u": SECRET})),
-    ("has a users.0 that is unusable: it should be a map", kubeconfig(users=[SECRET])),
+    ("fix users.0.user.exec: it should be a map", kubeconfig(TOKEN | {"exec": SECRET})),
+    ("fix users: it should be a list", kubeconfig(users={"u": SECRET})),
+    ("fix users.0: it should be a map", kubeconfig(users=[SECRET])),
     (Refusal.NOT_CONFIG, kubeconfig(kind="Secret")),
     (Refusal.NOT_CONFIG, kubeconfig(apiVersion="v2")),
     (Refusal.SAME_NAME, kubeconfig(users=[*kubeconfig()["users"], *kubeconfig()["users"]])),
@@ -410,20 +404,20 @@ NOT_READ = [
 
 
 @pytest.mark.parametrize(("why", "config"), REFUSED)
-def test_what_is_refused_is_told_without_what_it_holds(why: str, config: object) -> None:
+def test_a_refusal_quotes_nothing(why: str, config: object) -> None:
     assert read(config) == Unusable(why)
     assert SECRET not in why
 
 
 @pytest.mark.parametrize(("why", "text"), NOT_READ)
-def test_what_is_not_plain_yaml_is_refused_without_a_quotation(why: str, text: bytes) -> None:
+def test_invalid_yaml_is_refused_without_quotation(why: str, text: bytes) -> None:
     assert read_kubeconfig(text) == Unusable(why)
 
 
 def test_every_rule_has_a_kubeconfig_that_breaks_it() -> None:
-    told = {str(why) for why, _ in [*REFUSED, *NOT_READ]}
+    tested = {str(why) for why, _ in [*REFUSED, *NOT_READ]}
     open_ended = {Refusal.SHAPE, Refusal.NOT_BASE64}
-    assert [rule for rule in Refusal if rule not in open_ended and rule not in told] == []
+    assert [rule for rule in Refusal if rule not in open_ended and rule not in tested] == []
 
 
 @pytest.mark.parametrize(
@@ -476,13 +470,13 @@ def test_no_secret_is_in_the_repr() -> None:
     access = read(config)
     assert isinstance(access, ClusterAccess)
     assert repr(access).startswith(
-        f"Access(server='{SERVER}', server_name='', expires=datetime.datetime(2030"
+        f"ClusterAccess(server='{SERVER}', server_name='', expires=datetime.datetime(2030"
     )
     assert not any(secret in repr(access) for secret in (SECRET, CERTIFICATE, KEY))
     assert repr(parse_kubeconfig(json.dumps(config).encode())) == "Kubeconfig()"
 
 
-# -- how long it lasts
+# -- expiry
 
 
 @pytest.mark.parametrize(
@@ -538,7 +532,7 @@ def test_when_it_ends(user: Raw, authority: str | None, end: tuple[object, ...])
     assert (access.expires, access.expires_what, access.issued) == end
 
 
-def test_of_a_bundle_go_reads_what_it_can() -> None:
+def test_the_certificates_of_a_bundle_are_read() -> None:
     broken = AUTHORITY.replace("MII", "MIJ", 1)
     bundle = f"# ours\n{KEY}{broken}{AUTHORITY}"
     access = read(kubeconfig(cluster={"certificate-authority-data": encoded(bundle)}))
@@ -620,7 +614,7 @@ def test_ours_may_have_no_authority_of_its_own() -> None:
         pytest.param((SERVER, AUTHORITY, f"{SECRET}\n"), Refusal.TOKEN, id="a line break"),
     ],
 )
-def test_what_no_kubeconfig_is_made_of(arguments: tuple[str, str | bytes, str], why: str) -> None:
+def test_arguments_that_give_no_kubeconfig(arguments: tuple[str, str | bytes, str], why: str) -> None:
     assert write_kubeconfig(*arguments, "worker1") == Unusable(why)
 
 
@@ -653,14 +647,14 @@ def test_what_no_kubeconfig_is_made_of(arguments: tuple[str, str | bytes, str], 
         ),
         pytest.param({}, Unusable(Refusal.ADDRESS), id="nothing"),
         pytest.param({"server": "http://worker1"}, Unusable(StricterRule.HTTPS), id="http"),
-        pytest.param({"server": 7}, Unusable("has a server that is unusable: it should be a string"), id="7"),
+        pytest.param({"server": 7}, Unusable("fix server: it should be a string"), id="7"),
     ],
 )
 def test_the_cluster_of_an_access_provider(cluster: Raw, access: ClusterAccess | Unusable) -> None:
     assert read_profile(cluster, SECRET) == access
 
 
-def test_half_of_what_a_plugin_should_give() -> None:
+def test_half_a_key_pair_of_a_plugin_is_refused() -> None:
     assert read_profile({"server": SERVER}, SECRET, key=KEY) == Unusable(Refusal.HALF_A_PAIR)
 
 

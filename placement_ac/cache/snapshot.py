@@ -1,0 +1,204 @@
+"""
+Collect the inputs of one decision: all that a Placement, or a check without a usable one, depends on.
+
+No I/O, no clock.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from placement_ac.cache.credentials import CredentialLookup
+from placement_ac.cache.listing import Listings
+from placement_ac.cache.mapping import possible_pairs
+from placement_ac.cache.tables import Tables, clusters_in
+from placement_ac.core.api import objects
+from placement_ac.core.api.constants import MANAGED_CLUSTER
+from placement_ac.core.inputs.state import (
+    Key,
+    PlacementCluster,
+    PlacementPolicy,
+    ProbeResult,
+    Snapshot,
+    TimerAges,
+    WorkerCopies,
+)
+
+
+class SnapshotBuilder:
+    """Reads the tables and the credentials, and returns Snapshots."""
+
+    def __init__(
+        self, tables: Tables, listings: Listings, credentials: CredentialLookup, policy: PlacementPolicy
+    ) -> None:
+        self._tables = tables
+        self._listings = listings
+        self._credentials = credentials
+        self._policy = policy
+
+    def build(
+        self,
+        key: Key,
+        now: datetime,
+        ages: TimerAges,
+        worker_copies: Mapping[str, WorkerCopies],
+        probe_results: Mapping[str, ProbeResult],
+    ) -> Snapshot:
+        """Return all that `key` depends on; the last three are what the caller remembers of it."""
+        if key.kind == "check":
+            return self._of_check(key.name, now, ages)
+        name, tables = key.name, self._tables
+        placement = tables.placements.get((tables.home_of(name), name))
+        decisions = tuple(tables.decisions_of(name))
+        config = tables.configs.get(("", name))
+        credentials = self._credentials.sources(clusters_in(decisions), now)
+        checks, users = tables.checks.by("placement", name), tables.checks.by("config", name)
+        workloads = self._workloads_of(checks, users)
+        listed = _names_listed(config, workloads)
+        clusters = self._cluster_objects(name, credentials, listed)
+        listed_clusters = [_cluster_of(tables, name, one, clusters.get(one)) for one in listed]
+        unselected = [cluster for cluster in listed_clusters if cluster not in credentials]
+        deleted, unreachable = self._lost(listed_clusters)
+        return Snapshot(
+            name=name,
+            now=now,
+            hub=tables.hub,
+            checks=tuple(checks),
+            multikueue_checks=tuple(users),
+            former_checks=self._former_checks(config, clusters.values(), name),
+            placement=placement,
+            decisions=decisions,
+            scores=self._scores(credentials, placement),
+            credentials=credentials,
+            config=config,
+            clusters=clusters,
+            name_conflicts=self._name_conflicts(name, credentials, now),
+            other_owners=self._other_owners(name, {*clusters, *credentials}, now),
+            listed_elsewhere=frozenset(tables.configs.index("listed").used_by_others(clusters, ("", name))),
+            unselected_credentials=self._credentials.sources(unselected, now),
+            policy=self._policy,
+            ages=ages,
+            workloads=workloads,
+            deleted_clusters=deleted,
+            unreachable=unreachable,
+            worker_copies=worker_copies,
+            probe_results=probe_results,
+        )
+
+    def _of_check(self, name: str, now: datetime, ages: TimerAges) -> Snapshot:
+        """Return the inputs of a check of ours that names no Placement."""
+        check = self._tables.checks.get(("", name))
+        checks = (check,) if check and check.ours and not check.placement else ()
+        workloads = self._workloads_of(checks)
+        return Snapshot(name="", now=now, hub=self._tables.hub, checks=checks, ages=ages, workloads=workloads)
+
+    def _workloads_of(self, *checks: Iterable[objects.Check]) -> tuple[objects.Workload, ...]:
+        """Return the Workloads that carry any of these checks."""
+        workloads = self._tables.workloads
+        names = {check.meta.name for part in checks for check in part}
+        ids = {id_ for name in names for id_ in workloads.index("check").ids(name)}
+        return tuple(workloads.objects[id_] for id_ in sorted(ids))
+
+    def _lost(self, clusters: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
+        """Return those that have gone from a hub with ManagedClusters, and those that OCM cannot reach."""
+        known, served = self._tables.managed_clusters, self._listings.is_served(MANAGED_CLUSTER)
+        deleted = frozenset(one for one in clusters if served and ("", one) not in known.objects)
+        unreachable = known.index("unreachable").ids("unreachable")
+        return deleted, frozenset(one for one in clusters if ("", one) in unreachable)
+
+    def _cluster_objects(
+        self, name: str, selected: Iterable[str], listed: Iterable[str]
+    ) -> dict[str, objects.KueueObject]:
+        """Return the MultiKueueClusters that may be wanted, and those that are this Placement's."""
+        clusters, hub = self._tables.clusters, self._tables.hub
+        found = {obj.meta.name: obj for obj in clusters.by("placement", name)}
+        # Those without the Placement's label are shared, not ours, or have lost it.
+        for one in {*hub.cluster_objects(name, selected), *listed} - found.keys():
+            if obj := clusters.get(("", one)):
+                found[one] = obj
+        found.update((obj.meta.name, obj) for obj in self._unneeded(name))
+        return dict(sorted(found.items()))
+
+    def _unneeded(self, name: str) -> Iterable[objects.KueueObject]:
+        """Yield the shared MultiKueueClusters that no other Placement needs: any Placement removes them."""
+        tables = self._tables
+        for obj in tables.clusters.by("shared", "shared"):
+            selected = tables.hub.shared and tables.users_of(obj.meta.name)
+            if not selected and not tables.placements_listing(obj.meta.name) - {name}:
+                yield obj
+
+    def _former_checks(
+        self, config: objects.KueueObject | None, clusters: Iterable[objects.KueueObject], name: str
+    ) -> tuple[objects.Check, ...]:
+        """Return the checks of ours that own objects here while their parameters are unusable."""
+        checks = self._tables.checks
+        if "unusable" not in checks.index("unusable"):
+            return ()
+        owned = [obj for obj in clusters if obj.placement == name]
+        owned += [config] if config and config.placement in ("", name) else []
+        uids = set[str]().union(*[obj.owners for obj in owned if obj.ours])
+        owners = (check for uid in sorted(uids) for check in checks.by("uid", uid))
+        return tuple(check for check in owners if check.ours and not check.placement)
+
+    def _scores(
+        self, clusters: Iterable[str], placement: objects.Placement | None
+    ) -> dict[tuple[str, str], objects.Scores]:
+        if placement is None or not placement.prioritizers:
+            return {}
+        resources = {p.resource_name for p in placement.prioritizers}
+        ids = ((cluster, resource) for cluster in clusters for resource in resources)
+        return {id_: scores for id_ in ids if (scores := self._tables.scores.get(id_))}
+
+    def _name_conflicts(
+        self, name: str, selected: Iterable[str], now: datetime
+    ) -> dict[str, PlacementCluster]:
+        """Return the other pairs that have the name of one of ours; of new ones the first one gets it."""
+        tables = self._tables
+        if tables.hub.shared:
+            return {}
+        # Of all pairs for `<name>-<cluster>`, those whose Placement's name is part of ours sort first.
+        pairs = [pair for pair in possible_pairs(name) if pair[0] in tables.checks.index("placement")]
+        conflicts = {}
+        for cluster in selected if pairs else ():
+            for placement, rest in pairs:
+                other = f"{rest}-{cluster}"
+                if placement in tables.users_of(other) and self._credentials.is_usable(other, now):
+                    wanted = tables.hub.cluster_object(name, cluster)
+                    conflicts[wanted] = PlacementCluster(f"{tables.home_of(placement)}/{placement}", other)
+        return conflicts
+
+    def _other_owners(
+        self, name: str, cluster_objects: Iterable[str], now: datetime
+    ) -> dict[str, dict[str, str]]:
+        """Return the owners that other Placements give each shared MultiKueueCluster, or are about to."""
+        tables = self._tables
+        if not tables.hub.shared:
+            return {}
+        found = {}
+        for cluster in cluster_objects:
+            usable = self._credentials.is_usable(cluster, now)
+            placements = tables.placements_listing(cluster) | (tables.users_of(cluster) if usable else set())
+            owners = {uid: owner for other in placements - {name} for uid, owner in self._owners(other)}
+            if owners:
+                found[cluster] = owners
+        return found
+
+    def _owners(self, placement: str) -> list[tuple[str, str]]:
+        """Return what `plan.owners_of` will give the objects of another Placement."""
+        checks = self._tables.checks
+        owners = (
+            *checks.by("placement", placement),
+            *checks.by("config", placement),
+            *self._former_checks(self._tables.configs.get(("", placement)), (), placement),
+        )
+        return [(check.meta.uid, check.meta.name) for check in owners]
+
+
+def _names_listed(config: objects.KueueObject | None, workloads: Iterable[objects.Workload]) -> Sequence[str]:
+    """Return the names in the config; if it was deleted, those that Workloads are on."""
+    if config is not None:
+        return config.listed if config.ours else ()
+    return sorted({name for w in workloads for name in (w.cluster, *w.nominated) if name})
+
+
+def _cluster_of(tables: Tables, placement: str, name: str, obj: objects.KueueObject | None) -> str:
+    return obj.cluster if obj and obj.cluster else tables.hub.cluster_of(placement, name)

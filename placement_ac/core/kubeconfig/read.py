@@ -1,0 +1,231 @@
+"""
+Read the access to a worker cluster from a Secret's kubeconfig, or from a ClusterProfile.
+
+Pure. It refuses whatever Kueue refuses, and whatever would make this program read a file or run a
+program; no refusal quotes the kubeconfig. Sources: Kueue's validateKubeconfig and validateRestConfig
+(pkg/controller/admissionchecks/multikueue/multikueuecluster.go), and what client-go 0.36 refuses besides
+(tools/clientcmd, transport).
+"""
+
+import base64
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from placement_ac.core.kubeconfig import expiry
+from placement_ac.core.kubeconfig.access import ClusterAccess, UsableByKueueOnly
+from placement_ac.core.kubeconfig.address import (
+    ONE_WORD,
+    has_user_info,
+    is_proxy,
+    plain_server,
+    scheme,
+    server_objections,
+)
+from placement_ac.core.kubeconfig.parse import (
+    Kubeconfig,
+    KubeconfigCluster,
+    KubeconfigUser,
+    parse_kubeconfig,
+    validate_shape,
+)
+from placement_ac.core.kubeconfig.refusals import (
+    KubeconfigRefused,
+    NotSupportedHere,
+    Refusal,
+    StricterRule,
+)
+from placement_ac.core.kubeconfig.source import Unusable
+
+
+def read_kubeconfig(text: bytes) -> ClusterAccess | Unusable:
+    """Return the access that the current context of a Secret's kubeconfig gives.
+
+    It is UsableByKueueOnly where Kueue takes it and this program does not. The caller judges its expiry.
+    As in clientcmd, no credentials go over plain http: the access has none then.
+    """
+    try:
+        config = parse_kubeconfig(text)
+        _raise_first(_objections_to_all(config))
+        cluster, user = _current(config)
+        _raise_first(_objections_to(user))
+        server = _server(cluster)
+        access = _with_user(server, user) if server.is_secure else server
+    except KubeconfigRefused as refused:
+        return Unusable(str(refused))
+    unsupported = next(_unsupported(cluster, user), None)
+    return UsableByKueueOnly(unsupported.value, access) if unsupported else access
+
+
+def strict_problem(text: bytes) -> str:
+    """Return the first objection by the rules proposed for Kueue, which ours must meet; "": none."""
+    access = read_kubeconfig(text)
+    if isinstance(access, Unusable):
+        return access.why
+    return "" if access.is_secure else StricterRule.HTTPS.value
+
+
+def read_profile(
+    cluster: Mapping[str, Any], token: str, certificate: str = "", key: str = ""
+) -> ClusterAccess | Unusable:
+    """Return the access to the `cluster` of a ClusterProfile's access provider, with a plugin's credentials.
+
+    As in Kueue, the server is always verified, against the authority's data only.
+    """
+    if not (token or certificate or key):
+        return Unusable(NotSupportedHere.NOBODY.value)
+    try:
+        server = _server(validate_shape(KubeconfigCluster, cluster))
+        access = _with_credentials(server, token, certificate, key)
+    except KubeconfigRefused as refused:
+        return Unusable(str(refused))
+    return access if server.is_secure else Unusable(StricterRule.HTTPS.value)
+
+
+def _objections_to_all(config: Kubeconfig) -> Iterator[str]:
+    """Yield the objections to any user or cluster, the current one or not."""
+    for section in (config.clusters, config.users, config.contexts):
+        if len({entry.name for entry in section}) < len(section):
+            yield Refusal.SAME_NAME
+    for user in (entry.user for entry in config.users):
+        _decoded(user.client_certificate_data, "client-certificate-data")
+        _decoded(user.client_key_data, "client-key-data")
+        if user.token_file:
+            yield Refusal.TOKEN_FILE
+    for cluster in (entry.cluster for entry in config.clusters):
+        _decoded(cluster.certificate_authority_data, "certificate-authority-data")
+        if cluster.insecure_skip_tls_verify:
+            yield Refusal.INSECURE
+        if cluster.certificate_authority:
+            yield Refusal.AUTHORITY_FILE
+        if not cluster.server:
+            yield Refusal.NO_SERVER
+
+
+def _current(config: Kubeconfig) -> tuple[KubeconfigCluster, KubeconfigUser]:
+    contexts = {entry.name: entry.context for entry in config.contexts}
+    clusters = {entry.name: entry.cluster for entry in config.clusters}
+    users = {entry.name: entry.user for entry in config.users}
+    context = contexts.get(config.current_context)
+    if context is None:
+        raise KubeconfigRefused(Refusal.NO_CONTEXT)
+    if context.cluster not in clusters:
+        raise KubeconfigRefused(Refusal.NO_CLUSTER)
+    return clusters[context.cluster], users.get(context.user, KubeconfigUser())
+
+
+def _objections_to(user: KubeconfigUser) -> Iterator[str]:
+    """Yield the objections of clientcmd to the current user, whether it is used or not."""
+    if user.token and _has_password(user):
+        yield Refusal.BASIC
+    if (user.as_uid or user.as_groups or user.as_user_extra) and not user.impersonates:
+        yield Refusal.AS_NOBODY
+    if _has_file_and_data(user):
+        yield Refusal.FILE_AND_DATA
+    certificate = user.client_certificate or user.client_certificate_data
+    if certificate and not (user.client_key or user.client_key_data):
+        yield Refusal.HALF_A_PAIR
+
+
+def _objections_to_use(user: KubeconfigUser) -> Iterator[str]:
+    if _has_password(user):
+        yield Refusal.BASIC
+    if user.plugin is not None:
+        yield Refusal.EXEC
+    if user.auth_provider is not None:
+        yield Refusal.AUTH_PROVIDER
+
+
+def _has_password(user: KubeconfigUser) -> bool:
+    return bool(user.username or user.password)
+
+
+def _has_file_and_data(user: KubeconfigUser) -> bool:
+    certificate = bool(user.client_certificate and user.client_certificate_data)
+    return certificate or bool(user.client_key and user.client_key_data)
+
+
+def _raise_first(objections: Iterator[str]) -> None:
+    for objection in objections:
+        raise KubeconfigRefused(objection)
+
+
+def _unsupported(cluster: KubeconfigCluster, user: KubeconfigUser) -> Iterator[NotSupportedHere]:
+    if has_user_info(cluster.server):
+        yield NotSupportedHere.USER_INFO
+    if user.client_certificate or user.client_key:
+        yield NotSupportedHere.FILES
+    if user.impersonates:
+        yield NotSupportedHere.IMPERSONATION
+    if scheme(cluster.proxy_url) == "socks5":
+        yield NotSupportedHere.SOCKS
+    if not (user.token or user.client_certificate_data) and scheme(cluster.server) == "https":
+        yield NotSupportedHere.NOBODY
+
+
+def _server(cluster: KubeconfigCluster) -> ClusterAccess:
+    """Return the access to a cluster, without credentials."""
+    _raise_first(server_objections(cluster.server))
+    if cluster.proxy_url and not is_proxy(cluster.proxy_url):
+        raise KubeconfigRefused(Refusal.PROXY)
+    authority = _decoded(cluster.certificate_authority_data, "certificate-authority-data")
+    if scheme(cluster.server) == "http":
+        authority = ""
+    trusted, lifetime = expiry.authorities_lifetime(authority)
+    if authority and not trusted:
+        raise KubeconfigRefused(Refusal.AUTHORITY)
+    return _with_lifetime(
+        ClusterAccess(
+            server=plain_server(cluster.server),
+            authority=trusted,
+            server_name=cluster.tls_server_name,
+            proxy=cluster.proxy_url,
+        ),
+        lifetime,
+    )
+
+
+def _with_user(server: ClusterAccess, user: KubeconfigUser) -> ClusterAccess:
+    _raise_first(_objections_to_use(user))
+    certificate, key = user.client_certificate_data, user.client_key_data
+    if user.client_certificate or user.client_key or not certificate:
+        certificate = key = ""  # as clientcmd does: a key without a certificate is ignored
+    certificate = _decoded(certificate, "client-certificate-data")
+    return _with_credentials(server, user.token, certificate, _decoded(key, "client-key-data"))
+
+
+def _with_credentials(server: ClusterAccess, token: str, certificate: str, key: str) -> ClusterAccess:
+    token = token.rstrip(" \t")  # as Go's HTTP does
+    if token and not ONE_WORD.fullmatch(token):
+        raise KubeconfigRefused(Refusal.TOKEN)
+    if bool(certificate) != bool(key):
+        raise KubeconfigRefused(Refusal.HALF_A_PAIR)
+    lifetimes = [expiry.token_lifetime(token), _pair_lifetime(certificate, key) if certificate else None]
+    return _with_lifetime(replace(server, token=token, certificate=certificate, key=key), *lifetimes)
+
+
+def _pair_lifetime(certificate: str, key: str) -> expiry.Lifetime:
+    pair = expiry.key_pair_lifetime(certificate, key)
+    if pair.lifetime is None:
+        raise KubeconfigRefused(Refusal.NO_CERTIFICATE if pair.is_key else Refusal.NO_PAIR)
+    if not pair.is_key:
+        raise KubeconfigRefused(Refusal.NO_KEY)
+    if not pair.match:
+        raise KubeconfigRefused(Refusal.OTHER_KEY)
+    return pair.lifetime
+
+
+def _with_lifetime(access: ClusterAccess, *lifetimes: expiry.Lifetime | None) -> ClusterAccess:
+    """Return it with the first expiry of its own and of `lifetimes`."""
+    known = expiry.Lifetime(access.expires_what, access.issued, access.expires)
+    first = expiry.first_to_end(known, *lifetimes)
+    return replace(access, expires=first.expires, expires_what=first.what, issued=first.issued)
+
+
+def _decoded(data: str, name: str) -> str:
+    """Return PEM. Like Go, this allows line breaks and nothing else between the characters."""
+    try:
+        pem = base64.b64decode(data.replace("\r", "").replace("\n", ""), validate=True)
+    except ValueError:
+        raise KubeconfigRefused(Refusal.NOT_BASE64.format(field=name)) from None
+    return pem.decode("ascii", "ignore")  # only a comment beside the PEM may be anything else
