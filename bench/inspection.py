@@ -26,12 +26,12 @@ from rich.table import Table
 
 from bench.hub import READY
 from bench.sides import compile_ours
+from placement_ac.cli.hub_options import Where, garbage_left, look
 from placement_ac.cli.plan import KINDS
-from placement_ac.cli.reading import Where, garbage_left, look
 from placement_ac.core.api.constants import OCM_CLUSTER
-from placement_ac.inspection.branches import branches
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.whatif import what_if
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.plan.what_if import what_if
+from placement_ac.inspection.status.check_status import branches
 
 
 @dataclass(frozen=True, slots=True)

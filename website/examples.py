@@ -29,9 +29,9 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.inputs.state import Verdict
 from placement_ac.core.plan.conditions import refuse
 from placement_ac.core.plan.plan import plan
-from placement_ac.inspection.dump import dump_of
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.manifests import read
+from placement_ac.inspection.hub.dump import dump_of
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.readers.manifests import read
 
 Object = dict[str, Any]
 

@@ -21,8 +21,8 @@ import yaml
 from playwright.sync_api import sync_playwright
 
 from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET, WATCHED_KINDS
-from placement_ac.inspection.gather import gather
-from placement_ac.inspection.kinds import QUEUES
+from placement_ac.inspection.hub.kinds import QUEUES
+from placement_ac.inspection.readers.hub_reader import gather
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.demo.play import Finale, Outcome, play

@@ -9,18 +9,17 @@ import click
 from rich.console import RenderableType
 from rich.text import Text
 
+from placement_ac.cli.hub_options import Look, ReadingCommand, Where, look, look_at, looks, on_hub
 from placement_ac.cli.output import Form, emit, output
-from placement_ac.cli.reading import Look, ReadingCommand, Where, look, look_at, looks, on_hub
-from placement_ac.cli.rounds import QUEUES_OF_WORKERS, Round, visit, visiting
+from placement_ac.cli.worker_options import QUEUES_OF_WORKERS, Round, visit, visiting
 from placement_ac.core.api.constants import EVENT, LEASE, WORKLOAD, Kind
 from placement_ac.inspection.doctor.finding import Finding, Level, Rule
-from placement_ac.inspection.doctor.rules import RULES, examine
+from placement_ac.inspection.doctor.hub_rules import RULES, examine
 from placement_ac.inspection.doctor.setup import Setup
-from placement_ac.inspection.doctor.workers import RULES as WORKER_RULES
-from placement_ac.inspection.doctor.workers import examine as examine_workers
-from placement_ac.inspection.dump import Dump
-from placement_ac.inspection.gather import gather
-from placement_ac.inspection.kinds import (
+from placement_ac.inspection.doctor.worker_rules import RULES as WORKER_RULES
+from placement_ac.inspection.doctor.worker_rules import examine as examine_workers
+from placement_ac.inspection.hub.dump import Dump
+from placement_ac.inspection.hub.kinds import (
     ADDON,
     ALL,
     CONFIG_MAP,
@@ -31,6 +30,7 @@ from placement_ac.inspection.kinds import (
     RESOURCE_FLAVOR,
     TOPOLOGY,
 )
+from placement_ac.inspection.readers.hub_reader import gather
 from placement_ac.kube.client import Client
 
 SICK: Final = 2

@@ -10,8 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from placement_ac.cli.output import Form, emit, output, said
-from placement_ac.cli.reading import (
+from placement_ac.cli.hub_options import (
     Look,
     ReadingCommand,
     Where,
@@ -21,12 +20,11 @@ from placement_ac.cli.reading import (
     on_hub,
     tell_missing,
 )
+from placement_ac.cli.output import Form, emit, output, said
 from placement_ac.core.api.text import joined
-from placement_ac.inspection.chain import Chain, Fate, Overview, chain, of_check, of_placement
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.kinds import DECIDING, MADE, QUEUES
-from placement_ac.inspection.links import Case, Link, Result, Step
-from placement_ac.inspection.subject import (
+from placement_ac.inspection.explain.explanations import Chain, Fate, Overview, chain, of_check, of_placement
+from placement_ac.inspection.explain.steps import Case, Link, Result, Step
+from placement_ac.inspection.explain.subject import (
     Subject,
     cases_of,
     check_named,
@@ -34,6 +32,8 @@ from placement_ac.inspection.subject import (
     placement_named,
     subject_of,
 )
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.hub.kinds import DECIDING, MADE, QUEUES
 
 KINDS: Final = (*DECIDING, *QUEUES, *MADE)
 WHOLE: Final = 5

@@ -6,14 +6,15 @@ from typing import Final, Literal
 
 import click
 
-from placement_ac.cli.reading import Look, ReadingCommand, Where, look, looks, tell_missing
+from placement_ac.cli.hub_options import Look, ReadingCommand, Where, look, looks, tell_missing
 from placement_ac.core.api.constants import ADMISSION_CHECK, WATCHED_KINDS
-from placement_ac.inspection import graph_svg, svg
-from placement_ac.inspection.branches import branches
-from placement_ac.inspection.graph import COLUMNS, Graph, graph_of
-from placement_ac.inspection.kinds import MADE, QUEUES
-from placement_ac.inspection.mermaid import mermaid
-from placement_ac.inspection.page import page
+from placement_ac.inspection.drawing import svg
+from placement_ac.inspection.drawing.html_page import page
+from placement_ac.inspection.graph import graph_svg
+from placement_ac.inspection.graph.mermaid import mermaid
+from placement_ac.inspection.graph.model import COLUMNS, Graph, graph_of
+from placement_ac.inspection.hub.kinds import MADE, QUEUES
+from placement_ac.inspection.status.check_status import branches
 
 KINDS: Final = (*WATCHED_KINDS, *QUEUES, *MADE)
 Form = Literal["mermaid", "svg", "html"]

@@ -8,8 +8,7 @@ import click
 from rich.console import RenderableType
 from rich.text import Text
 
-from placement_ac.cli.output import Form, emit, harmless, output, said
-from placement_ac.cli.reading import (
+from placement_ac.cli.hub_options import (
     Look,
     ReadingCommand,
     Where,
@@ -19,13 +18,14 @@ from placement_ac.cli.reading import (
     on_hub,
     tell_missing,
 )
+from placement_ac.cli.output import Form, emit, harmless, output, said
 from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET, WORKLOAD
 from placement_ac.core.api.text import count_text, joined
-from placement_ac.inspection.dump import Object
-from placement_ac.inspection.kinds import DECIDING, MADE, QUEUES
-from placement_ac.inspection.manifests import STDIN, read
-from placement_ac.inspection.prospect import Affected, Entry, ObjectChange, PlacementPlan, WhatIf
-from placement_ac.inspection.whatif import what_if
+from placement_ac.inspection.hub.dump import Object
+from placement_ac.inspection.hub.kinds import DECIDING, MADE, QUEUES
+from placement_ac.inspection.plan.plan_report import Affected, Entry, ObjectChange, PlacementPlan, WhatIf
+from placement_ac.inspection.plan.what_if import what_if
+from placement_ac.inspection.readers.manifests import STDIN, read
 
 CHANGES: Final = 2
 """The exit code when something would change."""

@@ -9,9 +9,7 @@ from typing import Final
 import click
 from rich.tree import Tree
 
-from placement_ac.cli.again import Again
-from placement_ac.cli.output import Form, emit, output
-from placement_ac.cli.reading import (
+from placement_ac.cli.hub_options import (
     ReadingCommand,
     Where,
     look,
@@ -20,12 +18,14 @@ from placement_ac.cli.reading import (
     on_hub,
     tell_missing,
 )
-from placement_ac.cli.tree import tree_of
+from placement_ac.cli.output import Form, emit, output
+from placement_ac.cli.status_tree import tree_of
+from placement_ac.cli.watch_output import Again
 from placement_ac.core.api.constants import ADMISSION_CHECK, WATCHED_KINDS
-from placement_ac.inspection.branches import branches
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.kinds import MADE, QUEUES, words_for
-from placement_ac.inspection.tree import Branch
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.hub.kinds import MADE, QUEUES, words_for
+from placement_ac.inspection.status.check_status import branches
+from placement_ac.inspection.status.model import Branch
 from placement_ac.kube.client import Client
 
 _SINGULAR: Final = f"{ADMISSION_CHECK.kind.lower()}.{ADMISSION_CHECK.group}"

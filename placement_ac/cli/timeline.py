@@ -15,25 +15,26 @@ from rich.markup import escape
 from rich.table import Table
 
 from placement_ac.cli.graph import to_file, write
-from placement_ac.cli.output import PLAIN_WIDTH, emit, plain
-from placement_ac.cli.reading import (
+from placement_ac.cli.hub_options import (
     ReadingCommand,
     Where,
     look,
     looks,
     tell_missing,
 )
-from placement_ac.cli.recording import branch_of, take_down, the_check
+from placement_ac.cli.output import PLAIN_WIDTH, emit, plain
+from placement_ac.cli.timeline_recorder import branch_of, take_down, the_check
 from placement_ac.config.settings import Seconds
 from placement_ac.core.api.constants import EVENT, MULTIKUEUE_CONFIG, WATCHED_KINDS
-from placement_ac.inspection import svg, timeline_svg
-from placement_ac.inspection.kinds import ALL
-from placement_ac.inspection.manifests import BadManifest
-from placement_ac.inspection.page import page
-from placement_ac.inspection.prometheus import counts_of
-from placement_ac.inspection.record import State, read_record, state_of
-from placement_ac.inspection.timeline import Lane, Point, Timeline, clipped, counted, recorded
-from placement_ac.inspection.told import from_events, latest, told_of
+from placement_ac.inspection.drawing import svg
+from placement_ac.inspection.drawing.html_page import page
+from placement_ac.inspection.hub.dump import BadManifest
+from placement_ac.inspection.hub.kinds import ALL
+from placement_ac.inspection.readers.prometheus import counts_of
+from placement_ac.inspection.timeline import timeline_svg
+from placement_ac.inspection.timeline.event_history import from_events, latest, told_of
+from placement_ac.inspection.timeline.model import Lane, Point, Timeline, clipped, counted, recorded
+from placement_ac.inspection.timeline.recording import State, read_record, state_of
 
 KINDS: Final = (*WATCHED_KINDS, EVENT)
 HOUR: Final = 3600.0

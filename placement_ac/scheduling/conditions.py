@@ -8,9 +8,9 @@ conditions carry no observedGeneration.
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from placement_ac.scheduling.errors import MisconfiguredError
 from placement_ac.scheduling.objects import Obj, text
 from placement_ac.scheduling.sets import Pool
-from placement_ac.scheduling.status import MisconfiguredError
 
 
 def misconfigured(objection: MisconfiguredError | None) -> Obj:

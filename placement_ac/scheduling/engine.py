@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from placement_ac.scheduling import conditions
+from placement_ac.scheduling.errors import BrokenSetError, MisconfiguredError
 from placement_ac.scheduling.groups import Grouping, decisions_for, group_statuses, grouped
 from placement_ac.scheduling.objects import (
     GROUP,
@@ -32,7 +33,6 @@ from placement_ac.scheduling.predicates import fitting, predicate_objections
 from placement_ac.scheduling.prioritizers import Scored, View, prioritizers_for, run, totals
 from placement_ac.scheduling.score_limit import held_until, scores_change
 from placement_ac.scheduling.sets import Pool, pool_for
-from placement_ac.scheduling.status import BrokenSetError, MisconfiguredError
 from placement_ac.scheduling.tolerations import taint_objections, tolerated_until
 
 DISABLE_ANNOTATION = f"{GROUP}/experimental-scheduling-disable"

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, isfinite
 
+from placement_ac.scheduling.errors import MisconfiguredError
 from placement_ac.scheduling.objects import (
     GROUP,
     PLACEMENT_LABEL,
@@ -25,7 +26,6 @@ from placement_ac.scheduling.objects import (
 )
 from placement_ac.scheduling.predicates import parse_predicate
 from placement_ac.scheduling.selectors import SelectorError
-from placement_ac.scheduling.status import MisconfiguredError
 
 MOST_PER_DECISION = 100
 """OCM: at most so many clusters in one PlacementDecision."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from placement_ac.scheduling.errors import MisconfiguredError
 from placement_ac.scheduling.objects import (
     EMPTY,
     Fleet,
@@ -23,7 +24,6 @@ from placement_ac.scheduling.objects import (
 )
 from placement_ac.scheduling.selectors import Selector, SelectorError, parse_selector
 from placement_ac.scheduling.sets import Pool
-from placement_ac.scheduling.status import MisconfiguredError
 
 if TYPE_CHECKING:
     from placement_ac.scheduling.cel import Expression

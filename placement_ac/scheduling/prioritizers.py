@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from math import trunc
 
+from placement_ac.scheduling.errors import MisconfiguredError
 from placement_ac.scheduling.objects import (
     COUNTED,
     Fleet,
@@ -26,7 +27,6 @@ from placement_ac.scheduling.objects import (
     text,
 )
 from placement_ac.scheduling.quantities import QuantityError, parse_quantity
-from placement_ac.scheduling.status import MisconfiguredError
 
 HIGHEST = 100
 DEFAULT_WEIGHTS = {"Balance": 1, "Steady": 1}

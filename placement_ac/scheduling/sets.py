@@ -8,6 +8,7 @@ binding's `Bound` condition; a cluster that is being deleted is no member.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from placement_ac.scheduling.errors import BrokenSetError
 from placement_ac.scheduling.objects import (
     GROUP,
     Fleet,
@@ -22,7 +23,6 @@ from placement_ac.scheduling.objects import (
     words,
 )
 from placement_ac.scheduling.selectors import Requirement, Selector, SelectorError, parse_selector
-from placement_ac.scheduling.status import BrokenSetError
 
 SET_LABEL = f"{GROUP}/clusterset"
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from placement_ac.scheduling.errors import MisconfiguredError
 from placement_ac.scheduling.objects import (
     Fleet,
     Obj,
@@ -21,7 +22,6 @@ from placement_ac.scheduling.objects import (
     text,
 )
 from placement_ac.scheduling.sets import Pool
-from placement_ac.scheduling.status import MisconfiguredError
 
 PLUGIN = "TaintToleration"
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import pytest
 from rich.text import Text
 
-from placement_ac.cli.again import Again
 from placement_ac.cli.output import Form
+from placement_ac.cli.watch_output import Again
 
 FIRST, SECOND = {"one": 1, "two": 2}, {"one": 1, "two": 3}
 

@@ -23,12 +23,12 @@ from placement_ac.core.credentials import discovery, readiness
 from placement_ac.core.inputs.state import ProvisioningInputs, ProvisioningPolicy
 from placement_ac.core.kubeconfig.source import Unusable
 from placement_ac.core.selection import probe_schedule
-from placement_ac.inspection.doctor.rules import RULES as DOCTORS_RULES
-from placement_ac.inspection.doctor.workers import RULES as WORKERS_RULES
-from placement_ac.inspection.foreseen import Write
-from placement_ac.inspection.links import Step
-from placement_ac.inspection.prospect import Affected, CheckChange, Condition, PlacementPlan
-from placement_ac.inspection.tree import Branch, ClusterRow, Credential, Job, QueueRow, State
+from placement_ac.inspection.doctor.hub_rules import RULES as DOCTORS_RULES
+from placement_ac.inspection.doctor.worker_rules import RULES as WORKERS_RULES
+from placement_ac.inspection.explain.steps import Step
+from placement_ac.inspection.plan.plan_report import Affected, CheckChange, Condition, PlacementPlan
+from placement_ac.inspection.plan.preview import Write
+from placement_ac.inspection.status.model import Branch, ClusterRow, Credential, Job, QueueRow, State
 from placement_ac.kube import client
 from placement_ac.lab.demo.play import Outcome
 from placement_ac.lab.demo.shows import PlainShow, document

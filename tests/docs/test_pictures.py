@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from placement_ac.cli.graph import drawn
 from placement_ac.cli.main import main
-from placement_ac.inspection.graph import graph_of
+from placement_ac.inspection.graph.model import graph_of
 from tests.support import pictures
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

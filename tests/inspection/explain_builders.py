@@ -5,12 +5,12 @@ from typing import Any
 
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
-from placement_ac.inspection.chain import Chain, Overview, of_check
-from placement_ac.inspection.dump import Dump, dump_of
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.kinds import CLUSTER_QUEUE, CLUSTER_SET, SET_BINDING
-from placement_ac.inspection.links import Case, Step
-from placement_ac.inspection.subject import check_named
+from placement_ac.inspection.explain.explanations import Chain, Overview, of_check
+from placement_ac.inspection.explain.steps import Case, Step
+from placement_ac.inspection.explain.subject import check_named
+from placement_ac.inspection.hub.dump import Dump, dump_of
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, CLUSTER_SET, SET_BINDING
 from tests.support.builders import (
     NOW,
     Raw,

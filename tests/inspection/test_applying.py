@@ -3,9 +3,9 @@
 import pytest
 
 from placement_ac.core.api import constants
-from placement_ac.inspection.manifests import BadManifest
-from placement_ac.inspection.prospect import WhatIf
-from placement_ac.inspection.whatif import what_if
+from placement_ac.inspection.hub.dump import BadManifest
+from placement_ac.inspection.plan.plan_report import WhatIf
+from placement_ac.inspection.plan.what_if import what_if
 from tests.support.builders import Raw
 from tests.support.whatif import bound, manifest, named, stored, view_of
 

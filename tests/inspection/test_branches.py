@@ -12,13 +12,13 @@ from placement_ac.cli.output import plain
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import Kind
-from placement_ac.inspection.branches import branches
-from placement_ac.inspection.dump import Dump, MissingRight, dump_of
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.jobs import gpus_of
-from placement_ac.inspection.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
-from placement_ac.inspection.metadata import problem_of
-from placement_ac.inspection.tree import Branch, ClusterRow, Credential, Job, QueueRow
+from placement_ac.inspection.hub.dump import Dump, MissingRight, dump_of
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
+from placement_ac.inspection.readers.metadata import problem_of
+from placement_ac.inspection.status.check_status import branches
+from placement_ac.inspection.status.jobs import gpus_of
+from placement_ac.inspection.status.model import Branch, ClusterRow, Credential, Job, QueueRow
 from tests.support.builders import (
     NOW,
     Raw,

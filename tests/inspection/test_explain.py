@@ -13,12 +13,12 @@ from placement_ac.cli.explain import grouped
 from placement_ac.cli.main import main
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
-from placement_ac.inspection.chain import Fate, chain, of_check
-from placement_ac.inspection.dump import Dump, MissingRight
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.kinds import CLUSTER_QUEUE, CLUSTER_SET, LOCAL_QUEUE, SET_BINDING
-from placement_ac.inspection.links import Case, Step
-from placement_ac.inspection.subject import NoSuchSubject, cases_of
+from placement_ac.inspection.explain.explanations import Fate, chain, of_check
+from placement_ac.inspection.explain.steps import Case, Step
+from placement_ac.inspection.explain.subject import NoSuchSubject, cases_of
+from placement_ac.inspection.hub.dump import Dump, MissingRight
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, CLUSTER_SET, LOCAL_QUEUE, SET_BINDING
 from tests.inspection.explain_builders import (
     ALL,
     DROPPED,

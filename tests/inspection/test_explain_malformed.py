@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from placement_ac.config.settings import Settings
-from placement_ac.inspection.chain import chain, of_check, of_placement
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.metadata import problem_of
-from placement_ac.inspection.subject import cases_of
+from placement_ac.inspection.explain.explanations import chain, of_check, of_placement
+from placement_ac.inspection.explain.subject import cases_of
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.readers.metadata import problem_of
 from tests.inspection.explain_builders import (
     FOR_5_MINUTES,
     GPU,

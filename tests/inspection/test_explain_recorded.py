@@ -15,10 +15,10 @@ from click.testing import CliRunner
 
 from placement_ac.cli.main import main
 from placement_ac.config.settings import Settings
-from placement_ac.inspection.chain import chain, of_placement
-from placement_ac.inspection.dump import dump_of
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.links import Case, Step
+from placement_ac.inspection.explain.explanations import chain, of_placement
+from placement_ac.inspection.explain.steps import Case, Step
+from placement_ac.inspection.hub.dump import dump_of
+from placement_ac.inspection.hub.hub_view import HubView
 from tests.scheduling.test_recorded import NOW, PARTS, recorded
 
 Raw = dict[str, Any]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from placement_ac.inspection.chain import chain
-from placement_ac.inspection.kinds import LOCAL_QUEUE
-from placement_ac.inspection.links import Step
+from placement_ac.inspection.explain.explanations import chain
+from placement_ac.inspection.explain.steps import Step
+from placement_ac.inspection.hub.kinds import LOCAL_QUEUE
 from tests.inspection.explain_builders import (
     ALL,
     DROPPED,

@@ -6,8 +6,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from placement_ac.cli.graph import drawn
-from placement_ac.inspection.graph import CLUSTER, Edge, Graph, graph_of
-from placement_ac.inspection.tree import ClusterRow, Job, QueueRow
+from placement_ac.inspection.graph.model import CLUSTER, Edge, Graph, graph_of
+from placement_ac.inspection.status.model import ClusterRow, Job, QueueRow
 from tests.support import pictures
 
 FORMS = ("mermaid", "svg", "html")

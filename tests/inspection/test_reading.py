@@ -10,11 +10,11 @@ import yaml
 
 from placement_ac.config.settings import BadSettings, Settings
 from placement_ac.core.api.constants import CLUSTER_PROFILE, PLACEMENT, SECRET, WORKLOAD
-from placement_ac.inspection.controller import settings_of
-from placement_ac.inspection.dump import Dump, MissingRight, dump_of
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.kinds import CLUSTER_QUEUE, SET_BINDING
-from placement_ac.inspection.manifests import BadManifest, read
+from placement_ac.inspection.hub.controller_settings import settings_of
+from placement_ac.inspection.hub.dump import BadManifest, Dump, MissingRight, dump_of
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, SET_BINDING
+from placement_ac.inspection.readers.manifests import read
 from tests.support.builders import NOW, check, decision, made, placement, profile, secret, secrets
 
 Raw = dict[str, Any]

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from placement_ac.cli.reading import Where, look, on_hub, tell_missing
+from placement_ac.cli.hub_options import Where, look, on_hub, tell_missing
 from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CONFIG, PLACEMENT, SECRET
 from placement_ac.core.api.errors import ApiError
-from placement_ac.inspection.dump import MissingRight
-from placement_ac.inspection.gather import gather
-from placement_ac.inspection.kinds import ALL, DECIDING
+from placement_ac.inspection.hub.dump import MissingRight
+from placement_ac.inspection.hub.kinds import ALL, DECIDING
+from placement_ac.inspection.readers.hub_reader import gather
 from placement_ac.lab.hub import Hub
 from tests.support.driver import Driver
 from tests.support.hub_client import Client

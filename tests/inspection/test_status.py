@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 
 from placement_ac.cli.output import said
-from placement_ac.cli.tree import left, tree_of
+from placement_ac.cli.status_tree import left, tree_of
 from placement_ac.core.api.constants import ACTIVE, BAD_PARAMETERS, GENERATED
-from placement_ac.inspection.tree import Branch, ClusterRow, Credential, Job, QueueRow
+from placement_ac.inspection.status.model import Branch, ClusterRow, Credential, Job, QueueRow
 from tests.support.builders import NOW
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "inspect.md"

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from placement_ac.cli.hub_options import Look, Where, look_again
 from placement_ac.cli.main import main
-from placement_ac.cli.reading import Look, Where, look_again
 from placement_ac.cli.status import KINDS
 from placement_ac.core.api.errors import ApiError
-from placement_ac.inspection import follow
-from placement_ac.inspection.branches import branches
+from placement_ac.inspection.readers import hub_watcher
+from placement_ac.inspection.status.check_status import branches
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
@@ -204,8 +204,8 @@ async def until(looks: AsyncGenerator[Look], wanted: dict[str, str]) -> None:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """As little as possible is waited for."""
-    monkeypatch.setattr(follow, "PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr(follow, "AGAIN_SECONDS", (0.05, 0.1, 0.2))
+    monkeypatch.setattr(hub_watcher, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(hub_watcher, "AGAIN_SECONDS", (0.05, 0.1, 0.2))
 
 
 @pytest.mark.usefixtures("impatient")

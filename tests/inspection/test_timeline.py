@@ -25,11 +25,20 @@ from placement_ac.cli.timeline import text_of
 from placement_ac.core.api.errors import ApiError
 from placement_ac.core.plan import event_intents
 from placement_ac.core.plan.event_intents import NAMES_SHOWN
-from placement_ac.inspection.manifests import BadManifest
-from placement_ac.inspection.prometheus import counts_of
-from placement_ac.inspection.record import Running, State, line_of, read_record
-from placement_ac.inspection.timeline import Lane, Point, Run, Span, Timeline, clipped, counted, recorded
-from placement_ac.inspection.told import clusters_in, from_events, told_of
+from placement_ac.inspection.hub.dump import BadManifest
+from placement_ac.inspection.readers.prometheus import counts_of
+from placement_ac.inspection.timeline.event_history import clusters_in, from_events, told_of
+from placement_ac.inspection.timeline.model import (
+    Lane,
+    Point,
+    Run,
+    Span,
+    Timeline,
+    clipped,
+    counted,
+    recorded,
+)
+from placement_ac.inspection.timeline.recording import Running, State, line_of, read_record
 from tests.support import pictures
 from tests.support.pictures import at
 

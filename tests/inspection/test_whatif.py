@@ -7,8 +7,8 @@ import pytest
 
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import GENERATED, NO_CLUSTER_USABLE, SOME_CLUSTERS_UNUSABLE
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.prospect import (
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.plan.plan_report import (
     Affected,
     CheckChange,
     Condition,
@@ -16,8 +16,8 @@ from placement_ac.inspection.prospect import (
     PlacementPlan,
     Told,
 )
-from placement_ac.inspection.redeciding import OTHERWISE
-from placement_ac.inspection.whatif import ASSUMED, BY_HAND, OCMS, what_if
+from placement_ac.inspection.plan.reschedule import OTHERWISE
+from placement_ac.inspection.plan.what_if import ASSUMED, BY_HAND, OCMS, what_if
 from tests.support import builders
 from tests.support.builders import Raw, decision, secret, secrets
 from tests.support.whatif import (

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from placement_ac.scheduling.affected import Reach
 from placement_ac.scheduling.objects import Fleet
-from placement_ac.scheduling.reach import Reach
 
 OCM = "cluster.open-cluster-management.io"
 

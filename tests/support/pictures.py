@@ -4,9 +4,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from placement_ac.inspection.record import Running, State
-from placement_ac.inspection.timeline import Lane, Point, Run, Span, Timeline, recorded
-from placement_ac.inspection.tree import Branch, ClusterRow, Credential, Job, QueueRow
+from placement_ac.inspection.status.model import Branch, ClusterRow, Credential, Job, QueueRow
+from placement_ac.inspection.timeline.model import Lane, Point, Run, Span, Timeline, recorded
+from placement_ac.inspection.timeline.recording import Running, State
 
 BAD = "</title></text><script>window.bad = 1</script>\"'&#x3c;`;|\x1b\x00\ud800"
 """What no picture may take for its own words."""

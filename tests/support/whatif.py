@@ -9,11 +9,11 @@ from typing import Any
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import GENERATED
-from placement_ac.inspection.dump import Dump, dump_of
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.manifests import read
-from placement_ac.inspection.prospect import PlacementPlan, WhatIf
-from placement_ac.inspection.redeciding import as_changes
+from placement_ac.inspection.hub.dump import Dump, dump_of
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.plan.plan_report import PlacementPlan, WhatIf
+from placement_ac.inspection.plan.reschedule import as_changes
+from placement_ac.inspection.readers.manifests import read
 from tests.support import builders
 from tests.support.builders import Raw
 

@@ -15,7 +15,7 @@ import pytest
 
 from placement_ac.cli.graph import drawn
 from placement_ac.cli.timeline import text_of
-from placement_ac.inspection.graph import graph_of
+from placement_ac.inspection.graph.model import graph_of
 from tests.support import pictures
 
 SCHEMES = {"light": "rgb(255, 255, 255)", "dark": "rgb(13, 17, 23)"}

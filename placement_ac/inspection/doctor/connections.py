@@ -21,10 +21,10 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.decode import active_of, kueue_object
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.plan.expiry_warnings import expiry_warnings
-from placement_ac.inspection.doctor.configuration import CLUSTER_PROFILE_GATE, configuration_of, open_gate
 from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
+from placement_ac.inspection.doctor.kueue_config import CLUSTER_PROFILE_GATE, configuration_of, open_gate
 from placement_ac.inspection.doctor.setup import Setup, needing
-from placement_ac.inspection.queues import why_not
+from placement_ac.inspection.status.queues import why_not
 
 
 @needing(ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)

@@ -12,7 +12,7 @@ from placement_ac.core.api.schemas import as_mapping
 from placement_ac.core.api.text import joined
 from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
 from placement_ac.inspection.doctor.setup import Setup, sequence, spec_of
-from placement_ac.inspection.kinds import CRD
+from placement_ac.inspection.hub.kinds import CRD
 
 KUEUE_KINDS: Final = tuple(kind for kind in REQUIRED_KINDS if kind.group == KUEUE)
 OCM_KINDS: Final = tuple(kind for kind in REQUIRED_KINDS if kind.group == OCM_CLUSTER)

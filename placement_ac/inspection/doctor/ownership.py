@@ -32,8 +32,8 @@ from placement_ac.inspection.doctor.setup import (
     spec_of,
     status_of,
 )
-from placement_ac.inspection.dump import Object, key_of
-from placement_ac.inspection.kinds import DEPLOYMENT
+from placement_ac.inspection.hub.dump import Object, key_of
+from placement_ac.inspection.hub.kinds import DEPLOYMENT
 
 HAND_OVER: Final = "placement-ac adopt"
 

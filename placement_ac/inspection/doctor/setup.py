@@ -19,9 +19,9 @@ from placement_ac.core.api.schemas import as_mapping
 from placement_ac.core.inputs.fitness import release_of
 from placement_ac.core.inputs.rights import KueueRelease, parse_release
 from placement_ac.inspection.doctor.finding import Told, fail, warn
-from placement_ac.inspection.dump import Dump, MissingRight, Object, key_of
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.kinds import DEPLOYMENT
+from placement_ac.inspection.hub.dump import Dump, MissingRight, Object, key_of
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.hub.kinds import DEPLOYMENT
 
 _PLAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 CONTAINER: Final = "manager"

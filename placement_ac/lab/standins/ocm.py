@@ -25,9 +25,9 @@ from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.standins.informer import Key, Name, StandIn, name_of
 from placement_ac.scheduling import Fleet, Outcome, schedule
+from placement_ac.scheduling.affected import Reach
 from placement_ac.scheduling.conditions import merged
 from placement_ac.scheduling.objects import Memo, Obj, listed, own_decisions, section, text
-from placement_ac.scheduling.reach import Reach
 
 MANAGED_CLUSTER: Final = Kind(OCM_CLUSTER, "ManagedCluster", "managedclusters", False, ("v1",))
 CLUSTER_SET: Final = Kind(OCM_CLUSTER, "ManagedClusterSet", "managedclustersets", False, ("v1beta2",))

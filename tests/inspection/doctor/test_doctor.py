@@ -16,13 +16,13 @@ from placement_ac.cli.doctor import KINDS
 from placement_ac.cli.main import main
 from placement_ac.core.api.constants import LEASE as LEASE_KIND
 from placement_ac.core.api.constants import Kind
-from placement_ac.inspection.controller import settings_of
 from placement_ac.inspection.doctor.finding import Finding, Level
-from placement_ac.inspection.doctor.rules import RULES, examine
+from placement_ac.inspection.doctor.hub_rules import RULES, examine
 from placement_ac.inspection.doctor.setup import Setup
-from placement_ac.inspection.dump import Dump, MissingRight, dump_of
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.kinds import ALL
+from placement_ac.inspection.hub.controller_settings import settings_of
+from placement_ac.inspection.hub.dump import Dump, MissingRight, dump_of
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.hub.kinds import ALL
 from tests.inspection.doctor.breaks import (
     CHECK,
     CONFIG,

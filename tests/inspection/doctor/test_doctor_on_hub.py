@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from placement_ac.cli.main import main
-from placement_ac.inspection.doctor.rules import RULES
-from placement_ac.inspection.kinds import ALL
+from placement_ac.inspection.doctor.hub_rules import RULES
+from placement_ac.inspection.hub.kinds import ALL
 from placement_ac.lab.hub import Hub
 from tests.inspection.doctor.breaks import FILE, Break, Objects, both, configured, image
 from tests.inspection.doctor.test_doctor import BREAKS, stored

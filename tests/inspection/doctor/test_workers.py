@@ -10,14 +10,22 @@ from placement_ac.core.api.constants import SECRET
 from placement_ac.core.inputs.fitness import ServedKind, Unknown, WorkerFindings
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from placement_ac.inspection.doctor.finding import Finding, Level
+from placement_ac.inspection.doctor.inspected_worker import FROM_HUB
 from placement_ac.inspection.doctor.setup import Setup
-from placement_ac.inspection.doctor.visit import THINGS, Target, Trouble, Visit, Wanted, shaped, targets
-from placement_ac.inspection.doctor.worker import FROM_HUB
-from placement_ac.inspection.doctor.worker_cures import grant
-from placement_ac.inspection.doctor.workers import examine
-from placement_ac.inspection.dump import Dump, MissingRight, dump_of
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR, TOPOLOGY
+from placement_ac.inspection.doctor.worker_fixes import grant
+from placement_ac.inspection.doctor.worker_inspection import (
+    THINGS,
+    Target,
+    Trouble,
+    Visit,
+    Wanted,
+    shaped,
+    targets,
+)
+from placement_ac.inspection.doctor.worker_rules import examine
+from placement_ac.inspection.hub.dump import Dump, MissingRight, dump_of
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR, TOPOLOGY
 from placement_ac.lab.standins import manifests
 from tests.support import healthy, kueue
 from tests.support.builders import decision

@@ -21,9 +21,9 @@ from placement_ac.core.api.constants import SECRET as SECRETS
 from placement_ac.core.inputs.fitness import WorkerRequirements
 from placement_ac.core.inputs.rights import parse_release, policy_rules
 from placement_ac.core.kubeconfig.source import CredentialSource
-from placement_ac.inspection.doctor.visit import Target, Trouble, Visit
-from placement_ac.inspection.doctor.workers import READS, RULES
-from placement_ac.inspection.visits import AT_ONCE, Visits
+from placement_ac.inspection.doctor.worker_inspection import Target, Trouble, Visit
+from placement_ac.inspection.doctor.worker_rules import READS, RULES
+from placement_ac.inspection.readers.worker_inspector import AT_ONCE, Visits
 from placement_ac.kube.client import Client
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins import manifests

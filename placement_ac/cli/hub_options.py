@@ -1,0 +1,296 @@
+"""
+What the reading commands have in common: where they look, as whom, and what they go by.
+
+They write nothing. A right that is missing is told on stderr, with the command that tells whether one has it.
+"""
+
+import asyncio
+import errno
+import gc
+import os
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from placement_ac.cli.output import harmless
+from placement_ac.config.settings import Settings
+from placement_ac.core.api.constants import (
+    CLUSTER_PROFILE,
+    EVENT,
+    EVENTS_NAMESPACE,
+    LEASE,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    SECRET,
+    Kind,
+)
+from placement_ac.core.api.errors import PlacementAcError
+from placement_ac.inspection.hub.controller_settings import NAMESPACE, Found, settings_of
+from placement_ac.inspection.hub.dump import Dump, MissingRight, dump_of
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.hub.kinds import CONFIG_MAP, DEPLOYMENT, OURS
+from placement_ac.inspection.readers.hub_reader import Namespaces, gather
+from placement_ac.inspection.readers.hub_watcher import PAUSE_SECONDS, follow
+from placement_ac.kube.client import Client
+from placement_ac.kube.login import Login
+
+T = TypeVar("T")
+
+EVERYWHERE: Final = (PLACEMENT, PLACEMENT_DECISION)
+"""A Placement may be in any namespace, and OCM's Balance counts the decisions of all."""
+FAILED: Final = 1
+"""The exit code of whatever went wrong, wrong words included: 2 says something else for some commands."""
+
+_OBJECTS_BETWEEN: Final = 500_000
+"""So many more of Python's objects there are before it looks for garbage."""
+INTERRUPTED: Final = 130
+"""The exit code after Ctrl-C, as shells have it."""
+
+
+class _WrongWords(click.UsageError):
+    exit_code = FAILED
+
+
+class ReadingCommand(click.Command):
+    """A command for which a wrong word on the command line is an error like any other: exit code 1."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        try:
+            return super().make_context(*args, **kwargs)
+        except click.UsageError as error:
+            raise _WrongWords(error.format_message(), error.ctx) from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            with garbage_left():
+                return super().invoke(ctx)
+        except PlacementAcError as error:
+            told = "\n".join(map(harmless, str(error).splitlines()))
+            raise click.ClickException(told) from None
+        except click.UsageError as error:
+            raise _WrongWords(error.format_message(), error.ctx) from None
+        except KeyboardInterrupt:
+            raise click.exceptions.Exit(INTERRUPTED) from None
+        except OSError as error:
+            if error.errno in (None, errno.EPIPE):  # a reader that has seen enough: click ends it quietly
+                raise
+            _give_up_what_cannot_be_printed()
+            raise click.ClickException(harmless(str(error))) from None
+
+
+def _give_up_what_cannot_be_printed() -> None:
+    """Print what waits to be, or drop it: else Python would try again at the end, and exit with 120."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+@contextmanager
+def garbage_left() -> Iterator[None]:
+    """Look for garbage seldom: nearly all that is read of a hub is kept, and looking takes long."""
+    usual = gc.get_threshold()
+    gc.set_threshold(_OBJECTS_BETWEEN)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where to look: an API server, or a dump."""
+
+    kubeconfig: Path | None = None
+    context: str | None = None
+    namespace: tuple[str, ...] = ()
+    """Of Placements; (): as the controller has it."""
+    kueue_namespace: str | None = None
+    controller_namespace: str = NAMESPACE
+    config: Path | None = None
+    dump: tuple[str, ...] = ()
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The settings that are given on the command line."""
+        return {
+            "placement_namespace": ",".join(self.namespace) or None,
+            "kueue_namespace": self.kueue_namespace,
+            "config": self.config,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was found, and by which settings it is to be read."""
+
+    view: HubView
+    found: Found
+
+    @property
+    def dump(self) -> Dump:
+        return self.view.dump
+
+
+def looks(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say where to look; it gets them as one `where`."""
+
+    def called(**options: Any) -> Any:
+        mine = {
+            "kubeconfig": options.pop("kubeconfig"),
+            "context": options.pop("context"),
+            "namespace": tuple(filter(None, (options.pop("namespace") or "").split(","))),
+            "kueue_namespace": options.pop("kueue_namespace"),
+            "controller_namespace": options.pop("controller_namespace"),
+            "config": options.pop("config"),
+            "dump": options.pop("from_dump"),
+        }
+        return command(where=Where(**mine), **options)
+
+    called.__name__, called.__doc__ = command.__name__, command.__doc__
+    called.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]  # as click keeps them
+    for option in reversed(_OPTIONS):
+        called = option(called)
+    return called
+
+
+_file = click.Path(dir_okay=False, path_type=Path)
+_OPTIONS: Final = (
+    click.option("--kubeconfig", type=_file, help="The kubeconfig."),
+    click.option("--context", help="The context in the kubeconfig."),
+    click.option(
+        "-n", "--namespace", metavar="NAMESPACE,…", help="Where Placements are.  [default: the controller's]"
+    ),
+    click.option("--kueue-namespace", help="Where Kueue runs.  [default: the controller's]"),
+    click.option(
+        "--controller-namespace", default=NAMESPACE, show_default=True, help="Where the controller runs."
+    ),
+    click.option("--config", type=_file, help="Go by this settings file, not by the controller's settings."),
+    click.option(
+        "--from-dump",
+        multiple=True,
+        metavar="FILE",
+        help="Look at what `kubectl get … -o yaml` gave, not at a hub; may be given several times.",
+    ),
+)
+
+
+def look(where: Where, kinds: Collection[Kind]) -> Look:
+    """Read the hub, or the dump, once. Raises ApiError, LoginFailed, BadManifest, BadSettings."""
+    if where.dump:
+        from placement_ac.inspection.readers.manifests import read  # noqa: PLC0415  # a hub needs it not
+
+        dump = dump_of(read(where.dump))
+        return _look(dump, settings_of(dump, where.given))
+    return on_hub(where, lambda client: look_at(client, where, kinds))
+
+
+def on_hub(where: Where, work: Callable[[Client], Awaitable[T]]) -> T:
+    """Do something with a client of the hub."""
+
+    async def work_with_client() -> T:
+        async with Client(Login(where.kubeconfig, where.context)) as client:
+            return await work(client)
+
+    return asyncio.run(work_with_client())
+
+
+async def look_at(client: Client, where: Where, kinds: Collection[Kind]) -> Look:
+    """Read the hub: first where the controller is and what it goes by, then all else at once."""
+    ours, found = await _controller(client, where)
+    dump = await gather(client, _others(kinds), namespaces_of(found.loaded.settings))
+    return _look(_whole(ours, dump), found)
+
+
+async def look_everywhere(
+    client: Client, where: Where, kinds: Collection[Kind], namespaces: Collection[str] = ()
+) -> Look:
+    """Read the hub: Placements and decisions everywhere.
+
+    Without the right to it: where they are watched, and in `namespaces`; that is told on stderr.
+    """
+    found = await look_at(client, where, kinds)
+    whole = await gather(client, EVERYWHERE, {})
+    if whole.missing:
+        tell_missing(whole.missing, "Placements elsewhere do not count")
+        watched = found.view.settings.placement_namespace
+        spaces = tuple(dict.fromkeys((*watched, *namespaces)))
+        whole = await gather(client, EVERYWHERE, dict.fromkeys(EVERYWHERE, spaces))
+    return Look(replace(found.view, dump=_both(found.dump, whole)), found.found)
+
+
+def _both(one: Dump, other: Dump) -> Dump:
+    """Return the first with what the second has found of its kinds."""
+    kept = tuple(right for right in one.missing if right.kind not in other.objects)
+    return replace(one, objects={**one.objects, **other.objects}, missing=(*kept, *other.missing))
+
+
+async def look_again(
+    client: Client, where: Where, kinds: Collection[Kind], pause: float = PAUSE_SECONDS
+) -> AsyncGenerator[Look]:
+    """Read the hub, and again `pause` after each change. The settings are those that were found at first.
+
+    Raises ApiError when it does not answer, or a right is lost.
+    """
+    ours, found = await _controller(client, where)
+    followed = follow(client, _others(kinds), namespaces_of(found.loaded.settings), pause)
+    async with aclosing(followed) as dumps:
+        async for dump in dumps:
+            yield _look(_whole(ours, dump), found)
+
+
+async def _controller(client: Client, where: Where) -> tuple[Dump, Found]:
+    ours = await gather(client, OURS, _scopes((where.controller_namespace,), OURS))
+    return ours, settings_of(ours, where.given)
+
+
+def _others(kinds: Collection[Kind]) -> list[Kind]:
+    return [kind for kind in kinds if kind not in OURS]
+
+
+def _whole(ours: Dump, dump: Dump) -> Dump:
+    return Dump(
+        {**ours.objects, **dump.objects},
+        {**ours.served, **dump.served},
+        dump.missing,  # without a right to see the controller one goes by the defaults
+        dump.schemas,
+        live=True,
+    )
+
+
+def namespaces_of(settings: Settings) -> Namespaces:
+    """Return where each kind is looked at."""
+    kueue = (settings.kueue_namespace,)
+    return {
+        SECRET: kueue,
+        CLUSTER_PROFILE: kueue,
+        PLACEMENT: settings.placement_namespace,
+        PLACEMENT_DECISION: settings.placement_namespace,
+        DEPLOYMENT: kueue,
+        CONFIG_MAP: kueue,
+        LEASE: kueue,
+        EVENT: (EVENTS_NAMESPACE,),
+    }
+
+
+def _scopes(namespaces: Sequence[str], kinds: Collection[Kind]) -> Namespaces:
+    return dict.fromkeys(kinds, namespaces)
+
+
+def _look(dump: Dump, found: Found) -> Look:
+    return Look(HubView(dump, found.loaded.settings, datetime.now(UTC)), found)
+
+
+def tell_missing(missing: Collection[MissingRight], what: str = "") -> None:
+    """Say on stderr which rights are missing, and so what is not shown."""
+    for right in missing:
+        told = f"; {what}" if what else ""
+        click.echo(f"missing right: {right}{told} (ask: {right.question})", err=True)

@@ -1,0 +1,119 @@
+"""What `placement-ac timeline --record` does: take down what becomes of a check, a line for each change."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import IO, Final
+
+import click
+
+from placement_ac.cli.graph import known_checks
+from placement_ac.cli.hub_options import Look, Where, look_again, on_hub, tell_missing
+from placement_ac.core.api.constants import WATCHED_KINDS
+from placement_ac.inspection.status.check_status import branches
+from placement_ac.inspection.status.model import Branch
+from placement_ac.inspection.timeline.recording import State, differs, line_of, state_of
+from placement_ac.kube.client import Client
+
+PAUSE_SECONDS: Final = 0.02
+"""How long after a change it is recorded: what is written together is one line."""
+
+
+def take_down(where: Where, check: str | None, file: Path, lasts: timedelta | None) -> None:
+    """Record until Ctrl-C, or for so long, into a new file. Raises ClickException.
+
+    A file that nothing came into is taken away again.
+    """
+    try:
+        out = file.open("x", encoding="utf-8")
+    except FileExistsError:
+        raise click.ClickException(f"{file} is there already; it is not written over") from None
+    except OSError as error:
+        raise click.ClickException(f"{file}: {error.strerror}") from None
+    try:
+        with out:
+            on_hub(where, lambda client: _follow(client, where, check, out, lasts))
+    finally:
+        if not file.stat().st_size:
+            file.unlink()
+
+
+async def _follow(
+    client: Client, where: Where, check: str | None, out: IO[str], lasts: timedelta | None
+) -> None:
+    """Write a line at first, one for each change, and one at the end: at Ctrl-C, or after `lasts`."""
+    loop = asyncio.get_running_loop()
+
+    def begun() -> None:
+        if lasts:
+            loop.call_later(lasts.total_seconds(), work.cancel)
+
+    recorder = Recorder(out, check, begun)
+    work = asyncio.ensure_future(recorder.run(client, where))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, work.cancel)
+    try:
+        with suppress(asyncio.CancelledError):
+            await work
+    finally:
+        recorder.ends()
+
+
+class Recorder:
+    """Takes down what becomes of one check; `begun` is told when the first line is there."""
+
+    def __init__(self, out: IO[str], check: str | None, begun: Callable[[], None]) -> None:
+        self._out = out
+        self._check = check or ""
+        self._last: State | None = None
+        self._begun = begun
+
+    async def run(self, client: Client, where: Where) -> None:
+        """Follow the hub until cancelled. Raises ApiError when it does not answer any more."""
+        async with aclosing(look_again(client, where, WATCHED_KINDS, PAUSE_SECONDS)) as looked:
+            async for seen in looked:
+                if self._last is None:
+                    tell_missing(seen.dump.missing)
+                    self._check = the_check(seen, self._check or None)
+                    click.echo(f"recording {self._check} …", err=True)
+                branch = branch_of(seen, self._check)
+                self._take(state_of(seen.view, branch) if branch else State(seen.view.now))
+
+    def _take(self, now: State) -> None:
+        first = self._last is None
+        if differs(self._last, now):
+            self._write(now)
+        if first:
+            self._begun()
+
+    def ends(self) -> None:
+        """Say when the recording ended, in a last line."""
+        if self._last:
+            self._write(replace(self._last, time=datetime.now(UTC)))
+
+    def _write(self, now: State) -> None:
+        self._out.write(line_of(self._check, self._last, now))
+        self._out.flush()
+        self._last = now
+
+
+def the_check(seen: Look, check: str | None) -> str:
+    """Return the check that is meant; without a name, the only one. Raises ClickException."""
+    known_checks(seen, (check,) if check else ())
+    if check:
+        return check
+    names = [one.meta.name for one in seen.view.ours]
+    if len(names) != 1:
+        raise click.UsageError(
+            f"name a check: {', '.join(names) or 'there is none that placement-ac answers'}"
+        )
+    return names[0]
+
+
+def branch_of(seen: Look, check: str) -> Branch | None:
+    """Return what there is now of a check; None where it is not known."""
+    return next(iter(branches(seen.view, (check,))), None)

@@ -1,0 +1,279 @@
+"""
+Our AdmissionChecks, Kueue's multikueue checks that go by our lists, and the ClusterQueues of both.
+
+Pure.
+"""
+
+import json
+import shlex
+from collections.abc import Iterator
+from typing import Final
+
+from placement_ac.core.api.constants import (
+    ADMISSION_CHECK,
+    MANAGED_BY,
+    MULTIKUEUE_CONFIG,
+    MULTIKUEUE_CONTROLLER,
+    OCM_CLUSTER,
+    OUR_CONTROLLER,
+    PLACEMENT,
+    Kind,
+)
+from placement_ac.core.api.decode import active_of, checks_listed
+from placement_ac.core.api.objects import Check
+from placement_ac.core.api.text import count_text, joined
+from placement_ac.core.plan.conditions import parameters_problem
+from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
+from placement_ac.inspection.doctor.setup import Setup, heredoc, name_of, needing, spec_of, yaml_of
+from placement_ac.inspection.hub.dump import Object, key_of
+from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, SET_BINDING
+from placement_ac.inspection.status.queues import why_not
+
+
+@needing(ADMISSION_CHECK)
+def check_parameters(setup: Setup) -> Iterator[Told]:
+    for one in setup.view.ours:
+        name = one.meta.name
+        if not one.placement:
+            yield fail(f"AdmissionCheck {name}: {parameters_problem(one)}", _point(setup, one))
+        elif setup.view.placement(one.placement) is None:
+            spaces = setup.settings.placement_namespace
+            if unknown := setup.unknown(PLACEMENT, namespaces=setup.placement_namespaces):
+                yield from unknown
+                continue
+            looked_for = joined([f"{space}/{one.placement}" for space in spaces], " or ")
+            told = f"AdmissionCheck {name} names Placement {one.placement}: there is no {looked_for}"
+            yield fail(told, _placement(setup, one.placement, spaces[0]))
+    names = [one.meta.name for one in setup.view.ours]
+    yield well(f"the Placement of {joined(names)} is there" if names else "there is no check of ours")
+
+
+@needing(ADMISSION_CHECK)
+def check_condition(setup: Setup) -> Iterator[Told]:
+    for one in setup.view.ours:
+        name, active = one.meta.name, one.active
+        logs = f"kubectl logs -n {_controllers(setup)} --all-pods --tail=50"
+        if active is None:
+            yield warn(f"the controller has said nothing of AdmissionCheck {name}", logs)
+        elif active.observed_generation is not None and active.observed_generation < one.meta.generation:
+            yield warn(f"AdmissionCheck {name} was changed, and the controller has not looked since", logs)
+        elif active.status != "True":
+            cure = f"kubectl describe admissioncheck {name}"
+            if one.placement and (placement := setup.view.placement(one.placement)):
+                namespace, called = key_of(placement)
+                cure += f"; kubectl describe placement -n {namespace} {called}"
+            yield fail(f"AdmissionCheck {name} is not Active: {why_not(active)}", cure)
+    names = [one.meta.name for one in setup.view.ours]
+    yield well(f"AdmissionCheck {joined(names)} is Active" if names else "there is no check of ours")
+
+
+@needing(ADMISSION_CHECK, MULTIKUEUE_CONFIG)
+def multikueue_checks(setup: Setup) -> Iterator[Told]:
+    found = [one for one in setup.view.checks if one.multikueue]
+    there = {name_of(config) for config in setup.dump.of(MULTIKUEUE_CONFIG)}
+    ours = sorted(_placements(setup))
+    for one in found:
+        if one.config not in there and one.config not in ours:
+            told = f"AdmissionCheck {one.meta.name} names MultiKueueConfig {one.config or '(none)'}"
+            beside = _beside(setup, one)
+            cure = _name(one, MULTIKUEUE_CONFIG, beside or ours or sorted(there))
+            yield fail(f"{told}, which is not there: no check of ours names a Placement of that name", cure)
+    names = [one.meta.name for one in found]
+    yield well(f"the list of {joined(names)} is there, or will be" if names else "there are none")
+
+
+@needing(ADMISSION_CHECK, CLUSTER_QUEUE)
+def queue_checks(setup: Setup) -> Iterator[Told]:
+    queues = [queue for queue in setup.dump.of(CLUSTER_QUEUE) if checks_listed(queue)]
+    for queue in queues:
+        yield from _without_check(setup, queue)
+        yield from _without_gate(setup, queue)
+        yield from _without_sender(setup, queue)
+    yield well(f"{count_text(len(queues), 'ClusterQueue')} with checks")
+
+
+def _without_check(setup: Setup, queue: Object) -> Iterator[Told]:
+    """Tell which checks are listed that are not there: one of ours, or Kueue's, may have been deleted."""
+    unsent = _unsent(setup, queue)
+    for name in sorted(_missing(setup, queue)):
+        cure = f"kubectl describe clusterqueue {name_of(queue)}"
+        if setup.view.placement(name):
+            cure = _make_check(setup, name, OUR_CONTROLLER, PLACEMENT, name)
+        elif unsent:
+            cure = _make_check(setup, name, MULTIKUEUE_CONTROLLER, MULTIKUEUE_CONFIG, unsent[0].placement)
+        told = f"ClusterQueue {name_of(queue)} lists AdmissionCheck {name}, which is not there"
+        yield fail(f"{told}: it admits nothing", cure)
+
+
+def _missing(setup: Setup, queue: Object) -> frozenset[str]:
+    """Return the checks that a queue lists, and that are not there."""
+    return checks_listed(queue) - {one.meta.name for one in setup.view.checks}
+
+
+def _without_gate(setup: Setup, queue: Object) -> Iterator[Told]:
+    """Tell where a multikueue check by a list of ours is listed, and no check of ours that makes the list."""
+    listed, gates = checks_listed(queue), _placements(setup)
+    guarded = {one.placement for one in setup.view.ours if one.meta.name in listed}
+    for one in setup.view.checks:
+        if one.meta.name in listed and one.config in gates.keys() - guarded:
+            yield warn(
+                f"ClusterQueue {name_of(queue)} lists {one.meta.name}, not our check {gates[one.config]}: "
+                "without the gate a cluster that leaves may double a job",
+                _list_check(queue, gates[one.config]),
+            )
+
+
+def _without_sender(setup: Setup, queue: Object) -> Iterator[Told]:
+    """Tell where a check of ours is listed, and no multikueue check at all."""
+    if _missing(setup, queue):
+        return
+    for one in _unsent(setup, queue):
+        yield warn(
+            f"ClusterQueue {name_of(queue)} lists our check {one.meta.name}, and no multikueue check: "
+            "nothing is sent",
+            _send(setup, queue, one.placement),
+        )
+
+
+def _send(setup: Setup, queue: Object, placement: str) -> str:
+    """Return the commands that list a multikueue check for a Placement, and make it if there is none."""
+    for one in setup.view.checks:
+        if one.config == placement:
+            return _list_check(queue, one.meta.name)
+    taken = {one.meta.name for one in setup.view.checks}
+    name = f"multikueue-{placement}"
+    while name in taken:
+        name += "-2"
+    made = _make_check(setup, name, MULTIKUEUE_CONTROLLER, MULTIKUEUE_CONFIG, placement)
+    return f"{made}\n{_list_check(queue, name)}"
+
+
+def _unsent(setup: Setup, queue: Object) -> list[Check]:
+    """Return the checks of ours that a queue lists, where it lists no multikueue check."""
+    listed = checks_listed(queue)
+    if any(one.multikueue for one in setup.view.checks if one.meta.name in listed):
+        return []
+    return [one for one in setup.view.ours if one.meta.name in listed and one.placement]
+
+
+@needing(ADMISSION_CHECK, CLUSTER_QUEUE)
+def cluster_queues(setup: Setup) -> Iterator[Told]:
+    mine = {one.meta.name for one in setup.view.checks if one.ours or one.config in _placements(setup)}
+    queues = [one for one in setup.dump.of(CLUSTER_QUEUE) if mine & checks_listed(one)]
+    for queue in queues:
+        name, active = name_of(queue), active_of(queue)
+        see = f"kubectl describe clusterqueue {name}"
+        if active is None:
+            yield warn(f"Kueue has said nothing of ClusterQueue {name}", see)
+        elif active.status != "True":
+            stopped = spec_of(queue).get("stopPolicy") not in (None, "None")
+            patch = '-p \'{"spec":{"stopPolicy":"None"}}\''
+            cure = f"kubectl patch clusterqueue {name} --type=merge {patch}"
+            yield fail(
+                f"ClusterQueue {name} admits nothing: {why_not(active)}",
+                cure if stopped else see,
+            )
+    names = [name_of(one) for one in queues]
+    yield well(f"ClusterQueue {joined(names)} admits jobs" if names else "no ClusterQueue lists our checks")
+
+
+def _placements(setup: Setup) -> dict[str, str]:
+    """Return the Placements that checks of ours name, each with the first such check."""
+    return {one.placement: one.meta.name for one in reversed(setup.view.ours) if one.placement}
+
+
+def _controllers(setup: Setup) -> str:
+    namespace, _, name = setup.controller.partition("/")
+    return f"{namespace or setup.controller_namespace} deployment/{name or MANAGED_BY}"
+
+
+def _beside(setup: Setup, sender: Check) -> list[str]:
+    """Return the Placements of the checks of ours that stand beside a multikueue check in ClusterQueues."""
+    queues = [checks_listed(queue) for queue in setup.dump.of(CLUSTER_QUEUE)]
+    listed = {name for names in queues if sender.meta.name in names for name in names}
+    return sorted({one.placement for one in setup.view.ours if one.meta.name in listed and one.placement})
+
+
+def _point(setup: Setup, one: Check) -> str:
+    """Return the command that has a check of ours name a Placement; of its own name, where there is none."""
+    there = sorted({key_of(obj)[1] for obj in setup.dump.of(PLACEMENT)})
+    return _name(one, PLACEMENT, there or [one.meta.name])
+
+
+def _name(one: Check, kind: Kind, there: list[str]) -> str:
+    """Return the command that has a check name one of these objects: the only one, or that of its name."""
+    meant = [name for name in there if name == one.meta.name] or there
+    if len(meant) != 1:
+        choice = f"  # parameters.name: {joined(there, ' or ')}" if there else ""
+        return f"kubectl edit admissioncheck {one.meta.name}{choice}"
+    parameters = {"apiGroup": kind.group, "kind": kind.kind, "name": meant[0]}
+    patch = json.dumps({"spec": {"parameters": parameters}}, separators=(",", ":"))
+    return f"kubectl patch admissioncheck {one.meta.name} --type=merge -p {shlex.quote(patch)}"
+
+
+def _placement(setup: Setup, name: str, namespace: str) -> str:
+    sets = [key_of(one)[1] for one in setup.dump.of(SET_BINDING) if key_of(one)[0] == namespace]
+    return heredoc(
+        f"apiVersion: {OCM_CLUSTER}/{PLACEMENT.versions[0]}",
+        f"kind: {PLACEMENT.kind}",
+        f"metadata: {{name: {yaml_of(name)}, namespace: {namespace}}}",
+        f"spec: {{clusterSets: [{', '.join(map(yaml_of, sets))}]}}" if sets else "spec: {}",
+    )
+
+
+def _make_check(setup: Setup, name: str, controller: str, kind: Kind, of: str) -> str:
+    """Return the command that makes an AdmissionCheck whose parameters name `of`."""
+    served = setup.dump.served.get(ADMISSION_CHECK)
+    version = served.version if served else ADMISSION_CHECK.versions[0]
+    return heredoc(
+        f"apiVersion: {ADMISSION_CHECK.at(version).api_version}",
+        f"kind: {ADMISSION_CHECK.kind}",
+        f"metadata: {{name: {yaml_of(name)}}}",
+        "spec:",
+        f"  controllerName: {controller}",
+        f"  parameters: {{apiGroup: {kind.group}, kind: {kind.kind}, name: {yaml_of(of)}}}",
+    )
+
+
+def _list_check(queue: Object, check: str) -> str:
+    """Return the command that adds a check to a ClusterQueue, in the way in which it lists them."""
+    plain = "admissionChecks" in spec_of(queue)
+    where = "/spec/admissionChecks/-" if plain else "/spec/admissionChecksStrategy/admissionChecks/-"
+    value = check if plain else {"name": check}
+    patch = json.dumps([{"op": "add", "path": where, "value": value}], separators=(",", ":"))
+    return f"kubectl patch clusterqueue {name_of(queue)} --type=json -p {shlex.quote(patch)}"
+
+
+RULES: Final = (
+    Rule(
+        "check-parameters",
+        "each AdmissionCheck of ours names a Placement that is there",
+        "kubectl patch admissioncheck CHECK --type=merge -p PARAMETERS",
+        check_parameters,
+    ),
+    Rule(
+        "check-condition",
+        "each AdmissionCheck of ours is Active, by what it says now",
+        "kubectl describe admissioncheck CHECK",
+        check_condition,
+    ),
+    Rule(
+        "multikueue-checks",
+        "each multikueue check names a MultiKueueConfig that is there, or that a check of ours makes",
+        "kubectl patch admissioncheck CHECK --type=merge -p PARAMETERS",
+        multikueue_checks,
+    ),
+    Rule(
+        "queue-checks",
+        "the checks that a ClusterQueue lists are there; one that lists a multikueue check by our list lists "
+        "our check too, which is the gate",
+        "kubectl patch clusterqueue QUEUE --type=json -p CHECK",
+        queue_checks,
+    ),
+    Rule(
+        "cluster-queues",
+        "the ClusterQueues that list these checks are active",
+        "kubectl describe clusterqueue QUEUE",
+        cluster_queues,
+    ),
+)

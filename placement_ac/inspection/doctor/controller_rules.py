@@ -1,0 +1,221 @@
+"""
+Does our controller run, once, with settings that are known, and with its rights?
+
+Pure.
+"""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Final
+
+from placement_ac.core.api.constants import KUEUE, LEASE, MANAGED_BY
+from placement_ac.core.api.decode import checks_listed
+from placement_ac.core.api.schemas import as_mapping, parse_time
+from placement_ac.core.api.text import joined
+from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
+from placement_ac.inspection.doctor.rbac import lacking, rules_of
+from placement_ac.inspection.doctor.setup import Setup, name_of, pod_of, ready, sequence, spec_of
+from placement_ac.inspection.hub.controller_settings import deployments
+from placement_ac.inspection.hub.dump import Object, key_of
+from placement_ac.inspection.hub.kinds import (
+    CLUSTER_QUEUE,
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    CONFIG_MAP,
+    DEPLOYMENT,
+)
+
+INSTALL: Final = "kubectl apply -k config/default"
+NEEDED: Final = {
+    "admissionchecks": ("list", "watch"),
+    "admissionchecks/status": ("patch",),
+    "multikueueconfigs": ("list", "watch", "create", "patch", "delete"),
+    "multikueueclusters": ("list", "watch", "create", "patch", "delete"),
+    "workloads": ("list", "watch"),
+    "workloads/status": ("patch",),
+}
+"""What the controller does to Kueue's kinds, whatever its settings: as config/rbac has it."""
+SKEW: Final = timedelta(seconds=60)
+"""How far the clocks of two machines may be apart."""
+
+
+def controller(setup: Setup) -> Iterator[Told]:
+    running = [one for one in deployments(setup.dump) if ready(one)]
+    holder = _holder(setup)
+    if running or holder:
+        told = (
+            f"Deployment {_label(running[0])} has {ready(running[0])} ready" if running else f"{holder} leads"
+        )
+        if running and not holder and _lease_is_known(setup) and setup.settings.leader_elect:
+            cure = f"kubectl logs {_at(running[0])} --all-pods --tail=50"
+            yield warn(f"{told}, and none of them holds Lease {_lease_label(setup)}", cure)
+        yield well(told)
+        return
+    if unknown := _unknown(setup):
+        yield from unknown
+        return
+    listing = _listing(setup)
+    told = f"no controller runs, and ClusterQueue {joined(listing)} lists our check: its jobs wait for ever"
+    if listing:
+        yield fail(told, _start(setup))
+    else:
+        yield warn("no controller runs", _start(setup))
+
+
+def controller_settings(setup: Setup) -> Iterator[Told]:
+    namespace = setup.controller.partition("/")[0]
+    told = f"not known, the defaults count: {setup.settings_problem}"
+    if setup.given:
+        yield well("the settings that were given")
+    elif not setup.controller:
+        yield from setup.unknown(DEPLOYMENT, namespaces=[setup.controller_namespace])
+        yield well("there is no Deployment of the controller: what is told goes by the defaults")
+    elif not setup.settings_problem:
+        yield well(f"the settings of Deployment {setup.controller}")
+    elif right := setup.right_to(CONFIG_MAP, namespace):
+        yield warn(told, right.question)
+    else:
+        yield warn(
+            told,
+            f"kubectl get configmap -n {namespace} {MANAGED_BY} -o yaml",
+        )
+
+
+def one_controller(setup: Setup) -> Iterator[Told]:
+    running = sorted((one for one in deployments(setup.dump) if _wanted(one)), key=_order(setup))
+    for one in running[1:]:
+        yield warn(
+            f"Deployment {_label(one)} is a controller too, beside {_label(running[0])}: keep one",
+            f"kubectl scale {_at(one)} --replicas=0",
+        )
+    if not setup.knows(DEPLOYMENT):
+        yield from setup.unknown(DEPLOYMENT)
+    yield well(f"Deployment {_label(running[0])} alone" if running else "there is none")
+
+
+def controller_rights(setup: Setup) -> Iterator[Told]:
+    found = next(iter(deployments(setup.dump)), None)
+    if found is None:
+        yield well("there is no Deployment of the controller")
+        return
+    if unknown := setup.unknown(CLUSTER_ROLE, CLUSTER_ROLE_BINDING):
+        yield from unknown
+        return
+    namespace, _ = key_of(found)
+    account = str(pod_of(found).get("serviceAccountName") or "default")
+    missing = lacking(rules_of(setup, namespace, account), KUEUE, NEEDED)
+    who = f"ServiceAccount {namespace}/{account}, the controller's"
+    if missing:
+        yield fail(f"{who}, may not {joined(missing, '; ')}", _bind(setup, namespace, account))
+    else:
+        yield well(f"{who}, may write what it has to")
+
+
+def _bind(setup: Setup, namespace: str, account: str) -> str:
+    """Return the command that gives the account our ClusterRole, or installs that where it has not all."""
+    role = setup.dump.find(CLUSTER_ROLE, MANAGED_BY) or {}
+    if lacking(map(as_mapping, sequence(role.get("rules"))), KUEUE, NEEDED):
+        return INSTALL
+    name = MANAGED_BY
+    while setup.dump.find(CLUSTER_ROLE_BINDING, name):
+        name += f"-{namespace}"
+    return (
+        f"kubectl create clusterrolebinding {name} --clusterrole={MANAGED_BY} "
+        f"--serviceaccount={namespace}:{account}"
+    )
+
+
+def _unknown(setup: Setup) -> tuple[Told, ...]:
+    """Tell why it is not known whether one runs; nothing where it is: a Deployment at rest is enough."""
+    if deployments(setup.dump):
+        return ()
+    spaces = [_lease_namespace(setup)] if setup.dump.live else []
+    pods = setup.unknown(DEPLOYMENT, namespaces=[setup.controller_namespace])
+    return pods or setup.unknown(LEASE, namespaces=spaces)
+
+
+def _start(setup: Setup) -> str:
+    there = next(iter(deployments(setup.dump)), None)
+    if there is None:
+        wait = f"kubectl rollout status -n {setup.controller_namespace} deployment/{MANAGED_BY}"
+        return f"{INSTALL} && {wait}"
+    if not _wanted(there):
+        return f"kubectl scale {_at(there)} --replicas=2"
+    return f"kubectl rollout restart {_at(there)} && kubectl rollout status {_at(there)}"
+
+
+def _listing(setup: Setup) -> list[str]:
+    """Return the ClusterQueues that list a check of ours."""
+    ours = {one.meta.name for one in setup.view.ours}
+    return sorted(name_of(one) for one in setup.dump.of(CLUSTER_QUEUE) if ours & checks_listed(one))
+
+
+def _lease_namespace(setup: Setup) -> str:
+    return setup.settings.leader_elect_resource_namespace or setup.kueue_namespace
+
+
+def _lease_label(setup: Setup) -> str:
+    return f"{_lease_namespace(setup)}/{setup.settings.leader_elect_resource_name}"
+
+
+def _lease_is_known(setup: Setup) -> bool:
+    return setup.knows(LEASE, _lease_namespace(setup))
+
+
+def _holder(setup: Setup) -> str:
+    """Return who holds the Lease; in a dump, who held it then."""
+    found = setup.dump.find(LEASE, setup.settings.leader_elect_resource_name, _lease_namespace(setup))
+    spec = spec_of(found)
+    seconds = spec.get("leaseDurationSeconds")
+    renewed = parse_time(str(spec.get("renewTime")))
+    holder = str(spec.get("holderIdentity") or "")
+    if not holder or not setup.dump.live:
+        return holder
+    good = timedelta(seconds=seconds if isinstance(seconds, int) else 0) + SKEW
+    return holder if renewed and setup.view.now - renewed < good else ""
+
+
+def _wanted(deployment: Object) -> bool:
+    return bool(spec_of(deployment).get("replicas", 1))
+
+
+def _order(setup: Setup) -> Callable[[Object], tuple[bool, str]]:
+    """Return what puts the Deployment whose settings are gone by first."""
+    return lambda one: (_label(one) != setup.controller, _label(one))
+
+
+def _label(deployment: Object) -> str:
+    return "/".join(key_of(deployment))
+
+
+def _at(deployment: Object) -> str:
+    namespace, name = key_of(deployment)
+    return f"-n {namespace} deployment/{name}"
+
+
+RULES: Final = (
+    Rule(
+        "controller",
+        "the controller runs: its Deployment has a Pod that is ready, or its Lease is held",
+        f"{INSTALL} && kubectl rollout status -n CONTROLLER deployment/{MANAGED_BY}",
+        controller,
+    ),
+    Rule(
+        "controller-settings",
+        "the settings by which the controller goes can be read",
+        "kubectl auth can-i list configmaps -n CONTROLLER",
+        controller_settings,
+    ),
+    Rule(
+        "one-controller",
+        "one Deployment of the controller serves this Kueue",
+        "kubectl scale -n NAMESPACE deployment/NAME --replicas=0",
+        one_controller,
+    ),
+    Rule(
+        "controller-rights",
+        "ClusterRoles let the controller's ServiceAccount write what it has to",
+        f"kubectl create clusterrolebinding NAME --clusterrole={MANAGED_BY} --serviceaccount=ACCOUNT",
+        controller_rights,
+    ),
+)

@@ -1,0 +1,114 @@
+"""
+Job kinds that MultiKueue sends by name (`multiKueue.externalFrameworks`): the gate, and Kueue's rights.
+
+Pure. The rights on the hub are those of Kueue's page "Run External Framework Jobs in Multi-Cluster".
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from placement_ac.core.api.constants import KUEUE_MANAGER
+from placement_ac.core.api.text import joined
+from placement_ac.core.inputs.rights import ExternalFramework, parse_external
+from placement_ac.inspection.doctor.finding import Rule, Told, fail, well
+from placement_ac.inspection.doctor.kueue_config import (
+    CONFIG_MAP_NAME,
+    CUSTOM_JOBS,
+    configuration_of,
+    is_on,
+    open_gate,
+    unread,
+)
+from placement_ac.inspection.doctor.rbac import PolicyRule, lacking, rules_of
+from placement_ac.inspection.doctor.setup import Setup, heredoc, pod_of, yaml_of
+from placement_ac.inspection.hub.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
+
+VERBS: Final = {"": ("get", "list", "watch", "patch", "update"), "/status": ("get", "patch", "update")}
+"""What Kueue needs of such a kind on the hub, by subresource."""
+ROLE: Final = "kueue-external-frameworks"
+
+
+def external_frameworks_gate(setup: Setup) -> Iterator[Told]:
+    kueue = configuration_of(setup)
+    if unknown := unread(setup, kueue):
+        yield from unknown
+        return
+    named = kueue.external_frameworks
+    if not named:
+        yield well("Kueue has no external frameworks")
+    elif is_on(setup, kueue, CUSTOM_JOBS):
+        yield well(f"the gate {CUSTOM_JOBS} is on, for {joined(named)}")
+    else:
+        cure = open_gate(setup, kueue, CUSTOM_JOBS)
+        yield fail(f"the gate {CUSTOM_JOBS} is off: {joined(named)} are not sent", cure)
+
+
+def external_frameworks_rights(setup: Setup) -> Iterator[Told]:
+    kueue = configuration_of(setup)
+    if unknown := unread(setup, kueue):
+        yield from unknown
+        return
+    named = kueue.external_frameworks
+    if not named:
+        yield well("Kueue has no external frameworks")
+        return
+    if unknown := setup.unknown(CLUSTER_ROLE, CLUSTER_ROLE_BINDING):
+        yield from unknown
+        return
+    rules = rules_of(setup, setup.kueue_namespace, account_of(setup))
+    for name in named:
+        kind = parse_external(name)
+        if isinstance(kind, str):
+            change = f"kubectl edit {kueue.where(setup.kueue_namespace)}"
+            yield fail(f"external framework {kind}", f"{change}  # multiKueue.externalFrameworks")
+        elif missing := _missing(kind, rules):
+            yield fail(
+                f"Kueue may not {joined(missing, '; ')}: external framework {name} does not work",
+                _grant(setup, kind),
+            )
+    yield well(f"Kueue has its rights on {joined(named)}")
+
+
+def account_of(setup: Setup) -> str:
+    return str(pod_of(setup.kueue or {}).get("serviceAccountName") or KUEUE_MANAGER)
+
+
+def _missing(kind: ExternalFramework, rules: list[PolicyRule]) -> list[str]:
+    """Return the verbs that Kueue may not use, with the resource, as words."""
+    return lacking(rules, kind.group, {kind.plural + sub: verbs for sub, verbs in VERBS.items()})
+
+
+def _grant(setup: Setup, kind: ExternalFramework) -> str:
+    name = f"{ROLE}-{kind.plural}.{kind.group}"
+    return heredoc(
+        "apiVersion: rbac.authorization.k8s.io/v1",
+        "kind: ClusterRole",
+        f"metadata: {{name: {name}}}",
+        "rules:",
+        f"- apiGroups: [{kind.group}]",
+        f"  resources: [{kind.plural}, {kind.plural}/status]",
+        f"  verbs: [{', '.join(VERBS[''])}]",
+        "---",
+        "apiVersion: rbac.authorization.k8s.io/v1",
+        "kind: ClusterRoleBinding",
+        f"metadata: {{name: {name}}}",
+        f"roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {name}}}",
+        "subjects:",
+        f"- {{kind: ServiceAccount, name: {yaml_of(account_of(setup))}, namespace: {setup.kueue_namespace}}}",
+    )
+
+
+RULES: Final = (
+    Rule(
+        "external-frameworks-gate",
+        f"with `multiKueue.externalFrameworks`: Kueue's gate {CUSTOM_JOBS} is on",
+        f"kubectl edit configmap -n KUEUE {CONFIG_MAP_NAME}  # featureGates",
+        external_frameworks_gate,
+    ),
+    Rule(
+        "external-frameworks-rights",
+        "with `multiKueue.externalFrameworks`: a ClusterRole lets Kueue read and update them on the hub",
+        "kubectl apply -f -  # ClusterRole and ClusterRoleBinding",
+        external_frameworks_rights,
+    ),
+)

@@ -1,0 +1,40 @@
+"""
+Every rule of `doctor`, in the order in which a set-up is put up: what stands on what comes after it.
+
+Pure.
+"""
+
+from typing import Final
+
+from placement_ac.inspection.doctor import (
+    admission_checks,
+    cluster_profiles,
+    cluster_sets,
+    connections,
+    controller_rules,
+    crds,
+    external_frameworks,
+    kueue_config_rules,
+    kueue_deployment,
+    ownership,
+)
+from placement_ac.inspection.doctor.finding import Finding, Rule
+from placement_ac.inspection.doctor.setup import Setup
+
+RULES: Final[tuple[Rule[Setup], ...]] = (
+    *crds.RULES,
+    *kueue_deployment.RULES,
+    *kueue_config_rules.RULES,
+    *cluster_profiles.RULES,
+    *external_frameworks.RULES,
+    *controller_rules.RULES,
+    *ownership.RULES,
+    *cluster_sets.RULES,
+    *admission_checks.RULES,
+    *connections.RULES,
+)
+
+
+def examine(setup: Setup, rules: tuple[Rule[Setup], ...] = RULES) -> tuple[Finding, ...]:
+    """Return what each rule found, in their order."""
+    return tuple(finding for rule in rules for finding in rule.findings(setup))

@@ -1,0 +1,150 @@
+"""
+One worker after a visit: what was found there, in the words that several rules share.
+
+Pure.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from placement_ac.config.policy import worker_policy_rules, worker_requirements
+from placement_ac.config.settings import Settings
+from placement_ac.core.api.constants import KUEUE, KUEUE_VERSIONS, WORKLOAD, Kind
+from placement_ac.core.inputs.fitness import Unknown, WorkerFindings, WorkerRequirements
+from placement_ac.core.inputs.rights import FRAMEWORKS, KueueRelease, parse_release
+from placement_ac.inspection.doctor.kueue_config import configuration_of
+from placement_ac.inspection.doctor.kueue_config_rules import DEFAULT_FRAMEWORKS
+from placement_ac.inspection.doctor.setup import Setup, sequence, spec_of
+from placement_ac.inspection.doctor.worker_inspection import THINGS, Target, Visit, Wanted, is_a_name
+from placement_ac.inspection.hub.dump import Key, Object, key_of
+from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY
+
+FROM_HUB: Final = (CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR)
+"""What tells which queues a worker should have."""
+
+
+Rules = tuple[Mapping[str, Any], ...]
+"""PolicyRules."""
+
+
+def needs(setup: Setup) -> WorkerRequirements:
+    """Return what the hub's Kueue needs of a worker."""
+    served = setup.dump.served.get(WORKLOAD)
+    return worker_requirements(
+        _kinds(setup), served.version if served else KUEUE_VERSIONS[0], setup.kueue_release
+    )
+
+
+def rules(setup: Setup) -> Rules:
+    """Return what it needs to do there."""
+    return worker_policy_rules(_kinds(setup), setup.kueue_release)
+
+
+def _kinds(setup: Setup) -> Settings:
+    """Return the settings, with the job kinds that Kueue sends where its configuration is known."""
+    kueue = configuration_of(setup)
+    if kueue.problem:
+        return setup.settings
+    named = sequence(kueue.integrations.get("frameworks")) or DEFAULT_FRAMEWORKS
+    kinds = {
+        "frameworks": tuple(name for name in map(str, named) if name in FRAMEWORKS),
+        "external_frameworks": kueue.external_frameworks,
+    }
+    return setup.settings.model_copy(update=kinds)
+
+
+@dataclass(frozen=True)
+class Worker:
+    """What a worker's rules judge. `needs` and `rules`: of the hub's Kueue."""
+
+    setup: Setup
+    visit: Visit
+    needs: WorkerRequirements
+    rules: Rules
+
+    @property
+    def target(self) -> Target:
+        return self.visit.target
+
+    @property
+    def cluster(self) -> str:
+        return self.target.cluster
+
+    @property
+    def found(self) -> WorkerFindings | None:
+        """None: it was not asked."""
+        return self.visit.found
+
+    @cached_property
+    def release(self) -> KueueRelease | None:
+        """The release of its Kueue."""
+        told = self.found.kueue_version if self.found else ""
+        return None if isinstance(told, Unknown) else parse_release(told)
+
+    @cached_property
+    def unknown(self) -> Mapping[Kind, Unknown]:
+        """What of THINGS could not be listed."""
+        found = ((kind, self.visit.things.get(kind)) for kind in THINGS)
+        return {kind: answer for kind, answer in found if isinstance(answer, Unknown)}
+
+    def knows(self, *kinds: Kind) -> bool:
+        """Whether it is known what there is of these kinds, and what should be."""
+        told = self.found is not None and not any(kind in self.unknown for kind in kinds)
+        return told and all(map(self.setup.knows, FROM_HUB))
+
+    def of(self, kind: Kind) -> Mapping[Key, Object]:
+        """Return the objects of a kind by (namespace, name); none where they are not known."""
+        return self._things[kind]
+
+    @cached_property
+    def _things(self) -> Mapping[Kind, Mapping[Key, Object]]:
+        told = {kind: self.visit.things.get(kind, ()) for kind in THINGS}
+        return {
+            kind: {} if isinstance(answer, Unknown) else {key_of(one): one for one in answer}
+            for kind, answer in told.items()
+        }
+
+    def version(self, kind: Kind) -> str:
+        """Return the version of a kind of Kueue's to write: the hub's, or else the newest that is served."""
+        served = self.found.served if self.found else frozenset()
+        there = {one.version for one in served if (one.group, one.plural) == (KUEUE, kind.plural)}
+        hub = self.setup.dump.served.get(kind)
+        wanted: tuple[str, ...] = (*([hub.version] if hub else ()), *KUEUE_VERSIONS)
+        return next((version for version in wanted if version in there), wanted[0])
+
+    # -- its queues
+
+    @cached_property
+    def in_use(self) -> Mapping[str, Wanted]:
+        """ClusterQueue of the worker → a LocalQueue that leads there, if possible one with a flavor."""
+        queues = self.of(LOCAL_QUEUE)
+        found: dict[str, Wanted] = {}
+        for wanted in self.target.queues:
+            name = str(spec_of(queues.get((wanted.namespace, wanted.name))).get("clusterQueue") or "")
+            if is_a_name(name) and (name not in found or (wanted.flavor and not found[name].flavor)):
+                found[name] = wanted
+        return found
+
+    def cluster_queues(self) -> Iterator[tuple[str, Object, Wanted]]:
+        """Yield those in use that are there."""
+        there = self.of(CLUSTER_QUEUE)
+        for name, wanted in self.in_use.items():
+            if queue := there.get(("", name)):
+                yield name, queue, wanted
+
+    def cluster_queue_for(self, wanted: Wanted) -> str:
+        """Return the ClusterQueue that a missing LocalQueue should lead to."""
+        there = [name for _, name in self.of(CLUSTER_QUEUE)]
+        return there[0] if len(there) == 1 else wanted.cluster_queue
+
+    def flavor(self, name: str) -> Object | None:
+        return self.of(RESOURCE_FLAVOR).get(("", name))
+
+    def topology_of(self, flavor: str) -> str:
+        """Return the Topology that a flavor names."""
+        return str(spec_of(self.flavor(flavor)).get("topologyName") or "")
+
+    def has_topology(self, name: str) -> bool:
+        return ("", name) in self.of(TOPOLOGY)

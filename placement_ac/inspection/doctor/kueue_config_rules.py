@@ -1,0 +1,164 @@
+"""
+Does Kueue's configuration fit what this controller does and how it is set?
+
+Pure.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from placement_ac.core.api.constants import OUR_CONTROLLER
+from placement_ac.core.api.text import joined
+from placement_ac.core.inputs.rights import FRAMEWORKS, default_frameworks
+from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
+from placement_ac.inspection.doctor.kueue_config import (
+    API_VERSIONS,
+    CONFIG_MAP_NAME,
+    FILE,
+    MULTIKUEUE,
+    Configuration,
+    configuration_of,
+    create,
+    edit,
+    is_on,
+    move_gates,
+    open_gate,
+    unread,
+)
+from placement_ac.inspection.doctor.setup import Setup, see_deployments, sequence, set_setting
+from placement_ac.inspection.hub.kinds import CONFIG_MAP
+
+DISPATCHERS: Final = tuple(
+    f"kueue.x-k8s.io/multikueue-dispatcher-{name}" for name in ("all-at-once", "incremental")
+)
+"""Kueue's own (apis/config)."""
+DISPATCHER: Final = ("multiKueue", "dispatcherName")
+INCREMENTAL: Final = "incrementalDispatcherConfig"
+"""Kueue takes it with its own incremental dispatcher only (pkg/config/validation.go)."""
+DEFAULT_FRAMEWORKS: Final = ("batch/job",)
+"""Kueue: where its configuration names none (apis/config/v1beta2, defaults.go)."""
+
+
+def kueue_configuration(setup: Setup) -> Iterator[Told]:
+    if not setup.knows(CONFIG_MAP, setup.kueue_namespace):
+        yield from setup.unknown(CONFIG_MAP, namespaces=[setup.kueue_namespace])
+        return
+    kueue = configuration_of(setup)
+    where = f"ConfigMap {setup.kueue_namespace}/{kueue.name}"
+    if kueue.problem and setup.kueue is None:
+        yield warn("not known: Kueue's Deployment was not found", see_deployments())
+    elif kueue.problem:
+        change = f"kubectl edit {kueue.where(setup.kueue_namespace)}  # {FILE}: {API_VERSIONS[0]}"
+        there = setup.dump.find(CONFIG_MAP, kueue.name, setup.kueue_namespace)
+        yield fail(f"{where} {kueue.problem}", change if there else create(setup, kueue))
+    elif kueue.flags and kueue.body.get("featureGates") is not None:
+        yield fail(
+            f"feature gates are told both in {where} and by --feature-gates: Kueue ends at once",
+            move_gates(setup, kueue),
+        )
+    else:
+        yield well(f"{where} is read as {kueue.body.get('apiVersion')}")
+
+
+def multikueue_gate(setup: Setup) -> Iterator[Told]:
+    kueue = configuration_of(setup)
+    if unknown := unread(setup, kueue):
+        yield from unknown
+        return
+    if is_on(setup, kueue, MULTIKUEUE):
+        yield well(f"the gate {MULTIKUEUE} is on")
+    else:
+        yield fail(
+            f"the gate {MULTIKUEUE} is off: nothing is sent anywhere", open_gate(setup, kueue, MULTIKUEUE)
+        )
+
+
+def dispatcher_name(setup: Setup) -> Iterator[Told]:
+    kueue = configuration_of(setup)
+    if unknown := unread(setup, kueue):
+        yield from unknown
+        return
+    named = str(kueue.multikueue.get("dispatcherName") or "")
+    ours = named == OUR_CONTROLLER
+    if ours and not setup.settings.dispatcher:
+        yield setup.blame(
+            f"Kueue leaves the nominations to {named}, and the controller makes none: "
+            "no job is ever nominated (--dispatcher)",
+            set_setting(setup, "dispatcher", "true"),
+        )
+    elif setup.settings.dispatcher and not ours:
+        yield warn(
+            f"the controller nominates (--dispatcher), and so does Kueue, by {named or DISPATCHERS[0]}",
+            _nominate(setup, kueue, OUR_CONTROLLER),
+        )
+    elif named and not ours and named not in DISPATCHERS:
+        yield warn(
+            f"Kueue leaves the nominations to {named}, which is none of its own",
+            _nominate(setup, kueue, DISPATCHERS[0]),
+        )
+    else:
+        yield well(f"nominations are made by {named or DISPATCHERS[0]}")
+
+
+def _nominate(setup: Setup, kueue: Configuration, dispatcher: str) -> str:
+    """Return what sets the dispatcher; by hand, where Kueue would not start for what else stands there."""
+    if INCREMENTAL not in kueue.multikueue:
+        return edit(setup, kueue, DISPATCHER, dispatcher)
+    change = f"kubectl edit {kueue.where(setup.kueue_namespace)}"
+    return f"{change}  # multiKueue: dispatcherName: {dispatcher}, and no {INCREMENTAL}"
+
+
+def frameworks(setup: Setup) -> Iterator[Told]:
+    settings = setup.settings
+    if settings.credentials_provision == "none" and not settings.credentials_probe:
+        yield well("no credentials are made and no cluster is probed: --frameworks does not matter")
+        return
+    kueue, found = configuration_of(setup), setup.kueue_release
+    if unknown := unread(setup, kueue):
+        yield from unknown
+        return
+    named = kueue.integrations.get("frameworks")
+    sent = {
+        str(name)
+        for name in (sequence(named) if named is not None else DEFAULT_FRAMEWORKS)
+        if name in FRAMEWORKS and FRAMEWORKS[str(name)].sent(found)
+    }
+    ours = {name for name in settings.frameworks or default_frameworks(found) if FRAMEWORKS[name].sent(found)}
+    yield from _compared(setup, "frameworks", sent, ours)
+    externals = set(kueue.external_frameworks)
+    yield from _compared(setup, "external-frameworks", externals, set(settings.external_frameworks))
+
+
+def _compared(setup: Setup, setting: str, kueues: set[str], ours: set[str]) -> Iterator[Told]:
+    cure = set_setting(setup, setting.replace("-", "_"), ",".join(sorted(kueues)))
+    if lacking := sorted(kueues - ours):
+        told = f"Kueue sends {joined(lacking)}, and --{setting} has no such: Kueue will not connect"
+        yield setup.blame(told, cure)
+    elif extra := sorted(ours - kueues):
+        yield warn(f"Kueue does not send {joined(extra)}, and --{setting} asks each worker for it", cure)
+    yield well(f"--{setting} has what Kueue sends: {joined(sorted(kueues)) or 'none'}")
+
+
+_EDIT: Final = f"kubectl edit configmap -n KUEUE {CONFIG_MAP_NAME}"
+
+RULES: Final = (
+    Rule(
+        "kueue-configuration",
+        "Kueue's configuration is in its ConfigMap, can be read, and tells feature gates in one place only",
+        _EDIT,
+        kueue_configuration,
+    ),
+    Rule("multikueue-gate", f"Kueue's gate {MULTIKUEUE} is on", f"{_EDIT}  # featureGates", multikueue_gate),
+    Rule(
+        "dispatcher-name",
+        "who nominates: Kueue's `multiKueue.dispatcherName` and our `--dispatcher` agree",
+        "kubectl set env -n CONTROLLER deployment/NAME PLACEMENT_AC_DISPATCHER=true",
+        dispatcher_name,
+    ),
+    Rule(
+        "frameworks",
+        "where credentials are made or probed: `--frameworks`, `--external-frameworks` have what Kueue sends",
+        "kubectl set env -n CONTROLLER deployment/NAME PLACEMENT_AC_FRAMEWORKS=NAMES",
+        frameworks,
+    ),
+)

@@ -1,0 +1,113 @@
+"""
+Is Kueue there, does it run, and is it a release that treats jobs well?
+
+Pure.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from placement_ac.core.api.constants import KUEUE_MANAGER
+from placement_ac.core.inputs.rights import VersionRange
+from placement_ac.inspection.doctor.cluster_profiles import providers
+from placement_ac.inspection.doctor.crds import INSTALL_KUEUE, KUEUE_MANIFESTS, KUEUE_TO_INSTALL
+from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
+from placement_ac.inspection.doctor.kueue_config import configuration_of, keeping
+from placement_ac.inspection.doctor.setup import (
+    Setup,
+    ready,
+    see_deployments,
+    see_image,
+    set_setting,
+    spec_of,
+)
+from placement_ac.inspection.hub.dump import key_of
+from placement_ac.inspection.hub.kinds import DEPLOYMENT
+
+KEEPS_JOBS: Final = VersionRange("0.17.8, 0.18.4")
+"""Releases that do not evict healthy jobs when a watch of a worker is begun anew."""
+KEEPS_ORDER: Final = VersionRange("0.19")
+"""Releases whose Incremental dispatcher goes by the order of the list; those before, by the alphabet."""
+
+
+def kueue_deployment(setup: Setup) -> Iterator[Told]:
+    where = f"{setup.kueue_namespace}/{KUEUE_MANAGER}"
+    deployment = setup.kueue
+    if deployment is None:
+        if not setup.knows(DEPLOYMENT, setup.kueue_namespace):
+            yield from setup.unknown(DEPLOYMENT, namespaces=[setup.kueue_namespace])
+            return
+        others = [one for one in setup.dump.of(DEPLOYMENT) if key_of(one)[1] == KUEUE_MANAGER]
+        told = f"there is no Deployment {where}"
+        if others:
+            namespace = key_of(others[0])[0]
+            cure = set_setting(setup, "kueue_namespace", namespace)
+            yield setup.blame(f"{told}; Kueue is in {namespace}", cure)
+        else:
+            yield setup.blame(told, INSTALL_KUEUE)
+    elif not spec_of(deployment).get("replicas", 1):
+        yield fail(
+            f"Deployment {where} is scaled to 0",
+            f"kubectl scale deployment -n {setup.kueue_namespace} {KUEUE_MANAGER} --replicas=1",
+        )
+    elif not ready(deployment):
+        yield fail(
+            f"no Pod of Deployment {where} is ready",
+            f"kubectl rollout restart -n {setup.kueue_namespace} deployment/{KUEUE_MANAGER} && "
+            f"kubectl rollout status -n {setup.kueue_namespace} deployment/{KUEUE_MANAGER}",
+        )
+    else:
+        yield well(f"Deployment {where} has {ready(deployment)} ready")
+
+
+def kueue_release(setup: Setup) -> Iterator[Told]:
+    found = setup.kueue_release
+    upgrade = _upgrade(setup)
+    if setup.kueue is None and found is None:
+        yield warn("not known: Kueue's Deployment was not found", see_deployments())
+    elif found is None:
+        yield warn(
+            "not known: neither image nor label of Kueue's Deployment tells a release", see_image(setup)
+        )
+    elif not KEEPS_JOBS.has(found):
+        yield fail(
+            f"Kueue {found} evicts healthy jobs when a watch of a worker is begun anew: "
+            "mended in 0.17.8, 0.18.4 and 0.19.0",
+            upgrade,
+        )
+    elif not KEEPS_ORDER.has(found):
+        yield warn(
+            f"Kueue {found} nominates clusters by the alphabet: from 0.19 on in the Placement's order",
+            upgrade,
+        )
+    else:
+        yield well(f"Kueue {found}")
+
+
+def _upgrade(setup: Setup) -> str:
+    """Return the command that installs a newer release, and leaves the configuration as it is.
+
+    kubectl takes off what it has applied and the release lacks: where that may be a plugin, it shows it.
+    """
+    release = f"--server-side -f {KUEUE_MANIFESTS.format(KUEUE_TO_INSTALL)}"
+    kueue = configuration_of(setup)
+    if providers(kueue):
+        return f"kubectl diff {release}  # apply it with the plugins of your access providers"
+    return keeping(setup, kueue, f"kubectl apply {release}")
+
+
+RULES: Final = (
+    Rule(
+        "kueue-deployment",
+        f"the Deployment {KUEUE_MANAGER} is in Kueue's namespace, and a Pod of it is ready",
+        f"kubectl rollout restart -n KUEUE deployment/{KUEUE_MANAGER}",
+        kueue_deployment,
+    ),
+    Rule(
+        "kueue-release",
+        "its release does not evict healthy jobs (from 0.17.8, 0.18.4 on), and goes by the order of the list "
+        "(from 0.19 on)",
+        f"kubectl apply --server-side -f {KUEUE_MANIFESTS.format('RELEASE')}",
+        kueue_release,
+    ),
+)

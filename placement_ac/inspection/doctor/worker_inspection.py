@@ -1,0 +1,160 @@
+"""
+Which workers are visited, what for, and what such a visit brings home.
+
+Pure: plain data, and who is on the list. The visits themselves are made by `inspection.visits`.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Final
+
+from placement_ac.core.api.constants import Kind
+from placement_ac.core.api.schemas import as_mapping
+from placement_ac.core.inputs.fitness import Unknown, WorkerFindings, WorkerQueues
+from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
+from placement_ac.inspection.doctor.setup import Setup, sequence, spec_of
+from placement_ac.inspection.hub.dump import Object, key_of
+from placement_ac.inspection.hub.kinds import (
+    CLUSTER_QUEUE,
+    LOCAL_QUEUE,
+    NAMESPACE,
+    RESOURCE_FLAVOR,
+    TOPOLOGY,
+)
+from placement_ac.inspection.status.check_status import branches
+from placement_ac.inspection.status.model import Branch, ClusterRow
+
+THINGS: Final = (NAMESPACE, LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR, TOPOLOGY)
+"""What is listed on a worker."""
+Answer = tuple[Object, ...] | Unknown
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+
+
+class Trouble(Enum):
+    """Why a worker was not asked, by what is to be done about it."""
+
+    NO_WAY = auto()
+    """The hub has no usable way in."""
+    NOT_ALLOWED = auto()
+    """The caller may not read the way in."""
+    NO_PLUGIN = auto()
+    """The way in is a ClusterProfile, and there is no plugin here."""
+    NOT_LET_IN = auto()
+    """The worker does not accept the credentials."""
+    OUT_OF_REACH = auto()
+    """It does not answer, or not as Kubernetes does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A LocalQueue of the hub that sends jobs to the worker."""
+
+    namespace: str
+    name: str
+    cluster_queue: str
+    """The hub's."""
+    flavor: str = ""
+    """The flavor of that ClusterQueue which names a Topology: then the worker assigns it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A worker that is to be visited."""
+
+    cluster: str
+    way: CredentialSource | Unusable | None
+    """None: the caller may not read what there is."""
+    queues: tuple[Wanted, ...] = ()
+
+    @property
+    def places(self) -> Mapping[str, frozenset[str]]:
+        """Namespace → LocalQueues."""
+        found: dict[str, set[str]] = {}
+        for one in self.queues:
+            found.setdefault(one.namespace, set()).add(one.name)
+        return {namespace: frozenset(names) for namespace, names in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What a worker told; or why it told nothing, in words that quote nothing of a Secret or a worker."""
+
+    target: Target
+    trouble: Trouble | None = None
+    problem: str = ""
+    found: WorkerFindings | None = None
+    things: Mapping[Kind, Answer] = field(default_factory=dict)
+    """Of THINGS."""
+    user: str = ""
+    """Who one was there, in the worker's own words; "": it does not tell."""
+
+    @property
+    def places(self) -> WorkerQueues:
+        """Namespaces and LocalQueues by name."""
+        named, queues = (_names(self.things.get(kind, ())) for kind in (NAMESPACE, LOCAL_QUEUE))
+        spaces = named if isinstance(named, Unknown) else frozenset(name for _, name in named)
+        return WorkerQueues(spaces, queues)
+
+
+def targets(setup: Setup) -> tuple[Target, ...]:
+    """Return the workers of all checks of ours, by name, each with all queues that lead there."""
+    ways: dict[str, CredentialSource | Unusable | None] = {}
+    queues: dict[str, dict[tuple[str, str], Wanted]] = {}
+    for branch in branches(setup.view):
+        wanted = {(one.namespace, one.name): one for one in _wanted(setup, branch)}
+        for row in branch.clusters:
+            if not isinstance(ways.get(row.name), CredentialSource):
+                ways[row.name] = _way(row) if setup.view.credentials_known else _known_way(row)
+            queues.setdefault(row.name, {}).update(wanted)
+    return tuple(
+        Target(name, ways[name], tuple(found[key] for key in sorted(found)))
+        for name, found in sorted(queues.items())
+    )
+
+
+def _way(row: ClusterRow) -> CredentialSource | Unusable:
+    return _known_way(row) or Unusable(row.credential.problem or row.why or "none is known")
+
+
+def _known_way(row: ClusterRow) -> CredentialSource | None:
+    credential = row.credential
+    return None if credential.kind == "" else CredentialSource(credential.kind, credential.name)
+
+
+def _wanted(setup: Setup, branch: Branch) -> Iterator[Wanted]:
+    for queue in branch.queues:
+        flavor = _flavor_with_topology(setup, queue.name)
+        for label in queue.local_queues or ():
+            namespace, _, name = label.partition("/")
+            yield Wanted(namespace, name, queue.name, flavor)
+
+
+def _flavor_with_topology(setup: Setup, cluster_queue: str) -> str:
+    found = setup.dump.find(CLUSTER_QUEUE, cluster_queue)
+    for name in flavors_of(found):
+        if spec_of(setup.dump.find(RESOURCE_FLAVOR, name)).get("topologyName"):
+            return name
+    return ""
+
+
+def flavors_of(cluster_queue: Object | None) -> tuple[str, ...]:
+    """Return the ResourceFlavors that a ClusterQueue names."""
+    groups = map(as_mapping, sequence(spec_of(cluster_queue).get("resourceGroups")))
+    flavors = (as_mapping(one) for group in groups for one in sequence(group.get("flavors")))
+    return tuple(dict.fromkeys(str(one["name"]) for one in flavors if one.get("name")))
+
+
+def _names(answer: Answer) -> frozenset[tuple[str, str]] | Unknown:
+    return answer if isinstance(answer, Unknown) else frozenset(map(key_of, answer))
+
+
+def shaped(objects: tuple[Object, ...]) -> tuple[Object, ...]:
+    """Return those that have a name as Kubernetes takes it: what comes from a worker may be anything."""
+    return tuple(one for one in objects if is_a_name(as_mapping(one.get("metadata")).get("name")))
+
+
+def is_a_name(text: object) -> bool:
+    """Whether Kubernetes would take it for the name of an object."""
+    return isinstance(text, str) and _NAME.fullmatch(text) is not None

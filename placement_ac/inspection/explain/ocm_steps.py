@@ -1,0 +1,312 @@
+"""
+OCM's part of an explanation: from the cluster set binding to the decision.
+
+Pure. Every step is the engine's (`scheduling`); here it gets its words.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from placement_ac.core.api.constants import MANAGED_CLUSTER, PLACEMENT_DECISION
+from placement_ac.core.api.text import and_more, count_text, joined
+from placement_ac.inspection.explain.steps import Case, Link, Result, Step, condition_of, quoted
+from placement_ac.inspection.hub.dump import Object
+from placement_ac.scheduling.affected import sets_holding
+from placement_ac.scheduling.errors import BrokenSetError
+from placement_ac.scheduling.objects import (
+    Obj,
+    at,
+    instant,
+    integer,
+    is_terminating,
+    labels_of,
+    listed,
+    section,
+    text,
+    words,
+)
+from placement_ac.scheduling.outcome import Step as Dropped
+from placement_ac.scheduling.outcome import Verdict
+from placement_ac.scheduling.prioritizers import Scored
+from placement_ac.scheduling.sets import member_selector
+from placement_ac.scheduling.tolerations import Tolerance, shown, taints_borne
+
+_SETS_SHOWN: Final = 3
+_BUILT_IN: Final = {
+    "Balance": "100 where no other Placement seen here has decided on it, less where some have",
+    "Steady": "100 for a cluster that is decided already, 0 for others",
+    "ResourceAllocatableCPU": "from -100 for the least allocatable CPU to 100 for the most",
+    "ResourceAllocatableMemory": "from -100 for the least allocatable memory to 100 for the most",
+}
+_STATES: Final = (
+    ("HubAcceptedManagedCluster", "accepted"),
+    ("ManagedClusterJoined", "joined"),
+    ("ManagedClusterConditionAvailable", "available"),
+)
+
+
+def from_ocm(case: Case, name: str) -> Iterator[Link]:
+    """Yield the steps of OCM's scheduler for a cluster, up to the one that drops it, and the decision."""
+    cluster = case.view.fleet.clusters.get(("", name))
+    there = _there(case, name, cluster)
+    yield there
+    if case.unseen:
+        yield Link(Step.CLUSTER_SET, Result.UNKNOWN, unseen(case))
+    elif case.outcome.hold:
+        told = f"{case.outcome.hold}: OCM leaves its decisions as they are"
+        yield Link(Step.PLACEMENT, Result.NOTE, told, _placement(case))
+    elif cluster is not None and there.outcome is not Result.FAILED:
+        yield from _scheduled(case, name, cluster)
+    yield _decision(case, name)
+
+
+def unseen(case: Case) -> str:
+    """Say what is not seen that OCM goes by."""
+    kinds = joined(f"{kind.kind}s" for kind in case.unseen)
+    why = "the right to list them is missing" if case.view.dump.live else "the dump holds none"
+    return f"how OCM decides cannot be told without {kinds}: {why}"
+
+
+def _placement(case: Case) -> str:
+    return f"Placement {case.label}"
+
+
+def _there(case: Case, name: str, cluster: Obj | None) -> Link:
+    source = f"ManagedCluster {name}"
+    if cluster is None:
+        if not case.view.dump.knows(MANAGED_CLUSTER):
+            return Link(Step.CLUSTER, Result.UNKNOWN, "ManagedClusters are not seen here")
+        return Link(Step.CLUSTER, Result.FAILED, f"there is no ManagedCluster {name} (any more)")
+    if is_terminating(cluster):
+        since = text(cluster, "metadata", "deletionTimestamp")
+        told = f"it is being deleted, since {since}: OCM does not choose it any more"
+        return Link(Step.CLUSTER, Result.FAILED, told, source)
+    conditions = [(word, condition_of(dict(cluster), kind)) for kind, word in _STATES]
+    good = [word for word, one in conditions if one.get("status") == "True"]
+    bad = [
+        f"not {word} ({quoted(one) or 'no condition says so'})"
+        for word, one in conditions
+        if word not in good
+    ]
+    if not bad:
+        return Link(Step.CLUSTER, Result.PASSED, "it is accepted, joined and available", source)
+    told = f"it is {', '.join((*good, *bad))}; OCM drops no cluster for that, but for the taint that follows"
+    return Link(Step.CLUSTER, Result.NOTE, told, source)
+
+
+def _scheduled(case: Case, name: str, cluster: Obj) -> Iterator[Link]:
+    verdict = case.outcome.clusters[name]
+    dropped = verdict.dropped
+    if dropped is Dropped.CLUSTER_SET:
+        yield Link(Step.CLUSTER_SET, Result.FAILED, _in_no_set(case, cluster), _placement(case))
+        return
+    yield _in_set(case, cluster)
+    if dropped in (Dropped.PREDICATE, Dropped.MISCONFIGURED):
+        step = Step.PREDICATE if dropped is Dropped.PREDICATE else Step.MISCONFIGURED
+        yield Link(step, Result.FAILED, verdict.why, _placement(case))
+        return
+    yield _taken_by_predicate(case, cluster)
+    if dropped is Dropped.TAINT:
+        yield Link(Step.TAINT, Result.FAILED, verdict.why, f"ManagedCluster {name}")
+        return
+    yield _tolerated(case, name, cluster)
+    yield from _scored(case, name)
+    yield _numbered(case, name, verdict)
+    if dropped is None:
+        yield from _grouped(case, verdict)
+
+
+# -- cluster sets
+
+
+def _in_set(case: Case, cluster: Obj) -> Link:
+    holding = sets_holding(cluster, case.view.fleet)
+    mine = [name for name in case.pool.eligible if name in holding]
+    bindings = [f"{case.namespace}/{name}" for name in mine]
+    asked = ", and spec.clusterSets names it" if words(case.placement, "spec", "clusterSets") else ""
+    told = f"it is in ManagedClusterSet {joined(mine)}, which is bound in namespace {case.namespace}{asked}"
+    return Link(Step.CLUSTER_SET, Result.PASSED, told, f"ManagedClusterSetBinding {joined(bindings)}")
+
+
+def _in_no_set(case: Case, cluster: Obj) -> str:
+    pool, fleet, space = case.pool, case.view.fleet, case.namespace
+    holding = sets_holding(cluster, fleet)
+    asked = words(case.placement, "spec", "clusterSets")
+    absent = sorted(name for where, name in fleet.bindings if where == space and name not in pool.bound)
+    parts = []
+    if not pool.bound and not absent:
+        parts.append(f"there is no ManagedClusterSetBinding in namespace {space}")
+    elif pool.eligible:
+        told = [_not_in(fleet.cluster_sets["", name], cluster) for name in pool.eligible[:_SETS_SHOWN]]
+        parts.append(f"it is not in {', nor in '.join(told)}{and_more(len(pool.eligible) - _SETS_SHOWN)}")
+    elif pool.bound:
+        parts.append(
+            f"spec.clusterSets names {joined(asked)}, and none of them is bound in namespace {space}"
+        )
+    parts += [
+        f"ManagedClusterSetBinding {space}/{name} names a ManagedClusterSet that does not exist"
+        for name in absent
+    ]
+    unbound = sorted(holding - set(pool.bound))
+    unnamed = sorted(holding & set(pool.bound) - set(pool.eligible))
+    if unbound:
+        parts.append(f"it is in {joined(unbound)}, not bound in namespace {space}")
+    if unnamed:
+        parts.append(f"it is in {joined(unnamed)}, which spec.clusterSets does not name")
+    return "; ".join(parts)
+
+
+def _not_in(cluster_set: Obj, cluster: Obj) -> str:
+    """Name a set, and say by which label a cluster is not in it."""
+    name, labels = text(cluster_set, "metadata", "name"), labels_of(cluster)
+    try:
+        selector = member_selector(cluster_set)
+    except BrokenSetError as error:
+        return f"{name} ({error})"
+    unmet = selector.first_unmet(labels) if selector else None
+    why = f"label {unmet.lack(labels, 'the set')}" if unmet else "it has no members at all"
+    return f"ManagedClusterSet {name} ({why})"
+
+
+# -- filters
+
+
+def _taken_by_predicate(case: Case, cluster: Obj) -> Link:
+    predicates, fleet = case.predicates, case.view.fleet
+    numbered = enumerate(predicates, start=1)
+    met = next(((at, one) for at, one in numbered if one.objection(cluster, fleet) is None), None)
+    if met is None:
+        return Link(Step.PREDICATE, Result.PASSED, "there is no predicate: every cluster passes")
+    which = f"predicate {met[0]} of {len(predicates)}" if len(predicates) > 1 else "the predicate"
+    return Link(Step.PREDICATE, Result.PASSED, f"{which} takes it: {met[1]}", _placement(case))
+
+
+def _tolerated(case: Case, name: str, cluster: Obj) -> Link:
+    borne = [(taint, one) for taint, one in taints_borne(name, cluster, case.bearing) if one is not None]
+    if not borne:
+        return Link(Step.TAINT, Result.PASSED, "it has no taint")
+    told = "; ".join(_borne(taint, one) for taint, one in borne)
+    return Link(Step.TAINT, Result.PASSED, told, f"ManagedCluster {name}")
+
+
+def _borne(taint: Obj, by: Tolerance) -> str:
+    what = f"taint {shown(taint)}"
+    if not by.by:
+        effect = text(taint, "effect")
+        why = "it only prefers others" if effect == "PreferNoSelect" else "the cluster is decided already"
+        return f"{what} drops no cluster here: {why}"
+    toleration = text(by.by, "key") or "any key"
+    until = f" until {by.until.isoformat()}" if by.until else ""
+    return f"{what} is tolerated{until}, by spec.tolerations of {toleration}"
+
+
+# -- scores, number, groups
+
+
+def _scored(case: Case, name: str) -> Iterator[Link]:
+    if not case.outcome.prioritizers:
+        yield Link(
+            Step.SCORE, Result.NOTE, "nothing scores: the order is that of the names", _placement(case)
+        )
+    for one in case.outcome.prioritizers:
+        score = one.scores.get(name, 0)
+        why, source = _because(case, one, name)
+        told = f"{one.name}: {one.weight} times {score} is {one.weight * score} ({why})"
+        yield Link(Step.SCORE, Result.NOTE, told, source)
+
+
+def _because(case: Case, scored: Scored, cluster: str) -> tuple[str, str]:
+    """Return where a score comes from, in words and by its object."""
+    if not scored.name.startswith("AddOn/"):
+        return _BUILT_IN.get(scored.name, "built in"), ""
+    _, resource, score = scored.name.split("/", 2)
+    source = f"AddOnPlacementScore {cluster}/{resource}"
+    found = case.view.fleet.scores.get((cluster, resource))
+    if found is None:
+        return f"there is no {source}", source
+    if cluster in scored.expired:
+        return f"it has expired, validUntil {text(found, 'status', 'validUntil')}", source
+    if all(text(item, "name") != score for item in listed(found, "status", "scores")):
+        return f"{source} has no score {score}", source
+    until = instant(found, "status", "validUntil")
+    return f"from {source}" + (f", valid until {until.isoformat()}" if until else ""), source
+
+
+def _numbered(case: Case, name: str, verdict: Verdict) -> Link:
+    rank, ranked = case.rank[name], case.outcome.ranked
+    number = integer(case.placement, "spec", "numberOfClusters")
+    told = f"score {verdict.score} in all, rank {rank} of {len(ranked)}"
+    if number is None:
+        told = f"{told}; numberOfClusters is not set: all of them are selected"
+        return Link(Step.NUMBER, Result.PASSED, told, _placement(case))
+    told = f"{told}; numberOfClusters is {number}"
+    if verdict.dropped is None:
+        return Link(Step.NUMBER, Result.PASSED, told, _placement(case))
+    if number <= 0:
+        return Link(Step.NUMBER, Result.FAILED, told, _placement(case))
+    last = ranked[number - 1]
+    score = case.outcome.clusters[last].score
+    behind = (
+        f"has score {score} too and comes first by name" if score == verdict.score else f"has score {score}"
+    )
+    return Link(
+        Step.NUMBER, Result.FAILED, f"{told}; {last}, the last that is in, {behind}", _placement(case)
+    )
+
+
+def _grouped(case: Case, verdict: Verdict) -> Iterator[Link]:
+    groups = listed(case.outcome.status, "decisionGroups")
+    if verdict.group is None:
+        (condition,) = [
+            quoted(one)
+            for one in listed(case.outcome.status, "conditions")
+            if one.get("type") == "PlacementMisconfigured"
+        ]
+        told = f"the decision groups are not right, so it is in no decision: {condition}"
+        yield Link(Step.GROUP, Result.FAILED, told, _placement(case))
+    elif at(case.placement, "spec", "decisionStrategy") is not None:
+        group = groups[verdict.group]
+        name = text(group, "decisionGroupName") or "without a name"
+        size = count_text(integer(group, "clusterCount") or 0, "cluster")
+        told = f"decision group {verdict.group} ({name}), of {size}; there are {len(groups)}"
+        yield Link(Step.GROUP, Result.PASSED, told, _placement(case))
+
+
+# -- the decision
+
+
+def _decision(case: Case, name: str) -> Link:
+    if case.view.dump.live and not case.view.dump.knows(PLACEMENT_DECISION):
+        return Link(Step.DECISION, Result.UNKNOWN, "PlacementDecisions are not seen here")
+    wanted, now = case.predicted(name), case.decided
+    if now is None:
+        expected = {True: "; it will choose this cluster", False: "; it will not choose this one", None: ""}
+        outcome = Result.FAILED if wanted is False else Result.NOTE
+        told = f"OCM has not decided yet{expected[wanted]}"
+        return Link(Step.DECISION, outcome, told, _placement(case))
+    if name in now:
+        where, entry = now[name]
+        score = f" with score {integer(entry, 'score')}" if integer(entry, "score") else ""
+        told = f"OCM has decided on it: PlacementDecision {where} holds it{score}"
+        differs = "" if wanted is not False else f", though by the steps above it would not: {_LATE}"
+        return Link(Step.DECISION, Result.PASSED, told + differs, f"PlacementDecision {where}")
+    differs = f", though by the steps above it would: {_LATE}" if wanted else ""
+    told = f"OCM has not decided on it{differs}"
+    return Link(Step.DECISION, Result.FAILED, told, _placement(case))
+
+
+_LATE: Final = "OCM has not decided again yet, or goes by something that is not seen here"
+
+
+def selected(case: Case, name: str) -> bool | None:
+    """Whether OCM has decided on the cluster, or is to, where it has not decided; None: it cannot be told."""
+    if case.decided is None:
+        return case.predicted(name)
+    return name in case.decided
+
+
+def placement_conditions(placement: Object) -> list[str]:
+    """Return what a Placement's conditions say of trouble."""
+    trouble = (("PlacementSatisfied", "False"), ("PlacementMisconfigured", "True"))
+    conditions = [dict(one) for one in listed(section(placement, "status"), "conditions")]
+    return [quoted(one) for one in conditions if (one.get("type"), one.get("status")) in trouble]

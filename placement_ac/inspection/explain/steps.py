@@ -1,0 +1,214 @@
+"""
+The links of an explanation: one step each, with what decided it; and the case that they are about.
+
+Pure. The steps are those of OCM's scheduler, then the controller's, then Kueue's, in their order.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, Final
+
+from placement_ac.core.api.constants import MANAGED_CLUSTER, PLACEMENT_DECISION, PLACEMENT_SCORE, Kind
+from placement_ac.core.api.objects import Check
+from placement_ac.core.inputs.state import Plan, Snapshot
+from placement_ac.core.plan.plan import plan
+from placement_ac.core.plan.targets import TargetClusters
+from placement_ac.inspection.hub.dump import Object, key_of
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.hub.kinds import CLUSTER_SET, SET_BINDING
+from placement_ac.inspection.status.check_status import branches
+from placement_ac.inspection.status.model import Branch, ClusterRow
+from placement_ac.scheduling import Outcome
+from placement_ac.scheduling.errors import BrokenSetError, MisconfiguredError
+from placement_ac.scheduling.objects import listed, own_decisions, section, text
+from placement_ac.scheduling.predicates import Predicate, predicates_of
+from placement_ac.scheduling.sets import Pool, pool_for
+from placement_ac.scheduling.tolerations import Bearing, bearing_for
+
+
+class Step(StrEnum):
+    """What decides, in order."""
+
+    PARAMETERS = "Parameters"
+    PLACEMENT = "Placement"
+    CLUSTER = "ManagedCluster"
+    CLUSTER_SET = "ClusterSet"
+    PREDICATE = "Predicate"
+    TAINT = "TaintToleration"
+    MISCONFIGURED = "Misconfigured"
+    SCORE = "Score"
+    NUMBER = "NumberOfClusters"
+    GROUP = "DecisionGroup"
+    DECISION = "Decision"
+    CHECKS = "AdmissionChecks"
+    ORDER = "Order"
+    NAME = "Name"
+    CREDENTIAL = "Credential"
+    FITNESS = "Fitness"
+    SEAT = "Seat"
+    GUARD = "Guard"
+    DRAINING = "Draining"
+    LIST = "List"
+    CONNECTED = "Connected"
+    CONDITION = "Condition"
+    QUEUE = "Queue"
+
+
+class Result(StrEnum):
+    """How a step went."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOTE = "note"
+    """It decides nothing by itself."""
+    UNKNOWN = "unknown"
+    """What it goes by cannot be seen here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One step. `source`: the object or setting that tells it, "" where there is none."""
+
+    step: Step
+    outcome: Result
+    sentence: str
+    source: str = ""
+
+
+SCHEDULED_BY: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING, PLACEMENT_SCORE, PLACEMENT_DECISION)
+"""What OCM's scheduler goes by."""
+_IN_EVERY_DUMP: Final = (MANAGED_CLUSTER, CLUSTER_SET)
+"""Kinds of which every OCM hub has some: a dump without them is not of all that there is."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A Placement on a hub, and what OCM and the controller make of it."""
+
+    view: HubView
+    placement: Object
+
+    @cached_property
+    def id(self) -> tuple[str, str]:
+        return key_of(self.placement)
+
+    @property
+    def namespace(self) -> str:
+        return self.id[0]
+
+    @property
+    def name(self) -> str:
+        return self.id[1]
+
+    @property
+    def label(self) -> str:
+        """`namespace/name`, as people write it."""
+        return "/".join(self.id)
+
+    # -- OCM
+
+    @cached_property
+    def unseen(self) -> tuple[Kind, ...]:
+        """Kinds without which it cannot be told how OCM decides."""
+        dump = self.view.dump
+        if dump.live:
+            return tuple(kind for kind in SCHEDULED_BY if not dump.knows(kind))
+        return tuple(kind for kind in _IN_EVERY_DUMP if not dump.knows(kind))
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        return self.view.decided(self.placement)
+
+    @cached_property
+    def pool(self) -> Pool:
+        """The clusters that stand to choice; none when a set cannot be read."""
+        try:
+            return pool_for(self.placement, self.view.fleet)
+        except BrokenSetError:
+            return Pool((), (), {})
+
+    @cached_property
+    def predicates(self) -> list[Predicate]:
+        try:
+            return predicates_of(self.placement)
+        except MisconfiguredError:
+            return []
+
+    @cached_property
+    def bearing(self) -> Bearing:
+        return bearing_for(self.placement, self.view.fleet, self.view.now)
+
+    @cached_property
+    def rank(self) -> Mapping[str, int]:
+        """The clusters that passed OCM's filters, each with its rank, from 1."""
+        return {name: rank for rank, name in enumerate(self.outcome.ranked, start=1)}
+
+    @cached_property
+    def decided(self) -> Mapping[str, tuple[str, Object]] | None:
+        """Cluster → its PlacementDecision and what that says of it; None: OCM has not decided."""
+        told = [one for one in own_decisions(self.placement, self.view.fleet) if section(one, "status")]
+        found: dict[str, tuple[str, Object]] = {}
+        for one in told:
+            for entry in listed(one, "status", "decisions"):
+                found.setdefault(text(entry, "clusterName"), ("/".join(key_of(one)), dict(entry)))
+        return found if told else None
+
+    def predicted(self, cluster: str) -> bool | None:
+        """Whether OCM would decide on the cluster by what is seen here; None: it cannot be told."""
+        if self.unseen or self.outcome.hold:
+            return None
+        verdict = self.outcome.clusters.get(cluster)
+        return verdict is not None and verdict.dropped is None and verdict.group is not None
+
+    # -- the controller
+
+    @cached_property
+    def counts(self) -> bool:
+        """Whether the controller goes by this Placement: no other of its name comes first."""
+        found = self.view.placement(self.name)
+        return found is not None and key_of(found) == self.id
+
+    @cached_property
+    def checks(self) -> tuple[Check, ...]:
+        """Ours that name it."""
+        return tuple(one for one in self.view.ours if one.placement == self.name) if self.counts else ()
+
+    @cached_property
+    def seen(self) -> Snapshot:
+        return self.view.snapshot(self.name)
+
+    @cached_property
+    def course(self) -> TargetClusters:
+        return self.view.course(self.name)
+
+    @cached_property
+    def held(self) -> Mapping[str, str]:
+        """The clusters that a mass loss would take, while it is held → why."""
+        return self.view.held(self.name)
+
+    @cached_property
+    def plan(self) -> Plan:
+        return plan(self.seen)
+
+    @cached_property
+    def branch(self) -> Branch | None:
+        """What `status` shows of its first check; they all have the same clusters and the same list."""
+        found = branches(self.view, (self.checks[0].meta.name,)) if self.checks else ()
+        return found[0] if found else None
+
+    @cached_property
+    def rows(self) -> Mapping[str, ClusterRow]:
+        """The clusters that are selected, best first, then those that are listed all the same."""
+        return {row.name: row for row in self.branch.clusters} if self.branch else {}
+
+
+def condition_of(obj: Object | None, kind: str) -> dict[str, Any]:
+    """Return a condition of an object, {} when it has none of that type."""
+    return next((dict(one) for one in listed(obj, "status", "conditions") if one.get("type") == kind), {})
+
+
+def quoted(condition: Mapping[str, Any]) -> str:
+    """Return reason and message of a condition."""
+    return f"{condition.get('reason') or ''}: {condition.get('message') or ''}".strip(": ")

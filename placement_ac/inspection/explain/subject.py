@@ -1,0 +1,164 @@
+"""
+What is to be explained: TYPE NAME, TYPE/NAME or a bare NAME, looked up on the hub as kubectl does.
+
+Pure.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from placement_ac.core.api.constants import (
+    ADMISSION_CHECK,
+    MANAGED_CLUSTER,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    Kind,
+)
+from placement_ac.core.api.errors import PlacementAcError
+from placement_ac.core.api.objects import Check
+from placement_ac.core.api.text import joined
+from placement_ac.inspection.explain.steps import Case
+from placement_ac.inspection.hub.dump import Dump, Object, key_of
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.hub.kinds import words_for
+from placement_ac.scheduling.objects import listed, section, text
+
+Type = Literal["cluster", "check", "placement"]
+KINDS: Final[dict[Type, Kind]] = {
+    "cluster": MANAGED_CLUSTER,
+    "check": ADMISSION_CHECK,
+    "placement": PLACEMENT,
+}
+
+
+def _words() -> dict[str, Type]:
+    found: dict[str, Type] = {}
+    for type_, kind in KINDS.items():
+        found |= dict.fromkeys(words_for(kind, type_), type_)
+    return found
+
+
+WORDS: Final = _words()
+"""Every word for a type, as kubectl takes them."""
+
+
+class NoSuchSubject(PlacementAcError):
+    """What is asked for is not there, is not of ours, or is not one thing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is to be explained. `namespace`: of a Placement."""
+
+    type: Type
+    name: str
+    namespace: str = ""
+
+
+def subject_of(words: Sequence[str], view: HubView) -> Subject:
+    """Return what the words on the command line mean. Raises NoSuchSubject."""
+    if len(words) == 1 and "/" not in words[0]:
+        return Subject(_type_of(words[0], view), words[0])
+    type_, name = words[0].split("/", 1) if len(words) == 1 else (words[0], words[1])
+    if type_.lower() not in WORDS:
+        raise NoSuchSubject(f"there is no type {type_!r} here: it is one of {', '.join(KINDS)}")
+    return Subject(WORDS[type_.lower()], name)
+
+
+def _type_of(name: str, view: HubView) -> Type:
+    """Return the one type of which there is an object of that name; a Placement counts when it is alone."""
+    is_check = view.dump.find(ADMISSION_CHECK, name) is not None
+    is_cluster = name in known_clusters(view)
+    if is_check and is_cluster:
+        raise NoSuchSubject(
+            f"{name} is a cluster and a check: say `explain cluster {name}` or `explain check {name}`"
+        )
+    if is_check or is_cluster:
+        return "check" if is_check else "cluster"
+    if any(key_of(one)[1] == name for one in view.dump.of(PLACEMENT)):
+        return "placement"
+    raise NoSuchSubject(f'no cluster, check or Placement "{name}" found{_unseen(view.dump, *KINDS.values())}')
+
+
+def _unseen(dump: Dump, *kinds: Kind) -> str:
+    """Name the kinds that cannot be seen: what is asked for may be one of them."""
+    unseen = [str(kind) for kind in kinds if not dump.knows(kind)] if dump.live else []
+    return f"; not seen here: {joined(unseen)}" if unseen else ""
+
+
+def known_clusters(view: HubView) -> frozenset[str]:
+    """Return the clusters that there are, and those that a decision or one of our objects still names."""
+    there = {key_of(one)[1] for one in view.dump.of(MANAGED_CLUSTER)}
+    decided = {
+        text(entry, "clusterName")
+        for one in view.dump.of(PLACEMENT_DECISION)
+        for entry in listed(section(one, "status"), "decisions")
+    }
+    made = {one.cluster for one in view.cluster_objects.values() if one.ours}
+    return frozenset((there | decided | made) - {""})
+
+
+def cluster_named(view: HubView, name: str) -> str:
+    """Return the name of a cluster that is known. Raises NoSuchSubject."""
+    if name not in known_clusters(view):
+        raise _not_found(view, MANAGED_CLUSTER, name)
+    return name
+
+
+def check_named(view: HubView, name: str) -> Check:
+    """Return a check of ours. Raises NoSuchSubject, which names the one to ask for instead."""
+    found = next((one for one in view.checks if one.meta.name == name), None)
+    if found is None:
+        raise _not_found(view, ADMISSION_CHECK, name)
+    if found.ours:
+        return found
+    told = f"AdmissionCheck {name} is not ours: its spec.controllerName is {found.controller!r}"
+    ours = [one.meta.name for one in view.ours if found.config and one.placement == found.config]
+    if ours:
+        told = (
+            f"{told}; its MultiKueueConfig {found.config} is that of {joined(ours)}: explain check {ours[0]}"
+        )
+    raise NoSuchSubject(told)
+
+
+def placement_named(view: HubView, name: str, namespaces: Sequence[str]) -> Object:
+    """Return the Placement of that name: in these namespaces, else the one that counts, else the only one.
+
+    Raises NoSuchSubject.
+    """
+    found = [one for one in view.dump.of(PLACEMENT) if key_of(one)[1] == name]
+    if namespaces:
+        found = [one for one in found if key_of(one)[0] in namespaces]
+    elif (counts := view.placement(name)) is not None:
+        return counts
+    if not found:
+        raise _not_found(view, PLACEMENT, name)
+    if len(found) > 1:
+        spaces = sorted(key_of(one)[0] for one in found)
+        raise NoSuchSubject(f"there is a Placement {name} in {joined(spaces)}: say which one with -n")
+    return found[0]
+
+
+def cases_of(view: HubView, check: str, namespaces: Sequence[str]) -> tuple[Case, ...]:
+    """Return the Placements that a cluster is explained for: those with checks first, by name.
+
+    On a hub those in watched namespaces, in a dump all, unless `namespaces` are named; or only that of
+    `check`, if it is not "". Raises NoSuchSubject.
+    """
+    if check:
+        found = check_named(view, check)
+        raw = view.placement(found.placement) if found.placement else None
+        if raw is None:
+            raise NoSuchSubject(f"AdmissionCheck {check} leads to no Placement: see `explain check {check}`")
+        return (Case(view, raw),)
+    if view.dump.live and not view.dump.knows(PLACEMENT):
+        raise NoSuchSubject(f"Placements are {view.dump.why_unknown(PLACEMENT)}")
+    spaces = namespaces or (view.settings.placement_namespace if view.dump.live else ())
+    cases = (Case(view, one) for one in view.dump.of(PLACEMENT))
+    chosen = (case for case in cases if not spaces or case.namespace in spaces)
+    return tuple(sorted(chosen, key=lambda case: (not case.checks, case.id)))
+
+
+def _not_found(view: HubView, kind: Kind, name: str) -> NoSuchSubject:
+    return NoSuchSubject(f'{kind} "{name}" not found{_unseen(view.dump, kind)}')

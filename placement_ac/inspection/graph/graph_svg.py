@@ -1,0 +1,213 @@
+"""
+Draw a graph. Pure.
+
+A cluster's state is told by a word, by the shape of its box and by its colour: never by colour alone.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Final
+
+from placement_ac.core.api.text import joined
+from placement_ac.inspection.drawing.svg import FONT, Element, cut, element, picture, scheme, width_of
+from placement_ac.inspection.graph.layout import GAP, HEIGHT, MARGIN, Place, laid_out
+from placement_ac.inspection.graph.model import CLUSTER, Edge, Graph, Look, Node
+
+PAD: Final = 10.0
+LEGEND: Final = 40.0
+SWATCH: Final = 26.0
+LINE: Final = 17.0
+LEAN: Final = 10.0
+"""How far the box of a cluster that drains leans."""
+NARROWEST, WIDEST = 96.0, 230.0
+KIND_SIZE, NAME_SIZE, SAYS_SIZE = 11.0, 14.0, 12.0
+
+LEGEND_TEXTS: Final[Mapping[Look, str]] = {
+    "listed": "listed",
+    "draining": "draining: listed until it has drained",
+    "selected": "will be listed",
+    "unusable": "unusable",
+    "beyond": "beyond the last seat",
+    "waiting": "waits for a seat",
+    "good": "active",
+    "bad": "not active",
+    "missing": "is not there",
+}
+
+_FILLS: Final[Mapping[Look, tuple[str, str, str]]] = {
+    "plain": ("plain", "line", ""),
+    "good": ("plain", "good-line", ""),
+    "bad": ("bad", "bad-line", "6 3"),
+    "missing": ("page", "bad-line", "2 4"),
+    "listed": ("good", "good-line", ""),
+    "draining": ("drain", "drain-line", "8 4"),
+    "selected": ("next", "next-line", ""),
+    "unusable": ("bad", "bad-line", ""),
+    "beyond": ("plain", "line", "2 3"),
+    "waiting": ("late", "late-line", "6 3"),
+}
+"""Ground, outline, and the dashes of the outline."""
+
+STYLE: Final = scheme(
+    (
+        f"svg text{{font-family:{FONT};fill:$ink}}",
+        ".page{fill:$page}",
+        f".kind{{font-size:{KIND_SIZE}px;fill:$muted}}",
+        f".name{{font-size:{NAME_SIZE}px;font-weight:600}}",
+        f".says{{font-size:{SAYS_SIZE}px}}",
+        f"svg .label{{font-size:{KIND_SIZE}px;fill:$muted}}",
+        ".edge{fill:none;stroke:$line;stroke-width:1.3}",
+        ".edge.unsure{stroke-dasharray:4 4}",
+        ".edge.taken{stroke:$way;stroke-width:4}",
+        *(
+            f".{look} .box{{fill:${fill};stroke:${line};stroke-width:1.6"
+            + (f";stroke-dasharray:{dashes}" if dashes else "")
+            + "}"
+            for look, (fill, line, dashes) in _FILLS.items()
+        ),
+    )
+)
+
+
+def draw(graph: Graph, title: str, *, alone: bool = True) -> Element:
+    """Return the picture. `alone` False: it goes onto a page, which has the style and tells the whys."""
+    labels = [width_of(edge.label, KIND_SIZE) for edge in graph.edges]
+    layout = laid_out(graph, _width, max(labels, default=0.0))
+    legend, width = _legend(graph, layout.height)
+    ordered = sorted(graph.edges, key=lambda edge: edge.taken)  # what is bold lies on top
+    return picture(
+        max(width, layout.width),
+        layout.height + LEGEND,
+        title,
+        _told(graph),
+        STYLE if alone else "",
+        *(_edge(edge, layout.routes[edge.source, edge.target]) for edge in ordered),
+        *(_label(edge, layout.nodes[edge.target]) for edge in graph.edges if edge.label),
+        *(_node(node, layout.nodes[node.id], alone=alone) for node in graph.nodes),
+        legend,
+    )
+
+
+def _told(graph: Graph) -> str:
+    """Return the picture in two sentences, for who does not see it."""
+    kinds = Counter(node.kind for node in graph.nodes)
+    clusters = joined(f"{node.name} {node.says}" for node in graph.nodes if node.column == CLUSTER)
+    return f"{', '.join(f'{kind}: {n}' for kind, n in kinds.items())}. {clusters or 'No clusters'}."
+
+
+def _width(node: Node) -> float:
+    kind, name = _titles(node)
+    texts = (
+        width_of(kind, KIND_SIZE),
+        width_of(name, NAME_SIZE, bold=True),
+        width_of(node.says, SAYS_SIZE),
+    )
+    return min(WIDEST, max(NARROWEST, *(width + 2 * _pad(node) for width in texts)))
+
+
+def _pad(node: Node) -> float:
+    return PAD + (LEAN if node.look == "draining" else 0.0)
+
+
+def _titles(node: Node) -> tuple[str, str]:
+    """Return the kind, with the namespace, and the name."""
+    namespace, slash, name = node.name.partition("/")
+    return (f"{node.kind} in {namespace}", name) if slash else (node.kind, node.name)
+
+
+def _node(node: Node, at: Place, *, alone: bool) -> Element:
+    whole = "\n".join(part for part in (f"{node.kind} {node.name}", node.says, node.why) if part)
+    parts = [_box(node.look, at), *_lines(node, at)]
+    if alone:
+        return element("g", element("title", text=whole), *parts, class_=f"node {node.look}")
+    return element(
+        "g",
+        *parts,
+        id=node.id,
+        class_=f"node {node.look}",
+        tabindex="0",
+        role="img",
+        aria_label=whole,
+        data_told=whole,
+        data_find=" ".join((whole, *node.names)).lower(),
+    )
+
+
+def _lines(node: Node, at: Place) -> Iterable[Element]:
+    kind, name = _titles(node)
+    room = at.width - 2 * _pad(node)
+    lines = [("kind", cut(kind, room, KIND_SIZE)), ("name", cut(name, room, NAME_SIZE, bold=True))]
+    if node.says:
+        lines.append(("says", cut(node.says, room, SAYS_SIZE)))
+    top = at.middle - LINE * (len(lines) - 1) / 2 + LINE / 4
+    for place, (what, text) in enumerate(lines):
+        y = top + place * LINE
+        yield element("text", class_=what, x=at.x + at.width / 2, y=y, text_anchor="middle", text=text)
+
+
+def _box(look: Look, at: Place, height: float = HEIGHT) -> Element:
+    """Return the outline: each state of a cluster has a shape of its own."""
+    left, top, right, bottom = at.x, at.middle - height / 2, at.right, at.middle + height / 2
+    if look == "draining":  # leans
+        lean = ((left + LEAN, top), (right, top), (right - LEAN, bottom), (left, bottom))
+        return element("polygon", class_="box", points=_points(lean))
+    if look == "unusable":  # cut corners
+        eight = (
+            *((left + 9, top), (right - 9, top), (right, top + 9), (right, bottom - 9)),
+            *((right - 9, bottom), (left + 9, bottom), (left, bottom - 9), (left, top + 9)),
+        )
+        return element("polygon", class_="box", points=_points(eight))
+    round_ = {"selected": height / 2, "waiting": height / 3, "beyond": 0.0}.get(look, 6.0)
+    return element("rect", class_="box", x=left, y=top, width=at.width, height=height, rx=round_)
+
+
+def _points(points: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+
+
+def _edge(edge: Edge, route: Sequence[Place]) -> Element:
+    """Return a line that bends between columns, and runs straight through them."""
+    path = [f"M{route[0].right:.1f} {route[0].middle:.1f}"]
+    for place, following in pairwise(route):
+        end = place.right + min(GAP, following.x - place.right)
+        middle = (place.right + end) / 2
+        y = following.middle
+        path.append(f"C{middle:.1f} {place.middle:.1f} {middle:.1f} {y:.1f} {end:.1f} {y:.1f}")
+        path.append(f"H{following.x if following is route[-1] else following.right:.1f}")
+    kind = " taken" if edge.taken else "" if edge.sure else " unsure"
+    return element("path", class_=f"edge{kind}", d=" ".join(path), data_from=edge.source, data_to=edge.target)
+
+
+def _label(edge: Edge, target: Place) -> Element:
+    return element(
+        "text",
+        class_="label",
+        x=target.x - 6,
+        y=target.middle - 6,
+        text_anchor="end",
+        text=edge.label,
+        data_from=edge.source,
+        data_to=edge.target,
+    )
+
+
+def _legend(graph: Graph, top: float) -> tuple[Element, float]:
+    """Return what each look means that is there, and how wide that is."""
+    seen = {node.look for node in graph.nodes}
+    parts: list[Element] = []
+    x = MARGIN
+    for look, told in LEGEND_TEXTS.items():
+        if look in seen:
+            place = Place(x, top + (SWATCH - HEIGHT) / 2, SWATCH * 1.6)
+            swatch = element("g", _box(look, place, SWATCH), class_=look)
+            text = element("text", class_="says", x=place.right + 8, y=top + SWATCH / 2 + 4, text=told)
+            parts += [swatch, text]
+            x = place.right + 8 + width_of(told, SAYS_SIZE) + PAD
+    if any(edge.taken for edge in graph.edges):
+        line = f"M{x:.1f} {top + SWATCH / 2:.1f}h{SWATCH:.1f}"
+        told = "the way of Workloads that run"
+        text = element("text", class_="says", x=x + SWATCH + 8, y=top + SWATCH / 2 + 4, text=told)
+        parts += [element("path", class_="edge taken", d=line), text]
+        x += SWATCH + 8 + width_of(told, SAYS_SIZE) + PAD
+    return element("g", *parts, class_="legend"), x + MARGIN

@@ -1,0 +1,124 @@
+"""
+What was found on a hub, or in a file: objects by kind, and what could not be read.
+
+Pure: plain data. Where it comes from is the business of `gather` and `manifests`.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Final
+
+from placement_ac.core.api.constants import Kind, Resource
+from placement_ac.core.api.errors import PlacementAcError
+from placement_ac.inspection.hub.kinds import ALL
+
+Object = dict[str, Any]
+Key = tuple[str, str]
+"""(namespace, name); the namespace of a cluster-scoped object is ""."""
+
+_BY_NAME: Final = {(kind.group, kind.kind): kind for kind in ALL}
+
+
+class BadManifest(PlacementAcError):
+    """A file or an object in it cannot be read; the message names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MissingRight:
+    """A right that the caller lacks. `namespace` "": in all namespaces."""
+
+    verb: str
+    kind: Kind
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        where = f" in namespace {self.namespace}" if self.namespace else ""
+        return f"{self.verb} {self.kind}{where}"
+
+    @property
+    def question(self) -> str:
+        """The command that tells whether one has it."""
+        where = f" -n {self.namespace}" if self.namespace else " -A" if self.kind.namespaced else ""
+        return f"kubectl auth can-i {self.verb} {self.kind}{where}"
+
+
+@dataclass(frozen=True)
+class Dump:
+    """Objects as the API gives them. A kind that is not in `objects` was not asked for, or not told.
+
+    Its repr tells no object: there may be Secrets among them, and asyncio writes it for nobody, as the result
+    of a task that is done.
+    """
+
+    objects: Mapping[Kind, tuple[Object, ...]] = field(default_factory=dict, repr=False)
+    served: Mapping[Kind, Resource] = field(default_factory=dict)
+    """The version of each kind that there is; a dump's: of the first object."""
+    missing: tuple[MissingRight, ...] = ()
+    schemas: Mapping[Kind, Object] = field(default_factory=dict, repr=False)
+    """OpenAPI schemas, where they were asked for."""
+    live: bool = False
+    """Whether it was read from an API server: what is not there then is not there."""
+
+    def of(self, kind: Kind) -> tuple[Object, ...]:
+        """Return the objects of a kind; none as well where nothing is known."""
+        return self.objects.get(kind, ())
+
+    def knows(self, kind: Kind) -> bool:
+        """Whether what there is of a kind is known: it was listed whole, or the hub does not serve it.
+
+        Of a file: whether it holds any of the kind.
+        """
+        if any(right.kind == kind for right in self.missing):
+            return False
+        return kind in self.objects
+
+    def why_unknown(self, kind: Kind) -> str:
+        """Return why it is not known what there is of a kind; "" when it is known."""
+        if self.knows(kind):
+            return ""
+        right = next((right for right in self.missing if right.kind == kind), None)
+        if right:
+            return f"unknown: no right to {right}"
+        return f"unknown: {'nobody has looked at' if self.live else 'the dump holds no'} {kind}"
+
+    def why_hidden(self, kind: Kind) -> str:
+        """Return why it is not known what a hub has of a kind; "" of a file, which may hold all there is."""
+        return self.why_unknown(kind) if self.live else ""
+
+    def find(self, kind: Kind, name: str, namespace: str = "") -> Object | None:
+        """Return one object, if it is there."""
+        return self.by_key(kind).get((namespace, name))
+
+    def by_key(self, kind: Kind) -> Mapping[Key, Object]:
+        """Return the objects of a kind by namespace and name."""
+        if kind not in self._index:
+            self._index[kind] = {key_of(obj): obj for obj in self.of(kind)}
+        return self._index[kind]
+
+    def with_objects(self, changed: Mapping[Kind, tuple[Object, ...]]) -> "Dump":
+        """Return the same, with these in the place of all objects of their kinds."""
+        return replace(self, objects={**self.objects, **changed})
+
+    @cached_property
+    def _index(self) -> dict[Kind, dict[Key, Object]]:
+        return {}
+
+
+def key_of(obj: Mapping[str, Any]) -> Key:
+    metadata = obj.get("metadata") or {}
+    return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+
+
+def dump_of(objects: Iterable[Object]) -> Dump:
+    """Sort objects of a file by kind; of two with one name the later counts; unknown kinds do not."""
+    found: dict[Kind, dict[Key, Object]] = {}
+    served: dict[Kind, Resource] = {}
+    for obj in objects:
+        group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
+        kind = _BY_NAME.get((group, str(obj.get("kind", ""))))
+        if kind is None:
+            continue
+        found.setdefault(kind, {})[key_of(obj)] = obj
+        served.setdefault(kind, kind.at(version))
+    return Dump({kind: tuple(things.values()) for kind, things in found.items()}, served)

@@ -1,0 +1,201 @@
+"""
+What the controller would write for a Placement, and what would be there then: now, and when jobs have ended.
+
+Pure. The writes are those of `plan` and `diff`; here they are carried out on paper.
+"""
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+import yaml
+
+from placement_ac.core.api.constants import ANNOTATION_DRAINING, FIELD_MANAGER, MULTIKUEUE_CONFIG, Kind
+from placement_ac.core.api.decode import kueue_object
+from placement_ac.core.api.objects import Check, KueueObject
+from placement_ac.core.api.schemas import Condition
+from placement_ac.core.inputs.state import Plan, Snapshot, WorkerCopies
+from placement_ac.core.plan.diff import Apply, Delete, Phase, SetCondition, diff
+from placement_ac.core.plan.plan import plan
+from placement_ac.inspection.hub.dump import Dump, Object
+from placement_ac.scheduling.objects import listed
+
+Verb = Literal["create", "apply", "delete", "setCondition"]
+When = Literal["at once", "when its jobs have ended"]
+AT_ONCE: Final[When] = "at once"
+LATER: Final[When] = "when its jobs have ended"
+_TELLING: Final = ("name", "namespace", "labels", "annotations", "ownerReferences")
+"""The metadata that a diff shows."""
+_SAID: Final = ("type", "status", "reason", "message")
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A write of the controller's. `diff`: unified, of the YAML before and after."""
+
+    verb: Verb
+    kind: str
+    name: str
+    when: When
+    diff: str
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """How it goes on: by these writes, and what each check is told once they are done."""
+
+    at_once: Plan
+    writes: tuple[Write, ...]
+
+
+def foresee(seen: Snapshot, wanted: Plan, dump: Dump, *, waits: bool) -> Foreseen:
+    """Return what is written for `wanted`, the plan of `seen`; `waits`: jobs are on clusters that leave."""
+    paper = _Paper(dump)
+    if not waits:
+        ended = seen._replace(workloads=())
+        wanted = plan(ended) if seen.workloads else wanted
+        return Foreseen(wanted, tuple(paper.written(diff(ended, wanted), AT_ONCE)))
+    writes = [*paper.written(diff(seen, wanted), AT_ONCE)]
+    ended = paper.after(seen._replace(workloads=()))
+    writes += paper.written(diff(ended, plan(ended)), LATER)
+    return Foreseen(wanted, tuple(writes))
+
+
+def answered(seen: Snapshot) -> Snapshot:
+    """Let every cluster say that it holds no copy that the hub does not know of."""
+    return seen._replace(worker_copies=dict.fromkeys(seen.clusters, WorkerCopies()))
+
+
+class _Paper:
+    """The objects of one Placement as they would be after the writes so far."""
+
+    def __init__(self, dump: Dump) -> None:
+        self._dump = dump
+        self._objects: dict[tuple[Kind, str], Object | None] = {}
+        self._said: dict[str, Object] = {}
+
+    def written(self, phases: Iterable[Phase], when: When) -> Iterator[Write]:
+        """Carry the writes out, and tell each; those on Workloads are left out."""
+        for action in (action for phase in phases for action in phase):
+            if isinstance(action, Apply):
+                yield self._apply(action, when)
+            elif isinstance(action, Delete):
+                there = self._there(action.kind, action.name)
+                self._objects[action.kind, action.name] = None
+                yield _write("delete", action.kind, action.name, when, (_shown(there), None))
+            elif isinstance(action, SetCondition):
+                before = self._said.get(action.name) or self._condition(action)
+                self._said[action.name] = action.condition
+                sides = (_said(before), _said(action.condition))
+                yield _write("setCondition", action.kind, action.name, when, sides)
+
+    def after(self, seen: Snapshot) -> Snapshot:
+        """Return what would be seen then of the objects and the conditions."""
+        clusters = dict(seen.clusters)
+        config = seen.config
+        for (kind, name), obj in self._objects.items():
+            if kind == MULTIKUEUE_CONFIG:
+                config = _seen(obj, config) if obj else None
+            elif obj is None:
+                clusters.pop(name, None)
+            else:
+                clusters[name] = _seen(obj, clusters.get(name))
+        checks = tuple(self._told(check) for check in seen.checks)
+        return seen._replace(config=config, clusters=clusters, checks=checks)
+
+    def _apply(self, action: Apply, when: When) -> Write:
+        there = self._there(action.kind, action.name)
+        after = _applied(there, action)
+        self._objects[action.kind, action.name] = after
+        verb: Verb = "apply" if there else "create"
+        return _write(verb, action.kind, action.name, when, (_shown(there), _shown(after)))
+
+    def _there(self, kind: Kind, name: str) -> Object | None:
+        return self._objects.get((kind, name), self._dump.find(kind, name))
+
+    def _condition(self, action: SetCondition) -> Object | None:
+        check = self._dump.find(action.kind, action.name) or {}
+        said = listed(check, "status", "conditions")
+        return next((dict(one) for one in said if one.get("type") == action.condition["type"]), None)
+
+    def _told(self, check: Check) -> Check:
+        said = self._said.get(check.meta.name)
+        return replace(check, active=Condition.model_validate(said)) if said else check
+
+
+def _applied(there: Object | None, action: Apply) -> Object:
+    """Return the object as a server-side apply of ours leaves it."""
+    mine: Object = action.body["metadata"]
+    before: Object = dict((there or {}).get("metadata") or {})
+    kept = {
+        key: text for key, text in (before.get("annotations") or {}).items() if key != ANNOTATION_DRAINING
+    }
+    metadata: dict[str, Any] = before | {
+        "name": action.name,
+        "labels": (before.get("labels") or {}) | mine["labels"],
+        "annotations": kept | mine.get("annotations", {}),
+        "ownerReferences": _owners(before, action),
+        "managedFields": [_managed(mine)],
+    }
+    metadata = {key: value for key, value in metadata.items() if value}
+    return (there or {}) | {"metadata": metadata, "spec": action.body.get("spec", {})}
+
+
+def _owners(before: Object, action: Apply) -> list[Object]:
+    """Return the owners in the order in which they stand there; those that we want no more go."""
+    wanted = {owner["uid"]: owner for owner in action.body["metadata"].get("ownerReferences", ())}
+    known = action.observed.applied_fields.owner_uids if action.observed else frozenset()
+    there = {owner.get("uid"): owner for owner in before.get("ownerReferences") or ()}
+    kept = {uid: wanted.pop(uid, owner) for uid, owner in there.items() if uid in wanted or uid not in known}
+    return [*kept.values(), *wanted.values()]
+
+
+def _managed(mine: Object) -> Object:
+    fields: Object = {
+        "f:labels": {f"f:{label}": {} for label in mine["labels"]},
+        "f:annotations": {f"f:{name}": {} for name in mine.get("annotations", ())},
+    }
+    written = {"f:metadata": fields, "f:spec": {"f:clusters": {}}}
+    return {"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": written}
+
+
+def _seen(obj: Object, before: KueueObject | None) -> KueueObject:
+    return replace(kueue_object(obj), active=before.active if before else None)
+
+
+# -- as text
+
+
+def _write(
+    verb: Verb, kind: Kind, name: str, when: When, sides: tuple[Object | None, Object | None]
+) -> Write:
+    before, after = (_lines(side) for side in sides)
+    title = f"{kind.kind}/{name}"
+    lines = difflib.unified_diff(before, after, title, title, lineterm="")
+    return Write(verb, kind.kind, name, when, "\n".join(lines))
+
+
+def _lines(obj: Object | None) -> list[str]:
+    if obj is None:
+        return []
+    text: str = yaml.dump(obj, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000)
+    return text.splitlines()
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # whichever was built
+    def ignore_aliases(self, _: object) -> bool:
+        return True
+
+
+def _shown(obj: Object | None) -> Object | None:
+    """Return what is ours to say of an object: no status, no bookkeeping of the API server's."""
+    if obj is None:
+        return None
+    metadata: Mapping[str, Any] = obj["metadata"]
+    told = {key: metadata[key] for key in _TELLING if metadata.get(key)}
+    return {"metadata": told, "spec": obj.get("spec", {})}
+
+
+def _said(condition: Mapping[str, Any] | None) -> Object | None:
+    return {key: condition.get(key, "") for key in _SAID} if condition else None

@@ -1,0 +1,85 @@
+"""
+Read a hub: list what is asked for, all at once, and note which right is missing.
+
+Only lists and gets; nothing is written, nothing is watched.
+"""
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, Kind, Resource
+from placement_ac.core.api.errors import NotFound, Refused
+from placement_ac.inspection.hub.dump import Dump, MissingRight, Object
+from placement_ac.kube.client import Client, gather_all
+
+FORBIDDEN: Final = 403
+Namespaces = Mapping[Kind, Sequence[str]]
+"""Where a kind is listed; those that are not named are listed in all namespaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What there is of a kind in a namespace ("": in all of them), as of which version."""
+
+    resource: Resource
+    namespace: str
+    items: tuple[Object, ...]
+    version: str
+
+
+async def gather(client: Client, kinds: Collection[Kind], namespaces: Namespaces) -> Dump:
+    """Return what the hub has of `kinds`. Raises ApiError when it does not answer."""
+    return (await gather_lists(client, kinds, namespaces))[0]
+
+
+async def gather_lists(
+    client: Client, kinds: Collection[Kind], namespaces: Namespaces
+) -> tuple[Dump, tuple[Listed, ...]]:
+    """Return the same, and the lists that it is made of."""
+    served = await client.discover(kinds)
+    scopes = [
+        (kind, namespace) for kind in kinds if kind in served for namespace in (namespaces.get(kind) or ("",))
+    ]
+    answers, schemas = await asyncio.gather(
+        gather_all(_list(client, served[kind], namespace) for kind, namespace in scopes),
+        _schemas(client, served),
+    )
+    lists = tuple(answer for answer in answers if isinstance(answer, Listed))
+    missing = tuple(answer for answer in answers if isinstance(answer, MissingRight))
+    dump = Dump(dict.fromkeys(kinds, ()), served, missing, schemas, live=True)
+    return dump.with_objects(together((one.resource.of, one.items) for one in lists)), lists
+
+
+def together(parts: Iterable[tuple[Kind, Iterable[Object]]]) -> dict[Kind, tuple[Object, ...]]:
+    """Return the objects of each kind, from all its namespaces."""
+    found: dict[Kind, list[Object]] = {}
+    for kind, items in parts:
+        found.setdefault(kind, []).extend(items)
+    return {kind: tuple(items) for kind, items in found.items()}
+
+
+def with_kind(resource: Resource, item: Object) -> Object:
+    """Return an item of a list with what a list leaves out."""
+    return {"apiVersion": resource.api_version, "kind": resource.of.kind} | item
+
+
+async def _schemas(client: Client, served: Mapping[Kind, Resource]) -> dict[Kind, Object]:
+    if MULTIKUEUE_CONFIG not in served:
+        return {}
+    schema = await client.schema(served[MULTIKUEUE_CONFIG])
+    return {MULTIKUEUE_CONFIG: schema} if schema else {}
+
+
+async def _list(client: Client, resource: Resource, namespace: str) -> Listed | MissingRight:
+    try:
+        found = await client.list(resource, namespace or None)
+    except NotFound:
+        return Listed(resource, namespace, (), "")
+    except Refused as refused:
+        if refused.status == FORBIDDEN:
+            return MissingRight("list", resource.of, namespace)
+        raise
+    items = tuple(with_kind(resource, item) for item in found.items)
+    return Listed(resource, namespace, items, found.resource_version)

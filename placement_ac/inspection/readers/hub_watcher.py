@@ -1,0 +1,125 @@
+"""
+Follow a hub: read it once, then watch it, and give what is there after each change.
+
+Only lists and watches; nothing is written. Where a watch cannot go on, all is listed anew.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Collection, Iterable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Final
+
+from placement_ac.core.api.constants import Kind
+from placement_ac.core.api.errors import Gone, NotFound, Refused, Unavailable
+from placement_ac.inspection.hub.dump import Dump, Key, Object, key_of
+from placement_ac.inspection.readers.hub_reader import (
+    FORBIDDEN,
+    Listed,
+    Namespaces,
+    gather_lists,
+    together,
+    with_kind,
+)
+from placement_ac.kube.client import Client
+
+PAUSE_SECONDS: Final = 0.5
+"""So long after a change nothing is given: what changes together is given together."""
+QUIET_SECONDS: Final = 60.0
+"""After so long without a change it is given all the same: time alone ends credentials and tolerations."""
+AGAIN_SECONDS: Final = (0.5, 1.0, 2.0, 5.0, 10.0)
+"""Waits before all is listed anew, as long as the hub does not answer; then it is given up."""
+NOT_KNOWN_TO_THE_HUB: Final = 401
+
+
+async def follow(
+    client: Client, kinds: Collection[Kind], namespaces: Namespaces, pause: float = PAUSE_SECONDS
+) -> AsyncGenerator[Dump]:
+    """Yield what the hub has of `kinds`, and again `pause` seconds after each change, until it is closed.
+
+    Who shows it may take long: as much time is left to others. Raises ApiError when the hub does not answer
+    at first or for too long, and Refused when a right is lost.
+    """
+    dump, lists = await gather_lists(client, kinds, namespaces)
+    rights = set(dump.missing)
+    while True:
+        async with aclosing(_watched(client, dump, lists, pause)) as dumps:
+            async for one in dumps:
+                yield one
+        dump, lists = await _listed_anew(client, kinds, namespaces)
+        if lost := [str(right) for right in dump.missing if right not in rights]:
+            raise Refused(f"a right was taken away: {', '.join(lost)}", status=FORBIDDEN)
+
+
+async def _listed_anew(
+    client: Client, kinds: Collection[Kind], namespaces: Namespaces
+) -> tuple[Dump, tuple[Listed, ...]]:
+    for seconds in AGAIN_SECONDS:
+        await asyncio.sleep(seconds)
+        try:
+            return await gather_lists(client, kinds, namespaces)
+        except Unavailable as error:
+            if error.status == NOT_KNOWN_TO_THE_HUB:
+                raise
+    return await gather_lists(client, kinds, namespaces)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """What a watch keeps up to date."""
+
+    listed: Listed
+    things: dict[Key, Object] = field(default_factory=dict)
+
+
+async def _watched(client: Client, dump: Dump, lists: Iterable[Listed], pause: float) -> AsyncGenerator[Dump]:
+    """Yield `dump` as it is after each change; ends when some watch cannot go on."""
+    tables = [_Table(one, {key_of(item): item for item in one.items}) for one in lists]
+    changed = asyncio.Event()
+    now = asyncio.get_running_loop().time
+    watches = [asyncio.create_task(_watch(client, table, changed)) for table in tables]
+    try:
+        while not any(watch.done() for watch in watches):
+            began = now()
+            yield dump.with_objects(
+                together((table.listed.resource.of, table.things.values()) for table in tables)
+            )
+            took = now() - began
+            await _first_of(changed, watches)
+            await asyncio.sleep(max(pause, took))
+            changed.clear()
+        for watch in watches:
+            if watch.done():
+                watch.result()
+    except (Gone, NotFound, Unavailable):
+        return
+    finally:
+        for watch in watches:
+            watch.cancel()
+        await asyncio.gather(*watches, return_exceptions=True)
+
+
+async def _first_of(changed: asyncio.Event, watches: Iterable[asyncio.Task[None]]) -> None:
+    """Return when something has changed, a watch has ended, or all has been quiet for long."""
+    change = asyncio.create_task(changed.wait())
+    try:
+        await asyncio.wait((change, *watches), timeout=QUIET_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        change.cancel()
+
+
+async def _watch(client: Client, table: _Table, changed: asyncio.Event) -> None:
+    """Keep `table` up to date for ever; raises ApiError when that cannot go on."""
+    one, version = table.listed, table.listed.version
+    while True:
+        async with aclosing(client.watch(one.resource, version, one.namespace or None)) as events:
+            async for change, item in events:
+                version = str(item["metadata"].get("resourceVersion") or version)
+                if change == "BOOKMARK":
+                    continue
+                if change == "DELETED":
+                    table.things.pop(key_of(item), None)
+                else:
+                    table.things[key_of(item)] = with_kind(one.resource, item)
+                changed.set()
+        await asyncio.sleep(PAUSE_SECONDS)  # a server that ends every watch at once is not to be overrun

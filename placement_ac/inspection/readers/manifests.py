@@ -1,0 +1,112 @@
+"""
+Objects in files: manifests as kubectl takes them, and dumps as `kubectl get -o yaml` gives them.
+
+Reads YAML and JSON, of several documents and of `v1` Lists; a folder's files by name; `-` is stdin.
+"""
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from placement_ac.inspection.hub.dump import BadManifest, Object
+from placement_ac.inspection.readers.metadata import problem_of
+
+SUFFIXES: Final = (".json", ".yaml", ".yml")
+"""kubectl: the files of a folder that are read."""
+STDIN: Final = "-"
+_NAME: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.:]*|")
+
+
+def read(names: Iterable[str]) -> list[Object]:
+    """Return the objects in these files, folders, or stdin. Raises BadManifest."""
+    return [obj for name in names for source in _sources(name) for obj in _objects(source)]
+
+
+def _sources(name: str) -> Iterator[tuple[str, str]]:
+    """Yield the name of each file, and its text."""
+    if name == STDIN:
+        yield "stdin", sys.stdin.read()
+        return
+    path = Path(name)
+    if path.is_dir():
+        files = sorted(one for one in path.iterdir() if one.suffix in SUFFIXES and one.is_file())
+        if not files:
+            raise BadManifest(f"{name}: no file in it ends in {', '.join(SUFFIXES)}")
+    else:
+        files = [path]
+    for file in files:
+        try:
+            yield str(file), file.read_text("utf-8")
+        except OSError as error:
+            raise BadManifest(f"{file}: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise BadManifest(f"{file}: it is not text in UTF-8") from None
+
+
+def _objects(source: tuple[str, str]) -> Iterator[Object]:
+    name, text = source
+    try:
+        documents = list(yaml.load_all(text, Loader=_Loader))
+    except yaml.MarkedYAMLError as error:
+        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        # What follows in quotes stands in the file, and may be a password.
+        problem = str(error.problem).partition(" '")[0]
+        raise BadManifest(f"{name}: it is not YAML: {line}{problem}") from None
+    except yaml.YAMLError:
+        raise BadManifest(f"{name}: it is not YAML: it has characters that no text has") from None
+    except RecursionError:
+        raise BadManifest(f"{name}: it is nested too deeply") from None
+    for document in documents:
+        if document is not None:
+            yield from _unfolded(document, name)
+
+
+def _unfolded(document: Any, name: str) -> Iterator[Object]:
+    """Yield the object, or those in a List."""
+    if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
+        raise BadManifest(f"{name}: a document is no Kubernetes object: it has no kind")
+    if not isinstance(document.get("apiVersion"), str):
+        raise BadManifest(f"{name}: the {document['kind']} has no apiVersion")
+    items = document.get("items")
+    if document["kind"].endswith("List") and isinstance(items, list):
+        for item in items:
+            yield from _unfolded(_of_list(item, document), name)
+        return
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        raise BadManifest(f"{name}: the {document['kind']} has no metadata.name")
+    if problem := problem_of(document):
+        raise BadManifest(f"{name}: the {document['kind']} {metadata['name']} cannot be read: {problem}")
+    if not _are_names(document["apiVersion"], metadata):
+        raise BadManifest(f"{name}: the {document['kind']} has a name or namespace that no API server takes")
+    yield document
+
+
+def _are_names(api_version: str, metadata: dict[str, Any]) -> bool:
+    """Whether name and namespace are such as an API server takes: they go into commands that are pasted.
+
+    Those of roles may be anything, and go into none.
+    """
+    given = (metadata["name"], metadata.get("namespace") or "")
+    return api_version.startswith("rbac.authorization.k8s.io/") or all(map(_NAME.fullmatch, given))
+
+
+def _of_list(item: Any, around: Object) -> Any:
+    """Give an item of a typed list the kind that the API server leaves out there."""
+    if not isinstance(item, dict) or around["kind"] == "List":
+        return item
+    return {"apiVersion": around["apiVersion"], "kind": around["kind"].removesuffix("List")} | item
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # whichever was built
+    """Leaves times as they are written, as the API does."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in _Loader.yaml_implicit_resolvers.items()
+}

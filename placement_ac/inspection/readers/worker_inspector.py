@@ -1,0 +1,97 @@
+"""
+Visit workers: each by the way in that the hub has for it, several at once, none for longer than the timeout.
+
+Only reads, and reviews of one's own rights. Whatever goes wrong is an answer, in words for an admin that
+quote nothing of a Secret, a plugin or a worker.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Final
+
+from placement_ac.core.api.errors import ApiError
+from placement_ac.core.inputs.fitness import Unknown, WorkerRequirements
+from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
+from placement_ac.inspection.doctor.worker_inspection import THINGS, Target, Trouble, Visit, shaped
+from placement_ac.kube.client import Client
+from placement_ac.workers.connector import (
+    HubForbidden,
+    WorkerConnector,
+    WorkerError,
+    WorkerLogin,
+    WorkerTimeout,
+    worker_error_text,
+)
+from placement_ac.workers.queries import WorkerQueries
+
+AT_ONCE: Final = 8
+"""Workers at the same time."""
+UNAUTHORIZED: Final = 401
+
+
+class Visits:
+    """Visits workers by `entrance`. `plugins`: whether it has some for ClusterProfiles."""
+
+    def __init__(
+        self,
+        entrance: WorkerConnector,
+        needs: WorkerRequirements,
+        kueue_namespace: str,
+        *,
+        plugins: bool = False,
+    ) -> None:
+        self._entrance = entrance
+        self._needs = needs
+        self._kueue_namespace = kueue_namespace
+        self._plugins = plugins
+        self._few = asyncio.Semaphore(AT_ONCE)
+
+    async def to(self, targets: Iterable[Target]) -> tuple[Visit, ...]:
+        """Return what came of each visit, in the order of `targets`. Raises nothing but CancelledError."""
+        return tuple(await asyncio.gather(*map(self._one, targets)))
+
+    async def _one(self, target: Target) -> Visit:
+        way = target.way
+        if way is None:
+            return Visit(target, Trouble.NOT_ALLOWED)
+        if isinstance(way, Unusable):
+            return Visit(target, Trouble.NO_WAY, f"there is no usable way in: {way.why}")
+        if way.kind == "ClusterProfile" and not self._plugins:
+            return Visit(target, Trouble.NO_PLUGIN)
+        async with self._few:
+            try:
+                return await self._through(target, way)
+            except HubForbidden as why:
+                return Visit(target, Trouble.NOT_ALLOWED, str(why))
+            except WorkerError as why:
+                return Visit(target, Trouble.OUT_OF_REACH, str(why))
+            except Exception:  # a worker may answer anything, and must not stop the others by it
+                told = f"what the worker of {way.kind} {way.name} answered has another shape than Kubernetes'"
+                return Visit(target, Trouble.OUT_OF_REACH, told)
+
+    async def _through(self, target: Target, source: CredentialSource) -> Visit:
+        """Enter, and ask. Raises CannotAsk."""
+        deadline = self._entrance.deadline()
+        try:
+            door = await self._entrance.find(source, deadline)
+            way = await self._entrance.login(door, deadline)
+        except (HubForbidden, WorkerTimeout):
+            raise
+        except WorkerError as why:
+            return Visit(target, Trouble.NO_WAY, str(why))
+        try:
+            asking = self._asked(target, way)
+            return await self._entrance.within(
+                deadline, asking, f"the worker of {way.described_as} did not answer"
+            )
+        except ApiError as error:
+            trouble = Trouble.NOT_LET_IN if error.status == UNAUTHORIZED else Trouble.OUT_OF_REACH
+            return Visit(target, trouble, worker_error_text(error, way.described_as, "in"))
+
+    async def _asked(self, target: Target, way: WorkerLogin) -> Visit:
+        async with Client(way.login, timeout=2 * self._entrance.timeout) as client:
+            ask = WorkerQueries(client, way.described_as)
+            found = await ask.findings(self._needs, self._kueue_namespace)
+            things, user = await asyncio.gather(ask.objects(THINGS), ask.user())
+        named = {kind: one if isinstance(one, Unknown) else shaped(one) for kind, one in things.items()}
+        return Visit(target, found=found, things=named, user=user)

@@ -1,0 +1,63 @@
+"""
+The unfinished Workloads of a check: where they are, and how many GPUs they ask for.
+
+Pure.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+from typing import Final
+
+from placement_ac.core.api.constants import WORKLOAD
+from placement_ac.core.api.objects import Workload
+from placement_ac.inspection.hub.dump import Dump, Object
+from placement_ac.inspection.status.model import Job
+from placement_ac.scheduling.objects import integer, listed, section, text
+from placement_ac.scheduling.quantities import QuantityError, parse_quantity
+
+GPU: Final = "/gpu"
+"""The end of a resource's name, as in nvidia.com/gpu and amd.com/gpu."""
+
+
+def jobs_in(dump: Dump, workloads: Iterable[Workload], cluster_of: Callable[[str], str]) -> tuple[Job, ...]:
+    """Return these Workloads as rows; `cluster_of` gives the managed cluster of a MultiKueueCluster."""
+    return tuple(_job(dump, workload, cluster_of) for workload in workloads)
+
+
+def _job(dump: Dump, workload: Workload, cluster_of: Callable[[str], str]) -> Job:
+    namespace, name = workload.meta.id
+    raw = dump.find(WORKLOAD, name, namespace) or {}
+    here = workload.cluster
+    return Job(
+        namespace=namespace,
+        name=name,
+        queue=text(raw, "spec", "queueName"),
+        state="running" if here else "waiting" if workload.nominated else "pending",
+        cluster=cluster_of(here) if here else "",
+        nominated=() if here else tuple(map(cluster_of, workload.nominated)),
+        gpus=gpus_of(raw),
+    )
+
+
+def gpus_of(workload: Object) -> int:
+    """Return the GPUs that all Pods of a Workload ask for together; what cannot be read counts as none."""
+    total = Fraction(0)
+    for pods in listed(workload, "spec", "podSets"):
+        count = integer(pods, "count")
+        total += (1 if count is None else count) * sum(
+            amount
+            for container in listed(pods, "template", "spec", "containers")
+            for amount in _gpus(container)
+        )
+    return int(total)
+
+
+def _gpus(container: object) -> Iterator[Fraction]:
+    """Yield the GPUs of a container; Kubernetes: a request that is not made is as high as the limit."""
+    wanted = {**section(container, "resources", "limits"), **section(container, "resources", "requests")}
+    for name, amount in wanted.items():
+        if name.endswith(GPU):
+            try:
+                yield parse_quantity(amount)
+            except QuantityError:
+                continue

@@ -1,0 +1,195 @@
+"""
+What the controller's Kubernetes events told of a check: which clusters came, drained and left, and when.
+
+Pure: the way back from `notices`. Kubernetes keeps events for an hour by default, to the second, and of one
+that was counted up the first and the last time; an event names five clusters, and counts the others.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from types import MappingProxyType
+from typing import Final
+
+from placement_ac.core.api.constants import (
+    ADMISSION_CHECK,
+    CLUSTER_ADDED,
+    CLUSTER_DRAINING,
+    CLUSTER_REMOVED,
+    CLUSTERS_SELECTED,
+    FIELD_MANAGER,
+)
+from placement_ac.core.api.text import count_text
+from placement_ac.inspection.hub.dump import Object
+from placement_ac.inspection.timeline.model import Lane, Point, Span, Timeline, in_order
+from placement_ac.inspection.timeline.recording import State
+from placement_ac.scheduling.objects import instant, integer, listed, text
+
+REASONS: Final = (CLUSTERS_SELECTED, CLUSTER_ADDED, CLUSTER_DRAINING, CLUSTER_REMOVED)
+"""Those that tell of the list; of one second, they come in this order."""
+LEFT: Final = "it has left since"
+"""What is said of the end of what nobody has seen go."""
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_MORE: Final = re.compile(r"(.*?) and (\d+) more", re.DOTALL)
+_SCORE: Final = re.compile(r"score (-?\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One moment: what happened to clusters, each with why; `unnamed`: to how many more."""
+
+    at: datetime
+    reason: str
+    clusters: dict[str, str]
+    unnamed: int = 0
+
+
+def told_of(check: str, events: Iterable[Object]) -> list[Told]:
+    """Return what our events say of a check, in its order."""
+    found = [one for event in events if _is_ours(event, check) for one in _moments(event)]
+    return [one for _, one in sorted(found, key=lambda pair: pair[0])]
+
+
+def _is_ours(event: Object, check: str) -> bool:
+    about = text(event, "involvedObject", "kind"), text(event, "involvedObject", "name")
+    source = text(event, "reportingComponent") or text(event, "source", "component")
+    ours = about == (ADMISSION_CHECK.kind, check) and source == FIELD_MANAGER
+    return ours and text(event, "reason") in REASONS
+
+
+def _moments(event: Object) -> Iterator[tuple[tuple[datetime, int, int], Told]]:
+    """Yield each time that is known, with what it is to be ordered by: within a second, as it was written."""
+    first = instant(event, "firstTimestamp") or instant(event, "eventTime")
+    last = instant(event, "series", "lastObservedTime") or instant(event, "lastTimestamp") or first
+    again = (integer(event, "series", "count") or integer(event, "count") or 1) != 1
+    version, reason = text(event, "metadata", "resourceVersion"), text(event, "reason")
+    clusters, unnamed = clusters_in(text(event, "message"))
+    for at in dict.fromkeys(one for one in (first, last) if one):
+        newest = int(version) if version.isdecimal() and (at == last or not again) else 0
+        yield (at, newest, REASONS.index(reason)), Told(at, reason, clusters, unnamed)
+
+
+def clusters_in(message: str) -> tuple[dict[str, str], int]:
+    """Return the clusters that a message names, with why, and how many more it counts."""
+    found: dict[str, str] = {}
+    unnamed = 0
+    _, _, rest = message.partition(": ")
+    for part in _parts(rest):
+        more = _MORE.fullmatch(part)
+        unnamed += int(more[2]) if more else 0
+        names, bracket, why = (more[1] if more else part).partition(" (")
+        for name in names.split(", "):
+            if _NAME.fullmatch(name):
+                found[name] = why.removesuffix(")") if bracket else ""
+    return found, unnamed
+
+
+def _parts(told: str) -> list[str]:
+    """Split at `; ` where no bracket is open."""
+    parts, depth, begin = [], 0, 0
+    for place, letter in enumerate(told):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0 and told.startswith("; ", place):
+            parts.append(told[begin:place])
+            begin = place + 2
+    return [*parts, told[begin:]]
+
+
+# -- what it comes to
+
+
+def from_events(
+    check: str,
+    told: Sequence[Told],
+    now: State,
+    since: datetime,
+    *,
+    leaving: Mapping[str, datetime] = MappingProxyType({}),
+    list_known: bool = True,
+) -> Timeline:
+    """Return the timeline that these events, and the list as it is `now`, come to, from `since` on.
+
+    `leaving`: the clusters that drain now, and since when. `list_known`: whether `now` tells of the list.
+    """
+    tracks: dict[str, _Track] = {}
+    for one in told:
+        for name, why in one.clusters.items():
+            tracks.setdefault(name, _Track(since)).take(one, why)
+    for name in now.listed:
+        tracks.setdefault(name, _Track(since))
+    for name, track in tracks.items():
+        track.ends(name, now, leaving.get(name), list_known=list_known)
+    lanes = [track.lane(name) for name, track in tracks.items()]
+    notes = [
+        f"{count_text(one.unnamed, 'cluster')} more at {one.at:%H:%M:%S}, not named"
+        for one in told
+        if one.unnamed
+    ]
+    return Timeline(check, since, now.time, in_order(lanes), False, "events", tuple(notes))
+
+
+@dataclass(slots=True)
+class _Track:
+    """A cluster's lane while it grows; it begins at `since`, and of what was before nothing is known."""
+
+    since: datetime
+    spans: list[Span] = field(default_factory=list)
+    scores: list[Point] = field(default_factory=list)
+    now: Span | None = None
+
+    def take(self, told: Told, why: str) -> None:
+        comes = told.reason in (CLUSTERS_SELECTED, CLUSTER_ADDED)
+        if not comes and self.now is None:  # it must have been listed; since when, nobody knows
+            self.now = Span("listed", self.since, told.at, begin_known=False)
+        self._ends(told.at)
+        if score := _SCORE.fullmatch(why):
+            self.scores.append(Point(told.at, int(score[1])))
+            why = ""
+        if told.reason != CLUSTER_REMOVED:
+            state = "draining" if told.reason == CLUSTER_DRAINING else "listed"
+            self.now = Span(state, told.at, told.at, why=why)  # type: ignore[arg-type]  # one of the two
+        elif self.spans:
+            self.spans[-1] = _because(self.spans[-1], why)
+
+    def _ends(self, at: datetime, *, known: bool = True) -> None:
+        if self.now and (self.now.begin < at or not self.now.begin_known):
+            self.spans.append(replace(self.now, end=at, end_known=known))
+        self.now = None
+
+    def ends(self, name: str, now: State, leaving: datetime | None, *, list_known: bool) -> None:
+        """Take in the list as it is now."""
+        is_listed = name in now.listed
+        if is_listed and self.now is None:
+            begin = self.spans[-1].end if self.spans else self.since
+            self.now = Span("listed", begin, now.time, begin_known=False)
+        if leaving and self.now and self.now.state == "listed":
+            at = min(max(leaving, self.now.begin), now.time)
+            self._ends(at)
+            self.now = Span("draining", at, now.time)
+        if self.now and not is_listed and list_known:
+            self.now = _because(self.now, LEFT)
+        self._ends(now.time, known=is_listed)
+        if name in now.scores:
+            self.scores.append(Point(now.time, now.scores[name]))
+
+    def lane(self, name: str) -> Lane:
+        return Lane(name, tuple(self.spans), tuple(self.scores))
+
+
+def _because(span: Span, why: str) -> Span:
+    """Return the span with one more why; nothing is said twice."""
+    parts = [part for part in (*span.why.split("; "), *why.split("; ")) if part]
+    return replace(span, why="; ".join(dict.fromkeys(parts)))
+
+
+def latest(objects: Iterable[Object]) -> datetime | None:
+    """Return the latest time that any of these tells: a dump was taken then, or later."""
+    return max((at for obj in objects for at in _times(obj) if at), default=None)
+
+
+def _times(obj: Object) -> Iterator[datetime | None]:
+    yield instant(obj, "metadata", "creationTimestamp")
+    yield instant(obj, "lastTimestamp")
+    yield instant(obj, "spec", "renewTime")
+    yield from (instant(one, "lastTransitionTime") for one in listed(obj, "status", "conditions"))

@@ -1,0 +1,180 @@
+"""
+When which cluster was listed, and with which score: as plain data.
+
+Pure. What is not known is not made up: a span says whether its ends are known, and scores that were only told
+now and then are points, not a line.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Literal
+
+from placement_ac.inspection.timeline.recording import State
+
+Listing = Literal["listed", "draining"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A cluster was on Kueue's list: to stay (`listed`), or until it had drained (`draining`)."""
+
+    state: Listing
+    begin: datetime
+    end: datetime
+    begin_known: bool = True
+    """False: it was so already when what is known begins."""
+    end_known: bool = True
+    """False: it has ended since, nobody knows when. What has not ended ends with the timeline."""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A value from `at` on; None: there is none from then on."""
+
+    at: datetime
+    value: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A Workload ran on the cluster."""
+
+    name: str
+    gpus: int
+    begin: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """What is known of one cluster; or, with a `measure`, of a number of clusters."""
+
+    name: str
+    spans: tuple[Span, ...] = ()
+    scores: tuple[Point, ...] = ()
+    runs: tuple[Run, ...] = ()
+    measure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """`exact`: the scores hold from one point to the next; else they were so at these times."""
+
+    check: str
+    begin: datetime
+    end: datetime
+    lanes: tuple[Lane, ...]
+    exact: bool
+    source: str
+    """Where all this was read, in words."""
+    notes: tuple[str, ...] = ()
+    """What is not known."""
+
+
+def in_order(lanes: Iterable[Lane]) -> tuple[Lane, ...]:
+    """Return the lanes: counts first, clusters as they were listed first, those that never were last."""
+
+    def place(lane: Lane) -> tuple[bool, bool, float, str]:
+        first = lane.spans[0].begin.timestamp() if lane.spans else 0.0
+        return not lane.measure, not lane.spans and not lane.measure, first, lane.name
+
+    return tuple(sorted(lanes, key=place))
+
+
+def clipped(timeline: Timeline, since: datetime) -> Timeline:
+    """Return what there is of it from `since` on."""
+    if since <= timeline.begin:
+        return timeline
+    lanes = (_clipped(lane, since, timeline.exact) for lane in timeline.lanes)
+    kept = tuple(lane for lane in lanes if lane.spans or lane.scores or lane.runs)
+    return replace(timeline, begin=since, lanes=kept)
+
+
+def _clipped(lane: Lane, since: datetime, exact: bool) -> Lane:
+    """Return the lane from then on; a score that holds until the next begins with it."""
+    before = [point for point in lane.scores if point.at < since and exact][-1:]
+    return replace(
+        lane,
+        spans=tuple(replace(one, begin=max(one.begin, since)) for one in lane.spans if one.end > since),
+        scores=(
+            *(replace(point, at=since) for point in before if point.value is not None),
+            *(point for point in lane.scores if point.at >= since),
+        ),
+        runs=tuple(replace(one, begin=max(one.begin, since)) for one in lane.runs if one.end > since),
+    )
+
+
+# -- of what was recorded
+
+
+def recorded(check: str, states: Sequence[State]) -> Timeline:
+    """Return what the states, one after the other, come to; there is one at least."""
+    tracks: dict[str, _Track] = {}
+    for before, now in zip((None, *states), states, strict=False):
+        for name in _named(before) | _named(now):
+            tracks.setdefault(name, _Track()).take(name, now, first=before is None)
+    end = states[-1].time
+    lanes = (track.lane(name, end) for name, track in tracks.items())
+    return Timeline(check, states[0].time, end, in_order(lanes), True, "what was recorded on the hub")
+
+
+def _named(state: State | None) -> set[str]:
+    if state is None:
+        return set()
+    return {*state.listed, *state.scores, *(run.cluster for run in state.running.values())}
+
+
+@dataclass(slots=True)
+class _Track:
+    """A cluster's lane while it grows."""
+
+    spans: list[Span] = field(default_factory=list)
+    scores: list[Point] = field(default_factory=list)
+    runs: dict[str, Run] = field(default_factory=dict)
+    done: list[Run] = field(default_factory=list)
+    now: Span | None = None
+
+    def take(self, name: str, state: State, *, first: bool) -> None:
+        at = state.time
+        listing = _listing(name, state)
+        if listing != (self.now.state if self.now else None):
+            self._ends(at)
+            self.now = Span(listing, at, at, begin_known=not first) if listing else None
+        score = state.scores.get(name)
+        if score != (self.scores[-1].value if self.scores else None):
+            self.scores.append(Point(at, score))
+        here = {key: run for key, run in state.running.items() if run.cluster == name}
+        for key in self.runs.keys() - here.keys():
+            self.done.append(replace(self.runs.pop(key), end=at))
+        for key, run in here.items():
+            self.runs.setdefault(key, Run(key, run.gpus, at, at))
+
+    def _ends(self, at: datetime) -> None:
+        if self.now:
+            self.spans.append(replace(self.now, end=at))
+        self.now = None
+
+    def lane(self, name: str, end: datetime) -> Lane:
+        self._ends(end)
+        runs = [*self.done, *(replace(run, end=end) for run in self.runs.values())]
+        ordered = tuple(sorted(runs, key=lambda run: (run.begin, run.name)))
+        return Lane(name, tuple(self.spans), tuple(self.scores), ordered)
+
+
+def _listing(name: str, state: State) -> Listing | None:
+    if name in state.draining:
+        return "draining"
+    return "listed" if name in state.listed else None
+
+
+# -- of what Prometheus counted
+
+
+def counted(timeline: Timeline, counts: Mapping[str, Sequence[Point]]) -> Timeline:
+    """Return the timeline with a lane for each number of clusters: state → its points."""
+    lanes = [
+        Lane(f"{state} clusters", scores=tuple(points), measure=state) for state, points in counts.items()
+    ]
+    return replace(timeline, lanes=in_order((*lanes, *timeline.lanes)))

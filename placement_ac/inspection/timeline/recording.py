@@ -1,0 +1,153 @@
+"""
+What is recorded of a check, line by line: what is listed, what leaves, scores, where Workloads run.
+
+Pure. A line is a JSON object: `time`, `check`, `listed`, `draining` (managed clusters, as listed), and what
+has changed of `scores` (cluster → score) and `running` (namespace/name → cluster and GPUs); there
+null says that there is none any more. The last line of a recording tells when it ended.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+from pydantic import AwareDatetime, Field, ValidationError
+
+from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, PLACEMENT_SCORE
+from placement_ac.core.api.decode import kueue_object, scores
+from placement_ac.core.api.decode import placement as parsed
+from placement_ac.core.api.schemas import ApiModel
+from placement_ac.core.inputs.ranking import score_of
+from placement_ac.inspection.hub.dump import BadManifest
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.status.model import Branch
+
+
+class Running(ApiModel):
+    """Where a Workload runs."""
+
+    cluster: str
+    gpus: int = 0
+
+
+class _Line(ApiModel):
+    time: AwareDatetime
+    check: str
+    listed: tuple[str, ...]
+    draining: tuple[str, ...]
+    scores: dict[str, int | None] = Field(default_factory=dict)
+    running: dict[str, Running | None] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What holds from `time` (UTC) on."""
+
+    time: datetime
+    listed: tuple[str, ...] = ()
+    draining: tuple[str, ...] = ()
+    scores: Mapping[str, int] = field(default_factory=dict)
+    running: Mapping[str, Running] = field(default_factory=dict)
+
+
+# -- what is there now
+
+
+def state_of(view: HubView, branch: Branch) -> State:
+    """Return what there is now of a check."""
+    clusters = {row.cluster_object: row.name for row in branch.clusters}
+    raw = view.dump.find(MULTIKUEUE_CONFIG, branch.config or "")
+    config = kueue_object(raw) if raw else None
+    names = config.listed if config else ()
+    leaving = config.draining if config else {}
+    return State(
+        time=view.now,
+        listed=tuple(clusters.get(name, name) for name in names),
+        draining=tuple(clusters.get(name, name) for name in names if name in leaving),
+        scores=_scores(view, branch),
+        running={
+            f"{job.namespace}/{job.name}": Running(cluster=job.cluster, gpus=job.gpus)
+            for job in branch.jobs
+            if job.state == "running"
+        },
+    )
+
+
+def _scores(view: HubView, branch: Branch) -> dict[str, int]:
+    """Return the scores of the selected clusters, and of the others by the same prioritizers.
+
+    Where OCM writes scores into its decisions, only those of the selected ones are known.
+    """
+    selected = {row.name: row.score for row in branch.clusters if row.score is not None}
+    placement = view.placement(branch.placement.rpartition("/")[2])
+    prioritizers = parsed(placement).prioritizers if placement else ()
+    if view.writes_scores or not prioritizers:
+        return selected if any(selected.values()) else {}
+    found = {(one.meta.namespace, one.meta.name): one for one in map(scores, view.dump.of(PLACEMENT_SCORE))}
+    resources = {one.resource_name for one in prioritizers}
+    scored = {cluster for cluster, resource in found if resource in resources}
+    return {name: score_of(name, prioritizers, found, view.now) for name in sorted(scored)} | selected
+
+
+# -- on the wire
+
+
+def line_of(check: str, before: State | None, now: State) -> str:
+    """Return the line that says what has become of `before`."""
+    known = before or State(now.time)
+    line = {
+        "time": now.time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "check": check,
+        "listed": now.listed,
+        "draining": now.draining,
+        "scores": _changed(known.scores, now.scores),
+        "running": {
+            key: run and run.model_dump() for key, run in _changed(known.running, now.running).items()
+        },
+    }
+    return orjson.dumps(line).decode() + "\n"
+
+
+def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    gone = dict.fromkeys(key for key in before if key not in now)
+    return gone | {key: value for key, value in now.items() if before.get(key) != value}
+
+
+def differs(before: State | None, now: State) -> bool:
+    """Whether anything but the time has changed."""
+    return before is None or replace(before, time=now.time) != now
+
+
+def read_record(lines: Iterable[str], name: str) -> tuple[str, list[State]]:
+    """Return the check, and its states in their order. Raises BadManifest, which names file and line."""
+    checks: dict[str, None] = {}
+    states: list[State] = []
+    for number, text in enumerate(lines, start=1):
+        if not text.strip():
+            continue
+        try:
+            line = _Line.model_validate_json(text)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, first["loc"]))
+            raise BadManifest(f"{name}, line {number}: {where}: {first['msg']}".replace(": :", ":")) from None
+        checks[line.check] = None
+        states.append(_next(states[-1] if states else None, line))
+    if not states:
+        raise BadManifest(f"{name}: nothing is recorded there")
+    if len(checks) > 1:
+        raise BadManifest(f"{name}: it is of several checks: {', '.join(checks)}")
+    return next(iter(checks)), sorted(states, key=lambda state: state.time)
+
+
+def _next(before: State | None, line: _Line) -> State:
+    scores_now = {**(before.scores if before else {}), **line.scores}
+    running = {**(before.running if before else {}), **line.running}
+    return State(
+        time=line.time,
+        listed=line.listed,
+        draining=line.draining,
+        scores={key: value for key, value in scores_now.items() if value is not None},
+        running={key: value for key, value in running.items() if value is not None},
+    )
