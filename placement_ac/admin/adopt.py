@@ -47,7 +47,7 @@ class AdoptStep:
     patch: Object
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         where = f"{self.namespace}/" if self.namespace else ""
         what = "finalizer taken off" if "finalizers" in self.patch["metadata"] else "handed over"
         return f"{self.resource.of.kind} {where}{self.name} {what}"

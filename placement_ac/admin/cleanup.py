@@ -45,7 +45,7 @@ class CleanupBlocked(PlacementAcError):
 
 
 @dataclass(frozen=True, slots=True)
-class OwnedThing:
+class OwnedObject:
     """An object of ours."""
 
     resource: Resource
@@ -58,7 +58,7 @@ class OwnedThing:
     """The MultiKueueClusters that it lists."""
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         where = f"{self.namespace}/" if self.namespace else ""
         return f"{self.resource.of.kind} {where}{self.name}"
 
@@ -67,15 +67,15 @@ class OwnedThing:
 class DeleteOutcome:
     """What became of one object; `problem` says why it is still there, `held` by which finalizers it is."""
 
-    thing: OwnedThing
+    thing: OwnedObject
     problem: str = ""
     held: str = ""
 
 
-async def find(client: Client, kueue_namespace: str) -> list[OwnedThing]:
+async def find(client: Client, kueue_namespace: str) -> list[OwnedObject]:
     """Return all that is ours, in the order in which it is to go. Raises InTheWay when it cannot be told."""
     served = await client.discover(KINDS)
-    found: list[OwnedThing] = []
+    found: list[OwnedObject] = []
     problems: list[str] = []
     for kind in KINDS:
         if kind in served:
@@ -89,7 +89,7 @@ async def find(client: Client, kueue_namespace: str) -> list[OwnedThing]:
     return found
 
 
-async def obstacles(client: Client, things: Collection[OwnedThing], kueue_namespace: str) -> list[str]:
+async def obstacles(client: Client, things: Collection[OwnedObject], kueue_namespace: str) -> list[str]:
     """Return why these should stay for now: a controller that is alive, jobs, others' lists.
 
     Raises InTheWay when that cannot be told.
@@ -99,7 +99,7 @@ async def obstacles(client: Client, things: Collection[OwnedThing], kueue_namesp
     try:
         found = await _controller(client, served, kueue_namespace)
         if clusters:
-            found += [told async for told in _strangers(client, served, things)]
+            found += [told async for told in _foreign_lists(client, served, things)]
             jobs = [told async for told in _jobs(client, served, clusters)]
             found += [f"jobs are not finished: {joined(jobs, '; ')}"] if jobs else []
     except ApiError as error:
@@ -107,13 +107,13 @@ async def obstacles(client: Client, things: Collection[OwnedThing], kueue_namesp
     return found
 
 
-async def remove(client: Client, things: Iterable[OwnedThing]) -> AsyncIterator[DeleteOutcome]:
+async def remove(client: Client, things: Iterable[OwnedObject]) -> AsyncIterator[DeleteOutcome]:
     """Delete them one by one; what stands in the way of one does not stop those that do not depend on it."""
-    left: list[OwnedThing] = []
+    left: list[OwnedObject] = []
     for thing in things:
-        under = next((one for one in left if _stands_on(one, thing)), None)
+        under = next((one for one in left if _depends_on(one, thing)), None)
         if under:
-            outcome = DeleteOutcome(thing, f"stays, as {under.told} does")
+            outcome = DeleteOutcome(thing, f"stays, as {under.label} does")
         else:
             outcome = await _delete(client, thing)
         if outcome.problem:
@@ -147,9 +147,9 @@ def _is_ours(metadata: Object, *, by_name: bool) -> bool:
     return made and annotations.get(ANNOTATION_ADOPT, "true") == "true"
 
 
-def _thing(resource: Resource, obj: Object) -> OwnedThing:
+def _thing(resource: Resource, obj: Object) -> OwnedObject:
     metadata = obj["metadata"]
-    return OwnedThing(
+    return OwnedObject(
         resource,
         metadata.get("namespace") or "",
         metadata["name"],
@@ -163,7 +163,7 @@ def _listed(config: Object) -> frozenset[str]:
     return frozenset((config.get("spec") or {}).get("clusters") or ())
 
 
-def _clusters(thing: OwnedThing) -> frozenset[str]:
+def _clusters(thing: OwnedObject) -> frozenset[str]:
     """Return the MultiKueueClusters that jobs cannot run on any more without it."""
     return frozenset((thing.name,)) if thing.resource.of is MULTIKUEUE_CLUSTER else thing.lists
 
@@ -203,7 +203,9 @@ def _is_fresh(spec: Mapping[str, Any]) -> bool:
     return renewed is not None and datetime.now(UTC) < renewed + lasts
 
 
-async def _strangers(client: Client, served: Served, things: Collection[OwnedThing]) -> AsyncIterator[str]:
+async def _foreign_lists(
+    client: Client, served: Served, things: Collection[OwnedObject]
+) -> AsyncIterator[str]:
     """Say which lists of somebody else's have clusters of ours."""
     ours = {thing.name for thing in things if thing.resource.of is MULTIKUEUE_CLUSTER}
     mine = {thing.uid for thing in things}
@@ -233,14 +235,14 @@ async def _jobs(client: Client, served: Served, clusters: Collection[str]) -> As
 # -- the end
 
 
-def _stands_on(one: OwnedThing, thing: OwnedThing) -> bool:
+def _depends_on(one: OwnedObject, thing: OwnedObject) -> bool:
     """Whether `one`, which is still there, needs `thing`."""
     if one.resource.of is MULTIKUEUE_CONFIG:
         return thing.resource.of is MULTIKUEUE_CLUSTER and thing.name in one.lists
     return one.resource.of is MULTIKUEUE_CLUSTER and "" != thing.cluster == one.cluster
 
 
-async def _delete(client: Client, thing: OwnedThing) -> DeleteOutcome:
+async def _delete(client: Client, thing: OwnedObject) -> DeleteOutcome:
     try:
         after = await client.delete(thing.resource, thing.name, thing.namespace, uid=thing.uid)
     except NotFound:  # Kubernetes has been quicker: its owner has gone

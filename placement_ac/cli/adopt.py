@@ -49,6 +49,6 @@ async def _adopt(
         for step in todo:
             if not dry_run:
                 await carry_out(client, step)
-            click.echo(f"{step.told}{' (dry run)' if dry_run else ''}")
+            click.echo(f"{step.summary}{' (dry run)' if dry_run else ''}")
     if not todo:
         click.echo("nothing to hand over")

@@ -45,19 +45,19 @@ async def _clean_up(login: Login, namespace: str, yes: bool, force: bool) -> boo
         in_the_way = [] if force else await obstacles(client, things, namespace)
         if not yes:
             for thing in things:
-                click.echo(f"{thing.told} deleted (dry run)")
+                click.echo(f"{thing.label} deleted (dry run)")
             for obstacle in in_the_way:
                 click.echo(f"--yes would be refused: {obstacle}", err=True)
             return True
         if in_the_way:
             raise CleanupBlocked(f"{'; '.join(in_the_way)}; or use --force")
-        return all([_tell(outcome) async for outcome in remove(client, things)])
+        return all([_report(outcome) async for outcome in remove(client, things)])
 
 
-def _tell(outcome: DeleteOutcome) -> bool:
+def _report(outcome: DeleteOutcome) -> bool:
     if outcome.problem:
-        click.echo(f"{outcome.thing.told}: {outcome.problem}", err=True)
+        click.echo(f"{outcome.thing.label}: {outcome.problem}", err=True)
     else:
         held = f", once {outcome.held} lets it go" if outcome.held else ""
-        click.echo(f"{outcome.thing.told} deleted{held}")
+        click.echo(f"{outcome.thing.label} deleted{held}")
     return not outcome.problem

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from placement_ac.cli.output import harmless
+from placement_ac.cli.output import without_controls
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
@@ -31,18 +31,18 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.errors import PlacementAcError
-from placement_ac.inspection.hub.controller_settings import NAMESPACE, Found, settings_of
+from placement_ac.inspection.hub.controller_settings import NAMESPACE, ControllerSettings, find_settings
 from placement_ac.inspection.hub.dump import Dump, MissingRight, dump_of
 from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.hub.kinds import CONFIG_MAP, DEPLOYMENT, OURS
-from placement_ac.inspection.readers.hub_reader import Namespaces, gather
-from placement_ac.inspection.readers.hub_watcher import PAUSE_SECONDS, follow
+from placement_ac.inspection.hub.kinds import CONFIG_MAP, CONTROLLER_KINDS, DEPLOYMENT
+from placement_ac.inspection.readers.hub_reader import Namespaces, read_kinds
+from placement_ac.inspection.readers.hub_watcher import PAUSE_SECONDS, watch_kinds
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 
 T = TypeVar("T")
 
-EVERYWHERE: Final = (PLACEMENT, PLACEMENT_DECISION)
+ALL_NAMESPACES_KINDS: Final = (PLACEMENT, PLACEMENT_DECISION)
 """A Placement may be in any namespace, and OCM's Balance counts the decisions of all."""
 FAILED: Final = 1
 """The exit code of whatever went wrong, wrong words included: 2 says something else for some commands."""
@@ -53,38 +53,38 @@ INTERRUPTED: Final = 130
 """The exit code after Ctrl-C, as shells have it."""
 
 
-class _WrongWords(click.UsageError):
+class _UsageError(click.UsageError):
     exit_code = FAILED
 
 
-class ReadingCommand(click.Command):
+class ReadCommand(click.Command):
     """A command for which a wrong word on the command line is an error like any other: exit code 1."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         try:
             return super().make_context(*args, **kwargs)
         except click.UsageError as error:
-            raise _WrongWords(error.format_message(), error.ctx) from None
+            raise _UsageError(error.format_message(), error.ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with garbage_left():
+            with rare_garbage_collection():
                 return super().invoke(ctx)
         except PlacementAcError as error:
-            told = "\n".join(map(harmless, str(error).splitlines()))
+            told = "\n".join(map(without_controls, str(error).splitlines()))
             raise click.ClickException(told) from None
         except click.UsageError as error:
-            raise _WrongWords(error.format_message(), error.ctx) from None
+            raise _UsageError(error.format_message(), error.ctx) from None
         except KeyboardInterrupt:
             raise click.exceptions.Exit(INTERRUPTED) from None
         except OSError as error:
             if error.errno in (None, errno.EPIPE):  # a reader that has seen enough: click ends it quietly
                 raise
-            _give_up_what_cannot_be_printed()
-            raise click.ClickException(harmless(str(error))) from None
+            _drop_unprintable_output()
+            raise click.ClickException(without_controls(str(error))) from None
 
 
-def _give_up_what_cannot_be_printed() -> None:
+def _drop_unprintable_output() -> None:
     """Print what waits to be, or drop it: else Python would try again at the end, and exit with 120."""
     try:
         sys.stdout.flush()
@@ -95,7 +95,7 @@ def _give_up_what_cannot_be_printed() -> None:
 
 
 @contextmanager
-def garbage_left() -> Iterator[None]:
+def rare_garbage_collection() -> Iterator[None]:
     """Look for garbage seldom: nearly all that is read of a hub is kept, and looking takes long."""
     usual = gc.get_threshold()
     gc.set_threshold(_OBJECTS_BETWEEN)
@@ -106,7 +106,7 @@ def garbage_left() -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class HubSource:
     """Where to look: an API server, or a dump."""
 
     kubeconfig: Path | None = None
@@ -116,10 +116,10 @@ class Where:
     kueue_namespace: str | None = None
     controller_namespace: str = NAMESPACE
     config: Path | None = None
-    dump: tuple[str, ...] = ()
+    dump_files: tuple[str, ...] = ()
 
     @property
-    def given(self) -> dict[str, Any]:
+    def given_settings(self) -> dict[str, Any]:
         """The settings that are given on the command line."""
         return {
             "placement_namespace": ",".join(self.namespace) or None,
@@ -129,18 +129,18 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class HubReading:
     """What was found, and by which settings it is to be read."""
 
     view: HubView
-    found: Found
+    controller: ControllerSettings
 
     @property
     def dump(self) -> Dump:
         return self.view.dump
 
 
-def looks(command: Callable[..., Any]) -> Callable[..., Any]:
+def hub_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options that say where to look; it gets them as one `where`."""
 
     def called(**options: Any) -> Any:
@@ -151,9 +151,9 @@ def looks(command: Callable[..., Any]) -> Callable[..., Any]:
             "kueue_namespace": options.pop("kueue_namespace"),
             "controller_namespace": options.pop("controller_namespace"),
             "config": options.pop("config"),
-            "dump": options.pop("from_dump"),
+            "dump_files": options.pop("from_dump"),
         }
-        return command(where=Where(**mine), **options)
+        return command(where=HubSource(**mine), **options)
 
     called.__name__, called.__doc__ = command.__name__, command.__doc__
     called.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]  # as click keeps them
@@ -183,17 +183,17 @@ _OPTIONS: Final = (
 )
 
 
-def look(where: Where, kinds: Collection[Kind]) -> Look:
+def read_once(where: HubSource, kinds: Collection[Kind]) -> HubReading:
     """Read the hub, or the dump, once. Raises ApiError, LoginFailed, BadManifest, BadSettings."""
-    if where.dump:
-        from placement_ac.inspection.readers.manifests import read  # noqa: PLC0415  # a hub needs it not
+    if where.dump_files:
+        from placement_ac.inspection.readers.manifests import read_manifests  # noqa: PLC0415  # a hub needs it not
 
-        dump = dump_of(read(where.dump))
-        return _look(dump, settings_of(dump, where.given))
-    return on_hub(where, lambda client: look_at(client, where, kinds))
+        dump = dump_of(read_manifests(where.dump_files))
+        return _hub_reading(dump, find_settings(dump, where.given_settings))
+    return with_client(where, lambda client: read_hub(client, where, kinds))
 
 
-def on_hub(where: Where, work: Callable[[Client], Awaitable[T]]) -> T:
+def with_client(where: HubSource, work: Callable[[Client], Awaitable[T]]) -> T:
     """Do something with a client of the hub."""
 
     async def work_with_client() -> T:
@@ -203,28 +203,28 @@ def on_hub(where: Where, work: Callable[[Client], Awaitable[T]]) -> T:
     return asyncio.run(work_with_client())
 
 
-async def look_at(client: Client, where: Where, kinds: Collection[Kind]) -> Look:
+async def read_hub(client: Client, where: HubSource, kinds: Collection[Kind]) -> HubReading:
     """Read the hub: first where the controller is and what it goes by, then all else at once."""
-    ours, found = await _controller(client, where)
-    dump = await gather(client, _others(kinds), namespaces_of(found.loaded.settings))
-    return _look(_whole(ours, dump), found)
+    ours, found = await _read_controller(client, where)
+    dump = await read_kinds(client, _others(kinds), namespaces_of(found.loaded.settings))
+    return _hub_reading(_merged_dump(ours, dump), found)
 
 
-async def look_everywhere(
-    client: Client, where: Where, kinds: Collection[Kind], namespaces: Collection[str] = ()
-) -> Look:
+async def read_all_namespaces(
+    client: Client, where: HubSource, kinds: Collection[Kind], namespaces: Collection[str] = ()
+) -> HubReading:
     """Read the hub: Placements and decisions everywhere.
 
     Without the right to it: where they are watched, and in `namespaces`; that is told on stderr.
     """
-    found = await look_at(client, where, kinds)
-    whole = await gather(client, EVERYWHERE, {})
+    found = await read_hub(client, where, kinds)
+    whole = await read_kinds(client, ALL_NAMESPACES_KINDS, {})
     if whole.missing:
-        tell_missing(whole.missing, "Placements elsewhere do not count")
+        report_missing(whole.missing, "Placements elsewhere do not count")
         watched = found.view.settings.placement_namespace
         spaces = tuple(dict.fromkeys((*watched, *namespaces)))
-        whole = await gather(client, EVERYWHERE, dict.fromkeys(EVERYWHERE, spaces))
-    return Look(replace(found.view, dump=_both(found.dump, whole)), found.found)
+        whole = await read_kinds(client, ALL_NAMESPACES_KINDS, dict.fromkeys(ALL_NAMESPACES_KINDS, spaces))
+    return HubReading(replace(found.view, dump=_both(found.dump, whole)), found.controller)
 
 
 def _both(one: Dump, other: Dump) -> Dump:
@@ -233,30 +233,32 @@ def _both(one: Dump, other: Dump) -> Dump:
     return replace(one, objects={**one.objects, **other.objects}, missing=(*kept, *other.missing))
 
 
-async def look_again(
-    client: Client, where: Where, kinds: Collection[Kind], pause: float = PAUSE_SECONDS
-) -> AsyncGenerator[Look]:
+async def watch_hub(
+    client: Client, where: HubSource, kinds: Collection[Kind], pause: float = PAUSE_SECONDS
+) -> AsyncGenerator[HubReading]:
     """Read the hub, and again `pause` after each change. The settings are those that were found at first.
 
     Raises ApiError when it does not answer, or a right is lost.
     """
-    ours, found = await _controller(client, where)
-    followed = follow(client, _others(kinds), namespaces_of(found.loaded.settings), pause)
+    ours, found = await _read_controller(client, where)
+    followed = watch_kinds(client, _others(kinds), namespaces_of(found.loaded.settings), pause)
     async with aclosing(followed) as dumps:
         async for dump in dumps:
-            yield _look(_whole(ours, dump), found)
+            yield _hub_reading(_merged_dump(ours, dump), found)
 
 
-async def _controller(client: Client, where: Where) -> tuple[Dump, Found]:
-    ours = await gather(client, OURS, _scopes((where.controller_namespace,), OURS))
-    return ours, settings_of(ours, where.given)
+async def _read_controller(client: Client, where: HubSource) -> tuple[Dump, ControllerSettings]:
+    ours = await read_kinds(
+        client, CONTROLLER_KINDS, _scopes((where.controller_namespace,), CONTROLLER_KINDS)
+    )
+    return ours, find_settings(ours, where.given_settings)
 
 
 def _others(kinds: Collection[Kind]) -> list[Kind]:
-    return [kind for kind in kinds if kind not in OURS]
+    return [kind for kind in kinds if kind not in CONTROLLER_KINDS]
 
 
-def _whole(ours: Dump, dump: Dump) -> Dump:
+def _merged_dump(ours: Dump, dump: Dump) -> Dump:
     return Dump(
         {**ours.objects, **dump.objects},
         {**ours.served, **dump.served},
@@ -285,12 +287,12 @@ def _scopes(namespaces: Sequence[str], kinds: Collection[Kind]) -> Namespaces:
     return dict.fromkeys(kinds, namespaces)
 
 
-def _look(dump: Dump, found: Found) -> Look:
-    return Look(HubView(dump, found.loaded.settings, datetime.now(UTC)), found)
+def _hub_reading(dump: Dump, found: ControllerSettings) -> HubReading:
+    return HubReading(HubView(dump, found.loaded.settings, datetime.now(UTC)), found)
 
 
-def tell_missing(missing: Collection[MissingRight], what: str = "") -> None:
+def report_missing(missing: Collection[MissingRight], what: str = "") -> None:
     """Say on stderr which rights are missing, and so what is not shown."""
     for right in missing:
         told = f"; {what}" if what else ""
-        click.echo(f"missing right: {right}{told} (ask: {right.question})", err=True)
+        click.echo(f"missing right: {right}{told} (ask: {right.check_command})", err=True)

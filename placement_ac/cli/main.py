@@ -30,7 +30,7 @@ NOT_OF_KUBECTL: Final = ("run", "hub", "demo", "completion")
 PLUGIN: Final = "kubectl placement"
 
 
-class Lazy(click.Group):
+class LazyGroup(click.Group):
     """Imports a command when it is called: `run` needs no hub, and starts sooner without."""
 
     def __init__(self, *args: Any, without: Collection[str] = (), **kwargs: Any) -> None:
@@ -53,13 +53,13 @@ _PACKAGE: Final = "placement-ac"
 """Its version is looked up only when it is asked for."""
 
 
-@click.group(cls=Lazy, context_settings=_CONTEXT)
+@click.group(cls=LazyGroup, context_settings=_CONTEXT)
 @click.version_option(package_name=_PACKAGE, prog_name=_PACKAGE)
 def main() -> None:
     """Turn the clusters that an OCM Placement selects into the worker clusters of Kueue's MultiKueue."""
 
 
-@click.group(PLUGIN, cls=Lazy, without=NOT_OF_KUBECTL, context_settings=_CONTEXT)
+@click.group(PLUGIN, cls=LazyGroup, without=NOT_OF_KUBECTL, context_settings=_CONTEXT)
 @click.version_option(package_name=_PACKAGE, prog_name=PLUGIN)
 def plugin() -> None:
     """Look at what OCM Placements come to in Kueue's MultiKueue, and mend it."""

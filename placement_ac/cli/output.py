@@ -96,12 +96,12 @@ def plain(value: object) -> Any:
     return value
 
 
-def said(text: str, style: str = "") -> Text:
+def safe_text(text: str, style: str = "") -> Text:
     """Return a text of somebody else's for a table: it can neither style itself nor steer the terminal."""
-    return Text(harmless(text), style)
+    return Text(without_controls(text), style)
 
 
-def harmless(text: str) -> str:
+def without_controls(text: str) -> str:
     """Return a text of somebody else's, on one line and without what steers a terminal."""
     return _CONTROLS.sub(" ", text)
 

@@ -15,9 +15,9 @@ from rich.style import Style
 from rich.text import Text
 from rich.tree import Tree
 
-from placement_ac.cli.output import harmless, said
+from placement_ac.cli.output import safe_text, without_controls
 from placement_ac.core.api.text import count_text
-from placement_ac.inspection.status.model import Branch, ClusterRow, Job, QueueRow
+from placement_ac.inspection.status.model import CheckStatus, ClusterRow, QueueRow, WorkloadRow
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -37,7 +37,7 @@ NOT_KNOWN: Final = "?"
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
-def tree_of(branch: Branch, now: datetime, *, wide: bool) -> Tree:
+def tree_of(branch: CheckStatus, now: datetime, *, wide: bool) -> Tree:
     """Return a check with all that hangs on it."""
     tree = Tree(_check(branch), guide_style="dim")
     placement = tree.add(_placement(branch))
@@ -46,24 +46,26 @@ def tree_of(branch: Branch, now: datetime, *, wide: bool) -> Tree:
     for queue in branch.queues:
         tree.add(_queue(queue))
     if branch.jobs:
-        tree.add(said(_jobs(branch.jobs)))
+        tree.add(safe_text(_jobs(branch.jobs)))
     return tree
 
 
-def _check(branch: Branch) -> Text:
+def _check(branch: CheckStatus) -> Text:
     told = f"{branch.reason}: {branch.message}".strip(": ") or "nobody has answered this check yet"
     stale = "; it has been changed since, and not been answered again" if branch.stale else ""
-    name = said(f"AdmissionCheck {branch.name}", "bold")
-    return Text.assemble(name, "  Active=", _coloured(branch.active).rich, said(f"  {told}{stale}"))
+    name = safe_text(f"AdmissionCheck {branch.name}", "bold")
+    return Text.assemble(name, "  Active=", _coloured(branch.active).rich, safe_text(f"  {told}{stale}"))
 
 
-def _placement(branch: Branch) -> Text:
+def _placement(branch: CheckStatus) -> Text:
     name = f"Placement {branch.placement}" if branch.placement else "no Placement"
     found = branch.config or NOT_KNOWN
     config = "no MultiKueueConfig" if branch.config == "" else f"MultiKueueConfig {found}"
     users = f", used by {', '.join(branch.users)}" if branch.users else ""
     says = f"  {branch.placement_says}" if branch.placement_says else ""
-    return Text.assemble(said(name, "bold"), said(f"  ({config}{users})"), said(says, "yellow"))
+    return Text.assemble(
+        safe_text(name, "bold"), safe_text(f"  ({config}{users})"), safe_text(says, "yellow")
+    )
 
 
 class Cell(NamedTuple):
@@ -85,15 +87,15 @@ class Cell(NamedTuple):
         return Text(self.text, self.style)
 
 
-_Maker = Callable[[ClusterRow, datetime], Cell]
+_CellFunction = Callable[[ClusterRow, datetime], Cell]
 
 
 def _plain(text: str) -> Cell:
-    return Cell(harmless(text))
+    return Cell(without_controls(text))
 
 
 def _coloured(text: str) -> Cell:
-    return Cell(harmless(text), _COLOURS.get(text, ""))
+    return Cell(without_controls(text), _COLOURS.get(text, ""))
 
 
 def _number(value: int | None) -> Cell:
@@ -117,7 +119,7 @@ def _credential(row: ClusterRow) -> Cell:
 
 def _expires(row: ClusterRow, now: datetime) -> Cell:
     end = row.credential.expires
-    return Cell("-") if end is None else Cell(left(end, now), "red" if end <= now else "")
+    return Cell("-") if end is None else Cell(time_left(end, now), "red" if end <= now else "")
 
 
 def _why(row: ClusterRow) -> str:
@@ -125,7 +127,7 @@ def _why(row: ClusterRow) -> str:
     return row.why or row.credential.problem or row.connected_why
 
 
-COLUMNS: Final[dict[str, _Maker]] = {
+COLUMNS: Final[dict[str, _CellFunction]] = {
     "RANK": lambda row, _: _optional(row.rank),
     "CLUSTER": lambda row, _: _plain(row.name),
     "STATE": lambda row, _: _coloured(row.state),
@@ -137,7 +139,7 @@ COLUMNS: Final[dict[str, _Maker]] = {
     "WAITING": lambda row, _: _number(row.waiting),
     "WHY": lambda row, _: _plain(_why(row)),
 }
-WIDE: Final[dict[str, _Maker]] = {
+WIDE: Final[dict[str, _CellFunction]] = {
     **{name: cell for name, cell in COLUMNS.items() if name != "WHY"},
     "GROUP": lambda row, _: _optional(row.group),
     "MULTIKUEUECLUSTER": lambda row, _: _plain(row.cluster_object),
@@ -149,10 +151,10 @@ WIDE: Final[dict[str, _Maker]] = {
 }
 _IF_ANY: Final = ("WHY", "CREDENTIAL NAME", "DRAINING SINCE", "UNTIL", "KUEUE SAYS")
 """Columns that are left out where none of the clusters has anything in it."""
-_SAID: Final = ("WHY", "KUEUE SAYS")
+_SENTENCES: Final = ("WHY", "KUEUE SAYS")
 """Columns of sentences."""
-_BELOW: Final = (
-    *_SAID,
+_BELOW_TABLE: Final = (
+    *_SENTENCES,
     "UNTIL",
     "DRAINING SINCE",
     "CREDENTIAL NAME",
@@ -187,8 +189,8 @@ class _Grid:
     ) -> Iterator[RenderableType | Segment]:
         widths = {name: max(len(name), *(row[name].width for row in self.rows)) for name in self.rows[0]}
         below: list[str] = []
-        for name in (name for name in _BELOW if name in widths):
-            if _total(widths) <= options.max_width and not (name in _SAID and below):
+        for name in (name for name in _BELOW_TABLE if name in widths):
+            if _total(widths) <= options.max_width and not (name in _SENTENCES and below):
                 break
             below.append(name)
             del widths[name]
@@ -196,7 +198,7 @@ class _Grid:
             yield from self._aligned(widths, console)
         else:
             yield self._table(widths)
-        yield from (line for row in self.rows if (line := _below(row, below)))
+        yield from (line for row in self.rows if (line := _line_below(row, below)))
 
     def _aligned(self, widths: Mapping[str, int], console: Console) -> Iterator[Segment]:
         header = {name: Cell(name, _HEADER) for name in widths}
@@ -219,10 +221,10 @@ def _total(widths: Mapping[str, int]) -> int:
     return sum(widths.values()) + len(_BETWEEN) * (len(widths) - 1)
 
 
-def _below(row: Mapping[str, Cell], names: Iterable[str]) -> Text | None:
+def _line_below(row: Mapping[str, Cell], names: Iterable[str]) -> Text | None:
     """Return what is told of a row below the table; None when there is nothing."""
     told = [
-        row[name].rich if name in _SAID else Text.assemble(f"{name.lower()} ", row[name].rich)
+        row[name].rich if name in _SENTENCES else Text.assemble(f"{name.lower()} ", row[name].rich)
         for name in names
         if row[name].text not in _NOTHING
     ]
@@ -262,11 +264,13 @@ def _queue(queue: QueueRow) -> Text:
     local = f"; LocalQueues {names}" if names else "; no LocalQueue"
     counts = f"; {queue.pending} pending, {queue.admitted} admitted"
     why = f"; {queue.why}" if queue.why else ""
-    name = said(f"ClusterQueue {queue.name}", "bold")
-    return Text.assemble(name, "  Active=", _coloured(queue.active).rich, said(lists + local + counts + why))
+    name = safe_text(f"ClusterQueue {queue.name}", "bold")
+    return Text.assemble(
+        name, "  Active=", _coloured(queue.active).rich, safe_text(lists + local + counts + why)
+    )
 
 
-def _jobs(jobs: Iterable[Job]) -> str:
+def _jobs(jobs: Iterable[WorkloadRow]) -> str:
     counts = Counter(job.state for job in jobs)
     gpus = sum(job.gpus for job in jobs if job.state == "running")
     running = f"{counts['running']} running" + (f" on {count_text(gpus, 'GPU')}" if gpus else "")
@@ -277,7 +281,7 @@ def _time(value: datetime | None) -> Cell:
     return Cell(f"{value:%Y-%m-%dT%H:%M:%SZ}" if value else "")
 
 
-def left(end: datetime, now: datetime) -> str:
+def time_left(end: datetime, now: datetime) -> str:
     """Return the time until `end` as kubectl writes ages: `90s`, `5m`, `23h`, `6d`."""
     seconds = int((end - now).total_seconds())
     if seconds <= 0:

@@ -14,27 +14,34 @@ from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from placement_ac.cli.graph import to_file, write
+from placement_ac.cli.graph import output_file_option, write
 from placement_ac.cli.hub_options import (
-    ReadingCommand,
-    Where,
-    look,
-    looks,
-    tell_missing,
+    HubSource,
+    ReadCommand,
+    hub_options,
+    read_once,
+    report_missing,
 )
 from placement_ac.cli.output import PLAIN_WIDTH, emit, plain
-from placement_ac.cli.timeline_recorder import branch_of, take_down, the_check
+from placement_ac.cli.timeline_recorder import chosen_check, record_to_file, status_of_check
 from placement_ac.config.settings import Seconds
 from placement_ac.core.api.constants import EVENT, MULTIKUEUE_CONFIG, WATCHED_KINDS
 from placement_ac.inspection.drawing import svg
 from placement_ac.inspection.drawing.html_page import page
 from placement_ac.inspection.hub.dump import BadManifest
-from placement_ac.inspection.hub.kinds import ALL
-from placement_ac.inspection.readers.prometheus import counts_of
+from placement_ac.inspection.hub.kinds import ALL_KINDS
+from placement_ac.inspection.readers.prometheus import cluster_counts
 from placement_ac.inspection.timeline import timeline_svg
-from placement_ac.inspection.timeline.event_history import from_events, latest, told_of
-from placement_ac.inspection.timeline.model import Lane, Point, Timeline, clipped, counted, recorded
-from placement_ac.inspection.timeline.recording import State, read_record, state_of
+from placement_ac.inspection.timeline.event_history import cluster_events, latest_time, timeline_of_events
+from placement_ac.inspection.timeline.model import (
+    Lane,
+    Point,
+    Timeline,
+    clip,
+    timeline_of_states,
+    with_counts,
+)
+from placement_ac.inspection.timeline.recording import RecordedState, current_state, read_recording
 
 KINDS: Final = (*WATCHED_KINDS, EVENT)
 HOUR: Final = 3600.0
@@ -52,11 +59,11 @@ def _duration(_: click.Context, __: click.Parameter, value: str | None) -> timed
 
 @click.command(
     "timeline",
-    cls=ReadingCommand,
+    cls=ReadCommand,
     epilog="Example:  placement-ac timeline placement-demo2 -o html --output-file timeline.html",
 )
 @click.argument("check", required=False)
-@looks
+@hub_options
 @click.option(
     "-o",
     "--output",
@@ -66,7 +73,7 @@ def _duration(_: click.Context, __: click.Parameter, value: str | None) -> timed
     show_default=True,
     help="A table; a picture in a file that needs nothing else; or JSON.",
 )
-@to_file
+@output_file_option
 @click.option(
     "--since",
     metavar="DURATION",
@@ -90,7 +97,7 @@ def _duration(_: click.Context, __: click.Parameter, value: str | None) -> timed
     "--from", "source", type=click.Path(dir_okay=False, path_type=Path), help="Show what was recorded there."
 )
 def command(
-    where: Where,
+    where: HubSource,
     check: str | None,
     form: Form,
     output_file: Path | None,
@@ -106,18 +113,20 @@ def command(
     taken down with --record is exact, and tells of Workloads as well. CHECK may be left out where there is
     but one.
     """
-    if record and (source or prometheus or where.dump):
+    if record and (source or prometheus or where.dump_files):
         raise click.UsageError("--record goes with no option that looks back")
     if lasts and not record:
         raise click.UsageError("--for says how long --record goes on")
     if record:
-        take_down(where, check, record, lasts)
+        record_to_file(where, check, record, lasts)
         return
     found = _from_file(source, check) if source else _from_hub(where, check, since)
     if since:
-        found = clipped(found, found.end - since)
+        found = clip(found, found.end - since)
     if prometheus:
-        found = counted(found, asyncio.run(counts_of(prometheus, found.check, found.begin, found.end)))
+        found = with_counts(
+            found, asyncio.run(cluster_counts(prometheus, found.check, found.begin, found.end))
+        )
     _show(found, form, output_file)
 
 
@@ -129,27 +138,29 @@ def _from_file(source: Path, check: str | None) -> Timeline:
         text = source.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadManifest(f"{source}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from None
-    name, states = read_record(text.splitlines(), str(source))
+    name, states = read_recording(text.splitlines(), str(source))
     if check not in (None, name):
         raise click.ClickException(f"{source} is of the check {name}")
-    return recorded(name, states)
+    return timeline_of_states(name, states)
 
 
-def _from_hub(where: Where, check: str | None, since: timedelta | None) -> Timeline:
-    seen = look(where, KINDS)
-    tell_missing(seen.dump.missing)
-    name = the_check(seen, check)
-    told = told_of(name, seen.dump.of(EVENT))
-    branch = branch_of(seen, name)
-    now = state_of(seen.view, branch) if branch else State(seen.view.now)
+def _from_hub(where: HubSource, check: str | None, since: timedelta | None) -> Timeline:
+    seen = read_once(where, KINDS)
+    report_missing(seen.dump.missing)
+    name = chosen_check(seen, check)
+    told = cluster_events(name, seen.dump.of(EVENT))
+    branch = status_of_check(seen, name)
+    now = current_state(seen.view, branch) if branch else RecordedState(seen.view.now)
     if not seen.dump.live:
-        now = replace(now, time=latest(obj for kind in ALL for obj in seen.dump.of(kind)) or now.time)
+        now = replace(
+            now, time=latest_time(obj for kind in ALL_KINDS for obj in seen.dump.of(kind)) or now.time
+        )
     leaving = (
         {row.name: row.draining_since for row in branch.clusters if row.draining_since} if branch else {}
     )
     begin = told[0].at if told else now.time - (since or timedelta(seconds=HOUR))
     unlisted = seen.dump.why_unknown(MULTIKUEUE_CONFIG)
-    found = from_events(name, told, now, begin, leaving=leaving, list_known=not unlisted)
+    found = timeline_of_events(name, told, now, begin, leaving=leaving, list_known=not unlisted)
     unknown = seen.dump.why_unknown(EVENT) or ("" if told else "no event tells of the list")
     return replace(found, notes=(*found.notes, *filter(None, (unknown, unlisted))))
 
@@ -167,7 +178,7 @@ def _show(found: Timeline, form: Form, output_file: Path | None) -> None:
 def text_of(found: Timeline, form: Form) -> str:
     """Return the timeline as it is written to a file."""
     if form == "svg":
-        return svg.written(timeline_svg.draw(found)) + "\n"
+        return svg.to_text(timeline_svg.draw(found)) + "\n"
     if form == "json":
         return json.dumps(plain(found), indent=2, ensure_ascii=False) + "\n"
     if form == "table":

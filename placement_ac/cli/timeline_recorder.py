@@ -11,19 +11,19 @@ from typing import IO, Final
 
 import click
 
-from placement_ac.cli.graph import known_checks
-from placement_ac.cli.hub_options import Look, Where, look_again, on_hub, tell_missing
+from placement_ac.cli.graph import require_checks
+from placement_ac.cli.hub_options import HubReading, HubSource, report_missing, watch_hub, with_client
 from placement_ac.core.api.constants import WATCHED_KINDS
-from placement_ac.inspection.status.check_status import branches
-from placement_ac.inspection.status.model import Branch
-from placement_ac.inspection.timeline.recording import State, differs, line_of, state_of
+from placement_ac.inspection.status.check_status import check_statuses
+from placement_ac.inspection.status.model import CheckStatus
+from placement_ac.inspection.timeline.recording import RecordedState, current_state, differs, record_line
 from placement_ac.kube.client import Client
 
 PAUSE_SECONDS: Final = 0.02
 """How long after a change it is recorded: what is written together is one line."""
 
 
-def take_down(where: Where, check: str | None, file: Path, lasts: timedelta | None) -> None:
+def record_to_file(where: HubSource, check: str | None, file: Path, lasts: timedelta | None) -> None:
     """Record until Ctrl-C, or for so long, into a new file. Raises ClickException.
 
     A file that nothing came into is taken away again.
@@ -36,14 +36,14 @@ def take_down(where: Where, check: str | None, file: Path, lasts: timedelta | No
         raise click.ClickException(f"{file}: {error.strerror}") from None
     try:
         with out:
-            on_hub(where, lambda client: _follow(client, where, check, out, lasts))
+            with_client(where, lambda client: _follow(client, where, check, out, lasts))
     finally:
         if not file.stat().st_size:
             file.unlink()
 
 
 async def _follow(
-    client: Client, where: Where, check: str | None, out: IO[str], lasts: timedelta | None
+    client: Client, where: HubSource, check: str | None, out: IO[str], lasts: timedelta | None
 ) -> None:
     """Write a line at first, one for each change, and one at the end: at Ctrl-C, or after `lasts`."""
     loop = asyncio.get_running_loop()
@@ -52,7 +52,7 @@ async def _follow(
         if lasts:
             loop.call_later(lasts.total_seconds(), work.cancel)
 
-    recorder = Recorder(out, check, begun)
+    recorder = TimelineRecorder(out, check, begun)
     work = asyncio.ensure_future(recorder.run(client, where))
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, work.cancel)
@@ -60,53 +60,53 @@ async def _follow(
         with suppress(asyncio.CancelledError):
             await work
     finally:
-        recorder.ends()
+        recorder.finish()
 
 
-class Recorder:
+class TimelineRecorder:
     """Takes down what becomes of one check; `begun` is told when the first line is there."""
 
     def __init__(self, out: IO[str], check: str | None, begun: Callable[[], None]) -> None:
         self._out = out
         self._check = check or ""
-        self._last: State | None = None
-        self._begun = begun
+        self._last: RecordedState | None = None
+        self._on_start = begun
 
-    async def run(self, client: Client, where: Where) -> None:
+    async def run(self, client: Client, where: HubSource) -> None:
         """Follow the hub until cancelled. Raises ApiError when it does not answer any more."""
-        async with aclosing(look_again(client, where, WATCHED_KINDS, PAUSE_SECONDS)) as looked:
+        async with aclosing(watch_hub(client, where, WATCHED_KINDS, PAUSE_SECONDS)) as looked:
             async for seen in looked:
                 if self._last is None:
-                    tell_missing(seen.dump.missing)
-                    self._check = the_check(seen, self._check or None)
+                    report_missing(seen.dump.missing)
+                    self._check = chosen_check(seen, self._check or None)
                     click.echo(f"recording {self._check} …", err=True)
-                branch = branch_of(seen, self._check)
-                self._take(state_of(seen.view, branch) if branch else State(seen.view.now))
+                branch = status_of_check(seen, self._check)
+                self._take(current_state(seen.view, branch) if branch else RecordedState(seen.view.now))
 
-    def _take(self, now: State) -> None:
+    def _take(self, now: RecordedState) -> None:
         first = self._last is None
         if differs(self._last, now):
             self._write(now)
         if first:
-            self._begun()
+            self._on_start()
 
-    def ends(self) -> None:
+    def finish(self) -> None:
         """Say when the recording ended, in a last line."""
         if self._last:
             self._write(replace(self._last, time=datetime.now(UTC)))
 
-    def _write(self, now: State) -> None:
-        self._out.write(line_of(self._check, self._last, now))
+    def _write(self, now: RecordedState) -> None:
+        self._out.write(record_line(self._check, self._last, now))
         self._out.flush()
         self._last = now
 
 
-def the_check(seen: Look, check: str | None) -> str:
+def chosen_check(seen: HubReading, check: str | None) -> str:
     """Return the check that is meant; without a name, the only one. Raises ClickException."""
-    known_checks(seen, (check,) if check else ())
+    require_checks(seen, (check,) if check else ())
     if check:
         return check
-    names = [one.meta.name for one in seen.view.ours]
+    names = [one.meta.name for one in seen.view.our_checks]
     if len(names) != 1:
         raise click.UsageError(
             f"name a check: {', '.join(names) or 'there is none that placement-ac answers'}"
@@ -114,6 +114,6 @@ def the_check(seen: Look, check: str | None) -> str:
     return names[0]
 
 
-def branch_of(seen: Look, check: str) -> Branch | None:
+def status_of_check(seen: HubReading, check: str) -> CheckStatus | None:
     """Return what there is now of a check; None where it is not known."""
-    return next(iter(branches(seen.view, (check,))), None)
+    return next(iter(check_statuses(seen.view, (check,))), None)

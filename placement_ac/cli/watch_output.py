@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 
-class Again:
+class WatchPrinter:
     """Shows a document, and shows it again when it is not the same any more."""
 
     def __init__(self, form: Form) -> None:

@@ -11,22 +11,22 @@ from pydantic import TypeAdapter, ValidationError
 from placement_ac.config.settings import Seconds
 from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET
 from placement_ac.core.api.text import joined
-from placement_ac.inspection.doctor.inspected_worker import needs
-from placement_ac.inspection.doctor.setup import Setup
-from placement_ac.inspection.doctor.worker_inspection import Target, Visit, targets
+from placement_ac.inspection.doctor.inspected_worker import worker_needs
+from placement_ac.inspection.doctor.setup import HubSetup
+from placement_ac.inspection.doctor.worker_inspection import WorkerInspection, WorkerTarget, worker_targets
 from placement_ac.inspection.hub.kinds import LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY
-from placement_ac.inspection.readers.worker_inspector import Visits
+from placement_ac.inspection.readers.worker_inspector import WorkerInspector
 from placement_ac.kube.client import Client
 from placement_ac.workers.connector import WorkerConnector
 from placement_ac.workers.exec_plugins import AccessProviders
 
-QUEUES_OF_WORKERS: Final = (LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY)
+WORKER_QUEUE_KINDS: Final = (LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY)
 """What has to be known of the hub beside all else, to know what its workers should have."""
 _SECONDS: Final = TypeAdapter[float](Seconds)
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class WorkerOptions:
     """`clusters`: only these, if any are named. `timeout`: seconds for each worker."""
 
     clusters: tuple[str, ...] = ()
@@ -34,13 +34,13 @@ class Round:
     access_providers: Path | None = None
 
 
-def visiting(command: Callable[..., Any]) -> Callable[..., Any]:
+def worker_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of a round; it gets them as one `round_`, None without `--workers`."""
 
     def called(**options: Any) -> Any:
         wanted, clusters = options.pop("workers"), options.pop("cluster") or ""
         names = tuple(name.strip() for name in clusters.split(",") if name.strip())
-        found = Round(names, options.pop("timeout"), options.pop("access_providers"))
+        found = WorkerOptions(names, options.pop("timeout"), options.pop("access_providers"))
         if names and not wanted:
             raise click.UsageError("--cluster says which workers are visited: it goes with --workers")
         return command(round_=found if wanted else None, **options)
@@ -78,9 +78,11 @@ _OPTIONS: Final = (
 )
 
 
-async def visit(client: Client, setup: Setup, wanted: Round) -> tuple[Visit, ...]:
+async def inspect_workers(
+    client: Client, setup: HubSetup, wanted: WorkerOptions
+) -> tuple[WorkerInspection, ...]:
     """Visit the workers of all checks. Raises BadSettings, and UsageError for a cluster that nobody knows."""
-    chosen = _chosen(targets(setup), wanted.clusters)
+    chosen = _chosen(worker_targets(setup), wanted.clusters)
     providers = AccessProviders.load(wanted.access_providers) if wanted.access_providers else None
     namespace = setup.kueue_namespace
     entrance = WorkerConnector(
@@ -91,11 +93,11 @@ async def visit(client: Client, setup: Setup, wanted: Round) -> tuple[Visit, ...
         providers=providers,
         profile_resource=setup.dump.served.get(CLUSTER_PROFILE),
     )
-    visits = Visits(entrance, needs(setup), namespace, plugins=providers is not None)
-    return await visits.to(chosen)
+    visits = WorkerInspector(entrance, worker_needs(setup), namespace, plugins=providers is not None)
+    return await visits.inspect(chosen)
 
 
-def _chosen(known: Collection[Target], names: Collection[str]) -> list[Target]:
+def _chosen(known: Collection[WorkerTarget], names: Collection[str]) -> list[WorkerTarget]:
     there = {one.cluster for one in known}
     if strange := [name for name in names if name not in there]:
         told = joined(sorted(there)) or "none"

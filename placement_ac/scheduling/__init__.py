@@ -7,6 +7,6 @@ Nothing in this package does I/O, reads a clock, logs or awaits. The face of it:
 
 from placement_ac.scheduling.engine import schedule
 from placement_ac.scheduling.objects import Fleet
-from placement_ac.scheduling.outcome import Outcome, Step, Verdict
+from placement_ac.scheduling.outcome import ClusterVerdict, FilterStep, SchedulingResult
 
-__all__ = ["Fleet", "Outcome", "Step", "Verdict", "schedule"]
+__all__ = ["ClusterVerdict", "FilterStep", "Fleet", "SchedulingResult", "schedule"]

@@ -26,7 +26,7 @@ from placement_ac.scheduling.sets import member_selector
 Placements = Mapping[Key, Obj]
 
 
-class Reach:
+class AffectedPlacements:
     """From changed objects to keys of Placements; `fleet` and `placements` have the new state already."""
 
     def __init__(self) -> None:

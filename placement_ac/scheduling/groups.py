@@ -31,7 +31,7 @@ MOST_PER_DECISION = 100
 """OCM: at most so many clusters in one PlacementDecision."""
 GROUP_INDEX_LABEL = f"{GROUP}/decision-group-index"
 GROUP_NAME_LABEL = f"{GROUP}/decision-group-name"
-NOTHING = Fleet()
+EMPTY_FLEET = Fleet()
 """The selector of a group has no CEL, so it needs no scores."""
 
 
@@ -98,7 +98,7 @@ def _taken(selector: Obj, left: dict[str, Obj]) -> list[str]:
         predicate = parse_predicate(labels_and_claims)
     except SelectorError as error:
         raise MisconfiguredError("", str(error)) from error
-    return [name for name, cluster in left.items() if predicate.objection(cluster, NOTHING) is None]
+    return [name for name, cluster in left.items() if predicate.objection(cluster, EMPTY_FLEET) is None]
 
 
 def _cut(name: str, clusters: list[str], length: int) -> Iterator[Group]:

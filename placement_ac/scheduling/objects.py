@@ -117,7 +117,7 @@ class Fleet:
     pools: dict[Any, Any] | None = None
     owned: Mapping[Key, Sequence[Obj]] | None = None
 
-    def redecided(self, key: Key, made: Sequence[Obj]) -> "Fleet":
+    def with_decisions(self, key: Key, made: Sequence[Obj]) -> "Fleet":
         """Return the fleet with these decisions in the place of those that a Placement has."""
         mine = dict(owned(self.decisions.values()) if self.owned is None else self.owned)
         before = {key_of(one) for one in mine.get(key, ())}

@@ -39,7 +39,7 @@ class Predicate:
     claims: Selector
     expressions: tuple["Expression", ...] = ()
 
-    def takes(self, cluster: Obj, fleet: Fleet) -> bool:
+    def matches(self, cluster: Obj, fleet: Fleet) -> bool:
         """Whether it has no objection."""
         if self.labels.requirements and not self.labels.matches(labels_of(cluster)):
             return False
@@ -93,25 +93,25 @@ def predicates_of(placement: Obj) -> list[Predicate]:
         raise MisconfiguredError(PLUGIN, str(error)) from error
 
 
-def fitting(placement: Obj, pool: Pool, fleet: Fleet) -> dict[str, Obj]:
+def passing(placement: Obj, pool: Pool, fleet: Fleet) -> dict[str, Obj]:
     """Return the members of `pool` that pass, by name; raise MisconfiguredError."""
     if not pool.members:
         return {}
     predicates = predicates_of(placement)
     by_score = any(one.reads_scores for predicate in predicates for one in predicate.expressions)
     if fleet.pools is None or by_score:
-        return _fitting(predicates, pool, fleet)
+        return _passing(predicates, pool, fleet)
     key = (pool.bound, pool.eligible, repr(at(placement, "spec", "predicates")))
     if key not in fleet.pools:
-        fleet.pools[key] = _fitting(predicates, pool, fleet)
+        fleet.pools[key] = _passing(predicates, pool, fleet)
     return dict(fleet.pools[key])
 
 
-def _fitting(predicates: Sequence[Predicate], pool: Pool, fleet: Fleet) -> dict[str, Obj]:
+def _passing(predicates: Sequence[Predicate], pool: Pool, fleet: Fleet) -> dict[str, Obj]:
     return {
         name: cluster
         for name, cluster in pool.members.items()
-        if not predicates or any(one.takes(cluster, fleet) for one in predicates)
+        if not predicates or any(one.matches(cluster, fleet) for one in predicates)
     }
 
 

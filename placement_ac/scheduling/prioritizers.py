@@ -33,7 +33,7 @@ DEFAULT_WEIGHTS = {"Balance": 1, "Steady": 1}
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class PrioritizerInput:
     """What a prioritizer looks at; `clusters` are those that passed the filters, by name."""
 
     placement: Obj
@@ -98,14 +98,14 @@ def _addon(coordinate: Obj, weight: int) -> Prioritizer:
     return Prioritizer(f"AddOn/{resource}/{score}", weight, (resource, score))
 
 
-def run(prioritizer: Prioritizer, view: View) -> Scored:
+def run_prioritizer(prioritizer: Prioritizer, view: PrioritizerInput) -> Scored:
     if prioritizer.addon is not None:
         scores, expired = addon_scores(prioritizer.addon, view)
         return Scored(prioritizer.name, prioritizer.weight, scores, expired)
     return Scored(prioritizer.name, prioritizer.weight, BUILT_IN[prioritizer.name](view))
 
 
-def totals(view: View, scored: list[Scored]) -> dict[str, int]:
+def totals(view: PrioritizerInput, scored: list[Scored]) -> dict[str, int]:
     """Return the score of each cluster."""
     total = dict.fromkeys(view.clusters, 0)
     for one in scored:
@@ -115,7 +115,7 @@ def totals(view: View, scored: list[Scored]) -> dict[str, int]:
     return total
 
 
-def balance(view: View) -> dict[str, int]:
+def balance(view: PrioritizerInput) -> dict[str, int]:
     """Score low who is in many decisions of the other Placements on the hub, 100 who is in none."""
     count = Counter(_counted(view.fleet))
     count.subtract(_clusters_in(own_decisions(view.placement, view.fleet)))
@@ -143,16 +143,16 @@ def _balance_of(count: int, most: int) -> int:
     return 2 * int(HIGHEST * (0.5 - count / most)) if count else HIGHEST
 
 
-def steady(view: View) -> dict[str, int]:
+def steady(view: PrioritizerInput) -> dict[str, int]:
     """Score 100 who is decided already, 0 the others."""
     decided = decided_names(own_decisions(view.placement, view.fleet))
     return dict.fromkeys(view.clusters, 0) | dict.fromkeys(decided & view.clusters.keys(), HIGHEST)
 
 
-def allocatable(resource: str) -> Callable[[View], dict[str, int]]:
+def allocatable(resource: str) -> Callable[[PrioritizerInput], dict[str, int]]:
     """Make the prioritizer that spreads -100 … 100 between the least and the most allocatable."""
 
-    def scores(view: View) -> dict[str, int]:
+    def scores(view: PrioritizerInput) -> dict[str, int]:
         amounts = {
             name: amount
             for name, cluster in view.clusters.items()
@@ -180,7 +180,7 @@ def _amount(cluster: Obj, resource: str) -> float | None:
         return None
 
 
-def addon_scores(addon: tuple[str, str], view: View) -> tuple[dict[str, int], tuple[str, ...]]:
+def addon_scores(addon: tuple[str, str], view: PrioritizerInput) -> tuple[dict[str, int], tuple[str, ...]]:
     """Return the scores of an add-on and the clusters whose `validUntil` has passed, which count 0."""
     resource, wanted = addon
     scores = dict.fromkeys(view.clusters, 0)
@@ -197,7 +197,7 @@ def addon_scores(addon: tuple[str, str], view: View) -> tuple[dict[str, int], tu
     return scores, tuple(expired)
 
 
-BUILT_IN: dict[str, Callable[[View], dict[str, int]]] = {
+BUILT_IN: dict[str, Callable[[PrioritizerInput], dict[str, int]]] = {
     "Balance": balance,
     "Steady": steady,
     "ResourceAllocatableCPU": allocatable("cpu"),

@@ -9,13 +9,13 @@ import pytest
 from rich.text import Text
 
 from placement_ac.cli.output import Form
-from placement_ac.cli.watch_output import Again
+from placement_ac.cli.watch_output import WatchPrinter
 
 FIRST, SECOND = {"one": 1, "two": 2}, {"one": 1, "two": 3}
 
 
 def shown(form: Form, *documents: dict[str, int]) -> None:
-    with Again(form) as again:
+    with WatchPrinter(form) as again:
         for document in documents:
             again.show(document, lambda _, of=document: _table(of), document)  # type: ignore[misc]
 

@@ -4,13 +4,13 @@ import pytest
 
 from placement_ac.core.api import constants
 from placement_ac.inspection.hub.dump import BadManifest
-from placement_ac.inspection.plan.plan_report import WhatIf
+from placement_ac.inspection.plan.plan_report import PlanReport
 from placement_ac.inspection.plan.what_if import what_if
 from tests.support.builders import Raw
 from tests.support.whatif import bound, manifest, named, stored, view_of
 
 
-def applied(there: Raw, wanted: Raw) -> WhatIf:
+def applied(there: Raw, wanted: Raw) -> PlanReport:
     return what_if(view_of(there), [wanted])
 
 

@@ -15,10 +15,10 @@ from placement_ac.core.api.constants import Kind
 from placement_ac.inspection.hub.dump import Dump, MissingRight, dump_of
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
-from placement_ac.inspection.readers.metadata import problem_of
-from placement_ac.inspection.status.check_status import branches
+from placement_ac.inspection.readers.metadata import metadata_problem
+from placement_ac.inspection.status.check_status import check_statuses
 from placement_ac.inspection.status.jobs import gpus_of
-from placement_ac.inspection.status.model import Branch, ClusterRow, Credential, Job, QueueRow
+from placement_ac.inspection.status.model import CheckStatus, ClusterRow, Credential, QueueRow, WorkloadRow
 from tests.support.builders import (
     NOW,
     Raw,
@@ -72,12 +72,12 @@ def view(*objects: Raw | list[Raw], live: bool = True, without: tuple[Kind, ...]
     return HubView(dump, Settings(), NOW)
 
 
-def only(seen: HubView) -> Branch:
-    (found,) = branches(seen)
+def only(seen: HubView) -> CheckStatus:
+    (found,) = check_statuses(seen)
     return found
 
 
-def states(found: Branch) -> list[tuple[str, str, str]]:
+def states(found: CheckStatus) -> list[tuple[str, str, str]]:
     return [(row.name, row.state, row.why) for row in found.clusters]
 
 
@@ -110,7 +110,7 @@ def test_all_that_hangs_on_a_check() -> None:
     secret_of = {cluster: Credential("Secret", f"multikueue-{cluster}") for cluster in "ab"}
     queues = [("gpus", "True", "", ("check", "mk"), ("team/queue",))]
     queues += [("idle", "False", "AdmissionCheckInactive: not so", ("mk",), ())]  # type: ignore[list-item]
-    assert mine == Branch(
+    assert mine == CheckStatus(
         name="check",
         active="True",
         reason="Active",
@@ -129,9 +129,9 @@ def test_all_that_hangs_on_a_check() -> None:
         queues=tuple(QueueRow(*row, pending=2, admitted=1) for row in queues),  # type: ignore[arg-type]
         users=("mk",),
         jobs=(
-            Job("team", "one", "queue", "running", "a", gpus=8),
-            Job("team", "three", "queue", "pending"),
-            Job("team", "two", "queue", "waiting", nominated=("a", "b")),
+            WorkloadRow("team", "one", "queue", "running", "a", gpus=8),
+            WorkloadRow("team", "three", "queue", "pending"),
+            WorkloadRow("team", "two", "queue", "waiting", nominated=("a", "b")),
         ),
     )  # fmt: skip
 
@@ -344,7 +344,7 @@ def test_objects_that_may_not_be_listed_may_be_there() -> None:
     found = only(view(*LISTED, asks, check(), queue("q", "check"), without=hidden))
     (row,), (one,) = found.clusters, found.queues
     assert (found.config, row.score, one.local_queues) == (None, None, None)
-    assert {found.config for found in branches(view(check()))} == {""}
+    assert {found.config for found in check_statuses(view(check()))} == {""}
 
 
 def test_no_malformed_field_is_too_much() -> None:
@@ -358,9 +358,9 @@ def test_no_malformed_field_is_too_much() -> None:
         for path in paths(item):
             for garbage in (None, "x", 5, [1], [{}], {"x": 1}):
                 broken = with_value(item, path, garbage)
-                if not problem_of(broken):
+                if not metadata_problem(broken):
                     seen = [*items[:place], broken, *items[place + 1 :]]
-                    plain(branches(HubView(dump_of(seen), Settings(), NOW)))
+                    plain(check_statuses(HubView(dump_of(seen), Settings(), NOW)))
 
 
 def paths(value: object) -> Iterator[tuple[str | int, ...]]:
@@ -385,8 +385,8 @@ def with_value(item: Raw, path: tuple[Any, ...], value: object) -> Raw:
 
 def test_names_choose_among_the_checks_of_ours() -> None:
     seen = view(check("one"), check("two"), check("three"), multikueue_check())
-    assert [one.name for one in branches(seen)] == ["one", "three", "two"]
-    assert [one.name for one in branches(seen, ("two", "mk", "none"))] == ["two"]
+    assert [one.name for one in check_statuses(seen)] == ["one", "three", "two"]
+    assert [one.name for one in check_statuses(seen, ("two", "mk", "none"))] == ["two"]
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from placement_ac.cli.explain import grouped
 from placement_ac.cli.main import main
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
-from placement_ac.inspection.explain.explanations import Fate, chain, of_check
-from placement_ac.inspection.explain.steps import Case, Step
-from placement_ac.inspection.explain.subject import NoSuchSubject, cases_of
+from placement_ac.inspection.explain.explanations import ClusterSummary, explain_check, explain_cluster
+from placement_ac.inspection.explain.steps import PlacementView, StepName
+from placement_ac.inspection.explain.subject import SubjectNotFound, placement_views
 from placement_ac.inspection.hub.dump import Dump, MissingRight
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, CLUSTER_SET, LOCAL_QUEUE, SET_BINDING
@@ -59,42 +59,46 @@ from tests.support.builders import (
 
 ON_THE_LIST = [*LIVE, decision("c"), our_config("p-c"), our_cluster("c")]
 STANDINGS = [
-    pytest.param([*FLEET, placement()], ("selected", True, Step.DECISION), id="to be selected"),
-    pytest.param([*FLEET, placement(), decision("c")], ("selected", True, Step.DECISION), id="selected"),
+    pytest.param([*FLEET, placement()], ("selected", True, StepName.DECISION), id="to be selected"),
+    pytest.param([*FLEET, placement(), decision("c")], ("selected", True, StepName.DECISION), id="selected"),
     pytest.param(
-        [a_set(), binding(), cluster("c", GPU), placement()], ("dropped", False, Step.TAINT), id="dropped"
+        [a_set(), binding(), cluster("c", GPU), placement()], ("dropped", False, StepName.TAINT), id="dropped"
     ),
-    pytest.param([*FLEET, placement(), decision()], ("dropped", False, Step.DECISION), id="not decided on"),
+    pytest.param(
+        [*FLEET, placement(), decision()], ("dropped", False, StepName.DECISION), id="not decided on"
+    ),
     pytest.param(
         [cluster(), binding(), placement(), decision()],
-        ("dropped", False, Step.CLUSTER_SET),
+        ("dropped", False, StepName.CLUSTER_SET),
         id="not decided on, and not known why",
     ),
-    pytest.param([cluster(), placement()], ("unknown", None, Step.CLUSTER_SET), id="not known"),
-    pytest.param(ON_THE_LIST, ("listed", True, Step.LIST), id="listed"),
+    pytest.param([cluster(), placement()], ("unknown", None, StepName.CLUSTER_SET), id="not known"),
+    pytest.param(ON_THE_LIST, ("listed", True, StepName.LIST), id="listed"),
     pytest.param(
         [a_set(), binding(), cluster("c", GPU), *ON_THE_LIST[3:]],
-        ("listed", True, Step.LIST),
+        ("listed", True, StepName.LIST),
         id="listed, though OCM is about to drop it",
     ),
-    pytest.param([*LIVE, our_config(), decision("c")], ("selected", True, Step.LIST), id="not listed yet"),
-    pytest.param([*HUB, secret("multikueue-other")], ("unusable", True, Step.CREDENTIAL), id="no way in"),
+    pytest.param(
+        [*LIVE, our_config(), decision("c")], ("selected", True, StepName.LIST), id="not listed yet"
+    ),
+    pytest.param([*HUB, secret("multikueue-other")], ("unusable", True, StepName.CREDENTIAL), id="no way in"),
     pytest.param(
         [*DROPPED, *secrets("a", "c"), *made("a", "c"), running("job", "p-c")],
-        ("draining", False, Step.TAINT),
+        ("draining", False, StepName.TAINT),
         id="draining",
     ),
     pytest.param(
         [*DROPPED[:-1], decision("c", "a"), secret("multikueue-a"), *made("a", "c")],
-        ("draining", True, Step.CREDENTIAL),
+        ("draining", True, StepName.CREDENTIAL),
         id="draining, as its credentials have gone",
     ),
 ]
 
 
 @pytest.mark.parametrize(("objects", "wanted"), STANDINGS)
-def test_the_step_that_decides(objects: list[Raw], wanted: tuple[str, bool | None, Step]) -> None:
-    found = chain(case(*objects), "c")
+def test_the_step_that_decides(objects: list[Raw], wanted: tuple[str, bool | None, StepName]) -> None:
+    found = explain_cluster(case(*objects), "c")
     assert (found.state, found.selected, found.step) == wanted
     assert found.why in [link.sentence for link in found.links if link.step is found.step]
 
@@ -116,14 +120,14 @@ def test_the_step_that_decides(objects: list[Raw], wanted: tuple[str, bool | Non
     ],
 )
 def test_the_whole_chain_in_the_order_of_the_steps(objects: list[Raw], steps: str) -> None:
-    found = [link.step for link in chain(case(*objects), "c").links]
-    assert found == [Step(step) for step in steps.split()]
-    assert found == sorted(found, key=list(Step).index)
+    found = [link.step for link in explain_cluster(case(*objects), "c").links]
+    assert found == [StepName(step) for step in steps.split()]
+    assert found == sorted(found, key=list(StepName).index)
 
 
 def test_a_cluster_that_is_asked_whether_it_is_fit() -> None:
-    found = chain(case(*LIVE, our_config(), decision("c"), credentials_probe=True), "c")
-    assert (found.state, found.step) == ("unusable", Step.FITNESS)
+    found = explain_cluster(case(*LIVE, our_config(), decision("c"), credentials_probe=True), "c")
+    assert (found.state, found.step) == ("unusable", StepName.FITNESS)
     assert found.why == (
         "it is being asked whether it is fit to be a worker; what it answers the controller is not seen here"
     )
@@ -131,18 +135,18 @@ def test_a_cluster_that_is_asked_whether_it_is_fit() -> None:
 
 def test_a_mass_loss_that_is_held() -> None:
     objects = [*DROPPED[:2], placement(), check(), decision("a"), *secrets("a"), *made("a", *MANY)]
-    held = chain(case(*objects, *secrets(*MANY)), MANY[0])
+    held = explain_cluster(case(*objects, *secrets(*MANY)), MANY[0])
     why = "21 of 22 clusters would go at once though the Placement was not changed"
-    (said,) = told(held, Step.GUARD)
+    (said,) = told(held, StepName.GUARD)
     assert said.startswith(f"note: it would leave, and is kept for now: {why}: held for 5 min")
-    (said,) = told(overview(*objects, *secrets(*MANY)), Step.GUARD)
+    (said,) = told(overview(*objects, *secrets(*MANY)), StepName.GUARD)
     assert said.startswith(f"note: {why}")
 
 
 # -- without a right
 
 
-def blind(*kinds: constants.Kind, more: Sequence[Raw] = ()) -> Case:
+def blind(*kinds: constants.Kind, more: Sequence[Raw] = ()) -> PlacementView:
     """A hub on which some kinds may not be listed; `more`: objects that it has as well."""
     whole = dump(*ALL, more)
     empty = dict.fromkeys(
@@ -153,50 +157,50 @@ def blind(*kinds: constants.Kind, more: Sequence[Raw] = ()) -> Case:
     view = HubView(
         Dump(objects | dict.fromkeys(kinds, ()), whole.served, missing, live=True), Settings(), NOW
     )
-    return Case(view, whole.of(constants.PLACEMENT)[0])
+    return PlacementView(view, whole.of(constants.PLACEMENT)[0])
 
 
 MISSING = [
     pytest.param(
         constants.MANAGED_CLUSTER,
-        Step.CLUSTER,
+        StepName.CLUSTER,
         "unknown: ManagedClusters are not seen here",
         id="ManagedCluster",
     ),
     pytest.param(
         SET_BINDING,
-        Step.CLUSTER_SET,
+        StepName.CLUSTER_SET,
         "unknown: how OCM decides cannot be told without ManagedClusterSetBindings: the right to list "
         "them is missing",
         id="ManagedClusterSetBinding",
     ),
     pytest.param(
         constants.PLACEMENT_DECISION,
-        Step.DECISION,
+        StepName.DECISION,
         "unknown: PlacementDecisions are not seen here",
         id="PlacementDecision",
     ),
     pytest.param(
         constants.SECRET,
-        Step.CREDENTIAL,
+        StepName.CREDENTIAL,
         "unknown: whether there is a way in is unknown: no right to list secrets",
         id="Secret",
     ),
     pytest.param(
         constants.MULTIKUEUE_CONFIG,
-        Step.LIST,
+        StepName.LIST,
         f"unknown: whether Kueue's list holds it is unknown: no right to list {constants.MULTIKUEUE_CONFIG}",
         id="MultiKueueConfig",
     ),
     pytest.param(
         constants.MULTIKUEUE_CLUSTER,
-        Step.CONNECTED,
+        StepName.CONNECTED,
         "unknown: whether Kueue is connected is unknown: no right to list multikueueclusters.kueue.x-k8s.io",
         id="MultiKueueCluster",
     ),
     pytest.param(
         constants.ADMISSION_CHECK,
-        Step.CHECKS,
+        StepName.CHECKS,
         "unknown: whether an AdmissionCheck names it is unknown:"
         f" no right to list {constants.ADMISSION_CHECK}",
         id="AdmissionCheck",
@@ -205,14 +209,16 @@ MISSING = [
 
 
 @pytest.mark.parametrize(("kind", "step", "link"), MISSING)
-def test_without_a_right_what_depends_on_it_is_not_known(kind: constants.Kind, step: Step, link: str) -> None:
-    assert told(chain(blind(kind), "c"), step) == [link]
+def test_without_a_right_what_depends_on_it_is_not_known(
+    kind: constants.Kind, step: StepName, link: str
+) -> None:
+    assert told(explain_cluster(blind(kind), "c"), step) == [link]
 
 
 def test_without_decisions_nothing_is_said_to_leave_nor_to_be_undecided() -> None:
     seen = blind(constants.PLACEMENT_DECISION)
-    assert told(chain(seen, "c"), Step.DRAINING) == []
-    (decided,) = told(of_check(seen.view, seen.checks[0]), Step.DECISION)
+    assert told(explain_cluster(seen, "c"), StepName.DRAINING) == []
+    (decided,) = told(explain_check(seen.view, seen.checks[0]), StepName.DECISION)
     assert (
         decided
         == f"unknown: what OCM has decided is unknown: no right to list {constants.PLACEMENT_DECISION}"
@@ -221,14 +227,14 @@ def test_without_decisions_nothing_is_said_to_leave_nor_to_be_undecided() -> Non
 
 def test_without_scores_the_order_is_not_known() -> None:
     seen = blind(constants.PLACEMENT_SCORE, more=[placement(weights={"usage/gpu": 1})])
-    assert told(chain(seen, "c"), Step.ORDER) == [
+    assert told(explain_cluster(seen, "c"), StepName.ORDER) == [
         f"unknown: how the controller ranks it is unknown: no right to list {constants.PLACEMENT_SCORE}"
     ]
 
 
 def test_without_local_queues_there_may_be_some() -> None:
     seen = blind(LOCAL_QUEUE, more=[an(CLUSTER_QUEUE, "q", spec={"admissionChecks": ["check"]})])
-    (link,) = told(chain(seen, "c"), Step.QUEUE)
+    (link,) = told(explain_cluster(seen, "c"), StepName.QUEUE)
     assert "LocalQueues: unknown" in link
 
 
@@ -312,19 +318,19 @@ def test_what_is_told_of_a_check(objects: list[Raw], links: list[str]) -> None:
 def test_each_cluster_of_a_check_has_the_step_that_decides() -> None:
     found = overview(*DROPPED, cluster("lost", labels={}), *secrets("a"), *made("a"))
     assert [(one.cluster, one.state, one.step) for one in found.clusters] == [
-        ("a", "listed", Step.LIST),
-        ("c", "dropped", Step.TAINT),
-        ("lost", "dropped", Step.CLUSTER_SET),
+        ("a", "listed", StepName.LIST),
+        ("c", "dropped", StepName.TAINT),
+        ("lost", "dropped", StepName.CLUSTER_SET),
     ]
 
 
-def fates(step: Step, *whys: str, state: Any = "dropped") -> list[Fate]:
-    return [Fate(f"{step}{number}", state, step, why) for number, why in enumerate(whys)]
+def fates(step: StepName, *whys: str, state: Any = "dropped") -> list[ClusterSummary]:
+    return [ClusterSummary(f"{step}{number}", state, step, why) for number, why in enumerate(whys)]
 
 
 def test_clusters_that_drop_out_for_one_reason_share_a_line() -> None:
-    listed = fates(Step.LIST, "first", "second", state="listed")
-    same, many = fates(Step.TAINT, *["gpu"] * 3, "cpu"), fates(Step.NUMBER, *map(str, range(9)))
+    listed = fates(StepName.LIST, "first", "second", state="listed")
+    same, many = fates(StepName.TAINT, *["gpu"] * 3, "cpu"), fates(StepName.NUMBER, *map(str, range(9)))
     assert grouped([*listed, *same, *many]) == [
         (["List0"], listed[0]),
         (["List1"], listed[1]),
@@ -451,8 +457,8 @@ def test_without_a_placement_there_is_nothing_to_explain(tmp_path: Path) -> None
 
 
 def test_placements_that_may_not_be_seen_are_an_error() -> None:
-    with pytest.raises(NoSuchSubject, match="Placements are unknown: no right to list placements"):
-        cases_of(blind(constants.PLACEMENT).view, "", ())
+    with pytest.raises(SubjectNotFound, match="Placements are unknown: no right to list placements"):
+        placement_views(blind(constants.PLACEMENT).view, "", ())
 
 
 def test_many_placements_are_summed_up(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ import yaml
 
 from placement_ac.config.settings import BadSettings, Settings
 from placement_ac.core.api.constants import CLUSTER_PROFILE, PLACEMENT, SECRET, WORKLOAD
-from placement_ac.inspection.hub.controller_settings import settings_of
+from placement_ac.inspection.hub.controller_settings import find_settings
 from placement_ac.inspection.hub.dump import BadManifest, Dump, MissingRight, dump_of
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, SET_BINDING
-from placement_ac.inspection.readers.manifests import read
+from placement_ac.inspection.readers.manifests import read_manifests
 from tests.support.builders import NOW, check, decision, made, placement, profile, secret, secrets
 
 Raw = dict[str, Any]
@@ -38,15 +38,15 @@ def test_a_folder_a_list_and_json_all_give_objects(tmp_path: Path) -> None:
         yaml.safe_dump({"apiVersion": "v1", "kind": "SecretList", "items": [bare]})
     )
     (tmp_path / "README").write_text("not read")
-    assert read([str(tmp_path)]) == [one, two, {"apiVersion": "v1", "kind": "Secret"} | bare]
+    assert read_manifests([str(tmp_path)]) == [one, two, {"apiVersion": "v1", "kind": "Secret"} | bare]
     (tmp_path / "4.yaml").write_text(yaml.safe_dump(three))
-    assert read([str(tmp_path / "4.yaml")]) == [three]
+    assert read_manifests([str(tmp_path / "4.yaml")]) == [three]
 
 
 def test_stdin_is_read_and_a_time_stays_as_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "{apiVersion: v1, kind: Secret, metadata: {name: a, creationTimestamp: 2026-01-01T00:00:00Z}}"
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
-    (found,) = read(["-"])
+    (found,) = read_manifests(["-"])
     assert found["metadata"]["creationTimestamp"] == "2026-01-01T00:00:00Z"
 
 
@@ -68,7 +68,7 @@ def test_a_bad_manifest_is_named(tmp_path: Path, text: str, told: str) -> None:
     file = tmp_path / "x.yaml"
     file.write_text(text)
     with pytest.raises(BadManifest, match=r"x\.yaml: ") as bad:
-        read([str(file)])
+        read_manifests([str(file)])
     assert told in str(bad.value)
 
 
@@ -77,14 +77,14 @@ def test_what_is_no_yaml_is_not_quoted(tmp_path: Path, value: str) -> None:
     file = tmp_path / "secret.yaml"
     file.write_text(f"kind: Secret\nstringData:\n  password: {value}\n")
     with pytest.raises(BadManifest, match=r"it is not YAML: line \d+: ") as bad:
-        read([str(file)])
+        read_manifests([str(file)])
     assert "s3cret" not in str(bad.value)
 
 
 def test_a_file_that_is_not_there_and_a_folder_without_manifests(tmp_path: Path) -> None:
     for name, told in ((str(tmp_path / "none"), "No such file"), (str(tmp_path), "no file in it ends in")):
         with pytest.raises(BadManifest, match=told):
-            read([name])
+            read_manifests([name])
 
 
 # -- dumps
@@ -128,7 +128,7 @@ def test_the_repr_of_a_dump_tells_no_object() -> None:
     ids=["in a namespace", "in all", "cluster-scoped"],
 )
 def test_a_missing_right_and_how_to_ask_for_it(right: MissingRight, told: str, question: str) -> None:
-    assert (str(right), right.question) == (told, question)
+    assert (str(right), right.check_command) == (told, question)
 
 
 # -- the settings of the controller that runs
@@ -213,16 +213,16 @@ def config_map(text: str) -> Raw:
 def test_the_settings_are_those_of_the_controller(
     objects: list[Raw], given: Raw, namespaces: tuple[str, ...], where: str
 ) -> None:
-    found = settings_of(dump_of(objects), given)
+    found = find_settings(dump_of(objects), given)
     settings = found.loaded.settings
-    assert (settings.placement_namespace, found.where, found.problem) == (namespaces, where, "")
+    assert (settings.placement_namespace, found.deployment, found.problem) == (namespaces, where, "")
     assert settings.kubeconfig is None
 
 
 def test_settings_that_cannot_be_read_are_told_and_the_defaults_count() -> None:
-    missing = settings_of(dump_of([deployment(args=["--config=/etc/c.yaml"])]), {})
+    missing = find_settings(dump_of([deployment(args=["--config=/etc/c.yaml"])]), {})
     assert "cannot read the settings file" in missing.problem
-    bad = settings_of(dump_of([deployment(env={"PLACEMENT_AC_CREDENTIALS": "vault"})]), {})
+    bad = find_settings(dump_of([deployment(env={"PLACEMENT_AC_CREDENTIALS": "vault"})]), {})
     assert "PLACEMENT_AC_CREDENTIALS: 'vault' is not possible" in bad.problem
     assert missing.loaded.settings == bad.loaded.settings == Settings()
 
@@ -230,10 +230,10 @@ def test_settings_that_cannot_be_read_are_told_and_the_defaults_count() -> None:
 def test_a_settings_file_that_is_given_counts_alone(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text("placement-namespace: here")
-    found = settings_of(dump_of([deployment(args=["--placement-namespace=x"])]), {"config": file})
-    assert (found.loaded.settings.placement_namespace, found.where) == (("here",), "")
+    found = find_settings(dump_of([deployment(args=["--placement-namespace=x"])]), {"config": file})
+    assert (found.loaded.settings.placement_namespace, found.deployment) == (("here",), "")
     with pytest.raises(BadSettings, match="placement-namespace: '-' is not possible"):
-        settings_of(dump_of([]), {"placement_namespace": "-"})
+        find_settings(dump_of([]), {"placement_namespace": "-"})
 
 
 # -- the view
@@ -241,16 +241,16 @@ def test_a_settings_file_that_is_given_counts_alone(tmp_path: Path) -> None:
 
 def test_a_hub_that_is_right_calls_for_no_write() -> None:
     view = view_of(check(), placement(selected=1), decision("a"), *secrets("a"), *made("a"))
-    assert [one.cluster for one in view.course("p").usable] == ["a"]
-    assert [action.kind.kind for phase in view.writes("p") for action in phase] == ["AdmissionCheck"]
+    assert [one.cluster for one in view.targets("p").usable] == ["a"]
+    assert [action.kind.kind for phase in view.planned_writes("p") for action in phase] == ["AdmissionCheck"]
 
 
 def test_credentials_that_are_not_known_count_as_usable() -> None:
     view = view_of(check(), placement(selected=2), decision("a", "b"))
     assert not view.credentials_known
-    assert [one.cluster for one in view.course("p").usable] == ["a", "b"]
+    assert [one.cluster for one in view.targets("p").usable] == ["a", "b"]
     told = view_of(check(), placement(selected=2), decision("a", "b"), *secrets("a"))
-    assert [one.cluster for one in told.course("p").usable] == ["a"]
+    assert [one.cluster for one in told.targets("p").usable] == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_what_time_alone_brings_about_has_come_about() -> None:
     """A cluster in no decision any more is not waited for, as it would be in the first two seconds."""
     objects = [check(), placement(selected=1), decision("a"), *secrets("a", "b"), *made("a", "b")]
     view = view_of(*objects)
-    assert [one.cluster for one in view.course("p").usable] == ["a"]
+    assert [one.cluster for one in view.targets("p").usable] == ["a"]
     wanted = view.plan("p").config
     assert wanted is not None
     assert wanted.clusters == ("p-a",)

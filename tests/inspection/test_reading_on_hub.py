@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from placement_ac.cli.hub_options import Where, look, on_hub, tell_missing
+from placement_ac.cli.hub_options import HubSource, read_once, report_missing, with_client
 from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CONFIG, PLACEMENT, SECRET
 from placement_ac.core.api.errors import ApiError
 from placement_ac.inspection.hub.dump import MissingRight
-from placement_ac.inspection.hub.kinds import ALL, DECIDING
-from placement_ac.inspection.readers.hub_reader import gather
+from placement_ac.inspection.hub.kinds import ALL_KINDS, DECISION_KINDS
+from placement_ac.inspection.readers.hub_reader import read_kinds
 from placement_ac.lab.hub import Hub
 from tests.support.driver import Driver
 from tests.support.hub_client import Client
@@ -43,15 +43,15 @@ def test_what_may_be_read_is_read_and_the_rest_is_told(
 ) -> None:
     admin.check("p")
     admin.select("p", "a")
-    found = look(Where(kubeconfig=reader), DECIDING)
+    found = read_once(HubSource(kubeconfig=reader), DECISION_KINDS)
     assert found.dump.missing == (MissingRight("list", SECRET, "kueue-system"),)
-    assert [one.meta.name for one in found.view.ours] == ["p"]
+    assert [one.meta.name for one in found.view.our_checks] == ["p"]
     assert (found.dump.knows(SECRET), found.dump.knows(PLACEMENT), found.view.credentials_known) == (
         False,
         True,
         False,
     )
-    tell_missing(found.dump.missing, "credentials are not shown")
+    report_missing(found.dump.missing, "credentials are not shown")
     assert capsys.readouterr().err == (
         "missing right: list secrets in namespace kueue-system; credentials are not shown "
         "(ask: kubectl auth can-i list secrets -n kueue-system)\n"
@@ -61,14 +61,14 @@ def test_what_may_be_read_is_read_and_the_rest_is_told(
 def test_nothing_is_written_and_nothing_is_watched(hub: Hub, admin: Driver, tmp_path: Path) -> None:
     hub.write_kubeconfig(tmp_path / "admin")
     hub.journal.clear()
-    look(Where(kubeconfig=tmp_path / "admin"), ALL)
+    read_once(HubSource(kubeconfig=tmp_path / "admin"), ALL_KINDS)
     assert {(entry.method, "watch" in entry.query) for entry in hub.journal} == {("GET", False)}
-    assert len(hub.journal) > len(ALL)
+    assert len(hub.journal) > len(ALL_KINDS)
 
 
 def test_the_schema_says_how_many_clusters_kueue_takes(hub: Hub, admin: Driver, tmp_path: Path) -> None:
     hub.write_kubeconfig(tmp_path / "admin")
-    view = look(Where(kubeconfig=tmp_path / "admin"), DECIDING).view
+    view = read_once(HubSource(kubeconfig=tmp_path / "admin"), DECISION_KINDS).view
     assert (view.facts.clusters_max, view.facts.cluster_version) == (20, "v1beta2")
 
 
@@ -78,14 +78,15 @@ def test_a_hub_that_does_not_answer_is_an_error(tmp_path: Path, hub: Hub) -> Non
     content["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"
     (tmp_path / "admin").write_text(yaml.safe_dump(content))
     with pytest.raises(ApiError):
-        look(Where(kubeconfig=tmp_path / "admin"), DECIDING)
+        read_once(HubSource(kubeconfig=tmp_path / "admin"), DECISION_KINDS)
 
 
 def test_a_kind_that_the_hub_does_not_serve_is_none_at_all(tmp_path: Path) -> None:
     with Hub(crds=()) as bare:
         bare.write_kubeconfig(tmp_path / "bare")
-        dump = on_hub(
-            Where(kubeconfig=tmp_path / "bare"), lambda client: gather(client, (ADMISSION_CHECK, SECRET), {})
+        dump = with_client(
+            HubSource(kubeconfig=tmp_path / "bare"),
+            lambda client: read_kinds(client, (ADMISSION_CHECK, SECRET), {}),
         )
     assert (dump.knows(ADMISSION_CHECK), dump.of(ADMISSION_CHECK)) == (True, ())
     assert list(dump.served) == [SECRET]

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from placement_ac.cli.output import said
-from placement_ac.cli.status_tree import left, tree_of
+from placement_ac.cli.output import safe_text
+from placement_ac.cli.status_tree import time_left, tree_of
 from placement_ac.core.api.constants import ACTIVE, BAD_PARAMETERS, GENERATED
-from placement_ac.inspection.status.model import Branch, ClusterRow, Credential, Job, QueueRow
+from placement_ac.inspection.status.model import CheckStatus, ClusterRow, Credential, QueueRow, WorkloadRow
 from tests.support.builders import NOW
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "inspect.md"
 
-SHOWN = Branch(
+SHOWN = CheckStatus(
     name="placement-demo2",
     active="True",
     reason=ACTIVE,
@@ -49,16 +49,16 @@ SHOWN = Branch(
     queues=(QueueRow("gpus", "True", "", ("multikueue", "placement-demo2"), ("team/user-queue",), 1, 3),),
     users=("multikueue",),
     jobs=(
-        Job("team", "one", "user-queue", "running", "cluster2", gpus=8),
-        Job("team", "two", "user-queue", "running", "cluster2"),
-        Job("team", "three", "user-queue", "running", "cluster1", gpus=4),
-        Job("team", "four", "user-queue", "waiting", nominated=("cluster3",)),
-        Job("team", "five", "user-queue", "pending"),
+        WorkloadRow("team", "one", "user-queue", "running", "cluster2", gpus=8),
+        WorkloadRow("team", "two", "user-queue", "running", "cluster2"),
+        WorkloadRow("team", "three", "user-queue", "running", "cluster1", gpus=4),
+        WorkloadRow("team", "four", "user-queue", "waiting", nominated=("cluster3",)),
+        WorkloadRow("team", "five", "user-queue", "pending"),
     ),
 )  # fmt: skip
 
 
-def drawn(branch: Branch, *, wide: bool = False, width: int = 200, colour: bool = False) -> str:
+def drawn(branch: CheckStatus, *, wide: bool = False, width: int = 200, colour: bool = False) -> str:
     out = Console(
         file=io.StringIO(), width=width, highlight=False, force_terminal=colour, no_color=not colour
     )
@@ -126,7 +126,7 @@ def test_what_has_no_room_comes_below(width: int, wide: bool, header: str, whys:
     assert [cell for cell in ("cluster1", "ClusterProfile", "23h", "False") if cell not in told] == []
 
 
-BARE = Branch("bad", "Unknown", "", "", False, "", "", "", (), (), (), ())
+BARE = CheckStatus("bad", "Unknown", "", "", False, "", "", "", (), (), (), ())
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ BARE = Branch("bad", "Unknown", "", "", False, "", "", "", (), (), (), ())
             id="of an older generation",
         ),
         pytest.param(
-            Branch(
+            CheckStatus(
                 "c", "True", "Active", "", False, "ns/p", "it says so", "p",
                 (
                     ClusterRow(
@@ -182,7 +182,7 @@ BARE = Branch("bad", "Unknown", "", "", False, "", "", "", (), (), (), ())
         ),
     ],
 )  # fmt: skip
-def test_what_is_drawn(branch: Branch, told: str) -> None:
+def test_what_is_drawn(branch: CheckStatus, told: str) -> None:
     assert drawn(branch) == told
 
 
@@ -194,7 +194,7 @@ def test_states_have_colours_on_a_terminal() -> None:
 
 
 def test_markup_in_somebodys_words_is_text() -> None:
-    assert said("[bold]loud[/bold]").plain == "[bold]loud[/bold]"
+    assert safe_text("[bold]loud[/bold]").plain == "[bold]loud[/bold]"
 
 
 @pytest.mark.parametrize(
@@ -209,4 +209,4 @@ def test_markup_in_somebodys_words_is_text() -> None:
     ],
 )
 def test_how_long_a_credential_lasts(seconds: int, told: str) -> None:
-    assert left(NOW + timedelta(seconds=seconds), NOW) == told
+    assert time_left(NOW + timedelta(seconds=seconds), NOW) == told

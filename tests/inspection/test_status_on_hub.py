@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from placement_ac.cli.hub_options import Look, Where, look_again
+from placement_ac.cli.hub_options import HubReading, HubSource, watch_hub
 from placement_ac.cli.main import main
 from placement_ac.cli.status import KINDS
 from placement_ac.core.api.errors import ApiError
 from placement_ac.inspection.readers import hub_watcher
-from placement_ac.inspection.status.check_status import branches
+from placement_ac.inspection.status.check_status import check_statuses
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
@@ -44,8 +44,8 @@ def status(kubeconfig: Path) -> Status:
     return lambda *more: CliRunner().invoke(main, [*words, *more])
 
 
-def states(of: Look) -> dict[str, str]:
-    return {row.name: row.state for branch in branches(of.view) for row in branch.clusters}
+def states(of: HubReading) -> dict[str, str]:
+    return {row.name: row.state for branch in check_statuses(of.view) for row in branch.clusters}
 
 
 def test_what_the_controller_has_made_is_listed(
@@ -179,19 +179,19 @@ def test_rights_that_are_missing_are_told_and_the_rest_is_shown(
 # -- following
 
 
-def following(kubeconfig: Path, play: Callable[[AsyncGenerator[Look]], Awaitable[None]]) -> None:
+def following(kubeconfig: Path, play: Callable[[AsyncGenerator[HubReading]], Awaitable[None]]) -> None:
     async def run() -> None:
-        where = Where(kubeconfig=kubeconfig)
+        where = HubSource(kubeconfig=kubeconfig)
         async with (
             Client(Login(kubeconfig, None)) as client,
-            aclosing(look_again(client, where, KINDS)) as looks,
+            aclosing(watch_hub(client, where, KINDS)) as looks,
         ):
             await asyncio.wait_for(play(looks), 20)
 
     asyncio.run(run())
 
 
-async def until(looks: AsyncGenerator[Look], wanted: dict[str, str]) -> None:
+async def until(looks: AsyncGenerator[HubReading], wanted: dict[str, str]) -> None:
     """Read on until the clusters are in these states."""
     found: dict[str, str] = {}
     async for one in looks:
@@ -205,7 +205,7 @@ async def until(looks: AsyncGenerator[Look], wanted: dict[str, str]) -> None:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """As little as possible is waited for."""
     monkeypatch.setattr(hub_watcher, "PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr(hub_watcher, "AGAIN_SECONDS", (0.05, 0.1, 0.2))
+    monkeypatch.setattr(hub_watcher, "RETRY_SECONDS", (0.05, 0.1, 0.2))
 
 
 @pytest.mark.usefixtures("impatient")
@@ -213,7 +213,7 @@ def test_each_change_is_followed(admin: Driver, kubeconfig: Path) -> None:
     admin.check("p")
     admin.select("p", "a")
 
-    async def play(looks: AsyncGenerator[Look]) -> None:
+    async def play(looks: AsyncGenerator[HubReading]) -> None:
         await until(looks, {"a": "selected"})
         await asyncio.to_thread(admin.decide, "p", "a", "b")
         await until(looks, {"a": "selected", "b": "unusable"})
@@ -232,7 +232,7 @@ def test_a_watch_that_breaks_loses_nothing(hub: Hub, admin: Driver, kubeconfig: 
     admin.check("p")
     admin.select("p", "a")
 
-    async def play(looks: AsyncGenerator[Look]) -> None:
+    async def play(looks: AsyncGenerator[HubReading]) -> None:
         await until(looks, {"a": "selected"})
         await asyncio.to_thread(hub.drop_watches, end)
         await asyncio.to_thread(admin.decide, "p", "a", "b")
@@ -244,7 +244,7 @@ def test_a_watch_that_breaks_loses_nothing(hub: Hub, admin: Driver, kubeconfig: 
 @pytest.mark.embedded("goes down")
 @pytest.mark.usefixtures("impatient")
 def test_a_hub_that_stays_away_ends_it(hub: Hub, admin: Driver, kubeconfig: Path) -> None:
-    async def play(looks: AsyncGenerator[Look]) -> None:
+    async def play(looks: AsyncGenerator[HubReading]) -> None:
         await anext(looks)
         with hub.outage():
             await asyncio.to_thread(hub.drop_watches, "close")
@@ -263,7 +263,7 @@ def test_a_right_that_is_taken_away_ends_it(hub: Hub, admin: Driver, tmp_path: P
     allow(owner, *(rule("get list watch", group, "*") for group in GROUPS))
     reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
 
-    async def play(looks: AsyncGenerator[Look]) -> None:
+    async def play(looks: AsyncGenerator[HubReading]) -> None:
         await anext(looks)
         await asyncio.to_thread(owner.ask, "DELETE", f"{CLUSTER_ROLES}/r")
         await asyncio.to_thread(hub.drop_watches, "close")

@@ -26,19 +26,24 @@ from placement_ac.core.api.errors import ApiError
 from placement_ac.core.plan import event_intents
 from placement_ac.core.plan.event_intents import NAMES_SHOWN
 from placement_ac.inspection.hub.dump import BadManifest
-from placement_ac.inspection.readers.prometheus import counts_of
-from placement_ac.inspection.timeline.event_history import clusters_in, from_events, told_of
+from placement_ac.inspection.readers.prometheus import cluster_counts
+from placement_ac.inspection.timeline.event_history import cluster_events, clusters_in, timeline_of_events
 from placement_ac.inspection.timeline.model import (
     Lane,
     Point,
-    Run,
     Span,
     Timeline,
-    clipped,
-    counted,
-    recorded,
+    WorkloadRun,
+    clip,
+    timeline_of_states,
+    with_counts,
 )
-from placement_ac.inspection.timeline.recording import Running, State, line_of, read_record
+from placement_ac.inspection.timeline.recording import (
+    RecordedState,
+    RunningWorkload,
+    read_recording,
+    record_line,
+)
 from tests.support import pictures
 from tests.support.pictures import at
 
@@ -104,8 +109,8 @@ def event(reason: str, message: str, seconds: float, again: float | None = None,
 
 
 def of_events(*events: Object, listed: tuple[str, ...] = (), **now: Any) -> dict[str, tuple[Span, ...]]:
-    told = told_of("demo", events)
-    found = from_events("demo", told, State(at(100), listed, **now), at(0))
+    told = cluster_events("demo", events)
+    found = timeline_of_events("demo", told, RecordedState(at(100), listed, **now), at(0))
     return {lane.name: lane.spans for lane in found.lanes}
 
 
@@ -175,15 +180,15 @@ def test_by_events(events: list[Object], listed: tuple[str, ...], lanes: dict[st
 
 
 def test_what_drains_now_does_so_since_the_annotation_tells() -> None:
-    now = State(at(100), ("a",), ("a",))
-    found = from_events("demo", [], now, at(0), leaving={"a": at(70)})
+    now = RecordedState(at(100), ("a",), ("a",))
+    found = timeline_of_events("demo", [], now, at(0), leaving={"a": at(70)})
     wanted = (span("listed", 0, 70, begin_known=False), span("draining", 70, 100))
     assert [lane.spans for lane in found.lanes] == [wanted]
 
 
 def test_without_a_right_to_the_list_nothing_is_said_to_have_left() -> None:
-    told = told_of("demo", [event("ClusterAdded", "1 cluster more: a (score 9)", 10)])
-    found = from_events("demo", told, State(at(100)), at(10), list_known=False)
+    told = cluster_events("demo", [event("ClusterAdded", "1 cluster more: a (score 9)", 10)])
+    found = timeline_of_events("demo", told, RecordedState(at(100)), at(10), list_known=False)
     assert [lane.spans for lane in found.lanes] == [(span("listed", 10, 100, end_known=False),)]
 
 
@@ -206,8 +211,8 @@ def test_of_a_dump_nothing_is_drawn_after_what_it_tells(tmp_path: Path) -> None:
 
 
 def test_scores_are_points_where_events_tell_them() -> None:
-    told = told_of("demo", [event("ClustersSelected", SELECTED, 10)])
-    found = from_events("demo", told, State(at(100), ("a", "b"), scores={"a": 3}), at(0))
+    told = cluster_events("demo", [event("ClustersSelected", SELECTED, 10)])
+    found = timeline_of_events("demo", told, RecordedState(at(100), ("a", "b"), scores={"a": 3}), at(0))
     assert [lane.scores for lane in found.lanes] == [
         (Point(at(10), 9), Point(at(100), 3)),
         (Point(at(10), 5),),
@@ -216,15 +221,15 @@ def test_scores_are_points_where_events_tell_them() -> None:
 
 
 def test_what_events_only_count_is_noted() -> None:
-    told = told_of("demo", [event("ClustersSelected", f"{SELECTED} and 7 more", 10)])
-    assert from_events("demo", told, State(at(100)), at(0)).notes == (
+    told = cluster_events("demo", [event("ClustersSelected", f"{SELECTED} and 7 more", 10)])
+    assert timeline_of_events("demo", told, RecordedState(at(100)), at(0)).notes == (
         "7 clusters more at 12:00:10, not named",
     )
 
 
 def test_no_further_back_than_wanted() -> None:
-    found = clipped(pictures.rebalancing(), at(130))
-    train = Run("default/train", 8, at(130), at(200))
+    found = clip(pictures.rebalancing(), at(130))
+    train = WorkloadRun("default/train", 8, at(130), at(200))
     assert found.lanes == (
         Lane(
             "cluster3",
@@ -240,19 +245,21 @@ def test_no_further_back_than_wanted() -> None:
 
 
 STATES = [
-    State(at(0), ("a",), (), {"a": 70, "b": 30}),
-    State(at(1.25), ("b", "a"), ("a",), {"a": 10, "b": 80}, {"ns/job": Running(cluster="a", gpus=2)}),
-    State(at(9), ("b",), (), {"b": 80}),
-    State(at(20), ("b",), (), {"b": 80}),
+    RecordedState(at(0), ("a",), (), {"a": 70, "b": 30}),
+    RecordedState(
+        at(1.25), ("b", "a"), ("a",), {"a": 10, "b": 80}, {"ns/job": RunningWorkload(cluster="a", gpus=2)}
+    ),
+    RecordedState(at(9), ("b",), (), {"b": 80}),
+    RecordedState(at(20), ("b",), (), {"b": 80}),
 ]
 
 
-def lines(states: list[State]) -> list[str]:
-    return [line_of("demo", before, now) for before, now in zip((None, *states), states, strict=False)]
+def lines(states: list[RecordedState]) -> list[str]:
+    return [record_line("demo", before, now) for before, now in zip((None, *states), states, strict=False)]
 
 
 def test_what_is_recorded_is_read_back() -> None:
-    assert read_record("".join(lines(STATES)).splitlines(), "file") == ("demo", STATES)
+    assert read_recording("".join(lines(STATES)).splitlines(), "file") == ("demo", STATES)
 
 
 def test_a_line_holds_what_has_changed_alone() -> None:
@@ -271,14 +278,14 @@ def test_a_recording_is_exact() -> None:
         "a",
         (span("listed", 0, 1.25, begin_known=False), span("draining", 1.25, 9)),
         (Point(at(0), 70), Point(at(1.25), 10), Point(at(9), None)),
-        (Run("ns/job", 2, at(1.25), at(9)),),
+        (WorkloadRun("ns/job", 2, at(1.25), at(9)),),
     )
     b = Lane("b", (span("listed", 1.25, 20),), (Point(at(0), 30), Point(at(1.25), 80)))
     wanted = Timeline("demo", at(0), at(20), (a, b), True, "what was recorded on the hub")
-    assert recorded("demo", STATES) == wanted
+    assert timeline_of_states("demo", STATES) == wanted
 
 
-OTHER = line_of("other", None, STATES[0])
+OTHER = record_line("other", None, STATES[0])
 BAD_RECORDS = [
     pytest.param("", "record.jsonl: nothing is recorded there", id="empty"),
     pytest.param("{}", "record.jsonl, line 1: time: Field required", id="no-time"),
@@ -291,7 +298,7 @@ BAD_RECORDS = [
 @pytest.mark.parametrize(("text", "told"), BAD_RECORDS)
 def test_a_recording_that_is_none(text: str, told: str) -> None:
     with pytest.raises(BadManifest, match=re.escape(told)):
-        read_record(text.splitlines(), "record.jsonl")
+        read_recording(text.splitlines(), "record.jsonl")
 
 
 # -- Prometheus
@@ -323,7 +330,7 @@ def prometheus(
 
 
 def ask(url: str) -> dict[str, tuple[Point, ...]]:
-    return asyncio.run(counts_of(url, 'd"emo', at(0), at(240)))
+    return asyncio.run(cluster_counts(url, 'd"emo', at(0), at(240)))
 
 
 def test_how_many_there_were_by_prometheus() -> None:
@@ -352,7 +359,7 @@ def test_how_many_there_were_by_prometheus() -> None:
         "listed": (Point(at(0), 2), Point(at(2), 3)),
         "draining": (Point(at(0), 0), Point(at(1), 1), Point(at(2), None), Point(at(9), 1)),
     }
-    lanes = counted(pictures.rebalancing(), found).lanes
+    lanes = with_counts(pictures.rebalancing(), found).lanes
     assert [lane.name for lane in lanes] == ["draining clusters", "listed clusters", "cluster3", "cluster2"]
 
 
@@ -452,7 +459,7 @@ def test_an_svg_is_xml_of_drawing_elements_alone(timeline: Timeline) -> None:
 
 
 def test_json_has_times_to_the_millisecond() -> None:
-    found = json.loads(text_of(recorded("demo", STATES), "json"))
+    found = json.loads(text_of(timeline_of_states("demo", STATES), "json"))
     assert found["lanes"][0]["spans"][1] == {
         "state": "draining",
         "begin": "2026-08-01T12:00:01.250Z",

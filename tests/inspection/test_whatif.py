@@ -9,15 +9,20 @@ from placement_ac.core.api import constants
 from placement_ac.core.api.constants import GENERATED, NO_CLUSTER_USABLE, SOME_CLUSTERS_UNUSABLE
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.plan.plan_report import (
-    Affected,
+    AffectedWorkload,
     CheckChange,
-    Condition,
+    CheckCondition,
     ObjectChange,
+    PlacementCondition,
     PlacementPlan,
-    Told,
 )
-from placement_ac.inspection.plan.reschedule import OTHERWISE
-from placement_ac.inspection.plan.what_if import ASSUMED, BY_HAND, OCMS, what_if
+from placement_ac.inspection.plan.reschedule import ALREADY_DIFFERENT
+from placement_ac.inspection.plan.what_if import (
+    CREDENTIALS_ASSUMED,
+    OVERWRITTEN_BY_OCM,
+    WRITTEN_BY_CONTROLLER,
+    what_if,
+)
 from tests.support import builders
 from tests.support.builders import Raw, decision, secret, secrets
 from tests.support.whatif import (
@@ -44,8 +49,8 @@ JOBS = (
 )
 
 
-def condition(kind: str, holds: bool, reason: str, message: str) -> Condition:
-    return Condition(kind, str(holds), reason, message)
+def condition(kind: str, holds: bool, reason: str, message: str) -> PlacementCondition:
+    return PlacementCondition(kind, str(holds), reason, message)
 
 
 FINE = (
@@ -80,15 +85,15 @@ def test_story_3_as_a_what_if() -> None:
         order=("cluster3",),
         writes=(),
         affected=(
-            Affected(name="train", state="running", gpus=2, **on_cluster2),
-            Affected(name="tune", state="running", gpus=3, **on_cluster2),
-            Affected(name="wait", state="waiting", gpus=1, **on_cluster2),
+            AffectedWorkload(name="train", state="running", gpus=2, **on_cluster2),
+            AffectedWorkload(name="tune", state="running", gpus=3, **on_cluster2),
+            AffectedWorkload(name="wait", state="waiting", gpus=1, **on_cluster2),
         ),
         checks=(
             CheckChange(
                 DEMO2,
-                Told("True", "Active", GENERATED),
-                Told("True", "Active", f"{GENERATED}; draining: cluster2 (Workloads run there)"),
+                CheckCondition("True", "Active", GENERATED),
+                CheckCondition("True", "Active", f"{GENERATED}; draining: cluster2 (Workloads run there)"),
             ),
         ),
         beyond=(),
@@ -159,7 +164,7 @@ def test_a_controller_that_lags_behind_is_no_change() -> None:
     fresh = story_2().dump
     kinds = (constants.MULTIKUEUE_CONFIG, constants.MULTIKUEUE_CLUSTER)
     lagging = replace(story_2(), dump=fresh.with_objects(dict.fromkeys(kinds, ())))
-    assert lagging.writes(DEMO2) != ()
+    assert lagging.planned_writes(DEMO2) != ()
     assert not what_if(lagging, sample("placement-demo2-1.yaml")).changed
 
 
@@ -175,7 +180,7 @@ def test_a_decision_that_would_be_another_already_now_is_no_change() -> None:
     labelled = placement | {"metadata": placement["metadata"] | {"labels": {"team": "a"}}}
     plan = the_plan(what_if(moved_on, [labelled]))
     assert (plan.decisions, plan.order, plan.added, plan.removed) == (("cluster3",), ("cluster3",), (), ())
-    assert plan.warnings == (OTHERWISE,)
+    assert plan.warnings == (ALREADY_DIFFERENT,)
 
 
 # -- who is left out
@@ -235,7 +240,7 @@ def test_none_usable() -> None:
 
 def test_credentials_that_are_not_known_are_taken_for_good() -> None:
     answer = what_if(fleet(2, without=(0, 1)), [manifest(), secret("multikueue-c00", None)])
-    assert (the_plan(answer).order, answer.warnings) == (("c00", "c01"), (ASSUMED,))
+    assert (the_plan(answer).order, answer.warnings) == (("c00", "c01"), (CREDENTIALS_ASSUMED,))
 
 
 def test_a_secret_that_is_added() -> None:
@@ -319,7 +324,10 @@ def test_a_check_of_a_placement_that_is_not_there() -> None:
 def test_what_ocm_and_the_controller_own_is_warned_about() -> None:
     mine = decision("c00", of="p")
     answer = what_if(fleet(1), [mine, builders.foreign_config("x")])
-    told = (OCMS.format("PlacementDecision kueue-system/p-decision-1"), BY_HAND.format("MultiKueueConfig x"))
+    told = (
+        OVERWRITTEN_BY_OCM.format("PlacementDecision kueue-system/p-decision-1"),
+        WRITTEN_BY_CONTROLLER.format("MultiKueueConfig x"),
+    )
     assert answer.warnings == told
 
 

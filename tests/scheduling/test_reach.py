@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from placement_ac.scheduling.affected import Reach
+from placement_ac.scheduling.affected import AffectedPlacements
 from placement_ac.scheduling.objects import Fleet
 
 OCM = "cluster.open-cluster-management.io"
@@ -10,7 +10,7 @@ OCM = "cluster.open-cluster-management.io"
 
 def test_a_cluster_that_leaves_a_set_which_was_heard_of_later_concerns_its_placements() -> None:
     """Each kind has a watch of its own: a cluster may be heard of before the set that it is in."""
-    reach = Reach()
+    reach = AffectedPlacements()
     member = {"metadata": {"name": "a", "labels": {f"{OCM}/clusterset": "all"}}}
     everything: dict[Any, Any] = {("", "all"): {"metadata": {"name": "all"}, "spec": {}}}
     placements = {("ns", "p"): {"metadata": {"name": "p", "namespace": "ns"}, "spec": {}}}

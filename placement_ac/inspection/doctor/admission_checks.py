@@ -23,34 +23,41 @@ from placement_ac.core.api.decode import active_of, checks_listed
 from placement_ac.core.api.objects import Check
 from placement_ac.core.api.text import count_text, joined
 from placement_ac.core.plan.conditions import parameters_problem
-from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
-from placement_ac.inspection.doctor.setup import Setup, heredoc, name_of, needing, spec_of, yaml_of
+from placement_ac.inspection.doctor.finding import DoctorRule, RuleResult, fail, ok, warn
+from placement_ac.inspection.doctor.setup import (
+    HubSetup,
+    apply_command,
+    name_of,
+    requires_kinds,
+    spec_of,
+    yaml_of,
+)
 from placement_ac.inspection.hub.dump import Object, key_of
 from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, SET_BINDING
-from placement_ac.inspection.status.queues import why_not
+from placement_ac.inspection.status.queues import inactive_reason
 
 
-@needing(ADMISSION_CHECK)
-def check_parameters(setup: Setup) -> Iterator[Told]:
-    for one in setup.view.ours:
+@requires_kinds(ADMISSION_CHECK)
+def check_parameters(setup: HubSetup) -> Iterator[RuleResult]:
+    for one in setup.view.our_checks:
         name = one.meta.name
         if not one.placement:
-            yield fail(f"AdmissionCheck {name}: {parameters_problem(one)}", _point(setup, one))
+            yield fail(f"AdmissionCheck {name}: {parameters_problem(one)}", _name_placement(setup, one))
         elif setup.view.placement(one.placement) is None:
             spaces = setup.settings.placement_namespace
-            if unknown := setup.unknown(PLACEMENT, namespaces=setup.placement_namespaces):
+            if unknown := setup.unknown_results(PLACEMENT, namespaces=setup.placement_namespaces):
                 yield from unknown
                 continue
             looked_for = joined([f"{space}/{one.placement}" for space in spaces], " or ")
             told = f"AdmissionCheck {name} names Placement {one.placement}: there is no {looked_for}"
             yield fail(told, _placement(setup, one.placement, spaces[0]))
-    names = [one.meta.name for one in setup.view.ours]
-    yield well(f"the Placement of {joined(names)} is there" if names else "there is no check of ours")
+    names = [one.meta.name for one in setup.view.our_checks]
+    yield ok(f"the Placement of {joined(names)} is there" if names else "there is no check of ours")
 
 
-@needing(ADMISSION_CHECK)
-def check_condition(setup: Setup) -> Iterator[Told]:
-    for one in setup.view.ours:
+@requires_kinds(ADMISSION_CHECK)
+def check_condition(setup: HubSetup) -> Iterator[RuleResult]:
+    for one in setup.view.our_checks:
         name, active = one.meta.name, one.active
         logs = f"kubectl logs -n {_controllers(setup)} --all-pods --tail=50"
         if active is None:
@@ -62,39 +69,39 @@ def check_condition(setup: Setup) -> Iterator[Told]:
             if one.placement and (placement := setup.view.placement(one.placement)):
                 namespace, called = key_of(placement)
                 cure += f"; kubectl describe placement -n {namespace} {called}"
-            yield fail(f"AdmissionCheck {name} is not Active: {why_not(active)}", cure)
-    names = [one.meta.name for one in setup.view.ours]
-    yield well(f"AdmissionCheck {joined(names)} is Active" if names else "there is no check of ours")
+            yield fail(f"AdmissionCheck {name} is not Active: {inactive_reason(active)}", cure)
+    names = [one.meta.name for one in setup.view.our_checks]
+    yield ok(f"AdmissionCheck {joined(names)} is Active" if names else "there is no check of ours")
 
 
-@needing(ADMISSION_CHECK, MULTIKUEUE_CONFIG)
-def multikueue_checks(setup: Setup) -> Iterator[Told]:
+@requires_kinds(ADMISSION_CHECK, MULTIKUEUE_CONFIG)
+def multikueue_checks(setup: HubSetup) -> Iterator[RuleResult]:
     found = [one for one in setup.view.checks if one.multikueue]
     there = {name_of(config) for config in setup.dump.of(MULTIKUEUE_CONFIG)}
     ours = sorted(_placements(setup))
     for one in found:
         if one.config not in there and one.config not in ours:
             told = f"AdmissionCheck {one.meta.name} names MultiKueueConfig {one.config or '(none)'}"
-            beside = _beside(setup, one)
-            cure = _name(one, MULTIKUEUE_CONFIG, beside or ours or sorted(there))
+            beside = _placements_beside(setup, one)
+            cure = _set_parameters(one, MULTIKUEUE_CONFIG, beside or ours or sorted(there))
             yield fail(f"{told}, which is not there: no check of ours names a Placement of that name", cure)
     names = [one.meta.name for one in found]
-    yield well(f"the list of {joined(names)} is there, or will be" if names else "there are none")
+    yield ok(f"the list of {joined(names)} is there, or will be" if names else "there are none")
 
 
-@needing(ADMISSION_CHECK, CLUSTER_QUEUE)
-def queue_checks(setup: Setup) -> Iterator[Told]:
+@requires_kinds(ADMISSION_CHECK, CLUSTER_QUEUE)
+def queue_checks(setup: HubSetup) -> Iterator[RuleResult]:
     queues = [queue for queue in setup.dump.of(CLUSTER_QUEUE) if checks_listed(queue)]
     for queue in queues:
         yield from _without_check(setup, queue)
         yield from _without_gate(setup, queue)
-        yield from _without_sender(setup, queue)
-    yield well(f"{count_text(len(queues), 'ClusterQueue')} with checks")
+        yield from _without_multikueue(setup, queue)
+    yield ok(f"{count_text(len(queues), 'ClusterQueue')} with checks")
 
 
-def _without_check(setup: Setup, queue: Object) -> Iterator[Told]:
+def _without_check(setup: HubSetup, queue: Object) -> Iterator[RuleResult]:
     """Tell which checks are listed that are not there: one of ours, or Kueue's, may have been deleted."""
-    unsent = _unsent(setup, queue)
+    unsent = _checks_without_multikueue(setup, queue)
     for name in sorted(_missing(setup, queue)):
         cure = f"kubectl describe clusterqueue {name_of(queue)}"
         if setup.view.placement(name):
@@ -105,15 +112,15 @@ def _without_check(setup: Setup, queue: Object) -> Iterator[Told]:
         yield fail(f"{told}: it admits nothing", cure)
 
 
-def _missing(setup: Setup, queue: Object) -> frozenset[str]:
+def _missing(setup: HubSetup, queue: Object) -> frozenset[str]:
     """Return the checks that a queue lists, and that are not there."""
     return checks_listed(queue) - {one.meta.name for one in setup.view.checks}
 
 
-def _without_gate(setup: Setup, queue: Object) -> Iterator[Told]:
+def _without_gate(setup: HubSetup, queue: Object) -> Iterator[RuleResult]:
     """Tell where a multikueue check by a list of ours is listed, and no check of ours that makes the list."""
     listed, gates = checks_listed(queue), _placements(setup)
-    guarded = {one.placement for one in setup.view.ours if one.meta.name in listed}
+    guarded = {one.placement for one in setup.view.our_checks if one.meta.name in listed}
     for one in setup.view.checks:
         if one.meta.name in listed and one.config in gates.keys() - guarded:
             yield warn(
@@ -123,19 +130,19 @@ def _without_gate(setup: Setup, queue: Object) -> Iterator[Told]:
             )
 
 
-def _without_sender(setup: Setup, queue: Object) -> Iterator[Told]:
+def _without_multikueue(setup: HubSetup, queue: Object) -> Iterator[RuleResult]:
     """Tell where a check of ours is listed, and no multikueue check at all."""
     if _missing(setup, queue):
         return
-    for one in _unsent(setup, queue):
+    for one in _checks_without_multikueue(setup, queue):
         yield warn(
             f"ClusterQueue {name_of(queue)} lists our check {one.meta.name}, and no multikueue check: "
             "nothing is sent",
-            _send(setup, queue, one.placement),
+            _add_multikueue_check(setup, queue, one.placement),
         )
 
 
-def _send(setup: Setup, queue: Object, placement: str) -> str:
+def _add_multikueue_check(setup: HubSetup, queue: Object, placement: str) -> str:
     """Return the commands that list a multikueue check for a Placement, and make it if there is none."""
     for one in setup.view.checks:
         if one.config == placement:
@@ -148,16 +155,16 @@ def _send(setup: Setup, queue: Object, placement: str) -> str:
     return f"{made}\n{_list_check(queue, name)}"
 
 
-def _unsent(setup: Setup, queue: Object) -> list[Check]:
+def _checks_without_multikueue(setup: HubSetup, queue: Object) -> list[Check]:
     """Return the checks of ours that a queue lists, where it lists no multikueue check."""
     listed = checks_listed(queue)
     if any(one.multikueue for one in setup.view.checks if one.meta.name in listed):
         return []
-    return [one for one in setup.view.ours if one.meta.name in listed and one.placement]
+    return [one for one in setup.view.our_checks if one.meta.name in listed and one.placement]
 
 
-@needing(ADMISSION_CHECK, CLUSTER_QUEUE)
-def cluster_queues(setup: Setup) -> Iterator[Told]:
+@requires_kinds(ADMISSION_CHECK, CLUSTER_QUEUE)
+def cluster_queues(setup: HubSetup) -> Iterator[RuleResult]:
     mine = {one.meta.name for one in setup.view.checks if one.ours or one.config in _placements(setup)}
     queues = [one for one in setup.dump.of(CLUSTER_QUEUE) if mine & checks_listed(one)]
     for queue in queues:
@@ -170,37 +177,39 @@ def cluster_queues(setup: Setup) -> Iterator[Told]:
             patch = '-p \'{"spec":{"stopPolicy":"None"}}\''
             cure = f"kubectl patch clusterqueue {name} --type=merge {patch}"
             yield fail(
-                f"ClusterQueue {name} admits nothing: {why_not(active)}",
+                f"ClusterQueue {name} admits nothing: {inactive_reason(active)}",
                 cure if stopped else see,
             )
     names = [name_of(one) for one in queues]
-    yield well(f"ClusterQueue {joined(names)} admits jobs" if names else "no ClusterQueue lists our checks")
+    yield ok(f"ClusterQueue {joined(names)} admits jobs" if names else "no ClusterQueue lists our checks")
 
 
-def _placements(setup: Setup) -> dict[str, str]:
+def _placements(setup: HubSetup) -> dict[str, str]:
     """Return the Placements that checks of ours name, each with the first such check."""
-    return {one.placement: one.meta.name for one in reversed(setup.view.ours) if one.placement}
+    return {one.placement: one.meta.name for one in reversed(setup.view.our_checks) if one.placement}
 
 
-def _controllers(setup: Setup) -> str:
+def _controllers(setup: HubSetup) -> str:
     namespace, _, name = setup.controller.partition("/")
     return f"{namespace or setup.controller_namespace} deployment/{name or MANAGED_BY}"
 
 
-def _beside(setup: Setup, sender: Check) -> list[str]:
+def _placements_beside(setup: HubSetup, sender: Check) -> list[str]:
     """Return the Placements of the checks of ours that stand beside a multikueue check in ClusterQueues."""
     queues = [checks_listed(queue) for queue in setup.dump.of(CLUSTER_QUEUE)]
     listed = {name for names in queues if sender.meta.name in names for name in names}
-    return sorted({one.placement for one in setup.view.ours if one.meta.name in listed and one.placement})
+    return sorted(
+        {one.placement for one in setup.view.our_checks if one.meta.name in listed and one.placement}
+    )
 
 
-def _point(setup: Setup, one: Check) -> str:
+def _name_placement(setup: HubSetup, one: Check) -> str:
     """Return the command that has a check of ours name a Placement; of its own name, where there is none."""
     there = sorted({key_of(obj)[1] for obj in setup.dump.of(PLACEMENT)})
-    return _name(one, PLACEMENT, there or [one.meta.name])
+    return _set_parameters(one, PLACEMENT, there or [one.meta.name])
 
 
-def _name(one: Check, kind: Kind, there: list[str]) -> str:
+def _set_parameters(one: Check, kind: Kind, there: list[str]) -> str:
     """Return the command that has a check name one of these objects: the only one, or that of its name."""
     meant = [name for name in there if name == one.meta.name] or there
     if len(meant) != 1:
@@ -211,9 +220,9 @@ def _name(one: Check, kind: Kind, there: list[str]) -> str:
     return f"kubectl patch admissioncheck {one.meta.name} --type=merge -p {shlex.quote(patch)}"
 
 
-def _placement(setup: Setup, name: str, namespace: str) -> str:
+def _placement(setup: HubSetup, name: str, namespace: str) -> str:
     sets = [key_of(one)[1] for one in setup.dump.of(SET_BINDING) if key_of(one)[0] == namespace]
-    return heredoc(
+    return apply_command(
         f"apiVersion: {OCM_CLUSTER}/{PLACEMENT.versions[0]}",
         f"kind: {PLACEMENT.kind}",
         f"metadata: {{name: {yaml_of(name)}, namespace: {namespace}}}",
@@ -221,11 +230,11 @@ def _placement(setup: Setup, name: str, namespace: str) -> str:
     )
 
 
-def _make_check(setup: Setup, name: str, controller: str, kind: Kind, of: str) -> str:
+def _make_check(setup: HubSetup, name: str, controller: str, kind: Kind, of: str) -> str:
     """Return the command that makes an AdmissionCheck whose parameters name `of`."""
     served = setup.dump.served.get(ADMISSION_CHECK)
     version = served.version if served else ADMISSION_CHECK.versions[0]
-    return heredoc(
+    return apply_command(
         f"apiVersion: {ADMISSION_CHECK.at(version).api_version}",
         f"kind: {ADMISSION_CHECK.kind}",
         f"metadata: {{name: {yaml_of(name)}}}",
@@ -245,32 +254,32 @@ def _list_check(queue: Object, check: str) -> str:
 
 
 RULES: Final = (
-    Rule(
+    DoctorRule(
         "check-parameters",
         "each AdmissionCheck of ours names a Placement that is there",
         "kubectl patch admissioncheck CHECK --type=merge -p PARAMETERS",
         check_parameters,
     ),
-    Rule(
+    DoctorRule(
         "check-condition",
         "each AdmissionCheck of ours is Active, by what it says now",
         "kubectl describe admissioncheck CHECK",
         check_condition,
     ),
-    Rule(
+    DoctorRule(
         "multikueue-checks",
         "each multikueue check names a MultiKueueConfig that is there, or that a check of ours makes",
         "kubectl patch admissioncheck CHECK --type=merge -p PARAMETERS",
         multikueue_checks,
     ),
-    Rule(
+    DoctorRule(
         "queue-checks",
         "the checks that a ClusterQueue lists are there; one that lists a multikueue check by our list lists "
         "our check too, which is the gate",
         "kubectl patch clusterqueue QUEUE --type=json -p CHECK",
         queue_checks,
     ),
-    Rule(
+    DoctorRule(
         "cluster-queues",
         "the ClusterQueues that list these checks are active",
         "kubectl describe clusterqueue QUEUE",

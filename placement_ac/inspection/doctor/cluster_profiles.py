@@ -14,25 +14,25 @@ from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.rights import KueueRelease
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.inspection.doctor.crds import versions
-from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
+from placement_ac.inspection.doctor.finding import DoctorRule, RuleResult, fail, ok, warn
 from placement_ac.inspection.doctor.kueue_config import (
     CLUSTER_PROFILE_GATE,
     CONFIG_MAP_NAME,
-    Configuration,
-    configuration_of,
-    edit,
+    KueueConfig,
+    edit_config,
+    enable_gate,
     is_on,
-    open_gate,
+    kueue_config,
     patch_pods,
-    unread,
+    unread_results,
 )
 from placement_ac.inspection.doctor.setup import (
     CONTAINER,
-    Setup,
+    HubSetup,
     containers_of,
+    image_command,
+    list_deployments_command,
     pod_of,
-    see_deployments,
-    see_image,
     sequence,
     yaml_of,
 )
@@ -47,16 +47,16 @@ CREDENTIALS: Final = "credentialsProviders"
 RENAMED: Final = KueueRelease(0, 19, 0)
 OCM_PROVIDER: Final = "open-cluster-management"
 PLUGIN: Final = "/plugins/cp-creds"
-KUEUES_IMAGES: Final = "registry.k8s.io/kueue/"
+KUEUE_IMAGES: Final = "registry.k8s.io/kueue/"
 """Where Kueue's releases are: without a plugin. One may be built into an image of one's own."""
 PLUGIN_IMAGE: Final = "quay.io/open-cluster-management/cp-creds:latest"
 
 
-def in_use(setup: Setup) -> tuple[str, ...]:
+def profiles_in_use(setup: HubSetup) -> tuple[str, ...]:
     """Return the ClusterProfiles by which Kueue gets into workers, or will."""
     listed = (obj.source for obj in setup.view.cluster_objects.values())
     names = {name for kind, name in listed if kind == CLUSTER_PROFILE.kind}
-    for one in setup.view.ours:
+    for one in setup.view.our_checks:
         if one.placement:
             ways = setup.view.snapshot(one.placement).credentials.values()
             names |= {
@@ -67,38 +67,38 @@ def in_use(setup: Setup) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def unsure(setup: Setup) -> tuple[Told, ...]:
+def unknown_profiles(setup: HubSetup) -> tuple[RuleResult, ...]:
     """Tell why it is not known which ClusterProfiles are in use; nothing where it is."""
-    unknown = setup.unknown(MULTIKUEUE_CLUSTER)
-    profiles = setup.unknown(CLUSTER_PROFILE, namespaces=[setup.kueue_namespace])
+    unknown = setup.unknown_results(MULTIKUEUE_CLUSTER)
+    profiles = setup.unknown_results(CLUSTER_PROFILE, namespaces=[setup.kueue_namespace])
     return unknown or (profiles if setup.dump.live else ())
 
 
-def cluster_profile_gate(setup: Setup) -> Iterator[Told]:
-    used, kueue = in_use(setup), configuration_of(setup)
+def cluster_profile_gate(setup: HubSetup) -> Iterator[RuleResult]:
+    used, kueue = profiles_in_use(setup), kueue_config(setup)
     if not used:
-        yield from unsure(setup)
-        yield well("no worker is entered by a ClusterProfile")
-    elif silent := unread(setup, kueue):
+        yield from unknown_profiles(setup)
+        yield ok("no worker is entered by a ClusterProfile")
+    elif silent := unread_results(setup, kueue):
         yield from silent
     elif is_on(setup, kueue, CLUSTER_PROFILE_GATE):
-        yield well(f"the gate {CLUSTER_PROFILE_GATE} is on, for ClusterProfile {joined(used)}")
+        yield ok(f"the gate {CLUSTER_PROFILE_GATE} is on, for ClusterProfile {joined(used)}")
     else:
         yield fail(
             f"the gate {CLUSTER_PROFILE_GATE} is off: Kueue does not get in by ClusterProfile {joined(used)}",
-            open_gate(setup, kueue, CLUSTER_PROFILE_GATE),
+            enable_gate(setup, kueue, CLUSTER_PROFILE_GATE),
         )
 
 
-def inventory_crd(setup: Setup) -> Iterator[Told]:
-    kueue = configuration_of(setup)
+def inventory_crd(setup: HubSetup) -> Iterator[RuleResult]:
+    kueue = kueue_config(setup)
     there = versions(setup, CLUSTER_PROFILE)
-    if not there and (silent := unread(setup, kueue)):
+    if not there and (silent := unread_results(setup, kueue)):
         yield from silent
     elif there or not is_on(setup, kueue, CLUSTER_PROFILE_GATE):
-        yield well(f"{CLUSTER_PROFILE} are {'served' if there else 'not needed'}")
+        yield ok(f"{CLUSTER_PROFILE} are {'served' if there else 'not needed'}")
     elif there is None:
-        yield from setup.unknown(CLUSTER_PROFILE, namespaces=[setup.kueue_namespace])
+        yield from setup.unknown_results(CLUSTER_PROFILE, namespaces=[setup.kueue_namespace])
     else:
         yield fail(
             f"{CLUSTER_PROFILE} are not served, and the gate {CLUSTER_PROFILE_GATE} is on: "
@@ -107,10 +107,14 @@ def inventory_crd(setup: Setup) -> Iterator[Told]:
         )
 
 
-def access_providers(setup: Setup) -> Iterator[Told]:
-    used, kueue = in_use(setup), configuration_of(setup)
-    unknown = setup.unknown(CLUSTER_PROFILE, namespaces=[setup.kueue_namespace]) if used else unsure(setup)
-    if silent := unknown or (unread(setup, kueue) if used else ()):
+def access_providers(setup: HubSetup) -> Iterator[RuleResult]:
+    used, kueue = profiles_in_use(setup), kueue_config(setup)
+    unknown = (
+        setup.unknown_results(CLUSTER_PROFILE, namespaces=[setup.kueue_namespace])
+        if used
+        else unknown_profiles(setup)
+    )
+    if silent := unknown or (unread_results(setup, kueue) if used else ()):
         yield from silent
         return
     yield from _list_is_wrong(setup, kueue)
@@ -126,49 +130,49 @@ def access_providers(setup: Setup) -> Iterator[Told]:
                 f"ClusterProfile {setup.kueue_namespace}/{name} has access providers "
                 f"{joined(offered) or '(none)'}, Kueue has {joined(sorted(names)) or 'none'}: "
                 "none of them match",
-                _give(setup, kueue, offered),
+                _add_provider(setup, kueue, offered),
             )
     has = joined(sorted(names)) or "none"
-    yield well(f"Kueue has {has}, for {joined(used)}" if used else "no worker is entered by a ClusterProfile")
+    yield ok(f"Kueue has {has}, for {joined(used)}" if used else "no worker is entered by a ClusterProfile")
 
 
-def access_provider_plugin(setup: Setup) -> Iterator[Told]:
-    kueue = configuration_of(setup)
+def access_provider_plugin(setup: HubSetup) -> Iterator[RuleResult]:
+    kueue = kueue_config(setup)
     wanted = providers(kueue)
-    if silent := unread(setup, kueue):
+    if silent := unread_results(setup, kueue):
         yield from silent
         return
     if not wanted:
-        yield well("Kueue has no access provider")
+        yield ok("Kueue has no access provider")
         return
     if setup.kueue is None:
-        yield warn("not known: Kueue's Deployment was not found", see_deployments())
+        yield warn("not known: Kueue's Deployment was not found", list_deployments_command())
         return
     for one in wanted:
         command = str(as_mapping(one.get("execConfig")).get("command") or "")
         name = str(one.get("name"))
         told = f"plugin {command} of access provider {name}"
         image = str(setup.manager.get("image"))
-        if problem := _no_volume(setup, command):
-            if image.startswith(KUEUES_IMAGES):
+        if problem := _missing_volume(setup, command):
+            if image.startswith(KUEUE_IMAGES):
                 yield fail(
-                    f"{told}: {problem}, and Kueue's image has no plugin", _bring(setup, name, command)
+                    f"{told}: {problem}, and Kueue's image has no plugin", _add_plugin(setup, name, command)
                 )
             else:
-                yield warn(f"{told}: {problem}; is it in the image {image}?", see_image(setup))
-        elif problem := _no_use(setup, command):
-            yield fail(f"{told}: {problem}", _bring(setup, name, command))
+                yield warn(f"{told}: {problem}; is it in the image {image}?", image_command(setup))
+        elif problem := _unusable_volume(setup, command):
+            yield fail(f"{told}: {problem}", _add_plugin(setup, name, command))
         else:
-            yield well(f"plugin {command} comes with a volume of Deployment {KUEUE_MANAGER}")
+            yield ok(f"plugin {command} comes with a volume of Deployment {KUEUE_MANAGER}")
 
 
-def providers(kueue: Configuration) -> list[Mapping[str, Any]]:
+def providers(kueue: KueueConfig) -> list[Mapping[str, Any]]:
     """Return the access providers that Kueue is told of, by either name of the list."""
     told = as_mapping(kueue.multikueue.get("clusterProfile"))
     return [as_mapping(one) for key in (ACCESS, CREDENTIALS) for one in sequence(told.get(key))]
 
 
-def _list_is_wrong(setup: Setup, kueue: Configuration) -> Iterator[Told]:
+def _list_is_wrong(setup: HubSetup, kueue: KueueConfig) -> Iterator[RuleResult]:
     told = as_mapping(kueue.multikueue.get("clusterProfile"))
     change = f"kubectl edit {kueue.where(setup.kueue_namespace)}"
     if told.get(ACCESS) and told.get(CREDENTIALS):
@@ -183,7 +187,7 @@ def _list_is_wrong(setup: Setup, kueue: Configuration) -> Iterator[Told]:
         )
 
 
-def _give(setup: Setup, kueue: Configuration, offered: tuple[str, ...]) -> str:
+def _add_provider(setup: HubSetup, kueue: KueueConfig, offered: tuple[str, ...]) -> str:
     if not offered:
         return "clusteradm install hub-addon --names cluster-proxy  # its gate clusterProfileAccessProvider"
     told = as_mapping(kueue.multikueue.get("clusterProfile"))
@@ -200,10 +204,10 @@ def _give(setup: Setup, kueue: Configuration, offered: tuple[str, ...]) -> str:
         "args": [f"--managed-serviceaccount={setup.settings.credentials_account}"],
     }
     entry = {"name": OCM_PROVIDER, "execConfig": run}
-    return edit(setup, kueue, path, entry if told.get(path[-1]) else [entry])
+    return edit_config(setup, kueue, path, entry if told.get(path[-1]) else [entry])
 
 
-def _no_volume(setup: Setup, command: str) -> str:
+def _missing_volume(setup: HubSetup, command: str) -> str:
     """Return why a command comes with no volume, so that the image must have it; "" where it does."""
     if "/" not in command:
         return "it has no folder"
@@ -213,7 +217,7 @@ def _no_volume(setup: Setup, command: str) -> str:
     return f"no volume is mounted at {_folder(command)} (mounted: {there})"
 
 
-def _no_use(setup: Setup, command: str) -> str:
+def _unusable_volume(setup: HubSetup, command: str) -> str:
     """Return why the volumes of a command cannot have it; "" where they may."""
     pod = pod_of(setup.kueue or {})
     volumes = {str(one.get("name")): as_mapping(one) for one in map(as_mapping, sequence(pod.get("volumes")))}
@@ -229,13 +233,13 @@ def _folder(command: str) -> str:
     return command.rpartition("/")[0] or "/"
 
 
-def _volumes_at(setup: Setup, command: str) -> list[str]:
+def _volumes_at(setup: HubSetup, command: str) -> list[str]:
     """Return the volumes that are mounted where a command is."""
     folder = _folder(command)
     return [name for path, name in _mounts(setup.manager) if _under(folder, path) or command == path]
 
 
-def _filled(setup: Setup, volume: str) -> bool:
+def _filled(setup: HubSetup, volume: str) -> bool:
     starting = containers_of(setup.kueue or {}, "initContainers")
     return any(name == volume for container in starting for _, name in _mounts(container))
 
@@ -250,14 +254,14 @@ def _under(folder: str, path: str) -> bool:
     return folder == path or folder.startswith(f"{path}/")
 
 
-def _bring(setup: Setup, name: str, command: str) -> str:
+def _add_plugin(setup: HubSetup, name: str, command: str) -> str:
     """Return the command that puts OCM's plugin there, as its pages tell; of others, where it goes."""
     if name != OCM_PROVIDER:
         where = f"deployment -n {setup.kueue_namespace} {KUEUE_MANAGER}"
         return f"kubectl edit {where}  # mount a volume with the plugin of {yaml_of(name)}"
     if "/" not in command:
-        where = configuration_of(setup).where(setup.kueue_namespace)
-        return f"kubectl edit {where}  # command: {PLUGIN}\n{_bring(setup, name, PLUGIN)}"
+        where = kueue_config(setup).where(setup.kueue_namespace)
+        return f"kubectl edit {where}  # command: {PLUGIN}\n{_add_plugin(setup, name, PLUGIN)}"
     folder, _, file = command.rpartition("/")
     mount = {"name": "plugins", "mountPath": folder}
     return patch_pods(
@@ -278,26 +282,26 @@ def _bring(setup: Setup, name: str, command: str) -> str:
 
 
 RULES: Final = (
-    Rule(
+    DoctorRule(
         "cluster-profile-gate",
         f"where a worker is entered by a ClusterProfile: Kueue's gate {CLUSTER_PROFILE_GATE} is on",
         f"kubectl edit configmap -n KUEUE {CONFIG_MAP_NAME}  # featureGates",
         cluster_profile_gate,
     ),
-    Rule(
+    DoctorRule(
         "inventory-crd",
         f"with Kueue's gate {CLUSTER_PROFILE_GATE}: the CRD of ClusterProfiles is there",
         f"kubectl apply -f {INVENTORY_CRD}",
         inventory_crd,
     ),
-    Rule(
+    DoctorRule(
         "access-providers",
         f"each ClusterProfile that is used has a provider of Kueue's `multiKueue.clusterProfile.{ACCESS}` "
         f"(before 0.19: `{CREDENTIALS}`)",
         f"kubectl edit configmap -n KUEUE {CONFIG_MAP_NAME}  # multiKueue.clusterProfile.{ACCESS}",
         access_providers,
     ),
-    Rule(
+    DoctorRule(
         "access-provider-plugin",
         "the plugin of each access provider comes into Kueue's Pod by a volume",
         f"kubectl patch -n KUEUE deployment/{KUEUE_MANAGER} -p PATCH",

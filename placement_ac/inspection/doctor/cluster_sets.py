@@ -9,8 +9,16 @@ from typing import Final
 
 from placement_ac.core.api.constants import ADMISSION_CHECK
 from placement_ac.core.api.text import joined
-from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
-from placement_ac.inspection.doctor.setup import Setup, heredoc, name_of, needing, sequence, spec_of, yaml_of
+from placement_ac.inspection.doctor.finding import DoctorRule, RuleResult, fail, ok, warn
+from placement_ac.inspection.doctor.setup import (
+    HubSetup,
+    apply_command,
+    name_of,
+    requires_kinds,
+    sequence,
+    spec_of,
+    yaml_of,
+)
 from placement_ac.inspection.hub.dump import Object, key_of
 from placement_ac.inspection.hub.kinds import CLUSTER_SET, SET_BINDING
 
@@ -19,17 +27,17 @@ GLOBAL: Final = "global"
 """OCM's own set, of all clusters."""
 
 
-@needing(ADMISSION_CHECK, SET_BINDING)
-def cluster_set_bindings(setup: Setup) -> Iterator[Told]:
+@requires_kinds(ADMISSION_CHECK, SET_BINDING)
+def cluster_set_bindings(setup: HubSetup) -> Iterator[RuleResult]:
     placements = placements_of(setup)
     for placement in placements:
-        yield from _of(setup, placement)
+        yield from _binding_results(setup, placement)
     told = [f"{namespace}/{name}" for namespace, name in map(key_of, placements)]
-    yield well(f"cluster sets are bound for {joined(told)}" if told else "no check of ours names a Placement")
+    yield ok(f"cluster sets are bound for {joined(told)}" if told else "no check of ours names a Placement")
 
 
-@needing(ADMISSION_CHECK, SET_BINDING, CLUSTER_SET)
-def cluster_sets(setup: Setup) -> Iterator[Told]:
+@requires_kinds(ADMISSION_CHECK, SET_BINDING, CLUSTER_SET)
+def cluster_sets(setup: HubSetup) -> Iterator[RuleResult]:
     there = {name_of(one) for one in setup.dump.of(CLUSTER_SET)}
     bound = {
         name for placement in placements_of(setup) for name in _used(placement, _bound(setup, placement))
@@ -40,18 +48,18 @@ def cluster_sets(setup: Setup) -> Iterator[Told]:
             "kind: ManagedClusterSet",
             f"metadata: {{name: {yaml_of(name)}}}",
         )
-        yield fail(f"ManagedClusterSet {name} is bound, and does not exist", heredoc(*lines))
-    yield well(f"there is ManagedClusterSet {joined(sorted(bound))}" if bound else "none is needed")
+        yield fail(f"ManagedClusterSet {name} is bound, and does not exist", apply_command(*lines))
+    yield ok(f"there is ManagedClusterSet {joined(sorted(bound))}" if bound else "none is needed")
 
 
-def placements_of(setup: Setup) -> list[Object]:
+def placements_of(setup: HubSetup) -> list[Object]:
     """Return the Placements that checks of ours name, each once."""
-    names = dict.fromkeys(one.placement for one in setup.view.ours if one.placement)
+    names = dict.fromkeys(one.placement for one in setup.view.our_checks if one.placement)
     found = (setup.view.placement(name) for name in names)
     return [one for one in found if one is not None]
 
 
-def _bound(setup: Setup, placement: Object) -> list[str]:
+def _bound(setup: HubSetup, placement: Object) -> list[str]:
     """Return the sets that are bound in a Placement's namespace."""
     namespace, _ = key_of(placement)
     found = (one for one in setup.dump.of(SET_BINDING) if key_of(one)[0] == namespace)
@@ -68,14 +76,14 @@ def _used(placement: Object, bound: list[str]) -> list[str]:
     return [name for name in bound if not wanted or name in wanted]
 
 
-def _of(setup: Setup, placement: Object) -> Iterator[Told]:
+def _binding_results(setup: HubSetup, placement: Object) -> Iterator[RuleResult]:
     namespace, name = key_of(placement)
     bound, wanted = _bound(setup, placement), _wanted(placement)
     missing = [one for one in wanted if one not in bound]
     if not bound:
         yield fail(
             f"no cluster set is bound in namespace {namespace}: Placement {namespace}/{name} selects nothing",
-            _bind(namespace, wanted or _any(setup)),
+            _bind(namespace, wanted or _some_set(setup)),
         )
     elif wanted and len(missing) == len(wanted):
         yield fail(
@@ -90,7 +98,7 @@ def _of(setup: Setup, placement: Object) -> Iterator[Told]:
         )
 
 
-def _any(setup: Setup) -> list[str]:
+def _some_set(setup: HubSetup) -> list[str]:
     """Return a set that there is, for a Placement that names none: an own one, if there is any."""
     there = [one for one in map(name_of, setup.dump.of(CLUSTER_SET)) if one != GLOBAL]
     return [*there, GLOBAL][:1]
@@ -108,15 +116,17 @@ def _bind(namespace: str, sets: list[str]) -> str:
         )
         for one in sets
     ]
-    return heredoc("\n---\n".join(documents))
+    return apply_command("\n---\n".join(documents))
 
 
 RULES: Final = (
-    Rule(
+    DoctorRule(
         "cluster-set-bindings",
         "the cluster sets of each Placement that a check names are bound in its namespace",
         "clusteradm clusterset bind SET --namespace NAMESPACE",
         cluster_set_bindings,
     ),
-    Rule("cluster-sets", "the bound cluster sets exist", "clusteradm create clusterset SET", cluster_sets),
+    DoctorRule(
+        "cluster-sets", "the bound cluster sets exist", "clusteradm create clusterset SET", cluster_sets
+    ),
 )

@@ -12,9 +12,9 @@ from placement_ac.core.api.constants import KUEUE, LEASE, MANAGED_BY
 from placement_ac.core.api.decode import checks_listed
 from placement_ac.core.api.schemas import as_mapping, parse_time
 from placement_ac.core.api.text import joined
-from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
-from placement_ac.inspection.doctor.rbac import lacking, rules_of
-from placement_ac.inspection.doctor.setup import Setup, name_of, pod_of, ready, sequence, spec_of
+from placement_ac.inspection.doctor.finding import DoctorRule, RuleResult, fail, ok, warn
+from placement_ac.inspection.doctor.rbac import missing_permissions, rules_of
+from placement_ac.inspection.doctor.setup import HubSetup, name_of, pod_of, ready, sequence, spec_of
 from placement_ac.inspection.hub.controller_settings import deployments
 from placement_ac.inspection.hub.dump import Object, key_of
 from placement_ac.inspection.hub.kinds import (
@@ -39,7 +39,7 @@ SKEW: Final = timedelta(seconds=60)
 """How far the clocks of two machines may be apart."""
 
 
-def controller(setup: Setup) -> Iterator[Told]:
+def controller(setup: HubSetup) -> Iterator[RuleResult]:
     running = [one for one in deployments(setup.dump) if ready(one)]
     holder = _holder(setup)
     if running or holder:
@@ -49,7 +49,7 @@ def controller(setup: Setup) -> Iterator[Told]:
         if running and not holder and _lease_is_known(setup) and setup.settings.leader_elect:
             cure = f"kubectl logs {_at(running[0])} --all-pods --tail=50"
             yield warn(f"{told}, and none of them holds Lease {_lease_label(setup)}", cure)
-        yield well(told)
+        yield ok(told)
         return
     if unknown := _unknown(setup):
         yield from unknown
@@ -62,18 +62,18 @@ def controller(setup: Setup) -> Iterator[Told]:
         yield warn("no controller runs", _start(setup))
 
 
-def controller_settings(setup: Setup) -> Iterator[Told]:
+def controller_settings(setup: HubSetup) -> Iterator[RuleResult]:
     namespace = setup.controller.partition("/")[0]
     told = f"not known, the defaults count: {setup.settings_problem}"
     if setup.given:
-        yield well("the settings that were given")
+        yield ok("the settings that were given")
     elif not setup.controller:
-        yield from setup.unknown(DEPLOYMENT, namespaces=[setup.controller_namespace])
-        yield well("there is no Deployment of the controller: what is told goes by the defaults")
+        yield from setup.unknown_results(DEPLOYMENT, namespaces=[setup.controller_namespace])
+        yield ok("there is no Deployment of the controller: what is told goes by the defaults")
     elif not setup.settings_problem:
-        yield well(f"the settings of Deployment {setup.controller}")
-    elif right := setup.right_to(CONFIG_MAP, namespace):
-        yield warn(told, right.question)
+        yield ok(f"the settings of Deployment {setup.controller}")
+    elif right := setup.missing_right(CONFIG_MAP, namespace):
+        yield warn(told, right.check_command)
     else:
         yield warn(
             told,
@@ -81,7 +81,7 @@ def controller_settings(setup: Setup) -> Iterator[Told]:
         )
 
 
-def one_controller(setup: Setup) -> Iterator[Told]:
+def one_controller(setup: HubSetup) -> Iterator[RuleResult]:
     running = sorted((one for one in deployments(setup.dump) if _wanted(one)), key=_order(setup))
     for one in running[1:]:
         yield warn(
@@ -89,32 +89,32 @@ def one_controller(setup: Setup) -> Iterator[Told]:
             f"kubectl scale {_at(one)} --replicas=0",
         )
     if not setup.knows(DEPLOYMENT):
-        yield from setup.unknown(DEPLOYMENT)
-    yield well(f"Deployment {_label(running[0])} alone" if running else "there is none")
+        yield from setup.unknown_results(DEPLOYMENT)
+    yield ok(f"Deployment {_label(running[0])} alone" if running else "there is none")
 
 
-def controller_rights(setup: Setup) -> Iterator[Told]:
+def controller_rights(setup: HubSetup) -> Iterator[RuleResult]:
     found = next(iter(deployments(setup.dump)), None)
     if found is None:
-        yield well("there is no Deployment of the controller")
+        yield ok("there is no Deployment of the controller")
         return
-    if unknown := setup.unknown(CLUSTER_ROLE, CLUSTER_ROLE_BINDING):
+    if unknown := setup.unknown_results(CLUSTER_ROLE, CLUSTER_ROLE_BINDING):
         yield from unknown
         return
     namespace, _ = key_of(found)
     account = str(pod_of(found).get("serviceAccountName") or "default")
-    missing = lacking(rules_of(setup, namespace, account), KUEUE, NEEDED)
+    missing = missing_permissions(rules_of(setup, namespace, account), KUEUE, NEEDED)
     who = f"ServiceAccount {namespace}/{account}, the controller's"
     if missing:
         yield fail(f"{who}, may not {joined(missing, '; ')}", _bind(setup, namespace, account))
     else:
-        yield well(f"{who}, may write what it has to")
+        yield ok(f"{who}, may write what it has to")
 
 
-def _bind(setup: Setup, namespace: str, account: str) -> str:
+def _bind(setup: HubSetup, namespace: str, account: str) -> str:
     """Return the command that gives the account our ClusterRole, or installs that where it has not all."""
     role = setup.dump.find(CLUSTER_ROLE, MANAGED_BY) or {}
-    if lacking(map(as_mapping, sequence(role.get("rules"))), KUEUE, NEEDED):
+    if missing_permissions(map(as_mapping, sequence(role.get("rules"))), KUEUE, NEEDED):
         return INSTALL
     name = MANAGED_BY
     while setup.dump.find(CLUSTER_ROLE_BINDING, name):
@@ -125,16 +125,16 @@ def _bind(setup: Setup, namespace: str, account: str) -> str:
     )
 
 
-def _unknown(setup: Setup) -> tuple[Told, ...]:
+def _unknown(setup: HubSetup) -> tuple[RuleResult, ...]:
     """Tell why it is not known whether one runs; nothing where it is: a Deployment at rest is enough."""
     if deployments(setup.dump):
         return ()
     spaces = [_lease_namespace(setup)] if setup.dump.live else []
-    pods = setup.unknown(DEPLOYMENT, namespaces=[setup.controller_namespace])
-    return pods or setup.unknown(LEASE, namespaces=spaces)
+    pods = setup.unknown_results(DEPLOYMENT, namespaces=[setup.controller_namespace])
+    return pods or setup.unknown_results(LEASE, namespaces=spaces)
 
 
-def _start(setup: Setup) -> str:
+def _start(setup: HubSetup) -> str:
     there = next(iter(deployments(setup.dump)), None)
     if there is None:
         wait = f"kubectl rollout status -n {setup.controller_namespace} deployment/{MANAGED_BY}"
@@ -144,25 +144,25 @@ def _start(setup: Setup) -> str:
     return f"kubectl rollout restart {_at(there)} && kubectl rollout status {_at(there)}"
 
 
-def _listing(setup: Setup) -> list[str]:
+def _listing(setup: HubSetup) -> list[str]:
     """Return the ClusterQueues that list a check of ours."""
-    ours = {one.meta.name for one in setup.view.ours}
+    ours = {one.meta.name for one in setup.view.our_checks}
     return sorted(name_of(one) for one in setup.dump.of(CLUSTER_QUEUE) if ours & checks_listed(one))
 
 
-def _lease_namespace(setup: Setup) -> str:
+def _lease_namespace(setup: HubSetup) -> str:
     return setup.settings.leader_elect_resource_namespace or setup.kueue_namespace
 
 
-def _lease_label(setup: Setup) -> str:
+def _lease_label(setup: HubSetup) -> str:
     return f"{_lease_namespace(setup)}/{setup.settings.leader_elect_resource_name}"
 
 
-def _lease_is_known(setup: Setup) -> bool:
+def _lease_is_known(setup: HubSetup) -> bool:
     return setup.knows(LEASE, _lease_namespace(setup))
 
 
-def _holder(setup: Setup) -> str:
+def _holder(setup: HubSetup) -> str:
     """Return who holds the Lease; in a dump, who held it then."""
     found = setup.dump.find(LEASE, setup.settings.leader_elect_resource_name, _lease_namespace(setup))
     spec = spec_of(found)
@@ -179,7 +179,7 @@ def _wanted(deployment: Object) -> bool:
     return bool(spec_of(deployment).get("replicas", 1))
 
 
-def _order(setup: Setup) -> Callable[[Object], tuple[bool, str]]:
+def _order(setup: HubSetup) -> Callable[[Object], tuple[bool, str]]:
     """Return what puts the Deployment whose settings are gone by first."""
     return lambda one: (_label(one) != setup.controller, _label(one))
 
@@ -194,25 +194,25 @@ def _at(deployment: Object) -> str:
 
 
 RULES: Final = (
-    Rule(
+    DoctorRule(
         "controller",
         "the controller runs: its Deployment has a Pod that is ready, or its Lease is held",
         f"{INSTALL} && kubectl rollout status -n CONTROLLER deployment/{MANAGED_BY}",
         controller,
     ),
-    Rule(
+    DoctorRule(
         "controller-settings",
         "the settings by which the controller goes can be read",
         "kubectl auth can-i list configmaps -n CONTROLLER",
         controller_settings,
     ),
-    Rule(
+    DoctorRule(
         "one-controller",
         "one Deployment of the controller serves this Kueue",
         "kubectl scale -n NAMESPACE deployment/NAME --replicas=0",
         one_controller,
     ),
-    Rule(
+    DoctorRule(
         "controller-rights",
         "ClusterRoles let the controller's ServiceAccount write what it has to",
         f"kubectl create clusterrolebinding NAME --clusterrole={MANAGED_BY} --serviceaccount=ACCOUNT",

@@ -10,17 +10,17 @@ from typing import Final
 from placement_ac.core.api.constants import KUEUE_MANAGER
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.rights import ExternalFramework, parse_external
-from placement_ac.inspection.doctor.finding import Rule, Told, fail, well
+from placement_ac.inspection.doctor.finding import DoctorRule, RuleResult, fail, ok
 from placement_ac.inspection.doctor.kueue_config import (
     CONFIG_MAP_NAME,
     CUSTOM_JOBS,
-    configuration_of,
+    enable_gate,
     is_on,
-    open_gate,
-    unread,
+    kueue_config,
+    unread_results,
 )
-from placement_ac.inspection.doctor.rbac import PolicyRule, lacking, rules_of
-from placement_ac.inspection.doctor.setup import Setup, heredoc, pod_of, yaml_of
+from placement_ac.inspection.doctor.rbac import PolicyRule, missing_permissions, rules_of
+from placement_ac.inspection.doctor.setup import HubSetup, apply_command, pod_of, yaml_of
 from placement_ac.inspection.hub.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
 
 VERBS: Final = {"": ("get", "list", "watch", "patch", "update"), "/status": ("get", "patch", "update")}
@@ -28,31 +28,31 @@ VERBS: Final = {"": ("get", "list", "watch", "patch", "update"), "/status": ("ge
 ROLE: Final = "kueue-external-frameworks"
 
 
-def external_frameworks_gate(setup: Setup) -> Iterator[Told]:
-    kueue = configuration_of(setup)
-    if unknown := unread(setup, kueue):
+def external_frameworks_gate(setup: HubSetup) -> Iterator[RuleResult]:
+    kueue = kueue_config(setup)
+    if unknown := unread_results(setup, kueue):
         yield from unknown
         return
     named = kueue.external_frameworks
     if not named:
-        yield well("Kueue has no external frameworks")
+        yield ok("Kueue has no external frameworks")
     elif is_on(setup, kueue, CUSTOM_JOBS):
-        yield well(f"the gate {CUSTOM_JOBS} is on, for {joined(named)}")
+        yield ok(f"the gate {CUSTOM_JOBS} is on, for {joined(named)}")
     else:
-        cure = open_gate(setup, kueue, CUSTOM_JOBS)
+        cure = enable_gate(setup, kueue, CUSTOM_JOBS)
         yield fail(f"the gate {CUSTOM_JOBS} is off: {joined(named)} are not sent", cure)
 
 
-def external_frameworks_rights(setup: Setup) -> Iterator[Told]:
-    kueue = configuration_of(setup)
-    if unknown := unread(setup, kueue):
+def external_frameworks_rights(setup: HubSetup) -> Iterator[RuleResult]:
+    kueue = kueue_config(setup)
+    if unknown := unread_results(setup, kueue):
         yield from unknown
         return
     named = kueue.external_frameworks
     if not named:
-        yield well("Kueue has no external frameworks")
+        yield ok("Kueue has no external frameworks")
         return
-    if unknown := setup.unknown(CLUSTER_ROLE, CLUSTER_ROLE_BINDING):
+    if unknown := setup.unknown_results(CLUSTER_ROLE, CLUSTER_ROLE_BINDING):
         yield from unknown
         return
     rules = rules_of(setup, setup.kueue_namespace, account_of(setup))
@@ -66,21 +66,21 @@ def external_frameworks_rights(setup: Setup) -> Iterator[Told]:
                 f"Kueue may not {joined(missing, '; ')}: external framework {name} does not work",
                 _grant(setup, kind),
             )
-    yield well(f"Kueue has its rights on {joined(named)}")
+    yield ok(f"Kueue has its rights on {joined(named)}")
 
 
-def account_of(setup: Setup) -> str:
+def account_of(setup: HubSetup) -> str:
     return str(pod_of(setup.kueue or {}).get("serviceAccountName") or KUEUE_MANAGER)
 
 
 def _missing(kind: ExternalFramework, rules: list[PolicyRule]) -> list[str]:
     """Return the verbs that Kueue may not use, with the resource, as words."""
-    return lacking(rules, kind.group, {kind.plural + sub: verbs for sub, verbs in VERBS.items()})
+    return missing_permissions(rules, kind.group, {kind.plural + sub: verbs for sub, verbs in VERBS.items()})
 
 
-def _grant(setup: Setup, kind: ExternalFramework) -> str:
+def _grant(setup: HubSetup, kind: ExternalFramework) -> str:
     name = f"{ROLE}-{kind.plural}.{kind.group}"
-    return heredoc(
+    return apply_command(
         "apiVersion: rbac.authorization.k8s.io/v1",
         "kind: ClusterRole",
         f"metadata: {{name: {name}}}",
@@ -99,13 +99,13 @@ def _grant(setup: Setup, kind: ExternalFramework) -> str:
 
 
 RULES: Final = (
-    Rule(
+    DoctorRule(
         "external-frameworks-gate",
         f"with `multiKueue.externalFrameworks`: Kueue's gate {CUSTOM_JOBS} is on",
         f"kubectl edit configmap -n KUEUE {CONFIG_MAP_NAME}  # featureGates",
         external_frameworks_gate,
     ),
-    Rule(
+    DoctorRule(
         "external-frameworks-rights",
         "with `multiKueue.externalFrameworks`: a ClusterRole lets Kueue read and update them on the hub",
         "kubectl apply -f -  # ClusterRole and ClusterRoleBinding",

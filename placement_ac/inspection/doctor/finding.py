@@ -33,40 +33,40 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RuleResult:
     """What a rule says, before its id is put to it."""
 
     level: Level
     message: str
-    cure: str = ""
+    fix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Rule(Generic[S]):
+class DoctorRule(Generic[S]):
     """A rule of `doctor`: what it looks at, and how it judges a set-up `S`."""
 
     check: str
     looks_at: str
     """For the docs: what has to be so."""
-    cure: str
+    fix: str
     """For the docs: the cure, with what differs in capitals."""
-    judge: Callable[[S], Iterable[Told]]
+    evaluate: Callable[[S], Iterable[RuleResult]]
 
     def findings(self, setup: S) -> Iterator[Finding]:
         """Yield what it found: what is well only if nothing else is."""
-        told = tuple(self.judge(setup))
+        told = tuple(self.evaluate(setup))
         wrong = tuple(one for one in told if one.level is not Level.OK)
         for one in wrong or told:
-            yield Finding(self.check, one.level, one.message, one.cure)
+            yield Finding(self.check, one.level, one.message, one.fix)
 
 
-def well(message: str) -> Told:
-    return Told(Level.OK, message)
+def ok(message: str) -> RuleResult:
+    return RuleResult(Level.OK, message)
 
 
-def warn(message: str, cure: str = "") -> Told:
-    return Told(Level.WARN, message, cure)
+def warn(message: str, cure: str = "") -> RuleResult:
+    return RuleResult(Level.WARN, message, cure)
 
 
-def fail(message: str, cure: str) -> Told:
-    return Told(Level.FAIL, message, cure)
+def fail(message: str, cure: str) -> RuleResult:
+    return RuleResult(Level.FAIL, message, cure)

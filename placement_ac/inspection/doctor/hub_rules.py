@@ -18,10 +18,10 @@ from placement_ac.inspection.doctor import (
     kueue_deployment,
     ownership,
 )
-from placement_ac.inspection.doctor.finding import Finding, Rule
-from placement_ac.inspection.doctor.setup import Setup
+from placement_ac.inspection.doctor.finding import DoctorRule, Finding
+from placement_ac.inspection.doctor.setup import HubSetup
 
-RULES: Final[tuple[Rule[Setup], ...]] = (
+RULES: Final[tuple[DoctorRule[HubSetup], ...]] = (
     *crds.RULES,
     *kueue_deployment.RULES,
     *kueue_config_rules.RULES,
@@ -35,6 +35,6 @@ RULES: Final[tuple[Rule[Setup], ...]] = (
 )
 
 
-def examine(setup: Setup, rules: tuple[Rule[Setup], ...] = RULES) -> tuple[Finding, ...]:
+def examine_hub(setup: HubSetup, rules: tuple[DoctorRule[HubSetup], ...] = RULES) -> tuple[Finding, ...]:
     """Return what each rule found, in their order."""
     return tuple(finding for rule in rules for finding in rule.findings(setup))

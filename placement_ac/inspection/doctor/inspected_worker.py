@@ -14,10 +14,16 @@ from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import KUEUE, KUEUE_VERSIONS, WORKLOAD, Kind
 from placement_ac.core.inputs.fitness import Unknown, WorkerFindings, WorkerRequirements
 from placement_ac.core.inputs.rights import FRAMEWORKS, KueueRelease, parse_release
-from placement_ac.inspection.doctor.kueue_config import configuration_of
+from placement_ac.inspection.doctor.kueue_config import kueue_config
 from placement_ac.inspection.doctor.kueue_config_rules import DEFAULT_FRAMEWORKS
-from placement_ac.inspection.doctor.setup import Setup, sequence, spec_of
-from placement_ac.inspection.doctor.worker_inspection import THINGS, Target, Visit, Wanted, is_a_name
+from placement_ac.inspection.doctor.setup import HubSetup, sequence, spec_of
+from placement_ac.inspection.doctor.worker_inspection import (
+    INSPECTED_KINDS,
+    ExpectedQueue,
+    WorkerInspection,
+    WorkerTarget,
+    is_valid_name,
+)
 from placement_ac.inspection.hub.dump import Key, Object, key_of
 from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY
 
@@ -29,7 +35,7 @@ Rules = tuple[Mapping[str, Any], ...]
 """PolicyRules."""
 
 
-def needs(setup: Setup) -> WorkerRequirements:
+def worker_needs(setup: HubSetup) -> WorkerRequirements:
     """Return what the hub's Kueue needs of a worker."""
     served = setup.dump.served.get(WORKLOAD)
     return worker_requirements(
@@ -37,14 +43,14 @@ def needs(setup: Setup) -> WorkerRequirements:
     )
 
 
-def rules(setup: Setup) -> Rules:
+def worker_policy(setup: HubSetup) -> Rules:
     """Return what it needs to do there."""
     return worker_policy_rules(_kinds(setup), setup.kueue_release)
 
 
-def _kinds(setup: Setup) -> Settings:
+def _kinds(setup: HubSetup) -> Settings:
     """Return the settings, with the job kinds that Kueue sends where its configuration is known."""
-    kueue = configuration_of(setup)
+    kueue = kueue_config(setup)
     if kueue.problem:
         return setup.settings
     named = sequence(kueue.integrations.get("frameworks")) or DEFAULT_FRAMEWORKS
@@ -56,17 +62,17 @@ def _kinds(setup: Setup) -> Settings:
 
 
 @dataclass(frozen=True)
-class Worker:
+class InspectedWorker:
     """What a worker's rules judge. `needs` and `rules`: of the hub's Kueue."""
 
-    setup: Setup
-    visit: Visit
-    needs: WorkerRequirements
+    setup: HubSetup
+    inspection: WorkerInspection
+    requirements: WorkerRequirements
     rules: Rules
 
     @property
-    def target(self) -> Target:
-        return self.visit.target
+    def target(self) -> WorkerTarget:
+        return self.inspection.target
 
     @property
     def cluster(self) -> str:
@@ -75,7 +81,7 @@ class Worker:
     @property
     def found(self) -> WorkerFindings | None:
         """None: it was not asked."""
-        return self.visit.found
+        return self.inspection.found
 
     @cached_property
     def release(self) -> KueueRelease | None:
@@ -86,7 +92,7 @@ class Worker:
     @cached_property
     def unknown(self) -> Mapping[Kind, Unknown]:
         """What of THINGS could not be listed."""
-        found = ((kind, self.visit.things.get(kind)) for kind in THINGS)
+        found = ((kind, self.inspection.objects.get(kind)) for kind in INSPECTED_KINDS)
         return {kind: answer for kind, answer in found if isinstance(answer, Unknown)}
 
     def knows(self, *kinds: Kind) -> bool:
@@ -94,13 +100,13 @@ class Worker:
         told = self.found is not None and not any(kind in self.unknown for kind in kinds)
         return told and all(map(self.setup.knows, FROM_HUB))
 
-    def of(self, kind: Kind) -> Mapping[Key, Object]:
+    def objects_of(self, kind: Kind) -> Mapping[Key, Object]:
         """Return the objects of a kind by (namespace, name); none where they are not known."""
-        return self._things[kind]
+        return self._objects[kind]
 
     @cached_property
-    def _things(self) -> Mapping[Kind, Mapping[Key, Object]]:
-        told = {kind: self.visit.things.get(kind, ()) for kind in THINGS}
+    def _objects(self) -> Mapping[Kind, Mapping[Key, Object]]:
+        told = {kind: self.inspection.objects.get(kind, ()) for kind in INSPECTED_KINDS}
         return {
             kind: {} if isinstance(answer, Unknown) else {key_of(one): one for one in answer}
             for kind, answer in told.items()
@@ -117,34 +123,34 @@ class Worker:
     # -- its queues
 
     @cached_property
-    def in_use(self) -> Mapping[str, Wanted]:
+    def in_use(self) -> Mapping[str, ExpectedQueue]:
         """ClusterQueue of the worker → a LocalQueue that leads there, if possible one with a flavor."""
-        queues = self.of(LOCAL_QUEUE)
-        found: dict[str, Wanted] = {}
+        queues = self.objects_of(LOCAL_QUEUE)
+        found: dict[str, ExpectedQueue] = {}
         for wanted in self.target.queues:
             name = str(spec_of(queues.get((wanted.namespace, wanted.name))).get("clusterQueue") or "")
-            if is_a_name(name) and (name not in found or (wanted.flavor and not found[name].flavor)):
+            if is_valid_name(name) and (name not in found or (wanted.flavor and not found[name].flavor)):
                 found[name] = wanted
         return found
 
-    def cluster_queues(self) -> Iterator[tuple[str, Object, Wanted]]:
+    def cluster_queues(self) -> Iterator[tuple[str, Object, ExpectedQueue]]:
         """Yield those in use that are there."""
-        there = self.of(CLUSTER_QUEUE)
+        there = self.objects_of(CLUSTER_QUEUE)
         for name, wanted in self.in_use.items():
             if queue := there.get(("", name)):
                 yield name, queue, wanted
 
-    def cluster_queue_for(self, wanted: Wanted) -> str:
+    def cluster_queue_for(self, wanted: ExpectedQueue) -> str:
         """Return the ClusterQueue that a missing LocalQueue should lead to."""
-        there = [name for _, name in self.of(CLUSTER_QUEUE)]
+        there = [name for _, name in self.objects_of(CLUSTER_QUEUE)]
         return there[0] if len(there) == 1 else wanted.cluster_queue
 
     def flavor(self, name: str) -> Object | None:
-        return self.of(RESOURCE_FLAVOR).get(("", name))
+        return self.objects_of(RESOURCE_FLAVOR).get(("", name))
 
     def topology_of(self, flavor: str) -> str:
         """Return the Topology that a flavor names."""
         return str(spec_of(self.flavor(flavor)).get("topologyName") or "")
 
     def has_topology(self, name: str) -> bool:
-        return ("", name) in self.of(TOPOLOGY)
+        return ("", name) in self.objects_of(TOPOLOGY)

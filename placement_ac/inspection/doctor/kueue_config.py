@@ -16,18 +16,18 @@ import yaml
 from placement_ac.core.api.constants import KUEUE_MANAGER
 from placement_ac.core.api.schemas import as_mapping
 from placement_ac.core.inputs.rights import VersionRange
-from placement_ac.inspection.doctor.finding import Told, warn
+from placement_ac.inspection.doctor.finding import RuleResult, warn
 from placement_ac.inspection.doctor.setup import (
     CONTAINER,
-    Setup,
-    heredoc,
-    patched,
+    HubSetup,
+    apply_command,
+    patch_pods_command,
     pod_of,
     sequence,
     without_flag,
     yaml_of,
 )
-from placement_ac.inspection.doctor.yaml_edit import program
+from placement_ac.inspection.doctor.yaml_edit import awk_program
 from placement_ac.inspection.hub.kinds import CONFIG_MAP
 
 FILE: Final = "controller_manager_config.yaml"
@@ -54,7 +54,7 @@ _TRUE: Final = ("1", "t", "T", "true", "TRUE", "True")
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
+class KueueConfig:
     """What Kueue is told. `problem`: why its file cannot be read ("": it can)."""
 
     name: str = CONFIG_MAP_NAME
@@ -92,18 +92,18 @@ class Configuration:
         return as_mapping(self.body.get("integrations"))
 
 
-def configuration_of(setup: Setup) -> Configuration:
+def kueue_config(setup: HubSetup) -> KueueConfig:
     """Return Kueue's configuration; `problem` says what is wrong with it, also that it is not there."""
     name = _config_map(setup)
     flags = _flags(_args(setup))
     found = setup.dump.find(CONFIG_MAP, name, setup.kueue_namespace)
     if found is None:
-        return Configuration(name, problem="is not there", flags=flags)
+        return KueueConfig(name, problem="is not there", flags=flags)
     text = as_mapping(found.get("data")).get(FILE)
     if not isinstance(text, str):
-        return Configuration(name, problem=f"has no {FILE}", flags=flags)
+        return KueueConfig(name, problem=f"has no {FILE}", flags=flags)
     body, problem = _read(text)
-    return Configuration(name, text, body, problem, flags)
+    return KueueConfig(name, text, body, problem, flags)
 
 
 @lru_cache(maxsize=8)
@@ -119,34 +119,34 @@ def _read(text: str) -> tuple[Mapping[str, Any], str]:
     return body, ""
 
 
-def unread(setup: Setup, kueue: Configuration) -> tuple[Told, ...]:
+def unread_results(setup: HubSetup, kueue: KueueConfig) -> tuple[RuleResult, ...]:
     """Tell that the configuration is not known; nothing where it is."""
-    if unknown := setup.unknown(CONFIG_MAP, namespaces=[setup.kueue_namespace]):
+    if unknown := setup.unknown_results(CONFIG_MAP, namespaces=[setup.kueue_namespace]):
         return unknown
     see = f"kubectl get {kueue.where(setup.kueue_namespace)} -o yaml"
     return (warn("not known: see kueue-configuration", see),) if kueue.problem else ()
 
 
-def is_on(setup: Setup, kueue: Configuration, gate: str) -> bool:
+def is_on(setup: HubSetup, kueue: KueueConfig, gate: str) -> bool:
     """Whether a feature gate is on; where Kueue is not told: whether it is by default."""
     default = GATES[gate].has(setup.kueue_release)
     return kueue.gates.get(gate, kueue.gates.get(ALL_BETA if default else ALL_ALPHA, default))
 
 
-def edit(setup: Setup, kueue: Configuration, path: tuple[str, ...], value: object) -> str:
+def edit_config(setup: HubSetup, kueue: KueueConfig, path: tuple[str, ...], value: object) -> str:
     """Return the commands that set a field of the file to `value`, and let Kueue read it.
 
     A list gets `value` beside what it has.
     """
     where = kueue.where(setup.kueue_namespace)
     restart = _restart(setup)
-    edited = program(kueue.text, path, value)
+    edited = awk_program(kueue.text, path, value)
     if edited is None:
         return f"kubectl edit {where}  # {'.'.join(path)}: {json.dumps(value)}\n{restart}"
     return f"config=$({_get(where)} | awk '{edited}') &&\n{_put(where)} &&\n{restart}"
 
 
-def keeping(setup: Setup, kueue: Configuration, command: str) -> str:
+def keep_config(setup: HubSetup, kueue: KueueConfig, command: str) -> str:
     """Return a command that may replace the file, and puts it back then, also where the command fails."""
     if not kueue.text:
         return command
@@ -154,7 +154,7 @@ def keeping(setup: Setup, kueue: Configuration, command: str) -> str:
     return f"config=$({_get(where)}) && {{\n{command}\n{_put(where)} &&\n{_restart(setup)}\n}}"
 
 
-def _restart(setup: Setup) -> str:
+def _restart(setup: HubSetup) -> str:
     return f"kubectl rollout restart -n {setup.kueue_namespace} deployment/{KUEUE_MANAGER}"
 
 
@@ -169,36 +169,38 @@ def _put(where: str) -> str:
     )
 
 
-def move_gates(setup: Setup, kueue: Configuration) -> str:
+def move_gates_to_config(setup: HubSetup, kueue: KueueConfig) -> str:
     """Return the commands that move the feature gates among the arguments into the file."""
     args = without_flag(_args(setup), _FLAG)
     leave = patch_pods(setup, {"containers": [{"name": CONTAINER, "args": args}]})
     missing = {gate: on for gate, on in kueue.flags.items() if gate not in kueue.file_gates}
-    return f"{edit(setup, kueue, ('featureGates',), missing)} &&\n{leave}" if missing else leave
+    return f"{edit_config(setup, kueue, ('featureGates',), missing)} &&\n{leave}" if missing else leave
 
 
-def create(setup: Setup, kueue: Configuration) -> str:
+def create_config(setup: HubSetup, kueue: KueueConfig) -> str:
     """Return the commands that put a configuration there that leaves all to Kueue's defaults."""
     where = f"{{name: {yaml_of(kueue.name)}, namespace: {setup.kueue_namespace}}}"
     file = (f"    apiVersion: {API_VERSIONS[0]}", "    kind: Configuration")
-    return heredoc("apiVersion: v1", "kind: ConfigMap", f"metadata: {where}", "data:", f"  {FILE}: |", *file)
+    return apply_command(
+        "apiVersion: v1", "kind: ConfigMap", f"metadata: {where}", "data:", f"  {FILE}: |", *file
+    )
 
 
-def open_gate(setup: Setup, kueue: Configuration, gate: str) -> str:
+def enable_gate(setup: HubSetup, kueue: KueueConfig, gate: str) -> str:
     """Return the commands that turn a feature gate on, where others are told: Kueue takes one place only."""
     if not kueue.flags:
-        return edit(setup, kueue, ("featureGates", gate), True)
+        return edit_config(setup, kueue, ("featureGates", gate), True)
     told = ",".join(f"{name}={str(on).lower()}" for name, on in {**kueue.flags, gate: True}.items())
     args = [*without_flag(_args(setup), _FLAG), f"{_FLAG}={told}"]
     return patch_pods(setup, {"containers": [{"name": CONTAINER, "args": args}]})
 
 
-def patch_pods(setup: Setup, spec: Mapping[str, Any]) -> str:
+def patch_pods(setup: HubSetup, spec: Mapping[str, Any]) -> str:
     """Return the command that merges `spec` into the Pods of Kueue's Deployment."""
-    return patched(f"-n {setup.kueue_namespace} deployment/{KUEUE_MANAGER}", spec)
+    return patch_pods_command(f"-n {setup.kueue_namespace} deployment/{KUEUE_MANAGER}", spec)
 
 
-def _config_map(setup: Setup) -> str:
+def _config_map(setup: HubSetup) -> str:
     """Return the name of the ConfigMap that Kueue's Deployment mounts its file from."""
     mounts = {
         str(one.get("name"))
@@ -211,7 +213,7 @@ def _config_map(setup: Setup) -> str:
     return CONFIG_MAP_NAME
 
 
-def _args(setup: Setup) -> list[str]:
+def _args(setup: HubSetup) -> list[str]:
     return [str(one) for one in sequence(setup.manager.get("args"))]
 
 

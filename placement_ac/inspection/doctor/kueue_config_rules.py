@@ -10,22 +10,27 @@ from typing import Final
 from placement_ac.core.api.constants import OUR_CONTROLLER
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.rights import FRAMEWORKS, default_frameworks
-from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
+from placement_ac.inspection.doctor.finding import DoctorRule, RuleResult, fail, ok, warn
 from placement_ac.inspection.doctor.kueue_config import (
     API_VERSIONS,
     CONFIG_MAP_NAME,
     FILE,
     MULTIKUEUE,
-    Configuration,
-    configuration_of,
-    create,
-    edit,
+    KueueConfig,
+    create_config,
+    edit_config,
+    enable_gate,
     is_on,
-    move_gates,
-    open_gate,
-    unread,
+    kueue_config,
+    move_gates_to_config,
+    unread_results,
 )
-from placement_ac.inspection.doctor.setup import Setup, see_deployments, sequence, set_setting
+from placement_ac.inspection.doctor.setup import (
+    HubSetup,
+    list_deployments_command,
+    sequence,
+    set_setting_command,
+)
 from placement_ac.inspection.hub.kinds import CONFIG_MAP
 
 DISPATCHERS: Final = tuple(
@@ -39,52 +44,52 @@ DEFAULT_FRAMEWORKS: Final = ("batch/job",)
 """Kueue: where its configuration names none (apis/config/v1beta2, defaults.go)."""
 
 
-def kueue_configuration(setup: Setup) -> Iterator[Told]:
+def kueue_configuration(setup: HubSetup) -> Iterator[RuleResult]:
     if not setup.knows(CONFIG_MAP, setup.kueue_namespace):
-        yield from setup.unknown(CONFIG_MAP, namespaces=[setup.kueue_namespace])
+        yield from setup.unknown_results(CONFIG_MAP, namespaces=[setup.kueue_namespace])
         return
-    kueue = configuration_of(setup)
+    kueue = kueue_config(setup)
     where = f"ConfigMap {setup.kueue_namespace}/{kueue.name}"
     if kueue.problem and setup.kueue is None:
-        yield warn("not known: Kueue's Deployment was not found", see_deployments())
+        yield warn("not known: Kueue's Deployment was not found", list_deployments_command())
     elif kueue.problem:
         change = f"kubectl edit {kueue.where(setup.kueue_namespace)}  # {FILE}: {API_VERSIONS[0]}"
         there = setup.dump.find(CONFIG_MAP, kueue.name, setup.kueue_namespace)
-        yield fail(f"{where} {kueue.problem}", change if there else create(setup, kueue))
+        yield fail(f"{where} {kueue.problem}", change if there else create_config(setup, kueue))
     elif kueue.flags and kueue.body.get("featureGates") is not None:
         yield fail(
             f"feature gates are told both in {where} and by --feature-gates: Kueue ends at once",
-            move_gates(setup, kueue),
+            move_gates_to_config(setup, kueue),
         )
     else:
-        yield well(f"{where} is read as {kueue.body.get('apiVersion')}")
+        yield ok(f"{where} is read as {kueue.body.get('apiVersion')}")
 
 
-def multikueue_gate(setup: Setup) -> Iterator[Told]:
-    kueue = configuration_of(setup)
-    if unknown := unread(setup, kueue):
+def multikueue_gate(setup: HubSetup) -> Iterator[RuleResult]:
+    kueue = kueue_config(setup)
+    if unknown := unread_results(setup, kueue):
         yield from unknown
         return
     if is_on(setup, kueue, MULTIKUEUE):
-        yield well(f"the gate {MULTIKUEUE} is on")
+        yield ok(f"the gate {MULTIKUEUE} is on")
     else:
         yield fail(
-            f"the gate {MULTIKUEUE} is off: nothing is sent anywhere", open_gate(setup, kueue, MULTIKUEUE)
+            f"the gate {MULTIKUEUE} is off: nothing is sent anywhere", enable_gate(setup, kueue, MULTIKUEUE)
         )
 
 
-def dispatcher_name(setup: Setup) -> Iterator[Told]:
-    kueue = configuration_of(setup)
-    if unknown := unread(setup, kueue):
+def dispatcher_name(setup: HubSetup) -> Iterator[RuleResult]:
+    kueue = kueue_config(setup)
+    if unknown := unread_results(setup, kueue):
         yield from unknown
         return
     named = str(kueue.multikueue.get("dispatcherName") or "")
     ours = named == OUR_CONTROLLER
     if ours and not setup.settings.dispatcher:
-        yield setup.blame(
+        yield setup.settings_failure(
             f"Kueue leaves the nominations to {named}, and the controller makes none: "
             "no job is ever nominated (--dispatcher)",
-            set_setting(setup, "dispatcher", "true"),
+            set_setting_command(setup, "dispatcher", "true"),
         )
     elif setup.settings.dispatcher and not ours:
         yield warn(
@@ -97,24 +102,24 @@ def dispatcher_name(setup: Setup) -> Iterator[Told]:
             _nominate(setup, kueue, DISPATCHERS[0]),
         )
     else:
-        yield well(f"nominations are made by {named or DISPATCHERS[0]}")
+        yield ok(f"nominations are made by {named or DISPATCHERS[0]}")
 
 
-def _nominate(setup: Setup, kueue: Configuration, dispatcher: str) -> str:
+def _nominate(setup: HubSetup, kueue: KueueConfig, dispatcher: str) -> str:
     """Return what sets the dispatcher; by hand, where Kueue would not start for what else stands there."""
     if INCREMENTAL not in kueue.multikueue:
-        return edit(setup, kueue, DISPATCHER, dispatcher)
+        return edit_config(setup, kueue, DISPATCHER, dispatcher)
     change = f"kubectl edit {kueue.where(setup.kueue_namespace)}"
     return f"{change}  # multiKueue: dispatcherName: {dispatcher}, and no {INCREMENTAL}"
 
 
-def frameworks(setup: Setup) -> Iterator[Told]:
+def frameworks(setup: HubSetup) -> Iterator[RuleResult]:
     settings = setup.settings
     if settings.credentials_provision == "none" and not settings.credentials_probe:
-        yield well("no credentials are made and no cluster is probed: --frameworks does not matter")
+        yield ok("no credentials are made and no cluster is probed: --frameworks does not matter")
         return
-    kueue, found = configuration_of(setup), setup.kueue_release
-    if unknown := unread(setup, kueue):
+    kueue, found = kueue_config(setup), setup.kueue_release
+    if unknown := unread_results(setup, kueue):
         yield from unknown
         return
     named = kueue.integrations.get("frameworks")
@@ -129,33 +134,35 @@ def frameworks(setup: Setup) -> Iterator[Told]:
     yield from _compared(setup, "external-frameworks", externals, set(settings.external_frameworks))
 
 
-def _compared(setup: Setup, setting: str, kueues: set[str], ours: set[str]) -> Iterator[Told]:
-    cure = set_setting(setup, setting.replace("-", "_"), ",".join(sorted(kueues)))
+def _compared(setup: HubSetup, setting: str, kueues: set[str], ours: set[str]) -> Iterator[RuleResult]:
+    cure = set_setting_command(setup, setting.replace("-", "_"), ",".join(sorted(kueues)))
     if lacking := sorted(kueues - ours):
         told = f"Kueue sends {joined(lacking)}, and --{setting} has no such: Kueue will not connect"
-        yield setup.blame(told, cure)
+        yield setup.settings_failure(told, cure)
     elif extra := sorted(ours - kueues):
         yield warn(f"Kueue does not send {joined(extra)}, and --{setting} asks each worker for it", cure)
-    yield well(f"--{setting} has what Kueue sends: {joined(sorted(kueues)) or 'none'}")
+    yield ok(f"--{setting} has what Kueue sends: {joined(sorted(kueues)) or 'none'}")
 
 
 _EDIT: Final = f"kubectl edit configmap -n KUEUE {CONFIG_MAP_NAME}"
 
 RULES: Final = (
-    Rule(
+    DoctorRule(
         "kueue-configuration",
         "Kueue's configuration is in its ConfigMap, can be read, and tells feature gates in one place only",
         _EDIT,
         kueue_configuration,
     ),
-    Rule("multikueue-gate", f"Kueue's gate {MULTIKUEUE} is on", f"{_EDIT}  # featureGates", multikueue_gate),
-    Rule(
+    DoctorRule(
+        "multikueue-gate", f"Kueue's gate {MULTIKUEUE} is on", f"{_EDIT}  # featureGates", multikueue_gate
+    ),
+    DoctorRule(
         "dispatcher-name",
         "who nominates: Kueue's `multiKueue.dispatcherName` and our `--dispatcher` agree",
         "kubectl set env -n CONTROLLER deployment/NAME PLACEMENT_AC_DISPATCHER=true",
         dispatcher_name,
     ),
-    Rule(
+    DoctorRule(
         "frameworks",
         "where credentials are made or probed: `--frameworks`, `--external-frameworks` have what Kueue sends",
         "kubectl set env -n CONTROLLER deployment/NAME PLACEMENT_AC_FRAMEWORKS=NAMES",

@@ -11,14 +11,14 @@ from placement_ac.core.api.constants import KUEUE_MANAGER
 from placement_ac.core.inputs.rights import VersionRange
 from placement_ac.inspection.doctor.cluster_profiles import providers
 from placement_ac.inspection.doctor.crds import INSTALL_KUEUE, KUEUE_MANIFESTS, KUEUE_TO_INSTALL
-from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
-from placement_ac.inspection.doctor.kueue_config import configuration_of, keeping
+from placement_ac.inspection.doctor.finding import DoctorRule, RuleResult, fail, ok, warn
+from placement_ac.inspection.doctor.kueue_config import keep_config, kueue_config
 from placement_ac.inspection.doctor.setup import (
-    Setup,
+    HubSetup,
+    image_command,
+    list_deployments_command,
     ready,
-    see_deployments,
-    see_image,
-    set_setting,
+    set_setting_command,
     spec_of,
 )
 from placement_ac.inspection.hub.dump import key_of
@@ -30,21 +30,21 @@ KEEPS_ORDER: Final = VersionRange("0.19")
 """Releases whose Incremental dispatcher goes by the order of the list; those before, by the alphabet."""
 
 
-def kueue_deployment(setup: Setup) -> Iterator[Told]:
+def kueue_deployment(setup: HubSetup) -> Iterator[RuleResult]:
     where = f"{setup.kueue_namespace}/{KUEUE_MANAGER}"
     deployment = setup.kueue
     if deployment is None:
         if not setup.knows(DEPLOYMENT, setup.kueue_namespace):
-            yield from setup.unknown(DEPLOYMENT, namespaces=[setup.kueue_namespace])
+            yield from setup.unknown_results(DEPLOYMENT, namespaces=[setup.kueue_namespace])
             return
         others = [one for one in setup.dump.of(DEPLOYMENT) if key_of(one)[1] == KUEUE_MANAGER]
         told = f"there is no Deployment {where}"
         if others:
             namespace = key_of(others[0])[0]
-            cure = set_setting(setup, "kueue_namespace", namespace)
-            yield setup.blame(f"{told}; Kueue is in {namespace}", cure)
+            cure = set_setting_command(setup, "kueue_namespace", namespace)
+            yield setup.settings_failure(f"{told}; Kueue is in {namespace}", cure)
         else:
-            yield setup.blame(told, INSTALL_KUEUE)
+            yield setup.settings_failure(told, INSTALL_KUEUE)
     elif not spec_of(deployment).get("replicas", 1):
         yield fail(
             f"Deployment {where} is scaled to 0",
@@ -57,17 +57,17 @@ def kueue_deployment(setup: Setup) -> Iterator[Told]:
             f"kubectl rollout status -n {setup.kueue_namespace} deployment/{KUEUE_MANAGER}",
         )
     else:
-        yield well(f"Deployment {where} has {ready(deployment)} ready")
+        yield ok(f"Deployment {where} has {ready(deployment)} ready")
 
 
-def kueue_release(setup: Setup) -> Iterator[Told]:
+def kueue_release(setup: HubSetup) -> Iterator[RuleResult]:
     found = setup.kueue_release
     upgrade = _upgrade(setup)
     if setup.kueue is None and found is None:
-        yield warn("not known: Kueue's Deployment was not found", see_deployments())
+        yield warn("not known: Kueue's Deployment was not found", list_deployments_command())
     elif found is None:
         yield warn(
-            "not known: neither image nor label of Kueue's Deployment tells a release", see_image(setup)
+            "not known: neither image nor label of Kueue's Deployment tells a release", image_command(setup)
         )
     elif not KEEPS_JOBS.has(found):
         yield fail(
@@ -81,29 +81,29 @@ def kueue_release(setup: Setup) -> Iterator[Told]:
             upgrade,
         )
     else:
-        yield well(f"Kueue {found}")
+        yield ok(f"Kueue {found}")
 
 
-def _upgrade(setup: Setup) -> str:
+def _upgrade(setup: HubSetup) -> str:
     """Return the command that installs a newer release, and leaves the configuration as it is.
 
     kubectl takes off what it has applied and the release lacks: where that may be a plugin, it shows it.
     """
     release = f"--server-side -f {KUEUE_MANIFESTS.format(KUEUE_TO_INSTALL)}"
-    kueue = configuration_of(setup)
+    kueue = kueue_config(setup)
     if providers(kueue):
         return f"kubectl diff {release}  # apply it with the plugins of your access providers"
-    return keeping(setup, kueue, f"kubectl apply {release}")
+    return keep_config(setup, kueue, f"kubectl apply {release}")
 
 
 RULES: Final = (
-    Rule(
+    DoctorRule(
         "kueue-deployment",
         f"the Deployment {KUEUE_MANAGER} is in Kueue's namespace, and a Pod of it is ready",
         f"kubectl rollout restart -n KUEUE deployment/{KUEUE_MANAGER}",
         kueue_deployment,
     ),
-    Rule(
+    DoctorRule(
         "kueue-release",
         "its release does not evict healthy jobs (from 0.17.8, 0.18.4 on), and goes by the order of the list "
         "(from 0.19 on)",

@@ -8,25 +8,27 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from placement_ac.core.api.schemas import as_mapping
-from placement_ac.inspection.doctor.setup import Setup, name_of, sequence, strings
+from placement_ac.inspection.doctor.setup import HubSetup, name_of, sequence, strings
 from placement_ac.inspection.hub.dump import Object
 from placement_ac.inspection.hub.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
 
 PolicyRule = Mapping[str, Any]
 
 
-def rules_of(setup: Setup, namespace: str, account: str) -> list[PolicyRule]:
+def rules_of(setup: HubSetup, namespace: str, account: str) -> list[PolicyRule]:
     """Return the rules of every ClusterRole that is bound to an account."""
     roles = {
         str(as_mapping(binding.get("roleRef")).get("name"))
         for binding in setup.dump.of(CLUSTER_ROLE_BINDING)
-        if _is_for(binding, namespace, account)
+        if _binds(binding, namespace, account)
     }
     bound = (one for one in setup.dump.of(CLUSTER_ROLE) if name_of(one) in roles)
     return [as_mapping(rule) for role in bound for rule in sequence(role.get("rules"))]
 
 
-def lacking(rules: Iterable[PolicyRule], group: str, resources: Mapping[str, Iterable[str]]) -> list[str]:
+def missing_permissions(
+    rules: Iterable[PolicyRule], group: str, resources: Mapping[str, Iterable[str]]
+) -> list[str]:
     """Return, as words, what of these verbs on resources of a group no rule allows."""
     granted, told = list(rules), []
     for resource, verbs in resources.items():
@@ -35,7 +37,7 @@ def lacking(rules: Iterable[PolicyRule], group: str, resources: Mapping[str, Ite
     return told
 
 
-def _is_for(binding: Object, namespace: str, account: str) -> bool:
+def _binds(binding: Object, namespace: str, account: str) -> bool:
     users = {
         ("ServiceAccount", namespace, account),
         ("User", "", f"system:serviceaccount:{namespace}:{account}"),

@@ -18,7 +18,7 @@ from placement_ac.core.api.constants import KUEUE_MANAGER, LABEL_RELEASE, MANAGE
 from placement_ac.core.api.schemas import as_mapping
 from placement_ac.core.inputs.fitness import release_of
 from placement_ac.core.inputs.rights import KueueRelease, parse_release
-from placement_ac.inspection.doctor.finding import Told, fail, warn
+from placement_ac.inspection.doctor.finding import RuleResult, fail, warn
 from placement_ac.inspection.hub.dump import Dump, MissingRight, Object, key_of
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import DEPLOYMENT
@@ -28,7 +28,7 @@ CONTAINER: Final = "manager"
 
 
 @dataclass(frozen=True)
-class Setup:
+class HubSetup:
     """A hub that is examined."""
 
     view: HubView
@@ -63,24 +63,24 @@ class Setup:
     def knows(self, kind: Kind, namespace: str = "") -> bool:
         """Whether all there is of a kind (in that namespace) is known; of a file: whether it has any."""
         if self.dump.live or not namespace:
-            return kind in self.dump.objects and self.right_to(kind, namespace) is None
+            return kind in self.dump.objects and self.missing_right(kind, namespace) is None
         return any(key_of(obj)[0] == namespace for obj in self.dump.of(kind))
 
-    def right_to(self, kind: Kind, namespace: str = "") -> MissingRight | None:
+    def missing_right(self, kind: Kind, namespace: str = "") -> MissingRight | None:
         """Return the right that is missing for it."""
         wanted = (kind, namespace)
         return next((one for one in self.dump.missing if (one.kind, one.namespace) == wanted), None)
 
-    def unknown(self, *kinds: Kind, namespaces: Collection[str] = ("",)) -> tuple[Told, ...]:
+    def unknown_results(self, *kinds: Kind, namespaces: Collection[str] = ("",)) -> tuple[RuleResult, ...]:
         """Tell which of these kinds could not be read; nothing where all were."""
         pairs = ((kind, namespace) for kind in kinds for namespace in namespaces)
         return tuple(
             told for kind, space in pairs if not self.knows(kind, space) for told in self._unread(kind, space)
         )
 
-    def _unread(self, kind: Kind, namespace: str) -> Iterable[Told]:
-        if right := self.right_to(kind, namespace):
-            yield warn(f"not known: the right to {right} is missing", right.question)
+    def _unread(self, kind: Kind, namespace: str) -> Iterable[RuleResult]:
+        if right := self.missing_right(kind, namespace):
+            yield warn(f"not known: the right to {right} is missing", right.check_command)
         elif not self.dump.live:
             where = f" -n {namespace}" if namespace else " -A" if kind.namespaced else ""
             cure = f"kubectl get {kind}{where} -o yaml > {kind.plural}.yaml"
@@ -90,16 +90,16 @@ class Setup:
             yield warn(f"not known: {kind} were not read")
 
     @property
-    def guesses(self) -> bool:
+    def settings_assumed(self) -> bool:
         """Whether the defaults stand for settings that are not known."""
         if self.given:
             return False
         unseen = not self.controller and not self.knows(DEPLOYMENT, self.controller_namespace)
         return unseen or bool(self.settings_problem)
 
-    def blame(self, message: str, cure: str) -> Told:
+    def settings_failure(self, message: str, cure: str) -> RuleResult:
         """Return what is wrong by the controller's settings: only a warning where they are a guess."""
-        if self.guesses:
+        if self.settings_assumed:
             return warn(f"{message}; if the controller goes by the defaults: see controller-settings", cure)
         return fail(message, cure)
 
@@ -123,16 +123,16 @@ class Setup:
         return parse_release(self.settings.kueue_version or release_of(self.manager.get("image"), label))
 
 
-Judge = Callable[[Setup], Iterator[Told]]
+Judge = Callable[[HubSetup], Iterator[RuleResult]]
 
 
-def needing(*kinds: Kind) -> Callable[[Judge], Judge]:
+def requires_kinds(*kinds: Kind) -> Callable[[Judge], Judge]:
     """Have a rule judge only where these kinds are known, and else tell which are not."""
 
     def wrapped(judge: Judge) -> Judge:
         @wraps(judge)
-        def judged(setup: Setup) -> Iterator[Told]:
-            unknown = setup.unknown(*kinds)
+        def judged(setup: HubSetup) -> Iterator[RuleResult]:
+            unknown = setup.unknown_results(*kinds)
             yield from unknown or judge(setup)
 
         return judged
@@ -183,7 +183,7 @@ def ready(deployment: Object) -> int:
     return count if isinstance(count, int) else 0
 
 
-def set_setting(setup: Setup, name: str, value: str) -> str:
+def set_setting_command(setup: HubSetup, name: str, value: str) -> str:
     """Return the command that gives the controller a setting: by a flag where it has one, or a variable."""
     namespace, _, deployment = setup.controller.partition("/")
     where = f"-n {namespace or setup.controller_namespace} deployment/{deployment or MANAGED_BY}"
@@ -192,16 +192,16 @@ def set_setting(setup: Setup, name: str, value: str) -> str:
         args = [str(one) for one in sequence(container.get("args"))]
         if any(one.partition("=")[0] == flag for one in args):
             told = {"name": container.get("name"), "args": [*without_flag(args, flag), f"{flag}={value}"]}
-            return patched(where, {"containers": [told]})
+            return patch_pods_command(where, {"containers": [told]})
     return f"kubectl set env {where} {PREFIX}{name.upper()}={shlex.quote(value)}"
 
 
-def see_deployments() -> str:
+def list_deployments_command() -> str:
     """Return the command that shows Kueue's Deployment, wherever it is."""
     return f"kubectl get deployments -A --field-selector metadata.name={KUEUE_MANAGER}"
 
 
-def see_image(setup: Setup) -> str:
+def image_command(setup: HubSetup) -> str:
     """Return the command that shows which images Kueue runs."""
     image = "{.spec.template.spec.containers[*].image}"
     return f"kubectl get deployment -n {setup.kueue_namespace} {KUEUE_MANAGER} -o jsonpath='{image}'"
@@ -216,7 +216,7 @@ def yaml_of(text: str) -> str:
     return text if _PLAIN.fullmatch(text) else json.dumps(text)
 
 
-def heredoc(*lines: str) -> str:
+def apply_command(*lines: str) -> str:
     """Return the command that applies a manifest."""
     return "\n".join(("kubectl apply -f - <<'EOF'", *lines, "EOF"))
 
@@ -230,7 +230,7 @@ def without_flag(args: list[str], flag: str) -> list[str]:
     ]
 
 
-def patched(where: str, pods: Mapping[str, Any]) -> str:
+def patch_pods_command(where: str, pods: Mapping[str, Any]) -> str:
     """Return the command that merges `pods` into the Pods of a Deployment; `where` names that for kubectl."""
     patch = json.dumps({"spec": {"template": {"spec": pods}}})
     return f"kubectl patch {where} -p {shlex.quote(patch)}"

@@ -28,7 +28,7 @@ _ACCOUNT: Final = re.compile(r"system:serviceaccount:([a-z0-9-]{1,63}):([a-z0-9.
 _USER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._@/-]{0,252}")
 
 
-def on(cluster: str, *words: str) -> str:
+def kubectl(cluster: str, *words: str) -> str:
     """Return a kubectl command for a worker."""
     return shlex.join(("kubectl", "--context", cluster, *words))
 
@@ -36,18 +36,18 @@ def on(cluster: str, *words: str) -> str:
 def apply(cluster: str, *objects: Object) -> str:
     """Return the command that applies these objects to a worker."""
     text = yaml.safe_dump_all(objects, sort_keys=False, width=1000)
-    return f"{on(cluster, 'apply', '-f', '-')} <<'EOF'\n{text}EOF"
+    return f"{kubectl(cluster, 'apply', '-f', '-')} <<'EOF'\n{text}EOF"
 
 
 def patch(cluster: str, kind: str, name: str, spec: Mapping[str, Any]) -> str:
     """Return the command that sets fields of an object that is there, and leaves the others."""
     merged = json.dumps({"spec": spec}, separators=(",", ":"))
-    return on(cluster, "patch", kind, name, "--type=merge", "-p", merged)
+    return kubectl(cluster, "patch", kind, name, "--type=merge", "-p", merged)
 
 
 def install_kueue(cluster: str, release: KueueRelease | None) -> str:
     wanted = str(release) if release else KUEUE_TO_INSTALL
-    return on(cluster, "apply", "--server-side", "-f", KUEUE_MANIFESTS.format(wanted))
+    return kubectl(cluster, "apply", "--server-side", "-f", KUEUE_MANIFESTS.format(wanted))
 
 
 def put_secret(namespace: str, name: str, cluster: str) -> str:
@@ -61,7 +61,9 @@ def put_secret(namespace: str, name: str, cluster: str) -> str:
 
 def copy_crds(cluster: str, names: Iterable[str]) -> str:
     """Return the command that gives the worker the hub's CRDs."""
-    return f"{shlex.join(('kubectl', 'get', 'crd', *names))} -o yaml | {on(cluster, 'create', '-f', '-')}"
+    return (
+        f"{shlex.join(('kubectl', 'get', 'crd', *names))} -o yaml | {kubectl(cluster, 'create', '-f', '-')}"
+    )
 
 
 def grant(cluster: str, role: str, user: str, rules: Iterable[Mapping[str, Any]]) -> str:

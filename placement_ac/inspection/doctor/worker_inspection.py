@@ -14,7 +14,7 @@ from placement_ac.core.api.constants import Kind
 from placement_ac.core.api.schemas import as_mapping
 from placement_ac.core.inputs.fitness import Unknown, WorkerFindings, WorkerQueues
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
-from placement_ac.inspection.doctor.setup import Setup, sequence, spec_of
+from placement_ac.inspection.doctor.setup import HubSetup, sequence, spec_of
 from placement_ac.inspection.hub.dump import Object, key_of
 from placement_ac.inspection.hub.kinds import (
     CLUSTER_QUEUE,
@@ -23,32 +23,32 @@ from placement_ac.inspection.hub.kinds import (
     RESOURCE_FLAVOR,
     TOPOLOGY,
 )
-from placement_ac.inspection.status.check_status import branches
-from placement_ac.inspection.status.model import Branch, ClusterRow
+from placement_ac.inspection.status.check_status import check_statuses
+from placement_ac.inspection.status.model import CheckStatus, ClusterRow
 
-THINGS: Final = (NAMESPACE, LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR, TOPOLOGY)
+INSPECTED_KINDS: Final = (NAMESPACE, LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR, TOPOLOGY)
 """What is listed on a worker."""
 Answer = tuple[Object, ...] | Unknown
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
-class Trouble(Enum):
+class AccessProblem(Enum):
     """Why a worker was not asked, by what is to be done about it."""
 
-    NO_WAY = auto()
+    NO_CREDENTIALS = auto()
     """The hub has no usable way in."""
-    NOT_ALLOWED = auto()
+    NO_RIGHT = auto()
     """The caller may not read the way in."""
     NO_PLUGIN = auto()
     """The way in is a ClusterProfile, and there is no plugin here."""
-    NOT_LET_IN = auto()
+    REJECTED = auto()
     """The worker does not accept the credentials."""
-    OUT_OF_REACH = auto()
+    UNREACHABLE = auto()
     """It does not answer, or not as Kubernetes does."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExpectedQueue:
     """A LocalQueue of the hub that sends jobs to the worker."""
 
     namespace: str
@@ -60,16 +60,16 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class WorkerTarget:
     """A worker that is to be visited."""
 
     cluster: str
-    way: CredentialSource | Unusable | None
+    credential: CredentialSource | Unusable | None
     """None: the caller may not read what there is."""
-    queues: tuple[Wanted, ...] = ()
+    queues: tuple[ExpectedQueue, ...] = ()
 
     @property
-    def places(self) -> Mapping[str, frozenset[str]]:
+    def expected_queues(self) -> Mapping[str, frozenset[str]]:
         """Namespace → LocalQueues."""
         found: dict[str, set[str]] = {}
         for one in self.queues:
@@ -78,60 +78,60 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class WorkerInspection:
     """What a worker told; or why it told nothing, in words that quote nothing of a Secret or a worker."""
 
-    target: Target
-    trouble: Trouble | None = None
+    target: WorkerTarget
+    access_problem: AccessProblem | None = None
     problem: str = ""
     found: WorkerFindings | None = None
-    things: Mapping[Kind, Answer] = field(default_factory=dict)
+    objects: Mapping[Kind, Answer] = field(default_factory=dict)
     """Of THINGS."""
     user: str = ""
     """Who one was there, in the worker's own words; "": it does not tell."""
 
     @property
-    def places(self) -> WorkerQueues:
+    def present_queues(self) -> WorkerQueues:
         """Namespaces and LocalQueues by name."""
-        named, queues = (_names(self.things.get(kind, ())) for kind in (NAMESPACE, LOCAL_QUEUE))
+        named, queues = (_names(self.objects.get(kind, ())) for kind in (NAMESPACE, LOCAL_QUEUE))
         spaces = named if isinstance(named, Unknown) else frozenset(name for _, name in named)
         return WorkerQueues(spaces, queues)
 
 
-def targets(setup: Setup) -> tuple[Target, ...]:
+def worker_targets(setup: HubSetup) -> tuple[WorkerTarget, ...]:
     """Return the workers of all checks of ours, by name, each with all queues that lead there."""
     ways: dict[str, CredentialSource | Unusable | None] = {}
-    queues: dict[str, dict[tuple[str, str], Wanted]] = {}
-    for branch in branches(setup.view):
-        wanted = {(one.namespace, one.name): one for one in _wanted(setup, branch)}
+    queues: dict[str, dict[tuple[str, str], ExpectedQueue]] = {}
+    for branch in check_statuses(setup.view):
+        wanted = {(one.namespace, one.name): one for one in _expected_queues(setup, branch)}
         for row in branch.clusters:
             if not isinstance(ways.get(row.name), CredentialSource):
-                ways[row.name] = _way(row) if setup.view.credentials_known else _known_way(row)
+                ways[row.name] = _credential(row) if setup.view.credentials_known else _known_credential(row)
             queues.setdefault(row.name, {}).update(wanted)
     return tuple(
-        Target(name, ways[name], tuple(found[key] for key in sorted(found)))
+        WorkerTarget(name, ways[name], tuple(found[key] for key in sorted(found)))
         for name, found in sorted(queues.items())
     )
 
 
-def _way(row: ClusterRow) -> CredentialSource | Unusable:
-    return _known_way(row) or Unusable(row.credential.problem or row.why or "none is known")
+def _credential(row: ClusterRow) -> CredentialSource | Unusable:
+    return _known_credential(row) or Unusable(row.credential.problem or row.why or "none is known")
 
 
-def _known_way(row: ClusterRow) -> CredentialSource | None:
+def _known_credential(row: ClusterRow) -> CredentialSource | None:
     credential = row.credential
     return None if credential.kind == "" else CredentialSource(credential.kind, credential.name)
 
 
-def _wanted(setup: Setup, branch: Branch) -> Iterator[Wanted]:
+def _expected_queues(setup: HubSetup, branch: CheckStatus) -> Iterator[ExpectedQueue]:
     for queue in branch.queues:
         flavor = _flavor_with_topology(setup, queue.name)
         for label in queue.local_queues or ():
             namespace, _, name = label.partition("/")
-            yield Wanted(namespace, name, queue.name, flavor)
+            yield ExpectedQueue(namespace, name, queue.name, flavor)
 
 
-def _flavor_with_topology(setup: Setup, cluster_queue: str) -> str:
+def _flavor_with_topology(setup: HubSetup, cluster_queue: str) -> str:
     found = setup.dump.find(CLUSTER_QUEUE, cluster_queue)
     for name in flavors_of(found):
         if spec_of(setup.dump.find(RESOURCE_FLAVOR, name)).get("topologyName"):
@@ -150,11 +150,11 @@ def _names(answer: Answer) -> frozenset[tuple[str, str]] | Unknown:
     return answer if isinstance(answer, Unknown) else frozenset(map(key_of, answer))
 
 
-def shaped(objects: tuple[Object, ...]) -> tuple[Object, ...]:
+def with_valid_names(objects: tuple[Object, ...]) -> tuple[Object, ...]:
     """Return those that have a name as Kubernetes takes it: what comes from a worker may be anything."""
-    return tuple(one for one in objects if is_a_name(as_mapping(one.get("metadata")).get("name")))
+    return tuple(one for one in objects if is_valid_name(as_mapping(one.get("metadata")).get("name")))
 
 
-def is_a_name(text: object) -> bool:
+def is_valid_name(text: object) -> bool:
     """Whether Kubernetes would take it for the name of an object."""
     return isinstance(text, str) and _NAME.fullmatch(text) is not None

@@ -23,10 +23,21 @@ from placement_ac.core.inputs.fitness import Unknown, missing_kinds, missing_que
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.inspection.doctor import worker_fixes as cure
 from placement_ac.inspection.doctor.crds import KUEUE_MANIFESTS
-from placement_ac.inspection.doctor.finding import Finding, Rule, Told, fail, warn, well
-from placement_ac.inspection.doctor.inspected_worker import FROM_HUB, Worker, needs, rules
-from placement_ac.inspection.doctor.setup import Setup, condition_of, labels_of, spec_of
-from placement_ac.inspection.doctor.worker_inspection import Trouble, Visit, Wanted, flavors_of, is_a_name
+from placement_ac.inspection.doctor.finding import DoctorRule, Finding, RuleResult, fail, ok, warn
+from placement_ac.inspection.doctor.inspected_worker import (
+    FROM_HUB,
+    InspectedWorker,
+    worker_needs,
+    worker_policy,
+)
+from placement_ac.inspection.doctor.setup import HubSetup, condition_of, labels_of, spec_of
+from placement_ac.inspection.doctor.worker_inspection import (
+    AccessProblem,
+    ExpectedQueue,
+    WorkerInspection,
+    flavors_of,
+    is_valid_name,
+)
 from placement_ac.inspection.hub.dump import MissingRight, Object
 from placement_ac.inspection.hub.kinds import (
     CLUSTER_QUEUE,
@@ -52,31 +63,31 @@ STOPPED: Final = "Stopped"
 """Kueue: the reason of a ClusterQueue with a stopPolicy."""
 
 
-def access(worker: Worker) -> Iterator[Told]:
-    visit, target = worker.visit, worker.target
-    if visit.trouble is None:
-        yield well(f"it answers; entered by {_told(worker)}")
-    elif visit.trouble is Trouble.NOT_ALLOWED:
+def access(worker: InspectedWorker) -> Iterator[RuleResult]:
+    visit, target = worker.inspection, worker.target
+    if visit.access_problem is None:
+        yield ok(f"it answers; entered by {_credential_label(worker)}")
+    elif visit.access_problem is AccessProblem.NO_RIGHT:
         kind = CLUSTER_PROFILE if _source(worker).kind == "ClusterProfile" else SECRET
         right = MissingRight("get", kind, worker.setup.kueue_namespace)
-        yield warn(f"not asked: the right to {right} is missing", right.question)
-    elif visit.trouble is Trouble.NO_PLUGIN:
+        yield warn(f"not asked: the right to {right} is missing", right.check_command)
+    elif visit.access_problem is AccessProblem.NO_PLUGIN:
         yield warn(
             f"not asked: it is entered by ClusterProfile {_source(worker).name}, and the plugin of its access"
             " provider is not known here",
-            f"{_again(worker)} --access-providers FILE",
+            f"{_run_again(worker)} --access-providers FILE",
         )
-    elif visit.trouble is Trouble.OUT_OF_REACH:
+    elif visit.access_problem is AccessProblem.UNREACHABLE:
         yield fail(
             f"{visit.problem}: if it answers you, what the hub has of its address, or the network between"
             " Kueue and it, is wrong",
-            cure.on(target.cluster, "get", "--raw", "/readyz"),
+            cure.kubectl(target.cluster, "get", "--raw", "/readyz"),
         )
     else:
-        yield fail(visit.problem, _renew(worker))
+        yield fail(visit.problem, _renew_credentials(worker))
 
 
-def _renew(worker: Worker) -> str:
+def _renew_credentials(worker: InspectedWorker) -> str:
     """Return what gives the hub credentials anew, or shows who should."""
     namespace, cluster, way = worker.setup.kueue_namespace, worker.cluster, _source(worker)
     if way.kind == "ClusterProfile":
@@ -87,12 +98,12 @@ def _renew(worker: Worker) -> str:
     return cure.put_secret(namespace, way.name, cluster)
 
 
-def _again(worker: Worker) -> str:
+def _run_again(worker: InspectedWorker) -> str:
     return shlex.join(("placement-ac", "doctor", "--workers", "--cluster", worker.cluster))
 
 
-def _source(worker: Worker) -> CredentialSource:
-    way = worker.target.way
+def _source(worker: InspectedWorker) -> CredentialSource:
+    way = worker.target.credential
     return (
         way
         if isinstance(way, CredentialSource)
@@ -100,16 +111,16 @@ def _source(worker: Worker) -> CredentialSource:
     )
 
 
-def _told(worker: Worker) -> str:
+def _credential_label(worker: InspectedWorker) -> str:
     source = _source(worker)
     return f"{source.kind} {worker.setup.kueue_namespace}/{source.name}"
 
 
-def kueue(worker: Worker) -> Iterator[Told]:
+def kueue(worker: InspectedWorker) -> Iterator[RuleResult]:
     if worker.found is None:
         return
     hub = worker.setup.kueue_release
-    problems = tuple(fitness.workload_problems(worker.found, worker.needs))
+    problems = tuple(fitness.workload_problems(worker.found, worker.requirements))
     for problem in problems:
         yield fail(problem, cure.install_kueue(worker.cluster, hub))
     here = worker.release
@@ -117,32 +128,31 @@ def kueue(worker: Worker) -> Iterator[Told]:
         yield warn(
             f"Kueue {here} there is older than {hub} on the hub", cure.install_kueue(worker.cluster, hub)
         )
-    yield well(
-        f"Kueue {here or 'of a release that is not known'} there, with Workloads {worker.needs.version}"
-    )
+    release = here or "of an unknown release"
+    yield ok(f"Kueue {release} runs, with Workloads {worker.requirements.version}")
 
 
-def jobs(worker: Worker) -> Iterator[Told]:
+def jobs(worker: InspectedWorker) -> Iterator[RuleResult]:
     if worker.found is None:
         return
-    names = [f"{kind.plural}.{kind.group}" for kind in missing_kinds(worker.found, worker.needs.kinds)]
-    for problem in fitness.kind_problems(worker.found, worker.needs.kinds):
+    names = [f"{kind.plural}.{kind.group}" for kind in missing_kinds(worker.found, worker.requirements.kinds)]
+    for problem in fitness.kind_problems(worker.found, worker.requirements.kinds):
         yield fail(
             f"{problem}; a CRD alone lets Kueue connect, its jobs run with its controller",
             cure.copy_crds(worker.cluster, names),
         )
-    yield well("it serves the job kinds that the hub's Kueue sends")
+    yield ok("it serves the job kinds that the hub's Kueue sends")
 
 
-def rights(worker: Worker) -> Iterator[Told]:
+def rights(worker: InspectedWorker) -> Iterator[RuleResult]:
     if worker.found is None:
         return
-    for problem in fitness.rights_problems(worker.found, worker.needs.rights):
-        yield fail(problem, cure.grant(worker.cluster, cure.SENDER, worker.visit.user, worker.rules))
-    yield well("the account may do there what MultiKueue does")
+    for problem in fitness.rights_problems(worker.found, worker.requirements.rights):
+        yield fail(problem, cure.grant(worker.cluster, cure.SENDER, worker.inspection.user, worker.rules))
+    yield ok("the account may do there what MultiKueue does")
 
 
-def reads(worker: Worker) -> Iterator[Told]:
+def reads(worker: InspectedWorker) -> Iterator[RuleResult]:
     if worker.found is None:
         return
     told = [kind.plural for kind, answer in worker.unknown.items() if answer.status == FORBIDDEN]
@@ -152,19 +162,19 @@ def reads(worker: Worker) -> Iterator[Told]:
     if told:
         yield warn(
             f"not known, as the account of {worker.found.account} may not read it: {', '.join(told)}",
-            cure.grant(worker.cluster, cure.READER, worker.visit.user, READS),
+            cure.grant(worker.cluster, cure.READER, worker.inspection.user, READS),
         )
     others = [answer.why for answer in worker.unknown.values() if answer.status != FORBIDDEN]
     others += [*fitness.unknowns(replace(worker.found, kueue_version=""))]
     for why in dict.fromkeys(others):
-        yield warn(f"not known: {why}", _again(worker))
-    yield well("all of it could be read")
+        yield warn(f"not known: {why}", _run_again(worker))
+    yield ok("all of it could be read")
 
 
-def namespaces(worker: Worker) -> Iterator[Told]:
+def namespaces(worker: InspectedWorker) -> Iterator[RuleResult]:
     if not worker.knows(NAMESPACE):
         return
-    away, _ = missing_queues(worker.visit.places, worker.target.places)
+    away, _ = missing_queues(worker.inspection.present_queues, worker.target.expected_queues)
     if away:
         made = [cure.manifest(NAMESPACE, "v1", name, {}) for name in away]
         queues = [_local_queue(worker, one) for one in worker.target.queues if one.namespace in away]
@@ -172,13 +182,13 @@ def namespaces(worker: Worker) -> Iterator[Told]:
             f"there are no namespaces {joined(away)}: jobs in them cannot run there",
             cure.apply(worker.cluster, *made, *queues),
         )
-    yield well(f"namespaces {joined(sorted(worker.target.places)) or '(none needed)'}")
+    yield ok(f"namespaces {joined(sorted(worker.target.expected_queues)) or '(none needed)'}")
 
 
-def queues(worker: Worker) -> Iterator[Told]:
+def queues(worker: InspectedWorker) -> Iterator[RuleResult]:
     if not worker.knows(LOCAL_QUEUE):
         return
-    _, missing = missing_queues(worker.visit.places, worker.target.places)
+    _, missing = missing_queues(worker.inspection.present_queues, worker.target.expected_queues)
     if missing:
         made = [
             _local_queue(worker, one) for one in worker.target.queues if (one.namespace, one.name) in missing
@@ -189,18 +199,18 @@ def queues(worker: Worker) -> Iterator[Told]:
             cure.apply(worker.cluster, *made),
         )
     names = (f"{one.namespace}/{one.name}" for one in worker.target.queues)
-    yield well(f"LocalQueues {joined(names) or '(none needed)'}")
+    yield ok(f"LocalQueues {joined(names) or '(none needed)'}")
 
 
-def _local_queue(worker: Worker, wanted: Wanted) -> Object:
+def _local_queue(worker: InspectedWorker, wanted: ExpectedQueue) -> Object:
     spec = {"clusterQueue": worker.cluster_queue_for(wanted)}
     return cure.manifest(LOCAL_QUEUE, worker.version(LOCAL_QUEUE), wanted.name, spec, wanted.namespace)
 
 
-def cluster_queues(worker: Worker) -> Iterator[Told]:
+def cluster_queues(worker: InspectedWorker) -> Iterator[RuleResult]:
     if not worker.knows(LOCAL_QUEUE, CLUSTER_QUEUE):
         return
-    there = worker.of(CLUSTER_QUEUE)
+    there = worker.objects_of(CLUSTER_QUEUE)
     for name, wanted in worker.in_use.items():
         if ("", name) not in there:
             local = f"{wanted.namespace}/{wanted.name}"
@@ -210,16 +220,16 @@ def cluster_queues(worker: Worker) -> Iterator[Told]:
             )
     for name, queue, _ in worker.cluster_queues():
         yield from _activity(worker, name, queue)
-    yield well(f"ClusterQueues {joined(worker.in_use) or '(none needed)'} are active")
+    yield ok(f"ClusterQueues {joined(worker.in_use) or '(none needed)'} are active")
 
 
-def _make_queue(worker: Worker, name: str, wanted: Wanted) -> str:
+def _make_queue(worker: InspectedWorker, name: str, wanted: ExpectedQueue) -> str:
     hub = worker.setup.dump.find(CLUSTER_QUEUE, wanted.cluster_queue) or {}
     version = worker.version(CLUSTER_QUEUE)
     return cure.apply(worker.cluster, cure.manifest(CLUSTER_QUEUE, version, name, cure.without_checks(hub)))
 
 
-def _activity(worker: Worker, name: str, queue: Object) -> Iterator[Told]:
+def _activity(worker: InspectedWorker, name: str, queue: Object) -> Iterator[RuleResult]:
     condition = condition_of(queue, CONDITION_ACTIVE)
     if condition.get("status") == "True" or _lacks(worker, queue):
         return
@@ -234,7 +244,7 @@ def _activity(worker: Worker, name: str, queue: Object) -> Iterator[Told]:
         yield fail(f"ClusterQueue {name} is not active{told}", _describe(worker, name))
 
 
-def _lacks(worker: Worker, queue: Object) -> bool:
+def _lacks(worker: InspectedWorker, queue: Object) -> bool:
     """Whether flavors or Topologies are missing that keep a ClusterQueue from being active: others tell."""
     if not worker.knows(RESOURCE_FLAVOR, TOPOLOGY):
         return False
@@ -243,37 +253,39 @@ def _lacks(worker: Worker, queue: Object) -> bool:
     return not all(map(worker.flavor, flavors)) or not all(map(worker.has_topology, named))
 
 
-def _describe(worker: Worker, name: str) -> str:
-    return cure.on(worker.cluster, "describe", "clusterqueue", name)
+def _describe(worker: InspectedWorker, name: str) -> str:
+    return cure.kubectl(worker.cluster, "describe", "clusterqueue", name)
 
 
-def flavors(worker: Worker) -> Iterator[Told]:
+def flavors(worker: InspectedWorker) -> Iterator[RuleResult]:
     if not worker.knows(LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR):
         return
     named = {name: queue for queue, obj, _ in worker.cluster_queues() for name in flavors_of(obj)}
     for name, queue in named.items():
-        if is_a_name(name) and worker.flavor(name) is None:
+        if is_valid_name(name) and worker.flavor(name) is None:
             hub = spec_of(worker.setup.dump.find(RESOURCE_FLAVOR, name))
             made = cure.manifest(RESOURCE_FLAVOR, worker.version(RESOURCE_FLAVOR), name, hub)
             yield fail(
                 f"ClusterQueue {queue} names ResourceFlavor {name}, which is not there",
                 cure.apply(worker.cluster, made),
             )
-    yield well(f"ResourceFlavors {joined(filter(is_a_name, named)) or '(none needed)'}")
+    yield ok(f"ResourceFlavors {joined(filter(is_valid_name, named)) or '(none needed)'}")
 
 
-def topologies(worker: Worker) -> Iterator[Told]:
+def topologies(worker: InspectedWorker) -> Iterator[RuleResult]:
     if not worker.knows(LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR, TOPOLOGY):
         return
     delayed = [one for one in worker.cluster_queues() if one[2].flavor]
     for name, queue, wanted in delayed:
         yield from _topology(worker, name, queue, wanted)
-    yield well(
+    yield ok(
         f"Topologies for {joined(name for name, _, _ in delayed)}" if delayed else "no Topologies are needed"
     )
 
 
-def _topology(worker: Worker, name: str, queue: Object, wanted: Wanted) -> Iterator[Told]:
+def _topology(
+    worker: InspectedWorker, name: str, queue: Object, wanted: ExpectedQueue
+) -> Iterator[RuleResult]:
     known = [flavor for flavor in flavors_of(queue) if worker.flavor(flavor)]
     with_topology = [flavor for flavor in known if worker.topology_of(flavor)]
     left = f"the hub's ClusterQueue {wanted.cluster_queue} leaves topology requests to the worker"
@@ -287,14 +299,14 @@ def _topology(worker: Worker, name: str, queue: Object, wanted: Wanted) -> Itera
         )
     for flavor_name in with_topology:
         topology = worker.topology_of(flavor_name)
-        if is_a_name(topology) and not worker.has_topology(topology):
+        if is_valid_name(topology) and not worker.has_topology(topology):
             yield fail(
                 f"{left}, and ResourceFlavor {flavor_name} names Topology {topology}, which is not there",
                 _make_topology(worker, topology, str(hub.get("topologyName"))),
             )
 
 
-def _make_topology(worker: Worker, name: str, on_hub: str) -> str:
+def _make_topology(worker: InspectedWorker, name: str, on_hub: str) -> str:
     spec = spec_of(worker.setup.dump.find(TOPOLOGY, on_hub)) or {
         "levels": [{"nodeLabel": "kubernetes.io/hostname"}]
     }
@@ -303,32 +315,32 @@ def _make_topology(worker: Worker, name: str, on_hub: str) -> str:
 
 _MADE: Final = "kubectl --context CLUSTER apply -f - <<'EOF' …"
 
-RULES: Final[tuple[Rule[Worker], ...]] = (
-    Rule(
+RULES: Final[tuple[DoctorRule[InspectedWorker], ...]] = (
+    DoctorRule(
         "worker-access",
         "the worker answers, entered as Kueue enters it",
         "kubectl create secret generic -n KUEUE SECRET --from-file=kubeconfig=CLUSTER.kubeconfig",
         access,
     ),
-    Rule(
+    DoctorRule(
         "worker-kueue",
         "Kueue is there, serves Workloads in the version of the hub, and is not older",
         f"kubectl --context CLUSTER apply --server-side -f {KUEUE_MANIFESTS.format('RELEASE')}",
         kueue,
     ),
-    Rule(
+    DoctorRule(
         "worker-jobs",
         "it serves the job kinds that the hub's Kueue has enabled",
         "kubectl --context CLUSTER create -f CRD",
         jobs,
     ),
-    Rule("worker-rights", "the account may do what MultiKueue does there", _MADE, rights),
-    Rule("worker-reads", "the account may read what is looked at below", _MADE, reads),
-    Rule("worker-namespaces", "the namespaces of the hub's LocalQueues are there", _MADE, namespaces),
-    Rule("worker-queues", "the hub's LocalQueues are there", _MADE, queues),
-    Rule("worker-cluster-queues", "their ClusterQueues are there, and active", _MADE, cluster_queues),
-    Rule("worker-flavors", "the ResourceFlavors that these name are there", _MADE, flavors),
-    Rule(
+    DoctorRule("worker-rights", "the account may do what MultiKueue does there", _MADE, rights),
+    DoctorRule("worker-reads", "the account may read what is looked at below", _MADE, reads),
+    DoctorRule("worker-namespaces", "the namespaces of the hub's LocalQueues are there", _MADE, namespaces),
+    DoctorRule("worker-queues", "the hub's LocalQueues are there", _MADE, queues),
+    DoctorRule("worker-cluster-queues", "their ClusterQueues are there, and active", _MADE, cluster_queues),
+    DoctorRule("worker-flavors", "the ResourceFlavors that these name are there", _MADE, flavors),
+    DoctorRule(
         "worker-topology",
         "where the hub's queue leaves topology requests to the worker, a ResourceFlavor names a Topology "
         "that is there",
@@ -338,16 +350,16 @@ RULES: Final[tuple[Rule[Worker], ...]] = (
 )
 
 
-def examine(setup: Setup, visits: Iterable[Visit]) -> tuple[Finding, ...]:
+def examine_workers(setup: HubSetup, visits: Iterable[WorkerInspection]) -> tuple[Finding, ...]:
     """Return what each rule found on each worker; each message begins with the cluster's name.
 
     First comes what is not known of the hub, and so not of any worker.
     """
-    needed, allowed = needs(setup), rules(setup)
-    workers = [Worker(setup, visit, needed, allowed) for visit in visits]
-    of_hub = setup.unknown(*FROM_HUB) if workers else ()
+    needed, allowed = worker_needs(setup), worker_policy(setup)
+    workers = [InspectedWorker(setup, visit, needed, allowed) for visit in visits]
+    of_hub = setup.unknown_results(*FROM_HUB) if workers else ()
     return (
-        *(Finding("worker-queues", told.level, told.message, told.cure) for told in of_hub),
+        *(Finding("worker-queues", told.level, told.message, told.fix) for told in of_hub),
         *(
             replace(finding, message=f"{worker.cluster}: {finding.message}")
             for worker in workers

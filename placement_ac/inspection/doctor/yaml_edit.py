@@ -11,7 +11,7 @@ import yaml
 _INDENT: Final = 2
 
 
-def program(text: str, path: tuple[str, ...], value: object) -> str | None:
+def awk_program(text: str, path: tuple[str, ...], value: object) -> str | None:
     """Return the awk program that sets the field at `path`; None where the file is written in another way.
 
     A list gets `value` as one more entry, a map what `value` has. The program fails when it reads nothing.
@@ -20,12 +20,12 @@ def program(text: str, path: tuple[str, ...], value: object) -> str | None:
         root = yaml.compose(text)
     except yaml.YAMLError:
         return None
-    found = _place(root, path) if isinstance(root, yaml.MappingNode) and not root.flow_style else None
+    found = _node_path(root, path) if isinstance(root, yaml.MappingNode) and not root.flow_style else None
     changed = _change(text, path, value, found) if found else None
     return None if changed is None or "'" in changed else changed
 
 
-def _place(root: yaml.MappingNode, path: tuple[str, ...]) -> list[tuple[Any, Any]]:
+def _node_path(root: yaml.MappingNode, path: tuple[str, ...]) -> list[tuple[Any, Any]]:
     """Return the pairs of nodes along `path`, as far as they are there; the root first."""
     pairs: list[tuple[Any, Any]] = [(None, root)]
     for step in path:

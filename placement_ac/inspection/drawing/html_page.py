@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final
 
-from placement_ac.inspection.drawing.svg import FONT, Element, element, scheme, written
+from placement_ac.inspection.drawing.svg import FONT, Element, color_css, element, to_text
 
 _RULES: Final = """
 :root{color-scheme:light dark}
@@ -37,7 +37,7 @@ table{border-collapse:collapse}
 th,td{text-align:left;vertical-align:top;padding:3px 16px 3px 0;white-space:pre-line}
 th,td{border-bottom:1px solid $faint}
 """
-STYLE: Final = scheme(_RULES.replace("$FONT", FONT).strip().splitlines())
+STYLE: Final = color_css(_RULES.replace("$FONT", FONT).strip().splitlines())
 
 
 SCRIPT: Final = """
@@ -108,7 +108,7 @@ def page(
     head = element(
         "head",
         element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=policy(whole, SCRIPT)),
+        element("meta", http_equiv="Content-Security-Policy", content=content_security_policy(whole, SCRIPT)),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("title", text=title),
         element("style", text=whole),
@@ -126,19 +126,19 @@ def page(
     table = element("details", element("summary", text="The same as a table"), _table(heads, rows))
     tip = element("div", id="tip", role="tooltip", hidden="hidden", text=" ")
     main = element("main", drawn)
-    body = written(element("body", header, main, table, tip))
+    body = to_text(element("body", header, main, table, tip))
     # The script goes in as it is: HTML does not undo what XML writes for `>` and `&` there.
     body = body.removesuffix("</body>") + f"<script>{SCRIPT}</script></body>"
     return f'<!DOCTYPE html>\n<html lang="en">{_head(head)}{body}</html>\n'
 
 
 def _head(head: Element) -> str:
-    text = written(head)
+    text = to_text(head)
     begin, _, rest = text.partition("<style>")
     return f"{begin}<style>{head[-1].text}{rest[rest.index('</style>') :]}"
 
 
-def policy(style: str, script: str) -> str:
+def content_security_policy(style: str, script: str) -> str:
     """Return the Content-Security-Policy that lets these two in, and nothing else."""
     return (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "

@@ -21,14 +21,14 @@ _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U001
 
 def element(tag: str, *children: Element, text: str = "", **attributes: object) -> Element:
     """Return an element; `_` in the name of an attribute stands for `-`, a trailing one for nothing."""
-    made = Element(tag, {name.rstrip("_").replace("_", "-"): _told(v) for name, v in attributes.items()})
+    made = Element(tag, {name.rstrip("_").replace("_", "-"): _attribute(v) for name, v in attributes.items()})
     made.extend(children)
     if text:
         made.text = clean(text)
     return made
 
 
-def _told(value: object) -> str:
+def _attribute(value: object) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else clean(str(value))
 
 
@@ -37,7 +37,7 @@ def clean(text: str) -> str:
     return _FORBIDDEN.sub("�", text)
 
 
-def written(root: Element) -> str:
+def to_text(root: Element) -> str:
     return ET.tostring(root, encoding="unicode")
 
 
@@ -90,18 +90,18 @@ PALETTE: Final[Mapping[str, tuple[str, str]]] = {
 _NAMED: Final = re.compile(r"\$([a-z-]+)")
 
 
-def scheme(rules: Iterable[str]) -> str:
+def color_css(rules: Iterable[str]) -> str:
     """Return CSS of rules that name colours as `$ink`: in light, and as far as they have colours in dark."""
     rules = tuple(rules)
-    dark = "".join(_in(1, rule) for rule in map(_colours_alone, rules) if rule)
-    return "".join(_in(0, rule) for rule in rules) + f"@media (prefers-color-scheme:dark){{{dark}}}"
+    dark = "".join(_with_palette(1, rule) for rule in map(_color_rules, rules) if rule)
+    return "".join(_with_palette(0, rule) for rule in rules) + f"@media (prefers-color-scheme:dark){{{dark}}}"
 
 
-def _in(which: int, rule: str) -> str:
+def _with_palette(which: int, rule: str) -> str:
     return _NAMED.sub(lambda found: PALETTE[found[1]][which], rule)
 
 
-def _colours_alone(rule: str) -> str:
+def _color_rules(rule: str) -> str:
     """Return the rule without what says nothing of a colour."""
     head, _, body = rule.rstrip("}").partition("{")
     kept = ";".join(part for part in body.split(";") if "$" in part)

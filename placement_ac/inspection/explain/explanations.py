@@ -15,34 +15,39 @@ from placement_ac.core.api.text import joined
 from placement_ac.core.plan.conditions import parameters_problem
 from placement_ac.core.plan.plan import plan
 from placement_ac.inspection.explain.kueue_steps import (
-    condition,
-    conditions,
-    from_controller,
-    no_check,
-    queues,
+    condition_step,
+    condition_steps,
+    controller_steps,
+    no_check_step,
+    queue_steps,
 )
-from placement_ac.inspection.explain.ocm_steps import from_ocm, placement_conditions, selected, unseen
-from placement_ac.inspection.explain.steps import Case, Link, Result, Step
+from placement_ac.inspection.explain.ocm_steps import (
+    is_selected,
+    ocm_steps,
+    placement_problem_texts,
+    unknown_kinds_text,
+)
+from placement_ac.inspection.explain.steps import ExplainStep, PlacementView, StepName, StepResult
 from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.status.model import State
+from placement_ac.inspection.status.model import ClusterState
 from placement_ac.scheduling.objects import words
 
-Standing = State | Literal["dropped", "unknown"]
+ClusterOutcome = ClusterState | Literal["dropped", "unknown"]
 """What a cluster is for a Placement: as in the tree; dropped: OCM does not select it, nor is it listed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class ClusterSummary:
     """What became of one cluster, and the step that decided it."""
 
     cluster: str
-    state: Standing
-    step: Step
+    state: ClusterOutcome
+    step: StepName
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class ClusterExplanation:
     """A cluster for one Placement."""
 
     placement: str
@@ -50,182 +55,203 @@ class Chain:
     checks: tuple[str, ...]
     """Ours that name it."""
     cluster: str
-    state: Standing
+    state: ClusterOutcome
     selected: bool | None
     """By OCM; None: it cannot be told."""
-    step: Step
+    step: StepName
     """The one that decides."""
     why: str
-    links: tuple[Link, ...]
+    links: tuple[ExplainStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Overview:
+class CheckExplanation:
     """A check, or a Placement, with all clusters."""
 
     placement: str
     """As namespace/name; without a namespace where it is not there; "" where the check names none."""
     checks: tuple[str, ...]
-    links: tuple[Link, ...]
-    clusters: tuple[Fate, ...]
+    links: tuple[ExplainStep, ...]
+    clusters: tuple[ClusterSummary, ...]
     """Those that are selected or listed, best first; then the others by name."""
 
 
-def chain(case: Case, cluster: str) -> Chain:
+def explain_cluster(case: PlacementView, cluster: str) -> ClusterExplanation:
     """Return the whole chain of a cluster."""
-    links = (*from_ocm(case, cluster), *from_controller(case, cluster))
-    fate = _fate(case, cluster, links)
+    links = (*ocm_steps(case, cluster), *controller_steps(case, cluster))
+    fate = _summary(case, cluster, links)
     if case.checks:
-        used = queues(case) if cluster in case.rows else ()
-        links = (*links, *conditions(case, case.checks), *used)
+        used = queue_steps(case) if cluster in case.rows else ()
+        links = (*links, *condition_steps(case, case.checks), *used)
     else:
-        links = (*links, no_check(case))
-    return Chain(
+        links = (*links, no_check_step(case))
+    return ClusterExplanation(
         placement=case.label,
         checks=tuple(check.meta.name for check in case.checks),
         cluster=cluster,
         state=fate.state,
-        selected=selected(case, cluster),
+        selected=is_selected(case, cluster),
         step=fate.step,
         why=fate.why,
         links=links,
     )
 
 
-def _fate(case: Case, cluster: str, links: Sequence[Link]) -> Fate:
-    state = _state(case, cluster)
-    link = _deciding(links, state)
-    return Fate(cluster, state, link.step, link.sentence)
+def _summary(case: PlacementView, cluster: str, links: Sequence[ExplainStep]) -> ClusterSummary:
+    state = _outcome(case, cluster)
+    link = _deciding_step(links, state)
+    return ClusterSummary(cluster, state, link.step, link.sentence)
 
 
-def _state(case: Case, cluster: str) -> Standing:
+def _outcome(case: PlacementView, cluster: str) -> ClusterOutcome:
     if row := case.rows.get(cluster):
         return row.state
-    return {True: _SELECTED, False: _DROPPED, None: _UNKNOWN}[selected(case, cluster)]
+    return {True: _SELECTED, False: _DROPPED, None: _UNKNOWN}[is_selected(case, cluster)]
 
 
-_SELECTED: Final[Standing] = "selected"
-_DROPPED: Final[Standing] = "dropped"
-_UNKNOWN: Final[Standing] = "unknown"
-_IN: Final = (Step.LIST, Step.DECISION)
+_SELECTED: Final[ClusterOutcome] = "selected"
+_DROPPED: Final[ClusterOutcome] = "dropped"
+_UNKNOWN: Final[ClusterOutcome] = "unknown"
+_SELECTION_STEPS: Final = (StepName.LIST, StepName.DECISION)
 
 
-def _deciding(links: Sequence[Link], state: Standing) -> Link:
+def _deciding_step(links: Sequence[ExplainStep], state: ClusterOutcome) -> ExplainStep:
     """Return the link that says most: why it is out, and of what is in, where it stands."""
     if state == "listed":
-        return next(link for link in links if link.step is Step.LIST)
+        return next(link for link in links if link.step is StepName.LIST)
     begin = next((at for at, link in enumerate(links) if _is_decided(link)), 0)  # the decision is what counts
     for link in links[begin:]:
-        if link.outcome in (Result.FAILED, Result.UNKNOWN):
+        if link.outcome in (StepResult.FAILED, StepResult.UNKNOWN):
             return link
-    return next(link for step in _IN for link in links if link.step is step)
+    return next(link for step in _SELECTION_STEPS for link in links if link.step is step)
 
 
-def _is_decided(link: Link) -> bool:
-    return link.step is Step.DECISION and link.outcome is Result.PASSED
+def _is_decided(link: ExplainStep) -> bool:
+    return link.step is StepName.DECISION and link.outcome is StepResult.PASSED
 
 
 # -- a check, or a Placement
 
 
-def of_check(view: HubView, check: Check) -> Overview:
+def explain_check(view: HubView, check: Check) -> CheckExplanation:
     """Return what a check comes to, also one that names no Placement, or none that is there."""
-    parameters = _parameters(check)
+    parameters = _parameters_step(check)
     raw = view.placement(check.placement) if check.placement else None
     if raw is not None:
-        case = Case(view, raw)
+        case = PlacementView(view, raw)
         found = f"Placement {case.label} is there"
-        link = Link(Step.PLACEMENT, Result.PASSED, "; ".join((found, *placement_conditions(raw))))
-        return _overview(case, (parameters, link), (check,))
+        link = ExplainStep(
+            StepName.PLACEMENT, StepResult.PASSED, "; ".join((found, *placement_problem_texts(raw)))
+        )
+        return _all_clusters(case, (parameters, link), (check,))
     links = [parameters]
     if check.placement:
-        links.append(_no_placement(view, check.placement))
-    verdict = plan(view.of_check(check)).verdicts.get(check.meta.name)
-    links.append(condition(check, verdict if view.dump.knows(PLACEMENT) else None))
-    return Overview(check.placement, (check.meta.name,), tuple(links), ())
+        links.append(_missing_placement_step(view, check.placement))
+    verdict = plan(view.check_snapshot(check)).verdicts.get(check.meta.name)
+    links.append(condition_step(check, verdict if view.dump.knows(PLACEMENT) else None))
+    return CheckExplanation(check.placement, (check.meta.name,), tuple(links), ())
 
 
-def of_placement(case: Case) -> Overview:
+def explain_placement(case: PlacementView) -> CheckExplanation:
     """Return what a Placement comes to, whether a check names it or not."""
-    told = placement_conditions(case.placement)
-    link = Link(Step.PLACEMENT, Result.NOTE, "; ".join(told)) if told else None
-    return _overview(case, (link,) if link else (), case.checks)
+    told = placement_problem_texts(case.placement)
+    link = ExplainStep(StepName.PLACEMENT, StepResult.NOTE, "; ".join(told)) if told else None
+    return _all_clusters(case, (link,) if link else (), case.checks)
 
 
-def _parameters(check: Check) -> Link:
+def _parameters_step(check: Check) -> ExplainStep:
     source = f"AdmissionCheck {check.meta.name}"
     if problem := parameters_problem(check):
-        return Link(Step.PARAMETERS, Result.FAILED, problem, source)
-    return Link(Step.PARAMETERS, Result.PASSED, f"its parameters name Placement {check.placement}", source)
+        return ExplainStep(StepName.PARAMETERS, StepResult.FAILED, problem, source)
+    return ExplainStep(
+        StepName.PARAMETERS, StepResult.PASSED, f"its parameters name Placement {check.placement}", source
+    )
 
 
-def _no_placement(view: HubView, name: str) -> Link:
+def _missing_placement_step(view: HubView, name: str) -> ExplainStep:
     if view.dump.live and not view.dump.knows(PLACEMENT):
-        return Link(
-            Step.PLACEMENT, Result.UNKNOWN, f"whether it is there is {view.dump.why_unknown(PLACEMENT)}"
+        return ExplainStep(
+            StepName.PLACEMENT,
+            StepResult.UNKNOWN,
+            f"whether it is there is {view.dump.why_unknown(PLACEMENT)}",
         )
     looked_for = joined((f"{space}/{name}" for space in view.settings.placement_namespace), " or ")
     told = f"there is no Placement {looked_for}"
-    return Link(Step.PLACEMENT, Result.FAILED, told, "setting placement-namespace")
+    return ExplainStep(StepName.PLACEMENT, StepResult.FAILED, told, "setting placement-namespace")
 
 
-def _overview(case: Case, before: Iterable[Link], checks: Sequence[Check]) -> Overview:
-    fates = tuple(_fates(case))
-    after = (*_lists(case), *conditions(case, checks), *queues(case)) if checks else (no_check(case),)
-    links = (*before, _sets(case), _decided(case, fates), *after)
-    return Overview(case.label, tuple(check.meta.name for check in checks), links, fates)
+def _all_clusters(
+    case: PlacementView, before: Iterable[ExplainStep], checks: Sequence[Check]
+) -> CheckExplanation:
+    fates = tuple(_summaries(case))
+    after = (
+        (*_list_steps(case), *condition_steps(case, checks), *queue_steps(case))
+        if checks
+        else (no_check_step(case),)
+    )
+    links = (*before, _cluster_sets_step(case), _decision_step(case, fates), *after)
+    return CheckExplanation(case.label, tuple(check.meta.name for check in checks), links, fates)
 
 
-def _fates(case: Case) -> Iterator[Fate]:
-    others = {name for _, name in case.view.fleet.clusters} | set(case.decided or ())
+def _summaries(case: PlacementView) -> Iterator[ClusterSummary]:
+    others = {name for _, name in case.view.fleet.clusters} | set(case.decisions or ())
     for name in (*case.rows, *sorted(others - case.rows.keys())):
-        yield _fate(case, name, (*from_ocm(case, name), *from_controller(case, name)))
+        yield _summary(case, name, (*ocm_steps(case, name), *controller_steps(case, name)))
 
 
-def _sets(case: Case) -> Link:
+def _cluster_sets_step(case: PlacementView) -> ExplainStep:
     """Tell which cluster sets stand to choice."""
-    if case.unseen:
-        return Link(Step.CLUSTER_SET, Result.UNKNOWN, unseen(case))
+    if case.unknown_kinds:
+        return ExplainStep(StepName.CLUSTER_SET, StepResult.UNKNOWN, unknown_kinds_text(case))
     pool, space = case.pool, case.namespace
-    if case.outcome.hold:
-        return Link(
-            Step.CLUSTER_SET, Result.NOTE, f"{case.outcome.hold}: OCM leaves its decisions as they are"
+    if case.scheduling.hold:
+        return ExplainStep(
+            StepName.CLUSTER_SET,
+            StepResult.NOTE,
+            f"{case.scheduling.hold}: OCM leaves its decisions as they are",
         )
     asked = words(case.placement, "spec", "clusterSets")
     if not pool.bound:
         told = f"no ManagedClusterSet is bound in namespace {space}: there is no cluster to choose from"
-        return Link(Step.CLUSTER_SET, Result.FAILED, told, f"namespace {space}")
+        return ExplainStep(StepName.CLUSTER_SET, StepResult.FAILED, told, f"namespace {space}")
     if not pool.eligible:
         told = (
             f"spec.clusterSets names {joined(asked)}; bound in namespace {space} is only {joined(pool.bound)}"
         )
-        return Link(Step.CLUSTER_SET, Result.FAILED, told, f"Placement {case.label}")
+        return ExplainStep(StepName.CLUSTER_SET, StepResult.FAILED, told, f"Placement {case.label}")
     named = " and named in spec.clusterSets" if asked else ""
     told = f"OCM chooses from the clusters of {joined(pool.eligible)}: bound in namespace {space}{named}"
     bindings = joined(f"{space}/{name}" for name in pool.eligible)
-    return Link(Step.CLUSTER_SET, Result.PASSED, told, f"ManagedClusterSetBinding {bindings}")
+    return ExplainStep(StepName.CLUSTER_SET, StepResult.PASSED, told, f"ManagedClusterSetBinding {bindings}")
 
 
-def _decided(case: Case, fates: Sequence[Fate]) -> Link:
+def _decision_step(case: PlacementView, fates: Sequence[ClusterSummary]) -> ExplainStep:
     source, total = f"Placement {case.label}", len(fates)
     if unknown := case.view.dump.why_hidden(PLACEMENT_DECISION):
-        return Link(Step.DECISION, Result.UNKNOWN, f"what OCM has decided is {unknown}", source)
-    if case.decided is None:
-        return Link(Step.DECISION, Result.NOTE, "OCM has not decided yet", source)
-    outcome = Result.PASSED if case.decided else Result.FAILED
-    return Link(Step.DECISION, outcome, f"OCM has decided on {len(case.decided)} of {total} clusters", source)
+        return ExplainStep(
+            StepName.DECISION, StepResult.UNKNOWN, f"what OCM has decided is {unknown}", source
+        )
+    if case.decisions is None:
+        return ExplainStep(StepName.DECISION, StepResult.NOTE, "OCM has not decided yet", source)
+    outcome = StepResult.PASSED if case.decisions else StepResult.FAILED
+    return ExplainStep(
+        StepName.DECISION, outcome, f"OCM has decided on {len(case.decisions)} of {total} clusters", source
+    )
 
 
-def _lists(case: Case) -> Iterator[Link]:
+def _list_steps(case: PlacementView) -> Iterator[ExplainStep]:
     """Tell what the list holds, and what the guard holds there."""
     source = f"MultiKueueConfig {case.name}"
-    for why in set(case.held.values()):
-        yield Link(Step.GUARD, Result.NOTE, why, "settings mass-loss-share, mass-loss-grace")
+    for why in set(case.held_clusters.values()):
+        yield ExplainStep(StepName.GUARD, StepResult.NOTE, why, "settings mass-loss-share, mass-loss-grace")
     if unknown := case.view.dump.why_unknown(MULTIKUEUE_CONFIG):
-        yield Link(Step.LIST, Result.UNKNOWN, f"what is on Kueue's list is {unknown}", source)
-    elif case.seen.config is None:
-        yield Link(Step.LIST, Result.FAILED, f"there is no {source}", source)
+        yield ExplainStep(StepName.LIST, StepResult.UNKNOWN, f"what is on Kueue's list is {unknown}", source)
+    elif case.snapshot.config is None:
+        yield ExplainStep(StepName.LIST, StepResult.FAILED, f"there is no {source}", source)
     else:
-        yield Link(
-            Step.LIST, Result.PASSED, f"on the list, in order: {joined(case.seen.config.listed)}", source
+        yield ExplainStep(
+            StepName.LIST,
+            StepResult.PASSED,
+            f"on the list, in order: {joined(case.snapshot.config.listed)}",
+            source,
         )

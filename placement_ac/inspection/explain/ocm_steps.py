@@ -9,7 +9,14 @@ from typing import Final
 
 from placement_ac.core.api.constants import MANAGED_CLUSTER, PLACEMENT_DECISION
 from placement_ac.core.api.text import and_more, count_text, joined
-from placement_ac.inspection.explain.steps import Case, Link, Result, Step, condition_of, quoted
+from placement_ac.inspection.explain.steps import (
+    ExplainStep,
+    PlacementView,
+    StepName,
+    StepResult,
+    condition_of,
+    reason_and_message,
+)
 from placement_ac.inspection.hub.dump import Object
 from placement_ac.scheduling.affected import sets_holding
 from placement_ac.scheduling.errors import BrokenSetError
@@ -25,11 +32,11 @@ from placement_ac.scheduling.objects import (
     text,
     words,
 )
-from placement_ac.scheduling.outcome import Step as Dropped
-from placement_ac.scheduling.outcome import Verdict
+from placement_ac.scheduling.outcome import ClusterVerdict
+from placement_ac.scheduling.outcome import FilterStep as Dropped
 from placement_ac.scheduling.prioritizers import Scored
 from placement_ac.scheduling.sets import member_selector
-from placement_ac.scheduling.tolerations import Tolerance, shown, taints_borne
+from placement_ac.scheduling.tolerations import TaintTolerance, taint_text, taint_tolerances
 
 _SETS_SHOWN: Final = 3
 _BUILT_IN: Final = {
@@ -45,90 +52,98 @@ _STATES: Final = (
 )
 
 
-def from_ocm(case: Case, name: str) -> Iterator[Link]:
+def ocm_steps(case: PlacementView, name: str) -> Iterator[ExplainStep]:
     """Yield the steps of OCM's scheduler for a cluster, up to the one that drops it, and the decision."""
     cluster = case.view.fleet.clusters.get(("", name))
-    there = _there(case, name, cluster)
+    there = _cluster_step(case, name, cluster)
     yield there
-    if case.unseen:
-        yield Link(Step.CLUSTER_SET, Result.UNKNOWN, unseen(case))
-    elif case.outcome.hold:
-        told = f"{case.outcome.hold}: OCM leaves its decisions as they are"
-        yield Link(Step.PLACEMENT, Result.NOTE, told, _placement(case))
-    elif cluster is not None and there.outcome is not Result.FAILED:
-        yield from _scheduled(case, name, cluster)
-    yield _decision(case, name)
+    if case.unknown_kinds:
+        yield ExplainStep(StepName.CLUSTER_SET, StepResult.UNKNOWN, unknown_kinds_text(case))
+    elif case.scheduling.hold:
+        told = f"{case.scheduling.hold}: OCM leaves its decisions as they are"
+        yield ExplainStep(StepName.PLACEMENT, StepResult.NOTE, told, _placement(case))
+    elif cluster is not None and there.outcome is not StepResult.FAILED:
+        yield from _scheduling_steps(case, name, cluster)
+    yield _decision_step(case, name)
 
 
-def unseen(case: Case) -> str:
+def unknown_kinds_text(case: PlacementView) -> str:
     """Say what is not seen that OCM goes by."""
-    kinds = joined(f"{kind.kind}s" for kind in case.unseen)
+    kinds = joined(f"{kind.kind}s" for kind in case.unknown_kinds)
     why = "the right to list them is missing" if case.view.dump.live else "the dump holds none"
     return f"how OCM decides cannot be told without {kinds}: {why}"
 
 
-def _placement(case: Case) -> str:
+def _placement(case: PlacementView) -> str:
     return f"Placement {case.label}"
 
 
-def _there(case: Case, name: str, cluster: Obj | None) -> Link:
+def _cluster_step(case: PlacementView, name: str, cluster: Obj | None) -> ExplainStep:
     source = f"ManagedCluster {name}"
     if cluster is None:
         if not case.view.dump.knows(MANAGED_CLUSTER):
-            return Link(Step.CLUSTER, Result.UNKNOWN, "ManagedClusters are not seen here")
-        return Link(Step.CLUSTER, Result.FAILED, f"there is no ManagedCluster {name} (any more)")
+            return ExplainStep(StepName.CLUSTER, StepResult.UNKNOWN, "ManagedClusters are not seen here")
+        return ExplainStep(
+            StepName.CLUSTER, StepResult.FAILED, f"there is no ManagedCluster {name} (any more)"
+        )
     if is_terminating(cluster):
         since = text(cluster, "metadata", "deletionTimestamp")
         told = f"it is being deleted, since {since}: OCM does not choose it any more"
-        return Link(Step.CLUSTER, Result.FAILED, told, source)
+        return ExplainStep(StepName.CLUSTER, StepResult.FAILED, told, source)
     conditions = [(word, condition_of(dict(cluster), kind)) for kind, word in _STATES]
     good = [word for word, one in conditions if one.get("status") == "True"]
     bad = [
-        f"not {word} ({quoted(one) or 'no condition says so'})"
+        f"not {word} ({reason_and_message(one) or 'no condition says so'})"
         for word, one in conditions
         if word not in good
     ]
     if not bad:
-        return Link(Step.CLUSTER, Result.PASSED, "it is accepted, joined and available", source)
+        return ExplainStep(
+            StepName.CLUSTER, StepResult.PASSED, "it is accepted, joined and available", source
+        )
     told = f"it is {', '.join((*good, *bad))}; OCM drops no cluster for that, but for the taint that follows"
-    return Link(Step.CLUSTER, Result.NOTE, told, source)
+    return ExplainStep(StepName.CLUSTER, StepResult.NOTE, told, source)
 
 
-def _scheduled(case: Case, name: str, cluster: Obj) -> Iterator[Link]:
-    verdict = case.outcome.clusters[name]
+def _scheduling_steps(case: PlacementView, name: str, cluster: Obj) -> Iterator[ExplainStep]:
+    verdict = case.scheduling.clusters[name]
     dropped = verdict.dropped
     if dropped is Dropped.CLUSTER_SET:
-        yield Link(Step.CLUSTER_SET, Result.FAILED, _in_no_set(case, cluster), _placement(case))
+        yield ExplainStep(
+            StepName.CLUSTER_SET, StepResult.FAILED, _why_in_no_set(case, cluster), _placement(case)
+        )
         return
-    yield _in_set(case, cluster)
+    yield _cluster_set_step(case, cluster)
     if dropped in (Dropped.PREDICATE, Dropped.MISCONFIGURED):
-        step = Step.PREDICATE if dropped is Dropped.PREDICATE else Step.MISCONFIGURED
-        yield Link(step, Result.FAILED, verdict.why, _placement(case))
+        step = StepName.PREDICATE if dropped is Dropped.PREDICATE else StepName.MISCONFIGURED
+        yield ExplainStep(step, StepResult.FAILED, verdict.why, _placement(case))
         return
-    yield _taken_by_predicate(case, cluster)
+    yield _predicate_step(case, cluster)
     if dropped is Dropped.TAINT:
-        yield Link(Step.TAINT, Result.FAILED, verdict.why, f"ManagedCluster {name}")
+        yield ExplainStep(StepName.TAINT, StepResult.FAILED, verdict.why, f"ManagedCluster {name}")
         return
-    yield _tolerated(case, name, cluster)
-    yield from _scored(case, name)
-    yield _numbered(case, name, verdict)
+    yield _taint_step(case, name, cluster)
+    yield from _score_steps(case, name)
+    yield _number_step(case, name, verdict)
     if dropped is None:
-        yield from _grouped(case, verdict)
+        yield from _group_steps(case, verdict)
 
 
 # -- cluster sets
 
 
-def _in_set(case: Case, cluster: Obj) -> Link:
+def _cluster_set_step(case: PlacementView, cluster: Obj) -> ExplainStep:
     holding = sets_holding(cluster, case.view.fleet)
     mine = [name for name in case.pool.eligible if name in holding]
     bindings = [f"{case.namespace}/{name}" for name in mine]
     asked = ", and spec.clusterSets names it" if words(case.placement, "spec", "clusterSets") else ""
     told = f"it is in ManagedClusterSet {joined(mine)}, which is bound in namespace {case.namespace}{asked}"
-    return Link(Step.CLUSTER_SET, Result.PASSED, told, f"ManagedClusterSetBinding {joined(bindings)}")
+    return ExplainStep(
+        StepName.CLUSTER_SET, StepResult.PASSED, told, f"ManagedClusterSetBinding {joined(bindings)}"
+    )
 
 
-def _in_no_set(case: Case, cluster: Obj) -> str:
+def _why_in_no_set(case: PlacementView, cluster: Obj) -> str:
     pool, fleet, space = case.pool, case.view.fleet, case.namespace
     holding = sets_holding(cluster, fleet)
     asked = words(case.placement, "spec", "clusterSets")
@@ -137,7 +152,9 @@ def _in_no_set(case: Case, cluster: Obj) -> str:
     if not pool.bound and not absent:
         parts.append(f"there is no ManagedClusterSetBinding in namespace {space}")
     elif pool.eligible:
-        told = [_not_in(fleet.cluster_sets["", name], cluster) for name in pool.eligible[:_SETS_SHOWN]]
+        told = [
+            _why_not_in_set(fleet.cluster_sets["", name], cluster) for name in pool.eligible[:_SETS_SHOWN]
+        ]
         parts.append(f"it is not in {', nor in '.join(told)}{and_more(len(pool.eligible) - _SETS_SHOWN)}")
     elif pool.bound:
         parts.append(
@@ -156,7 +173,7 @@ def _in_no_set(case: Case, cluster: Obj) -> str:
     return "; ".join(parts)
 
 
-def _not_in(cluster_set: Obj, cluster: Obj) -> str:
+def _why_not_in_set(cluster_set: Obj, cluster: Obj) -> str:
     """Name a set, and say by which label a cluster is not in it."""
     name, labels = text(cluster_set, "metadata", "name"), labels_of(cluster)
     try:
@@ -171,26 +188,30 @@ def _not_in(cluster_set: Obj, cluster: Obj) -> str:
 # -- filters
 
 
-def _taken_by_predicate(case: Case, cluster: Obj) -> Link:
+def _predicate_step(case: PlacementView, cluster: Obj) -> ExplainStep:
     predicates, fleet = case.predicates, case.view.fleet
     numbered = enumerate(predicates, start=1)
     met = next(((at, one) for at, one in numbered if one.objection(cluster, fleet) is None), None)
     if met is None:
-        return Link(Step.PREDICATE, Result.PASSED, "there is no predicate: every cluster passes")
+        return ExplainStep(
+            StepName.PREDICATE, StepResult.PASSED, "there is no predicate: every cluster passes"
+        )
     which = f"predicate {met[0]} of {len(predicates)}" if len(predicates) > 1 else "the predicate"
-    return Link(Step.PREDICATE, Result.PASSED, f"{which} takes it: {met[1]}", _placement(case))
+    return ExplainStep(StepName.PREDICATE, StepResult.PASSED, f"{which} takes it: {met[1]}", _placement(case))
 
 
-def _tolerated(case: Case, name: str, cluster: Obj) -> Link:
-    borne = [(taint, one) for taint, one in taints_borne(name, cluster, case.bearing) if one is not None]
+def _taint_step(case: PlacementView, name: str, cluster: Obj) -> ExplainStep:
+    borne = [
+        (taint, one) for taint, one in taint_tolerances(name, cluster, case.taint_context) if one is not None
+    ]
     if not borne:
-        return Link(Step.TAINT, Result.PASSED, "it has no taint")
-    told = "; ".join(_borne(taint, one) for taint, one in borne)
-    return Link(Step.TAINT, Result.PASSED, told, f"ManagedCluster {name}")
+        return ExplainStep(StepName.TAINT, StepResult.PASSED, "it has no taint")
+    told = "; ".join(_toleration_text(taint, one) for taint, one in borne)
+    return ExplainStep(StepName.TAINT, StepResult.PASSED, told, f"ManagedCluster {name}")
 
 
-def _borne(taint: Obj, by: Tolerance) -> str:
-    what = f"taint {shown(taint)}"
+def _toleration_text(taint: Obj, by: TaintTolerance) -> str:
+    what = f"taint {taint_text(taint)}"
     if not by.by:
         effect = text(taint, "effect")
         why = "it only prefers others" if effect == "PreferNoSelect" else "the cluster is decided already"
@@ -203,19 +224,22 @@ def _borne(taint: Obj, by: Tolerance) -> str:
 # -- scores, number, groups
 
 
-def _scored(case: Case, name: str) -> Iterator[Link]:
-    if not case.outcome.prioritizers:
-        yield Link(
-            Step.SCORE, Result.NOTE, "nothing scores: the order is that of the names", _placement(case)
+def _score_steps(case: PlacementView, name: str) -> Iterator[ExplainStep]:
+    if not case.scheduling.prioritizers:
+        yield ExplainStep(
+            StepName.SCORE,
+            StepResult.NOTE,
+            "nothing scores: the order is that of the names",
+            _placement(case),
         )
-    for one in case.outcome.prioritizers:
+    for one in case.scheduling.prioritizers:
         score = one.scores.get(name, 0)
-        why, source = _because(case, one, name)
+        why, source = _score_source(case, one, name)
         told = f"{one.name}: {one.weight} times {score} is {one.weight * score} ({why})"
-        yield Link(Step.SCORE, Result.NOTE, told, source)
+        yield ExplainStep(StepName.SCORE, StepResult.NOTE, told, source)
 
 
-def _because(case: Case, scored: Scored, cluster: str) -> tuple[str, str]:
+def _score_source(case: PlacementView, scored: Scored, cluster: str) -> tuple[str, str]:
     """Return where a score comes from, in words and by its object."""
     if not scored.name.startswith("AddOn/"):
         return _BUILT_IN.get(scored.name, "built in"), ""
@@ -232,81 +256,81 @@ def _because(case: Case, scored: Scored, cluster: str) -> tuple[str, str]:
     return f"from {source}" + (f", valid until {until.isoformat()}" if until else ""), source
 
 
-def _numbered(case: Case, name: str, verdict: Verdict) -> Link:
-    rank, ranked = case.rank[name], case.outcome.ranked
+def _number_step(case: PlacementView, name: str, verdict: ClusterVerdict) -> ExplainStep:
+    rank, ranked = case.rank[name], case.scheduling.ranked
     number = integer(case.placement, "spec", "numberOfClusters")
     told = f"score {verdict.score} in all, rank {rank} of {len(ranked)}"
     if number is None:
         told = f"{told}; numberOfClusters is not set: all of them are selected"
-        return Link(Step.NUMBER, Result.PASSED, told, _placement(case))
+        return ExplainStep(StepName.NUMBER, StepResult.PASSED, told, _placement(case))
     told = f"{told}; numberOfClusters is {number}"
     if verdict.dropped is None:
-        return Link(Step.NUMBER, Result.PASSED, told, _placement(case))
+        return ExplainStep(StepName.NUMBER, StepResult.PASSED, told, _placement(case))
     if number <= 0:
-        return Link(Step.NUMBER, Result.FAILED, told, _placement(case))
+        return ExplainStep(StepName.NUMBER, StepResult.FAILED, told, _placement(case))
     last = ranked[number - 1]
-    score = case.outcome.clusters[last].score
+    score = case.scheduling.clusters[last].score
     behind = (
         f"has score {score} too and comes first by name" if score == verdict.score else f"has score {score}"
     )
-    return Link(
-        Step.NUMBER, Result.FAILED, f"{told}; {last}, the last that is in, {behind}", _placement(case)
+    return ExplainStep(
+        StepName.NUMBER, StepResult.FAILED, f"{told}; {last}, the last that is in, {behind}", _placement(case)
     )
 
 
-def _grouped(case: Case, verdict: Verdict) -> Iterator[Link]:
-    groups = listed(case.outcome.status, "decisionGroups")
+def _group_steps(case: PlacementView, verdict: ClusterVerdict) -> Iterator[ExplainStep]:
+    groups = listed(case.scheduling.status, "decisionGroups")
     if verdict.group is None:
         (condition,) = [
-            quoted(one)
-            for one in listed(case.outcome.status, "conditions")
+            reason_and_message(one)
+            for one in listed(case.scheduling.status, "conditions")
             if one.get("type") == "PlacementMisconfigured"
         ]
         told = f"the decision groups are not right, so it is in no decision: {condition}"
-        yield Link(Step.GROUP, Result.FAILED, told, _placement(case))
+        yield ExplainStep(StepName.GROUP, StepResult.FAILED, told, _placement(case))
     elif at(case.placement, "spec", "decisionStrategy") is not None:
         group = groups[verdict.group]
         name = text(group, "decisionGroupName") or "without a name"
         size = count_text(integer(group, "clusterCount") or 0, "cluster")
         told = f"decision group {verdict.group} ({name}), of {size}; there are {len(groups)}"
-        yield Link(Step.GROUP, Result.PASSED, told, _placement(case))
+        yield ExplainStep(StepName.GROUP, StepResult.PASSED, told, _placement(case))
 
 
 # -- the decision
 
 
-def _decision(case: Case, name: str) -> Link:
+def _decision_step(case: PlacementView, name: str) -> ExplainStep:
     if case.view.dump.live and not case.view.dump.knows(PLACEMENT_DECISION):
-        return Link(Step.DECISION, Result.UNKNOWN, "PlacementDecisions are not seen here")
-    wanted, now = case.predicted(name), case.decided
+        return ExplainStep(StepName.DECISION, StepResult.UNKNOWN, "PlacementDecisions are not seen here")
+    wanted, now = case.predicts_selection(name), case.decisions
     if now is None:
         expected = {True: "; it will choose this cluster", False: "; it will not choose this one", None: ""}
-        outcome = Result.FAILED if wanted is False else Result.NOTE
+        outcome = StepResult.FAILED if wanted is False else StepResult.NOTE
         told = f"OCM has not decided yet{expected[wanted]}"
-        return Link(Step.DECISION, outcome, told, _placement(case))
+        return ExplainStep(StepName.DECISION, outcome, told, _placement(case))
     if name in now:
         where, entry = now[name]
         score = f" with score {integer(entry, 'score')}" if integer(entry, "score") else ""
         told = f"OCM has decided on it: PlacementDecision {where} holds it{score}"
-        differs = "" if wanted is not False else f", though by the steps above it would not: {_LATE}"
-        return Link(Step.DECISION, Result.PASSED, told + differs, f"PlacementDecision {where}")
-    differs = f", though by the steps above it would: {_LATE}" if wanted else ""
+        differs = "" if wanted is not False else f", though by the steps above it would not: {_OUTDATED}"
+        return ExplainStep(StepName.DECISION, StepResult.PASSED, told + differs, f"PlacementDecision {where}")
+    differs = f", though by the steps above it would: {_OUTDATED}" if wanted else ""
     told = f"OCM has not decided on it{differs}"
-    return Link(Step.DECISION, Result.FAILED, told, _placement(case))
+    return ExplainStep(StepName.DECISION, StepResult.FAILED, told, _placement(case))
 
 
-_LATE: Final = "OCM has not decided again yet, or goes by something that is not seen here"
+_OUTDATED: Final = "OCM has not decided again yet, or goes by something that is not seen here"
 
 
-def selected(case: Case, name: str) -> bool | None:
+def is_selected(case: PlacementView, name: str) -> bool | None:
     """Whether OCM has decided on the cluster, or is to, where it has not decided; None: it cannot be told."""
-    if case.decided is None:
-        return case.predicted(name)
-    return name in case.decided
+    if case.decisions is None:
+        return case.predicts_selection(name)
+    return name in case.decisions
 
 
-def placement_conditions(placement: Object) -> list[str]:
+def placement_problem_texts(placement: Object) -> list[str]:
     """Return what a Placement's conditions say of trouble."""
     trouble = (("PlacementSatisfied", "False"), ("PlacementMisconfigured", "True"))
     conditions = [dict(one) for one in listed(section(placement, "status"), "conditions")]
-    return [quoted(one) for one in conditions if (one.get("type"), one.get("status")) in trouble]
+    return [reason_and_message(one) for one in conditions if (one.get("type"), one.get("status")) in trouble]

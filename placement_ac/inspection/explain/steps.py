@@ -18,17 +18,17 @@ from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.inspection.hub.dump import Object, key_of
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import CLUSTER_SET, SET_BINDING
-from placement_ac.inspection.status.check_status import branches
-from placement_ac.inspection.status.model import Branch, ClusterRow
-from placement_ac.scheduling import Outcome
+from placement_ac.inspection.status.check_status import check_statuses
+from placement_ac.inspection.status.model import CheckStatus, ClusterRow
+from placement_ac.scheduling import SchedulingResult
 from placement_ac.scheduling.errors import BrokenSetError, MisconfiguredError
 from placement_ac.scheduling.objects import listed, own_decisions, section, text
 from placement_ac.scheduling.predicates import Predicate, predicates_of
 from placement_ac.scheduling.sets import Pool, pool_for
-from placement_ac.scheduling.tolerations import Bearing, bearing_for
+from placement_ac.scheduling.tolerations import TaintContext, taint_context
 
 
-class Step(StrEnum):
+class StepName(StrEnum):
     """What decides, in order."""
 
     PARAMETERS = "Parameters"
@@ -56,7 +56,7 @@ class Step(StrEnum):
     QUEUE = "Queue"
 
 
-class Result(StrEnum):
+class StepResult(StrEnum):
     """How a step went."""
 
     PASSED = "passed"
@@ -68,23 +68,23 @@ class Result(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class ExplainStep:
     """One step. `source`: the object or setting that tells it, "" where there is none."""
 
-    step: Step
-    outcome: Result
+    step: StepName
+    outcome: StepResult
     sentence: str
     source: str = ""
 
 
-SCHEDULED_BY: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING, PLACEMENT_SCORE, PLACEMENT_DECISION)
+SCHEDULING_KINDS: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING, PLACEMENT_SCORE, PLACEMENT_DECISION)
 """What OCM's scheduler goes by."""
 _IN_EVERY_DUMP: Final = (MANAGED_CLUSTER, CLUSTER_SET)
 """Kinds of which every OCM hub has some: a dump without them is not of all that there is."""
 
 
 @dataclass(frozen=True)
-class Case:
+class PlacementView:
     """A Placement on a hub, and what OCM and the controller make of it."""
 
     view: HubView
@@ -110,16 +110,16 @@ class Case:
     # -- OCM
 
     @cached_property
-    def unseen(self) -> tuple[Kind, ...]:
+    def unknown_kinds(self) -> tuple[Kind, ...]:
         """Kinds without which it cannot be told how OCM decides."""
         dump = self.view.dump
         if dump.live:
-            return tuple(kind for kind in SCHEDULED_BY if not dump.knows(kind))
+            return tuple(kind for kind in SCHEDULING_KINDS if not dump.knows(kind))
         return tuple(kind for kind in _IN_EVERY_DUMP if not dump.knows(kind))
 
     @cached_property
-    def outcome(self) -> Outcome:
-        return self.view.decided(self.placement)
+    def scheduling(self) -> SchedulingResult:
+        return self.view.schedule(self.placement)
 
     @cached_property
     def pool(self) -> Pool:
@@ -137,16 +137,16 @@ class Case:
             return []
 
     @cached_property
-    def bearing(self) -> Bearing:
-        return bearing_for(self.placement, self.view.fleet, self.view.now)
+    def taint_context(self) -> TaintContext:
+        return taint_context(self.placement, self.view.fleet, self.view.now)
 
     @cached_property
     def rank(self) -> Mapping[str, int]:
         """The clusters that passed OCM's filters, each with its rank, from 1."""
-        return {name: rank for rank, name in enumerate(self.outcome.ranked, start=1)}
+        return {name: rank for rank, name in enumerate(self.scheduling.ranked, start=1)}
 
     @cached_property
-    def decided(self) -> Mapping[str, tuple[str, Object]] | None:
+    def decisions(self) -> Mapping[str, tuple[str, Object]] | None:
         """Cluster → its PlacementDecision and what that says of it; None: OCM has not decided."""
         told = [one for one in own_decisions(self.placement, self.view.fleet) if section(one, "status")]
         found: dict[str, tuple[str, Object]] = {}
@@ -155,17 +155,17 @@ class Case:
                 found.setdefault(text(entry, "clusterName"), ("/".join(key_of(one)), dict(entry)))
         return found if told else None
 
-    def predicted(self, cluster: str) -> bool | None:
+    def predicts_selection(self, cluster: str) -> bool | None:
         """Whether OCM would decide on the cluster by what is seen here; None: it cannot be told."""
-        if self.unseen or self.outcome.hold:
+        if self.unknown_kinds or self.scheduling.hold:
             return None
-        verdict = self.outcome.clusters.get(cluster)
+        verdict = self.scheduling.clusters.get(cluster)
         return verdict is not None and verdict.dropped is None and verdict.group is not None
 
     # -- the controller
 
     @cached_property
-    def counts(self) -> bool:
+    def is_used(self) -> bool:
         """Whether the controller goes by this Placement: no other of its name comes first."""
         found = self.view.placement(self.name)
         return found is not None and key_of(found) == self.id
@@ -173,35 +173,37 @@ class Case:
     @cached_property
     def checks(self) -> tuple[Check, ...]:
         """Ours that name it."""
-        return tuple(one for one in self.view.ours if one.placement == self.name) if self.counts else ()
+        return (
+            tuple(one for one in self.view.our_checks if one.placement == self.name) if self.is_used else ()
+        )
 
     @cached_property
-    def seen(self) -> Snapshot:
+    def snapshot(self) -> Snapshot:
         return self.view.snapshot(self.name)
 
     @cached_property
-    def course(self) -> TargetClusters:
-        return self.view.course(self.name)
+    def targets(self) -> TargetClusters:
+        return self.view.targets(self.name)
 
     @cached_property
-    def held(self) -> Mapping[str, str]:
+    def held_clusters(self) -> Mapping[str, str]:
         """The clusters that a mass loss would take, while it is held → why."""
-        return self.view.held(self.name)
+        return self.view.held_clusters(self.name)
 
     @cached_property
     def plan(self) -> Plan:
-        return plan(self.seen)
+        return plan(self.snapshot)
 
     @cached_property
-    def branch(self) -> Branch | None:
+    def status(self) -> CheckStatus | None:
         """What `status` shows of its first check; they all have the same clusters and the same list."""
-        found = branches(self.view, (self.checks[0].meta.name,)) if self.checks else ()
+        found = check_statuses(self.view, (self.checks[0].meta.name,)) if self.checks else ()
         return found[0] if found else None
 
     @cached_property
     def rows(self) -> Mapping[str, ClusterRow]:
         """The clusters that are selected, best first, then those that are listed all the same."""
-        return {row.name: row for row in self.branch.clusters} if self.branch else {}
+        return {row.name: row for row in self.status.clusters} if self.status else {}
 
 
 def condition_of(obj: Object | None, kind: str) -> dict[str, Any]:
@@ -209,6 +211,6 @@ def condition_of(obj: Object | None, kind: str) -> dict[str, Any]:
     return next((dict(one) for one in listed(obj, "status", "conditions") if one.get("type") == kind), {})
 
 
-def quoted(condition: Mapping[str, Any]) -> str:
+def reason_and_message(condition: Mapping[str, Any]) -> str:
     """Return reason and message of a condition."""
     return f"{condition.get('reason') or ''}: {condition.get('message') or ''}".strip(": ")

@@ -18,10 +18,10 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.core.api.objects import Check
 from placement_ac.core.api.text import joined
-from placement_ac.inspection.explain.steps import Case
+from placement_ac.inspection.explain.steps import PlacementView
 from placement_ac.inspection.hub.dump import Dump, Object, key_of
 from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.hub.kinds import words_for
+from placement_ac.inspection.hub.kinds import names_of_kind
 from placement_ac.scheduling.objects import listed, section, text
 
 Type = Literal["cluster", "check", "placement"]
@@ -32,18 +32,18 @@ KINDS: Final[dict[Type, Kind]] = {
 }
 
 
-def _words() -> dict[str, Type]:
+def _type_names() -> dict[str, Type]:
     found: dict[str, Type] = {}
     for type_, kind in KINDS.items():
-        found |= dict.fromkeys(words_for(kind, type_), type_)
+        found |= dict.fromkeys(names_of_kind(kind, type_), type_)
     return found
 
 
-WORDS: Final = _words()
+TYPE_NAMES: Final = _type_names()
 """Every word for a type, as kubectl takes them."""
 
 
-class NoSuchSubject(PlacementAcError):
+class SubjectNotFound(PlacementAcError):
     """What is asked for is not there, is not of ours, or is not one thing."""
 
 
@@ -56,14 +56,14 @@ class Subject:
     namespace: str = ""
 
 
-def subject_of(words: Sequence[str], view: HubView) -> Subject:
+def parse_subject(words: Sequence[str], view: HubView) -> Subject:
     """Return what the words on the command line mean. Raises NoSuchSubject."""
     if len(words) == 1 and "/" not in words[0]:
         return Subject(_type_of(words[0], view), words[0])
     type_, name = words[0].split("/", 1) if len(words) == 1 else (words[0], words[1])
-    if type_.lower() not in WORDS:
-        raise NoSuchSubject(f"there is no type {type_!r} here: it is one of {', '.join(KINDS)}")
-    return Subject(WORDS[type_.lower()], name)
+    if type_.lower() not in TYPE_NAMES:
+        raise SubjectNotFound(f"there is no type {type_!r} here: it is one of {', '.join(KINDS)}")
+    return Subject(TYPE_NAMES[type_.lower()], name)
 
 
 def _type_of(name: str, view: HubView) -> Type:
@@ -71,17 +71,19 @@ def _type_of(name: str, view: HubView) -> Type:
     is_check = view.dump.find(ADMISSION_CHECK, name) is not None
     is_cluster = name in known_clusters(view)
     if is_check and is_cluster:
-        raise NoSuchSubject(
+        raise SubjectNotFound(
             f"{name} is a cluster and a check: say `explain cluster {name}` or `explain check {name}`"
         )
     if is_check or is_cluster:
         return "check" if is_check else "cluster"
     if any(key_of(one)[1] == name for one in view.dump.of(PLACEMENT)):
         return "placement"
-    raise NoSuchSubject(f'no cluster, check or Placement "{name}" found{_unseen(view.dump, *KINDS.values())}')
+    raise SubjectNotFound(
+        f'no cluster, check or Placement "{name}" found{_unknown_kinds_text(view.dump, *KINDS.values())}'
+    )
 
 
-def _unseen(dump: Dump, *kinds: Kind) -> str:
+def _unknown_kinds_text(dump: Dump, *kinds: Kind) -> str:
     """Name the kinds that cannot be seen: what is asked for may be one of them."""
     unseen = [str(kind) for kind in kinds if not dump.knows(kind)] if dump.live else []
     return f"; not seen here: {joined(unseen)}" if unseen else ""
@@ -99,14 +101,14 @@ def known_clusters(view: HubView) -> frozenset[str]:
     return frozenset((there | decided | made) - {""})
 
 
-def cluster_named(view: HubView, name: str) -> str:
+def find_cluster(view: HubView, name: str) -> str:
     """Return the name of a cluster that is known. Raises NoSuchSubject."""
     if name not in known_clusters(view):
         raise _not_found(view, MANAGED_CLUSTER, name)
     return name
 
 
-def check_named(view: HubView, name: str) -> Check:
+def find_check(view: HubView, name: str) -> Check:
     """Return a check of ours. Raises NoSuchSubject, which names the one to ask for instead."""
     found = next((one for one in view.checks if one.meta.name == name), None)
     if found is None:
@@ -114,15 +116,15 @@ def check_named(view: HubView, name: str) -> Check:
     if found.ours:
         return found
     told = f"AdmissionCheck {name} is not ours: its spec.controllerName is {found.controller!r}"
-    ours = [one.meta.name for one in view.ours if found.config and one.placement == found.config]
+    ours = [one.meta.name for one in view.our_checks if found.config and one.placement == found.config]
     if ours:
         told = (
             f"{told}; its MultiKueueConfig {found.config} is that of {joined(ours)}: explain check {ours[0]}"
         )
-    raise NoSuchSubject(told)
+    raise SubjectNotFound(told)
 
 
-def placement_named(view: HubView, name: str, namespaces: Sequence[str]) -> Object:
+def find_placement(view: HubView, name: str, namespaces: Sequence[str]) -> Object:
     """Return the Placement of that name: in these namespaces, else the one that counts, else the only one.
 
     Raises NoSuchSubject.
@@ -136,29 +138,31 @@ def placement_named(view: HubView, name: str, namespaces: Sequence[str]) -> Obje
         raise _not_found(view, PLACEMENT, name)
     if len(found) > 1:
         spaces = sorted(key_of(one)[0] for one in found)
-        raise NoSuchSubject(f"there is a Placement {name} in {joined(spaces)}: say which one with -n")
+        raise SubjectNotFound(f"there is a Placement {name} in {joined(spaces)}: say which one with -n")
     return found[0]
 
 
-def cases_of(view: HubView, check: str, namespaces: Sequence[str]) -> tuple[Case, ...]:
+def placement_views(view: HubView, check: str, namespaces: Sequence[str]) -> tuple[PlacementView, ...]:
     """Return the Placements that a cluster is explained for: those with checks first, by name.
 
     On a hub those in watched namespaces, in a dump all, unless `namespaces` are named; or only that of
     `check`, if it is not "". Raises NoSuchSubject.
     """
     if check:
-        found = check_named(view, check)
+        found = find_check(view, check)
         raw = view.placement(found.placement) if found.placement else None
         if raw is None:
-            raise NoSuchSubject(f"AdmissionCheck {check} leads to no Placement: see `explain check {check}`")
-        return (Case(view, raw),)
+            raise SubjectNotFound(
+                f"AdmissionCheck {check} leads to no Placement: see `explain check {check}`"
+            )
+        return (PlacementView(view, raw),)
     if view.dump.live and not view.dump.knows(PLACEMENT):
-        raise NoSuchSubject(f"Placements are {view.dump.why_unknown(PLACEMENT)}")
+        raise SubjectNotFound(f"Placements are {view.dump.why_unknown(PLACEMENT)}")
     spaces = namespaces or (view.settings.placement_namespace if view.dump.live else ())
-    cases = (Case(view, one) for one in view.dump.of(PLACEMENT))
+    cases = (PlacementView(view, one) for one in view.dump.of(PLACEMENT))
     chosen = (case for case in cases if not spaces or case.namespace in spaces)
     return tuple(sorted(chosen, key=lambda case: (not case.checks, case.id)))
 
 
-def _not_found(view: HubView, kind: Kind, name: str) -> NoSuchSubject:
-    return NoSuchSubject(f'{kind} "{name}" not found{_unseen(view.dump, kind)}')
+def _not_found(view: HubView, kind: Kind, name: str) -> SubjectNotFound:
+    return SubjectNotFound(f'{kind} "{name}" not found{_unknown_kinds_text(view.dump, kind)}')

@@ -10,9 +10,9 @@ from itertools import pairwise
 from typing import Final
 
 from placement_ac.core.api.text import joined
-from placement_ac.inspection.drawing.svg import FONT, Element, cut, element, picture, scheme, width_of
-from placement_ac.inspection.graph.layout import GAP, HEIGHT, MARGIN, Place, laid_out
-from placement_ac.inspection.graph.model import CLUSTER, Edge, Graph, Look, Node
+from placement_ac.inspection.drawing.svg import FONT, Element, color_css, cut, element, picture, width_of
+from placement_ac.inspection.graph.layout import GAP, HEIGHT, MARGIN, NodePlace, lay_out
+from placement_ac.inspection.graph.model import CLUSTER, Graph, GraphEdge, GraphNode, NodeStyle
 
 PAD: Final = 10.0
 LEGEND: Final = 40.0
@@ -23,7 +23,7 @@ LEAN: Final = 10.0
 NARROWEST, WIDEST = 96.0, 230.0
 KIND_SIZE, NAME_SIZE, SAYS_SIZE = 11.0, 14.0, 12.0
 
-LEGEND_TEXTS: Final[Mapping[Look, str]] = {
+LEGEND_TEXTS: Final[Mapping[NodeStyle, str]] = {
     "listed": "listed",
     "draining": "draining: listed until it has drained",
     "selected": "will be listed",
@@ -35,7 +35,7 @@ LEGEND_TEXTS: Final[Mapping[Look, str]] = {
     "missing": "is not there",
 }
 
-_FILLS: Final[Mapping[Look, tuple[str, str, str]]] = {
+_FILLS: Final[Mapping[NodeStyle, tuple[str, str, str]]] = {
     "plain": ("plain", "line", ""),
     "good": ("plain", "good-line", ""),
     "bad": ("bad", "bad-line", "6 3"),
@@ -49,7 +49,7 @@ _FILLS: Final[Mapping[Look, tuple[str, str, str]]] = {
 }
 """Ground, outline, and the dashes of the outline."""
 
-STYLE: Final = scheme(
+STYLE: Final = color_css(
     (
         f"svg text{{font-family:{FONT};fill:$ink}}",
         ".page{fill:$page}",
@@ -73,14 +73,14 @@ STYLE: Final = scheme(
 def draw(graph: Graph, title: str, *, alone: bool = True) -> Element:
     """Return the picture. `alone` False: it goes onto a page, which has the style and tells the whys."""
     labels = [width_of(edge.label, KIND_SIZE) for edge in graph.edges]
-    layout = laid_out(graph, _width, max(labels, default=0.0))
+    layout = lay_out(graph, _width, max(labels, default=0.0))
     legend, width = _legend(graph, layout.height)
-    ordered = sorted(graph.edges, key=lambda edge: edge.taken)  # what is bold lies on top
+    ordered = sorted(graph.edges, key=lambda edge: edge.on_workload_path)  # what is bold lies on top
     return picture(
         max(width, layout.width),
         layout.height + LEGEND,
         title,
-        _told(graph),
+        _description(graph),
         STYLE if alone else "",
         *(_edge(edge, layout.routes[edge.source, edge.target]) for edge in ordered),
         *(_label(edge, layout.nodes[edge.target]) for edge in graph.edges if edge.label),
@@ -89,43 +89,43 @@ def draw(graph: Graph, title: str, *, alone: bool = True) -> Element:
     )
 
 
-def _told(graph: Graph) -> str:
+def _description(graph: Graph) -> str:
     """Return the picture in two sentences, for who does not see it."""
     kinds = Counter(node.kind for node in graph.nodes)
-    clusters = joined(f"{node.name} {node.says}" for node in graph.nodes if node.column == CLUSTER)
+    clusters = joined(f"{node.name} {node.caption}" for node in graph.nodes if node.column == CLUSTER)
     return f"{', '.join(f'{kind}: {n}' for kind, n in kinds.items())}. {clusters or 'No clusters'}."
 
 
-def _width(node: Node) -> float:
+def _width(node: GraphNode) -> float:
     kind, name = _titles(node)
     texts = (
         width_of(kind, KIND_SIZE),
         width_of(name, NAME_SIZE, bold=True),
-        width_of(node.says, SAYS_SIZE),
+        width_of(node.caption, SAYS_SIZE),
     )
     return min(WIDEST, max(NARROWEST, *(width + 2 * _pad(node) for width in texts)))
 
 
-def _pad(node: Node) -> float:
-    return PAD + (LEAN if node.look == "draining" else 0.0)
+def _pad(node: GraphNode) -> float:
+    return PAD + (LEAN if node.style == "draining" else 0.0)
 
 
-def _titles(node: Node) -> tuple[str, str]:
+def _titles(node: GraphNode) -> tuple[str, str]:
     """Return the kind, with the namespace, and the name."""
     namespace, slash, name = node.name.partition("/")
     return (f"{node.kind} in {namespace}", name) if slash else (node.kind, node.name)
 
 
-def _node(node: Node, at: Place, *, alone: bool) -> Element:
-    whole = "\n".join(part for part in (f"{node.kind} {node.name}", node.says, node.why) if part)
-    parts = [_box(node.look, at), *_lines(node, at)]
+def _node(node: GraphNode, at: NodePlace, *, alone: bool) -> Element:
+    whole = "\n".join(part for part in (f"{node.kind} {node.name}", node.caption, node.why) if part)
+    parts = [_box(node.style, at), *_lines(node, at)]
     if alone:
-        return element("g", element("title", text=whole), *parts, class_=f"node {node.look}")
+        return element("g", element("title", text=whole), *parts, class_=f"node {node.style}")
     return element(
         "g",
         *parts,
         id=node.id,
-        class_=f"node {node.look}",
+        class_=f"node {node.style}",
         tabindex="0",
         role="img",
         aria_label=whole,
@@ -134,19 +134,19 @@ def _node(node: Node, at: Place, *, alone: bool) -> Element:
     )
 
 
-def _lines(node: Node, at: Place) -> Iterable[Element]:
+def _lines(node: GraphNode, at: NodePlace) -> Iterable[Element]:
     kind, name = _titles(node)
     room = at.width - 2 * _pad(node)
     lines = [("kind", cut(kind, room, KIND_SIZE)), ("name", cut(name, room, NAME_SIZE, bold=True))]
-    if node.says:
-        lines.append(("says", cut(node.says, room, SAYS_SIZE)))
+    if node.caption:
+        lines.append(("says", cut(node.caption, room, SAYS_SIZE)))
     top = at.middle - LINE * (len(lines) - 1) / 2 + LINE / 4
     for place, (what, text) in enumerate(lines):
         y = top + place * LINE
         yield element("text", class_=what, x=at.x + at.width / 2, y=y, text_anchor="middle", text=text)
 
 
-def _box(look: Look, at: Place, height: float = HEIGHT) -> Element:
+def _box(look: NodeStyle, at: NodePlace, height: float = HEIGHT) -> Element:
     """Return the outline: each state of a cluster has a shape of its own."""
     left, top, right, bottom = at.x, at.middle - height / 2, at.right, at.middle + height / 2
     if look == "draining":  # leans
@@ -166,7 +166,7 @@ def _points(points: Iterable[tuple[float, float]]) -> str:
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
 
-def _edge(edge: Edge, route: Sequence[Place]) -> Element:
+def _edge(edge: GraphEdge, route: Sequence[NodePlace]) -> Element:
     """Return a line that bends between columns, and runs straight through them."""
     path = [f"M{route[0].right:.1f} {route[0].middle:.1f}"]
     for place, following in pairwise(route):
@@ -175,11 +175,11 @@ def _edge(edge: Edge, route: Sequence[Place]) -> Element:
         y = following.middle
         path.append(f"C{middle:.1f} {place.middle:.1f} {middle:.1f} {y:.1f} {end:.1f} {y:.1f}")
         path.append(f"H{following.x if following is route[-1] else following.right:.1f}")
-    kind = " taken" if edge.taken else "" if edge.sure else " unsure"
+    kind = " taken" if edge.on_workload_path else "" if edge.in_use else " unsure"
     return element("path", class_=f"edge{kind}", d=" ".join(path), data_from=edge.source, data_to=edge.target)
 
 
-def _label(edge: Edge, target: Place) -> Element:
+def _label(edge: GraphEdge, target: NodePlace) -> Element:
     return element(
         "text",
         class_="label",
@@ -194,17 +194,17 @@ def _label(edge: Edge, target: Place) -> Element:
 
 def _legend(graph: Graph, top: float) -> tuple[Element, float]:
     """Return what each look means that is there, and how wide that is."""
-    seen = {node.look for node in graph.nodes}
+    seen = {node.style for node in graph.nodes}
     parts: list[Element] = []
     x = MARGIN
     for look, told in LEGEND_TEXTS.items():
         if look in seen:
-            place = Place(x, top + (SWATCH - HEIGHT) / 2, SWATCH * 1.6)
+            place = NodePlace(x, top + (SWATCH - HEIGHT) / 2, SWATCH * 1.6)
             swatch = element("g", _box(look, place, SWATCH), class_=look)
             text = element("text", class_="says", x=place.right + 8, y=top + SWATCH / 2 + 4, text=told)
             parts += [swatch, text]
             x = place.right + 8 + width_of(told, SAYS_SIZE) + PAD
-    if any(edge.taken for edge in graph.edges):
+    if any(edge.on_workload_path for edge in graph.edges):
         line = f"M{x:.1f} {top + SWATCH / 2:.1f}h{SWATCH:.1f}"
         told = "the way of Workloads that run"
         text = element("text", class_="says", x=x + SWATCH + 8, y=top + SWATCH / 2 + 4, text=told)

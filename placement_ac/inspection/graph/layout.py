@@ -10,7 +10,7 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Final
 
-from placement_ac.inspection.graph.model import CLUSTER, COLUMNS, Graph, Node
+from placement_ac.inspection.graph.model import CLUSTER, COLUMNS, Graph, GraphNode
 
 HEIGHT: Final = 60.0
 STEP: Final = 74.0
@@ -23,7 +23,7 @@ Ends = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NodePlace:
     """Where a node is, or an edge that passes; x and y of the upper left corner."""
 
     x: float
@@ -43,18 +43,20 @@ class Place:
 class Layout:
     """`routes`: the places that each edge passes, its ends included."""
 
-    nodes: Mapping[str, Place]
-    routes: Mapping[Ends, Sequence[Place]]
+    nodes: Mapping[str, NodePlace]
+    routes: Mapping[Ends, Sequence[NodePlace]]
     width: float
     height: float
 
 
-def laid_out(graph: Graph, width_of_node: Callable[[Node], float], label_width: float) -> Layout:
+def lay_out(graph: Graph, width_of_node: Callable[[GraphNode], float], label_width: float) -> Layout:
     """Return where everything is. `label_width`: the room that is written on, before the clusters."""
     chains = _chains(graph)
     rows = _rows(graph, chains)
     columns = _columns(graph, width_of_node, label_width)
-    places = {id_: Place(columns[at][0], rows[id_], columns[at][1]) for id_, at in _stations(graph, chains)}
+    places = {
+        id_: NodePlace(columns[at][0], rows[id_], columns[at][1]) for id_, at in _stations(graph, chains)
+    }
     return Layout(
         nodes={node.id: places[node.id] for node in graph.nodes},
         routes={ends: [places[station] for station in chain] for ends, chain in chains.items()},
@@ -93,24 +95,24 @@ def _rows(graph: Graph, chains: Mapping[Ends, Sequence[str]]) -> dict[str, float
     members: list[list[str]] = [[] for _ in COLUMNS]
     for station, column in _stations(graph, chains):
         members[column].append(station)
-    leads = _leads(graph, chains)
-    beside = _beside(graph)
+    leads = _next_stations(graph, chains)
+    beside = _siblings(graph)
     rows = {id_: place * STEP for place, id_ in enumerate(_by_fleet(graph, members[CLUSTER]))}
     for column in reversed(range(CLUSTER)):
-        wishes = {id_: _wish(leads.get(id_, ()), beside.get(id_, ()), rows) for id_ in members[column]}
-        rows |= _settled(wishes)
+        wishes = {id_: _wanted_row(leads.get(id_, ()), beside.get(id_, ()), rows) for id_ in members[column]}
+        rows |= _spread(wishes)
     top = min(rows.values(), default=0.0)
     return {id_: y - top + MARGIN for id_, y in rows.items()}
 
 
-def _leads(graph: Graph, chains: Mapping[Ends, Sequence[str]]) -> dict[str, list[str]]:
+def _next_stations(graph: Graph, chains: Mapping[Ends, Sequence[str]]) -> dict[str, list[str]]:
     """Return the next stations of each; of a node, those by edges that are sure, if it has such."""
     found: dict[str, list[str]] = {}
     for sure in (True, False):
         more: dict[str, list[str]] = {}
         for edge in graph.edges:
             chain = chains[edge.source, edge.target]
-            for one, other in pairwise(chain) if edge.sure is sure else ():
+            for one, other in pairwise(chain) if edge.in_use is sure else ():
                 more.setdefault(one, []).append(other)
         found = more | found
     return found
@@ -124,7 +126,7 @@ def _by_fleet(graph: Graph, clusters: Sequence[str]) -> list[str]:
     return sorted(clusters, key=lambda id_: first.get(id_, 0))
 
 
-def _beside(graph: Graph) -> dict[str, list[str]]:
+def _siblings(graph: Graph) -> dict[str, list[str]]:
     """Return of each node what else is led to from where it is led to."""
     leads: dict[str, list[str]] = {}
     for edge in graph.edges:
@@ -132,7 +134,7 @@ def _beside(graph: Graph) -> dict[str, list[str]]:
     return {edge.target: leads[edge.source] for edge in graph.edges}
 
 
-def _wish(leads: Sequence[str], beside: Sequence[str], rows: Mapping[str, float]) -> float:
+def _wanted_row(leads: Sequence[str], beside: Sequence[str], rows: Mapping[str, float]) -> float:
     """Return where a station would be: amid what it leads to; else above its brothers; else below all."""
     if leads:
         return fmean(rows[other] for other in leads)
@@ -140,7 +142,7 @@ def _wish(leads: Sequence[str], beside: Sequence[str], rows: Mapping[str, float]
     return min(brothers) - STEP / 2 if brothers else max(rows.values(), default=0.0) + STEP
 
 
-def _settled(wishes: Mapping[str, float]) -> dict[str, float]:
+def _spread(wishes: Mapping[str, float]) -> dict[str, float]:
     """Return places one step apart or more, in the order of the wishes, and by least squares near to them.
 
     Pool adjacent violators: those that would overlap become a block around the mean of their wishes.
@@ -157,7 +159,7 @@ def _settled(wishes: Mapping[str, float]) -> dict[str, float]:
 
 
 def _columns(
-    graph: Graph, width_of_node: Callable[[Node], float], label_width: float
+    graph: Graph, width_of_node: Callable[[GraphNode], float], label_width: float
 ) -> list[tuple[float, float]]:
     """Return x and width of each column; one that is empty has none."""
     found: list[tuple[float, float]] = []

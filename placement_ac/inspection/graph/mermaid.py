@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from placement_ac.inspection.drawing.svg import PALETTE, clean
-from placement_ac.inspection.graph.model import Graph, Look, Node
+from placement_ac.inspection.graph.model import Graph, GraphNode, NodeStyle
 
 SAFE: Final = frozenset(" -.,:/=+'()·…—")
 """What stands in a label as it is, beside letters and digits."""
 LABEL_MAX: Final = 80
 """Letters of a line in a box; the whole is in `-o html`."""
 
-SHAPES: Final[Mapping[Look, tuple[str, str]]] = {
+SHAPES: Final[Mapping[NodeStyle, tuple[str, str]]] = {
     "listed": ("[", "]"),
     "draining": ("[/", "/]"),
     "selected": ("([", "])"),
@@ -25,7 +25,7 @@ SHAPES: Final[Mapping[Look, tuple[str, str]]] = {
     "waiting": ("(", ")"),
 }
 """The brackets by which Mermaid knows a shape; a rectangle without."""
-_COLOURS: Final[Mapping[Look, tuple[str, str, str]]] = {
+_COLOURS: Final[Mapping[NodeStyle, tuple[str, str, str]]] = {
     "listed": ("good", "good-line", ""),
     "draining": ("drain", "drain-line", ",stroke-dasharray:6 3"),
     "selected": ("next", "next-line", ""),
@@ -47,21 +47,21 @@ def mermaid(graph: Graph) -> str:
 def _lines(graph: Graph) -> Iterator[str]:
     yield "flowchart LR"
     for node in graph.nodes:
-        begin, end = SHAPES.get(node.look, ("[", "]"))
-        known = f":::{node.look}" if node.look in _COLOURS else ""
+        begin, end = SHAPES.get(node.style, ("[", "]"))
+        known = f":::{node.style}" if node.style in _COLOURS else ""
         yield f"    {node.id}{begin}{_label(_texts(node))}{end}{known}"
     for edge in graph.edges:
-        line = "==>" if edge.taken else "-->" if edge.sure else "-.->"
+        line = "==>" if edge.on_workload_path else "-->" if edge.in_use else "-.->"
         label = f"|{_label((edge.label,))}|" if edge.label else ""
         yield f"    {edge.source} {line}{label} {edge.target}"
-    for look in sorted({node.look for node in graph.nodes} & _COLOURS.keys()):
+    for look in sorted({node.style for node in graph.nodes} & _COLOURS.keys()):
         fill, stroke, dashes = _COLOURS[look]
         colours = f"fill:{PALETTE[fill][0]},stroke:{PALETTE[stroke][0]},color:{PALETTE['ink'][0]}"
         yield f"    classDef {look} {colours}{dashes}"
 
 
-def _texts(node: Node) -> Iterable[str]:
-    return [text for text in (node.kind, node.name, node.says) if text]
+def _texts(node: GraphNode) -> Iterable[str]:
+    return [text for text in (node.kind, node.name, node.caption) if text]
 
 
 def _label(lines: Iterable[str]) -> str:

@@ -1,5 +1,5 @@
 """
-What `graph` draws: nodes in columns, left to right, and the edges between them, made of the branches.
+What `graph` draws: nodes in columns, left to right, and the edges between them, graph of the branches.
 
 Pure. The columns: Workloads, LocalQueues, ClusterQueues, AdmissionChecks, Placements, MultiKueueConfigs,
 clusters. What is many is folded into a node that counts: a picture of a thousand boxes shows nothing.
@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from placement_ac.core.api.constants import ACTIVE
 from placement_ac.core.api.text import count_text, joined
-from placement_ac.inspection.status.model import Branch, ClusterRow, Job, QueueRow, State
+from placement_ac.inspection.status.model import CheckStatus, ClusterRow, ClusterState, QueueRow, WorkloadRow
 
 CLUSTERS_SHOWN: Final = 40
 """Clusters of a check that have a node each; beyond, those of one state are counted together."""
@@ -33,11 +33,11 @@ COLUMNS: Final = (
 )
 WORKLOAD, LOCAL_QUEUE, CLUSTER_QUEUE, CHECK, PLACEMENT, CONFIG, CLUSTER = range(len(COLUMNS))
 
-Look = Literal[
+NodeStyle = Literal[
     "plain", "good", "bad", "missing", "listed", "draining", "selected", "unusable", "beyond", "waiting"
 ]
 """How a node looks: a cluster by its state, a queue or check by whether it is active."""
-TOLD: Final[Mapping[State, str]] = {
+STATE_TEXTS: Final[Mapping[ClusterState, str]] = {
     "listed": "listed",
     "draining": "draining",
     "selected": "will be listed",
@@ -46,161 +46,162 @@ TOLD: Final[Mapping[State, str]] = {
     "waiting": "waits for a seat",
 }
 """What a node says of a cluster's state."""
-_ACTIVE: Final[Mapping[str, Look]] = {"True": "good", "False": "bad"}
+_ACTIVE: Final[Mapping[str, NodeStyle]] = {"True": "good", "False": "bad"}
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """One box. `says` stands below the name; `why` is told of it on request."""
+class GraphNode:
+    """One box. `caption` stands below the name; `why` is told of it on request."""
 
     id: str
     column: int
     kind: str
     name: str
-    look: Look = "plain"
-    says: str = ""
+    style: NodeStyle = "plain"
+    caption: str = ""
     why: str = ""
     names: tuple[str, ...] = ()
     """Of a node that counts: what is in it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
-    """`taken`: a Workload's way goes along it. `sure` False: it leads to what is not in use (yet)."""
+class GraphEdge:
+    """`on_workload_path`: a Workload's way goes along it. `in_use` False: it leads to what is not in use (yet)."""
 
     source: str
     target: str
     label: str = ""
-    taken: bool = False
-    sure: bool = True
+    on_workload_path: bool = False
+    in_use: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[GraphEdge, ...]
 
 
-def graph_of(branches: Iterable[Branch]) -> Graph:
+def build_graph(branches: Iterable[CheckStatus]) -> Graph:
     """Return what the branches look like; what two of them share is there once."""
-    made = _Making()
+    graph = _GraphBuilder()
     for branch in branches:
-        _add(made, branch)
-    return Graph(tuple(made.nodes.values()), tuple(made.edges.values()))
+        _add_check(graph, branch)
+    return Graph(tuple(graph.nodes.values()), tuple(graph.edges.values()))
 
 
 @dataclass(slots=True)
-class _Making:
+class _GraphBuilder:
     """Nodes by what they stand for, edges by their ends; both in the order in which they come."""
 
-    nodes: dict[tuple[int, str], Node] = field(default_factory=dict)
-    edges: dict[tuple[str, str], Edge] = field(default_factory=dict)
+    nodes: dict[tuple[int, str], GraphNode] = field(default_factory=dict)
+    edges: dict[tuple[str, str], GraphEdge] = field(default_factory=dict)
 
     def node(self, column: int, key: str, kind: str, name: str, **rest: object) -> str:
-        """Return the id of the node, which is made if it is not there."""
+        """Return the id of the node, which is graph if it is not there."""
         found = self.nodes.get((column, key))
         if found is None:
-            found = Node(f"n{len(self.nodes)}", column, kind, name, **rest)  # type: ignore[arg-type]  # as named
+            found = GraphNode(f"n{len(self.nodes)}", column, kind, name, **rest)  # type: ignore[arg-type]  # as named
             self.nodes[column, key] = found
         return found.id
 
-    def edge(self, source: str, target: str, *, label: str = "", sure: bool = True) -> None:
-        self.edges.setdefault((source, target), Edge(source, target, label, sure=sure))
+    def edge(self, source: str, target: str, *, label: str = "", in_use: bool = True) -> None:
+        self.edges.setdefault((source, target), GraphEdge(source, target, label, in_use=in_use))
 
-    def take(self, way: Sequence[str]) -> None:
+    def mark_path(self, way: Sequence[str]) -> None:
         """Mark a way as one that a Workload has gone."""
         for ends in pairwise(way):
-            old = self.edges.get(ends, Edge(*ends))
-            self.edges[ends] = Edge(*ends, old.label, taken=True)
+            old = self.edges.get(ends, GraphEdge(*ends))
+            self.edges[ends] = GraphEdge(*ends, old.label, on_workload_path=True)
 
 
-def _add(made: _Making, branch: Branch) -> None:
-    check = made.node(
+def _add_check(graph: _GraphBuilder, branch: CheckStatus) -> None:
+    check = graph.node(
         CHECK,
         branch.name,
         "AdmissionCheck",
         branch.name,
-        look=_ACTIVE.get(branch.active, "plain"),
-        says=f"Active={branch.active}" + (f", {branch.reason}" if branch.reason not in ("", ACTIVE) else ""),
+        style=_ACTIVE.get(branch.active, "plain"),
+        caption=f"Active={branch.active}"
+        + (f", {branch.reason}" if branch.reason not in ("", ACTIVE) else ""),
         why=branch.message
         + (" (the controller has not looked since it was changed)" if branch.stale else ""),
     )
-    placement = _placement(made, branch)
-    made.edge(check, placement)
-    config = _config(made, branch)
-    made.edge(placement, config, sure=branch.config != "")
-    clusters = _clusters(made, branch, placement, config)
-    heads = {name: _head(made, name, config) for name in branch.users} | {branch.name: check}
-    ways = _queues(made, branch, heads)
-    for one in _folded(branch.jobs):
-        _job(made, one, ways, (check, placement, config), clusters)
+    placement = _placement(graph, branch)
+    graph.edge(check, placement)
+    config = _config(graph, branch)
+    graph.edge(placement, config, in_use=branch.config != "")
+    clusters = _clusters(graph, branch, placement, config)
+    heads = {name: _multikueue_check(graph, name, config) for name in branch.users} | {branch.name: check}
+    ways = _queues(graph, branch, heads)
+    for one in _grouped_workloads(branch.jobs):
+        _add_workloads(graph, one, ways, (check, placement, config), clusters)
 
 
-def _placement(made: _Making, branch: Branch) -> str:
+def _placement(graph: _GraphBuilder, branch: CheckStatus) -> str:
     there = "/" in branch.placement
-    return made.node(
+    return graph.node(
         PLACEMENT,
         branch.placement or f"of {branch.name}",
         "Placement",
         branch.placement or "none is named",
-        look="plain" if there else "missing",
-        says="" if there or not branch.placement else "is not there",
+        style="plain" if there else "missing",
+        caption="" if there or not branch.placement else "is not there",
         why=branch.placement_says,
     )
 
 
-def _config(made: _Making, branch: Branch) -> str:
+def _config(graph: _GraphBuilder, branch: CheckStatus) -> str:
     key = branch.config or f"of {branch.placement or branch.name}"
     listed = sum(row.state in ("listed", "draining") for row in branch.clusters)
     absent, unknown = branch.config == "", branch.config is None
     says = "nothing is listed" if absent else f"lists {count_text(listed, 'cluster')}"
-    return made.node(
+    return graph.node(
         CONFIG,
         key,
         "MultiKueueConfig",
         branch.config or ("none" if absent else "unknown"),
-        look="missing" if absent else "plain",
-        says="" if unknown else says,
+        style="missing" if absent else "plain",
+        caption="" if unknown else says,
     )
 
 
-def _head(made: _Making, name: str, config: str) -> str:
+def _multikueue_check(graph: _GraphBuilder, name: str, config: str) -> str:
     """Return the node of Kueue's own check, which names the config."""
-    head = made.node(CHECK, name, "AdmissionCheck", name, says="Kueue's own: multikueue")
-    made.edge(head, config)
+    head = graph.node(CHECK, name, "AdmissionCheck", name, caption="Kueue's own: multikueue")
+    graph.edge(head, config)
     return head
 
 
 # -- clusters
 
 
-def _clusters(made: _Making, branch: Branch, placement: str, config: str) -> Mapping[str, str]:
+def _clusters(graph: _GraphBuilder, branch: CheckStatus, placement: str, config: str) -> Mapping[str, str]:
     """Return the node of each cluster: the list leads to those that it has, the Placement to the others."""
     found: dict[str, str] = {}
     for rows in _shown(branch.clusters):
         first, state = rows[0], rows[0].state
         names = tuple(row.name for row in rows)
         key = f"{placement}/{first.name}" if len(rows) == 1 else f"{placement}/{state}"
-        node = made.node(
+        node = graph.node(
             CLUSTER,
             key,
             "cluster" if len(rows) == 1 else "clusters",
             first.name if len(rows) == 1 else count_text(len(rows), "cluster"),
-            look=state,
-            says=_says(rows),
+            style=state,
+            caption=_caption(rows),
             why=_why(rows),
             names=names if len(rows) > 1 else (),
         )
         listed = state in ("listed", "draining")
-        label = _place(first) if len(rows) == 1 else _places(rows)
-        made.edge(config if listed else placement, node, label=label, sure=listed)
+        label = _rank_and_score(first) if len(rows) == 1 else _ranks(rows)
+        graph.edge(config if listed else placement, node, label=label, in_use=listed)
         found |= dict.fromkeys(names, node)
     return found
 
 
 def _shown(rows: Sequence[ClusterRow]) -> list[list[ClusterRow]]:
     """Return what has a node each: beyond `CLUSTERS_SHOWN`, the largest groups of one state are folded."""
-    order = list(TOLD)
+    order = list(STATE_TEXTS)
     states = groupby(sorted(rows, key=lambda row: order.index(row.state)), lambda row: row.state)
     groups = [list(members) for _, members in states]
     folded: list[list[ClusterRow]] = []
@@ -211,10 +212,10 @@ def _shown(rows: Sequence[ClusterRow]) -> list[list[ClusterRow]]:
     return [[row] for group in groups for row in group] + folded
 
 
-def _says(rows: Sequence[ClusterRow]) -> str:
+def _caption(rows: Sequence[ClusterRow]) -> str:
     running, waiting = sum(row.running or 0 for row in rows), sum(row.waiting or 0 for row in rows)
     parts = [
-        TOLD[rows[0].state],
+        STATE_TEXTS[rows[0].state],
         f"{running} running" if running else "",
         f"{waiting} waiting" if waiting else "",
         "not connected" if any(row.connected == "False" for row in rows) else "",
@@ -232,7 +233,7 @@ def _why(rows: Sequence[ClusterRow]) -> str:
     (row,) = rows
     parts = [
         row.why,
-        _place(row),
+        _rank_and_score(row),
         f"decision group {row.group}" if row.group else "",
         f"by {row.credential.kind} {row.credential.name}" if row.credential.kind else row.credential.problem,
         f"until {row.credential.expires:%Y-%m-%d %H:%M} UTC" if row.credential.expires else "",
@@ -241,7 +242,7 @@ def _why(rows: Sequence[ClusterRow]) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _place(row: ClusterRow) -> str:
+def _rank_and_score(row: ClusterRow) -> str:
     """Return where a cluster stands; where nothing scores, its score is 0."""
     parts = [
         f"rank {row.rank}" if row.rank is not None else "",
@@ -250,7 +251,7 @@ def _place(row: ClusterRow) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _places(rows: Sequence[ClusterRow]) -> str:
+def _ranks(rows: Sequence[ClusterRow]) -> str:
     ranks = [row.rank for row in rows if row.rank is not None]
     return f"ranks {min(ranks)} to {max(ranks)}" if ranks else ""
 
@@ -258,15 +259,17 @@ def _places(rows: Sequence[ClusterRow]) -> str:
 # -- queues and Workloads
 
 
-def _queues(made: _Making, branch: Branch, heads: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
+def _queues(
+    graph: _GraphBuilder, branch: CheckStatus, heads: Mapping[str, str]
+) -> Mapping[str, tuple[str, ...]]:
     """Return the way from each LocalQueue, as namespace/name, to the check that its ClusterQueue lists."""
     busy = {f"{job.namespace}/{job.queue}" for job in branch.jobs}
     ways: dict[str, tuple[str, ...]] = {}
     for row in branch.queues:
-        queue = _queue(made, row)
+        queue = _queue(graph, row)
         listed = [heads[name] for name in row.lists if name in heads]
         for head in listed:
-            made.edge(queue, head)
+            graph.edge(queue, head)
         ours = heads[branch.name]
         onward = ours if ours in listed or not listed else listed[0]
         local_queues = row.local_queues or ()
@@ -274,53 +277,53 @@ def _queues(made: _Making, branch: Branch, heads: Mapping[str, str]) -> Mapping[
         counted = quiet if len(quiet) > QUEUES_SHOWN else []
         for name in local_queues:
             if name not in counted:
-                local = made.node(LOCAL_QUEUE, name, "LocalQueue", name)
-                made.edge(local, queue)
+                local = graph.node(LOCAL_QUEUE, name, "LocalQueue", name)
+                graph.edge(local, queue)
                 ways[name] = (local, queue, onward)
         if counted:
             many = count_text(len(counted), "LocalQueue")
             key = f"others of {row.name}"
-            local = made.node(
+            local = graph.node(
                 LOCAL_QUEUE, key, "LocalQueues", many, why=joined(counted), names=tuple(counted)
             )
-            made.edge(local, queue)
+            graph.edge(local, queue)
     return ways
 
 
-def _queue(made: _Making, row: QueueRow) -> str:
+def _queue(graph: _GraphBuilder, row: QueueRow) -> str:
     parts = (
         {"True": "active", "False": "not active"}.get(row.active, ""),
         f"{row.admitted} admitted" if row.admitted else "",
         f"{row.pending} pending" if row.pending else "",
     )
-    return made.node(
+    return graph.node(
         CLUSTER_QUEUE,
         row.name,
         "ClusterQueue",
         row.name,
-        look=_ACTIVE.get(row.active, "plain"),
-        says=", ".join(filter(None, parts)),
+        style=_ACTIVE.get(row.active, "plain"),
+        caption=", ".join(filter(None, parts)),
         why=row.why,
     )
 
 
-def _of_jobs(job: Job) -> tuple[str, ...]:
+def _workload_group(job: WorkloadRow) -> tuple[str, ...]:
     return job.state, job.namespace, job.queue, job.cluster
 
 
-def _folded(jobs: Iterable[Job]) -> list[list[Job]]:
+def _grouped_workloads(jobs: Iterable[WorkloadRow]) -> list[list[WorkloadRow]]:
     """Return running Workloads one by one where they are few; those that wait together."""
-    found: list[list[Job]] = []
-    for key, members in groupby(sorted(jobs, key=_of_jobs), _of_jobs):
+    found: list[list[WorkloadRow]] = []
+    for key, members in groupby(sorted(jobs, key=_workload_group), _workload_group):
         together = list(members)
         few = key[0] == "running" and len(together) <= JOBS_SHOWN
         found += [[job] for job in together] if few else [together]
     return found
 
 
-def _job(
-    made: _Making,
-    jobs: Sequence[Job],
+def _add_workloads(
+    graph: _GraphBuilder,
+    jobs: Sequence[WorkloadRow],
     ways: Mapping[str, tuple[str, ...]],
     stem: tuple[str, str, str],
     clusters: Mapping[str, str],
@@ -332,23 +335,23 @@ def _job(
     gpus = sum(job.gpus for job in jobs)
     on = f"runs on {first.cluster}" if first.state == "running" else first.state
     says = ", ".join(part for part in (count_text(gpus, "GPU") if gpus else "", on) if part)
-    node = made.node(
+    node = graph.node(
         WORKLOAD,
-        names[0] if one else "/".join(_of_jobs(first)),
+        names[0] if one else "/".join(_workload_group(first)),
         "Workload" if one else "Workloads",
         names[0] if one else count_text(len(jobs), "Workload"),
-        says=says,
+        caption=says,
         why="" if one else joined(names),
         names=() if one else names,
     )
     queue = f"{first.namespace}/{first.queue}"
     check, placement, config = stem
     if queue not in ways:
-        local = made.node(LOCAL_QUEUE, queue, "LocalQueue", queue)
-        made.edge(local, check, sure=False)
+        local = graph.node(LOCAL_QUEUE, queue, "LocalQueue", queue)
+        graph.edge(local, check, in_use=False)
     way = ways.get(queue) or (local, check)
-    made.edge(node, way[0], sure=first.state == "running")
+    graph.edge(node, way[0], in_use=first.state == "running")
     cluster = clusters.get(first.cluster)
     if first.state == "running" and cluster:
         through = (placement,) if way[-1] == check else ()
-        made.take((node, *way, *through, config, cluster))
+        graph.mark_path((node, *way, *through, config, cluster))

@@ -23,19 +23,19 @@ NAMESPACE: Final = "placement-ac-system"
 NAME_LABEL: Final = "app.kubernetes.io/name"
 _CONFIG_KEY: Final = "config.yaml"
 _FLAG: Final = re.compile(r"--([a-z][a-z-]*)(?:=(.*))?", re.DOTALL)
-_ITS_OWN: Final = ("config", "kubeconfig", "context", "cluster_proxy_ca", "access_providers")
+_POD_SETTINGS: Final = ("config", "kubeconfig", "context", "cluster_proxy_ca", "access_providers")
 """Settings that name files and logins of the controller's own Pod."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ControllerSettings:
     """The settings to go by.
 
     `where`: the controller's Deployment as namespace/name, "" for none; `problem`: why its own are not known.
     """
 
     loaded: Loaded
-    where: str = ""
+    deployment: str = ""
     problem: str = ""
 
 
@@ -48,28 +48,28 @@ def deployments(dump: Dump) -> list[Object]:
     ]
 
 
-def settings_of(dump: Dump, given: Mapping[str, Any]) -> Found:
+def find_settings(dump: Dump, given: Mapping[str, Any]) -> ControllerSettings:
     """Return the settings of the controller on the hub, or of a file in `given`; what is given counts first.
 
     `given`: by the names of the settings, as on the command line. Raises BadSettings for what cannot be.
     """
     asked = {name: value for name, value in given.items() if value is not None}
     if "config" in asked:
-        return Found(_ours(load(asked, {})))
+        return ControllerSettings(_without_pod_settings(load(asked, {})))
     for one in deployments(dump):
         where = f"{one['metadata'].get('namespace', '')}/{one['metadata']['name']}"
         try:
             flags, environment = _arguments(one), _environment(one)
-            loaded = load(flags | asked, environment, lambda _: _text(dump, one))  # noqa: B023  # used at once
+            loaded = load(flags | asked, environment, lambda _: _settings_file(dump, one))  # noqa: B023  # used at once
         except (BadSettings, OSError) as error:
-            return Found(_ours(load(asked, {})), where, str(error))
-        return Found(_ours(loaded), where)
-    return Found(_ours(load(asked, {})))
+            return ControllerSettings(_without_pod_settings(load(asked, {})), where, str(error))
+        return ControllerSettings(_without_pod_settings(loaded), where)
+    return ControllerSettings(_without_pod_settings(load(asked, {})))
 
 
-def _ours(loaded: Loaded) -> Loaded:
+def _without_pod_settings(loaded: Loaded) -> Loaded:
     """Leave out what is about the controller's own Pod."""
-    defaults = {name: Settings.model_fields[name].default for name in _ITS_OWN}
+    defaults = {name: Settings.model_fields[name].default for name in _POD_SETTINGS}
     return replace(loaded, settings=loaded.settings.model_copy(update=defaults))
 
 
@@ -110,7 +110,7 @@ def _environment(deployment: Object) -> dict[str, str]:
     }
 
 
-def _text(dump: Dump, deployment: Object) -> str:
+def _settings_file(dump: Dump, deployment: Object) -> str:
     """Return the settings file of the controller, from its ConfigMap. Raises OSError when it is not there."""
     namespace = str((deployment.get("metadata") or {}).get("namespace") or "")
     config_map = dump.find(CONFIG_MAP, MANAGED_BY, namespace)

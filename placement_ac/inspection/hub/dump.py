@@ -11,13 +11,13 @@ from typing import Any, Final
 
 from placement_ac.core.api.constants import Kind, Resource
 from placement_ac.core.api.errors import PlacementAcError
-from placement_ac.inspection.hub.kinds import ALL
+from placement_ac.inspection.hub.kinds import ALL_KINDS
 
 Object = dict[str, Any]
 Key = tuple[str, str]
 """(namespace, name); the namespace of a cluster-scoped object is ""."""
 
-_BY_NAME: Final = {(kind.group, kind.kind): kind for kind in ALL}
+_BY_NAME: Final = {(kind.group, kind.kind): kind for kind in ALL_KINDS}
 
 
 class BadManifest(PlacementAcError):
@@ -37,7 +37,7 @@ class MissingRight:
         return f"{self.verb} {self.kind}{where}"
 
     @property
-    def question(self) -> str:
+    def check_command(self) -> str:
         """The command that tells whether one has it."""
         where = f" -n {self.namespace}" if self.namespace else " -A" if self.kind.namespaced else ""
         return f"kubectl auth can-i {self.verb} {self.kind}{where}"

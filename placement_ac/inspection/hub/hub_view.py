@@ -48,13 +48,13 @@ from placement_ac.core.selection.mass_loss import hold_mass_loss
 from placement_ac.core.selection.selection import listed_clusters
 from placement_ac.inspection.hub.dump import Dump, MissingRight, Object
 from placement_ac.inspection.hub.dump import Key as DumpKey
-from placement_ac.inspection.hub.kinds import CLUSTER_SET, MADE, SET_BINDING
-from placement_ac.scheduling import Fleet, Outcome, schedule
+from placement_ac.inspection.hub.kinds import CLUSTER_SET, PROVISIONED_KINDS, SET_BINDING
+from placement_ac.scheduling import Fleet, SchedulingResult, schedule
 from placement_ac.scheduling.objects import listed, owned
 
-_OF_FLEET: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING, PLACEMENT_SCORE, PLACEMENT_DECISION)
+_SCHEDULED_KINDS: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING, PLACEMENT_SCORE, PLACEMENT_DECISION)
 """The kinds that OCM's scheduler goes by, in the order of `Fleet`."""
-_FOUND_IN: Final[Mapping[CredentialMethod, tuple[Kind, ...]]] = {
+_CREDENTIAL_KINDS: Final[Mapping[CredentialMethod, tuple[Kind, ...]]] = {
     "profile-secret": (SECRET, CLUSTER_PROFILE),
     "secret": (SECRET,),
     "access-provider": (CLUSTER_PROFILE,),
@@ -65,7 +65,7 @@ _SETTLING: Final = frozenset(("pending", "loss", "ordered", "missing", "unneeded
 """Marks of what time alone brings about."""
 
 
-class _Settled(Mapping[Timer, float]):
+class _SettledAges(Mapping[Timer, float]):
     """Ages where all that time alone brings about has come about; the steps of leaving have not begun."""
 
     def __getitem__(self, mark: Timer) -> float:
@@ -80,17 +80,17 @@ class _Settled(Mapping[Timer, float]):
         return 0
 
 
-SETTLED: Final[TimerAges] = _Settled()
+SETTLED: Final[TimerAges] = _SettledAges()
 
 
-class _Passed(_Settled):
+class _PassedAges(_SettledAges):
     """Ages where all has lasted long: the steps of leaving too, as far as no job hinders them."""
 
     def __getitem__(self, _: Timer) -> float:
         return _LONG
 
 
-PASSED: Final[TimerAges] = _Passed()
+PASSED: Final[TimerAges] = _PassedAges()
 
 Changes = Mapping[Kind, Mapping[DumpKey, Object | None]]
 """Objects that are put in place, whatever is there; None: it goes."""
@@ -115,7 +115,7 @@ class HubView:
         )
 
     @cached_property
-    def world(self) -> Cache:
+    def cache(self) -> Cache:
         """The controller's world; a kind that is not known counts as empty there."""
         terms = replace(
             provisioning_policy(self.settings),
@@ -138,17 +138,17 @@ class HubView:
     @cached_property
     def fleet(self) -> Fleet:
         """What OCM's scheduler goes by."""
-        clusters, sets, bindings, scores, decisions = (self.dump.by_key(kind) for kind in _OF_FLEET)
+        clusters, sets, bindings, scores, decisions = (self.dump.by_key(kind) for kind in _SCHEDULED_KINDS)
         mine = owned(decisions.values())
         return Fleet(clusters, sets, bindings, scores, decisions, memo={}, pools={}, owned=mine)
 
     # -- what there is
 
     @property
-    def lacking(self) -> tuple[MissingRight, ...]:
+    def missing_rights(self) -> tuple[MissingRight, ...]:
         """The rights that are missing: those to what credentials are made by only where they are made."""
         made = self.settings.credentials_provision != "none"
-        return tuple(right for right in self.dump.missing if made or right.kind not in MADE)
+        return tuple(right for right in self.dump.missing if made or right.kind not in PROVISIONED_KINDS)
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
@@ -157,7 +157,7 @@ class HubView:
         return tuple(sorted(found, key=lambda one: one.meta.name))
 
     @cached_property
-    def ours(self) -> tuple[Check, ...]:
+    def our_checks(self) -> tuple[Check, ...]:
         """The AdmissionChecks that this controller answers, by name."""
         return tuple(one for one in self.checks if one.ours)
 
@@ -177,7 +177,7 @@ class HubView:
 
         A file of a hub without ClusterProfiles has none; without Secrets is only what was left out of it.
         """
-        asked = dict.fromkeys(kind for way in self.settings.credentials for kind in _FOUND_IN[way])
+        asked = dict.fromkeys(kind for way in self.settings.credentials for kind in _CREDENTIAL_KINDS[way])
         if not self.dump.live and SECRET in asked:
             return self.dump.why_unknown(SECRET)
         return next(filter(None, map(self.dump.why_unknown, asked)), "")
@@ -195,8 +195,8 @@ class HubView:
         Where credentials are not known, every selected cluster counts as having some.
         """
         if name not in self._snapshots:
-            seen = self.world.snapshot(Key("placement", name), self.now, SETTLED)
-            self._snapshots[name] = self._assumed(seen)
+            seen = self.cache.snapshot(Key("placement", name), self.now, SETTLED)
+            self._snapshots[name] = self._with_assumptions(seen)
         return self._snapshots[name]
 
     @cached_property
@@ -204,16 +204,16 @@ class HubView:
         return {}
 
     @cached_property
-    def _courses(self) -> dict[str, TargetClusters]:
+    def _targets(self) -> dict[str, TargetClusters]:
         return {}
 
-    def of_check(self, one: Check) -> Snapshot:
+    def check_snapshot(self, one: Check) -> Snapshot:
         """Return the same for a check, also for one whose parameters name no Placement."""
         if one.placement:
             return self.snapshot(one.placement)
-        return self.world.snapshot(Key("check", one.meta.name), self.now, SETTLED)
+        return self.cache.snapshot(Key("check", one.meta.name), self.now, SETTLED)
 
-    def _assumed(self, seen: Snapshot) -> Snapshot:
+    def _with_assumptions(self, seen: Snapshot) -> Snapshot:
         if not self.dump.live:
             clusters = {name: _as_applied(obj) for name, obj in seen.clusters.items()}
             config = _as_applied(seen.config) if seen.config else None
@@ -221,29 +221,30 @@ class HubView:
         if self.credentials_known:
             return seen
         return seen._replace(
-            credentials=_usable(seen.credentials), unselected_credentials=_usable(seen.unselected_credentials)
+            credentials=_assume_usable(seen.credentials),
+            unselected_credentials=_assume_usable(seen.unselected_credentials),
         )
 
-    def course(self, name: str) -> TargetClusters:
+    def targets(self, name: str) -> TargetClusters:
         """Return which clusters of a Placement are to be listed, and what becomes of the others."""
-        if name not in self._courses:
-            self._courses[name] = select_targets(self.snapshot(name))
-        return self._courses[name]
+        if name not in self._targets:
+            self._targets[name] = select_targets(self.snapshot(name))
+        return self._targets[name]
 
-    def held(self, name: str) -> Mapping[str, str]:
+    def held_clusters(self, name: str) -> Mapping[str, str]:
         """Return the clusters of a Placement that a mass loss would take, while it is held → why.
 
         For how long already only the controller knows: those that are listed and not marked are held.
         """
         seen = self.snapshot(name)._replace(ages={})
-        guarded = hold_mass_loss(seen, self.course(name).selection, listed_clusters(seen))
+        guarded = hold_mass_loss(seen, self.targets(name).selection, listed_clusters(seen))
         return dict.fromkeys((one.cluster for one in guarded.held), guarded.why)
 
     def plan(self, name: str) -> Plan:
         """Return what the controller would want for a Placement."""
         return plan(self.snapshot(name))
 
-    def writes(self, name: str) -> tuple[Phase, ...]:
+    def planned_writes(self, name: str) -> tuple[Phase, ...]:
         """Return what the controller would write for a Placement now."""
         seen = self.snapshot(name)
         return diff(seen, plan(seen))
@@ -257,22 +258,22 @@ class HubView:
             for entry in listed(decision, "status", "decisions")
         )
 
-    def decided(self, placement: Object, fleet: Fleet | None = None) -> Outcome:
+    def schedule(self, placement: Object, fleet: Fleet | None = None) -> SchedulingResult:
         """Return what OCM's scheduler makes of a Placement here, or in another `fleet`."""
         return schedule(placement, fleet or self.fleet, self.now, write_scores=self.writes_scores)
 
     # -- what would be
 
-    def turned(self, changes: Changes) -> tuple["HubView", set[Key]]:
+    def with_changes(self, changes: Changes) -> tuple["HubView", set[Key]]:
         """Return the hub with these changes, and the controller's keys that they touch.
 
         What is known of the rest is shared: it costs what is changed, not what there is.
         """
         if not any(changes.values()):
             return self, set()
-        tables = {kind: _changed(self.dump.by_key(kind), objects) for kind, objects in changes.items()}
+        tables = {kind: _table_with(self.dump.by_key(kind), objects) for kind, objects in changes.items()}
         dump = self.dump.with_objects({kind: tuple(table.values()) for kind, table in tables.items()})
-        turned, world = replace(self, dump=dump), self.world.copy()
+        turned, world = replace(self, dump=dump), self.cache.copy()
         watched = kinds_for(world.terms)
         touched: set[Key] = set()
         for kind, objects in changes.items():
@@ -285,16 +286,16 @@ class HubView:
                     touched |= world.remove(kind, there)
         fleet = {
             field: tables.get(kind, getattr(self.fleet, field))
-            for field, kind in zip(Fleet.__dataclass_fields__, _OF_FLEET, strict=False)
+            for field, kind in zip(Fleet.__dataclass_fields__, _SCHEDULED_KINDS, strict=False)
         }
         mine = owned(fleet["decisions"].values())
         after = Fleet(**fleet, memo=self.fleet.memo, pools={}, owned=mine)
         # Where cached_property looks for them.
-        vars(turned).update({"world": world, "fleet": after, "facts": self.facts})
+        vars(turned).update({"cache": world, "fleet": after, "facts": self.facts})
         return turned, touched
 
 
-def _usable(credentials: CredentialsByCluster) -> CredentialsByCluster:
+def _assume_usable(credentials: CredentialsByCluster) -> CredentialsByCluster:
     return {
         cluster: found
         if isinstance(found, CredentialSource)
@@ -315,7 +316,7 @@ def _as_applied(obj: KueueObject) -> KueueObject:
     return replace(obj, applied_fields=owned)
 
 
-def _changed(
+def _table_with(
     table: Mapping[DumpKey, Object], changes: Mapping[DumpKey, Object | None]
 ) -> dict[DumpKey, Object]:
     """Return the table with the changes; what is put there counts as newer than what was."""
@@ -323,11 +324,11 @@ def _changed(
     for key, obj in changes.items():
         there = found.pop(key, None)
         if obj is not None:
-            found[key] = _newer(obj, there or {})
+            found[key] = _with_newer_version(obj, there or {})
     return found
 
 
-def _newer(obj: Object, than: Object) -> Object:
+def _with_newer_version(obj: Object, than: Object) -> Object:
     version = str((than.get("metadata") or {}).get("resourceVersion") or "")
     later = str(int(version) + 1) if version.isdecimal() else f"{version}+"
     return obj | {"metadata": obj["metadata"] | {"resourceVersion": later}}

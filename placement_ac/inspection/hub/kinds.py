@@ -36,19 +36,19 @@ CLUSTER_ROLE_BINDING: Final = Kind(
     "rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings", False, ("v1",)
 )
 
-DECIDING: Final = (*WATCHED_KINDS, CLUSTER_SET, SET_BINDING)
+DECISION_KINDS: Final = (*WATCHED_KINDS, CLUSTER_SET, SET_BINDING)
 """What decides which clusters a check has: the controller's kinds, and what OCM's scheduler goes by."""
-QUEUES: Final = (CLUSTER_QUEUE, LOCAL_QUEUE)
-MADE: Final = (ACCOUNT, PERMISSION)
+QUEUE_KINDS: Final = (CLUSTER_QUEUE, LOCAL_QUEUE)
+PROVISIONED_KINDS: Final = (ACCOUNT, PERMISSION)
 """Kinds by which credentials are made."""
-OURS: Final = (DEPLOYMENT, CONFIG_MAP, LEASE)
+CONTROLLER_KINDS: Final = (DEPLOYMENT, CONFIG_MAP, LEASE)
 """Where the controller and its settings are."""
 
-ALL: Final = (
-    *DECIDING,
-    *QUEUES,
-    *MADE,
-    *OURS,
+ALL_KINDS: Final = (
+    *DECISION_KINDS,
+    *QUEUE_KINDS,
+    *PROVISIONED_KINDS,
+    *CONTROLLER_KINDS,
     RESOURCE_FLAVOR,
     TOPOLOGY,
     ADDON,
@@ -61,7 +61,7 @@ ALL: Final = (
 """Every kind that a dump may hold; others in it are passed over."""
 
 
-def words_for(kind: Kind, short: str) -> tuple[str, ...]:
+def names_of_kind(kind: Kind, short: str) -> tuple[str, ...]:
     """Return every word for a kind, as kubectl takes them, and `short` as well; all in lower case."""
     singular = kind.kind.lower()
     return short, f"{short}s", singular, kind.plural, str(kind), f"{singular}.{kind.group}"

@@ -28,7 +28,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.inspection.hub.dump import BadManifest, Dump, Key, Object, key_of
 from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, CLUSTER_SET, LOCAL_QUEUE, SET_BINDING
 
-LOOKED_AT: Final = (
+PLANNED_KINDS: Final = (
     ADMISSION_CHECK,
     PLACEMENT,
     PLACEMENT_DECISION,
@@ -46,12 +46,12 @@ LOOKED_AT: Final = (
 """The kinds that a plan looks at; other manifests are passed over."""
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _WITH_STATUS: Final = (PLACEMENT_SCORE, CLUSTER_PROFILE)
-_BY_NAME: Final = {(kind.group, kind.kind): kind for kind in LOOKED_AT}
+_BY_NAME: Final = {(kind.group, kind.kind): kind for kind in PLANNED_KINDS}
 _NOT_CONTENT: Final = ("apiVersion", "kind", "metadata", "status", "stringData")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ManifestChange:
     """An object of the manifests, as it is (None: not there) and as it would be."""
 
     kind: Kind
@@ -70,21 +70,21 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class ManifestChanges:
     """What the manifests come to."""
 
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ManifestChange, ...] = ()
     """One for each object of a kind that is looked at, those included that stay as they are."""
     passed_over: tuple[str, ...] = ()
     """The objects of other kinds, as kind and name."""
 
 
-def apply(dump: Dump, manifests: Iterable[Object], namespace: str) -> Applied:
+def apply_manifests(dump: Dump, manifests: Iterable[Object], namespace: str) -> ManifestChanges:
     """Return what these manifests change in a dump, those without a namespace in that one.
 
     Raises BadManifest for what an API server would not take.
     """
-    changes: dict[tuple[Kind, Key], Change] = {}
+    changes: dict[tuple[Kind, Key], ManifestChange] = {}
     passed_over = []
     for manifest in manifests:
         group, _, version = manifest["apiVersion"].rpartition("/")
@@ -92,17 +92,17 @@ def apply(dump: Dump, manifests: Iterable[Object], namespace: str) -> Applied:
         if kind is None:
             passed_over.append(f"{manifest['kind']} {manifest['metadata']['name']}")
             continue
-        wanted = _placed(manifest, kind, namespace)
+        wanted = _with_namespace(manifest, kind, namespace)
         key = key_of(wanted)
         _check(wanted, kind, version)
         known = changes.get((kind, key))
         before = known.before if known else dump.find(kind, key[1], key[0])
         after = _merged(known.after if known else before, wanted, kind)
-        changes[kind, key] = Change(kind, key, before, _back_to(before, after))
-    return Applied(tuple(changes.values()), tuple(passed_over))
+        changes[kind, key] = ManifestChange(kind, key, before, _same_if_unchanged(before, after))
+    return ManifestChanges(tuple(changes.values()), tuple(passed_over))
 
 
-def _placed(manifest: Object, kind: Kind, namespace: str) -> Object:
+def _with_namespace(manifest: Object, kind: Kind, namespace: str) -> Object:
     metadata = {key: value for key, value in manifest["metadata"].items() if key != "namespace"}
     if kind.namespaced:
         metadata["namespace"] = manifest["metadata"].get("namespace") or namespace
@@ -126,13 +126,13 @@ def _merged(there: Object | None, wanted: Object, kind: Kind) -> Object:
         head = {"apiVersion": wanted["apiVersion"], "kind": wanted["kind"]}
         return head | {"metadata": named | texts | fresh} | content
     last = _last_applied(there)
-    merged = there | {key: overlaid(there.get(key), value, last.get(key)) for key, value in content.items()}
+    merged = there | {key: overlay(there.get(key), value, last.get(key)) for key, value in content.items()}
     for key in _content(last).keys() - content.keys():
         merged.pop(key, None)
     metadata = dict(there["metadata"])
     for field, wanted_texts in (("labels", labels), ("annotations", annotations)):
         before = metadata.get(field) or {}
-        after = overlaid(before, wanted_texts, _texts(last, field))
+        after = overlay(before, wanted_texts, _texts(last, field))
         if after != before:
             metadata[field] = after
     if merged.get("spec") != there.get("spec"):
@@ -141,7 +141,7 @@ def _merged(there: Object | None, wanted: Object, kind: Kind) -> Object:
     return there if merged == there else merged
 
 
-def _back_to(before: Object | None, after: Object) -> Object:
+def _same_if_unchanged(before: Object | None, after: Object) -> Object:
     """Return `before` itself, if a second manifest of the same object has undone what the first one did."""
     if before and _less_generation(before) == _less_generation(after):
         return before
@@ -153,16 +153,16 @@ def _less_generation(obj: Object) -> Object:
     return obj | {"metadata": metadata}
 
 
-def overlaid(there: Any, wanted: Any, last: Any) -> Any:
+def overlay(there: Any, wanted: Any, last: Any) -> Any:
     """Lay what is wanted over what is there; what was `last` applied and is wanted no more goes."""
     if isinstance(wanted, dict) and isinstance(there, dict):
         last = last if isinstance(last, dict) else {}
         kept = {key: value for key, value in there.items() if key in wanted or key not in last}
-        laid = {key: overlaid(there.get(key), value, last.get(key)) for key, value in wanted.items()}
+        laid = {key: overlay(there.get(key), value, last.get(key)) for key, value in wanted.items()}
         return {key: value for key, value in (kept | laid).items() if value is not None}
     if isinstance(wanted, list) and isinstance(there, list) and len(wanted) == len(there):
         before = last if isinstance(last, list) and len(last) == len(there) else [None] * len(there)
-        return [overlaid(*items) for items in zip(there, wanted, before, strict=True)]
+        return [overlay(*items) for items in zip(there, wanted, before, strict=True)]
     return wanted
 
 
@@ -204,10 +204,10 @@ def _problems(obj: Object, kind: Kind, version: str) -> Iterator[str]:
     if version not in kind.versions:
         best = kind.at(kind.versions[0]).api_version
         yield f"apiVersion {obj['apiVersion']} is not known here: write {best}"
-    for path, what in _SHAPES.get(kind, {"spec": _AN_OBJECT}).items():
+    for path, what in _SHAPES.get(kind, {"spec": _OBJECT}).items():
         found = _at(obj, path.split("."))
         if found is not None and not what.holds(found):
-            yield f"{path} is not {what.told}: {what.cure}"
+            yield f"{path} is not {what.description}: {what.fix}"
     if kind in _PARSERS and (problem := _PARSERS[kind](obj)):
         yield f"{problem}: see `kubectl explain {kind.plural}.{problem.split(':')[0]}`"
     name = obj["metadata"]["name"]
@@ -223,50 +223,50 @@ def _at(obj: Any, path: Sequence[str]) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shape:
+class _FieldShape:
     holds: Callable[[Any], bool]
-    told: str
-    cure: str
+    description: str
+    fix: str
 
 
-_AN_OBJECT: Final = _Shape(lambda one: isinstance(one, dict), "an object", "write fields and values")
-_OBJECTS: Final = _Shape(
+_OBJECT: Final = _FieldShape(lambda one: isinstance(one, dict), "an object", "write fields and values")
+_OBJECTS: Final = _FieldShape(
     lambda many: isinstance(many, list) and all(isinstance(one, dict) for one in many),
     "a list of objects",
     "begin each with '-'",
 )
-_WORDS: Final = _Shape(
+_WORDS: Final = _FieldShape(
     lambda many: isinstance(many, list) and all(isinstance(one, str) for one in many),
     "a list of names",
     "write one after '-' on each line",
 )
-_NUMBER: Final = _Shape(
+_NUMBER: Final = _FieldShape(
     lambda one: isinstance(one, int) and not isinstance(one, bool) and one >= 0,
     "a whole number",
     "write one from 0 on, without quotes",
 )
-_TEXT: Final = _Shape(lambda one: isinstance(one, str), "text", "put it in quotes")
+_TEXT: Final = _FieldShape(lambda one: isinstance(one, str), "text", "put it in quotes")
 
-_SHAPES: Final[Mapping[Kind, Mapping[str, _Shape]]] = {
+_SHAPES: Final[Mapping[Kind, Mapping[str, _FieldShape]]] = {
     PLACEMENT: {
-        "spec": _AN_OBJECT,
+        "spec": _OBJECT,
         "spec.clusterSets": _WORDS,
         "spec.numberOfClusters": _NUMBER,
         "spec.predicates": _OBJECTS,
-        "spec.prioritizerPolicy": _AN_OBJECT,
+        "spec.prioritizerPolicy": _OBJECT,
         "spec.prioritizerPolicy.configurations": _OBJECTS,
         "spec.tolerations": _OBJECTS,
-        "spec.spreadPolicy": _AN_OBJECT,
-        "spec.decisionStrategy": _AN_OBJECT,
-        "spec.decisionStrategy.groupStrategy": _AN_OBJECT,
+        "spec.spreadPolicy": _OBJECT,
+        "spec.decisionStrategy": _OBJECT,
+        "spec.decisionStrategy.groupStrategy": _OBJECT,
         "spec.decisionStrategy.groupStrategy.decisionGroups": _OBJECTS,
     },
-    MANAGED_CLUSTER: {"spec": _AN_OBJECT, "spec.taints": _OBJECTS, "status": _AN_OBJECT},
-    CLUSTER_SET: {"spec": _AN_OBJECT, "spec.clusterSelector": _AN_OBJECT},
-    ADMISSION_CHECK: {"spec": _AN_OBJECT, "spec.controllerName": _TEXT, "spec.parameters": _AN_OBJECT},
-    SECRET: {"data": _AN_OBJECT, "stringData": _AN_OBJECT},
-    PLACEMENT_SCORE: {"status": _AN_OBJECT, "status.scores": _OBJECTS},
-    MULTIKUEUE_CONFIG: {"spec": _AN_OBJECT, "spec.clusters": _WORDS},
+    MANAGED_CLUSTER: {"spec": _OBJECT, "spec.taints": _OBJECTS, "status": _OBJECT},
+    CLUSTER_SET: {"spec": _OBJECT, "spec.clusterSelector": _OBJECT},
+    ADMISSION_CHECK: {"spec": _OBJECT, "spec.controllerName": _TEXT, "spec.parameters": _OBJECT},
+    SECRET: {"data": _OBJECT, "stringData": _OBJECT},
+    PLACEMENT_SCORE: {"status": _OBJECT, "status.scores": _OBJECTS},
+    MULTIKUEUE_CONFIG: {"spec": _OBJECT, "spec.clusters": _WORDS},
 }
 """By path what must stand there, if anything does."""
 _PARSERS: Final[Mapping[Kind, Callable[[Object], str]]] = {

@@ -10,11 +10,11 @@ from typing import Literal
 
 from placement_ac.inspection.hub.dump import Object
 from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.plan.preview import Write
+from placement_ac.inspection.plan.preview import PlannedWrite
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class PlacementCondition:
     """A condition of a Placement, less its time."""
 
     type: str
@@ -24,7 +24,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CheckCondition:
     """The condition `Active` of an AdmissionCheck."""
 
     status: str
@@ -37,12 +37,12 @@ class CheckChange:
     """What an AdmissionCheck says now (None: nothing yet), and what it would."""
 
     name: str
-    before: Told | None
-    after: Told
+    before: CheckCondition | None
+    after: CheckCondition
 
 
 @dataclass(frozen=True, slots=True)
-class Affected:
+class AffectedWorkload:
     """A Workload that runs, or waits, on a cluster that is to be removed."""
 
     namespace: str
@@ -63,16 +63,16 @@ class PlacementPlan:
     """Its clusters, group by group, in the order of the decisions."""
     groups: tuple[Object, ...]
     """As in `status.decisionGroups`."""
-    conditions: tuple[Condition, ...]
+    conditions: tuple[PlacementCondition, ...]
     added: tuple[str, ...]
     """Clusters that come onto Kueue's list."""
     removed: tuple[str, ...]
     """Clusters that leave it: at once, or when their jobs have ended."""
     order: tuple[str, ...]
     """Kueue's list as it will be in the end."""
-    writes: tuple[Write, ...]
+    writes: tuple[PlannedWrite, ...]
     """What the controller would write, in that order."""
-    affected: tuple[Affected, ...]
+    affected: tuple[AffectedWorkload, ...]
     checks: tuple[CheckChange, ...]
     beyond: tuple[str, ...]
     """Selected and usable, but after the last seat."""
@@ -94,26 +94,26 @@ class ObjectChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PlannedPlacement:
     """The plan of a Placement, and what is told of its clusters beside it."""
 
     plan: PlacementPlan
     changed: bool
     listed: bool
     """Whether a check of ours names it: otherwise its decisions are all there is."""
-    seats: int
+    clusters_max: int
     """How many clusters Kueue takes."""
     jobs_known: bool
     """Whether it is known which jobs are on the clusters that leave."""
-    ways: Mapping[str, str]
+    cluster_details: Mapping[str, str]
     """Cluster → its score and its credentials, in words."""
 
 
 @dataclass(frozen=True, slots=True)
-class WhatIf:
+class PlanReport:
     """What the manifests would change."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[PlannedPlacement, ...]
     objects: tuple[ObjectChange, ...]
     passed_over: tuple[str, ...]
     warnings: tuple[str, ...]

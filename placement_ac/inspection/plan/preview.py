@@ -25,13 +25,13 @@ Verb = Literal["create", "apply", "delete", "setCondition"]
 When = Literal["at once", "when its jobs have ended"]
 AT_ONCE: Final[When] = "at once"
 LATER: Final[When] = "when its jobs have ended"
-_TELLING: Final = ("name", "namespace", "labels", "annotations", "ownerReferences")
+_SHOWN_METADATA: Final = ("name", "namespace", "labels", "annotations", "ownerReferences")
 """The metadata that a diff shows."""
-_SAID: Final = ("type", "status", "reason", "message")
+_SHOWN_CONDITION: Final = ("type", "status", "reason", "message")
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class PlannedWrite:
     """A write of the controller's. `diff`: unified, of the YAML before and after."""
 
     verb: Verb
@@ -42,76 +42,76 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class Foreseen:
+class Preview:
     """How it goes on: by these writes, and what each check is told once they are done."""
 
-    at_once: Plan
-    writes: tuple[Write, ...]
+    plan: Plan
+    writes: tuple[PlannedWrite, ...]
 
 
-def foresee(seen: Snapshot, wanted: Plan, dump: Dump, *, waits: bool) -> Foreseen:
+def preview_writes(seen: Snapshot, wanted: Plan, dump: Dump, *, waits: bool) -> Preview:
     """Return what is written for `wanted`, the plan of `seen`; `waits`: jobs are on clusters that leave."""
-    paper = _Paper(dump)
+    paper = _PreviewedObjects(dump)
     if not waits:
         ended = seen._replace(workloads=())
         wanted = plan(ended) if seen.workloads else wanted
-        return Foreseen(wanted, tuple(paper.written(diff(ended, wanted), AT_ONCE)))
-    writes = [*paper.written(diff(seen, wanted), AT_ONCE)]
-    ended = paper.after(seen._replace(workloads=()))
-    writes += paper.written(diff(ended, plan(ended)), LATER)
-    return Foreseen(wanted, tuple(writes))
+        return Preview(wanted, tuple(paper.carry_out(diff(ended, wanted), AT_ONCE)))
+    writes = [*paper.carry_out(diff(seen, wanted), AT_ONCE)]
+    ended = paper.snapshot_after(seen._replace(workloads=()))
+    writes += paper.carry_out(diff(ended, plan(ended)), LATER)
+    return Preview(wanted, tuple(writes))
 
 
-def answered(seen: Snapshot) -> Snapshot:
+def without_unknown_copies(seen: Snapshot) -> Snapshot:
     """Let every cluster say that it holds no copy that the hub does not know of."""
     return seen._replace(worker_copies=dict.fromkeys(seen.clusters, WorkerCopies()))
 
 
-class _Paper:
+class _PreviewedObjects:
     """The objects of one Placement as they would be after the writes so far."""
 
     def __init__(self, dump: Dump) -> None:
         self._dump = dump
         self._objects: dict[tuple[Kind, str], Object | None] = {}
-        self._said: dict[str, Object] = {}
+        self._conditions: dict[str, Object] = {}
 
-    def written(self, phases: Iterable[Phase], when: When) -> Iterator[Write]:
+    def carry_out(self, phases: Iterable[Phase], when: When) -> Iterator[PlannedWrite]:
         """Carry the writes out, and tell each; those on Workloads are left out."""
         for action in (action for phase in phases for action in phase):
             if isinstance(action, Apply):
                 yield self._apply(action, when)
             elif isinstance(action, Delete):
-                there = self._there(action.kind, action.name)
+                there = self._current(action.kind, action.name)
                 self._objects[action.kind, action.name] = None
-                yield _write("delete", action.kind, action.name, when, (_shown(there), None))
+                yield _write("delete", action.kind, action.name, when, (_visible_part(there), None))
             elif isinstance(action, SetCondition):
-                before = self._said.get(action.name) or self._condition(action)
-                self._said[action.name] = action.condition
-                sides = (_said(before), _said(action.condition))
+                before = self._conditions.get(action.name) or self._condition(action)
+                self._conditions[action.name] = action.condition
+                sides = (_visible_condition(before), _visible_condition(action.condition))
                 yield _write("setCondition", action.kind, action.name, when, sides)
 
-    def after(self, seen: Snapshot) -> Snapshot:
+    def snapshot_after(self, seen: Snapshot) -> Snapshot:
         """Return what would be seen then of the objects and the conditions."""
         clusters = dict(seen.clusters)
         config = seen.config
         for (kind, name), obj in self._objects.items():
             if kind == MULTIKUEUE_CONFIG:
-                config = _seen(obj, config) if obj else None
+                config = _as_kueue_object(obj, config) if obj else None
             elif obj is None:
                 clusters.pop(name, None)
             else:
-                clusters[name] = _seen(obj, clusters.get(name))
-        checks = tuple(self._told(check) for check in seen.checks)
+                clusters[name] = _as_kueue_object(obj, clusters.get(name))
+        checks = tuple(self._with_condition(check) for check in seen.checks)
         return seen._replace(config=config, clusters=clusters, checks=checks)
 
-    def _apply(self, action: Apply, when: When) -> Write:
-        there = self._there(action.kind, action.name)
-        after = _applied(there, action)
+    def _apply(self, action: Apply, when: When) -> PlannedWrite:
+        there = self._current(action.kind, action.name)
+        after = _after_apply(there, action)
         self._objects[action.kind, action.name] = after
         verb: Verb = "apply" if there else "create"
-        return _write(verb, action.kind, action.name, when, (_shown(there), _shown(after)))
+        return _write(verb, action.kind, action.name, when, (_visible_part(there), _visible_part(after)))
 
-    def _there(self, kind: Kind, name: str) -> Object | None:
+    def _current(self, kind: Kind, name: str) -> Object | None:
         return self._objects.get((kind, name), self._dump.find(kind, name))
 
     def _condition(self, action: SetCondition) -> Object | None:
@@ -119,12 +119,12 @@ class _Paper:
         said = listed(check, "status", "conditions")
         return next((dict(one) for one in said if one.get("type") == action.condition["type"]), None)
 
-    def _told(self, check: Check) -> Check:
-        said = self._said.get(check.meta.name)
+    def _with_condition(self, check: Check) -> Check:
+        said = self._conditions.get(check.meta.name)
         return replace(check, active=Condition.model_validate(said)) if said else check
 
 
-def _applied(there: Object | None, action: Apply) -> Object:
+def _after_apply(there: Object | None, action: Apply) -> Object:
     """Return the object as a server-side apply of ours leaves it."""
     mine: Object = action.body["metadata"]
     before: Object = dict((there or {}).get("metadata") or {})
@@ -136,7 +136,7 @@ def _applied(there: Object | None, action: Apply) -> Object:
         "labels": (before.get("labels") or {}) | mine["labels"],
         "annotations": kept | mine.get("annotations", {}),
         "ownerReferences": _owners(before, action),
-        "managedFields": [_managed(mine)],
+        "managedFields": [_managed_fields(mine)],
     }
     metadata = {key: value for key, value in metadata.items() if value}
     return (there or {}) | {"metadata": metadata, "spec": action.body.get("spec", {})}
@@ -151,7 +151,7 @@ def _owners(before: Object, action: Apply) -> list[Object]:
     return [*kept.values(), *wanted.values()]
 
 
-def _managed(mine: Object) -> Object:
+def _managed_fields(mine: Object) -> Object:
     fields: Object = {
         "f:labels": {f"f:{label}": {} for label in mine["labels"]},
         "f:annotations": {f"f:{name}": {} for name in mine.get("annotations", ())},
@@ -160,7 +160,7 @@ def _managed(mine: Object) -> Object:
     return {"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": written}
 
 
-def _seen(obj: Object, before: KueueObject | None) -> KueueObject:
+def _as_kueue_object(obj: Object, before: KueueObject | None) -> KueueObject:
     return replace(kueue_object(obj), active=before.active if before else None)
 
 
@@ -169,11 +169,11 @@ def _seen(obj: Object, before: KueueObject | None) -> KueueObject:
 
 def _write(
     verb: Verb, kind: Kind, name: str, when: When, sides: tuple[Object | None, Object | None]
-) -> Write:
+) -> PlannedWrite:
     before, after = (_lines(side) for side in sides)
     title = f"{kind.kind}/{name}"
     lines = difflib.unified_diff(before, after, title, title, lineterm="")
-    return Write(verb, kind.kind, name, when, "\n".join(lines))
+    return PlannedWrite(verb, kind.kind, name, when, "\n".join(lines))
 
 
 def _lines(obj: Object | None) -> list[str]:
@@ -188,14 +188,14 @@ class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[mi
         return True
 
 
-def _shown(obj: Object | None) -> Object | None:
+def _visible_part(obj: Object | None) -> Object | None:
     """Return what is ours to say of an object: no status, no bookkeeping of the API server's."""
     if obj is None:
         return None
     metadata: Mapping[str, Any] = obj["metadata"]
-    told = {key: metadata[key] for key in _TELLING if metadata.get(key)}
+    told = {key: metadata[key] for key in _SHOWN_METADATA if metadata.get(key)}
     return {"metadata": told, "spec": obj.get("spec", {})}
 
 
-def _said(condition: Mapping[str, Any] | None) -> Object | None:
-    return {key: condition.get(key, "") for key in _SAID} if condition else None
+def _visible_condition(condition: Mapping[str, Any] | None) -> Object | None:
+    return {key: condition.get(key, "") for key in _SHOWN_CONDITION} if condition else None

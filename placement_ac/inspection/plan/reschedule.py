@@ -13,42 +13,42 @@ from placement_ac.core.api.constants import MANAGED_CLUSTER, PLACEMENT, PLACEMEN
 from placement_ac.inspection.hub.dump import Key, Object
 from placement_ac.inspection.hub.hub_view import Changes, HubView
 from placement_ac.inspection.hub.kinds import CLUSTER_SET, SET_BINDING
-from placement_ac.inspection.plan.manifest_changes import Change
-from placement_ac.scheduling import Outcome
-from placement_ac.scheduling.affected import Reach
+from placement_ac.inspection.plan.manifest_changes import ManifestChange
+from placement_ac.scheduling import SchedulingResult
+from placement_ac.scheduling.affected import AffectedPlacements
 from placement_ac.scheduling.objects import Fleet, Obj, key_of, listed, name_of, own_decisions, section
 
-OTHERWISE: Final = (
+ALREADY_DIFFERENT: Final = (
     "OCM would decide this Placement otherwise already now, without these manifests: scores have moved, or a"
     " decision is under way"
 )
-_TIMES: Final = ("lastTransitionTime", "lastScoreUpdateTime", "observedGeneration")
+_TIME_FIELDS: Final = ("lastTransitionTime", "lastScoreUpdateTime", "observedGeneration")
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class RescheduleResult:
     """What becomes of a Placement's decisions."""
 
     changed: bool = False
     """Whether the change makes OCM decide otherwise."""
-    before: Outcome | None = None
+    before: SchedulingResult | None = None
     """The engine's answer before the change, where OCM has none yet; None: as it is there."""
-    after: Outcome | None = None
+    after: SchedulingResult | None = None
     """Its answer after it; None: as it is there."""
     warnings: tuple[str, ...] = ()
 
 
-def reached(view: HubView, after: HubView, changes: Iterable[Change]) -> set[Key]:
+def affected_placements(view: HubView, after: HubView, changes: Iterable[ManifestChange]) -> set[Key]:
     """Return the Placements that OCM looks at again: namespace and name."""
-    reach = Reach()
+    reach = AffectedPlacements()
     found: set[Key] = set()
     for change in changes:
         for side in (view, after):  # in that order: who a cluster was counts as well
-            found |= _reached(reach, change, side)
+            found |= _affected_by(reach, change, side)
     return {key for key in found if after.dump.find(PLACEMENT, key[1], key[0])}
 
 
-def _reached(reach: Reach, change: Change, side: HubView) -> set[Key]:
+def _affected_by(reach: AffectedPlacements, change: ManifestChange, side: HubView) -> set[Key]:
     fleet, placements, (namespace, name) = side.fleet, side.dump.by_key(PLACEMENT), change.key
     if change.kind == PLACEMENT:
         return {change.key}
@@ -65,7 +65,7 @@ def _reached(reach: Reach, change: Change, side: HubView) -> set[Key]:
     return set()
 
 
-def redecided(view: HubView, after: HubView, keys: Iterable[Key]) -> dict[Key, Decided]:
+def reschedule(view: HubView, after: HubView, keys: Iterable[Key]) -> dict[Key, RescheduleResult]:
     """Return what becomes of the decisions of these Placements.
 
     What is there is decided by the decisions that are there, so that nothing but the change makes a
@@ -77,11 +77,11 @@ def redecided(view: HubView, after: HubView, keys: Iterable[Key]) -> dict[Key, D
         placement = after.dump.find(PLACEMENT, key[1], key[0])
         if placement is None:
             continue
-        one = _decided(view, after, placement, fleet)
+        one = _reschedule_one(view, after, placement, fleet)
         found[key] = one
         if one.after and _is_new(view, key):
-            made = dict(_as_changes(placement, after.fleet, one.after))
-            fleet = fleet.redecided(key, list(made.values()))
+            made = dict(_decision_objects(placement, after.fleet, one.after))
+            fleet = fleet.with_decisions(key, list(made.values()))
     return found
 
 
@@ -89,32 +89,32 @@ def _is_new(view: HubView, key: Key) -> bool:
     return view.dump.find(PLACEMENT, key[1], key[0]) is None
 
 
-def _decided(view: HubView, after: HubView, placement: Object, fleet: Fleet) -> Decided:
+def _reschedule_one(view: HubView, after: HubView, placement: Object, fleet: Fleet) -> RescheduleResult:
     namespace, name = key_of(placement)
     there = own_decisions(placement, view.fleet)
-    outcome = after.decided(placement, fleet)
+    outcome = after.schedule(placement, fleet)
     if outcome.hold:
-        return Decided(warnings=(f"OCM leaves its decisions as they are: {outcome.hold}",))
+        return RescheduleResult(warnings=(f"OCM leaves its decisions as they are: {outcome.hold}",))
     warnings = outcome.warnings
-    if _is_there(outcome, placement, there):
-        return Decided(warnings=warnings)
+    if _matches(outcome, placement, there):
+        return RescheduleResult(warnings=warnings)
     was = view.dump.find(PLACEMENT, name, namespace)
-    before = view.decided(was) if was else None
+    before = view.schedule(was) if was else None
     if before is None or before.hold:
-        return Decided(True, None, outcome, warnings)
-    same = _answer(before) == _answer(outcome)
+        return RescheduleResult(True, None, outcome, warnings)
+    same = _comparable(before) == _comparable(outcome)
     if not _is_decided(was or {}, there):
-        return Decided(not same, before, outcome, warnings)
-    if not _is_there(before, was or {}, there):
-        warnings += (OTHERWISE,)
-    return Decided(warnings=warnings) if same else Decided(True, None, outcome, warnings)
+        return RescheduleResult(not same, before, outcome, warnings)
+    if not _matches(before, was or {}, there):
+        warnings += (ALREADY_DIFFERENT,)
+    return RescheduleResult(warnings=warnings) if same else RescheduleResult(True, None, outcome, warnings)
 
 
 def _is_decided(placement: Obj, there: list[Obj]) -> bool:
     return "numberOfSelectedClusters" in section(placement, "status") or any("status" in one for one in there)
 
 
-def _is_there(outcome: Outcome, placement: Obj, there: Iterable[Obj]) -> bool:
+def _matches(outcome: SchedulingResult, placement: Obj, there: Iterable[Obj]) -> bool:
     """Whether that is what OCM has decided."""
     status = {key: value for key, value in outcome.status.items() if key != "conditions"}
     kept = section(placement, "status")
@@ -124,8 +124,8 @@ def _is_there(outcome: Outcome, placement: Obj, there: Iterable[Obj]) -> bool:
         == {name: entries for name, (entries, _) in found.items()}
         # Somebody else may have labelled them as well.
         and all(labels.items() <= found[name][1].items() for name, (_, labels) in wanted.items())
-        and all(kept.get(key, 0) == value for key, value in status.items() if key not in _TIMES)
-        and _timeless(outcome.status.get("conditions")) == _timeless(kept.get("conditions"))
+        and all(kept.get(key, 0) == value for key, value in status.items() if key not in _TIME_FIELDS)
+        and _without_times(outcome.status.get("conditions")) == _without_times(kept.get("conditions"))
     )
 
 
@@ -136,20 +136,20 @@ def _entries(decisions: Iterable[Obj]) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def _answer(outcome: Outcome) -> Any:
-    return _entries(outcome.decisions), _timeless(outcome.status)
+def _comparable(outcome: SchedulingResult) -> Any:
+    return _entries(outcome.decisions), _without_times(outcome.status)
 
 
-def _timeless(value: Any) -> Any:
+def _without_times(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _timeless(one) for key, one in value.items() if key not in _TIMES}
-    return [_timeless(one) for one in value] if isinstance(value, list) else value
+        return {key: _without_times(one) for key, one in value.items() if key not in _TIME_FIELDS}
+    return [_without_times(one) for one in value] if isinstance(value, list) else value
 
 
 # -- as objects
 
 
-def as_changes(view: HubView, found: Mapping[Key, Outcome]) -> Changes:
+def decisions_as_changes(view: HubView, found: Mapping[Key, SchedulingResult]) -> Changes:
     """Return these answers as OCM would write them: decisions, and the status of each Placement."""
     decisions: dict[Key, Object | None] = {}
     placements: dict[Key, Object | None] = {}
@@ -158,12 +158,14 @@ def as_changes(view: HubView, found: Mapping[Key, Outcome]) -> Changes:
         if placement is not None:
             there = own_decisions(placement, view.fleet)
             decisions |= dict.fromkeys((key_of(one) for one in there), None)
-            decisions |= dict(_as_changes(placement, view.fleet, outcome))
+            decisions |= dict(_decision_objects(placement, view.fleet, outcome))
             placements[key] = placement | {"status": dict(outcome.status)}
     return {PLACEMENT: placements, PLACEMENT_DECISION: decisions}
 
 
-def _as_changes(placement: Obj, fleet: Fleet, outcome: Outcome) -> Iterator[tuple[Key, Object]]:
+def _decision_objects(
+    placement: Obj, fleet: Fleet, outcome: SchedulingResult
+) -> Iterator[tuple[Key, Object]]:
     there = {key_of(one): one for one in own_decisions(placement, fleet)}
     for wanted in outcome.decisions:
         key = key_of(wanted)

@@ -20,7 +20,7 @@ Namespaces = Mapping[Kind, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class KindList:
     """What there is of a kind in a namespace ("": in all of them), as of which version."""
 
     resource: Resource
@@ -29,14 +29,14 @@ class Listed:
     version: str
 
 
-async def gather(client: Client, kinds: Collection[Kind], namespaces: Namespaces) -> Dump:
+async def read_kinds(client: Client, kinds: Collection[Kind], namespaces: Namespaces) -> Dump:
     """Return what the hub has of `kinds`. Raises ApiError when it does not answer."""
-    return (await gather_lists(client, kinds, namespaces))[0]
+    return (await read_lists(client, kinds, namespaces))[0]
 
 
-async def gather_lists(
+async def read_lists(
     client: Client, kinds: Collection[Kind], namespaces: Namespaces
-) -> tuple[Dump, tuple[Listed, ...]]:
+) -> tuple[Dump, tuple[KindList, ...]]:
     """Return the same, and the lists that it is made of."""
     served = await client.discover(kinds)
     scopes = [
@@ -46,13 +46,13 @@ async def gather_lists(
         gather_all(_list(client, served[kind], namespace) for kind, namespace in scopes),
         _schemas(client, served),
     )
-    lists = tuple(answer for answer in answers if isinstance(answer, Listed))
+    lists = tuple(answer for answer in answers if isinstance(answer, KindList))
     missing = tuple(answer for answer in answers if isinstance(answer, MissingRight))
     dump = Dump(dict.fromkeys(kinds, ()), served, missing, schemas, live=True)
-    return dump.with_objects(together((one.resource.of, one.items) for one in lists)), lists
+    return dump.with_objects(objects_by_kind((one.resource.of, one.items) for one in lists)), lists
 
 
-def together(parts: Iterable[tuple[Kind, Iterable[Object]]]) -> dict[Kind, tuple[Object, ...]]:
+def objects_by_kind(parts: Iterable[tuple[Kind, Iterable[Object]]]) -> dict[Kind, tuple[Object, ...]]:
     """Return the objects of each kind, from all its namespaces."""
     found: dict[Kind, list[Object]] = {}
     for kind, items in parts:
@@ -72,14 +72,14 @@ async def _schemas(client: Client, served: Mapping[Kind, Resource]) -> dict[Kind
     return {MULTIKUEUE_CONFIG: schema} if schema else {}
 
 
-async def _list(client: Client, resource: Resource, namespace: str) -> Listed | MissingRight:
+async def _list(client: Client, resource: Resource, namespace: str) -> KindList | MissingRight:
     try:
         found = await client.list(resource, namespace or None)
     except NotFound:
-        return Listed(resource, namespace, (), "")
+        return KindList(resource, namespace, (), "")
     except Refused as refused:
         if refused.status == FORBIDDEN:
             return MissingRight("list", resource.of, namespace)
         raise
     items = tuple(with_kind(resource, item) for item in found.items)
-    return Listed(resource, namespace, items, found.resource_version)
+    return KindList(resource, namespace, items, found.resource_version)

@@ -15,10 +15,10 @@ from placement_ac.core.api.errors import Gone, NotFound, Refused, Unavailable
 from placement_ac.inspection.hub.dump import Dump, Key, Object, key_of
 from placement_ac.inspection.readers.hub_reader import (
     FORBIDDEN,
-    Listed,
+    KindList,
     Namespaces,
-    gather_lists,
-    together,
+    objects_by_kind,
+    read_lists,
     with_kind,
 )
 from placement_ac.kube.client import Client
@@ -27,12 +27,12 @@ PAUSE_SECONDS: Final = 0.5
 """So long after a change nothing is given: what changes together is given together."""
 QUIET_SECONDS: Final = 60.0
 """After so long without a change it is given all the same: time alone ends credentials and tolerations."""
-AGAIN_SECONDS: Final = (0.5, 1.0, 2.0, 5.0, 10.0)
+RETRY_SECONDS: Final = (0.5, 1.0, 2.0, 5.0, 10.0)
 """Waits before all is listed anew, as long as the hub does not answer; then it is given up."""
-NOT_KNOWN_TO_THE_HUB: Final = 401
+UNAUTHORIZED: Final = 401
 
 
-async def follow(
+async def watch_kinds(
     client: Client, kinds: Collection[Kind], namespaces: Namespaces, pause: float = PAUSE_SECONDS
 ) -> AsyncGenerator[Dump]:
     """Yield what the hub has of `kinds`, and again `pause` seconds after each change, until it is closed.
@@ -40,41 +40,43 @@ async def follow(
     Who shows it may take long: as much time is left to others. Raises ApiError when the hub does not answer
     at first or for too long, and Refused when a right is lost.
     """
-    dump, lists = await gather_lists(client, kinds, namespaces)
+    dump, lists = await read_lists(client, kinds, namespaces)
     rights = set(dump.missing)
     while True:
-        async with aclosing(_watched(client, dump, lists, pause)) as dumps:
+        async with aclosing(_watch_lists(client, dump, lists, pause)) as dumps:
             async for one in dumps:
                 yield one
-        dump, lists = await _listed_anew(client, kinds, namespaces)
+        dump, lists = await _list_again(client, kinds, namespaces)
         if lost := [str(right) for right in dump.missing if right not in rights]:
             raise Refused(f"a right was taken away: {', '.join(lost)}", status=FORBIDDEN)
 
 
-async def _listed_anew(
+async def _list_again(
     client: Client, kinds: Collection[Kind], namespaces: Namespaces
-) -> tuple[Dump, tuple[Listed, ...]]:
-    for seconds in AGAIN_SECONDS:
+) -> tuple[Dump, tuple[KindList, ...]]:
+    for seconds in RETRY_SECONDS:
         await asyncio.sleep(seconds)
         try:
-            return await gather_lists(client, kinds, namespaces)
+            return await read_lists(client, kinds, namespaces)
         except Unavailable as error:
-            if error.status == NOT_KNOWN_TO_THE_HUB:
+            if error.status == UNAUTHORIZED:
                 raise
-    return await gather_lists(client, kinds, namespaces)
+    return await read_lists(client, kinds, namespaces)
 
 
 @dataclass(frozen=True)
-class _Table:
+class _WatchedKind:
     """What a watch keeps up to date."""
 
-    listed: Listed
+    listed: KindList
     things: dict[Key, Object] = field(default_factory=dict)
 
 
-async def _watched(client: Client, dump: Dump, lists: Iterable[Listed], pause: float) -> AsyncGenerator[Dump]:
+async def _watch_lists(
+    client: Client, dump: Dump, lists: Iterable[KindList], pause: float
+) -> AsyncGenerator[Dump]:
     """Yield `dump` as it is after each change; ends when some watch cannot go on."""
-    tables = [_Table(one, {key_of(item): item for item in one.items}) for one in lists]
+    tables = [_WatchedKind(one, {key_of(item): item for item in one.items}) for one in lists]
     changed = asyncio.Event()
     now = asyncio.get_running_loop().time
     watches = [asyncio.create_task(_watch(client, table, changed)) for table in tables]
@@ -82,7 +84,7 @@ async def _watched(client: Client, dump: Dump, lists: Iterable[Listed], pause: f
         while not any(watch.done() for watch in watches):
             began = now()
             yield dump.with_objects(
-                together((table.listed.resource.of, table.things.values()) for table in tables)
+                objects_by_kind((table.listed.resource.of, table.things.values()) for table in tables)
             )
             took = now() - began
             await _first_of(changed, watches)
@@ -108,7 +110,7 @@ async def _first_of(changed: asyncio.Event, watches: Iterable[asyncio.Task[None]
         change.cancel()
 
 
-async def _watch(client: Client, table: _Table, changed: asyncio.Event) -> None:
+async def _watch(client: Client, table: _WatchedKind, changed: asyncio.Event) -> None:
     """Keep `table` up to date for ever; raises ApiError when that cannot go on."""
     one, version = table.listed, table.listed.version
     while True:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import yaml
 
 from placement_ac.inspection.hub.dump import BadManifest, Object
-from placement_ac.inspection.readers.metadata import problem_of
+from placement_ac.inspection.readers.metadata import metadata_problem
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 """kubectl: the files of a folder that are read."""
@@ -21,7 +21,7 @@ STDIN: Final = "-"
 _NAME: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.:]*|")
 
 
-def read(names: Iterable[str]) -> list[Object]:
+def read_manifests(names: Iterable[str]) -> list[Object]:
     """Return the objects in these files, folders, or stdin. Raises BadManifest."""
     return [obj for name in names for source in _sources(name) for obj in _objects(source)]
 
@@ -50,7 +50,7 @@ def _sources(name: str) -> Iterator[tuple[str, str]]:
 def _objects(source: tuple[str, str]) -> Iterator[Object]:
     name, text = source
     try:
-        documents = list(yaml.load_all(text, Loader=_Loader))
+        documents = list(yaml.load_all(text, Loader=_ManifestLoader))
     except yaml.MarkedYAMLError as error:
         line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
         # What follows in quotes stands in the file, and may be a password.
@@ -79,7 +79,7 @@ def _unfolded(document: Any, name: str) -> Iterator[Object]:
     metadata = document.get("metadata")
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
         raise BadManifest(f"{name}: the {document['kind']} has no metadata.name")
-    if problem := problem_of(document):
+    if problem := metadata_problem(document):
         raise BadManifest(f"{name}: the {document['kind']} {metadata['name']} cannot be read: {problem}")
     if not _are_names(document["apiVersion"], metadata):
         raise BadManifest(f"{name}: the {document['kind']} has a name or namespace that no API server takes")
@@ -102,11 +102,11 @@ def _of_list(item: Any, around: Object) -> Any:
     return {"apiVersion": around["apiVersion"], "kind": around["kind"].removesuffix("List")} | item
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # whichever was built
+class _ManifestLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # whichever was built
     """Leaves times as they are written, as the API does."""
 
 
-_Loader.yaml_implicit_resolvers = {
+_ManifestLoader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in _Loader.yaml_implicit_resolvers.items()
+    for first, resolvers in _ManifestLoader.yaml_implicit_resolvers.items()
 }

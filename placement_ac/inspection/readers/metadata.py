@@ -50,6 +50,6 @@ class _Metadata(_Strict):
     managed_fields: list[_Manager] | None = None
 
 
-def problem_of(obj: Raw) -> str:
+def metadata_problem(obj: Raw) -> str:
     """Return the field of `metadata` that is not right, and why; "" when all are."""
     return validate(_Metadata, obj, "metadata")[1]

@@ -24,20 +24,22 @@ POINTS: Final = 240
 TIMEOUT: Final = aiohttp.ClientTimeout(total=30)
 
 
-class _Series(BaseModel):
+class _StateSeries(BaseModel):
     metric: dict[str, str]
     values: list[tuple[float, str]]
 
 
-class _Data(BaseModel):
-    result: list[_Series]
+class _QueryData(BaseModel):
+    result: list[_StateSeries]
 
 
-class _Answer(BaseModel):
-    data: _Data
+class _QueryAnswer(BaseModel):
+    data: _QueryData
 
 
-async def counts_of(url: str, check: str, begin: datetime, end: datetime) -> dict[str, tuple[Point, ...]]:
+async def cluster_counts(
+    url: str, check: str, begin: datetime, end: datetime
+) -> dict[str, tuple[Point, ...]]:
     """Return state → how many clusters of the check were so, from when on. Raises ApiError."""
     step = max((end - begin).total_seconds() / POINTS, 1.0)
     query = {
@@ -48,7 +50,7 @@ async def counts_of(url: str, check: str, begin: datetime, end: datetime) -> dic
     }
     answer = await _ask(f"{url.rstrip('/')}/api/v1/query_range", query)
     try:
-        series = _Answer.model_validate(answer).data.result
+        series = _QueryAnswer.model_validate(answer).data.result
         return {
             one.metric.get("state", ""): _points(one.values, step)
             for one in sorted(series, key=lambda one: _order(one.metric.get("state", "")))

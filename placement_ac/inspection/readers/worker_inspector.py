@@ -12,7 +12,13 @@ from typing import Final
 from placement_ac.core.api.errors import ApiError
 from placement_ac.core.inputs.fitness import Unknown, WorkerRequirements
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
-from placement_ac.inspection.doctor.worker_inspection import THINGS, Target, Trouble, Visit, shaped
+from placement_ac.inspection.doctor.worker_inspection import (
+    INSPECTED_KINDS,
+    AccessProblem,
+    WorkerInspection,
+    WorkerTarget,
+    with_valid_names,
+)
 from placement_ac.kube.client import Client
 from placement_ac.workers.connector import (
     HubForbidden,
@@ -24,12 +30,12 @@ from placement_ac.workers.connector import (
 )
 from placement_ac.workers.queries import WorkerQueries
 
-AT_ONCE: Final = 8
+CONCURRENT_WORKERS: Final = 8
 """Workers at the same time."""
 UNAUTHORIZED: Final = 401
 
 
-class Visits:
+class WorkerInspector:
     """Visits workers by `entrance`. `plugins`: whether it has some for ClusterProfiles."""
 
     def __init__(
@@ -44,32 +50,34 @@ class Visits:
         self._needs = needs
         self._kueue_namespace = kueue_namespace
         self._plugins = plugins
-        self._few = asyncio.Semaphore(AT_ONCE)
+        self._few = asyncio.Semaphore(CONCURRENT_WORKERS)
 
-    async def to(self, targets: Iterable[Target]) -> tuple[Visit, ...]:
+    async def inspect(self, targets: Iterable[WorkerTarget]) -> tuple[WorkerInspection, ...]:
         """Return what came of each visit, in the order of `targets`. Raises nothing but CancelledError."""
         return tuple(await asyncio.gather(*map(self._one, targets)))
 
-    async def _one(self, target: Target) -> Visit:
-        way = target.way
+    async def _one(self, target: WorkerTarget) -> WorkerInspection:
+        way = target.credential
         if way is None:
-            return Visit(target, Trouble.NOT_ALLOWED)
+            return WorkerInspection(target, AccessProblem.NO_RIGHT)
         if isinstance(way, Unusable):
-            return Visit(target, Trouble.NO_WAY, f"there is no usable way in: {way.why}")
+            return WorkerInspection(
+                target, AccessProblem.NO_CREDENTIALS, f"there is no usable way in: {way.why}"
+            )
         if way.kind == "ClusterProfile" and not self._plugins:
-            return Visit(target, Trouble.NO_PLUGIN)
+            return WorkerInspection(target, AccessProblem.NO_PLUGIN)
         async with self._few:
             try:
-                return await self._through(target, way)
+                return await self._log_in_and_ask(target, way)
             except HubForbidden as why:
-                return Visit(target, Trouble.NOT_ALLOWED, str(why))
+                return WorkerInspection(target, AccessProblem.NO_RIGHT, str(why))
             except WorkerError as why:
-                return Visit(target, Trouble.OUT_OF_REACH, str(why))
+                return WorkerInspection(target, AccessProblem.UNREACHABLE, str(why))
             except Exception:  # a worker may answer anything, and must not stop the others by it
                 told = f"what the worker of {way.kind} {way.name} answered has another shape than Kubernetes'"
-                return Visit(target, Trouble.OUT_OF_REACH, told)
+                return WorkerInspection(target, AccessProblem.UNREACHABLE, told)
 
-    async def _through(self, target: Target, source: CredentialSource) -> Visit:
+    async def _log_in_and_ask(self, target: WorkerTarget, source: CredentialSource) -> WorkerInspection:
         """Enter, and ask. Raises CannotAsk."""
         deadline = self._entrance.deadline()
         try:
@@ -78,20 +86,22 @@ class Visits:
         except (HubForbidden, WorkerTimeout):
             raise
         except WorkerError as why:
-            return Visit(target, Trouble.NO_WAY, str(why))
+            return WorkerInspection(target, AccessProblem.NO_CREDENTIALS, str(why))
         try:
-            asking = self._asked(target, way)
+            asking = self._ask(target, way)
             return await self._entrance.within(
                 deadline, asking, f"the worker of {way.described_as} did not answer"
             )
         except ApiError as error:
-            trouble = Trouble.NOT_LET_IN if error.status == UNAUTHORIZED else Trouble.OUT_OF_REACH
-            return Visit(target, trouble, worker_error_text(error, way.described_as, "in"))
+            trouble = AccessProblem.REJECTED if error.status == UNAUTHORIZED else AccessProblem.UNREACHABLE
+            return WorkerInspection(target, trouble, worker_error_text(error, way.described_as, "in"))
 
-    async def _asked(self, target: Target, way: WorkerLogin) -> Visit:
+    async def _ask(self, target: WorkerTarget, way: WorkerLogin) -> WorkerInspection:
         async with Client(way.login, timeout=2 * self._entrance.timeout) as client:
             ask = WorkerQueries(client, way.described_as)
             found = await ask.findings(self._needs, self._kueue_namespace)
-            things, user = await asyncio.gather(ask.objects(THINGS), ask.user())
-        named = {kind: one if isinstance(one, Unknown) else shaped(one) for kind, one in things.items()}
-        return Visit(target, found=found, things=named, user=user)
+            things, user = await asyncio.gather(ask.objects(INSPECTED_KINDS), ask.user())
+        named = {
+            kind: one if isinstance(one, Unknown) else with_valid_names(one) for kind, one in things.items()
+        }
+        return WorkerInspection(target, found=found, objects=named, user=user)

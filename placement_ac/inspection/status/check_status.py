@@ -29,46 +29,54 @@ from placement_ac.core.plan.plan import keeps_objects
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import cluster_of, ranking
 from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.status.jobs import jobs_in
-from placement_ac.inspection.status.model import Branch, ClusterRow, Credential, Job, State
-from placement_ac.inspection.status.queues import Queues, status_of, why_not
+from placement_ac.inspection.status.jobs import workload_rows
+from placement_ac.inspection.status.model import (
+    CheckStatus,
+    ClusterRow,
+    ClusterState,
+    Credential,
+    WorkloadRow,
+)
+from placement_ac.inspection.status.queues import QueueIndex, condition_status, inactive_reason
 
 NEEDED: Final = (PLACEMENT, PLACEMENT_DECISION)
 """Without these it is not known which clusters are selected."""
 NOT_SELECTED: Final = "OCM does not select it any more"
-GONE: Final = "there is no such ManagedCluster any more"
+CLUSTER_GONE: Final = "there is no such ManagedCluster any more"
 NOT_LISTED: Final = "it is not on Kueue's list yet"
-KEPT: Final = "the list stays as it is: {}"
+LIST_UNCHANGED: Final = "the list stays as it is: {}"
 """With the reason of the condition."""
-NO_SEAT: Final = "it waits for the seat of a cluster that leaves"
+NO_SLOT: Final = "it waits for the seat of a cluster that leaves"
 
 
-def branches(view: HubView, names: Collection[str] = ()) -> tuple[Branch, ...]:
+def check_statuses(view: HubView, names: Collection[str] = ()) -> tuple[CheckStatus, ...]:
     """Return the checks of ours with all that hangs on them, by name; those of `names`, if any are given."""
-    queues = Queues(view.dump)
+    queues = QueueIndex(view.dump)
     return tuple(
-        _Reading(view, queues, one).branch() for one in view.ours if not names or one.meta.name in names
+        _CheckReader(view, queues, one).status()
+        for one in view.our_checks
+        if not names or one.meta.name in names
     )
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _CheckReader:
     """One check, looked at."""
 
     view: HubView
-    queues: Queues
+    queues: QueueIndex
     check: Check
 
     @cached_property
-    def seen(self) -> Snapshot:
-        return self.view.of_check(self.check)
+    def snapshot(self) -> Snapshot:
+        return self.view.check_snapshot(self.check)
 
     @cached_property
-    def course(self) -> TargetClusters | None:
+    def targets(self) -> TargetClusters | None:
         """None: it is not known what is selected, or there is nothing that could be."""
         if not self.check.placement or self.unknown:
             return None
-        return self.view.course(self.check.placement)
+        return self.view.targets(self.check.placement)
 
     @cached_property
     def unknown(self) -> str:
@@ -77,47 +85,49 @@ class _Reading:
         return next(filter(None, whys), "")
 
     @cached_property
-    def kept(self) -> str:
+    def unchanged_reason(self) -> str:
         """Why the controller leaves the list as it is, whatever is selected; "" when it does not."""
-        verdict = judge(self.seen, self.course) if self.course else None
-        return KEPT.format(verdict.reason) if verdict and keeps_objects(verdict) else ""
+        verdict = judge(self.snapshot, self.targets) if self.targets else None
+        return LIST_UNCHANGED.format(verdict.reason) if verdict and keeps_objects(verdict) else ""
 
     @cached_property
     def held(self) -> Mapping[str, str]:
         """The clusters that a mass loss would take → why they are held."""
-        return self.view.held(self.check.placement) if self.course else {}
+        return self.view.held_clusters(self.check.placement) if self.targets else {}
 
     @cached_property
     def listed(self) -> dict[str, str]:
         """MultiKueueCluster on Kueue's list as it is → its managed cluster."""
-        config = self.seen.config
+        config = self.snapshot.config
         return {name: self.cluster_of(name) for name in config.listed} if config else {}
 
-    def object(self, name: str) -> KueueObject | None:
-        if name in self.seen.clusters:
-            return self.seen.clusters[name]
+    def kueue_object(self, name: str) -> KueueObject | None:
+        if name in self.snapshot.clusters:
+            return self.snapshot.clusters[name]
         raw = self.view.dump.find(MULTIKUEUE_CLUSTER, name)
         return kueue_object(raw) if raw else None
 
     def cluster_of(self, name: str) -> str:
         """Return the managed cluster of a MultiKueueCluster."""
-        obj = self.object(name)
-        return cluster_of(self.seen, obj) if obj else self.seen.hub.cluster_of(self.seen.name, name)
+        obj = self.kueue_object(name)
+        return (
+            cluster_of(self.snapshot, obj) if obj else self.snapshot.hub.cluster_of(self.snapshot.name, name)
+        )
 
-    def branch(self) -> Branch:
-        check, seen = self.check, self.seen
+    def status(self) -> CheckStatus:
+        check, seen = self.check, self.snapshot
         active = check.active
         users = tuple(sorted(user.meta.name for user in seen.multikueue_checks))
-        return Branch(
+        return CheckStatus(
             name=check.meta.name,
-            active=status_of(active),
+            active=condition_status(active),
             reason=active.reason if active else "",
             message=active.message if active else "",
             stale=_is_stale(check),
             placement="/".join(seen.placement.meta.id) if seen.placement else check.placement,
             placement_says=self._placement_says(),
             config=self._config,
-            clusters=tuple(_Rows(self).rows()),
+            clusters=tuple(_ClusterRows(self).rows()),
             queues=self.queues.of((check.meta.name, *users)),
             users=users,
             jobs=self.jobs,
@@ -125,24 +135,24 @@ class _Reading:
 
     @property
     def _config(self) -> str | None:
-        if self.seen.config:
-            return self.seen.config.meta.name
+        if self.snapshot.config:
+            return self.snapshot.config.meta.name
         return None if self.view.dump.why_hidden(MULTIKUEUE_CONFIG) else ""
 
     @cached_property
-    def jobs(self) -> tuple[Job, ...]:
-        return jobs_in(self.view.dump, self.seen.workloads, self.cluster_of)
+    def jobs(self) -> tuple[WorkloadRow, ...]:
+        return workload_rows(self.view.dump, self.snapshot.workloads, self.cluster_of)
 
     def _placement_says(self) -> str:
         if not self.check.placement:
             return ""
         if self.unknown:
             return self.unknown
-        return placement_problems(self.seen.placement) if self.seen.placement else "it is not there"
+        return placement_problems(self.snapshot.placement) if self.snapshot.placement else "it is not there"
 
 
 @dataclass(frozen=True)
-class _Place:
+class _CheckCluster:
     """Where a cluster stands: its MultiKueueCluster, and what the decisions say of it."""
 
     cluster: str
@@ -152,38 +162,38 @@ class _Place:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _ClusterRows:
     """The clusters of a check."""
 
-    of: _Reading
+    check: _CheckReader
 
     def rows(self) -> Iterator[ClusterRow]:
-        return map(self._row, self._places())
+        return map(self._row, self._clusters())
 
     @cached_property
     def _counted(self) -> Counter[tuple[str, str]]:
         """(cluster, state) → its jobs."""
-        jobs = self.of.jobs
+        jobs = self.check.jobs
         return Counter(
             (cluster, job.state)
             for job in jobs
             for cluster in ((job.cluster,) if job.cluster else job.nominated)
         )
 
-    def _places(self) -> Iterator[_Place]:
+    def _clusters(self) -> Iterator[_CheckCluster]:
         """Yield the clusters that are selected, best first, and then those that are listed all the same."""
-        seen, course = self.of.seen, self.of.course
-        there = dict(self.of.listed)
+        seen, course = self.check.snapshot, self.check.targets
+        there = dict(self.check.listed)
         if course:
             there |= {one.name: one.cluster for one in course.drain.steps}
             for place, one in enumerate(ranking(seen), 1):
                 name = seen.hub.cluster_object(seen.name, one.cluster)
                 there.pop(name, None)
-                yield _Place(one.cluster, name, place, one)
-        yield from (_Place(cluster, name) for name, cluster in there.items())
+                yield _CheckCluster(one.cluster, name, place, one)
+        yield from (_CheckCluster(cluster, name) for name, cluster in there.items())
 
-    def _row(self, place: _Place) -> ClusterRow:
-        view, config = self.of.view, self.of.seen.config
+    def _row(self, place: _CheckCluster) -> ClusterRow:
+        view, config = self.check.view, self.check.snapshot.config
         state, why = self._state(place)
         raw = view.dump.find(MULTIKUEUE_CLUSTER, place.name)
         condition = active_of(raw) if raw else None
@@ -196,62 +206,64 @@ class _Rows:
             group=place.ranked.group if place.ranked else None,
             cluster_object=place.name,
             credential=self._credential(place),
-            connected=status_of(condition) if condition else "",
-            connected_why=why_not(condition) if raw else self._not_there(place, state),
+            connected=condition_status(condition) if condition else "",
+            connected_why=inactive_reason(condition) if raw else self._missing_object(place, state),
             draining_since=config.draining.get(place.name) if config and state == "draining" else None,
             running=self._count(place, "running"),
             waiting=self._count(place, "waiting"),
         )
 
-    def _not_there(self, place: _Place, state: State) -> str:
+    def _missing_object(self, place: _CheckCluster, state: ClusterState) -> str:
         """Return what Kueue lacks to be connected to a cluster on its list; "" where that is not known."""
-        missed = state in ("listed", "draining") and self.of.view.dump.knows(MULTIKUEUE_CLUSTER)
+        missed = state in ("listed", "draining") and self.check.view.dump.knows(MULTIKUEUE_CLUSTER)
         return f"there is no MultiKueueCluster {place.name}" if missed else ""
 
     def _score(self, ranked: RankedCluster) -> int | None:
         """Return what put a cluster in its place; None where it is not known."""
-        placement = self.of.seen.placement
+        placement = self.check.snapshot.placement
         asks = placement is not None and placement.prioritizers and not ranked.score
-        return None if asks and self.of.view.dump.why_hidden(PLACEMENT_SCORE) else ranked.score
+        return None if asks and self.check.view.dump.why_hidden(PLACEMENT_SCORE) else ranked.score
 
-    def _count(self, place: _Place, state: Literal["running", "waiting"]) -> int | None:
-        if not self.of.view.dump.knows(WORKLOAD):
+    def _count(self, place: _CheckCluster, state: Literal["running", "waiting"]) -> int | None:
+        if not self.check.view.dump.knows(WORKLOAD):
             return None
         return self._counted[place.cluster, state]
 
-    def _state(self, place: _Place) -> tuple[State, str]:
-        course, cluster = self.of.course, place.cluster
+    def _state(self, place: _CheckCluster) -> tuple[ClusterState, str]:
+        course, cluster = self.check.targets, place.cluster
         if course is None:
-            return "listed", self.of.unknown
-        is_listed = place.name in self.of.listed
-        if self.of.kept and is_listed:
-            return "listed", self.of.kept
+            return "listed", self.check.unknown
+        is_listed = place.name in self.check.listed
+        if self.check.unchanged_reason and is_listed:
+            return "listed", self.check.unchanged_reason
         if any(entry.name == place.name for entry in course.usable):
             return ("listed", "") if is_listed else ("selected", self._not_listed())
         if cluster in course.queued:
-            return "waiting", NO_SEAT
+            return "waiting", NO_SLOT
         left_out = course.selection.left_out.get(cluster, "")
-        state: State = "unusable" if left_out else "beyond"
-        why = left_out or f"beyond the {self.of.seen.hub.clusters_max} clusters that Kueue takes"
+        state: ClusterState = "unusable" if left_out else "beyond"
+        why = left_out or f"beyond the {self.check.snapshot.hub.clusters_max} clusters that Kueue takes"
         if place.rank is None:
-            why = GONE if cluster in self.of.seen.deleted_clusters else NOT_SELECTED
+            why = CLUSTER_GONE if cluster in self.check.snapshot.deleted_clusters else NOT_SELECTED
         if not is_listed and place.rank is not None:
             return state, why
-        held = self.of.held.get(cluster, "")
-        return "draining", "; ".join(filter(None, (why, held, self._stays(course, place.name))))
+        held = self.check.held.get(cluster, "")
+        return "draining", "; ".join(filter(None, (why, held, self._drain_reason(course, place.name))))
 
     def _not_listed(self) -> str:
-        return self.of.view.dump.why_unknown(MULTIKUEUE_CONFIG) or self.of.kept or NOT_LISTED
+        return (
+            self.check.view.dump.why_unknown(MULTIKUEUE_CONFIG) or self.check.unchanged_reason or NOT_LISTED
+        )
 
-    def _stays(self, course: TargetClusters, name: str) -> str:
+    def _drain_reason(self, course: TargetClusters, name: str) -> str:
         """Return why a cluster that leaves has not gone yet."""
-        if unknown := self.of.view.dump.why_unknown(WORKLOAD):
+        if unknown := self.check.view.dump.why_unknown(WORKLOAD):
             return unknown
         return next((one.why for one in course.drain.steps if one.name == name), "")
 
-    def _credential(self, place: _Place) -> Credential:
-        seen, view = self.of.seen, self.of.view
-        obj = self.of.object(place.name)
+    def _credential(self, place: _CheckCluster) -> Credential:
+        seen, view = self.check.snapshot, self.check.view
+        obj = self.check.kueue_object(place.name)
         if not view.credentials_known:
             kind, name = obj.source if obj else ("", "")
             return Credential(_kind(kind), name, None, view.credentials_unknown)

@@ -11,7 +11,7 @@ from typing import Final
 from placement_ac.core.api.constants import WORKLOAD
 from placement_ac.core.api.objects import Workload
 from placement_ac.inspection.hub.dump import Dump, Object
-from placement_ac.inspection.status.model import Job
+from placement_ac.inspection.status.model import WorkloadRow
 from placement_ac.scheduling.objects import integer, listed, section, text
 from placement_ac.scheduling.quantities import QuantityError, parse_quantity
 
@@ -19,16 +19,18 @@ GPU: Final = "/gpu"
 """The end of a resource's name, as in nvidia.com/gpu and amd.com/gpu."""
 
 
-def jobs_in(dump: Dump, workloads: Iterable[Workload], cluster_of: Callable[[str], str]) -> tuple[Job, ...]:
+def workload_rows(
+    dump: Dump, workloads: Iterable[Workload], cluster_of: Callable[[str], str]
+) -> tuple[WorkloadRow, ...]:
     """Return these Workloads as rows; `cluster_of` gives the managed cluster of a MultiKueueCluster."""
-    return tuple(_job(dump, workload, cluster_of) for workload in workloads)
+    return tuple(_workload_row(dump, workload, cluster_of) for workload in workloads)
 
 
-def _job(dump: Dump, workload: Workload, cluster_of: Callable[[str], str]) -> Job:
+def _workload_row(dump: Dump, workload: Workload, cluster_of: Callable[[str], str]) -> WorkloadRow:
     namespace, name = workload.meta.id
     raw = dump.find(WORKLOAD, name, namespace) or {}
     here = workload.cluster
-    return Job(
+    return WorkloadRow(
         namespace=namespace,
         name=name,
         queue=text(raw, "spec", "queueName"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-State = Literal["listed", "draining", "selected", "unusable", "beyond", "waiting"]
+ClusterState = Literal["listed", "draining", "selected", "unusable", "beyond", "waiting"]
 """What a cluster is for a check.
 
 listed: Kueue's list has it, and it stays. draining: Kueue's list has it, and it leaves. selected: it is
@@ -17,7 +17,7 @@ after the last seat. waiting: usable, and next when a cluster that leaves has gi
 """
 
 
-Tristate = Literal["True", "False", "Unknown"]
+ConditionStatus = Literal["True", "False", "Unknown"]
 """The status of a condition; Unknown as well where there is none."""
 
 
@@ -32,7 +32,7 @@ class Credential:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class WorkloadRow:
     """An unfinished Workload of the check."""
 
     namespace: str
@@ -54,7 +54,7 @@ class ClusterRow:
     """A cluster of a check."""
 
     name: str
-    state: State
+    state: ClusterState
     why: str = ""
     """Of every state but listed; of that one, why the whole list stays as it is, or why no more is known."""
     rank: int | None = None
@@ -66,7 +66,7 @@ class ClusterRow:
     cluster_object: str = ""
     """Its MultiKueueCluster."""
     credential: Credential = Credential()
-    connected: Tristate | Literal[""] = ""
+    connected: ConditionStatus | Literal[""] = ""
     """Kueue's condition `Active` of the MultiKueueCluster; "": there is none yet."""
     connected_why: str = ""
     """Its reason and message, where it is not True; or that the MultiKueueCluster is not there."""
@@ -82,7 +82,7 @@ class QueueRow:
     """A ClusterQueue that lists our check, or a multikueue check that goes by the same config."""
 
     name: str
-    active: Tristate
+    active: ConditionStatus
     why: str = ""
     """Reason and message, where it is not active."""
     lists: tuple[str, ...] = ()
@@ -95,11 +95,11 @@ class QueueRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class CheckStatus:
     """An AdmissionCheck of ours, and all that depends on it."""
 
     name: str
-    active: Tristate
+    active: ConditionStatus
     """Its condition as it stands there; Unknown: it has none."""
     reason: str
     message: str
@@ -116,4 +116,4 @@ class Branch:
     queues: tuple[QueueRow, ...]
     users: tuple[str, ...]
     """Kueue's own multikueue checks that name the config."""
-    jobs: tuple[Job, ...]
+    jobs: tuple[WorkloadRow, ...]

@@ -12,12 +12,12 @@ from placement_ac.core.api.decode import active_of, checks_listed
 from placement_ac.core.api.schemas import Condition
 from placement_ac.inspection.hub.dump import Dump, Object
 from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
-from placement_ac.inspection.status.model import QueueRow, Tristate
+from placement_ac.inspection.status.model import ConditionStatus, QueueRow
 from placement_ac.scheduling.objects import integer, name_of, namespace_of, text
 
 
 @dataclass(frozen=True)
-class Queues:
+class QueueIndex:
     """All queues of a hub, looked through once."""
 
     dump: Dump
@@ -31,8 +31,8 @@ class Queues:
         active = active_of(queue)
         return QueueRow(
             name=name_of(queue),
-            active=status_of(active),
-            why=why_not(active),
+            active=condition_status(active),
+            why=inactive_reason(active),
             lists=tuple(sorted(checks_listed(queue).intersection(checks))),
             local_queues=self._local_of(name_of(queue)),
             pending=integer(queue, "status", "pendingWorkloads") or 0,
@@ -62,14 +62,14 @@ class Queues:
         return found
 
 
-def status_of(condition: Condition | None) -> Tristate:
+def condition_status(condition: Condition | None) -> ConditionStatus:
     """Return the status of a condition; Unknown where there is none."""
     if condition is None or condition.status not in ("True", "False"):
         return "Unknown"
     return "True" if condition.status == "True" else "False"
 
 
-def why_not(condition: Condition | None) -> str:
+def inactive_reason(condition: Condition | None) -> str:
     """Return reason and message of a condition that is there and not True."""
     if condition is None or condition.status == "True":
         return ""

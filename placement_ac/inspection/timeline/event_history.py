@@ -22,13 +22,13 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.text import count_text
 from placement_ac.inspection.hub.dump import Object
-from placement_ac.inspection.timeline.model import Lane, Point, Span, Timeline, in_order
-from placement_ac.inspection.timeline.recording import State
+from placement_ac.inspection.timeline.model import Lane, Point, Span, Timeline, sort_lanes
+from placement_ac.inspection.timeline.recording import RecordedState
 from placement_ac.scheduling.objects import instant, integer, listed, text
 
 REASONS: Final = (CLUSTERS_SELECTED, CLUSTER_ADDED, CLUSTER_DRAINING, CLUSTER_REMOVED)
 """Those that tell of the list; of one second, they come in this order."""
-LEFT: Final = "it has left since"
+LEFT_SINCE: Final = "it has left since"
 """What is said of the end of what nobody has seen go."""
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _MORE: Final = re.compile(r"(.*?) and (\d+) more", re.DOTALL)
@@ -36,7 +36,7 @@ _SCORE: Final = re.compile(r"score (-?\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ClusterEvent:
     """One moment: what happened to clusters, each with why; `unnamed`: to how many more."""
 
     at: datetime
@@ -45,9 +45,9 @@ class Told:
     unnamed: int = 0
 
 
-def told_of(check: str, events: Iterable[Object]) -> list[Told]:
+def cluster_events(check: str, events: Iterable[Object]) -> list[ClusterEvent]:
     """Return what our events say of a check, in its order."""
-    found = [one for event in events if _is_ours(event, check) for one in _moments(event)]
+    found = [one for event in events if _is_ours(event, check) for one in _occurrences(event)]
     return [one for _, one in sorted(found, key=lambda pair: pair[0])]
 
 
@@ -58,7 +58,7 @@ def _is_ours(event: Object, check: str) -> bool:
     return ours and text(event, "reason") in REASONS
 
 
-def _moments(event: Object) -> Iterator[tuple[tuple[datetime, int, int], Told]]:
+def _occurrences(event: Object) -> Iterator[tuple[tuple[datetime, int, int], ClusterEvent]]:
     """Yield each time that is known, with what it is to be ordered by: within a second, as it was written."""
     first = instant(event, "firstTimestamp") or instant(event, "eventTime")
     last = instant(event, "series", "lastObservedTime") or instant(event, "lastTimestamp") or first
@@ -67,7 +67,7 @@ def _moments(event: Object) -> Iterator[tuple[tuple[datetime, int, int], Told]]:
     clusters, unnamed = clusters_in(text(event, "message"))
     for at in dict.fromkeys(one for one in (first, last) if one):
         newest = int(version) if version.isdecimal() and (at == last or not again) else 0
-        yield (at, newest, REASONS.index(reason)), Told(at, reason, clusters, unnamed)
+        yield (at, newest, REASONS.index(reason)), ClusterEvent(at, reason, clusters, unnamed)
 
 
 def clusters_in(message: str) -> tuple[dict[str, str], int]:
@@ -99,10 +99,10 @@ def _parts(told: str) -> list[str]:
 # -- what it comes to
 
 
-def from_events(
+def timeline_of_events(
     check: str,
-    told: Sequence[Told],
-    now: State,
+    told: Sequence[ClusterEvent],
+    now: RecordedState,
     since: datetime,
     *,
     leaving: Mapping[str, datetime] = MappingProxyType({}),
@@ -112,25 +112,25 @@ def from_events(
 
     `leaving`: the clusters that drain now, and since when. `list_known`: whether `now` tells of the list.
     """
-    tracks: dict[str, _Track] = {}
+    tracks: dict[str, _EventLane] = {}
     for one in told:
         for name, why in one.clusters.items():
-            tracks.setdefault(name, _Track(since)).take(one, why)
+            tracks.setdefault(name, _EventLane(since)).add(one, why)
     for name in now.listed:
-        tracks.setdefault(name, _Track(since))
+        tracks.setdefault(name, _EventLane(since))
     for name, track in tracks.items():
-        track.ends(name, now, leaving.get(name), list_known=list_known)
+        track.finish(name, now, leaving.get(name), list_known=list_known)
     lanes = [track.lane(name) for name, track in tracks.items()]
     notes = [
         f"{count_text(one.unnamed, 'cluster')} more at {one.at:%H:%M:%S}, not named"
         for one in told
         if one.unnamed
     ]
-    return Timeline(check, since, now.time, in_order(lanes), False, "events", tuple(notes))
+    return Timeline(check, since, now.time, sort_lanes(lanes), False, "events", tuple(notes))
 
 
 @dataclass(slots=True)
-class _Track:
+class _EventLane:
     """A cluster's lane while it grows; it begins at `since`, and of what was before nothing is known."""
 
     since: datetime
@@ -138,11 +138,11 @@ class _Track:
     scores: list[Point] = field(default_factory=list)
     now: Span | None = None
 
-    def take(self, told: Told, why: str) -> None:
+    def add(self, told: ClusterEvent, why: str) -> None:
         comes = told.reason in (CLUSTERS_SELECTED, CLUSTER_ADDED)
         if not comes and self.now is None:  # it must have been listed; since when, nobody knows
             self.now = Span("listed", self.since, told.at, begin_known=False)
-        self._ends(told.at)
+        self._close_span(told.at)
         if score := _SCORE.fullmatch(why):
             self.scores.append(Point(told.at, int(score[1])))
             why = ""
@@ -150,14 +150,14 @@ class _Track:
             state = "draining" if told.reason == CLUSTER_DRAINING else "listed"
             self.now = Span(state, told.at, told.at, why=why)  # type: ignore[arg-type]  # one of the two
         elif self.spans:
-            self.spans[-1] = _because(self.spans[-1], why)
+            self.spans[-1] = _with_reason(self.spans[-1], why)
 
-    def _ends(self, at: datetime, *, known: bool = True) -> None:
+    def _close_span(self, at: datetime, *, known: bool = True) -> None:
         if self.now and (self.now.begin < at or not self.now.begin_known):
             self.spans.append(replace(self.now, end=at, end_known=known))
         self.now = None
 
-    def ends(self, name: str, now: State, leaving: datetime | None, *, list_known: bool) -> None:
+    def finish(self, name: str, now: RecordedState, leaving: datetime | None, *, list_known: bool) -> None:
         """Take in the list as it is now."""
         is_listed = name in now.listed
         if is_listed and self.now is None:
@@ -165,11 +165,11 @@ class _Track:
             self.now = Span("listed", begin, now.time, begin_known=False)
         if leaving and self.now and self.now.state == "listed":
             at = min(max(leaving, self.now.begin), now.time)
-            self._ends(at)
+            self._close_span(at)
             self.now = Span("draining", at, now.time)
         if self.now and not is_listed and list_known:
-            self.now = _because(self.now, LEFT)
-        self._ends(now.time, known=is_listed)
+            self.now = _with_reason(self.now, LEFT_SINCE)
+        self._close_span(now.time, known=is_listed)
         if name in now.scores:
             self.scores.append(Point(now.time, now.scores[name]))
 
@@ -177,13 +177,13 @@ class _Track:
         return Lane(name, tuple(self.spans), tuple(self.scores))
 
 
-def _because(span: Span, why: str) -> Span:
+def _with_reason(span: Span, why: str) -> Span:
     """Return the span with one more why; nothing is said twice."""
     parts = [part for part in (*span.why.split("; "), *why.split("; ")) if part]
     return replace(span, why="; ".join(dict.fromkeys(parts)))
 
 
-def latest(objects: Iterable[Object]) -> datetime | None:
+def latest_time(objects: Iterable[Object]) -> datetime | None:
     """Return the latest time that any of these tells: a dump was taken then, or later."""
     return max((at for obj in objects for at in _times(obj) if at), default=None)
 

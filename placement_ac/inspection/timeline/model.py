@@ -10,16 +10,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
-from placement_ac.inspection.timeline.recording import State
+from placement_ac.inspection.timeline.recording import RecordedState
 
-Listing = Literal["listed", "draining"]
+ListState = Literal["listed", "draining"]
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
     """A cluster was on Kueue's list: to stay (`listed`), or until it had drained (`draining`)."""
 
-    state: Listing
+    state: ListState
     begin: datetime
     end: datetime
     begin_known: bool = True
@@ -38,7 +38,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class WorkloadRun:
     """A Workload ran on the cluster."""
 
     name: str
@@ -54,7 +54,7 @@ class Lane:
     name: str
     spans: tuple[Span, ...] = ()
     scores: tuple[Point, ...] = ()
-    runs: tuple[Run, ...] = ()
+    runs: tuple[WorkloadRun, ...] = ()
     measure: str = ""
 
 
@@ -73,7 +73,7 @@ class Timeline:
     """What is not known."""
 
 
-def in_order(lanes: Iterable[Lane]) -> tuple[Lane, ...]:
+def sort_lanes(lanes: Iterable[Lane]) -> tuple[Lane, ...]:
     """Return the lanes: counts first, clusters as they were listed first, those that never were last."""
 
     def place(lane: Lane) -> tuple[bool, bool, float, str]:
@@ -83,16 +83,16 @@ def in_order(lanes: Iterable[Lane]) -> tuple[Lane, ...]:
     return tuple(sorted(lanes, key=place))
 
 
-def clipped(timeline: Timeline, since: datetime) -> Timeline:
+def clip(timeline: Timeline, since: datetime) -> Timeline:
     """Return what there is of it from `since` on."""
     if since <= timeline.begin:
         return timeline
-    lanes = (_clipped(lane, since, timeline.exact) for lane in timeline.lanes)
+    lanes = (_clip_lane(lane, since, timeline.exact) for lane in timeline.lanes)
     kept = tuple(lane for lane in lanes if lane.spans or lane.scores or lane.runs)
     return replace(timeline, begin=since, lanes=kept)
 
 
-def _clipped(lane: Lane, since: datetime, exact: bool) -> Lane:
+def _clip_lane(lane: Lane, since: datetime, exact: bool) -> Lane:
     """Return the lane from then on; a score that holds until the next begins with it."""
     before = [point for point in lane.scores if point.at < since and exact][-1:]
     return replace(
@@ -109,38 +109,38 @@ def _clipped(lane: Lane, since: datetime, exact: bool) -> Lane:
 # -- of what was recorded
 
 
-def recorded(check: str, states: Sequence[State]) -> Timeline:
+def timeline_of_states(check: str, states: Sequence[RecordedState]) -> Timeline:
     """Return what the states, one after the other, come to; there is one at least."""
-    tracks: dict[str, _Track] = {}
+    tracks: dict[str, _RecordedLane] = {}
     for before, now in zip((None, *states), states, strict=False):
-        for name in _named(before) | _named(now):
-            tracks.setdefault(name, _Track()).take(name, now, first=before is None)
+        for name in _clusters_of(before) | _clusters_of(now):
+            tracks.setdefault(name, _RecordedLane()).add(name, now, first=before is None)
     end = states[-1].time
     lanes = (track.lane(name, end) for name, track in tracks.items())
-    return Timeline(check, states[0].time, end, in_order(lanes), True, "what was recorded on the hub")
+    return Timeline(check, states[0].time, end, sort_lanes(lanes), True, "what was recorded on the hub")
 
 
-def _named(state: State | None) -> set[str]:
+def _clusters_of(state: RecordedState | None) -> set[str]:
     if state is None:
         return set()
     return {*state.listed, *state.scores, *(run.cluster for run in state.running.values())}
 
 
 @dataclass(slots=True)
-class _Track:
+class _RecordedLane:
     """A cluster's lane while it grows."""
 
     spans: list[Span] = field(default_factory=list)
     scores: list[Point] = field(default_factory=list)
-    runs: dict[str, Run] = field(default_factory=dict)
-    done: list[Run] = field(default_factory=list)
+    runs: dict[str, WorkloadRun] = field(default_factory=dict)
+    done: list[WorkloadRun] = field(default_factory=list)
     now: Span | None = None
 
-    def take(self, name: str, state: State, *, first: bool) -> None:
+    def add(self, name: str, state: RecordedState, *, first: bool) -> None:
         at = state.time
-        listing = _listing(name, state)
+        listing = _list_state(name, state)
         if listing != (self.now.state if self.now else None):
-            self._ends(at)
+            self._close_span(at)
             self.now = Span(listing, at, at, begin_known=not first) if listing else None
         score = state.scores.get(name)
         if score != (self.scores[-1].value if self.scores else None):
@@ -149,21 +149,21 @@ class _Track:
         for key in self.runs.keys() - here.keys():
             self.done.append(replace(self.runs.pop(key), end=at))
         for key, run in here.items():
-            self.runs.setdefault(key, Run(key, run.gpus, at, at))
+            self.runs.setdefault(key, WorkloadRun(key, run.gpus, at, at))
 
-    def _ends(self, at: datetime) -> None:
+    def _close_span(self, at: datetime) -> None:
         if self.now:
             self.spans.append(replace(self.now, end=at))
         self.now = None
 
     def lane(self, name: str, end: datetime) -> Lane:
-        self._ends(end)
+        self._close_span(end)
         runs = [*self.done, *(replace(run, end=end) for run in self.runs.values())]
         ordered = tuple(sorted(runs, key=lambda run: (run.begin, run.name)))
         return Lane(name, tuple(self.spans), tuple(self.scores), ordered)
 
 
-def _listing(name: str, state: State) -> Listing | None:
+def _list_state(name: str, state: RecordedState) -> ListState | None:
     if name in state.draining:
         return "draining"
     return "listed" if name in state.listed else None
@@ -172,9 +172,9 @@ def _listing(name: str, state: State) -> Listing | None:
 # -- of what Prometheus counted
 
 
-def counted(timeline: Timeline, counts: Mapping[str, Sequence[Point]]) -> Timeline:
+def with_counts(timeline: Timeline, counts: Mapping[str, Sequence[Point]]) -> Timeline:
     """Return the timeline with a lane for each number of clusters: state → its points."""
     lanes = [
         Lane(f"{state} clusters", scores=tuple(points), measure=state) for state, points in counts.items()
     ]
-    return replace(timeline, lanes=in_order((*lanes, *timeline.lanes)))
+    return replace(timeline, lanes=sort_lanes((*lanes, *timeline.lanes)))

@@ -21,60 +21,60 @@ from placement_ac.core.api.schemas import ApiModel
 from placement_ac.core.inputs.ranking import score_of
 from placement_ac.inspection.hub.dump import BadManifest
 from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.status.model import Branch
+from placement_ac.inspection.status.model import CheckStatus
 
 
-class Running(ApiModel):
+class RunningWorkload(ApiModel):
     """Where a Workload runs."""
 
     cluster: str
     gpus: int = 0
 
 
-class _Line(ApiModel):
+class _RecordLine(ApiModel):
     time: AwareDatetime
     check: str
     listed: tuple[str, ...]
     draining: tuple[str, ...]
     scores: dict[str, int | None] = Field(default_factory=dict)
-    running: dict[str, Running | None] = Field(default_factory=dict)
+    running: dict[str, RunningWorkload | None] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class RecordedState:
     """What holds from `time` (UTC) on."""
 
     time: datetime
     listed: tuple[str, ...] = ()
     draining: tuple[str, ...] = ()
     scores: Mapping[str, int] = field(default_factory=dict)
-    running: Mapping[str, Running] = field(default_factory=dict)
+    running: Mapping[str, RunningWorkload] = field(default_factory=dict)
 
 
 # -- what is there now
 
 
-def state_of(view: HubView, branch: Branch) -> State:
+def current_state(view: HubView, branch: CheckStatus) -> RecordedState:
     """Return what there is now of a check."""
     clusters = {row.cluster_object: row.name for row in branch.clusters}
     raw = view.dump.find(MULTIKUEUE_CONFIG, branch.config or "")
     config = kueue_object(raw) if raw else None
     names = config.listed if config else ()
     leaving = config.draining if config else {}
-    return State(
+    return RecordedState(
         time=view.now,
         listed=tuple(clusters.get(name, name) for name in names),
         draining=tuple(clusters.get(name, name) for name in names if name in leaving),
         scores=_scores(view, branch),
         running={
-            f"{job.namespace}/{job.name}": Running(cluster=job.cluster, gpus=job.gpus)
+            f"{job.namespace}/{job.name}": RunningWorkload(cluster=job.cluster, gpus=job.gpus)
             for job in branch.jobs
             if job.state == "running"
         },
     )
 
 
-def _scores(view: HubView, branch: Branch) -> dict[str, int]:
+def _scores(view: HubView, branch: CheckStatus) -> dict[str, int]:
     """Return the scores of the selected clusters, and of the others by the same prioritizers.
 
     Where OCM writes scores into its decisions, only those of the selected ones are known.
@@ -93,9 +93,9 @@ def _scores(view: HubView, branch: Branch) -> dict[str, int]:
 # -- on the wire
 
 
-def line_of(check: str, before: State | None, now: State) -> str:
+def record_line(check: str, before: RecordedState | None, now: RecordedState) -> str:
     """Return the line that says what has become of `before`."""
-    known = before or State(now.time)
+    known = before or RecordedState(now.time)
     line = {
         "time": now.time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "check": check,
@@ -114,26 +114,26 @@ def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any
     return gone | {key: value for key, value in now.items() if before.get(key) != value}
 
 
-def differs(before: State | None, now: State) -> bool:
+def differs(before: RecordedState | None, now: RecordedState) -> bool:
     """Whether anything but the time has changed."""
     return before is None or replace(before, time=now.time) != now
 
 
-def read_record(lines: Iterable[str], name: str) -> tuple[str, list[State]]:
+def read_recording(lines: Iterable[str], name: str) -> tuple[str, list[RecordedState]]:
     """Return the check, and its states in their order. Raises BadManifest, which names file and line."""
     checks: dict[str, None] = {}
-    states: list[State] = []
+    states: list[RecordedState] = []
     for number, text in enumerate(lines, start=1):
         if not text.strip():
             continue
         try:
-            line = _Line.model_validate_json(text)
+            line = _RecordLine.model_validate_json(text)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(map(str, first["loc"]))
             raise BadManifest(f"{name}, line {number}: {where}: {first['msg']}".replace(": :", ":")) from None
         checks[line.check] = None
-        states.append(_next(states[-1] if states else None, line))
+        states.append(_next_state(states[-1] if states else None, line))
     if not states:
         raise BadManifest(f"{name}: nothing is recorded there")
     if len(checks) > 1:
@@ -141,10 +141,10 @@ def read_record(lines: Iterable[str], name: str) -> tuple[str, list[State]]:
     return next(iter(checks)), sorted(states, key=lambda state: state.time)
 
 
-def _next(before: State | None, line: _Line) -> State:
+def _next_state(before: RecordedState | None, line: _RecordLine) -> RecordedState:
     scores_now = {**(before.scores if before else {}), **line.scores}
     running = {**(before.running if before else {}), **line.running}
-    return State(
+    return RecordedState(
         time=line.time,
         listed=line.listed,
         draining=line.draining,

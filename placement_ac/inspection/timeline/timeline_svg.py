@@ -14,8 +14,8 @@ from math import ceil
 from typing import Final
 
 from placement_ac.core.api.text import count_text, joined
-from placement_ac.inspection.drawing.svg import FONT, Element, cut, element, picture, scheme, width_of
-from placement_ac.inspection.timeline.model import Lane, Point, Run, Span, Timeline
+from placement_ac.inspection.drawing.svg import FONT, Element, color_css, cut, element, picture, width_of
+from placement_ac.inspection.timeline.model import Lane, Point, Span, Timeline, WorkloadRun
 
 WIDTH: Final = 1200.0
 LEFT: Final = 190.0
@@ -42,7 +42,7 @@ _STEPS: Final = (
 )
 """Seconds between ticks; beyond the last, multiples of it."""
 
-STYLE: Final = scheme(
+STYLE: Final = color_css(
     (
         f"svg text{{font-family:{FONT};fill:$ink}}",
         ".page{fill:$page}",
@@ -84,7 +84,7 @@ class _Scale:
 
 def draw(timeline: Timeline, *, alone: bool = True) -> Element:
     """Return the picture. `alone` False: it goes onto a page, which has the style and tells the whys."""
-    lanes, others = _shown(timeline)
+    lanes, others = _drawn_lanes(timeline)
     scales = {
         counts: _scale(timeline, [one for one in lanes if bool(one.measure) is counts])
         for counts in (True, False)
@@ -107,7 +107,7 @@ def draw(timeline: Timeline, *, alone: bool = True) -> Element:
         WIDTH,
         y + 16 * len(notes) + LEGEND,
         title,
-        " ".join(told(lane, timeline.end) for lane in lanes) or "No cluster was listed.",
+        " ".join(describe_lane(lane, timeline.end) for lane in lanes) or "No cluster was listed.",
         STYLE if alone else "",
         element("defs", _hatch()),
         element(
@@ -126,7 +126,7 @@ def _hatch() -> Element:
     return element("pattern", line, id="hatch", width=8, height=8, patternUnits="userSpaceOnUse")
 
 
-def _shown(timeline: Timeline) -> tuple[Sequence[Lane], Sequence[Lane]]:
+def _drawn_lanes(timeline: Timeline) -> tuple[Sequence[Lane], Sequence[Lane]]:
     """Return the lanes that are drawn, and the others: with no more than a score, or beyond the last."""
     used = [lane for lane in timeline.lanes if lane.spans or lane.runs or lane.measure] or timeline.lanes
     shown = used[:LANES_SHOWN]
@@ -199,7 +199,7 @@ def _lane(lane: Lane, y: float, height: float, scale: _Scale, timeline: Timeline
         parts += _scores(lane, at + SCORE - 6, scale, timeline)
         at += SCORE
     parts += _runs(lane.runs, at, scale)
-    whole = told(lane, timeline.end)
+    whole = describe_lane(lane, timeline.end)
     if not page_id:
         return element("g", element("title", text=whole), *parts, class_="lane")
     return element(
@@ -273,11 +273,11 @@ def _steps(points: Sequence[Point], bottom: float, scale: _Scale, end: datetime)
     return "".join([*path, "" if ended else f"H{scale.x(end):.1f}"])
 
 
-def _runs(runs: Sequence[Run], y: float, scale: _Scale) -> Iterator[Element]:
+def _runs(runs: Sequence[WorkloadRun], y: float, scale: _Scale) -> Iterator[Element]:
     for place, run in enumerate(runs[:RUNS_SHOWN]):
         x, top = scale.x(run.begin), y + place * RUN
         width = max(scale.x(run.end) - x, 2.0)
-        text = cut(_run_told(run), 400, SMALL_SIZE)
+        text = cut(_describe_run(run), 400, SMALL_SIZE)
         long = width_of(text, SMALL_SIZE)
         bar = element("rect", class_="bar", x=x, y=top, width=width, height=RUN - 3, rx=2)
         if long + 12 <= width:
@@ -297,7 +297,7 @@ def _runs(runs: Sequence[Run], y: float, scale: _Scale) -> Iterator[Element]:
 # -- in words
 
 
-def _run_told(run: Run) -> str:
+def _describe_run(run: WorkloadRun) -> str:
     return run.name + (f", {count_text(run.gpus, 'GPU')}" if run.gpus else "")
 
 
@@ -305,17 +305,17 @@ def _time(at: datetime) -> str:
     return f"{at.astimezone(UTC):%H:%M:%S}"
 
 
-def told(lane: Lane, end: datetime) -> str:
+def describe_lane(lane: Lane, end: datetime) -> str:
     """Return all that is known of a lane, line by line; what lasts until `end` goes on."""
     scores = [f"{point.value} at {_time(point.at)}" for point in lane.scores if point.value is not None]
-    lines = [lane.name, *(_span_told(span, end) for span in lane.spans)]
+    lines = [lane.name, *(_describe_span(span, end) for span in lane.spans)]
     if scores:
         lines.append(f"{'how many' if lane.measure else 'score'}: {joined(scores)}")
-    lines += [f"{_run_told(run)}: {_time(run.begin)} {_until(run.end, end)}" for run in lane.runs]
+    lines += [f"{_describe_run(run)}: {_time(run.begin)} {_until(run.end, end)}" for run in lane.runs]
     return "\n".join(lines)
 
 
-def _span_told(span: Span, end: datetime) -> str:
+def _describe_span(span: Span, end: datetime) -> str:
     begin = _time(span.begin) if span.begin_known else f"before {_time(span.begin)}"
     until = _until(span.end, end) if span.end_known else "to a time that is not known"
     return f"{span.state} from {begin} {until}" + (f": {span.why}" if span.why else "")

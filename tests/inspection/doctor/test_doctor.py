@@ -17,12 +17,12 @@ from placement_ac.cli.main import main
 from placement_ac.core.api.constants import LEASE as LEASE_KIND
 from placement_ac.core.api.constants import Kind
 from placement_ac.inspection.doctor.finding import Finding, Level
-from placement_ac.inspection.doctor.hub_rules import RULES, examine
-from placement_ac.inspection.doctor.setup import Setup
-from placement_ac.inspection.hub.controller_settings import settings_of
+from placement_ac.inspection.doctor.hub_rules import RULES, examine_hub
+from placement_ac.inspection.doctor.setup import HubSetup
+from placement_ac.inspection.hub.controller_settings import find_settings
 from placement_ac.inspection.hub.dump import Dump, MissingRight, dump_of
 from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.hub.kinds import ALL
+from placement_ac.inspection.hub.kinds import ALL_KINDS
 from tests.inspection.doctor.breaks import (
     CHECK,
     CONFIG,
@@ -63,13 +63,13 @@ def read(objects: Objects) -> Dump:
     dump = dump_of(objects.values())
     crds = {name for kind, _, name in objects if kind == "CustomResourceDefinition"}
     served = {kind: at for kind, at in dump.served.items() if "." not in kind.group or str(kind) in crds}
-    return replace(dump, objects=dict.fromkeys(ALL, ()) | dict(dump.objects), served=served, live=True)
+    return replace(dump, objects=dict.fromkeys(ALL_KINDS, ()) | dict(dump.objects), served=served, live=True)
 
 
 def examined(dump: Dump, **given: Any) -> tuple[Finding, ...]:
-    found = settings_of(dump, given)
+    found = find_settings(dump, given)
     view = HubView(dump, found.loaded.settings, healthy.NOW)
-    return examine(Setup(view, found.where, found.problem, OURS))
+    return examine_hub(HubSetup(view, found.deployment, found.problem, OURS))
 
 
 @functools.cache
@@ -186,10 +186,10 @@ def test_where_ocm_makes_the_credentials_nobody_is_to_make_them_by_hand() -> Non
 
 
 def test_what_may_not_be_read_is_told_and_never_held_against_the_hub() -> None:
-    everywhere = [MissingRight("list", kind) for kind in ALL]
-    ours, kueues = ([MissingRight("list", kind, space) for kind in ALL] for space in (OURS, healthy.NS))
-    nothing = Dump(dict.fromkeys(ALL, ()), {}, (*everywhere, *ours, *kueues), live=True)
-    findings = examined(replace(nothing, served={kind: kind.at(kind.versions[0]) for kind in ALL}))
+    everywhere = [MissingRight("list", kind) for kind in ALL_KINDS]
+    ours, kueues = ([MissingRight("list", kind, space) for kind in ALL_KINDS] for space in (OURS, healthy.NS))
+    nothing = Dump(dict.fromkeys(ALL_KINDS, ()), {}, (*everywhere, *ours, *kueues), live=True)
+    findings = examined(replace(nothing, served={kind: kind.at(kind.versions[0]) for kind in ALL_KINDS}))
     assert [one for one in findings if one.level is Level.FAIL] == []
     unknown = [one for one in findings if one.level is Level.WARN]
     assert [one for one in unknown if "not known" not in one.message or "kubectl" not in one.cure] == []
@@ -203,7 +203,7 @@ def test_what_may_not_be_read_is_told_and_never_held_against_the_hub() -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_of_a_kind_that_alone_may_not_be_read_nothing_is_held_against_the_hub(kind: Kind) -> None:
     dump = read(stored())
-    served = {one: one.at(one.versions[0]) for one in ALL}
+    served = {one: one.at(one.versions[0]) for one in ALL_KINDS}
     spaces = ("", OURS, healthy.NS)
     missing = tuple(MissingRight("list", kind, space) for space in spaces)
     others = dict(dump.objects) | {kind: ()}

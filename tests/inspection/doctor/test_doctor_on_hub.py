@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from placement_ac.cli.main import main
 from placement_ac.inspection.doctor.hub_rules import RULES
-from placement_ac.inspection.hub.kinds import ALL
+from placement_ac.inspection.hub.kinds import ALL_KINDS
 from placement_ac.lab.hub import Hub
 from tests.inspection.doctor.breaks import FILE, Break, Objects, both, configured, image
 from tests.inspection.doctor.test_doctor import BREAKS, stored
@@ -30,7 +30,7 @@ from tests.support.hub_client import Client as HubClient
 from tests.support.rights import ACCOUNTS, allow, rule, token_of
 from tests.support.shared import published_crds
 
-KINDS = {(kind.group, kind.kind): kind for kind in ALL}
+KINDS = {(kind.group, kind.kind): kind for kind in ALL_KINDS}
 CURED = [broken for broken in BREAKS if broken.runs]
 
 pytestmark = pytest.mark.embedded("it knows of objects that no controller has made")

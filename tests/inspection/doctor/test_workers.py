@@ -11,18 +11,18 @@ from placement_ac.core.inputs.fitness import ServedKind, Unknown, WorkerFindings
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from placement_ac.inspection.doctor.finding import Finding, Level
 from placement_ac.inspection.doctor.inspected_worker import FROM_HUB
-from placement_ac.inspection.doctor.setup import Setup
+from placement_ac.inspection.doctor.setup import HubSetup
 from placement_ac.inspection.doctor.worker_fixes import grant
 from placement_ac.inspection.doctor.worker_inspection import (
-    THINGS,
-    Target,
-    Trouble,
-    Visit,
-    Wanted,
-    shaped,
-    targets,
+    INSPECTED_KINDS,
+    AccessProblem,
+    ExpectedQueue,
+    WorkerInspection,
+    WorkerTarget,
+    with_valid_names,
+    worker_targets,
 )
-from placement_ac.inspection.doctor.worker_rules import examine
+from placement_ac.inspection.doctor.worker_rules import examine_workers
 from placement_ac.inspection.hub.dump import Dump, MissingRight, dump_of
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR, TOPOLOGY
@@ -31,8 +31,8 @@ from tests.support import healthy, kueue
 from tests.support.builders import decision
 
 NS = "kueue-system"
-TARGET = Target("c1", CredentialSource("Secret", "s"))
-PROFILE = Target("c1", CredentialSource("ClusterProfile", "c1"))
+TARGET = WorkerTarget("c1", CredentialSource("Secret", "s"))
+PROFILE = WorkerTarget("c1", CredentialSource("ClusterProfile", "c1"))
 PUT_SECRET = (
     "kubectl create secret generic -n kueue-system multikueue-c1"
     " --from-file=kubeconfig=c1.kubeconfig --dry-run=client -o yaml | kubectl apply -f -"
@@ -50,17 +50,21 @@ kind: Configuration
 """Kueue then sends Jobs, and no other kind."""
 
 
-def setup(*objects: object, settings: Settings | None = None) -> Setup:
+def setup(*objects: object, settings: Settings | None = None) -> HubSetup:
     dump = dump_of([*kueue.installed(config=ONLY_JOBS), *objects])  # type: ignore[list-item]
     dump = dump.with_objects({kind: dump.of(kind) for kind in FROM_HUB})
-    return Setup(HubView(dump, settings or Settings(), healthy.NOW))
+    return HubSetup(HubView(dump, settings or Settings(), healthy.NOW))
 
 
 @pytest.mark.parametrize(
     ("visit", "finding"),
     [
         pytest.param(
-            Visit(Target("c1", Unusable("no credentials")), Trouble.NO_WAY, "there is no usable way in"),
+            WorkerInspection(
+                WorkerTarget("c1", Unusable("no credentials")),
+                AccessProblem.NO_CREDENTIALS,
+                "there is no usable way in",
+            ),
             (
                 Level.FAIL,
                 "c1: there is no usable way in",
@@ -69,7 +73,7 @@ def setup(*objects: object, settings: Settings | None = None) -> Setup:
             id="nothing to go in with",
         ),
         pytest.param(
-            Visit(TARGET, Trouble.NOT_ALLOWED, "Secret kueue-system/s cannot be read"),
+            WorkerInspection(TARGET, AccessProblem.NO_RIGHT, "Secret kueue-system/s cannot be read"),
             (
                 Level.WARN,
                 "c1: not asked: the right to get secrets in namespace kueue-system is missing",
@@ -78,7 +82,7 @@ def setup(*objects: object, settings: Settings | None = None) -> Setup:
             id="a right of the caller's",
         ),
         pytest.param(
-            Visit(PROFILE, Trouble.NO_PLUGIN),
+            WorkerInspection(PROFILE, AccessProblem.NO_PLUGIN),
             (
                 Level.WARN,
                 f"c1: {NO_PLUGIN}",
@@ -89,16 +93,16 @@ def setup(*objects: object, settings: Settings | None = None) -> Setup:
     ],
 )
 def test_of_a_worker_that_was_not_asked_only_that_is_told(
-    visit: Visit, finding: tuple[Level, str, str]
+    visit: WorkerInspection, finding: tuple[Level, str, str]
 ) -> None:
-    assert examine(setup(), [visit]) == (Finding("worker-access", *finding),)
+    assert examine_workers(setup(), [visit]) == (Finding("worker-access", *finding),)
 
 
 def test_credentials_that_were_made_are_not_replaced_by_hand() -> None:
     labels = {"app.kubernetes.io/managed-by": "placement-ac"}
     metadata = {"name": "s", "namespace": NS, "labels": labels}
-    visit = Visit(TARGET, Trouble.NOT_LET_IN, "the worker does not accept the credentials")
-    [told] = examine(setup({"apiVersion": "v1", "kind": "Secret", "metadata": metadata}), [visit])
+    visit = WorkerInspection(TARGET, AccessProblem.REJECTED, "the worker does not accept the credentials")
+    [told] = examine_workers(setup({"apiVersion": "v1", "kind": "Secret", "metadata": metadata}), [visit])
     assert told.cure == "kubectl describe managedserviceaccount -n c1 placement-ac"
 
 
@@ -107,11 +111,11 @@ FOUND = WorkerFindings(
     frozenset((ServedKind("kueue.x-k8s.io", "v1beta2", "workloads"), ServedKind("batch", "v1", "jobs"))),
     kueue_version="v0.19.2",
 )
-HEALTHY = Visit(TARGET, found=FOUND, things=dict.fromkeys(THINGS, ()))
+HEALTHY = WorkerInspection(TARGET, found=FOUND, objects=dict.fromkeys(INSPECTED_KINDS, ()))
 
 
-def told_of(visit: Visit) -> list[tuple[str, Level, str]]:
-    found = examine(setup(), [visit])
+def told_of(visit: WorkerInspection) -> list[tuple[str, Level, str]]:
+    found = examine_workers(setup(), [visit])
     return [(one.check, one.level, one.message) for one in found if one.level is not Level.OK]
 
 
@@ -120,9 +124,9 @@ def test_a_worker_that_needs_nothing_has_all_of_it() -> None:
 
 
 def test_what_a_worker_did_not_tell_in_time_is_unknown_and_nothing_is_held_against_it() -> None:
-    wanted = Target("c1", TARGET.way, (Wanted("team", "q", "cq"),))
-    late = dict.fromkeys(THINGS, Unknown("the worker answered with HTTP 503", 503))
-    assert told_of(replace(HEALTHY, target=wanted, things=late)) == [
+    wanted = WorkerTarget("c1", TARGET.credential, (ExpectedQueue("team", "q", "cq"),))
+    late = dict.fromkeys(INSPECTED_KINDS, Unknown("the worker answered with HTTP 503", 503))
+    assert told_of(replace(HEALTHY, target=wanted, objects=late)) == [
         ("worker-reads", Level.WARN, "c1: not known: the worker answered with HTTP 503")
     ]
 
@@ -152,7 +156,7 @@ PIPELINES = "pipelineruns.v1.tekton.dev (PipelineRun.v1.tekton.dev)"
 )
 def test_job_kinds_are_those_that_kueue_sends(config: str, missing: str) -> None:
     known = setup(*kueue.installed(config=config), settings=Settings(frameworks=("jobset.x-k8s.io/jobset",)))
-    [told] = [one for one in examine(known, [HEALTHY]) if one.check == "worker-jobs"]
+    [told] = [one for one in examine_workers(known, [HEALTHY]) if one.check == "worker-jobs"]
     assert told.message.startswith(f"c1: the worker does not serve {missing}: install the CRDs there")
 
 
@@ -197,7 +201,7 @@ def test_a_cure_takes_no_rights_from_the_account_of_another_hub() -> None:
 @pytest.mark.parametrize("metadata", [None, [], "x", {"name": "A B"}, {"name": 7}, {"name": "a;id"}, {}])
 def test_objects_without_a_name_as_kubernetes_has_it_are_passed_over(metadata: object) -> None:
     named = {"metadata": {"name": "fine"}}
-    assert shaped(({"metadata": metadata}, named)) == (named,)
+    assert with_valid_names(({"metadata": metadata}, named)) == (named,)
 
 
 def test_a_cluster_of_two_checks_is_visited_once_for_the_queues_of_both() -> None:
@@ -207,9 +211,9 @@ def test_a_cluster_of_two_checks_is_visited_once_for_the_queues_of_both() -> Non
         decision("cluster1", "cluster2", of="placement-eu"),
         decision("cluster2", "cluster3", of="placement-gpu"),
     ]
-    eu = Wanted("team-eu", "user-queue-eu", "cluster-queue-eu")
-    gpu = Wanted("team-gpu", "user-queue-gpu", "cluster-queue-gpu")
-    visited = targets(setup(*objects, *decisions))
+    eu = ExpectedQueue("team-eu", "user-queue-eu", "cluster-queue-eu")
+    gpu = ExpectedQueue("team-gpu", "user-queue-gpu", "cluster-queue-gpu")
+    visited = worker_targets(setup(*objects, *decisions))
     assert [(one.cluster, one.queues) for one in visited] == [
         ("cluster1", (eu,)),
         ("cluster2", (eu, gpu)),
@@ -218,7 +222,7 @@ def test_a_cluster_of_two_checks_is_visited_once_for_the_queues_of_both() -> Non
 
 
 def test_one_of_two_queues_that_leaves_topologies_to_the_worker_is_enough() -> None:
-    queues = (Wanted("team", "a", "cq", flavor="tas"), Wanted("team", "b", "plain"))
+    queues = (ExpectedQueue("team", "a", "cq", flavor="tas"), ExpectedQueue("team", "b", "plain"))
     local = [
         {"metadata": {"namespace": "team", "name": name}, "spec": {"clusterQueue": "cq"}} for name in "ab"
     ]
@@ -233,7 +237,7 @@ def test_one_of_two_queues_that_leaves_topologies_to_the_worker_is_enough() -> N
         TOPOLOGY: (),
     }
     for order in (queues, queues[::-1]):
-        visit = replace(HEALTHY, target=replace(TARGET, queues=order), things=things)
+        visit = replace(HEALTHY, target=replace(TARGET, queues=order), objects=things)
         assert [(check, level) for check, level, _ in told_of(visit)] == [("worker-topology", Level.FAIL)]
 
 
@@ -241,15 +245,15 @@ def test_where_secrets_may_not_be_read_no_worker_is_without_credentials() -> Non
     objects = manifests.load(FEDERATIONS / "eu.yaml")
     dump = dump_of([*objects, decision("cluster1", of="placement-eu")])
     live = Dump(dump.objects, dump.served, (MissingRight("list", SECRET, NS),), live=True)
-    [target] = targets(Setup(HubView(live, Settings(), healthy.NOW)))
-    assert target.way is None
+    [target] = worker_targets(HubSetup(HubView(live, Settings(), healthy.NOW)))
+    assert target.credential is None
 
 
 def test_where_the_hubs_queues_may_not_be_read_no_worker_has_the_right_ones() -> None:
     known = setup()
     missing = (MissingRight("list", LOCAL_QUEUE),)
     view = replace(known.view, dump=replace(known.dump, missing=missing))
-    found = examine(replace(known, view=view), [HEALTHY])
+    found = examine_workers(replace(known, view=view), [HEALTHY])
     assert found[0] == Finding(
         "worker-queues",
         Level.WARN,

@@ -21,9 +21,9 @@ from placement_ac.core.api.constants import SECRET as SECRETS
 from placement_ac.core.inputs.fitness import WorkerRequirements
 from placement_ac.core.inputs.rights import parse_release, policy_rules
 from placement_ac.core.kubeconfig.source import CredentialSource
-from placement_ac.inspection.doctor.worker_inspection import Target, Trouble, Visit
+from placement_ac.inspection.doctor.worker_inspection import AccessProblem, WorkerInspection, WorkerTarget
 from placement_ac.inspection.doctor.worker_rules import READS, RULES
-from placement_ac.inspection.readers.worker_inspector import AT_ONCE, Visits
+from placement_ac.inspection.readers.worker_inspector import CONCURRENT_WORKERS, WorkerInspector
 from placement_ac.kube.client import Client
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins import manifests
@@ -459,19 +459,19 @@ def test_nothing_is_written_to_hub_or_worker(pair: Pair) -> None:
 
 
 def test_eight_workers_are_asked_at_once_and_each_is_told(pair: Pair) -> None:
-    with shutting_when(AT_ONCE) as (port, most):
-        targets = [target_at(pair, f"c{number}", port) for number in range(AT_ONCE + 4)]
+    with shutting_when(CONCURRENT_WORKERS) as (port, most):
+        targets = [target_at(pair, f"c{number}", port) for number in range(CONCURRENT_WORKERS + 4)]
         visits = asyncio.run(visited(pair.hub, targets))
-    assert [(one.target, one.trouble) for one in visits] == [
-        (target, Trouble.OUT_OF_REACH) for target in targets
+    assert [(one.target, one.access_problem) for one in visits] == [
+        (target, AccessProblem.UNREACHABLE) for target in targets
     ]
-    assert max(most) == AT_ONCE
+    assert max(most) == CONCURRENT_WORKERS
 
 
 def test_a_worker_that_never_answers(pair: Pair) -> None:
     with shutting_when(2) as (port, _):
         [visit] = asyncio.run(visited(pair.hub, [target_at(pair, "c", port)], seconds=0.3))
-    assert visit.trouble is Trouble.OUT_OF_REACH
+    assert visit.access_problem is AccessProblem.UNREACHABLE
 
 
 @pytest.mark.parametrize(
@@ -486,24 +486,26 @@ def test_a_worker_that_never_answers(pair: Pair) -> None:
 def test_a_worker_that_answers_anything_is_told_of(pair: Pair, path: str, answer: Any) -> None:
     pair.worker.hub.faults.add("GET", f"^/apis/kueue.x-k8s.io{path}", status=200, body=answer)
     source = CredentialSource("Secret", f"multikueue-{CLUSTER}")
-    [visit] = asyncio.run(visited(pair.hub, [Target(CLUSTER, source)]))
-    assert visit.trouble is Trouble.OUT_OF_REACH
+    [visit] = asyncio.run(visited(pair.hub, [WorkerTarget(CLUSTER, source)]))
+    assert visit.access_problem is AccessProblem.UNREACHABLE
     assert visit.problem
 
 
-async def visited(hub: Driver, targets: list[Target], seconds: float = 5.0) -> tuple[Visit, ...]:
+async def visited(
+    hub: Driver, targets: list[WorkerTarget], seconds: float = 5.0
+) -> tuple[WorkerInspection, ...]:
     async with Client(login_to(hub.hub)) as client:
         entrance = WorkerConnector(client, SECRETS.at("v1"), NS, timeout=seconds)
-        return await Visits(entrance, WorkerRequirements("v1beta2"), NS).to(targets)
+        return await WorkerInspector(entrance, WorkerRequirements("v1beta2"), NS).inspect(targets)
 
 
-def target_at(pair: Pair, name: str, port: int) -> Target:
+def target_at(pair: Pair, name: str, port: int) -> WorkerTarget:
     """A worker at that port, with its Secret on the hub."""
     content = pair.worker.hub.kubeconfig()
     content["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{port}"
     secret = f"at-{port}-{name}"
     pair.hub.secret(secret, value=base64.b64encode(json.dumps(content).encode()).decode())
-    return Target(name, CredentialSource("Secret", secret))
+    return WorkerTarget(name, CredentialSource("Secret", secret))
 
 
 @contextmanager
