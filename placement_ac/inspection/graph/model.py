@@ -1,5 +1,5 @@
 """
-What `graph` draws: nodes in columns, left to right, and the edges between them, graph of the branches.
+What `graph` draws: nodes in columns, left to right, and the edges between them.
 
 Pure. The columns: Workloads, LocalQueues, ClusterQueues, AdmissionChecks, Placements, MultiKueueConfigs,
 clusters. What is many is folded into a node that counts: a picture of a thousand boxes shows nothing.
@@ -97,7 +97,7 @@ class _GraphBuilder:
     edges: dict[tuple[str, str], GraphEdge] = field(default_factory=dict)
 
     def node(self, column: int, key: str, kind: str, name: str, **rest: object) -> str:
-        """Return the id of the node, which is graph if it is not there."""
+        """Return the id of the node, and creates it if it is missing."""
         found = self.nodes.get((column, key))
         if found is None:
             found = GraphNode(f"n{len(self.nodes)}", column, kind, name, **rest)  # type: ignore[arg-type]  # as named
