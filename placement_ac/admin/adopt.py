@@ -140,8 +140,8 @@ async def _get(client: Client, resource: Resource | None, namespace: str, name: 
 def _hand_over(resource: Resource | None, obj: Object | None) -> Iterable[AdoptStep]:
     metadata: Any = (obj or {}).get("metadata") or {}
     ours = (metadata.get("labels") or {}).get(LABEL_MANAGED_BY) == MANAGED_BY
-    told = (metadata.get("annotations") or {}).get(ANNOTATION_ADOPT) == "true"
-    if resource and obj and not ours and not told:
+    message = (metadata.get("annotations") or {}).get(ANNOTATION_ADOPT) == "true"
+    if resource and obj and not ours and not message:
         patch = {"metadata": {"uid": metadata["uid"], "annotations": {ANNOTATION_ADOPT: "true"}}}
         yield AdoptStep(resource, metadata.get("namespace") or "", metadata["name"], patch)
 

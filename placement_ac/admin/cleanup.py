@@ -99,8 +99,8 @@ async def obstacles(client: Client, things: Collection[OwnedObject], kueue_names
     try:
         found = await _controller(client, served, kueue_namespace)
         if clusters:
-            found += [told async for told in _foreign_lists(client, served, things)]
-            jobs = [told async for told in _jobs(client, served, clusters)]
+            found += [message async for message in _foreign_lists(client, served, things)]
+            jobs = [message async for message in _jobs(client, served, clusters)]
             found += [f"jobs are not finished: {joined(jobs, '; ')}"] if jobs else []
     except ApiError as error:
         raise CleanupBlocked(f"cannot tell whether it is in use: {error.message}; or use --force") from None

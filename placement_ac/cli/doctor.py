@@ -145,6 +145,6 @@ def _table(findings: Sequence[Finding]) -> Iterable[RenderableType]:
             yield Text(_prompt(one.cure), style="cyan")
 
 
-def _prompt(cure: str) -> str:
+def _prompt(fix: str) -> str:
     """Return a cure behind a `$`; what follows its first line has to begin in the first column."""
-    return f"      $ {cure}"
+    return f"      $ {fix}"

@@ -151,8 +151,8 @@ def _for(one: ClusterExplanation | CheckExplanation) -> str:
     return f"{placement} (check {joined(one.checks)})" if one.checks else placement
 
 
-def _head(told: str) -> Text:
-    return safe_text(told, "bold")
+def _head(message: str) -> Text:
+    return safe_text(message, "bold")
 
 
 def _step_table(links: Iterable[ExplainStep], wide: bool) -> Table:
@@ -195,8 +195,8 @@ def _summary_table(chains: Iterable[ClusterExplanation]) -> Table:
 def _cluster_table(fates: Iterable[ClusterSummary], wide: bool) -> Table:
     table = _table("CLUSTER", "OUTCOME", "STEP", "WHY")
     for names, fate in [([one.cluster], one) for one in fates] if wide else grouped(fates):
-        told = f"{len(names)}: {joined(names)}" if len(names) > 1 else names[0]
-        table.add_row(*map(safe_text, (told, fate.state, fate.step, fate.why)))
+        message = f"{len(names)}: {joined(names)}" if len(names) > 1 else names[0]
+        table.add_row(*map(safe_text, (message, fate.state, fate.step, fate.why)))
     return table
 
 
@@ -216,8 +216,8 @@ def grouped(fates: Iterable[ClusterSummary]) -> list[tuple[list[str], ClusterSum
         groups = list(whys.values())
         if len(groups) > WHYS:
             first = groups[0][0]
-            told = replace(first, why=f"{first.why}; and {len(groups) - 1} other reasons")
-            lines.append(([one.cluster for group in groups for one in group], told))
+            message = replace(first, why=f"{first.why}; and {len(groups) - 1} other reasons")
+            lines.append(([one.cluster for group in groups for one in group], message))
         else:
             lines += [([one.cluster for one in group], group[0]) for group in groups]
     return lines

@@ -87,8 +87,8 @@ def draw(graph: Graph, form: Form, of: str) -> str:
     rows = [
         (COLUMNS[node.column].removesuffix("s"), node.name, node.caption, node.why) for node in graph.nodes
     ]
-    told = "What a queue's jobs pass, left to right. Point at a box, or press Tab, for the why."
-    return page(title, told, graph_svg.draw(graph, title, alone=False), graph_svg.STYLE, HEADS, rows)
+    message = "What a queue's jobs pass, left to right. Point at a box, or press Tab, for the why."
+    return page(title, message, graph_svg.draw(graph, title, alone=False), graph_svg.STYLE, HEADS, rows)
 
 
 def write(text: str, file: Path | None) -> None:

@@ -71,8 +71,8 @@ class ReadCommand(click.Command):
             with rare_garbage_collection():
                 return super().invoke(ctx)
         except PlacementAcError as error:
-            told = "\n".join(map(without_controls, str(error).splitlines()))
-            raise click.ClickException(told) from None
+            message = "\n".join(map(without_controls, str(error).splitlines()))
+            raise click.ClickException(message) from None
         except click.UsageError as error:
             raise _UsageError(error.format_message(), error.ctx) from None
         except KeyboardInterrupt:
@@ -294,5 +294,5 @@ def _hub_reading(dump: Dump, found: ControllerSettings) -> HubReading:
 def report_missing(missing: Collection[MissingRight], what: str = "") -> None:
     """Say on stderr which rights are missing, and so what is not shown."""
     for right in missing:
-        told = f"; {what}" if what else ""
-        click.echo(f"missing right: {right}{told} (ask: {right.check_command})", err=True)
+        message = f"; {what}" if what else ""
+        click.echo(f"missing right: {right}{message} (ask: {right.check_command})", err=True)

@@ -139,8 +139,8 @@ def _of_placement(entry: PlannedPlacement) -> Iterator[RenderableType]:
         yield from map(_coloured, write.diff.splitlines())
 
 
-def _in_brackets(told: str) -> str:
-    return f" ({told})" if told else ""
+def _in_brackets(message: str) -> str:
+    return f" ({message})" if message else ""
 
 
 def _leaves(entry: PlannedPlacement, cluster: str) -> str:

@@ -21,12 +21,12 @@ def _options(command: click.Command) -> click.Command:
     """Give a command one option for each setting, its help and default told by the setting itself."""
     for name, field in reversed(Settings.model_fields.items()):
         default = default_of(name)
-        told = f" [default: {default}]" if default else ""
+        message = f" [default: {default}]" if default else ""
         command.params.insert(
             0,
             click.Option(
                 [f"--{flag_name(name)}"],
-                help=f"{field.description}{told}",
+                help=f"{field.description}{message}",
                 metavar="DURATION" if is_duration(name) else _choices(field.annotation),
             ),
         )

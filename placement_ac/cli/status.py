@@ -66,15 +66,15 @@ def _name_of(word: str) -> str:
 
 
 async def _watch(client: Client, where: HubSource, check: Collection[str], form: Form) -> None:
-    told = False
+    message = False
     with WatchPrinter(form) as again:
         async with aclosing(watch_hub(client, where, KINDS)) as looked:
             async for one in looked:
                 shown = _SelectedChecks(one.view, check)
-                if not told:
+                if not message:
                     shown.report_missing()
                     shown.report_not_found()
-                told = True
+                message = True
                 again.show(shown.document, shown.trees, shown.by_name)
 
 
@@ -112,9 +112,9 @@ class _SelectedChecks:
         if not self.statuses and not self.names:
             click.echo("No checks found", err=True)
         shown = {branch.name for branch in self.statuses}
-        told = [self._why_not_shown(name) for name in dict.fromkeys(self.names) if name not in shown]
-        if told:
-            raise click.ClickException("\nError: ".join(told))
+        message = [self._why_not_shown(name) for name in dict.fromkeys(self.names) if name not in shown]
+        if message:
+            raise click.ClickException("\nError: ".join(message))
 
     def _why_not_shown(self, name: str) -> str:
         for one in self.view.checks:

@@ -51,10 +51,10 @@ def tree_of(branch: CheckStatus, now: datetime, *, wide: bool) -> Tree:
 
 
 def _check(branch: CheckStatus) -> Text:
-    told = f"{branch.reason}: {branch.message}".strip(": ") or "nobody has answered this check yet"
+    message = f"{branch.reason}: {branch.message}".strip(": ") or "nobody has answered this check yet"
     stale = "; it has been changed since, and not been answered again" if branch.stale else ""
     name = safe_text(f"AdmissionCheck {branch.name}", "bold")
-    return Text.assemble(name, "  Active=", _coloured(branch.active).rich, safe_text(f"  {told}{stale}"))
+    return Text.assemble(name, "  Active=", _coloured(branch.active).rich, safe_text(f"  {message}{stale}"))
 
 
 def _placement(branch: CheckStatus) -> Text:
@@ -223,12 +223,12 @@ def _total(widths: Mapping[str, int]) -> int:
 
 def _line_below(row: Mapping[str, Cell], names: Iterable[str]) -> Text | None:
     """Return what is told of a row below the table; None when there is nothing."""
-    told = [
+    message = [
         row[name].rich if name in _SENTENCES else Text.assemble(f"{name.lower()} ", row[name].rich)
         for name in names
         if row[name].text not in _NOTHING
     ]
-    return Text.assemble(row["CLUSTER"].rich, ": ", Text("; ").join(told)) if told else None
+    return Text.assemble(row["CLUSTER"].rich, ": ", Text("; ").join(message)) if message else None
 
 
 def _line(

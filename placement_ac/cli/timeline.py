@@ -148,7 +148,7 @@ def _from_hub(where: HubSource, check: str | None, since: timedelta | None) -> T
     seen = read_once(where, KINDS)
     report_missing(seen.dump.missing)
     name = chosen_check(seen, check)
-    told = cluster_events(name, seen.dump.of(EVENT))
+    message = cluster_events(name, seen.dump.of(EVENT))
     branch = status_of_check(seen, name)
     now = current_state(seen.view, branch) if branch else RecordedState(seen.view.now)
     if not seen.dump.live:
@@ -158,10 +158,10 @@ def _from_hub(where: HubSource, check: str | None, since: timedelta | None) -> T
     leaving = (
         {row.name: row.draining_since for row in branch.clusters if row.draining_since} if branch else {}
     )
-    begin = told[0].at if told else now.time - (since or timedelta(seconds=HOUR))
+    begin = message[0].at if message else now.time - (since or timedelta(seconds=HOUR))
     unlisted = seen.dump.why_unknown(MULTIKUEUE_CONFIG)
-    found = timeline_of_events(name, told, now, begin, leaving=leaving, list_known=not unlisted)
-    unknown = seen.dump.why_unknown(EVENT) or ("" if told else "no event tells of the list")
+    found = timeline_of_events(name, message, now, begin, leaving=leaving, list_known=not unlisted)
+    unknown = seen.dump.why_unknown(EVENT) or ("" if message else "no event tells of the list")
     return replace(found, notes=(*found.notes, *filter(None, (unknown, unlisted))))
 
 

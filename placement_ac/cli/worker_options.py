@@ -100,6 +100,6 @@ async def inspect_workers(
 def _chosen(known: Collection[WorkerTarget], names: Collection[str]) -> list[WorkerTarget]:
     there = {one.cluster for one in known}
     if strange := [name for name in names if name not in there]:
-        told = joined(sorted(there)) or "none"
-        raise click.UsageError(f"no check has a cluster {joined(strange)}; there are: {told}")
+        message = joined(sorted(there)) or "none"
+        raise click.UsageError(f"no check has a cluster {joined(strange)}; there are: {message}")
     return [one for one in known if not names or one.cluster in names]

@@ -49,8 +49,8 @@ def check_parameters(setup: HubSetup) -> Iterator[RuleResult]:
                 yield from unknown
                 continue
             looked_for = joined([f"{space}/{one.placement}" for space in spaces], " or ")
-            told = f"AdmissionCheck {name} names Placement {one.placement}: there is no {looked_for}"
-            yield fail(told, _placement(setup, one.placement, spaces[0]))
+            message = f"AdmissionCheck {name} names Placement {one.placement}: there is no {looked_for}"
+            yield fail(message, _placement(setup, one.placement, spaces[0]))
     names = [one.meta.name for one in setup.view.our_checks]
     yield ok(f"the Placement of {joined(names)} is there" if names else "there is no check of ours")
 
@@ -65,11 +65,11 @@ def check_condition(setup: HubSetup) -> Iterator[RuleResult]:
         elif active.observed_generation is not None and active.observed_generation < one.meta.generation:
             yield warn(f"AdmissionCheck {name} was changed, and the controller has not looked since", logs)
         elif active.status != "True":
-            cure = f"kubectl describe admissioncheck {name}"
+            fix = f"kubectl describe admissioncheck {name}"
             if one.placement and (placement := setup.view.placement(one.placement)):
                 namespace, called = key_of(placement)
-                cure += f"; kubectl describe placement -n {namespace} {called}"
-            yield fail(f"AdmissionCheck {name} is not Active: {inactive_reason(active)}", cure)
+                fix += f"; kubectl describe placement -n {namespace} {called}"
+            yield fail(f"AdmissionCheck {name} is not Active: {inactive_reason(active)}", fix)
     names = [one.meta.name for one in setup.view.our_checks]
     yield ok(f"AdmissionCheck {joined(names)} is Active" if names else "there is no check of ours")
 
@@ -81,10 +81,10 @@ def multikueue_checks(setup: HubSetup) -> Iterator[RuleResult]:
     ours = sorted(_placements(setup))
     for one in found:
         if one.config not in there and one.config not in ours:
-            told = f"AdmissionCheck {one.meta.name} names MultiKueueConfig {one.config or '(none)'}"
+            message = f"AdmissionCheck {one.meta.name} names MultiKueueConfig {one.config or '(none)'}"
             beside = _placements_beside(setup, one)
-            cure = _set_parameters(one, MULTIKUEUE_CONFIG, beside or ours or sorted(there))
-            yield fail(f"{told}, which is not there: no check of ours names a Placement of that name", cure)
+            fix = _set_parameters(one, MULTIKUEUE_CONFIG, beside or ours or sorted(there))
+            yield fail(f"{message}, which is not there: no check of ours names a Placement of that name", fix)
     names = [one.meta.name for one in found]
     yield ok(f"the list of {joined(names)} is there, or will be" if names else "there are none")
 
@@ -103,13 +103,13 @@ def _without_check(setup: HubSetup, queue: Object) -> Iterator[RuleResult]:
     """Tell which checks are listed that are not there: one of ours, or Kueue's, may have been deleted."""
     unsent = _checks_without_multikueue(setup, queue)
     for name in sorted(_missing(setup, queue)):
-        cure = f"kubectl describe clusterqueue {name_of(queue)}"
+        fix = f"kubectl describe clusterqueue {name_of(queue)}"
         if setup.view.placement(name):
-            cure = _make_check(setup, name, OUR_CONTROLLER, PLACEMENT, name)
+            fix = _make_check(setup, name, OUR_CONTROLLER, PLACEMENT, name)
         elif unsent:
-            cure = _make_check(setup, name, MULTIKUEUE_CONTROLLER, MULTIKUEUE_CONFIG, unsent[0].placement)
-        told = f"ClusterQueue {name_of(queue)} lists AdmissionCheck {name}, which is not there"
-        yield fail(f"{told}: it admits nothing", cure)
+            fix = _make_check(setup, name, MULTIKUEUE_CONTROLLER, MULTIKUEUE_CONFIG, unsent[0].placement)
+        message = f"ClusterQueue {name_of(queue)} lists AdmissionCheck {name}, which is not there"
+        yield fail(f"{message}: it admits nothing", fix)
 
 
 def _missing(setup: HubSetup, queue: Object) -> frozenset[str]:
@@ -175,10 +175,10 @@ def cluster_queues(setup: HubSetup) -> Iterator[RuleResult]:
         elif active.status != "True":
             stopped = spec_of(queue).get("stopPolicy") not in (None, "None")
             patch = '-p \'{"spec":{"stopPolicy":"None"}}\''
-            cure = f"kubectl patch clusterqueue {name} --type=merge {patch}"
+            fix = f"kubectl patch clusterqueue {name} --type=merge {patch}"
             yield fail(
                 f"ClusterQueue {name} admits nothing: {inactive_reason(active)}",
-                cure if stopped else see,
+                fix if stopped else see,
             )
     names = [name_of(one) for one in queues]
     yield ok(f"ClusterQueue {joined(names)} admits jobs" if names else "no ClusterQueue lists our checks")

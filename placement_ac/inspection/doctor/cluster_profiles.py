@@ -151,36 +151,37 @@ def access_provider_plugin(setup: HubSetup) -> Iterator[RuleResult]:
     for one in wanted:
         command = str(as_mapping(one.get("execConfig")).get("command") or "")
         name = str(one.get("name"))
-        told = f"plugin {command} of access provider {name}"
+        message = f"plugin {command} of access provider {name}"
         image = str(setup.manager.get("image"))
         if problem := _missing_volume(setup, command):
             if image.startswith(KUEUE_IMAGES):
                 yield fail(
-                    f"{told}: {problem}, and Kueue's image has no plugin", _add_plugin(setup, name, command)
+                    f"{message}: {problem}, and Kueue's image has no plugin",
+                    _add_plugin(setup, name, command),
                 )
             else:
-                yield warn(f"{told}: {problem}; is it in the image {image}?", image_command(setup))
+                yield warn(f"{message}: {problem}; is it in the image {image}?", image_command(setup))
         elif problem := _unusable_volume(setup, command):
-            yield fail(f"{told}: {problem}", _add_plugin(setup, name, command))
+            yield fail(f"{message}: {problem}", _add_plugin(setup, name, command))
         else:
             yield ok(f"plugin {command} comes with a volume of Deployment {KUEUE_MANAGER}")
 
 
 def providers(kueue: KueueConfig) -> list[Mapping[str, Any]]:
     """Return the access providers that Kueue is told of, by either name of the list."""
-    told = as_mapping(kueue.multikueue.get("clusterProfile"))
-    return [as_mapping(one) for key in (ACCESS, CREDENTIALS) for one in sequence(told.get(key))]
+    message = as_mapping(kueue.multikueue.get("clusterProfile"))
+    return [as_mapping(one) for key in (ACCESS, CREDENTIALS) for one in sequence(message.get(key))]
 
 
 def _list_is_wrong(setup: HubSetup, kueue: KueueConfig) -> Iterator[RuleResult]:
-    told = as_mapping(kueue.multikueue.get("clusterProfile"))
+    message = as_mapping(kueue.multikueue.get("clusterProfile"))
     change = f"kubectl edit {kueue.where(setup.kueue_namespace)}"
-    if told.get(ACCESS) and told.get(CREDENTIALS):
+    if message.get(ACCESS) and message.get(CREDENTIALS):
         yield fail(
             f"Kueue's configuration has both {ACCESS} and {CREDENTIALS}: Kueue does not start with both",
             f"{change}  # move all under {ACCESS}",
         )
-    elif ACCESS in told and setup.kueue_release and setup.kueue_release < RENAMED:
+    elif ACCESS in message and setup.kueue_release and setup.kueue_release < RENAMED:
         yield fail(
             f"Kueue {setup.kueue_release} does not know {ACCESS}: they are called {CREDENTIALS} there",
             f"{change}  # {ACCESS} -> {CREDENTIALS}",
@@ -190,8 +191,8 @@ def _list_is_wrong(setup: HubSetup, kueue: KueueConfig) -> Iterator[RuleResult]:
 def _add_provider(setup: HubSetup, kueue: KueueConfig, offered: tuple[str, ...]) -> str:
     if not offered:
         return "clusteradm install hub-addon --names cluster-proxy  # its gate clusterProfileAccessProvider"
-    told = as_mapping(kueue.multikueue.get("clusterProfile"))
-    old = CREDENTIALS in told or (setup.kueue_release and setup.kueue_release < RENAMED)
+    message = as_mapping(kueue.multikueue.get("clusterProfile"))
+    old = CREDENTIALS in message or (setup.kueue_release and setup.kueue_release < RENAMED)
     path = ("multiKueue", "clusterProfile", CREDENTIALS if old else ACCESS)
     if OCM_PROVIDER not in offered:
         change = f"kubectl edit {kueue.where(setup.kueue_namespace)}"
@@ -204,7 +205,7 @@ def _add_provider(setup: HubSetup, kueue: KueueConfig, offered: tuple[str, ...])
         "args": [f"--managed-serviceaccount={setup.settings.credentials_account}"],
     }
     entry = {"name": OCM_PROVIDER, "execConfig": run}
-    return edit_config(setup, kueue, path, entry if told.get(path[-1]) else [entry])
+    return edit_config(setup, kueue, path, entry if message.get(path[-1]) else [entry])
 
 
 def _missing_volume(setup: HubSetup, command: str) -> str:

@@ -32,8 +32,10 @@ def cluster_set_bindings(setup: HubSetup) -> Iterator[RuleResult]:
     placements = placements_of(setup)
     for placement in placements:
         yield from _binding_results(setup, placement)
-    told = [f"{namespace}/{name}" for namespace, name in map(key_of, placements)]
-    yield ok(f"cluster sets are bound for {joined(told)}" if told else "no check of ours names a Placement")
+    message = [f"{namespace}/{name}" for namespace, name in map(key_of, placements)]
+    yield ok(
+        f"cluster sets are bound for {joined(message)}" if message else "no check of ours names a Placement"
+    )
 
 
 @requires_kinds(ADMISSION_CHECK, SET_BINDING, CLUSTER_SET)

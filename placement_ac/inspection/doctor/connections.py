@@ -40,12 +40,12 @@ def connections(setup: HubSetup) -> Iterator[RuleResult]:
             logs = "kubectl get multikueueclusters"
             yield fail(f"MultiKueueCluster {name} is listed, and not there", logs)
         elif active is None:
-            told = f"Kueue has said nothing of MultiKueueCluster {name}"
-            yield warn(told, f"kubectl describe multikueuecluster {name}")
+            message = f"Kueue has said nothing of MultiKueueCluster {name}"
+            yield warn(message, f"kubectl describe multikueuecluster {name}")
         elif active.status != "True":
             found = kueue_object(raw)
-            cure = FIXES.get(active.reason, _describe)(setup, found)
-            yield fail(f"Kueue is not connected to MultiKueueCluster {name}: {inactive_reason(active)}", cure)
+            fix = FIXES.get(active.reason, _describe)(setup, found)
+            yield fail(f"Kueue is not connected to MultiKueueCluster {name}: {inactive_reason(active)}", fix)
         else:
             connected += 1
     yield ok(f"Kueue is connected to {connected} of {len(listed)} listed clusters")
@@ -73,14 +73,14 @@ def credential_expiry(setup: HubSetup) -> Iterator[RuleResult]:
     if unknown := _unknown(setup):
         yield from unknown
         return
-    told: dict[str, RuleResult] = {}
+    message: dict[str, RuleResult] = {}
     for placement in _placements(setup):
         seen = setup.view.snapshot(placement)
         for cluster in setup.view.plan(placement).clusters:
             for notice in expiry_warnings(seen, [cluster]).events:
                 source = cluster.source.name if cluster.source else ""
-                told[source] = warn(notice.message, _make_secret(setup, source, cluster.cluster))
-    yield from told.values()
+                message[source] = warn(notice.message, _make_secret(setup, source, cluster.cluster))
+    yield from message.values()
     yield ok("no credentials end soon")
 
 

@@ -43,28 +43,30 @@ def controller(setup: HubSetup) -> Iterator[RuleResult]:
     running = [one for one in deployments(setup.dump) if ready(one)]
     holder = _holder(setup)
     if running or holder:
-        told = (
+        message = (
             f"Deployment {_label(running[0])} has {ready(running[0])} ready" if running else f"{holder} leads"
         )
         if running and not holder and _lease_is_known(setup) and setup.settings.leader_elect:
-            cure = f"kubectl logs {_at(running[0])} --all-pods --tail=50"
-            yield warn(f"{told}, and none of them holds Lease {_lease_label(setup)}", cure)
-        yield ok(told)
+            fix = f"kubectl logs {_at(running[0])} --all-pods --tail=50"
+            yield warn(f"{message}, and none of them holds Lease {_lease_label(setup)}", fix)
+        yield ok(message)
         return
     if unknown := _unknown(setup):
         yield from unknown
         return
     listing = _listing(setup)
-    told = f"no controller runs, and ClusterQueue {joined(listing)} lists our check: its jobs wait for ever"
+    message = (
+        f"no controller runs, and ClusterQueue {joined(listing)} lists our check: its jobs wait for ever"
+    )
     if listing:
-        yield fail(told, _start(setup))
+        yield fail(message, _start(setup))
     else:
         yield warn("no controller runs", _start(setup))
 
 
 def controller_settings(setup: HubSetup) -> Iterator[RuleResult]:
     namespace = setup.controller.partition("/")[0]
-    told = f"not known, the defaults count: {setup.settings_problem}"
+    message = f"not known, the defaults count: {setup.settings_problem}"
     if setup.given:
         yield ok("the settings that were given")
     elif not setup.controller:
@@ -73,10 +75,10 @@ def controller_settings(setup: HubSetup) -> Iterator[RuleResult]:
     elif not setup.settings_problem:
         yield ok(f"the settings of Deployment {setup.controller}")
     elif right := setup.missing_right(CONFIG_MAP, namespace):
-        yield warn(told, right.check_command)
+        yield warn(message, right.check_command)
     else:
         yield warn(
-            told,
+            message,
             f"kubectl get configmap -n {namespace} {MANAGED_BY} -o yaml",
         )
 

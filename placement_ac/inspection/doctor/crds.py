@@ -47,18 +47,18 @@ def ocm_crds(setup: HubSetup) -> Iterator[RuleResult]:
             yield warn(f"{kind} are not served: none count", INSTALL_OCM)
 
 
-def _served_results(setup: HubSetup, kinds: tuple[Kind, ...], cure: str) -> Iterator[RuleResult]:
+def _served_results(setup: HubSetup, kinds: tuple[Kind, ...], fix: str) -> Iterator[RuleResult]:
     silent = [kind for kind in kinds if versions(setup, kind) is None]
     if silent:
         yield from setup.unknown_results(CRD)
     for kind in kinds:
         there = versions(setup, kind)
         if there == ():
-            yield fail(f"{kind} are not served", cure)
+            yield fail(f"{kind} are not served", fix)
         elif there and not set(there) & set(kind.versions):
             yield fail(
                 f"{kind} are served as {joined(there)}, and {joined(kind.versions)} are spoken here",
-                cure,
+                fix,
             )
     yield ok(joined(f"{kind.plural} {_common_version(setup, kind)}".strip() for kind in kinds))
 

@@ -39,8 +39,8 @@ def external_frameworks_gate(setup: HubSetup) -> Iterator[RuleResult]:
     elif is_on(setup, kueue, CUSTOM_JOBS):
         yield ok(f"the gate {CUSTOM_JOBS} is on, for {joined(named)}")
     else:
-        cure = enable_gate(setup, kueue, CUSTOM_JOBS)
-        yield fail(f"the gate {CUSTOM_JOBS} is off: {joined(named)} are not sent", cure)
+        fix = enable_gate(setup, kueue, CUSTOM_JOBS)
+        yield fail(f"the gate {CUSTOM_JOBS} is off: {joined(named)} are not sent", fix)
 
 
 def external_frameworks_rights(setup: HubSetup) -> Iterator[RuleResult]:

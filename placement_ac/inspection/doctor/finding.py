@@ -49,14 +49,14 @@ class DoctorRule(Generic[S]):
     looks_at: str
     """For the docs: what has to be so."""
     fix: str
-    """For the docs: the cure, with what differs in capitals."""
+    """For the docs: the fix, with what differs in capitals."""
     evaluate: Callable[[S], Iterable[RuleResult]]
 
     def findings(self, setup: S) -> Iterator[Finding]:
         """Yield what it found: what is well only if nothing else is."""
-        told = tuple(self.evaluate(setup))
-        wrong = tuple(one for one in told if one.level is not Level.OK)
-        for one in wrong or told:
+        results = tuple(self.evaluate(setup))
+        wrong = tuple(one for one in results if one.level is not Level.OK)
+        for one in wrong or results:
             yield Finding(self.check, one.level, one.message, one.fix)
 
 
@@ -64,9 +64,9 @@ def ok(message: str) -> RuleResult:
     return RuleResult(Level.OK, message)
 
 
-def warn(message: str, cure: str = "") -> RuleResult:
-    return RuleResult(Level.WARN, message, cure)
+def warn(message: str, fix: str = "") -> RuleResult:
+    return RuleResult(Level.WARN, message, fix)
 
 
-def fail(message: str, cure: str) -> RuleResult:
-    return RuleResult(Level.FAIL, message, cure)
+def fail(message: str, fix: str) -> RuleResult:
+    return RuleResult(Level.FAIL, message, fix)

@@ -86,8 +86,8 @@ class InspectedWorker:
     @cached_property
     def release(self) -> KueueRelease | None:
         """The release of its Kueue."""
-        told = self.found.kueue_version if self.found else ""
-        return None if isinstance(told, Unknown) else parse_release(told)
+        message = self.found.kueue_version if self.found else ""
+        return None if isinstance(message, Unknown) else parse_release(message)
 
     @cached_property
     def unknown(self) -> Mapping[Kind, Unknown]:
@@ -97,8 +97,8 @@ class InspectedWorker:
 
     def knows(self, *kinds: Kind) -> bool:
         """Whether it is known what there is of these kinds, and what should be."""
-        told = self.found is not None and not any(kind in self.unknown for kind in kinds)
-        return told and all(map(self.setup.knows, FROM_HUB))
+        message = self.found is not None and not any(kind in self.unknown for kind in kinds)
+        return message and all(map(self.setup.knows, FROM_HUB))
 
     def objects_of(self, kind: Kind) -> Mapping[Key, Object]:
         """Return the objects of a kind by (namespace, name); none where they are not known."""
@@ -106,10 +106,10 @@ class InspectedWorker:
 
     @cached_property
     def _objects(self) -> Mapping[Kind, Mapping[Key, Object]]:
-        told = {kind: self.inspection.objects.get(kind, ()) for kind in INSPECTED_KINDS}
+        message = {kind: self.inspection.objects.get(kind, ()) for kind in INSPECTED_KINDS}
         return {
             kind: {} if isinstance(answer, Unknown) else {key_of(one): one for one in answer}
-            for kind, answer in told.items()
+            for kind, answer in message.items()
         }
 
     def version(self, kind: Kind) -> str:

@@ -84,8 +84,8 @@ class KueueConfig:
     @property
     def external_frameworks(self) -> tuple[str, ...]:
         """The names of multiKueue.externalFrameworks, as they stand there."""
-        told = sequence(self.multikueue.get("externalFrameworks"))
-        return tuple(str(as_mapping(one).get("name")) for one in told)
+        message = sequence(self.multikueue.get("externalFrameworks"))
+        return tuple(str(as_mapping(one).get("name")) for one in message)
 
     @property
     def integrations(self) -> Mapping[str, Any]:
@@ -190,8 +190,8 @@ def enable_gate(setup: HubSetup, kueue: KueueConfig, gate: str) -> str:
     """Return the commands that turn a feature gate on, where others are told: Kueue takes one place only."""
     if not kueue.flags:
         return edit_config(setup, kueue, ("featureGates", gate), True)
-    told = ",".join(f"{name}={str(on).lower()}" for name, on in {**kueue.flags, gate: True}.items())
-    args = [*without_flag(_args(setup), _FLAG), f"{_FLAG}={told}"]
+    message = ",".join(f"{name}={str(on).lower()}" for name, on in {**kueue.flags, gate: True}.items())
+    args = [*without_flag(_args(setup), _FLAG), f"{_FLAG}={message}"]
     return patch_pods(setup, {"containers": [{"name": CONTAINER, "args": args}]})
 
 
@@ -222,7 +222,7 @@ def _flags(args: list[str]) -> dict[str, bool]:
     for place, word in enumerate(args):
         flag, _, value = word.partition("=")
         if flag == _FLAG:
-            told = value or (args[place + 1] if place + 1 < len(args) else "")
-            pairs = (pair.partition("=") for pair in told.split(",") if pair)
+            message = value or (args[place + 1] if place + 1 < len(args) else "")
+            pairs = (pair.partition("=") for pair in message.split(",") if pair)
             found |= {gate.strip(): on.strip() in _TRUE for gate, _, on in pairs}
     return found

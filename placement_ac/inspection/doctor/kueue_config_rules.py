@@ -135,12 +135,12 @@ def frameworks(setup: HubSetup) -> Iterator[RuleResult]:
 
 
 def _compared(setup: HubSetup, setting: str, kueues: set[str], ours: set[str]) -> Iterator[RuleResult]:
-    cure = set_setting_command(setup, setting.replace("-", "_"), ",".join(sorted(kueues)))
+    fix = set_setting_command(setup, setting.replace("-", "_"), ",".join(sorted(kueues)))
     if lacking := sorted(kueues - ours):
-        told = f"Kueue sends {joined(lacking)}, and --{setting} has no such: Kueue will not connect"
-        yield setup.settings_failure(told, cure)
+        message = f"Kueue sends {joined(lacking)}, and --{setting} has no such: Kueue will not connect"
+        yield setup.settings_failure(message, fix)
     elif extra := sorted(ours - kueues):
-        yield warn(f"Kueue does not send {joined(extra)}, and --{setting} asks each worker for it", cure)
+        yield warn(f"Kueue does not send {joined(extra)}, and --{setting} asks each worker for it", fix)
     yield ok(f"--{setting} has what Kueue sends: {joined(sorted(kueues)) or 'none'}")
 
 

@@ -38,13 +38,13 @@ def kueue_deployment(setup: HubSetup) -> Iterator[RuleResult]:
             yield from setup.unknown_results(DEPLOYMENT, namespaces=[setup.kueue_namespace])
             return
         others = [one for one in setup.dump.of(DEPLOYMENT) if key_of(one)[1] == KUEUE_MANAGER]
-        told = f"there is no Deployment {where}"
+        message = f"there is no Deployment {where}"
         if others:
             namespace = key_of(others[0])[0]
-            cure = set_setting_command(setup, "kueue_namespace", namespace)
-            yield setup.settings_failure(f"{told}; Kueue is in {namespace}", cure)
+            fix = set_setting_command(setup, "kueue_namespace", namespace)
+            yield setup.settings_failure(f"{message}; Kueue is in {namespace}", fix)
         else:
-            yield setup.settings_failure(told, INSTALL_KUEUE)
+            yield setup.settings_failure(message, INSTALL_KUEUE)
     elif not spec_of(deployment).get("replicas", 1):
         yield fail(
             f"Deployment {where} is scaled to 0",

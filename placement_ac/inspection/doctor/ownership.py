@@ -62,12 +62,13 @@ def kueue_addon_objects(setup: HubSetup) -> Iterator[RuleResult]:
     checks = [one for one in setup.dump.of(ADMISSION_CHECK) if _has_finalizer(one)]
     mine = {one.meta.name for one in setup.view.our_checks}
     if names := [name for _, name in map(key_of, checks) if name in mine]:
-        told = f"the Go kueue-addon's finalizer is on AdmissionCheck {joined(names)}"
-        yield warn(f"{told}: nobody takes it off", ADOPT_COMMAND)
+        message = f"the Go kueue-addon's finalizer is on AdmissionCheck {joined(names)}"
+        yield warn(f"{message}: nobody takes it off", ADOPT_COMMAND)
     if accounts:
-        told = joined(f"{namespace}/{name}" for namespace, name in map(key_of, accounts))
+        message = joined(f"{namespace}/{name}" for namespace, name in map(key_of, accounts))
         yield warn(
-            f"ManagedServiceAccount {told} is the Go kueue-addon's: nobody renews its Secret", ADOPT_COMMAND
+            f"ManagedServiceAccount {message} is the Go kueue-addon's: nobody renews its Secret",
+            ADOPT_COMMAND,
         )
     yield ok("nothing of the Go kueue-addon's is left to be handed over")
 

@@ -30,11 +30,11 @@ def missing_permissions(
     rules: Iterable[PolicyRule], group: str, resources: Mapping[str, Iterable[str]]
 ) -> list[str]:
     """Return, as words, what of these verbs on resources of a group no rule allows."""
-    granted, told = list(rules), []
+    granted, message = list(rules), []
     for resource, verbs in resources.items():
         missing = [one for one in verbs if not any(_allows(rule, group, resource, one) for rule in granted)]
-        told += [f"{', '.join(missing)} {resource}.{group}"] if missing else []
-    return told
+        message += [f"{', '.join(missing)} {resource}.{group}"] if missing else []
+    return message
 
 
 def _binds(binding: Object, namespace: str, account: str) -> bool:
@@ -50,12 +50,12 @@ def _binds(binding: Object, namespace: str, account: str) -> bool:
 
 
 def _allows(rule: PolicyRule, group: str, resource: str, verb: str) -> bool:
-    told = {key: strings(rule.get(key)) for key in ("apiGroups", "resources", "verbs")}
+    message = {key: strings(rule.get(key)) for key in ("apiGroups", "resources", "verbs")}
     _, _, sub = resource.partition("/")
     resources = {resource, "*", *([f"*/{sub}"] if sub else [])}
     return (
         not rule.get("resourceNames")
-        and bool({group, "*"} & set(told["apiGroups"]))
-        and bool(resources & set(told["resources"]))
-        and bool({verb, "*"} & set(told["verbs"]))
+        and bool({group, "*"} & set(message["apiGroups"]))
+        and bool(resources & set(message["resources"]))
+        and bool({verb, "*"} & set(message["verbs"]))
     )

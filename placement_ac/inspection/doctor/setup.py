@@ -75,7 +75,10 @@ class HubSetup:
         """Tell which of these kinds could not be read; nothing where all were."""
         pairs = ((kind, namespace) for kind in kinds for namespace in namespaces)
         return tuple(
-            told for kind, space in pairs if not self.knows(kind, space) for told in self._unread(kind, space)
+            message
+            for kind, space in pairs
+            if not self.knows(kind, space)
+            for message in self._unread(kind, space)
         )
 
     def _unread(self, kind: Kind, namespace: str) -> Iterable[RuleResult]:
@@ -83,9 +86,9 @@ class HubSetup:
             yield warn(f"not known: the right to {right} is missing", right.check_command)
         elif not self.dump.live:
             where = f" -n {namespace}" if namespace else " -A" if kind.namespaced else ""
-            cure = f"kubectl get {kind}{where} -o yaml > {kind.plural}.yaml"
+            fix = f"kubectl get {kind}{where} -o yaml > {kind.plural}.yaml"
             there = f" of namespace {namespace}" if namespace else ""
-            yield warn(f"not known: the dump has no {kind.plural}{there}", cure)
+            yield warn(f"not known: the dump has no {kind.plural}{there}", fix)
         else:
             yield warn(f"not known: {kind} were not read")
 
@@ -97,11 +100,11 @@ class HubSetup:
         unseen = not self.controller and not self.knows(DEPLOYMENT, self.controller_namespace)
         return unseen or bool(self.settings_problem)
 
-    def settings_failure(self, message: str, cure: str) -> RuleResult:
+    def settings_failure(self, message: str, fix: str) -> RuleResult:
         """Return what is wrong by the controller's settings: only a warning where they are a guess."""
         if self.settings_assumed:
-            return warn(f"{message}; if the controller goes by the defaults: see controller-settings", cure)
-        return fail(message, cure)
+            return warn(f"{message}; if the controller goes by the defaults: see controller-settings", fix)
+        return fail(message, fix)
 
     # -- Kueue
 
@@ -191,8 +194,8 @@ def set_setting_command(setup: HubSetup, name: str, value: str) -> str:
     for container in containers_of(setup.dump.find(DEPLOYMENT, deployment, namespace) or {}):
         args = [str(one) for one in sequence(container.get("args"))]
         if any(one.partition("=")[0] == flag for one in args):
-            told = {"name": container.get("name"), "args": [*without_flag(args, flag), f"{flag}={value}"]}
-            return patch_pods_command(where, {"containers": [told]})
+            message = {"name": container.get("name"), "args": [*without_flag(args, flag), f"{flag}={value}"]}
+            return patch_pods_command(where, {"containers": [message]})
     return f"kubectl set env {where} {PREFIX}{name.upper()}={shlex.quote(value)}"
 
 

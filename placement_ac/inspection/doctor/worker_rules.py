@@ -21,7 +21,7 @@ from placement_ac.core.api.text import joined
 from placement_ac.core.inputs import fitness
 from placement_ac.core.inputs.fitness import Unknown, missing_kinds, missing_queues
 from placement_ac.core.kubeconfig.source import CredentialSource
-from placement_ac.inspection.doctor import worker_fixes as cure
+from placement_ac.inspection.doctor import worker_fixes as fixes
 from placement_ac.inspection.doctor.crds import KUEUE_MANIFESTS
 from placement_ac.inspection.doctor.finding import DoctorRule, Finding, RuleResult, fail, ok, warn
 from placement_ac.inspection.doctor.inspected_worker import (
@@ -81,7 +81,7 @@ def access(worker: InspectedWorker) -> Iterator[RuleResult]:
         yield fail(
             f"{visit.problem}: if it answers you, what the hub has of its address, or the network between"
             " Kueue and it, is wrong",
-            cure.kubectl(target.cluster, "get", "--raw", "/readyz"),
+            fixes.kubectl(target.cluster, "get", "--raw", "/readyz"),
         )
     else:
         yield fail(visit.problem, _renew_credentials(worker))
@@ -95,7 +95,7 @@ def _renew_credentials(worker: InspectedWorker) -> str:
     if labels_of(worker.setup.dump.find(SECRET, way.name, namespace)).get(LABEL_MANAGED_BY) == MANAGED_BY:
         account = worker.setup.settings.credentials_account
         return shlex.join(("kubectl", "describe", "managedserviceaccount", "-n", cluster, account))
-    return cure.put_secret(namespace, way.name, cluster)
+    return fixes.put_secret(namespace, way.name, cluster)
 
 
 def _run_again(worker: InspectedWorker) -> str:
@@ -122,11 +122,11 @@ def kueue(worker: InspectedWorker) -> Iterator[RuleResult]:
     hub = worker.setup.kueue_release
     problems = tuple(fitness.workload_problems(worker.found, worker.requirements))
     for problem in problems:
-        yield fail(problem, cure.install_kueue(worker.cluster, hub))
+        yield fail(problem, fixes.install_kueue(worker.cluster, hub))
     here = worker.release
     if not problems and here and hub and here[:2] < hub[:2]:
         yield warn(
-            f"Kueue {here} there is older than {hub} on the hub", cure.install_kueue(worker.cluster, hub)
+            f"Kueue {here} there is older than {hub} on the hub", fixes.install_kueue(worker.cluster, hub)
         )
     release = here or "of an unknown release"
     yield ok(f"Kueue {release} runs, with Workloads {worker.requirements.version}")
@@ -139,7 +139,7 @@ def jobs(worker: InspectedWorker) -> Iterator[RuleResult]:
     for problem in fitness.kind_problems(worker.found, worker.requirements.kinds):
         yield fail(
             f"{problem}; a CRD alone lets Kueue connect, its jobs run with its controller",
-            cure.copy_crds(worker.cluster, names),
+            fixes.copy_crds(worker.cluster, names),
         )
     yield ok("it serves the job kinds that the hub's Kueue sends")
 
@@ -148,21 +148,21 @@ def rights(worker: InspectedWorker) -> Iterator[RuleResult]:
     if worker.found is None:
         return
     for problem in fitness.rights_problems(worker.found, worker.requirements.rights):
-        yield fail(problem, cure.grant(worker.cluster, cure.SENDER, worker.inspection.user, worker.rules))
+        yield fail(problem, fixes.grant(worker.cluster, fixes.SENDER, worker.inspection.user, worker.rules))
     yield ok("the account may do there what MultiKueue does")
 
 
 def reads(worker: InspectedWorker) -> Iterator[RuleResult]:
     if worker.found is None:
         return
-    told = [kind.plural for kind, answer in worker.unknown.items() if answer.status == FORBIDDEN]
+    message = [kind.plural for kind, answer in worker.unknown.items() if answer.status == FORBIDDEN]
     release = worker.found.kueue_version
     if isinstance(release, Unknown) and release.status == FORBIDDEN:
-        told.append("the release of Kueue")
-    if told:
+        message.append("the release of Kueue")
+    if message:
         yield warn(
-            f"not known, as the account of {worker.found.account} may not read it: {', '.join(told)}",
-            cure.grant(worker.cluster, cure.READER, worker.inspection.user, READS),
+            f"not known, as the account of {worker.found.account} may not read it: {', '.join(message)}",
+            fixes.grant(worker.cluster, fixes.READER, worker.inspection.user, READS),
         )
     others = [answer.why for answer in worker.unknown.values() if answer.status != FORBIDDEN]
     others += [*fitness.unknowns(replace(worker.found, kueue_version=""))]
@@ -176,11 +176,11 @@ def namespaces(worker: InspectedWorker) -> Iterator[RuleResult]:
         return
     away, _ = missing_queues(worker.inspection.present_queues, worker.target.expected_queues)
     if away:
-        made = [cure.manifest(NAMESPACE, "v1", name, {}) for name in away]
+        made = [fixes.manifest(NAMESPACE, "v1", name, {}) for name in away]
         queues = [_local_queue(worker, one) for one in worker.target.queues if one.namespace in away]
         yield fail(
             f"there are no namespaces {joined(away)}: jobs in them cannot run there",
-            cure.apply(worker.cluster, *made, *queues),
+            fixes.apply(worker.cluster, *made, *queues),
         )
     yield ok(f"namespaces {joined(sorted(worker.target.expected_queues)) or '(none needed)'}")
 
@@ -193,10 +193,10 @@ def queues(worker: InspectedWorker) -> Iterator[RuleResult]:
         made = [
             _local_queue(worker, one) for one in worker.target.queues if (one.namespace, one.name) in missing
         ]
-        told = joined(f"{namespace}/{name}" for namespace, name in missing)
+        message = joined(f"{namespace}/{name}" for namespace, name in missing)
         yield fail(
-            f"there are no LocalQueues {told}: jobs in them cannot run there",
-            cure.apply(worker.cluster, *made),
+            f"there are no LocalQueues {message}: jobs in them cannot run there",
+            fixes.apply(worker.cluster, *made),
         )
     names = (f"{one.namespace}/{one.name}" for one in worker.target.queues)
     yield ok(f"LocalQueues {joined(names) or '(none needed)'}")
@@ -204,7 +204,7 @@ def queues(worker: InspectedWorker) -> Iterator[RuleResult]:
 
 def _local_queue(worker: InspectedWorker, wanted: ExpectedQueue) -> Object:
     spec = {"clusterQueue": worker.cluster_queue_for(wanted)}
-    return cure.manifest(LOCAL_QUEUE, worker.version(LOCAL_QUEUE), wanted.name, spec, wanted.namespace)
+    return fixes.manifest(LOCAL_QUEUE, worker.version(LOCAL_QUEUE), wanted.name, spec, wanted.namespace)
 
 
 def cluster_queues(worker: InspectedWorker) -> Iterator[RuleResult]:
@@ -226,7 +226,9 @@ def cluster_queues(worker: InspectedWorker) -> Iterator[RuleResult]:
 def _make_queue(worker: InspectedWorker, name: str, wanted: ExpectedQueue) -> str:
     hub = worker.setup.dump.find(CLUSTER_QUEUE, wanted.cluster_queue) or {}
     version = worker.version(CLUSTER_QUEUE)
-    return cure.apply(worker.cluster, cure.manifest(CLUSTER_QUEUE, version, name, cure.without_checks(hub)))
+    return fixes.apply(
+        worker.cluster, fixes.manifest(CLUSTER_QUEUE, version, name, fixes.without_checks(hub))
+    )
 
 
 def _activity(worker: InspectedWorker, name: str, queue: Object) -> Iterator[RuleResult]:
@@ -237,11 +239,11 @@ def _activity(worker: InspectedWorker, name: str, queue: Object) -> Iterator[Rul
     if not condition:
         yield warn(f"Kueue there has not looked at ClusterQueue {name} yet", _describe(worker, name))
     elif reason == STOPPED:
-        patch = cure.patch(worker.cluster, "clusterqueue", name, {"stopPolicy": "None"})
+        patch = fixes.patch(worker.cluster, "clusterqueue", name, {"stopPolicy": "None"})
         yield fail(f"ClusterQueue {name} is stopped", patch)
     else:
-        told = f" ({reason})" if _REASON.fullmatch(reason) else ""
-        yield fail(f"ClusterQueue {name} is not active{told}", _describe(worker, name))
+        message = f" ({reason})" if _REASON.fullmatch(reason) else ""
+        yield fail(f"ClusterQueue {name} is not active{message}", _describe(worker, name))
 
 
 def _lacks(worker: InspectedWorker, queue: Object) -> bool:
@@ -254,7 +256,7 @@ def _lacks(worker: InspectedWorker, queue: Object) -> bool:
 
 
 def _describe(worker: InspectedWorker, name: str) -> str:
-    return cure.kubectl(worker.cluster, "describe", "clusterqueue", name)
+    return fixes.kubectl(worker.cluster, "describe", "clusterqueue", name)
 
 
 def flavors(worker: InspectedWorker) -> Iterator[RuleResult]:
@@ -264,10 +266,10 @@ def flavors(worker: InspectedWorker) -> Iterator[RuleResult]:
     for name, queue in named.items():
         if is_valid_name(name) and worker.flavor(name) is None:
             hub = spec_of(worker.setup.dump.find(RESOURCE_FLAVOR, name))
-            made = cure.manifest(RESOURCE_FLAVOR, worker.version(RESOURCE_FLAVOR), name, hub)
+            made = fixes.manifest(RESOURCE_FLAVOR, worker.version(RESOURCE_FLAVOR), name, hub)
             yield fail(
                 f"ClusterQueue {queue} names ResourceFlavor {name}, which is not there",
-                cure.apply(worker.cluster, made),
+                fixes.apply(worker.cluster, made),
             )
     yield ok(f"ResourceFlavors {joined(filter(is_valid_name, named)) or '(none needed)'}")
 
@@ -295,7 +297,7 @@ def _topology(
         spec = {one: hub[one] for one in ("nodeLabels", "topologyName") if one in hub and not there.get(one)}
         yield fail(
             f"{left}, and no ResourceFlavor of ClusterQueue {name} names a Topology",
-            cure.patch(worker.cluster, "resourceflavor", known[0], spec),
+            fixes.patch(worker.cluster, "resourceflavor", known[0], spec),
         )
     for flavor_name in with_topology:
         topology = worker.topology_of(flavor_name)
@@ -310,7 +312,7 @@ def _make_topology(worker: InspectedWorker, name: str, on_hub: str) -> str:
     spec = spec_of(worker.setup.dump.find(TOPOLOGY, on_hub)) or {
         "levels": [{"nodeLabel": "kubernetes.io/hostname"}]
     }
-    return cure.apply(worker.cluster, cure.manifest(TOPOLOGY, worker.version(TOPOLOGY), name, spec))
+    return fixes.apply(worker.cluster, fixes.manifest(TOPOLOGY, worker.version(TOPOLOGY), name, spec))
 
 
 _MADE: Final = "kubectl --context CLUSTER apply -f - <<'EOF' …"
@@ -359,7 +361,7 @@ def examine_workers(setup: HubSetup, visits: Iterable[WorkerInspection]) -> tupl
     workers = [InspectedWorker(setup, visit, needed, allowed) for visit in visits]
     of_hub = setup.unknown_results(*FROM_HUB) if workers else ()
     return (
-        *(Finding("worker-queues", told.level, told.message, told.fix) for told in of_hub),
+        *(Finding("worker-queues", message.level, message.message, message.fix) for message in of_hub),
         *(
             replace(finding, message=f"{worker.cluster}: {finding.message}")
             for worker in workers

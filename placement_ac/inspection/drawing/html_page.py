@@ -101,7 +101,7 @@ filter.addEventListener('input', sift);
 
 
 def page(
-    title: str, told: str, drawn: Element, style: str, heads: Sequence[str], rows: Sequence[Sequence[str]]
+    title: str, message: str, drawn: Element, style: str, heads: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> str:
     """Return the page: `drawn` with its `style`, and as a table the same for those who do not see it."""
     whole = STYLE + style
@@ -119,7 +119,7 @@ def page(
     header = element(
         "header",
         element("h1", text=title),
-        element("p", text=told),
+        element("p", text=message),
         element("label", element("span", text="Filter "), box),
         element("output", id="count", for_="filter", aria_live="polite", text=" "),
     )

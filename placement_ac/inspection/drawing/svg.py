@@ -108,11 +108,11 @@ def _color_rules(rule: str) -> str:
     return f"{head}{{{kept}}}" if kept else ""
 
 
-def picture(width: float, height: float, title: str, told: str, style: str, *parts: Element) -> Element:
+def picture(width: float, height: float, title: str, message: str, style: str, *parts: Element) -> Element:
     """Return the whole picture. `style` "": the page that it stands on has it."""
     head = [
         element("title", id="picture-title", text=title),
-        element("desc", id="picture-told", text=told),
+        element("desc", id="picture-told", text=message),
         *([element("style", text=style)] if style else []),
         element("rect", class_="page", width="100%", height="100%"),
     ]

@@ -154,8 +154,8 @@ def explain_check(view: HubView, check: Check) -> CheckExplanation:
 
 def explain_placement(case: PlacementView) -> CheckExplanation:
     """Return what a Placement comes to, whether a check names it or not."""
-    told = placement_problem_texts(case.placement)
-    link = ExplainStep(StepName.PLACEMENT, StepResult.NOTE, "; ".join(told)) if told else None
+    message = placement_problem_texts(case.placement)
+    link = ExplainStep(StepName.PLACEMENT, StepResult.NOTE, "; ".join(message)) if message else None
     return _all_clusters(case, (link,) if link else (), case.checks)
 
 
@@ -176,8 +176,8 @@ def _missing_placement_step(view: HubView, name: str) -> ExplainStep:
             f"whether it is there is {view.dump.why_unknown(PLACEMENT)}",
         )
     looked_for = joined((f"{space}/{name}" for space in view.settings.placement_namespace), " or ")
-    told = f"there is no Placement {looked_for}"
-    return ExplainStep(StepName.PLACEMENT, StepResult.FAILED, told, "setting placement-namespace")
+    message = f"there is no Placement {looked_for}"
+    return ExplainStep(StepName.PLACEMENT, StepResult.FAILED, message, "setting placement-namespace")
 
 
 def _all_clusters(
@@ -212,17 +212,19 @@ def _cluster_sets_step(case: PlacementView) -> ExplainStep:
         )
     asked = words(case.placement, "spec", "clusterSets")
     if not pool.bound:
-        told = f"no ManagedClusterSet is bound in namespace {space}: there is no cluster to choose from"
-        return ExplainStep(StepName.CLUSTER_SET, StepResult.FAILED, told, f"namespace {space}")
+        message = f"no ManagedClusterSet is bound in namespace {space}: there is no cluster to choose from"
+        return ExplainStep(StepName.CLUSTER_SET, StepResult.FAILED, message, f"namespace {space}")
     if not pool.eligible:
-        told = (
+        message = (
             f"spec.clusterSets names {joined(asked)}; bound in namespace {space} is only {joined(pool.bound)}"
         )
-        return ExplainStep(StepName.CLUSTER_SET, StepResult.FAILED, told, f"Placement {case.label}")
+        return ExplainStep(StepName.CLUSTER_SET, StepResult.FAILED, message, f"Placement {case.label}")
     named = " and named in spec.clusterSets" if asked else ""
-    told = f"OCM chooses from the clusters of {joined(pool.eligible)}: bound in namespace {space}{named}"
+    message = f"OCM chooses from the clusters of {joined(pool.eligible)}: bound in namespace {space}{named}"
     bindings = joined(f"{space}/{name}" for name in pool.eligible)
-    return ExplainStep(StepName.CLUSTER_SET, StepResult.PASSED, told, f"ManagedClusterSetBinding {bindings}")
+    return ExplainStep(
+        StepName.CLUSTER_SET, StepResult.PASSED, message, f"ManagedClusterSetBinding {bindings}"
+    )
 
 
 def _decision_step(case: PlacementView, fates: Sequence[ClusterSummary]) -> ExplainStep:

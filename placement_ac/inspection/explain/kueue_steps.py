@@ -64,14 +64,14 @@ def no_check_step(case: PlacementView) -> ExplainStep:
     """Say why nothing becomes of a Placement, though OCM decides for it."""
     spaces = joined(case.view.settings.placement_namespace)
     if not case.is_used:
-        told = f"the controller does not go by this Placement: it looks in namespace {spaces}"
-        return ExplainStep(StepName.CHECKS, StepResult.NOTE, told, "setting placement-namespace")
+        message = f"the controller does not go by this Placement: it looks in namespace {spaces}"
+        return ExplainStep(StepName.CHECKS, StepResult.NOTE, message, "setting placement-namespace")
     if unknown := case.view.dump.why_hidden(ADMISSION_CHECK):
         return ExplainStep(
             StepName.CHECKS, StepResult.UNKNOWN, f"whether an AdmissionCheck names it is {unknown}"
         )
-    told = f"no AdmissionCheck of ours names Placement {case.name}: Kueue hears nothing of it"
-    return ExplainStep(StepName.CHECKS, StepResult.NOTE, told)
+    message = f"no AdmissionCheck of ours names Placement {case.name}: Kueue hears nothing of it"
+    return ExplainStep(StepName.CHECKS, StepResult.NOTE, message)
 
 
 # -- on the way in
@@ -79,13 +79,13 @@ def no_check_step(case: PlacementView) -> ExplainStep:
 
 def _order_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
     if row.score is None:
-        told = f"how the controller ranks it is {case.view.dump.why_hidden(PLACEMENT_SCORE)}"
-        return ExplainStep(StepName.ORDER, StepResult.UNKNOWN, told, f"Placement {case.label}")
+        message = f"how the controller ranks it is {case.view.dump.why_hidden(PLACEMENT_SCORE)}"
+        return ExplainStep(StepName.ORDER, StepResult.UNKNOWN, message, f"Placement {case.label}")
     selected = sum(one.rank is not None for one in case.rows.values())
-    told = f"the controller ranks it {row.rank} of {selected}, by {_ranked_by(case)}"
+    message = f"the controller ranks it {row.rank} of {selected}, by {_ranked_by(case)}"
     score = f": score {row.score}" if row.score else ""
     group = f", decision group {row.group}" if row.group else ""
-    return ExplainStep(StepName.ORDER, StepResult.PASSED, told + score + group, f"Placement {case.label}")
+    return ExplainStep(StepName.ORDER, StepResult.PASSED, message + score + group, f"Placement {case.label}")
 
 
 def _ranked_by(case: PlacementView) -> str:
@@ -114,8 +114,8 @@ def _usability_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainSt
     yield _name_step(case, row)
     yield _credential_step(case, row, left_out if no_way else "")
     if not_fit:
-        told = f"{left_out}; what it answers the controller is not seen here"
-        yield ExplainStep(StepName.FITNESS, StepResult.UNKNOWN, told, "setting credentials-probe")
+        message = f"{left_out}; what it answers the controller is not seen here"
+        yield ExplainStep(StepName.FITNESS, StepResult.UNKNOWN, message, "setting credentials-probe")
     if not left_out:
         yield _slot_step(case, row)
 
@@ -149,12 +149,12 @@ def _slot_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
     most, course = case.snapshot.hub.clusters_max, case.targets
     usable = count_text(len(course.usable) + len(course.queued) + len(course.beyond), "usable cluster")
     if row.name in course.beyond:
-        told = f"{usable}, and Kueue takes {most} at most: it is beyond them"
-        return ExplainStep(StepName.SEAT, StepResult.FAILED, told, "the schema of MultiKueueConfig")
+        message = f"{usable}, and Kueue takes {most} at most: it is beyond them"
+        return ExplainStep(StepName.SEAT, StepResult.FAILED, message, "the schema of MultiKueueConfig")
     if row.name in course.queued:
         staying = joined(one.cluster for one in course.drain.staying)
-        told = f"it has the seat of a cluster that leaves, when that has given it up: {staying}"
-        return ExplainStep(StepName.SEAT, StepResult.FAILED, told, f"MultiKueueConfig {case.name}")
+        message = f"it has the seat of a cluster that leaves, when that has given it up: {staying}"
+        return ExplainStep(StepName.SEAT, StepResult.FAILED, message, f"MultiKueueConfig {case.name}")
     return ExplainStep(StepName.SEAT, StepResult.PASSED, f"{usable}, and Kueue takes {most} at most")
 
 
@@ -162,8 +162,8 @@ def _slot_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
 
 
 def _held_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainStep]:
-    told = f"it would leave, and is kept for now: {case.held_clusters[row.name]}"
-    yield ExplainStep(StepName.GUARD, StepResult.NOTE, told, "settings mass-loss-share, mass-loss-grace")
+    message = f"it would leave, and is kept for now: {case.held_clusters[row.name]}"
+    yield ExplainStep(StepName.GUARD, StepResult.NOTE, message, "settings mass-loss-share, mass-loss-grace")
 
 
 def _draining_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainStep]:
@@ -172,16 +172,16 @@ def _draining_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainSte
         return
     source = f"MultiKueueConfig {case.name}"
     if unknown := case.view.dump.why_hidden(WORKLOAD):
-        told = f"it leaves the list; which Workloads are on it is {unknown}"
-        yield ExplainStep(StepName.DRAINING, StepResult.UNKNOWN, told, source)
+        message = f"it leaves the list; which Workloads are on it is {unknown}"
+        yield ExplainStep(StepName.DRAINING, StepResult.UNKNOWN, message, source)
         return
     jobs = case.targets.workloads
     parts = (
         *_workload_texts("run there", jobs.running.get(one.name, ())),
         *_workload_texts("wait there", jobs.waiting.get(one.name, ())),
     )
-    told = f"it drains, and stays listed for now: {one.why}" if one.why else "it leaves the list now"
-    yield ExplainStep(StepName.DRAINING, StepResult.NOTE, "; ".join((told, *parts)), source)
+    message = f"it drains, and stays listed for now: {one.why}" if one.why else "it leaves the list now"
+    yield ExplainStep(StepName.DRAINING, StepResult.NOTE, "; ".join((message, *parts)), source)
 
 
 def _workload_texts(what: str, workloads: Iterable[Workload]) -> Iterator[str]:
@@ -203,20 +203,20 @@ def _list_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
     wanted = case.plan.config.clusters if case.plan.config else ()
     name = row.cluster_object
     if name in now:
-        told = f"it is number {now.index(name) + 1} of {len(now)} on the list"
+        message = f"it is number {now.index(name) + 1} of {len(now)} on the list"
         if row.state == "draining":
-            told = f"{told}, and is to leave"
+            message = f"{message}, and is to leave"
         elif name in wanted and wanted != now:
-            told = f"{told}; it is to be number {wanted.index(name) + 1} of {len(wanted)}"
-        return ExplainStep(StepName.LIST, StepResult.PASSED, told, source)
+            message = f"{message}; it is to be number {wanted.index(name) + 1} of {len(wanted)}"
+        return ExplainStep(StepName.LIST, StepResult.PASSED, message, source)
     if name in wanted:
-        told = (
+        message = (
             f"it is not on the list yet, and is to be number {wanted.index(name) + 1} of {len(wanted)}: "
             "the controller has not written it yet"
         )
-        return ExplainStep(StepName.LIST, StepResult.FAILED, told, source)
-    told = "it is not on the list" + _why_unchanged(case)
-    return ExplainStep(StepName.LIST, StepResult.FAILED, told, source)
+        return ExplainStep(StepName.LIST, StepResult.FAILED, message, source)
+    message = "it is not on the list" + _why_unchanged(case)
+    return ExplainStep(StepName.LIST, StepResult.FAILED, message, source)
 
 
 def _why_unchanged(case: PlacementView) -> str:
@@ -236,8 +236,8 @@ def _connection_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
     if row.connected == "True":
         return ExplainStep(StepName.CONNECTED, StepResult.PASSED, "Kueue is connected to it", source)
     if row.connected_why and row.connected != "Unknown":
-        told = f"Kueue is not connected to it: {row.connected_why}"
-        return ExplainStep(StepName.CONNECTED, StepResult.FAILED, told, source)
+        message = f"Kueue is not connected to it: {row.connected_why}"
+        return ExplainStep(StepName.CONNECTED, StepResult.FAILED, message, source)
     return ExplainStep(
         StepName.CONNECTED, StepResult.NOTE, "Kueue has not said yet whether it is connected", source
     )
@@ -257,13 +257,13 @@ def condition_step(check: Check, verdict: Verdict | None) -> ExplainStep:
             StepName.CONDITION, StepResult.NOTE, "the controller has not answered it: does it run?", source
         )
     outcome = {"True": StepResult.PASSED, "False": StepResult.FAILED}.get(said.status, StepResult.NOTE)
-    told = f"{said.status}: {reason_and_message({'reason': said.reason, 'message': said.message})}"
+    message = f"{said.status}: {reason_and_message({'reason': said.reason, 'message': said.message})}"
     if verdict and (verdict.status, verdict.reason) != (said.status, said.reason):
-        told = (
-            f"{told}; by what is seen here the controller would say {verdict.status} {verdict.reason}: "
+        message = (
+            f"{message}; by what is seen here the controller would say {verdict.status} {verdict.reason}: "
             "it has not looked again yet, or goes by something that is not seen here"
         )
-    return ExplainStep(StepName.CONDITION, outcome, told, source)
+    return ExplainStep(StepName.CONDITION, outcome, message, source)
 
 
 def _can_predict(case: PlacementView) -> bool:
@@ -283,8 +283,8 @@ def queue_steps(case: PlacementView) -> Iterator[ExplainStep]:
     users = f", and Kueue's own {joined(branch.users)}" if branch.users else ""
     if not branch.queues:
         checks = joined(check.meta.name for check in case.checks)
-        told = f"no ClusterQueue lists {checks}{users}: no job comes this way"
-        yield ExplainStep(StepName.QUEUE, StepResult.NOTE, told)
+        message = f"no ClusterQueue lists {checks}{users}: no job comes this way"
+        yield ExplainStep(StepName.QUEUE, StepResult.NOTE, message)
     for queue in branch.queues:
         outcome = {"True": StepResult.PASSED, "False": StepResult.FAILED}.get(queue.active, StepResult.NOTE)
         state = {"True": "is active", "False": "is not active"}.get(
@@ -292,5 +292,7 @@ def queue_steps(case: PlacementView) -> Iterator[ExplainStep]:
         )
         why = f" ({queue.why})" if queue.why else ""
         local = joined(queue.local_queues or ()) or ("none" if queue.local_queues == () else "unknown")
-        told = f"ClusterQueue {queue.name} {state}{why}; LocalQueues: {local}; it lists {joined(queue.lists)}"
-        yield ExplainStep(StepName.QUEUE, outcome, told, f"ClusterQueue {queue.name}")
+        message = (
+            f"ClusterQueue {queue.name} {state}{why}; LocalQueues: {local}; it lists {joined(queue.lists)}"
+        )
+        yield ExplainStep(StepName.QUEUE, outcome, message, f"ClusterQueue {queue.name}")

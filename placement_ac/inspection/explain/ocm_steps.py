@@ -60,8 +60,8 @@ def ocm_steps(case: PlacementView, name: str) -> Iterator[ExplainStep]:
     if case.unknown_kinds:
         yield ExplainStep(StepName.CLUSTER_SET, StepResult.UNKNOWN, unknown_kinds_text(case))
     elif case.scheduling.hold:
-        told = f"{case.scheduling.hold}: OCM leaves its decisions as they are"
-        yield ExplainStep(StepName.PLACEMENT, StepResult.NOTE, told, _placement(case))
+        message = f"{case.scheduling.hold}: OCM leaves its decisions as they are"
+        yield ExplainStep(StepName.PLACEMENT, StepResult.NOTE, message, _placement(case))
     elif cluster is not None and there.outcome is not StepResult.FAILED:
         yield from _scheduling_steps(case, name, cluster)
     yield _decision_step(case, name)
@@ -88,8 +88,8 @@ def _cluster_step(case: PlacementView, name: str, cluster: Obj | None) -> Explai
         )
     if is_terminating(cluster):
         since = text(cluster, "metadata", "deletionTimestamp")
-        told = f"it is being deleted, since {since}: OCM does not choose it any more"
-        return ExplainStep(StepName.CLUSTER, StepResult.FAILED, told, source)
+        message = f"it is being deleted, since {since}: OCM does not choose it any more"
+        return ExplainStep(StepName.CLUSTER, StepResult.FAILED, message, source)
     conditions = [(word, condition_of(dict(cluster), kind)) for kind, word in _STATES]
     good = [word for word, one in conditions if one.get("status") == "True"]
     bad = [
@@ -101,8 +101,10 @@ def _cluster_step(case: PlacementView, name: str, cluster: Obj | None) -> Explai
         return ExplainStep(
             StepName.CLUSTER, StepResult.PASSED, "it is accepted, joined and available", source
         )
-    told = f"it is {', '.join((*good, *bad))}; OCM drops no cluster for that, but for the taint that follows"
-    return ExplainStep(StepName.CLUSTER, StepResult.NOTE, told, source)
+    message = (
+        f"it is {', '.join((*good, *bad))}; OCM drops no cluster for that, but for the taint that follows"
+    )
+    return ExplainStep(StepName.CLUSTER, StepResult.NOTE, message, source)
 
 
 def _scheduling_steps(case: PlacementView, name: str, cluster: Obj) -> Iterator[ExplainStep]:
@@ -137,9 +139,11 @@ def _cluster_set_step(case: PlacementView, cluster: Obj) -> ExplainStep:
     mine = [name for name in case.pool.eligible if name in holding]
     bindings = [f"{case.namespace}/{name}" for name in mine]
     asked = ", and spec.clusterSets names it" if words(case.placement, "spec", "clusterSets") else ""
-    told = f"it is in ManagedClusterSet {joined(mine)}, which is bound in namespace {case.namespace}{asked}"
+    message = (
+        f"it is in ManagedClusterSet {joined(mine)}, which is bound in namespace {case.namespace}{asked}"
+    )
     return ExplainStep(
-        StepName.CLUSTER_SET, StepResult.PASSED, told, f"ManagedClusterSetBinding {joined(bindings)}"
+        StepName.CLUSTER_SET, StepResult.PASSED, message, f"ManagedClusterSetBinding {joined(bindings)}"
     )
 
 
@@ -152,10 +156,10 @@ def _why_in_no_set(case: PlacementView, cluster: Obj) -> str:
     if not pool.bound and not absent:
         parts.append(f"there is no ManagedClusterSetBinding in namespace {space}")
     elif pool.eligible:
-        told = [
+        message = [
             _why_not_in_set(fleet.cluster_sets["", name], cluster) for name in pool.eligible[:_SETS_SHOWN]
         ]
-        parts.append(f"it is not in {', nor in '.join(told)}{and_more(len(pool.eligible) - _SETS_SHOWN)}")
+        parts.append(f"it is not in {', nor in '.join(message)}{and_more(len(pool.eligible) - _SETS_SHOWN)}")
     elif pool.bound:
         parts.append(
             f"spec.clusterSets names {joined(asked)}, and none of them is bound in namespace {space}"
@@ -206,8 +210,8 @@ def _taint_step(case: PlacementView, name: str, cluster: Obj) -> ExplainStep:
     ]
     if not borne:
         return ExplainStep(StepName.TAINT, StepResult.PASSED, "it has no taint")
-    told = "; ".join(_toleration_text(taint, one) for taint, one in borne)
-    return ExplainStep(StepName.TAINT, StepResult.PASSED, told, f"ManagedCluster {name}")
+    message = "; ".join(_toleration_text(taint, one) for taint, one in borne)
+    return ExplainStep(StepName.TAINT, StepResult.PASSED, message, f"ManagedCluster {name}")
 
 
 def _toleration_text(taint: Obj, by: TaintTolerance) -> str:
@@ -235,8 +239,8 @@ def _score_steps(case: PlacementView, name: str) -> Iterator[ExplainStep]:
     for one in case.scheduling.prioritizers:
         score = one.scores.get(name, 0)
         why, source = _score_source(case, one, name)
-        told = f"{one.name}: {one.weight} times {score} is {one.weight * score} ({why})"
-        yield ExplainStep(StepName.SCORE, StepResult.NOTE, told, source)
+        message = f"{one.name}: {one.weight} times {score} is {one.weight * score} ({why})"
+        yield ExplainStep(StepName.SCORE, StepResult.NOTE, message, source)
 
 
 def _score_source(case: PlacementView, scored: Scored, cluster: str) -> tuple[str, str]:
@@ -259,22 +263,25 @@ def _score_source(case: PlacementView, scored: Scored, cluster: str) -> tuple[st
 def _number_step(case: PlacementView, name: str, verdict: ClusterVerdict) -> ExplainStep:
     rank, ranked = case.rank[name], case.scheduling.ranked
     number = integer(case.placement, "spec", "numberOfClusters")
-    told = f"score {verdict.score} in all, rank {rank} of {len(ranked)}"
+    message = f"score {verdict.score} in all, rank {rank} of {len(ranked)}"
     if number is None:
-        told = f"{told}; numberOfClusters is not set: all of them are selected"
-        return ExplainStep(StepName.NUMBER, StepResult.PASSED, told, _placement(case))
-    told = f"{told}; numberOfClusters is {number}"
+        message = f"{message}; numberOfClusters is not set: all of them are selected"
+        return ExplainStep(StepName.NUMBER, StepResult.PASSED, message, _placement(case))
+    message = f"{message}; numberOfClusters is {number}"
     if verdict.dropped is None:
-        return ExplainStep(StepName.NUMBER, StepResult.PASSED, told, _placement(case))
+        return ExplainStep(StepName.NUMBER, StepResult.PASSED, message, _placement(case))
     if number <= 0:
-        return ExplainStep(StepName.NUMBER, StepResult.FAILED, told, _placement(case))
+        return ExplainStep(StepName.NUMBER, StepResult.FAILED, message, _placement(case))
     last = ranked[number - 1]
     score = case.scheduling.clusters[last].score
     behind = (
         f"has score {score} too and comes first by name" if score == verdict.score else f"has score {score}"
     )
     return ExplainStep(
-        StepName.NUMBER, StepResult.FAILED, f"{told}; {last}, the last that is in, {behind}", _placement(case)
+        StepName.NUMBER,
+        StepResult.FAILED,
+        f"{message}; {last}, the last that is in, {behind}",
+        _placement(case),
     )
 
 
@@ -286,14 +293,14 @@ def _group_steps(case: PlacementView, verdict: ClusterVerdict) -> Iterator[Expla
             for one in listed(case.scheduling.status, "conditions")
             if one.get("type") == "PlacementMisconfigured"
         ]
-        told = f"the decision groups are not right, so it is in no decision: {condition}"
-        yield ExplainStep(StepName.GROUP, StepResult.FAILED, told, _placement(case))
+        message = f"the decision groups are not right, so it is in no decision: {condition}"
+        yield ExplainStep(StepName.GROUP, StepResult.FAILED, message, _placement(case))
     elif at(case.placement, "spec", "decisionStrategy") is not None:
         group = groups[verdict.group]
         name = text(group, "decisionGroupName") or "without a name"
         size = count_text(integer(group, "clusterCount") or 0, "cluster")
-        told = f"decision group {verdict.group} ({name}), of {size}; there are {len(groups)}"
-        yield ExplainStep(StepName.GROUP, StepResult.PASSED, told, _placement(case))
+        message = f"decision group {verdict.group} ({name}), of {size}; there are {len(groups)}"
+        yield ExplainStep(StepName.GROUP, StepResult.PASSED, message, _placement(case))
 
 
 # -- the decision
@@ -306,17 +313,19 @@ def _decision_step(case: PlacementView, name: str) -> ExplainStep:
     if now is None:
         expected = {True: "; it will choose this cluster", False: "; it will not choose this one", None: ""}
         outcome = StepResult.FAILED if wanted is False else StepResult.NOTE
-        told = f"OCM has not decided yet{expected[wanted]}"
-        return ExplainStep(StepName.DECISION, outcome, told, _placement(case))
+        message = f"OCM has not decided yet{expected[wanted]}"
+        return ExplainStep(StepName.DECISION, outcome, message, _placement(case))
     if name in now:
         where, entry = now[name]
         score = f" with score {integer(entry, 'score')}" if integer(entry, "score") else ""
-        told = f"OCM has decided on it: PlacementDecision {where} holds it{score}"
+        message = f"OCM has decided on it: PlacementDecision {where} holds it{score}"
         differs = "" if wanted is not False else f", though by the steps above it would not: {_OUTDATED}"
-        return ExplainStep(StepName.DECISION, StepResult.PASSED, told + differs, f"PlacementDecision {where}")
+        return ExplainStep(
+            StepName.DECISION, StepResult.PASSED, message + differs, f"PlacementDecision {where}"
+        )
     differs = f", though by the steps above it would: {_OUTDATED}" if wanted else ""
-    told = f"OCM has not decided on it{differs}"
-    return ExplainStep(StepName.DECISION, StepResult.FAILED, told, _placement(case))
+    message = f"OCM has not decided on it{differs}"
+    return ExplainStep(StepName.DECISION, StepResult.FAILED, message, _placement(case))
 
 
 _OUTDATED: Final = "OCM has not decided again yet, or goes by something that is not seen here"

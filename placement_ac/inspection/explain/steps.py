@@ -148,12 +148,12 @@ class PlacementView:
     @cached_property
     def decisions(self) -> Mapping[str, tuple[str, Object]] | None:
         """Cluster → its PlacementDecision and what that says of it; None: OCM has not decided."""
-        told = [one for one in own_decisions(self.placement, self.view.fleet) if section(one, "status")]
+        message = [one for one in own_decisions(self.placement, self.view.fleet) if section(one, "status")]
         found: dict[str, tuple[str, Object]] = {}
-        for one in told:
+        for one in message:
             for entry in listed(one, "status", "decisions"):
                 found.setdefault(text(entry, "clusterName"), ("/".join(key_of(one)), dict(entry)))
-        return found if told else None
+        return found if message else None
 
     def predicts_selection(self, cluster: str) -> bool | None:
         """Whether OCM would decide on the cluster by what is seen here; None: it cannot be told."""

@@ -115,13 +115,11 @@ def find_check(view: HubView, name: str) -> Check:
         raise _not_found(view, ADMISSION_CHECK, name)
     if found.ours:
         return found
-    told = f"AdmissionCheck {name} is not ours: its spec.controllerName is {found.controller!r}"
+    message = f"AdmissionCheck {name} is not ours: its spec.controllerName is {found.controller!r}"
     ours = [one.meta.name for one in view.our_checks if found.config and one.placement == found.config]
     if ours:
-        told = (
-            f"{told}; its MultiKueueConfig {found.config} is that of {joined(ours)}: explain check {ours[0]}"
-        )
-    raise SubjectNotFound(told)
+        message = f"{message}; its MultiKueueConfig {found.config} is that of {joined(ours)}: explain check {ours[0]}"
+    raise SubjectNotFound(message)
 
 
 def find_placement(view: HubView, name: str, namespaces: Sequence[str]) -> Object:

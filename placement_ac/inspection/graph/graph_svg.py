@@ -197,17 +197,17 @@ def _legend(graph: Graph, top: float) -> tuple[Element, float]:
     seen = {node.style for node in graph.nodes}
     parts: list[Element] = []
     x = MARGIN
-    for look, told in LEGEND_TEXTS.items():
+    for look, message in LEGEND_TEXTS.items():
         if look in seen:
             place = NodePlace(x, top + (SWATCH - HEIGHT) / 2, SWATCH * 1.6)
             swatch = element("g", _box(look, place, SWATCH), class_=look)
-            text = element("text", class_="says", x=place.right + 8, y=top + SWATCH / 2 + 4, text=told)
+            text = element("text", class_="says", x=place.right + 8, y=top + SWATCH / 2 + 4, text=message)
             parts += [swatch, text]
-            x = place.right + 8 + width_of(told, SAYS_SIZE) + PAD
+            x = place.right + 8 + width_of(message, SAYS_SIZE) + PAD
     if any(edge.on_workload_path for edge in graph.edges):
         line = f"M{x:.1f} {top + SWATCH / 2:.1f}h{SWATCH:.1f}"
-        told = "the way of Workloads that run"
-        text = element("text", class_="says", x=x + SWATCH + 8, y=top + SWATCH / 2 + 4, text=told)
+        message = "the way of Workloads that run"
+        text = element("text", class_="says", x=x + SWATCH + 8, y=top + SWATCH / 2 + 4, text=message)
         parts += [element("path", class_="edge taken", d=line), text]
-        x += SWATCH + 8 + width_of(told, SAYS_SIZE) + PAD
+        x += SWATCH + 8 + width_of(message, SAYS_SIZE) + PAD
     return element("g", *parts, class_="legend"), x + MARGIN

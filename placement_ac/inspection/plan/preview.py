@@ -193,8 +193,8 @@ def _visible_part(obj: Object | None) -> Object | None:
     if obj is None:
         return None
     metadata: Mapping[str, Any] = obj["metadata"]
-    told = {key: metadata[key] for key in _SHOWN_METADATA if metadata.get(key)}
-    return {"metadata": told, "spec": obj.get("spec", {})}
+    message = {key: metadata[key] for key in _SHOWN_METADATA if metadata.get(key)}
+    return {"metadata": message, "spec": obj.get("spec", {})}
 
 
 def _visible_condition(condition: Mapping[str, Any] | None) -> Object | None:

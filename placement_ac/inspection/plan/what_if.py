@@ -336,9 +336,11 @@ def _preview(side: _PlacementSide, changed: bool) -> Preview:
 
 def _checks(side: _PlacementSide, wanted: Plan) -> Iterator[CheckChange]:
     for check in side.snapshot.checks if side.snapshot else ():
-        said, told = check.active, wanted.verdicts[check.meta.name]
+        said, message = check.active, wanted.verdicts[check.meta.name]
         before = CheckCondition(said.status, said.reason, said.message) if said else None
-        yield CheckChange(check.meta.name, before, CheckCondition(told.status, told.reason, told.message))
+        yield CheckChange(
+            check.meta.name, before, CheckCondition(message.status, message.reason, message.message)
+        )
 
 
 def _delays(side: _PlacementSide, removed: Sequence[str]) -> Iterator[str]:

@@ -74,8 +74,10 @@ class WorkerInspector:
             except WorkerError as why:
                 return WorkerInspection(target, AccessProblem.UNREACHABLE, str(why))
             except Exception:  # a worker may answer anything, and must not stop the others by it
-                told = f"what the worker of {way.kind} {way.name} answered has another shape than Kubernetes'"
-                return WorkerInspection(target, AccessProblem.UNREACHABLE, told)
+                message = (
+                    f"what the worker of {way.kind} {way.name} answered has another shape than Kubernetes'"
+                )
+                return WorkerInspection(target, AccessProblem.UNREACHABLE, message)
 
     async def _log_in_and_ask(self, target: WorkerTarget, source: CredentialSource) -> WorkerInspection:
         """Enter, and ask. Raises CannotAsk."""

@@ -85,15 +85,15 @@ def clusters_in(message: str) -> tuple[dict[str, str], int]:
     return found, unnamed
 
 
-def _parts(told: str) -> list[str]:
+def _parts(message: str) -> list[str]:
     """Split at `; ` where no bracket is open."""
     parts, depth, begin = [], 0, 0
-    for place, letter in enumerate(told):
+    for place, letter in enumerate(message):
         depth += (letter == "(") - (letter == ")")
-        if depth == 0 and told.startswith("; ", place):
-            parts.append(told[begin:place])
+        if depth == 0 and message.startswith("; ", place):
+            parts.append(message[begin:place])
             begin = place + 2
-    return [*parts, told[begin:]]
+    return [*parts, message[begin:]]
 
 
 # -- what it comes to
@@ -101,7 +101,7 @@ def _parts(told: str) -> list[str]:
 
 def timeline_of_events(
     check: str,
-    told: Sequence[ClusterEvent],
+    message: Sequence[ClusterEvent],
     now: RecordedState,
     since: datetime,
     *,
@@ -113,7 +113,7 @@ def timeline_of_events(
     `leaving`: the clusters that drain now, and since when. `list_known`: whether `now` tells of the list.
     """
     tracks: dict[str, _EventLane] = {}
-    for one in told:
+    for one in message:
         for name, why in one.clusters.items():
             tracks.setdefault(name, _EventLane(since)).add(one, why)
     for name in now.listed:
@@ -123,7 +123,7 @@ def timeline_of_events(
     lanes = [track.lane(name) for name, track in tracks.items()]
     notes = [
         f"{count_text(one.unnamed, 'cluster')} more at {one.at:%H:%M:%S}, not named"
-        for one in told
+        for one in message
         if one.unnamed
     ]
     return Timeline(check, since, now.time, sort_lanes(lanes), False, "events", tuple(notes))
@@ -138,17 +138,17 @@ class _EventLane:
     scores: list[Point] = field(default_factory=list)
     now: Span | None = None
 
-    def add(self, told: ClusterEvent, why: str) -> None:
-        comes = told.reason in (CLUSTERS_SELECTED, CLUSTER_ADDED)
+    def add(self, message: ClusterEvent, why: str) -> None:
+        comes = message.reason in (CLUSTERS_SELECTED, CLUSTER_ADDED)
         if not comes and self.now is None:  # it must have been listed; since when, nobody knows
-            self.now = Span("listed", self.since, told.at, begin_known=False)
-        self._close_span(told.at)
+            self.now = Span("listed", self.since, message.at, begin_known=False)
+        self._close_span(message.at)
         if score := _SCORE.fullmatch(why):
-            self.scores.append(Point(told.at, int(score[1])))
+            self.scores.append(Point(message.at, int(score[1])))
             why = ""
-        if told.reason != CLUSTER_REMOVED:
-            state = "draining" if told.reason == CLUSTER_DRAINING else "listed"
-            self.now = Span(state, told.at, told.at, why=why)  # type: ignore[arg-type]  # one of the two
+        if message.reason != CLUSTER_REMOVED:
+            state = "draining" if message.reason == CLUSTER_DRAINING else "listed"
+            self.now = Span(state, message.at, message.at, why=why)  # type: ignore[arg-type]  # one of the two
         elif self.spans:
             self.spans[-1] = _with_reason(self.spans[-1], why)
 

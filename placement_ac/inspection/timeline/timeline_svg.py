@@ -134,13 +134,13 @@ def _drawn_lanes(timeline: Timeline) -> tuple[Sequence[Lane], Sequence[Lane]]:
 
 
 def _not_drawn(lanes: Sequence[Lane]) -> Iterator[str]:
-    for used, told in (
+    for used, message in (
         (False, "never listed, and not drawn"),
         (True, "listed, and not drawn for want of room"),
     ):
         names = [lane.name for lane in lanes if bool(lane.spans or lane.runs) is used]
         if names:
-            yield f"{told}: {joined(names)}"
+            yield f"{message}: {joined(names)}"
 
 
 def _scale(timeline: Timeline, lanes: Iterable[Lane]) -> _Scale:
