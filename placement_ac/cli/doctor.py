@@ -1,4 +1,4 @@
-"""`placement-ac doctor`: is this hub set up right, and what cures what is not?"""
+"""`placement-ac doctor`: check the setup of a hub, and print the command that fixes each problem."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -42,7 +42,7 @@ from placement_ac.inspection.readers.hub_reader import read_kinds
 from placement_ac.kube.client import Client
 
 FAILED_EXIT: Final = 2
-"""The exit code when a line is FAIL."""
+"""The exit code if a line is FAIL."""
 _PASSED_OVER: Final = (EVENT, WORKLOAD, NAMESPACE, LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY, ADDON)
 KINDS: Final = tuple(kind for kind in ALL_KINDS if kind not in _PASSED_OVER)
 _COLOURS: Final = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
@@ -61,13 +61,13 @@ class _Document:
 )
 @hub_options
 @worker_options
-@click.option("--list", "only_list", is_flag=True, help="Print what is checked, and end.")
+@click.option("--list", "only_list", is_flag=True, help="Print the checks, and exit.")
 @output("json", "yaml")
 def command(where: HubSource, round_: WorkerOptions | None, only_list: bool, form: Form) -> None:
-    """Check how this hub is set up: each line is OK, WARN or FAIL, with the cure as a command to paste.
+    """Check the setup of this hub: each line is OK, WARN or FAIL, with the command that fixes it.
 
-    With --workers it goes to each worker as well, by the way in that the hub has for it; a cure for a worker
-    goes by a context of the cluster's name.
+    With --workers it also inspects each worker, with the credentials that the hub has for it. The fix for a
+    worker uses a context of the cluster's name.
 
     Exit code: 0 without a FAIL, 2 with one, 1 when the hub cannot be read.
     """
@@ -80,7 +80,7 @@ def command(where: HubSource, round_: WorkerOptions | None, only_list: bool, for
     document = _Document(findings, {level.lower(): count[level] for level in Level})
     emit(form, document, lambda _: _table(findings))
     if any(one.cure for one in findings) and (where.kubeconfig or where.context or where.dump_files):
-        click.echo("the cures go to your current context: is it this hub's?", err=True)
+        click.echo("switch your current context to this hub before you paste the fixes", err=True)
     if count[Level.FAIL]:
         click.get_current_context().exit(FAILED_EXIT)
 
@@ -89,7 +89,7 @@ def _examined(where: HubSource, round_: WorkerOptions | None) -> tuple[Finding, 
     if not where.dump_files:
         return with_client(where, lambda client: _on_hub(client, where, round_))
     if round_:
-        raise click.UsageError("--workers goes by what is on the hub now: it cannot go by a dump")
+        raise click.UsageError("use --workers without --from-dump: it needs a hub")
     return examine_hub(_setup(where, read_once(where, KINDS)))
 
 
@@ -106,7 +106,7 @@ async def _on_hub(client: Client, where: HubSource, round_: WorkerOptions | None
 
 
 async def _read(client: Client, where: HubSource, kinds: Sequence[Kind]) -> HubReading:
-    """Read the hub; of Deployments all that may be read, as nobody knows where another controller is."""
+    """Read the hub, with the Deployments of all namespaces: another controller may be in any of them."""
     looked = await read_hub(client, where, kinds)
     settings = looked.view.settings
     namespaces = tuple(dict.fromkeys((where.controller_namespace, settings.kueue_namespace)))
@@ -125,7 +125,7 @@ async def _read(client: Client, where: HubSource, kinds: Sequence[Kind]) -> HubR
 
 
 def _both(one: Dump, other: Dump) -> Dump:
-    """Return the first with what the second has found."""
+    """Return the first dump with the objects of the second."""
     return replace(one, objects={**one.objects, **other.objects}, missing=(*one.missing, *other.missing))
 
 
@@ -146,5 +146,5 @@ def _table(findings: Sequence[Finding]) -> Iterable[RenderableType]:
 
 
 def _prompt(fix: str) -> str:
-    """Return a cure behind a `$`; what follows its first line has to begin in the first column."""
+    """Return a fix after a `$`; its further lines begin in the first column, as a heredoc needs it."""
     return f"      $ {fix}"

@@ -1,4 +1,4 @@
-"""`placement-ac explain`: the whole chain in sentences, and which step decides."""
+"""`placement-ac explain`: each step in a sentence, and the step that decides."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -44,9 +44,9 @@ from placement_ac.inspection.hub.kinds import DECISION_KINDS, PROVISIONED_KINDS,
 
 KINDS: Final = (*DECISION_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS)
 WHOLE: Final = 5
-"""Up to so many Placements a cluster is explained in full; of more, the step that decides."""
+"""Up to this many Placements, all steps are shown; beyond, only the step that decides."""
 WHYS: Final = 5
-"""Up to so many different reasons of one step have a line each."""
+"""Up to this many reasons of one step have a line each."""
 MARKS: Final = {StepResult.PASSED: "✓", StepResult.FAILED: "✗", StepResult.NOTE: "•", StepResult.UNKNOWN: "?"}
 PLAIN_MARKS: Final = {
     StepResult.PASSED: "+",
@@ -80,14 +80,14 @@ class Explanation:
 @hub_options
 @output("wide", "json", "yaml")
 def command(words: tuple[str, ...], check: str, where: HubSource, form: Form) -> None:
-    """Tell why a cluster is in or not, step by step; or what a check comes to.
+    """Explain why a cluster is selected or not, step by step; or all clusters of a check.
 
-    TYPE is cluster, check or placement, or as the API calls it; also TYPE/NAME.
+    TYPE is cluster, check or placement, or the kind's name in the API; also TYPE/NAME.
     """
     if len(words) > 2:  # noqa: PLR2004, RUF100  # TYPE NAME
-        raise click.UsageError(f"one thing at a time: TYPE NAME, not {' '.join(words)}")
+        raise click.UsageError(f"name one object, as TYPE NAME: {' '.join(words)}")
     found = _read(where)
-    report_missing(found.view.missing_rights, "what depends on it is not known")
+    report_missing(found.view.missing_rights, "what depends on it is unknown")
     document = explanation(found.view, words, check, where)
     emit(form, document, lambda wide: _shown(document, wide))
 
@@ -99,30 +99,30 @@ def _read(where: HubSource) -> HubReading:
 
 
 def explanation(view: HubView, words: tuple[str, ...], check: str, where: HubSource) -> Explanation:
-    """Return what is told of what the words name. Raises NoSuchSubject."""
+    """Return the explanation of the object that the words name. Raises SubjectNotFound."""
     subject = parse_subject(words, view)
     if subject.type == "cluster":
         name = find_cluster(view, subject.name)
         cases = placement_views(view, check, where.namespace)
         return Explanation(subject, tuple(explain_cluster(case, name) for case in cases))
     if check:
-        raise click.UsageError("--check is for a cluster")
+        raise click.UsageError("use --check only with a cluster")
     if subject.type == "check":
         return Explanation(subject, (explain_check(view, find_check(view, subject.name)),))
     case = PlacementView(view, find_placement(view, subject.name, where.namespace))
     return Explanation(Subject(subject.type, case.name, case.namespace), (explain_placement(case),))
 
 
-# -- for people
+# -- tables
 
 
 def _shown(document: Explanation, wide: bool) -> Iterator[RenderableType]:
     chains = [one for one in document.checks if isinstance(one, ClusterExplanation)]
     if not document.checks:
-        yield Text("There is no Placement here that could choose it.")
+        yield Text("No Placement could select it.")
     elif len(chains) > WHOLE and not wide:
         yield _summary_table(chains)
-        yield Text(f"\nFor the whole chain: explain cluster {document.subject.name} --check NAME, or -o wide")
+        yield Text(f"\nFor all steps: explain cluster {document.subject.name} --check NAME, or -o wide")
         return
     for number, one in enumerate(document.checks):
         if number:
@@ -170,7 +170,7 @@ def _step_table(links: Iterable[ExplainStep], wide: bool) -> Table:
 
 
 def _marks() -> dict[StepResult, str]:
-    """Return marks that the terminal can show."""
+    """Return marks that the terminal can encode."""
     try:
         "".join(MARKS.values()).encode(sys.stdout.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -201,9 +201,9 @@ def _cluster_table(fates: Iterable[ClusterSummary], wide: bool) -> Table:
 
 
 def grouped(fates: Iterable[ClusterSummary]) -> list[tuple[list[str], ClusterSummary]]:
-    """Put clusters that dropped out for one reason into one line, and for many reasons those of one step.
+    """Group dropped clusters by their reason, or by their step if there are many reasons.
 
-    Whatever is selected or listed has a line of its own.
+    A cluster that is selected or listed has a line of its own.
     """
     lines: list[tuple[list[str], ClusterSummary]] = []
     dropped: dict[str, dict[str, list[ClusterSummary]]] = {}

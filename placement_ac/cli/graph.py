@@ -1,4 +1,4 @@
-"""`placement-ac graph`: the tree of `status` as a picture, with the way of each Workload."""
+"""`placement-ac graph`: the status of checks as a picture, with the path of each Workload."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -26,17 +26,17 @@ from placement_ac.inspection.status.check_status import check_statuses
 KINDS: Final = (*WATCHED_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS)
 Form = Literal["mermaid", "svg", "html"]
 MERMAID_EDGES: Final = 500
-"""Mermaid's `maxEdges`, as GitHub has it."""
+"""GitHub's value of Mermaid's `maxEdges`."""
 MERMAID_LETTERS: Final = 50_000
-"""Mermaid's `maxTextSize`, as GitHub has it."""
+"""GitHub's value of Mermaid's `maxTextSize`."""
 HEADS: Final = ("What", "Name", "Says", "Why")
 
 output_file_option = click.option(
     "--output-file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write it there.  [default: to stdout]",
+    help="Write to this file.  [default: stdout]",
 )
-"""Where a picture goes."""
+"""The option for the file of a picture."""
 
 
 @click.command(
@@ -51,13 +51,13 @@ output_file_option = click.option(
     type=click.Choice(["mermaid", "svg", "html"]),
     default="mermaid",
     show_default=True,
-    help="Mermaid for Markdown; or a file that needs nothing else.",
+    help="Mermaid for Markdown, or a self-contained file.",
 )
 @output_file_option
 def command(where: HubSource, check: tuple[str, ...], form: Form, output_file: Path | None) -> None:
     """Draw checks with their Placements, clusters, queues and Workloads.
 
-    Of each CHECK, or of all AdmissionChecks that placement-ac answers.
+    For each CHECK, or for all AdmissionChecks that placement-ac answers.
     """
     seen = read_once(where, KINDS)
     report_missing(seen.view.missing_rights)
@@ -65,12 +65,12 @@ def command(where: HubSource, check: tuple[str, ...], form: Form, output_file: P
     graph = build_graph(check_statuses(seen.view, check))
     text = draw(graph, form, ", ".join(check) or "all checks")
     if form == "mermaid" and (len(graph.edges) > MERMAID_EDGES or len(text) > MERMAID_LETTERS):
-        click.echo("this is more than GitHub draws; name some checks, or take -o html", err=True)
+        click.echo("name some checks, or use -o html: GitHub does not draw graphs of this size", err=True)
     write(text, output_file)
 
 
 def require_checks(seen: HubReading, names: Collection[str]) -> None:
-    """Raise ClickException for a name that is no check of ours."""
+    """Raise ClickException if a name is no check of ours."""
     ours = {one.meta.name for one in seen.view.our_checks}
     for name in names:
         if name not in ours and seen.dump.knows(ADMISSION_CHECK):
@@ -87,7 +87,7 @@ def draw(graph: Graph, form: Form, of: str) -> str:
     rows = [
         (COLUMNS[node.column].removesuffix("s"), node.name, node.caption, node.why) for node in graph.nodes
     ]
-    message = "What a queue's jobs pass, left to right. Point at a box, or press Tab, for the why."
+    message = "The path of a queue's jobs, left to right. Point at a box, or press Tab, for its details."
     return page(title, message, graph_svg.draw(graph, title, alone=False), graph_svg.STYLE, HEADS, rows)
 
 

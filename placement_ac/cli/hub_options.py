@@ -1,7 +1,7 @@
 """
-What the reading commands have in common: where they look, as whom, and what they go by.
+The options that the commands which only read a hub share, and how they read it.
 
-They write nothing. A right that is missing is told on stderr, with the command that tells whether one has it.
+They write nothing. A missing right is reported on stderr, with the command that checks it.
 """
 
 import asyncio
@@ -43,14 +43,14 @@ from placement_ac.kube.login import Login
 T = TypeVar("T")
 
 ALL_NAMESPACES_KINDS: Final = (PLACEMENT, PLACEMENT_DECISION)
-"""A Placement may be in any namespace, and OCM's Balance counts the decisions of all."""
+"""Kinds read in all namespaces: OCM's Balance counts the decisions of all Placements."""
 FAILED: Final = 1
-"""The exit code of whatever went wrong, wrong words included: 2 says something else for some commands."""
+"""The exit code of every error, usage errors included: for some commands 2 has another meaning."""
 
 _OBJECTS_BETWEEN: Final = 500_000
-"""So many more of Python's objects there are before it looks for garbage."""
+"""New Python objects between two garbage collections."""
 INTERRUPTED: Final = 130
-"""The exit code after Ctrl-C, as shells have it."""
+"""The exit code after Ctrl-C, as in shells."""
 
 
 class _UsageError(click.UsageError):
@@ -58,7 +58,7 @@ class _UsageError(click.UsageError):
 
 
 class ReadCommand(click.Command):
-    """A command for which a wrong word on the command line is an error like any other: exit code 1."""
+    """A command whose usage errors have exit code 1, like its other errors."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         try:
@@ -78,14 +78,14 @@ class ReadCommand(click.Command):
         except KeyboardInterrupt:
             raise click.exceptions.Exit(INTERRUPTED) from None
         except OSError as error:
-            if error.errno in (None, errno.EPIPE):  # a reader that has seen enough: click ends it quietly
+            if error.errno in (None, errno.EPIPE):  # the reader has closed the pipe: click exits quietly
                 raise
             _drop_unprintable_output()
             raise click.ClickException(without_controls(str(error))) from None
 
 
 def _drop_unprintable_output() -> None:
-    """Print what waits to be, or drop it: else Python would try again at the end, and exit with 120."""
+    """Flush stdout or drop its buffer: else Python would flush again at exit and exit with 120."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -96,7 +96,7 @@ def _drop_unprintable_output() -> None:
 
 @contextmanager
 def rare_garbage_collection() -> Iterator[None]:
-    """Look for garbage seldom: nearly all that is read of a hub is kept, and looking takes long."""
+    """Collect garbage rarely: nearly all objects read from a hub are kept, and a collection takes long."""
     usual = gc.get_threshold()
     gc.set_threshold(_OBJECTS_BETWEEN)
     try:
@@ -107,12 +107,12 @@ def rare_garbage_collection() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class HubSource:
-    """Where to look: an API server, or a dump."""
+    """Where to read: an API server or a dump."""
 
     kubeconfig: Path | None = None
     context: str | None = None
     namespace: tuple[str, ...] = ()
-    """Of Placements; (): as the controller has it."""
+    """Of Placements; (): the controller's setting."""
     kueue_namespace: str | None = None
     controller_namespace: str = NAMESPACE
     config: Path | None = None
@@ -120,7 +120,7 @@ class HubSource:
 
     @property
     def given_settings(self) -> dict[str, Any]:
-        """The settings that are given on the command line."""
+        """The settings given on the command line."""
         return {
             "placement_namespace": ",".join(self.namespace) or None,
             "kueue_namespace": self.kueue_namespace,
@@ -130,7 +130,7 @@ class HubSource:
 
 @dataclass(frozen=True, slots=True)
 class HubReading:
-    """What was found, and by which settings it is to be read."""
+    """The hub that was read, and the controller's settings."""
 
     view: HubView
     controller: ControllerSettings
@@ -141,7 +141,7 @@ class HubReading:
 
 
 def hub_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that say where to look; it gets them as one `where`."""
+    """Add the options that say where to read; the command gets them as one `where`."""
 
     def called(**options: Any) -> Any:
         mine = {
@@ -167,26 +167,32 @@ _OPTIONS: Final = (
     click.option("--kubeconfig", type=_file, help="The kubeconfig."),
     click.option("--context", help="The context in the kubeconfig."),
     click.option(
-        "-n", "--namespace", metavar="NAMESPACE,…", help="Where Placements are.  [default: the controller's]"
+        "-n",
+        "--namespace",
+        metavar="NAMESPACE,…",
+        help="The namespaces of Placements.  [default: the controller's setting]",
     ),
-    click.option("--kueue-namespace", help="Where Kueue runs.  [default: the controller's]"),
+    click.option("--kueue-namespace", help="The namespace of Kueue.  [default: the controller's setting]"),
     click.option(
-        "--controller-namespace", default=NAMESPACE, show_default=True, help="Where the controller runs."
+        "--controller-namespace",
+        default=NAMESPACE,
+        show_default=True,
+        help="The namespace of the controller.",
     ),
-    click.option("--config", type=_file, help="Go by this settings file, not by the controller's settings."),
+    click.option("--config", type=_file, help="Use this settings file, not the controller's settings."),
     click.option(
         "--from-dump",
         multiple=True,
         metavar="FILE",
-        help="Look at what `kubectl get … -o yaml` gave, not at a hub; may be given several times.",
+        help="Read the output of `kubectl get … -o yaml`, not a hub; may be given several times.",
     ),
 )
 
 
 def read_once(where: HubSource, kinds: Collection[Kind]) -> HubReading:
-    """Read the hub, or the dump, once. Raises ApiError, LoginFailed, BadManifest, BadSettings."""
+    """Read the hub or the dump once. Raises ApiError, LoginFailed, BadManifest, BadSettings."""
     if where.dump_files:
-        from placement_ac.inspection.readers.manifests import read_manifests  # noqa: PLC0415  # a hub needs it not
+        from placement_ac.inspection.readers.manifests import read_manifests  # noqa: PLC0415  # not needed for a hub
 
         dump = dump_of(read_manifests(where.dump_files))
         return _hub_reading(dump, find_settings(dump, where.given_settings))
@@ -194,7 +200,7 @@ def read_once(where: HubSource, kinds: Collection[Kind]) -> HubReading:
 
 
 def with_client(where: HubSource, work: Callable[[Client], Awaitable[T]]) -> T:
-    """Do something with a client of the hub."""
+    """Run `work` with a client of the hub."""
 
     async def work_with_client() -> T:
         async with Client(Login(where.kubeconfig, where.context)) as client:
@@ -204,7 +210,7 @@ def with_client(where: HubSource, work: Callable[[Client], Awaitable[T]]) -> T:
 
 
 async def read_hub(client: Client, where: HubSource, kinds: Collection[Kind]) -> HubReading:
-    """Read the hub: first where the controller is and what it goes by, then all else at once."""
+    """Read the hub: first the controller and its settings, then all else concurrently."""
     ours, found = await _read_controller(client, where)
     dump = await read_kinds(client, _others(kinds), namespaces_of(found.loaded.settings))
     return _hub_reading(_merged_dump(ours, dump), found)
@@ -213,14 +219,14 @@ async def read_hub(client: Client, where: HubSource, kinds: Collection[Kind]) ->
 async def read_all_namespaces(
     client: Client, where: HubSource, kinds: Collection[Kind], namespaces: Collection[str] = ()
 ) -> HubReading:
-    """Read the hub: Placements and decisions everywhere.
+    """Read the hub, with Placements and decisions of all namespaces.
 
-    Without the right to it: where they are watched, and in `namespaces`; that is told on stderr.
+    Without that right: of the watched namespaces and of `namespaces`; a line on stderr says so.
     """
     found = await read_hub(client, where, kinds)
     whole = await read_kinds(client, ALL_NAMESPACES_KINDS, {})
     if whole.missing:
-        report_missing(whole.missing, "Placements elsewhere do not count")
+        report_missing(whole.missing, "Placements in other namespaces are not counted")
         watched = found.view.settings.placement_namespace
         spaces = tuple(dict.fromkeys((*watched, *namespaces)))
         whole = await read_kinds(client, ALL_NAMESPACES_KINDS, dict.fromkeys(ALL_NAMESPACES_KINDS, spaces))
@@ -228,7 +234,7 @@ async def read_all_namespaces(
 
 
 def _both(one: Dump, other: Dump) -> Dump:
-    """Return the first with what the second has found of its kinds."""
+    """Return the first dump with the kinds of the second."""
     kept = tuple(right for right in one.missing if right.kind not in other.objects)
     return replace(one, objects={**one.objects, **other.objects}, missing=(*kept, *other.missing))
 
@@ -236,9 +242,9 @@ def _both(one: Dump, other: Dump) -> Dump:
 async def watch_hub(
     client: Client, where: HubSource, kinds: Collection[Kind], pause: float = PAUSE_SECONDS
 ) -> AsyncGenerator[HubReading]:
-    """Read the hub, and again `pause` after each change. The settings are those that were found at first.
+    """Read the hub, and again `pause` seconds after each change. The controller's settings are read once.
 
-    Raises ApiError when it does not answer, or a right is lost.
+    Raises ApiError if the hub does not answer or a right is lost.
     """
     ours, found = await _read_controller(client, where)
     followed = watch_kinds(client, _others(kinds), namespaces_of(found.loaded.settings), pause)
@@ -262,14 +268,14 @@ def _merged_dump(ours: Dump, dump: Dump) -> Dump:
     return Dump(
         {**ours.objects, **dump.objects},
         {**ours.served, **dump.served},
-        dump.missing,  # without a right to see the controller one goes by the defaults
+        dump.missing,  # without a right to the controller's objects, the defaults are used
         dump.schemas,
         live=True,
     )
 
 
 def namespaces_of(settings: Settings) -> Namespaces:
-    """Return where each kind is looked at."""
+    """Return the namespaces in which each kind is read."""
     kueue = (settings.kueue_namespace,)
     return {
         SECRET: kueue,
@@ -292,7 +298,7 @@ def _hub_reading(dump: Dump, found: ControllerSettings) -> HubReading:
 
 
 def report_missing(missing: Collection[MissingRight], what: str = "") -> None:
-    """Say on stderr which rights are missing, and so what is not shown."""
+    """Report missing rights on stderr; `what`: their effect."""
     for right in missing:
         message = f"; {what}" if what else ""
-        click.echo(f"missing right: {right}{message} (ask: {right.check_command})", err=True)
+        click.echo(f"missing right: {right}{message} (check: {right.check_command})", err=True)

@@ -1,4 +1,4 @@
-"""`placement-ac plan`: what would these manifests change, before they are applied?"""
+"""`placement-ac plan`: preview the effect of manifests before they are applied."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -34,16 +34,16 @@ from placement_ac.inspection.plan.what_if import what_if
 from placement_ac.inspection.readers.manifests import STDIN, read_manifests
 
 CHANGES: Final = 2
-"""The exit code when something would change."""
+"""The exit code if something would change."""
 KINDS: Final = (*DECISION_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS)
 _OPTIONAL_KINDS: Final = (SECRET, CLUSTER_PROFILE, WORKLOAD, *QUEUE_KINDS, *PROVISIONED_KINDS)
-"""Kinds without which one can still tell what would be decided and listed."""
+"""Kinds without which decisions and Kueue's list can still be computed."""
 _COLOURS: Final = (("@@", "cyan"), ("---", "bold"), ("+++", "bold"), ("+", "green"), ("-", "red"))
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What `-o json` prints."""
+    """The document of `-o json`."""
 
     placements: tuple[PlacementPlan, ...]
     objects: tuple[ObjectChange, ...]
@@ -68,17 +68,17 @@ class Document:
 )
 @output("json", "yaml", "name")
 def command(where: HubSource, files: tuple[str, ...], form: Form) -> None:
-    """Tell what manifests would change, before they are applied.
+    """Preview what manifests would change, before they are applied.
 
-    Exit code: 0 nothing changes, 2 something does, 1 it cannot be told.
+    Exit code: 0 nothing changes, 2 something changes, 1 error.
     """
     if STDIN in files and STDIN in where.dump_files:
-        raise click.UsageError("stdin can be read once: give one of -f and --from-dump a file")
+        raise click.UsageError("use a file for -f or --from-dump: stdin can be read only once")
     manifests = read_manifests(files)
     found = _read(where, _namespaces(manifests))
     answer = what_if(found.view, manifests)
     for name in answer.passed_over:
-        click.echo(f"not looked at: {without_controls(name)}", err=True)
+        click.echo(f"ignored: {without_controls(name)}", err=True)
     for warning in answer.warnings:
         click.echo(f"warning: {warning}", err=True)
     document = Document(
@@ -101,11 +101,13 @@ def _read(where: HubSource, namespaces: Collection[str]) -> HubReading:
     needed = [right for right in found.dump.missing if right.kind not in _OPTIONAL_KINDS]
     report_missing(found.dump.missing)
     if needed:
-        raise click.ClickException(f"without the right to {joined(map(str, needed))} nothing can be foretold")
+        raise click.ClickException(
+            f"grant the right to {joined(map(str, needed))}: without it no preview is possible"
+        )
     return found
 
 
-# -- for people
+# -- tables
 
 
 def _names(answer: PlanReport) -> Iterator[str]:
@@ -148,10 +150,10 @@ def _leaves(entry: PlannedPlacement, cluster: str) -> str:
     if jobs:
         return f"drains: {', '.join(_counted(jobs))}"
     if cluster in entry.plan.draining:
-        return "it stays for now: OCM cannot reach it"
+        return "it stays listed for now: OCM cannot reach it"
     if not entry.listed:
         return ""
-    return "no job is there" if entry.jobs_known else "whether jobs are there is not known"
+    return "no job runs there" if entry.jobs_known else "its jobs are unknown"
 
 
 def _counted(jobs: Sequence[AffectedWorkload]) -> Iterator[str]:

@@ -37,16 +37,16 @@ KINDS: Final = (*WATCHED_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS)
 @click.argument("check", nargs=-1, callback=lambda _, __, value: tuple(map(_name_of, value)))
 @hub_options
 @output()
-@click.option("-w", "--watch", is_flag=True, help="Show it again whenever it changes, until Ctrl-C.")
+@click.option("-w", "--watch", is_flag=True, help="Print it again after each change, until Ctrl-C.")
 def command(where: HubSource, check: tuple[str, ...], form: Form, watch: bool) -> None:
     """Show checks with their Placements, clusters, queues and jobs.
 
-    Of each CHECK, or of all AdmissionChecks that placement-ac answers: its clusters in their order, what each
-    one is (listed, draining, selected, waiting, beyond, unusable) and why, its credentials, whether Kueue is
-    connected to it, and how many Workloads run and wait there.
+    For each CHECK, or for all AdmissionChecks that placement-ac answers: its clusters in order, the state
+    of each (listed, draining, selected, waiting, beyond, unusable) and its reason, its credentials, whether
+    Kueue is connected to it, and how many Workloads run and wait there.
     """
     if watch and where.dump_files:
-        raise click.UsageError("--watch needs a hub: a dump never changes")
+        raise click.UsageError("use --watch without --from-dump: a dump never changes")
     if watch:
         with_client(where, lambda client: _watch(client, where, check, form))
         return
@@ -58,7 +58,7 @@ def command(where: HubSource, check: tuple[str, ...], form: Form, watch: bool) -
 
 
 def _name_of(word: str) -> str:
-    """Return the NAME of NAME or TYPE/NAME, as `-o name` gives them."""
+    """Return the NAME of NAME or TYPE/NAME, as `-o name` prints them."""
     kind, slash, name = word.rpartition("/")
     if slash and kind.lower() not in _TYPES:
         raise click.BadParameter(f"{word!r} is not the name of an AdmissionCheck")
@@ -80,7 +80,7 @@ async def _watch(client: Client, where: HubSource, check: Collection[str], form:
 
 @dataclass(frozen=True)
 class _SelectedChecks:
-    """The checks that are asked for, on one hub at one time; without names, all of them."""
+    """The named checks on one hub at one time; without names, all of them."""
 
     view: HubView
     names: Collection[str]
@@ -102,13 +102,13 @@ class _SelectedChecks:
         return {f"{_SINGULAR}/{branch.name}": branch for branch in self.statuses}
 
     def report_missing(self) -> None:
-        """Tell the rights that are missing. Raises when no check can be shown for that."""
+        """Report missing rights. Raises ClickException if no check can be shown without them."""
         report_missing(self.view.missing_rights)
         if self.view.dump.live and (why := self.view.dump.why_unknown(ADMISSION_CHECK)):
             raise click.ClickException(f"the checks are {why}")
 
     def report_not_found(self) -> None:
-        """Say that there is none. Raises for those that were asked for and are not there, as kubectl does."""
+        """Report that there are no checks. Raises ClickException for named checks that are missing."""
         if not self.statuses and not self.names:
             click.echo("No checks found", err=True)
         shown = {branch.name for branch in self.statuses}

@@ -1,5 +1,5 @@
 """
-A check as people see it: a tree of its Placement, its clusters, its queues and its jobs.
+The table form of `status`: a tree with a check's Placement, clusters, queues and Workloads.
 """
 
 from collections import Counter
@@ -38,7 +38,7 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 def tree_of(branch: CheckStatus, now: datetime, *, wide: bool) -> Tree:
-    """Return a check with all that hangs on it."""
+    """Return the tree of a check."""
     tree = Tree(_check(branch), guide_style="dim")
     placement = tree.add(_placement(branch))
     if branch.clusters:
@@ -51,8 +51,8 @@ def tree_of(branch: CheckStatus, now: datetime, *, wide: bool) -> Tree:
 
 
 def _check(branch: CheckStatus) -> Text:
-    message = f"{branch.reason}: {branch.message}".strip(": ") or "nobody has answered this check yet"
-    stale = "; it has been changed since, and not been answered again" if branch.stale else ""
+    message = f"{branch.reason}: {branch.message}".strip(": ") or "no controller has answered this check yet"
+    stale = "; it has changed since and has not been answered again" if branch.stale else ""
     name = safe_text(f"AdmissionCheck {branch.name}", "bold")
     return Text.assemble(name, "  Active=", _coloured(branch.active).rich, safe_text(f"  {message}{stale}"))
 
@@ -69,9 +69,9 @@ def _placement(branch: CheckStatus) -> Text:
 
 
 class Cell(NamedTuple):
-    """A text in a table, on one line: it can neither style itself nor steer the terminal.
+    """One line of text in a table, without markup or control characters.
 
-    There are thousands of them, and a Text of rich's takes ten times as long to make and to lay out.
+    There are thousands of cells, and rich's Text takes ten times as long.
     """
 
     text: str
@@ -79,7 +79,7 @@ class Cell(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Columns of the terminal."""
+        """Width in columns of the terminal."""
         return len(self.text) if self.text.isascii() else cell_len(self.text)
 
     @property
@@ -123,7 +123,7 @@ def _expires(row: ClusterRow, now: datetime) -> Cell:
 
 
 def _why(row: ClusterRow) -> str:
-    """What is to be said of a cluster: of its state, else of its credentials, else of Kueue's connection."""
+    """Return the reason of a cluster's state, else of its credentials, else of its connection."""
     return row.why or row.credential.problem or row.connected_why
 
 
@@ -150,9 +150,9 @@ WIDE: Final[dict[str, _CellFunction]] = {
     "KUEUE SAYS": lambda row, _: _plain(row.connected_why),
 }
 _IF_ANY: Final = ("WHY", "CREDENTIAL NAME", "DRAINING SINCE", "UNTIL", "KUEUE SAYS")
-"""Columns that are left out where none of the clusters has anything in it."""
+"""Columns that are left out if they are empty for all clusters."""
 _SENTENCES: Final = ("WHY", "KUEUE SAYS")
-"""Columns of sentences."""
+"""Columns with sentences."""
 _BELOW_TABLE: Final = (
     *_SENTENCES,
     "UNTIL",
@@ -168,7 +168,7 @@ _BELOW_TABLE: Final = (
     "RUNNING",
     "RANK",
 )
-"""Columns that come below the table where there is no room, these first."""
+"""Columns that move below the table if the terminal is too narrow, in this order."""
 _NOTHING: Final = ("", "-")
 _BETWEEN: Final = "  "
 _HEADER: Final = "bold"
@@ -176,10 +176,10 @@ _HEADER: Final = "bold"
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """Rows of cells by column. What is wider than the terminal comes below, a line for each row.
+    """Rows of cells by column. Columns that do not fit the terminal follow below, a line for each row.
 
-    rich's own tables ask and wrap each cell: for 200 checks with 10 clusters that takes five times as long as
-    all else. So they are left to terminals that are too narrow even for the clusters' names.
+    rich's own tables measure and wrap each cell, which takes five times as long as all else for 200 checks
+    with 10 clusters: only terminals that are too narrow for the names get one.
     """
 
     rows: Sequence[Mapping[str, Cell]]
@@ -207,7 +207,7 @@ class _Grid:
         return (part for row in (header, *self.rows) for part in _line(row, widths, known))
 
     def _table(self, columns: Iterable[str]) -> "Table":
-        from rich.table import Table  # noqa: PLC0415  # for narrow terminals alone
+        from rich.table import Table  # noqa: PLC0415  # only for narrow terminals
 
         table = Table(box=None, pad_edge=False, header_style=_HEADER)
         for name in columns:
@@ -222,7 +222,7 @@ def _total(widths: Mapping[str, int]) -> int:
 
 
 def _line_below(row: Mapping[str, Cell], names: Iterable[str]) -> Text | None:
-    """Return what is told of a row below the table; None when there is nothing."""
+    """Return the line of a row below the table; None if it is empty."""
     message = [
         row[name].rich if name in _SENTENCES else Text.assemble(f"{name.lower()} ", row[name].rich)
         for name in names
@@ -234,7 +234,7 @@ def _line_below(row: Mapping[str, Cell], names: Iterable[str]) -> Text | None:
 def _line(
     row: Mapping[str, Cell], widths: Mapping[str, int], styles: Mapping[str, Style]
 ) -> Iterator[Segment]:
-    """Yield a row: what is of none of the `styles` as one, together with what is between."""
+    """Yield the segments of a row; adjacent text without a style is one segment."""
     *_, last = widths
     plain = ""
     for name, width in widths.items():
@@ -282,7 +282,7 @@ def _time(value: datetime | None) -> Cell:
 
 
 def time_left(end: datetime, now: datetime) -> str:
-    """Return the time until `end` as kubectl writes ages: `90s`, `5m`, `23h`, `6d`."""
+    """Return the time until `end` in kubectl's format of ages: `90s`, `5m`, `23h`, `6d`."""
     seconds = int((end - now).total_seconds())
     if seconds <= 0:
         return "expired"

@@ -1,4 +1,4 @@
-"""`placement-ac timeline`: which cluster of a check was listed when, and its score."""
+"""`placement-ac timeline`: when each cluster of a check was listed, and its score."""
 
 import asyncio
 import io
@@ -45,7 +45,7 @@ from placement_ac.inspection.timeline.recording import RecordedState, current_st
 
 KINDS: Final = (*WATCHED_KINDS, EVENT)
 HOUR: Final = 3600.0
-"""How far one looks back where nothing says how far."""
+"""How far back the timeline begins without events and `--since`, in seconds."""
 Form = Literal["table", "svg", "html", "json"]
 HEADS: Final = ("Cluster", "State", "From", "To", "Detail")
 
@@ -54,7 +54,7 @@ def _duration(_: click.Context, __: click.Parameter, value: str | None) -> timed
     try:
         return None if value is None else timedelta(seconds=TypeAdapter(Seconds).validate_python(value))
     except (ValidationError, OverflowError):
-        raise click.BadParameter("a duration is like 90s, 5m or 1h30m") from None
+        raise click.BadParameter("use a duration like 90s, 5m or 1h30m") from None
 
 
 @click.command(
@@ -71,30 +71,33 @@ def _duration(_: click.Context, __: click.Parameter, value: str | None) -> timed
     type=click.Choice(["table", "svg", "html", "json"]),
     default="table",
     show_default=True,
-    help="A table; a picture in a file that needs nothing else; or JSON.",
+    help="A table, a picture in a self-contained file, or JSON.",
 )
 @output_file_option
 @click.option(
     "--since",
     metavar="DURATION",
     callback=_duration,
-    help="Look back that far.  [default: as far as events go]",
+    help="Begin this long ago.  [default: at the first event]",
 )
 @click.option(
-    "--prometheus", metavar="URL", help="Show as well how many clusters were listed, by the metrics."
+    "--prometheus", metavar="URL", help="Also show how many clusters were listed, from the metrics."
 )
 @click.option(
-    "--record", type=click.Path(path_type=Path), help="Follow the hub, and take down there what changes."
+    "--record", type=click.Path(path_type=Path), help="Watch the hub, and record changes in this file."
 )
 @click.option(
     "--for",
     "lasts",
     metavar="DURATION",
     callback=_duration,
-    help="Record for so long.  [default: until Ctrl-C]",
+    help="Record for this long.  [default: until Ctrl-C]",
 )
 @click.option(
-    "--from", "source", type=click.Path(dir_okay=False, path_type=Path), help="Show what was recorded there."
+    "--from",
+    "source",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Show the recording in this file.",
 )
 def command(
     where: HubSource,
@@ -107,16 +110,15 @@ def command(
     lasts: timedelta | None,
     source: Path | None,
 ) -> None:
-    """Show which cluster of a check was listed when, and its score.
+    """Show when each cluster of a check was listed, and its score.
 
-    By what the controller's events tell: to the second, and with scores where a cluster was added. What was
-    taken down with --record is exact, and tells of Workloads as well. CHECK may be left out where there is
-    but one.
+    The default source is the controller's events: times in seconds, and scores when a cluster was added. A
+    recording made with --record is exact and includes Workloads. CHECK may be omitted if there is only one.
     """
     if record and (source or prometheus or where.dump_files):
-        raise click.UsageError("--record goes with no option that looks back")
+        raise click.UsageError("use --record without --from, --prometheus and --from-dump")
     if lasts and not record:
-        raise click.UsageError("--for says how long --record goes on")
+        raise click.UsageError("use --for only with --record")
     if record:
         record_to_file(where, check, record, lasts)
         return
@@ -130,7 +132,7 @@ def command(
     _show(found, form, output_file)
 
 
-# -- looking back
+# -- sources
 
 
 def _from_file(source: Path, check: str | None) -> Timeline:
@@ -140,7 +142,7 @@ def _from_file(source: Path, check: str | None) -> Timeline:
         raise BadManifest(f"{source}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from None
     name, states = read_recording(text.splitlines(), str(source))
     if check not in (None, name):
-        raise click.ClickException(f"{source} is of the check {name}")
+        raise click.ClickException(f"name the check {name}: {source} is its recording")
     return timeline_of_states(name, states)
 
 
@@ -161,7 +163,7 @@ def _from_hub(where: HubSource, check: str | None, since: timedelta | None) -> T
     begin = message[0].at if message else now.time - (since or timedelta(seconds=HOUR))
     unlisted = seen.dump.why_unknown(MULTIKUEUE_CONFIG)
     found = timeline_of_events(name, message, now, begin, leaving=leaving, list_known=not unlisted)
-    unknown = seen.dump.why_unknown(EVENT) or ("" if message else "no event tells of the list")
+    unknown = seen.dump.why_unknown(EVENT) or ("" if message else "there are no events about the list")
     return replace(found, notes=(*found.notes, *filter(None, (unknown, unlisted))))
 
 
@@ -176,7 +178,7 @@ def _show(found: Timeline, form: Form, output_file: Path | None) -> None:
 
 
 def text_of(found: Timeline, form: Form) -> str:
-    """Return the timeline as it is written to a file."""
+    """Return the timeline as the text of a file."""
     if form == "svg":
         return svg.to_text(timeline_svg.draw(found)) + "\n"
     if form == "json":
@@ -187,7 +189,7 @@ def text_of(found: Timeline, form: Form) -> str:
         return text.getvalue()
     return page(
         f"Timeline of {found.check}",
-        "Point at a lane, or press Tab, for all that is known of a cluster.",
+        "Point at a lane, or press Tab, for the details of a cluster.",
         timeline_svg.draw(found, alone=False),
         timeline_svg.STYLE,
         HEADS,
@@ -196,7 +198,7 @@ def text_of(found: Timeline, form: Form) -> str:
 
 
 def rows(lane: Lane, end: datetime) -> list[tuple[str, ...]]:
-    """Return spans, scores and Workloads of a lane, in the order of time; what lasts until `end` goes on."""
+    """Return spans, scores and Workloads of a lane by time; those that last until `end` are open."""
     found = [
         *(
             (

@@ -1,4 +1,4 @@
-"""What `placement-ac timeline --record` does: take down what becomes of a check, a line for each change."""
+"""`placement-ac timeline --record`: write a line for each change of a check."""
 
 import asyncio
 import signal
@@ -20,18 +20,18 @@ from placement_ac.inspection.timeline.recording import RecordedState, current_st
 from placement_ac.kube.client import Client
 
 PAUSE_SECONDS: Final = 0.02
-"""How long after a change it is recorded: what is written together is one line."""
+"""Delay after a change, so that changes made together are one line."""
 
 
 def record_to_file(where: HubSource, check: str | None, file: Path, lasts: timedelta | None) -> None:
-    """Record until Ctrl-C, or for so long, into a new file. Raises ClickException.
+    """Record into a new file until Ctrl-C or for `lasts`. Raises ClickException.
 
-    A file that nothing came into is taken away again.
+    Deletes the file if it is empty at the end.
     """
     try:
         out = file.open("x", encoding="utf-8")
     except FileExistsError:
-        raise click.ClickException(f"{file} is there already; it is not written over") from None
+        raise click.ClickException(f"name a new file: {file} exists") from None
     except OSError as error:
         raise click.ClickException(f"{file}: {error.strerror}") from None
     try:
@@ -45,7 +45,7 @@ def record_to_file(where: HubSource, check: str | None, file: Path, lasts: timed
 async def _follow(
     client: Client, where: HubSource, check: str | None, out: IO[str], lasts: timedelta | None
 ) -> None:
-    """Write a line at first, one for each change, and one at the end: at Ctrl-C, or after `lasts`."""
+    """Write a first line, a line for each change, and a last line at Ctrl-C or after `lasts`."""
     loop = asyncio.get_running_loop()
 
     def begun() -> None:
@@ -64,7 +64,7 @@ async def _follow(
 
 
 class TimelineRecorder:
-    """Takes down what becomes of one check; `begun` is told when the first line is there."""
+    """Records one check; calls `on_start` after the first line."""
 
     def __init__(self, out: IO[str], check: str | None, begun: Callable[[], None]) -> None:
         self._out = out
@@ -73,7 +73,7 @@ class TimelineRecorder:
         self._on_start = begun
 
     async def run(self, client: Client, where: HubSource) -> None:
-        """Follow the hub until cancelled. Raises ApiError when it does not answer any more."""
+        """Watch the hub until cancelled. Raises ApiError if it stops answering."""
         async with aclosing(watch_hub(client, where, WATCHED_KINDS, PAUSE_SECONDS)) as looked:
             async for seen in looked:
                 if self._last is None:
@@ -91,7 +91,7 @@ class TimelineRecorder:
             self._on_start()
 
     def finish(self) -> None:
-        """Say when the recording ended, in a last line."""
+        """Write a last line with the end of the recording."""
         if self._last:
             self._write(replace(self._last, time=datetime.now(UTC)))
 
@@ -102,7 +102,7 @@ class TimelineRecorder:
 
 
 def chosen_check(seen: HubReading, check: str | None) -> str:
-    """Return the check that is meant; without a name, the only one. Raises ClickException."""
+    """Return the named check; without a name, the only one. Raises ClickException."""
     require_checks(seen, (check,) if check else ())
     if check:
         return check
@@ -115,5 +115,5 @@ def chosen_check(seen: HubReading, check: str | None) -> str:
 
 
 def status_of_check(seen: HubReading, check: str) -> CheckStatus | None:
-    """Return what there is now of a check; None where it is not known."""
+    """Return the present status of a check; None if it is unknown."""
     return next(iter(check_statuses(seen.view, (check,))), None)

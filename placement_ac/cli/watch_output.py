@@ -1,9 +1,8 @@
 """
-Show a document again whenever it has changed: what `--watch` does.
+Print a document again after each change, for `--watch`.
 
-On a terminal a table is drawn anew in its place. Elsewhere, and in every other form, each change is written
-below what came before: tables and YAML with a line `---` between, JSON as one line each, and of names only
-those of what has changed.
+On a terminal a table is redrawn in place. Otherwise each change is printed below the previous output: tables
+and YAML separated by a line `---`, JSON as one line each, and of names only the changed ones.
 """
 
 import sys
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class WatchPrinter:
-    """Shows a document, and shows it again when it is not the same any more."""
+    """Prints a document, and prints it again when it has changed."""
 
     def __init__(self, form: Form) -> None:
         self._form = form
@@ -48,7 +47,7 @@ class WatchPrinter:
         table: Callable[[bool], Iterable[RenderableType]],
         items: Mapping[str, object],
     ) -> None:
-        """Show `document` if it has changed. `items`: what it is about, by name."""
+        """Print `document` if it has changed. `items`: its parts by name."""
         if self._live:
             self._live.update(Group(*table(self._form == "wide")), refresh=True)
             return
@@ -75,6 +74,6 @@ class WatchPrinter:
 
 
 def _live() -> "Live":
-    from rich.live import Live  # noqa: PLC0415  # nothing else here draws anew
+    from rich.live import Live  # noqa: PLC0415  # only needed here
 
     return Live(console=console(), auto_refresh=False)

@@ -1,4 +1,4 @@
-"""`placement-ac doctor --workers`: which workers are visited, and how."""
+"""The options of `placement-ac doctor --workers`: which workers are inspected, and how."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from placement_ac.workers.connector import WorkerConnector
 from placement_ac.workers.exec_plugins import AccessProviders
 
 WORKER_QUEUE_KINDS: Final = (LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY)
-"""What has to be known of the hub beside all else, to know what its workers should have."""
+"""The hub's kinds that define, beside those that `doctor` reads, which queues a worker should have."""
 _SECONDS: Final = TypeAdapter[float](Seconds)
 
 
@@ -35,7 +35,7 @@ class WorkerOptions:
 
 
 def worker_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of a round; it gets them as one `round_`, None without `--workers`."""
+    """Add the options for workers; the command gets them as one `round_`, None without `--workers`."""
 
     def called(**options: Any) -> Any:
         wanted, clusters = options.pop("workers"), options.pop("cluster") or ""
@@ -81,7 +81,7 @@ _OPTIONS: Final = (
 async def inspect_workers(
     client: Client, setup: HubSetup, wanted: WorkerOptions
 ) -> tuple[WorkerInspection, ...]:
-    """Visit the workers of all checks. Raises BadSettings, and UsageError for a cluster that nobody knows."""
+    """Inspect the workers of all checks. Raises BadSettings, and UsageError for an unknown cluster."""
     chosen = _chosen(worker_targets(setup), wanted.clusters)
     providers = AccessProviders.load(wanted.access_providers) if wanted.access_providers else None
     namespace = setup.kueue_namespace
@@ -101,5 +101,5 @@ def _chosen(known: Collection[WorkerTarget], names: Collection[str]) -> list[Wor
     there = {one.cluster for one in known}
     if strange := [name for name in names if name not in there]:
         message = joined(sorted(there)) or "none"
-        raise click.UsageError(f"no check has a cluster {joined(strange)}; there are: {message}")
+        raise click.UsageError(f"use one of the clusters {message}: no check has {joined(strange)}")
     return [one for one in known if not names or one.cluster in names]

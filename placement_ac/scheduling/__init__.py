@@ -1,8 +1,8 @@
 """
 OCM's placement scheduler as a pure function.
 
-Nothing in this package does I/O, reads a clock, logs or awaits. The face of it:
-`schedule(placement, Fleet.of(objects), now) -> Outcome`.
+This package does no I/O, reads no clock, and neither logs nor awaits. Its API:
+`schedule(placement, Fleet.of(objects), now) -> SchedulingResult`.
 """
 
 from placement_ac.scheduling.engine import schedule

@@ -1,9 +1,9 @@
 """
-Which Placements a change concerns.
+Which Placements a change affects.
 
-No I/O. Remembers what a cluster was like and whose a decision was, for
-what an object was before counts too. The answers are those of OCM's enqueuer:
-a changed score, for example, concerns only the Placements whose prioritizers
+No I/O. It remembers each cluster and the Placement of each decision, because
+the state before a change matters too. The results are those of OCM's enqueuer:
+a changed score, for example, affects only the Placements whose prioritizers
 name it, not those whose CEL expressions read it.
 """
 
@@ -27,14 +27,14 @@ Placements = Mapping[Key, Obj]
 
 
 class AffectedPlacements:
-    """From changed objects to keys of Placements; `fleet` and `placements` have the new state already."""
+    """Maps changed objects to keys of Placements; `fleet` and `placements` already have the new state."""
 
     def __init__(self) -> None:
         self._clusters: dict[str, Obj] = {}
         self._placement_of: dict[Key, str] = {}
 
     def of_decision(self, key: Key, fleet: Fleet) -> set[Key]:
-        """Return the Placement(s) whose the decision is and was."""
+        """Return the present and the former Placement of the decision."""
         label = at(fleet.decisions.get(key), "metadata", "labels", PLACEMENT_LABEL)
         now = label if isinstance(label, str) else ""
         before = self._placement_of.pop(key, "")
@@ -44,7 +44,7 @@ class AffectedPlacements:
 
     def of_cluster(self, name: str, fleet: Fleet, placements: Placements) -> set[Key]:
         """Return the Placements that may choose from a set the cluster is or was in."""
-        # The cluster as it was, not the sets it was in: those may have come to be known only after it.
+        # The former cluster, not its former sets: a set may have become known after the cluster.
         before = self._clusters.pop(name, None)
         now = fleet.clusters.get(("", name))
         if now is not None:

@@ -46,11 +46,11 @@ DISABLE_ANNOTATION = f"{GROUP}/experimental-scheduling-disable"
 
 @dataclass(slots=True)
 class _FilterState:
-    """The clusters still in, and those that dropped out, while one Placement is scheduled."""
+    """The remaining and the dropped clusters while one Placement is scheduled."""
 
     left: dict[str, Obj]
     unfit: dict[str, Obj] = field(default_factory=dict)
-    """Those that no predicate takes; to say why takes longer than to know it."""
+    """Clusters that no predicate matches; the reasons are computed only on demand."""
     dropped: dict[str, ClusterVerdict] = field(default_factory=dict)
 
     def keep(self, fitting: dict[str, Obj]) -> None:
@@ -66,7 +66,7 @@ class _FilterState:
 
 @dataclass(frozen=True, slots=True)
 class _Ranking:
-    """The clusters that passed the filters, best first, and what they were scored."""
+    """The clusters that passed the filters, best first, and their scores."""
 
     ranked: tuple[str, ...] = ()
     score: Mapping[str, int] = field(default_factory=dict)
@@ -124,7 +124,7 @@ def _hold(placement: Obj) -> str:
 
 
 def _rank(placement: Obj, pool: Pool, sieve: _FilterState, fleet: Fleet, now: datetime) -> _Ranking:
-    """Filter, then score what is left. The first objection ends it with nothing ranked."""
+    """Filter the clusters, then score the rest. After an objection nothing is ranked."""
     try:
         sieve.keep(passing(placement, pool, fleet))
         sieve.drop(FilterStep.TAINT, taint_objections(placement, pool, sieve.left, fleet, now))
@@ -135,12 +135,12 @@ def _rank(placement: Obj, pool: Pool, sieve: _FilterState, fleet: Fleet, now: da
     view = PrioritizerInput(placement, sieve.left, fleet, now)
     scored = [run_prioritizer(prioritizer, view) for prioritizer in prioritizers]
     score = totals(view, scored)
-    ranked = sorted(score, key=score.__getitem__, reverse=True)  # equals stay in the order of their names
+    ranked = sorted(score, key=score.__getitem__, reverse=True)  # ties are broken by name
     return _Ranking(tuple(ranked), score, tuple(scored))
 
 
 def _ordered(placement: Obj, chosen: Sequence[str], pool: Pool, write_scores: bool) -> list[Obj]:
-    """Return the chosen clusters in the order of the decisions: by name, whatever the score is."""
+    """Return the chosen clusters in the order of the decisions: by name, unless OCM writes scores."""
     by_score = write_scores and text(placement, "spec", "sortBy") == "Score"
     names = chosen if by_score else sorted(chosen)
     return [pool.members[name] for name in names]
@@ -161,7 +161,7 @@ def _conditions(
     placement: Obj, pool: Pool, ranking: _Ranking, grouping: Grouping, chosen: Sequence[str], now: datetime
 ) -> list[Obj]:
     number = integer(placement, "spec", "numberOfClusters")
-    # A scheduler that objected has not counted, so nothing is unscheduled then.
+    # After an objection nothing counts as unscheduled.
     unscheduled = 0 if number is None or ranking.objection else number - len(chosen)
     wanted = [
         conditions.misconfigured(grouping.objection or ranking.objection),
@@ -200,7 +200,7 @@ def _verdicts(
 def _limited(
     placement: Obj, existing: list[Obj], outcome: SchedulingResult, now: datetime
 ) -> SchedulingResult:
-    """Hold back what changes scores only, and note when scores are written."""
+    """Delay changes of scores alone, and set the time when scores are written."""
     until = held_until(placement, existing, outcome.decisions, now)
     if until is not None:
         kept = {name_of(one): one for one in existing}

@@ -1,8 +1,8 @@
 """
-What a step of the scheduler may object to.
+Errors of the scheduler's steps.
 
-Raised within this package only: `engine.schedule` turns them into conditions
-or into an outcome that leaves everything as it is.
+Raised within this package only: `engine.schedule` converts them to conditions
+or to a result that changes nothing.
 """
 
 

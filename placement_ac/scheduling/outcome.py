@@ -1,5 +1,5 @@
 """
-What scheduling one Placement comes to: the answer of `engine.schedule`.
+The result of `engine.schedule` for one Placement.
 
 Plain data; the decisions and the status are API objects ready to be written.
 """

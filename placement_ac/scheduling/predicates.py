@@ -40,7 +40,7 @@ class Predicate:
     expressions: tuple["Expression", ...] = ()
 
     def matches(self, cluster: Obj, fleet: Fleet) -> bool:
-        """Whether it has no objection."""
+        """Whether the cluster matches."""
         if self.labels.requirements and not self.labels.matches(labels_of(cluster)):
             return False
         if self.claims.requirements and not self.claims.matches(claims_of(cluster)):
@@ -48,7 +48,7 @@ class Predicate:
         return all(one.is_true(cluster, fleet) for one in self.expressions)
 
     def objection(self, cluster: Obj, fleet: Fleet) -> str | None:
-        """Say what `cluster` lacks, None if nothing."""
+        """Return what `cluster` lacks; None if it matches."""
         labels, claims = labels_of(cluster), claims_of(cluster)
         if unmet := self.labels.first_unmet(labels):
             return f"label {unmet.lack(labels, 'the predicate')}"
@@ -116,7 +116,7 @@ def _passing(predicates: Sequence[Predicate], pool: Pool, fleet: Fleet) -> dict[
 
 
 def predicate_objections(placement: Obj, clusters: Mapping[str, Obj], fleet: Fleet) -> dict[str, str]:
-    """Return why each cluster that does not pass does not; raise MisconfiguredError."""
+    """Return the reason for each cluster that does not pass; raise MisconfiguredError."""
     if not clusters:
         return {}
     predicates = predicates_of(placement)

@@ -34,7 +34,7 @@ DEFAULT_WEIGHTS = {"Balance": 1, "Steady": 1}
 
 @dataclass(frozen=True, slots=True)
 class PrioritizerInput:
-    """What a prioritizer looks at; `clusters` are those that passed the filters, by name."""
+    """The inputs of a prioritizer; `clusters` are those that passed the filters, by name."""
 
     placement: Obj
     clusters: Mapping[str, Obj]
@@ -53,7 +53,7 @@ class Prioritizer:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What one prioritizer gave each cluster, before its weight; `expired`: whose score is out of date."""
+    """The scores of one prioritizer, without its weight; `expired`: clusters whose score has expired."""
 
     name: str
     weight: int
@@ -139,18 +139,18 @@ def _clusters_in(decisions: Iterable[Obj]) -> Iterator[str]:
 
 
 def _balance_of(count: int, most: int) -> int:
-    # The factor 2 stands outside of the cut, so that only even scores come out: OCM's formula, in floats.
+    # The factor 2 is outside of the truncation, so that scores are even: OCM's formula, in floats.
     return 2 * int(HIGHEST * (0.5 - count / most)) if count else HIGHEST
 
 
 def steady(view: PrioritizerInput) -> dict[str, int]:
-    """Score 100 who is decided already, 0 the others."""
+    """Return 100 for the clusters that are already selected, 0 for the others."""
     decided = decided_names(own_decisions(view.placement, view.fleet))
     return dict.fromkeys(view.clusters, 0) | dict.fromkeys(decided & view.clusters.keys(), HIGHEST)
 
 
 def allocatable(resource: str) -> Callable[[PrioritizerInput], dict[str, int]]:
-    """Make the prioritizer that spreads -100 … 100 between the least and the most allocatable."""
+    """Return the prioritizer that scores from -100 for the least to 100 for the most allocatable."""
 
     def scores(view: PrioritizerInput) -> dict[str, int]:
         amounts = {
@@ -172,7 +172,7 @@ def allocatable(resource: str) -> Callable[[PrioritizerInput], dict[str, int]]:
 
 
 def _amount(cluster: Obj, resource: str) -> float | None:
-    """Return the allocatable amount; OCM passes over a cluster that does not tell its capacity too."""
+    """Return the allocatable amount; OCM also requires the capacity."""
     try:
         parse_quantity(at(cluster, "status", "capacity", resource))
         return float(parse_quantity(at(cluster, "status", "allocatable", resource)))

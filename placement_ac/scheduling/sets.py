@@ -1,8 +1,8 @@
 """
-Which clusters stand to choice: the bound ManagedClusterSets and their members.
+The clusters that a Placement may select: the bound ManagedClusterSets and their members.
 
-Pure. OCM goes by the binding and the existence of its set, not by the
-binding's `Bound` condition; a cluster that is being deleted is no member.
+Pure. OCM uses the binding and the existence of its set, not the binding's
+`Bound` condition; a cluster that is being deleted is no member.
 """
 
 from collections.abc import Mapping
@@ -29,13 +29,13 @@ SET_LABEL = f"{GROUP}/clusterset"
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The clusters a Placement may choose from.
+    """The clusters that a Placement may select.
 
     `bound`: names of the existing sets bound in its namespace. `eligible`:
     those of them that `spec.clusterSets` names (all if it names none).
     `members`: ManagedClusters by name, sorted by name. `tainted`: those of them that
     have taints, in that order. `terminating`: names of the clusters that would be
-    members, were they not being deleted.
+    members if they were not being deleted.
     """
 
     bound: tuple[str, ...]

@@ -28,9 +28,9 @@ PLUGIN = "TaintToleration"
 
 @dataclass(frozen=True, slots=True)
 class TaintTolerance:
-    """A taint is borne, for good or `until` a time.
+    """A tolerated taint; `until`: when the toleration ends, None: never.
 
-    `by`: the toleration; empty: the taint's effect spares the cluster.
+    `by`: the toleration; empty: the taint's effect does not drop the cluster.
     """
 
     until: datetime | None = None
@@ -39,7 +39,7 @@ class TaintTolerance:
 
 @dataclass(frozen=True, slots=True)
 class TaintContext:
-    """What the taints of a cluster are held against."""
+    """The inputs for judging taints: tolerations, the clusters already selected, and the time."""
 
     tolerations: tuple[Obj, ...]
     decided: frozenset[str]
@@ -80,7 +80,7 @@ def taint_context(placement: Obj, fleet: Fleet, now: datetime) -> TaintContext:
 def taint_tolerances(
     name: str, cluster: Obj, bearing: TaintContext
 ) -> list[tuple[Obj, TaintTolerance | None]]:
-    """Return each taint of the cluster `name` with what bears it, None if nothing does."""
+    """Return each taint of the cluster `name` with its tolerance, None if it is not tolerated."""
     return [(taint, _taint_tolerance(name, taint, bearing)) for taint in listed(cluster, "spec", "taints")]
 
 
@@ -132,17 +132,17 @@ def _matches(toleration: Obj, taint: Obj) -> bool:
 
 
 def _objection(taint: Obj, bearing: TaintContext) -> str:
-    """Say that the taint is not tolerated; or no more, if a toleration of it has run out."""
+    """Return that the taint is not tolerated, or that its toleration has expired."""
     ended = [one for one in bearing.tolerations if _matches(one, taint)]
     if not ended:
         return f"taint {taint_text(taint)} is not tolerated"
     seconds = max(integer(one, "tolerationSeconds") or 0 for one in ended)
     until = _end(taint, seconds)
-    since = f"since {until.isoformat()}" if until else "as it does not tell since when it is there"
-    return f"taint {taint_text(taint)} is tolerated no more, {since} (tolerationSeconds {seconds})"
+    since = f"since {until.isoformat()}" if until else "because it has no timeAdded"
+    return f"taint {taint_text(taint)} is no longer tolerated, {since} (tolerationSeconds {seconds})"
 
 
 def taint_text(taint: Obj) -> str:
-    """Return a taint as people write it: `key=value:effect`."""
+    """Return a taint as `key=value:effect`."""
     value = f"={text(taint, 'value')}" if text(taint, "value") else ""
     return f"{text(taint, 'key')}{value}:{text(taint, 'effect')}"

@@ -2,7 +2,7 @@
 Semantic versions, as the CEL function `semver` of Kubernetes reads and compares them.
 
 Pure. Source: semver.org 2.0.0; k8s.io/apiserver `pkg/cel/library/semverlib.go`
-for what `normalize` mends: a leading `v`, leading zeros, missing numbers.
+for what `normalize` accepts: a leading `v`, leading zeros, missing numbers.
 """
 
 import re
@@ -29,7 +29,7 @@ class SemanticVersion:
         return self.order() < other.order()
 
     def order(self) -> tuple[object, ...]:
-        """Return what versions are compared by: a prerelease stands before its release."""
+        """Return the sort key: a prerelease precedes its release."""
         parts = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in self.pre)
         return self.major, self.minor, self.patch, not self.pre, parts
 

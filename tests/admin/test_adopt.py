@@ -31,7 +31,7 @@ HANDED_OVER = [
     "ManagedServiceAccount a/multikueue handed over",
 ]
 OF_CHECK = [
-    "AdmissionCheck p finalizer taken off",
+    "AdmissionCheck p finalizer removed",
     "MultiKueueCluster a handed over",
     "MultiKueueConfig p handed over",
 ]

@@ -95,7 +95,7 @@ def test_a_cluster_that_comes_has_its_score_and_its_credentials(tmp_path: Path) 
         pytest.param(
             [job("else", "cluster3")],
             [{"key": TAINT_UNREACHABLE, "effect": "PreferNoSelect"}],
-            "it stays for now: OCM cannot reach it",
+            "it stays listed for now: OCM cannot reach it",
             id="out of reach",
         ),
     ],

@@ -178,12 +178,12 @@ LISTED = [placement(selected=1), decision("a"), *fleet("a", "b"), *made("a", "b"
         ),
         pytest.param(
             LISTED,
-            [("a", "listed", ""), ("b", "draining", "OCM does not select it any more")],
+            [("a", "listed", ""), ("b", "draining", "OCM no longer selects it")],
             id="not selected any more",
         ),
         pytest.param(
             [*LISTED, workload("job", "check", on="p-b")],
-            [("a", "listed", ""), ("b", "draining", "OCM does not select it any more; Workloads run there")],
+            [("a", "listed", ""), ("b", "draining", "OCM no longer selects it; Workloads run there")],
             id="not selected any more, while a job runs there",
         ),
         pytest.param(
@@ -201,10 +201,10 @@ LISTED = [placement(selected=1), decision("a"), *fleet("a", "b"), *made("a", "b"
             ],
             [
                 *((cluster, "listed", "") for cluster in MANY[1:20]),
-                (MANY[20], "waiting", "it waits for the seat of a cluster that leaves"),
-                ("c00", "draining", "OCM does not select it any more; Workloads run there"),
+                (MANY[20], "waiting", "it waits for the slot of a cluster that is draining"),
+                ("c00", "draining", "OCM no longer selects it; Workloads run there"),
             ],
-            id="one that waits for a seat",
+            id="one that waits for a slot",
         ),
         pytest.param([placement(selected=0)], [], id="nothing selected"),
         pytest.param(
@@ -219,7 +219,7 @@ LISTED = [placement(selected=1), decision("a"), *fleet("a", "b"), *made("a", "b"
         ),
         pytest.param(
             [placement(selected=0), *fleet("a"), *made("a")],
-            [("a", "draining", f"OCM does not select it any more; {HELD}")],
+            [("a", "draining", f"OCM no longer selects it; {HELD}")],
             id="a loss of all that is held",
         ),
         pytest.param([placement()], [], id="nothing decided"),
@@ -235,7 +235,7 @@ LISTED = [placement(selected=1), decision("a"), *fleet("a", "b"), *made("a", "b"
         ),
         pytest.param(
             [placement(selected=1), decision("a"), *fleet("a"), *made("a", "b")],
-            [("a", "listed", ""), ("b", "draining", "there is no such ManagedCluster any more")],
+            [("a", "listed", ""), ("b", "draining", "the ManagedCluster no longer exists")],
             id="one that is gone",
         ),
     ],
@@ -271,7 +271,7 @@ BAD = condition("False", "BadParameters", "spec.parameters is missing", observed
         ),
         pytest.param(
             check(active=condition("False", "PlacementNotFound")),
-            ("False", "PlacementNotFound", False, "p", "it is not there"),
+            ("False", "PlacementNotFound", False, "p", "it does not exist"),
             id="no Placement",
         ),
     ],

@@ -109,7 +109,7 @@ def test_the_step_that_decides(objects: list[Raw], wanted: tuple[str, bool | Non
         pytest.param(
             [*ALL, queue()],
             "ManagedCluster ClusterSet Predicate TaintToleration Score Score NumberOfClusters Decision Order "
-            "Name Credential Seat List Connected Condition Queue",
+            "Name Credential Slot List Connected Condition Queue",
             id="in",
         ),
         pytest.param(
@@ -129,7 +129,8 @@ def test_a_cluster_that_is_asked_whether_it_is_fit() -> None:
     found = explain_cluster(case(*LIVE, our_config(), decision("c"), credentials_probe=True), "c")
     assert (found.state, found.step) == ("unusable", StepName.FITNESS)
     assert found.why == (
-        "it is being asked whether it is fit to be a worker; what it answers the controller is not seen here"
+        "it is being asked whether it is fit to be a worker; "
+        "only the controller knows the result of its probe"
     )
 
 
@@ -138,7 +139,7 @@ def test_a_mass_loss_that_is_held() -> None:
     held = explain_cluster(case(*objects, *secrets(*MANY)), MANY[0])
     why = "21 of 22 clusters would go at once though the Placement was not changed"
     (said,) = told(held, StepName.GUARD)
-    assert said.startswith(f"note: it would leave, and is kept for now: {why}: held for 5 min")
+    assert said.startswith(f"note: it stays listed for now: {why}: held for 5 min")
     (said,) = told(overview(*objects, *secrets(*MANY)), StepName.GUARD)
     assert said.startswith(f"note: {why}")
 
@@ -164,7 +165,7 @@ MISSING = [
     pytest.param(
         constants.MANAGED_CLUSTER,
         StepName.CLUSTER,
-        "unknown: ManagedClusters are not seen here",
+        "unknown: ManagedClusters are unknown",
         id="ManagedCluster",
     ),
     pytest.param(
@@ -177,7 +178,7 @@ MISSING = [
     pytest.param(
         constants.PLACEMENT_DECISION,
         StepName.DECISION,
-        "unknown: PlacementDecisions are not seen here",
+        "unknown: PlacementDecisions are unknown",
         id="PlacementDecision",
     ),
     pytest.param(
@@ -246,7 +247,7 @@ CHECKS = [
         [check_with(None)],
         [
             "failed: spec.parameters is missing",
-            "note: the controller has not answered it: does it run?",
+            "note: check that the controller runs: the check has no condition",
         ],
         id="no parameters",
     ),
@@ -255,7 +256,7 @@ CHECKS = [
         [
             "passed: its parameters name Placement p",
             "failed: there is no Placement kueue-system/p",
-            "note: the controller has not answered it: does it run?",
+            "note: check that the controller runs: the check has no condition",
         ],
         id="no Placement",
     ),
@@ -276,7 +277,7 @@ CHECKS = [
             ),
             "failed: OCM has decided on 0 of 1 clusters",
             "unknown: what is on Kueue's list is unknown: the dump holds no multikueueconfigs.kueue.x-k8s.io",
-            "note: the controller has not answered it: does it run?",
+            "note: check that the controller runs: the check has no condition",
             "unknown: which jobs come this way is unknown: the dump holds no clusterqueues.kueue.x-k8s.io",
         ],
         id="no binding",
@@ -285,11 +286,11 @@ CHECKS = [
         [*ALL, queue()],
         [
             "passed: its parameters name Placement p",
-            "passed: Placement kueue-system/p is there",
+            "passed: Placement kueue-system/p exists",
             "passed: OCM chooses from the clusters of all: bound in namespace kueue-system",
             "passed: OCM has decided on 1 of 1 clusters",
             "passed: on the list, in order: p-c",
-            "note: the controller has not answered it: does it run?",
+            "note: check that the controller runs: the check has no condition",
             "passed: ClusterQueue q is active; LocalQueues: none; it lists check",
         ],
         id="all is well",
@@ -298,11 +299,11 @@ CHECKS = [
         [check(), *FLEET, placement(spec={"clusterSets": ["x"]}), foreign_config("other")],
         [
             "passed: its parameters name Placement p",
-            "passed: Placement kueue-system/p is there",
+            "passed: Placement kueue-system/p exists",
             "failed: spec.clusterSets names x; bound in namespace kueue-system is only all",
             "note: OCM has not decided yet",
             "failed: there is no MultiKueueConfig p",
-            "note: the controller has not answered it: does it run?",
+            "note: check that the controller runs: the check has no condition",
             "unknown: which jobs come this way is unknown: the dump holds no clusterqueues.kueue.x-k8s.io",
         ],
         id="no such set",
@@ -419,7 +420,7 @@ WRONG = [
         ["cluster", "c", "--check", "lost"],
         "AdmissionCheck lost leads to no Placement: see `explain check lost`",
     ),
-    (["check", "check", "--check", "check"], "--check is for a cluster"),
+    (["check", "check", "--check", "check"], "use --check only with a cluster"),
     (["a", "b", "c"], "one thing at a time: TYPE NAME, not a b c"),
     (["c", "-o", "xml"], "Invalid value for '-o' / '--output': 'xml' is not one of 'wide', 'json', 'yaml'"),
     ([], "Missing argument '[TYPE] NAME'"),
@@ -453,7 +454,7 @@ def test_without_a_placement_there_is_nothing_to_explain(tmp_path: Path) -> None
     path = tmp_path / "dump.yaml"
     path.write_text(yaml.safe_dump(cluster()))
     told = run(path, "c")
-    assert (told.exit_code, told.output) == (0, "There is no Placement here that could choose it.\n")
+    assert (told.exit_code, told.output) == (0, "No Placement could select it.\n")
 
 
 def test_placements_that_may_not_be_seen_are_an_error() -> None:
@@ -467,7 +468,7 @@ def test_many_placements_are_summed_up(tmp_path: Path) -> None:
     path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [*FLEET, *many]}))
     lines = run(path, "c").output.splitlines()
     assert [line.split()[0] for line in lines[1:7]] == [f"kueue-system/p{number}" for number in range(6)]
-    assert lines[-1] == "For the whole chain: explain cluster c --check NAME, or -o wide"
+    assert lines[-1] == "For all steps: explain cluster c --check NAME, or -o wide"
     heads = [line for line in run(path, "c", "-o", "wide").output.splitlines() if line.startswith("Cluster ")]
     assert len(heads) == 6
 

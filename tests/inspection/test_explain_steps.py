@@ -63,7 +63,7 @@ OCM_STEPS = [
     pytest.param(
         [a_set(), binding(), placement()],
         StepName.CLUSTER,
-        ["unknown: ManagedClusters are not seen here"],
+        ["unknown: ManagedClusters are unknown"],
         id="no clusters in the dump",
     ),
     pytest.param(
@@ -75,7 +75,7 @@ OCM_STEPS = [
     pytest.param(
         [a_set(), binding(), cluster(deletionTimestamp="2026-08-01T11:00:00Z"), placement()],
         StepName.CLUSTER,
-        ["failed: it is being deleted, since 2026-08-01T11:00:00Z: OCM does not choose it any more"],
+        ["failed: it is being deleted, since 2026-08-01T11:00:00Z: OCM no longer selects it"],
         id="being deleted",
     ),
     pytest.param(
@@ -171,7 +171,7 @@ OCM_STEPS = [
     pytest.param(
         [*FLEET, placement()],
         StepName.PREDICATE,
-        ["passed: there is no predicate: every cluster passes"],
+        ["passed: there are no predicates: every cluster passes"],
         id="no predicate",
     ),
     pytest.param(
@@ -231,13 +231,13 @@ OCM_STEPS = [
     pytest.param(
         [a_set(), binding(), cluster("c", GPU | {"effect": "PreferNoSelect"}), placement()],
         StepName.TAINT,
-        ["passed: taint gpu=full:PreferNoSelect drops no cluster here: it only prefers others"],
+        ["passed: taint gpu=full:PreferNoSelect drops no cluster here: its effect is only a preference"],
         id="a mild taint",
     ),
     pytest.param(
         [*FLEET, placement(spec=scored())],
         StepName.SCORE,
-        ["note: nothing scores: the order is that of the names"],
+        ["note: nothing scores: clusters are ordered by name"],
         id="nothing scores",
     ),
     pytest.param(
@@ -281,7 +281,7 @@ OCM_STEPS = [
     pytest.param(
         [*FLEET, placement(spec=scored())],
         StepName.NUMBER,
-        ["passed: score 0 in all, rank 1 of 1; numberOfClusters is not set: all of them are selected"],
+        ["passed: score 0 in all, rank 1 of 1; numberOfClusters is not set: all clusters are selected"],
         id="as many as there are",
     ),
     pytest.param(
@@ -330,7 +330,7 @@ OCM_STEPS = [
     pytest.param(
         [*FLEET, placement()],
         StepName.DECISION,
-        ["note: OCM has not decided yet; it will choose this cluster"],
+        ["note: OCM has not decided yet; it will select this cluster"],
         id="not decided yet",
     ),
     pytest.param(
@@ -473,11 +473,11 @@ CONTROLLERS_STEPS = [
         ["unknown: whether there is a way in is unknown: the dump holds no secrets"],
         id="no Secret in the dump",
     ),
-    pytest.param(ALL, StepName.SEAT, ["passed: 1 usable cluster, and Kueue takes 20 at most"], id="seat"),
+    pytest.param(ALL, StepName.SLOT, ["passed: 1 usable cluster, and Kueue takes at most 20"], id="slot"),
     pytest.param(
         [*LIVE, decision("c", *(name for name in MANY if name < "c")), *managed_clusters(*MANY)],
-        StepName.SEAT,
-        ["passed: 1 usable cluster, and Kueue takes 20 at most"],
+        StepName.SLOT,
+        ["passed: 1 usable cluster, and Kueue takes at most 20"],
         id="seats enough",
     ),
     pytest.param(
@@ -486,8 +486,8 @@ CONTROLLERS_STEPS = [
             decision("c", *(f"b{number}" for number in range(20))),
             *secrets(*(f"b{n}" for n in range(20))),
         ],
-        StepName.SEAT,
-        ["failed: 21 usable clusters, and Kueue takes 20 at most: it is beyond them"],
+        StepName.SLOT,
+        ["failed: 21 usable clusters, and Kueue takes at most 20: it is beyond them"],
         id="no seat",
     ),
     pytest.param(
@@ -506,7 +506,7 @@ CONTROLLERS_STEPS = [
     pytest.param(
         [*DROPPED, *secrets("a", "c"), *made("a", "c"), running("job", "p-c")],
         StepName.LIST,
-        ["passed: it is number 2 of 2 on the list, and is to leave"],
+        ["passed: it is number 2 of 2 on the list and will leave"],
         id="on the list, and leaves",
     ),
     pytest.param(
@@ -570,11 +570,14 @@ CONTROLLERS_STEPS = [
     pytest.param(
         ALL,
         StepName.CONNECTED,
-        ["note: Kueue has not said yet whether it is connected"],
+        ["note: Kueue has not reported yet whether it is connected"],
         id="nothing said yet",
     ),
     pytest.param(
-        ALL, StepName.CONDITION, ["note: the controller has not answered it: does it run?"], id="no condition"
+        ALL,
+        StepName.CONDITION,
+        ["note: check that the controller runs: the check has no condition"],
+        id="no condition",
     ),
     pytest.param(
         [*FLEET, placement(), check(active=condition()), secret("multikueue-c"), decision("c"), *made("c")],
@@ -595,7 +598,7 @@ CONTROLLERS_STEPS = [
         [
             (
                 "failed: False: NoDecision: not yet; by what is seen here the controller would say True "
-                "Active: it has not looked again yet, or goes by something that is not seen here"
+                "Active: it has not reconciled the check yet, or it sees objects that are unknown here"
             )
         ],
         id="condition that is out of date",
@@ -603,7 +606,7 @@ CONTROLLERS_STEPS = [
     pytest.param(
         [*ALL, multikueue_check(), queue("q", "other")],
         StepName.QUEUE,
-        ["note: no ClusterQueue lists check, and Kueue's own mk: no job comes this way"],
+        ["note: no ClusterQueue lists check, and Kueue's own mk: no job uses the list"],
         id="no queue",
     ),
     pytest.param(

@@ -158,7 +158,7 @@ OF_KUEUE = ("admissionchecks", "multikueueconfigs", "multikueueclusters")
         pytest.param(
             (*MAY, BINDINGS),
             2,
-            "warning: it is not known which clusters have credentials: all are taken to have some",
+            "warning: the credentials of clusters are unknown: every cluster counts as having some",
             id="no Secrets, Workloads and queues",
         ),
         pytest.param(

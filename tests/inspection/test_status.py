@@ -41,7 +41,7 @@ SHOWN = CheckStatus(
             3, 10, 0, "placement-demo2-cluster4",
         ),
         ClusterRow(
-            "cluster1", "draining", "OCM does not select it any more; Workloads run there",
+            "cluster1", "draining", "OCM no longer selects it; Workloads run there",
             cluster_object="placement-demo2-cluster1", credential=Credential("Secret", "multikueue-cluster1"),
             connected="True", draining_since=NOW - timedelta(hours=1), running=1,
         ),
@@ -87,7 +87,7 @@ def test_wide_has_kueues_names_and_words() -> None:
             "placement-demo2-cluster1",
             "multikueue-cluster1",
             "2026-08-01T11:00:00Z",
-            "OCM does not select it any more; Workloads run there",
+            "OCM no longer selects it; Workloads run there",
         ],
     ]
 
@@ -134,7 +134,7 @@ BARE = CheckStatus("bad", "Unknown", "", "", False, "", "", "", (), (), (), ())
     [
         pytest.param(
             BARE,
-            "AdmissionCheck bad  Active=Unknown  nobody has answered this check yet\n"
+            "AdmissionCheck bad  Active=Unknown  no controller has answered this check yet\n"
             "└── no Placement  (no MultiKueueConfig)",
             id="nobody has answered",
         ),
@@ -173,7 +173,7 @@ BARE = CheckStatus("bad", "Unknown", "", "", False, "", "", "", (), (), (), ())
                 BARE, placement="ns/p", config=None, clusters=(ClusterRow("a", "listed", rank=1),),
                 queues=(QueueRow("q", "True", lists=("c",), local_queues=None),),
             ),
-            "AdmissionCheck bad  Active=Unknown  nobody has answered this check yet\n"
+            "AdmissionCheck bad  Active=Unknown  no controller has answered this check yet\n"
             "├── Placement ns/p  (MultiKueueConfig ?)\n"
             "│   └── RANK  CLUSTER  STATE   SCORE  CREDENTIAL  EXPIRES  CONNECTED  RUNNING  WAITING\n"
             "│       1     a        listed  ?      none        -        -          0        0\n"

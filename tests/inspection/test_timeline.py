@@ -140,7 +140,7 @@ BY_EVENTS: list[Any] = [
     pytest.param(
         [event("ClustersSelected", SELECTED, 10)],
         ("b",),
-        {"a": (span("listed", 10, 100, "it has left since", end_known=False),)} | B_STAYS,
+        {"a": (span("listed", 10, 100, "it has left the list since", end_known=False),)} | B_STAYS,
         id="nobody-saw-it-go",
     ),
     pytest.param(
@@ -281,13 +281,13 @@ def test_a_recording_is_exact() -> None:
         (WorkloadRun("ns/job", 2, at(1.25), at(9)),),
     )
     b = Lane("b", (span("listed", 1.25, 20),), (Point(at(0), 30), Point(at(1.25), 80)))
-    wanted = Timeline("demo", at(0), at(20), (a, b), True, "what was recorded on the hub")
+    wanted = Timeline("demo", at(0), at(20), (a, b), True, "a recording of the hub")
     assert timeline_of_states("demo", STATES) == wanted
 
 
 OTHER = record_line("other", None, STATES[0])
 BAD_RECORDS = [
-    pytest.param("", "record.jsonl: nothing is recorded there", id="empty"),
+    pytest.param("", "record.jsonl: it contains no recording", id="empty"),
     pytest.param("{}", "record.jsonl, line 1: time: Field required", id="no-time"),
     pytest.param("nonsense", "record.jsonl, line 1: Invalid JSON", id="no-json"),
     pytest.param(lines(STATES)[0] + "[]", "record.jsonl, line 2: ", id="no-object"),

@@ -58,7 +58,7 @@ def test_without_events_it_says_so(run: Run, admin: Driver) -> None:
     result = run()
     assert result.exit_code == 0
     assert "a        listed  before" in result.stdout
-    assert "no event tells of the list" in result.stderr
+    assert "there are no events about the list" in result.stderr
 
 
 def story(admin: Driver, record: Path, failures: list[BaseException]) -> None:
@@ -131,10 +131,14 @@ def test_a_recording_ends_by_itself(run: Run, admin: Driver) -> None:
 WRONG = [
     pytest.param(["nix"], "there is no AdmissionCheck nix", id="check"),
     pytest.param([], "name a check: demo, other", id="which"),
-    pytest.param(["--record", "x", "--from", "y"], "--record goes with no option that looks back", id="both"),
+    pytest.param(
+        ["--record", "x", "--from", "y"],
+        "use --record without --from, --prometheus and --from-dump",
+        id="both",
+    ),
     pytest.param(["nix", "--record", "x"], "there is no AdmissionCheck nix", id="no-check-to-record"),
-    pytest.param(["--for", "5m"], "--for says how long --record goes on", id="for"),
-    pytest.param(["--since", "yesterday"], "a duration is like 90s, 5m or 1h30m", id="since"),
+    pytest.param(["--for", "5m"], "use --for only with --record", id="for"),
+    pytest.param(["--since", "yesterday"], "use a duration like 90s, 5m or 1h30m", id="since"),
     pytest.param(["--from", "nix"], "nix: No such file or directory", id="no-file"),
     pytest.param(
         ["--record", "no/such/file", "demo"], "no/such/file: No such file or directory", id="no-folder"

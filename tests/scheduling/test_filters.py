@@ -413,7 +413,7 @@ def test_why_no_predicate_takes_a_cluster(predicates: list[dict[str, Any]], why:
     ("added", "why"),
     [
         ("2026-11-21T11:00:00Z", "tolerated no more, since 2026-11-21T11:00:30+00:00"),
-        (None, "tolerated no more, as it does not tell since when it is there"),
+        (None, "tolerated no more, because it has no timeAdded"),
     ],
     ids=["ended", "no time"],
 )

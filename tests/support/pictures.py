@@ -66,7 +66,7 @@ def every_state() -> CheckStatus:
         ClusterRow("cluster-4", "unusable", "no credentials", rank=3, score=-100),
         ClusterRow("cluster-5", "beyond", "beyond the 20 clusters that Kueue takes", rank=21, score=5),
         ClusterRow(
-            "cluster-6", "waiting", "it waits for a seat", rank=4, score=50, running=None, waiting=None
+            "cluster-6", "waiting", "it waits for a slot", rank=4, score=50, running=None, waiting=None
         ),
     )
     queue = QueueRow(long, "False", "AdmissionCheckInactive", (long,), (f"team/{long}",), 1234, 0)

@@ -1,5 +1,5 @@
 """
-Our AdmissionChecks, Kueue's multikueue checks that go by our lists, and the ClusterQueues of both.
+Rules for our AdmissionChecks, Kueue's multikueue checks that use our lists, and the ClusterQueues of both.
 
 Pure.
 """
@@ -52,7 +52,7 @@ def check_parameters(setup: HubSetup) -> Iterator[RuleResult]:
             message = f"AdmissionCheck {name} names Placement {one.placement}: there is no {looked_for}"
             yield fail(message, _placement(setup, one.placement, spaces[0]))
     names = [one.meta.name for one in setup.view.our_checks]
-    yield ok(f"the Placement of {joined(names)} is there" if names else "there is no check of ours")
+    yield ok(f"the Placement of {joined(names)} exists" if names else "there is no check of ours")
 
 
 @requires_kinds(ADMISSION_CHECK)
@@ -61,9 +61,11 @@ def check_condition(setup: HubSetup) -> Iterator[RuleResult]:
         name, active = one.meta.name, one.active
         logs = f"kubectl logs -n {_controllers(setup)} --all-pods --tail=50"
         if active is None:
-            yield warn(f"the controller has said nothing of AdmissionCheck {name}", logs)
+            yield warn(f"AdmissionCheck {name} has no condition", logs)
         elif active.observed_generation is not None and active.observed_generation < one.meta.generation:
-            yield warn(f"AdmissionCheck {name} was changed, and the controller has not looked since", logs)
+            yield warn(
+                f"AdmissionCheck {name} was changed, and the controller has not reconciled it since", logs
+            )
         elif active.status != "True":
             fix = f"kubectl describe admissioncheck {name}"
             if one.placement and (placement := setup.view.placement(one.placement)):
@@ -84,9 +86,11 @@ def multikueue_checks(setup: HubSetup) -> Iterator[RuleResult]:
             message = f"AdmissionCheck {one.meta.name} names MultiKueueConfig {one.config or '(none)'}"
             beside = _placements_beside(setup, one)
             fix = _set_parameters(one, MULTIKUEUE_CONFIG, beside or ours or sorted(there))
-            yield fail(f"{message}, which is not there: no check of ours names a Placement of that name", fix)
+            yield fail(
+                f"{message}, which does not exist: no check of ours names a Placement of that name", fix
+            )
     names = [one.meta.name for one in found]
-    yield ok(f"the list of {joined(names)} is there, or will be" if names else "there are none")
+    yield ok(f"the list of {joined(names)} exists, or will exist" if names else "there are none")
 
 
 @requires_kinds(ADMISSION_CHECK, CLUSTER_QUEUE)
@@ -100,7 +104,7 @@ def queue_checks(setup: HubSetup) -> Iterator[RuleResult]:
 
 
 def _without_check(setup: HubSetup, queue: Object) -> Iterator[RuleResult]:
-    """Tell which checks are listed that are not there: one of ours, or Kueue's, may have been deleted."""
+    """Yield the listed checks that do not exist: a check of ours, or Kueue's, may have been deleted."""
     unsent = _checks_without_multikueue(setup, queue)
     for name in sorted(_missing(setup, queue)):
         fix = f"kubectl describe clusterqueue {name_of(queue)}"
@@ -108,42 +112,42 @@ def _without_check(setup: HubSetup, queue: Object) -> Iterator[RuleResult]:
             fix = _make_check(setup, name, OUR_CONTROLLER, PLACEMENT, name)
         elif unsent:
             fix = _make_check(setup, name, MULTIKUEUE_CONTROLLER, MULTIKUEUE_CONFIG, unsent[0].placement)
-        message = f"ClusterQueue {name_of(queue)} lists AdmissionCheck {name}, which is not there"
+        message = f"ClusterQueue {name_of(queue)} lists AdmissionCheck {name}, which does not exist"
         yield fail(f"{message}: it admits nothing", fix)
 
 
 def _missing(setup: HubSetup, queue: Object) -> frozenset[str]:
-    """Return the checks that a queue lists, and that are not there."""
+    """Return the checks that a queue lists but that do not exist."""
     return checks_listed(queue) - {one.meta.name for one in setup.view.checks}
 
 
 def _without_gate(setup: HubSetup, queue: Object) -> Iterator[RuleResult]:
-    """Tell where a multikueue check by a list of ours is listed, and no check of ours that makes the list."""
+    """Yield the queues that list a multikueue check with a list of ours, but not our check."""
     listed, gates = checks_listed(queue), _placements(setup)
     guarded = {one.placement for one in setup.view.our_checks if one.meta.name in listed}
     for one in setup.view.checks:
         if one.meta.name in listed and one.config in gates.keys() - guarded:
             yield warn(
-                f"ClusterQueue {name_of(queue)} lists {one.meta.name}, not our check {gates[one.config]}: "
-                "without the gate a cluster that leaves may double a job",
+                f"ClusterQueue {name_of(queue)} lists {one.meta.name} without our check {gates[one.config]}: "
+                "a job may run twice when a cluster leaves",
                 _list_check(queue, gates[one.config]),
             )
 
 
 def _without_multikueue(setup: HubSetup, queue: Object) -> Iterator[RuleResult]:
-    """Tell where a check of ours is listed, and no multikueue check at all."""
+    """Yield the queues that list a check of ours but no multikueue check."""
     if _missing(setup, queue):
         return
     for one in _checks_without_multikueue(setup, queue):
         yield warn(
-            f"ClusterQueue {name_of(queue)} lists our check {one.meta.name}, and no multikueue check: "
-            "nothing is sent",
+            f"ClusterQueue {name_of(queue)} lists our check {one.meta.name}, but no multikueue check: "
+            "no job is sent",
             _add_multikueue_check(setup, queue, one.placement),
         )
 
 
 def _add_multikueue_check(setup: HubSetup, queue: Object, placement: str) -> str:
-    """Return the commands that list a multikueue check for a Placement, and make it if there is none."""
+    """Return the commands that list a multikueue check for a Placement, and create it if there is none."""
     for one in setup.view.checks:
         if one.config == placement:
             return _list_check(queue, one.meta.name)
@@ -156,7 +160,7 @@ def _add_multikueue_check(setup: HubSetup, queue: Object, placement: str) -> str
 
 
 def _checks_without_multikueue(setup: HubSetup, queue: Object) -> list[Check]:
-    """Return the checks of ours that a queue lists, where it lists no multikueue check."""
+    """Return the checks of ours that a queue lists if it lists no multikueue check."""
     listed = checks_listed(queue)
     if any(one.multikueue for one in setup.view.checks if one.meta.name in listed):
         return []
@@ -171,7 +175,7 @@ def cluster_queues(setup: HubSetup) -> Iterator[RuleResult]:
         name, active = name_of(queue), active_of(queue)
         see = f"kubectl describe clusterqueue {name}"
         if active is None:
-            yield warn(f"Kueue has said nothing of ClusterQueue {name}", see)
+            yield warn(f"ClusterQueue {name} has no condition yet", see)
         elif active.status != "True":
             stopped = spec_of(queue).get("stopPolicy") not in (None, "None")
             patch = '-p \'{"spec":{"stopPolicy":"None"}}\''
@@ -185,7 +189,7 @@ def cluster_queues(setup: HubSetup) -> Iterator[RuleResult]:
 
 
 def _placements(setup: HubSetup) -> dict[str, str]:
-    """Return the Placements that checks of ours name, each with the first such check."""
+    """Return Placement → the first check of ours that names it."""
     return {one.placement: one.meta.name for one in reversed(setup.view.our_checks) if one.placement}
 
 
@@ -195,7 +199,7 @@ def _controllers(setup: HubSetup) -> str:
 
 
 def _placements_beside(setup: HubSetup, sender: Check) -> list[str]:
-    """Return the Placements of the checks of ours that stand beside a multikueue check in ClusterQueues."""
+    """Return the Placements of our checks in the ClusterQueues that list a multikueue check."""
     queues = [checks_listed(queue) for queue in setup.dump.of(CLUSTER_QUEUE)]
     listed = {name for names in queues if sender.meta.name in names for name in names}
     return sorted(
@@ -204,13 +208,13 @@ def _placements_beside(setup: HubSetup, sender: Check) -> list[str]:
 
 
 def _name_placement(setup: HubSetup, one: Check) -> str:
-    """Return the command that has a check of ours name a Placement; of its own name, where there is none."""
+    """Return the command that sets the Placement of a check of ours; if there is none, one of its name."""
     there = sorted({key_of(obj)[1] for obj in setup.dump.of(PLACEMENT)})
     return _set_parameters(one, PLACEMENT, there or [one.meta.name])
 
 
 def _set_parameters(one: Check, kind: Kind, there: list[str]) -> str:
-    """Return the command that has a check name one of these objects: the only one, or that of its name."""
+    """Return the command that sets the parameters of a check: the only object, or that of its name."""
     meant = [name for name in there if name == one.meta.name] or there
     if len(meant) != 1:
         choice = f"  # parameters.name: {joined(there, ' or ')}" if there else ""
@@ -231,7 +235,7 @@ def _placement(setup: HubSetup, name: str, namespace: str) -> str:
 
 
 def _make_check(setup: HubSetup, name: str, controller: str, kind: Kind, of: str) -> str:
-    """Return the command that makes an AdmissionCheck whose parameters name `of`."""
+    """Return the command that creates an AdmissionCheck whose parameters name `of`."""
     served = setup.dump.served.get(ADMISSION_CHECK)
     version = served.version if served else ADMISSION_CHECK.versions[0]
     return apply_command(
@@ -245,7 +249,7 @@ def _make_check(setup: HubSetup, name: str, controller: str, kind: Kind, of: str
 
 
 def _list_check(queue: Object, check: str) -> str:
-    """Return the command that adds a check to a ClusterQueue, in the way in which it lists them."""
+    """Return the command that adds a check to a ClusterQueue, in the field that it uses."""
     plain = "admissionChecks" in spec_of(queue)
     where = "/spec/admissionChecks/-" if plain else "/spec/admissionChecksStrategy/admissionChecks/-"
     value = check if plain else {"name": check}
@@ -256,26 +260,26 @@ def _list_check(queue: Object, check: str) -> str:
 RULES: Final = (
     DoctorRule(
         "check-parameters",
-        "each AdmissionCheck of ours names a Placement that is there",
+        "each AdmissionCheck of ours names a Placement that exists",
         "kubectl patch admissioncheck CHECK --type=merge -p PARAMETERS",
         check_parameters,
     ),
     DoctorRule(
         "check-condition",
-        "each AdmissionCheck of ours is Active, by what it says now",
+        "each AdmissionCheck of ours is Active",
         "kubectl describe admissioncheck CHECK",
         check_condition,
     ),
     DoctorRule(
         "multikueue-checks",
-        "each multikueue check names a MultiKueueConfig that is there, or that a check of ours makes",
+        "each multikueue check names a MultiKueueConfig that exists, or that a check of ours creates",
         "kubectl patch admissioncheck CHECK --type=merge -p PARAMETERS",
         multikueue_checks,
     ),
     DoctorRule(
         "queue-checks",
-        "the checks that a ClusterQueue lists are there; one that lists a multikueue check by our list lists "
-        "our check too, which is the gate",
+        "the checks that a ClusterQueue lists exist; if it lists a multikueue check with our list, it also lists "
+        "our check, which is the gate",
         "kubectl patch clusterqueue QUEUE --type=json -p CHECK",
         queue_checks,
     ),

@@ -1,5 +1,5 @@
 """
-Where Kueue gets into workers by ClusterProfiles: the gate, the CRD, access providers and their plugins.
+Rules for ClusterProfiles as credentials of workers: the gate, the CRD, access providers and their plugins.
 
 Pure.
 """
@@ -48,12 +48,12 @@ RENAMED: Final = KueueRelease(0, 19, 0)
 OCM_PROVIDER: Final = "open-cluster-management"
 PLUGIN: Final = "/plugins/cp-creds"
 KUEUE_IMAGES: Final = "registry.k8s.io/kueue/"
-"""Where Kueue's releases are: without a plugin. One may be built into an image of one's own."""
+"""The registry of Kueue's releases, which contain no plugin; a custom image may contain one."""
 PLUGIN_IMAGE: Final = "quay.io/open-cluster-management/cp-creds:latest"
 
 
 def profiles_in_use(setup: HubSetup) -> tuple[str, ...]:
-    """Return the ClusterProfiles by which Kueue gets into workers, or will."""
+    """Return the ClusterProfiles whose credentials Kueue uses for workers, or will use."""
     listed = (obj.source for obj in setup.view.cluster_objects.values())
     names = {name for kind, name in listed if kind == CLUSTER_PROFILE.kind}
     for one in setup.view.our_checks:
@@ -68,7 +68,7 @@ def profiles_in_use(setup: HubSetup) -> tuple[str, ...]:
 
 
 def unknown_profiles(setup: HubSetup) -> tuple[RuleResult, ...]:
-    """Tell why it is not known which ClusterProfiles are in use; nothing where it is."""
+    """Return a warning if it is unknown which ClusterProfiles are in use."""
     unknown = setup.unknown_results(MULTIKUEUE_CLUSTER)
     profiles = setup.unknown_results(CLUSTER_PROFILE, namespaces=[setup.kueue_namespace])
     return unknown or (profiles if setup.dump.live else ())
@@ -78,14 +78,14 @@ def cluster_profile_gate(setup: HubSetup) -> Iterator[RuleResult]:
     used, kueue = profiles_in_use(setup), kueue_config(setup)
     if not used:
         yield from unknown_profiles(setup)
-        yield ok("no worker is entered by a ClusterProfile")
+        yield ok("no worker uses a ClusterProfile's credentials")
     elif silent := unread_results(setup, kueue):
         yield from silent
     elif is_on(setup, kueue, CLUSTER_PROFILE_GATE):
         yield ok(f"the gate {CLUSTER_PROFILE_GATE} is on, for ClusterProfile {joined(used)}")
     else:
         yield fail(
-            f"the gate {CLUSTER_PROFILE_GATE} is off: Kueue does not get in by ClusterProfile {joined(used)}",
+            f"the gate {CLUSTER_PROFILE_GATE} is off: Kueue cannot use ClusterProfile {joined(used)}",
             enable_gate(setup, kueue, CLUSTER_PROFILE_GATE),
         )
 
@@ -102,7 +102,7 @@ def inventory_crd(setup: HubSetup) -> Iterator[RuleResult]:
     else:
         yield fail(
             f"{CLUSTER_PROFILE} are not served, and the gate {CLUSTER_PROFILE_GATE} is on: "
-            "Kueue's manager ends after 2 minutes",
+            "Kueue's manager exits after 2 minutes",
             f"kubectl apply -f {INVENTORY_CRD}",
         )
 
@@ -124,7 +124,9 @@ def access_providers(setup: HubSetup) -> Iterator[RuleResult]:
         offered = cluster_profile(raw).providers if raw else ()
         if raw is None:
             where = f"{setup.kueue_namespace}/{name}"
-            yield fail(f"ClusterProfile {where} is used, and not there", "kubectl get clusterprofiles -A")
+            yield fail(
+                f"ClusterProfile {where} is used, but does not exist", "kubectl get clusterprofiles -A"
+            )
         elif not names & set(offered):
             yield fail(
                 f"ClusterProfile {setup.kueue_namespace}/{name} has access providers "
@@ -133,7 +135,9 @@ def access_providers(setup: HubSetup) -> Iterator[RuleResult]:
                 _add_provider(setup, kueue, offered),
             )
     has = joined(sorted(names)) or "none"
-    yield ok(f"Kueue has {has}, for {joined(used)}" if used else "no worker is entered by a ClusterProfile")
+    yield ok(
+        f"Kueue has {has}, for {joined(used)}" if used else "no worker uses a ClusterProfile's credentials"
+    )
 
 
 def access_provider_plugin(setup: HubSetup) -> Iterator[RuleResult]:
@@ -168,7 +172,7 @@ def access_provider_plugin(setup: HubSetup) -> Iterator[RuleResult]:
 
 
 def providers(kueue: KueueConfig) -> list[Mapping[str, Any]]:
-    """Return the access providers that Kueue is told of, by either name of the list."""
+    """Return the access providers in Kueue's configuration, under either name of the list."""
     message = as_mapping(kueue.multikueue.get("clusterProfile"))
     return [as_mapping(one) for key in (ACCESS, CREDENTIALS) for one in sequence(message.get(key))]
 
@@ -209,7 +213,7 @@ def _add_provider(setup: HubSetup, kueue: KueueConfig, offered: tuple[str, ...])
 
 
 def _missing_volume(setup: HubSetup, command: str) -> str:
-    """Return why a command comes with no volume, so that the image must have it; "" where it does."""
+    """Return why a command is on no volume, so that the image must contain it; "" if it is."""
     if "/" not in command:
         return "it has no folder"
     if _volumes_at(setup, command):
@@ -219,7 +223,7 @@ def _missing_volume(setup: HubSetup, command: str) -> str:
 
 
 def _unusable_volume(setup: HubSetup, command: str) -> str:
-    """Return why the volumes of a command cannot have it; "" where they may."""
+    """Return why the volumes of a command cannot contain it; "" if they can."""
     pod = pod_of(setup.kueue or {})
     volumes = {str(one.get("name")): as_mapping(one) for one in map(as_mapping, sequence(pod.get("volumes")))}
     for name in _volumes_at(setup, command):
@@ -235,7 +239,7 @@ def _folder(command: str) -> str:
 
 
 def _volumes_at(setup: HubSetup, command: str) -> list[str]:
-    """Return the volumes that are mounted where a command is."""
+    """Return the volumes mounted at the path of a command."""
     folder = _folder(command)
     return [name for path, name in _mounts(setup.manager) if _under(folder, path) or command == path]
 
@@ -246,7 +250,7 @@ def _filled(setup: HubSetup, volume: str) -> bool:
 
 
 def _mounts(container: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the paths of a container where a volume is, with its name."""
+    """Return the mount paths of a container, each with its volume."""
     found = map(as_mapping, sequence(container.get("volumeMounts")))
     return [(str(one.get("mountPath", "")).rstrip("/") or "/", str(one.get("name"))) for one in found]
 
@@ -256,7 +260,7 @@ def _under(folder: str, path: str) -> bool:
 
 
 def _add_plugin(setup: HubSetup, name: str, command: str) -> str:
-    """Return the command that puts OCM's plugin there, as its pages tell; of others, where it goes."""
+    """Return the command that adds OCM's plugin, as OCM documents it; for others, a hint for the editor."""
     if name != OCM_PROVIDER:
         where = f"deployment -n {setup.kueue_namespace} {KUEUE_MANAGER}"
         return f"kubectl edit {where}  # mount a volume with the plugin of {yaml_of(name)}"
@@ -285,26 +289,26 @@ def _add_plugin(setup: HubSetup, name: str, command: str) -> str:
 RULES: Final = (
     DoctorRule(
         "cluster-profile-gate",
-        f"where a worker is entered by a ClusterProfile: Kueue's gate {CLUSTER_PROFILE_GATE} is on",
+        f"if a worker uses a ClusterProfile's credentials: Kueue's gate {CLUSTER_PROFILE_GATE} is on",
         f"kubectl edit configmap -n KUEUE {CONFIG_MAP_NAME}  # featureGates",
         cluster_profile_gate,
     ),
     DoctorRule(
         "inventory-crd",
-        f"with Kueue's gate {CLUSTER_PROFILE_GATE}: the CRD of ClusterProfiles is there",
+        f"with Kueue's gate {CLUSTER_PROFILE_GATE}: the CRD of ClusterProfiles exists",
         f"kubectl apply -f {INVENTORY_CRD}",
         inventory_crd,
     ),
     DoctorRule(
         "access-providers",
-        f"each ClusterProfile that is used has a provider of Kueue's `multiKueue.clusterProfile.{ACCESS}` "
+        f"each ClusterProfile in use has a provider of Kueue's `multiKueue.clusterProfile.{ACCESS}` "
         f"(before 0.19: `{CREDENTIALS}`)",
         f"kubectl edit configmap -n KUEUE {CONFIG_MAP_NAME}  # multiKueue.clusterProfile.{ACCESS}",
         access_providers,
     ),
     DoctorRule(
         "access-provider-plugin",
-        "the plugin of each access provider comes into Kueue's Pod by a volume",
+        "the plugin of each access provider is on a volume of Kueue's Pod",
         f"kubectl patch -n KUEUE deployment/{KUEUE_MANAGER} -p PATCH",
         access_provider_plugin,
     ),

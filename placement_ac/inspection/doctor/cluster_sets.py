@@ -1,5 +1,5 @@
 """
-Are the cluster sets bound where the Placements are?
+Rules for cluster sets: they exist, and are bound in the namespaces of the Placements.
 
 Pure.
 """
@@ -24,7 +24,7 @@ from placement_ac.inspection.hub.kinds import CLUSTER_SET, SET_BINDING
 
 API_VERSION: Final = "cluster.open-cluster-management.io/v1beta2"
 GLOBAL: Final = "global"
-"""OCM's own set, of all clusters."""
+"""OCM's own set of all clusters."""
 
 
 @requires_kinds(ADMISSION_CHECK, SET_BINDING)
@@ -50,7 +50,7 @@ def cluster_sets(setup: HubSetup) -> Iterator[RuleResult]:
             "kind: ManagedClusterSet",
             f"metadata: {{name: {yaml_of(name)}}}",
         )
-        yield fail(f"ManagedClusterSet {name} is bound, and does not exist", apply_command(*lines))
+        yield fail(f"ManagedClusterSet {name} is bound, but does not exist", apply_command(*lines))
     yield ok(f"there is ManagedClusterSet {joined(sorted(bound))}" if bound else "none is needed")
 
 
@@ -73,7 +73,7 @@ def _wanted(placement: Object) -> list[str]:
 
 
 def _used(placement: Object, bound: list[str]) -> list[str]:
-    """Return the bound sets that a Placement draws on: those that it names, or all."""
+    """Return the bound sets that a Placement selects from: those that it names, or all."""
     wanted = _wanted(placement)
     return [name for name in bound if not wanted or name in wanted]
 
@@ -89,19 +89,19 @@ def _binding_results(setup: HubSetup, placement: Object) -> Iterator[RuleResult]
         )
     elif wanted and len(missing) == len(wanted):
         yield fail(
-            f"Placement {namespace}/{name} names cluster set {joined(wanted)}, and bound in its namespace is "
+            f"Placement {namespace}/{name} names cluster set {joined(wanted)}, but its namespace binds only "
             f"{joined(bound)}",
             _bind(namespace, missing),
         )
     elif missing:
         yield warn(
-            f"Placement {namespace}/{name} names cluster set {joined(missing)} too, which is not bound there",
+            f"Placement {namespace}/{name} also names cluster set {joined(missing)}, which is not bound there",
             _bind(namespace, missing),
         )
 
 
 def _some_set(setup: HubSetup) -> list[str]:
-    """Return a set that there is, for a Placement that names none: an own one, if there is any."""
+    """Return an existing set for a Placement that names none; OCM's global set only if there is no other."""
     there = [one for one in map(name_of, setup.dump.of(CLUSTER_SET)) if one != GLOBAL]
     return [*there, GLOBAL][:1]
 

@@ -1,5 +1,5 @@
 """
-Does Kueue get into the workers, and will it tomorrow?
+Rules for Kueue's connections to the workers and the expiry of their credentials.
 
 Pure.
 """
@@ -38,9 +38,9 @@ def connections(setup: HubSetup) -> Iterator[RuleResult]:
         active = active_of(raw) if raw else None
         if raw is None:
             logs = "kubectl get multikueueclusters"
-            yield fail(f"MultiKueueCluster {name} is listed, and not there", logs)
+            yield fail(f"MultiKueueCluster {name} is listed, but does not exist", logs)
         elif active is None:
-            message = f"Kueue has said nothing of MultiKueueCluster {name}"
+            message = f"MultiKueueCluster {name} has no condition yet"
             yield warn(message, f"kubectl describe multikueuecluster {name}")
         elif active.status != "True":
             found = kueue_object(raw)
@@ -81,11 +81,11 @@ def credential_expiry(setup: HubSetup) -> Iterator[RuleResult]:
                 source = cluster.source.name if cluster.source else ""
                 message[source] = warn(notice.message, _make_secret(setup, source, cluster.cluster))
     yield from message.values()
-    yield ok("no credentials end soon")
+    yield ok("no credentials expire soon")
 
 
 def _unknown(setup: HubSetup) -> tuple[RuleResult, ...]:
-    """Tell why it is not known which clusters are selected, or have credentials; nothing where it is."""
+    """Return a warning if it is unknown which clusters are selected or have credentials."""
     decisions = setup.unknown_results(PLACEMENT_DECISION, namespaces=setup.placement_namespaces)
     if decisions or setup.view.credentials_known:
         return decisions
@@ -101,14 +101,14 @@ def _cluster(one: KueueObject) -> str:
 
 
 def _provide_credentials(setup: HubSetup, cluster: str) -> str:
-    """Return the command that gives a cluster credentials, or shows those that OCM makes."""
+    """Return the command that creates credentials for a cluster, or shows those that OCM provisions."""
     if setup.settings.credentials_provision == "none":
         return _make_secret(setup, f"multikueue-{cluster}", cluster)
     return f"kubectl describe {ACCOUNT},{PERMISSION} -n {shlex.quote(cluster)}"
 
 
 def _make_secret(setup: HubSetup, name: str, cluster: str) -> str:
-    """Return the command that makes a Secret anew of a kubeconfig file."""
+    """Return the command that writes a kubeconfig file into a Secret."""
     file = shlex.quote(f"kubeconfig={cluster}.kubeconfig")
     secret = f"kubectl create secret generic -n {setup.kueue_namespace} {shlex.quote(name)}"
     return f"{secret} --from-file={file} --dry-run=client -o yaml | kubectl apply -f -"
@@ -119,7 +119,7 @@ def _renew_secret(setup: HubSetup, one: KueueObject) -> str:
 
 
 def _try_kubeconfig(setup: HubSetup, one: KueueObject) -> str:
-    """Return the command that tries the kubeconfig as Kueue does: by watching Workloads."""
+    """Return the command that tests the kubeconfig like Kueue: may it watch Workloads?"""
     kind, name = one.source
     if kind != SECRET.kind:
         return _show_profile(setup, one)
@@ -149,7 +149,7 @@ FIXES: Final[Mapping[str, Callable[[HubSetup, KueueObject], str]]] = {
     "MultiKueueClusterProfileFeatureDisabled": _enable_profiles,
     "BadClusterProfile": _show_profile,
 }
-"""Kueue's reasons of a MultiKueueCluster's condition, seen on a real one (shared/kueue)."""
+"""By the reason of a MultiKueueCluster's condition, as seen on real Kueue."""
 
 RULES: Final = (
     DoctorRule(
@@ -160,13 +160,13 @@ RULES: Final = (
     ),
     DoctorRule(
         "credential-expiry",
-        "no credentials end within `--credentials-warning`",
+        "no credentials expire within `--credentials-warning`",
         "kubectl create secret generic -n KUEUE SECRET --from-file=kubeconfig=FILE",
         credential_expiry,
     ),
     DoctorRule(
         "connections",
-        "Kueue is connected to each cluster that is listed; the cure goes by Kueue's reason",
+        "Kueue is connected to each listed cluster; the fix depends on Kueue's reason",
         "kubectl describe multikueuecluster NAME",
         connections,
     ),

@@ -1,5 +1,5 @@
 """
-Does our controller run, once, with settings that are known, and with its rights?
+Rules for our controller: it runs, once, with known settings and with its rights.
 
 Pure.
 """
@@ -34,9 +34,9 @@ NEEDED: Final = {
     "workloads": ("list", "watch"),
     "workloads/status": ("patch",),
 }
-"""What the controller does to Kueue's kinds, whatever its settings: as config/rbac has it."""
+"""The verbs that the controller needs on Kueue's kinds with any settings: as in config/rbac."""
 SKEW: Final = timedelta(seconds=60)
-"""How far the clocks of two machines may be apart."""
+"""Tolerated difference between the clocks of two machines."""
 
 
 def controller(setup: HubSetup) -> Iterator[RuleResult]:
@@ -48,16 +48,14 @@ def controller(setup: HubSetup) -> Iterator[RuleResult]:
         )
         if running and not holder and _lease_is_known(setup) and setup.settings.leader_elect:
             fix = f"kubectl logs {_at(running[0])} --all-pods --tail=50"
-            yield warn(f"{message}, and none of them holds Lease {_lease_label(setup)}", fix)
+            yield warn(f"{message}, but none holds Lease {_lease_label(setup)}", fix)
         yield ok(message)
         return
     if unknown := _unknown(setup):
         yield from unknown
         return
     listing = _listing(setup)
-    message = (
-        f"no controller runs, and ClusterQueue {joined(listing)} lists our check: its jobs wait for ever"
-    )
+    message = f"no controller runs, and ClusterQueue {joined(listing)} lists our check: its jobs wait"
     if listing:
         yield fail(message, _start(setup))
     else:
@@ -66,12 +64,12 @@ def controller(setup: HubSetup) -> Iterator[RuleResult]:
 
 def controller_settings(setup: HubSetup) -> Iterator[RuleResult]:
     namespace = setup.controller.partition("/")[0]
-    message = f"not known, the defaults count: {setup.settings_problem}"
+    message = f"unknown, so the defaults are assumed: {setup.settings_problem}"
     if setup.given:
-        yield ok("the settings that were given")
+        yield ok("the settings given on the command line")
     elif not setup.controller:
         yield from setup.unknown_results(DEPLOYMENT, namespaces=[setup.controller_namespace])
-        yield ok("there is no Deployment of the controller: what is told goes by the defaults")
+        yield ok("there is no Deployment of the controller: the defaults are assumed")
     elif not setup.settings_problem:
         yield ok(f"the settings of Deployment {setup.controller}")
     elif right := setup.missing_right(CONFIG_MAP, namespace):
@@ -87,7 +85,7 @@ def one_controller(setup: HubSetup) -> Iterator[RuleResult]:
     running = sorted((one for one in deployments(setup.dump) if _wanted(one)), key=_order(setup))
     for one in running[1:]:
         yield warn(
-            f"Deployment {_label(one)} is a controller too, beside {_label(running[0])}: keep one",
+            f"Deployment {_label(one)} also runs the controller, beside {_label(running[0])}: keep one",
             f"kubectl scale {_at(one)} --replicas=0",
         )
     if not setup.knows(DEPLOYMENT):
@@ -110,11 +108,11 @@ def controller_rights(setup: HubSetup) -> Iterator[RuleResult]:
     if missing:
         yield fail(f"{who}, may not {joined(missing, '; ')}", _bind(setup, namespace, account))
     else:
-        yield ok(f"{who}, may write what it has to")
+        yield ok(f"{who}, has its rights")
 
 
 def _bind(setup: HubSetup, namespace: str, account: str) -> str:
-    """Return the command that gives the account our ClusterRole, or installs that where it has not all."""
+    """Return the command that binds our ClusterRole to the account, or installs a complete ClusterRole."""
     role = setup.dump.find(CLUSTER_ROLE, MANAGED_BY) or {}
     if missing_permissions(map(as_mapping, sequence(role.get("rules"))), KUEUE, NEEDED):
         return INSTALL
@@ -128,7 +126,7 @@ def _bind(setup: HubSetup, namespace: str, account: str) -> str:
 
 
 def _unknown(setup: HubSetup) -> tuple[RuleResult, ...]:
-    """Tell why it is not known whether one runs; nothing where it is: a Deployment at rest is enough."""
+    """Return a warning if it is unknown whether a controller runs."""
     if deployments(setup.dump):
         return ()
     spaces = [_lease_namespace(setup)] if setup.dump.live else []
@@ -165,7 +163,7 @@ def _lease_is_known(setup: HubSetup) -> bool:
 
 
 def _holder(setup: HubSetup) -> str:
-    """Return who holds the Lease; in a dump, who held it then."""
+    """Return the holder of the Lease; in a dump, its holder at that time."""
     found = setup.dump.find(LEASE, setup.settings.leader_elect_resource_name, _lease_namespace(setup))
     spec = spec_of(found)
     seconds = spec.get("leaseDurationSeconds")
@@ -182,7 +180,7 @@ def _wanted(deployment: Object) -> bool:
 
 
 def _order(setup: HubSetup) -> Callable[[Object], tuple[bool, str]]:
-    """Return what puts the Deployment whose settings are gone by first."""
+    """Return the sort key that puts the Deployment whose settings are in use first."""
     return lambda one: (_label(one) != setup.controller, _label(one))
 
 
@@ -198,13 +196,13 @@ def _at(deployment: Object) -> str:
 RULES: Final = (
     DoctorRule(
         "controller",
-        "the controller runs: its Deployment has a Pod that is ready, or its Lease is held",
+        "the controller runs: its Deployment has a ready Pod, or its Lease is held",
         f"{INSTALL} && kubectl rollout status -n CONTROLLER deployment/{MANAGED_BY}",
         controller,
     ),
     DoctorRule(
         "controller-settings",
-        "the settings by which the controller goes can be read",
+        "the controller's settings can be read",
         "kubectl auth can-i list configmaps -n CONTROLLER",
         controller_settings,
     ),
@@ -216,7 +214,7 @@ RULES: Final = (
     ),
     DoctorRule(
         "controller-rights",
-        "ClusterRoles let the controller's ServiceAccount write what it has to",
+        "ClusterRoles give the controller's ServiceAccount its rights",
         f"kubectl create clusterrolebinding NAME --clusterrole={MANAGED_BY} --serviceaccount=ACCOUNT",
         controller_rights,
     ),

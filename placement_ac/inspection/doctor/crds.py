@@ -1,5 +1,5 @@
 """
-Does the hub serve the kinds that the controller needs, in versions that it speaks?
+Rules for the kinds that the controller needs: does the hub serve them in supported versions?
 
 Pure.
 """
@@ -19,13 +19,13 @@ OCM_KINDS: Final = tuple(kind for kind in REQUIRED_KINDS if kind.group == OCM_CL
 OCM_OPTIONAL: Final = tuple(kind for kind in OPTIONAL_KINDS if kind.group == OCM_CLUSTER)
 KUEUE_MANIFESTS: Final = "https://github.com/kubernetes-sigs/kueue/releases/download/v{}/manifests.yaml"
 KUEUE_TO_INSTALL: Final = "0.19.2"
-"""The newest release whose MultiKueue has been read (`rights`)."""
+"""The newest release that `core.inputs.rights` covers."""
 INSTALL_KUEUE: Final = f"kubectl apply --server-side -f {KUEUE_MANIFESTS.format(KUEUE_TO_INSTALL)}"
 INSTALL_OCM: Final = "clusteradm init --wait"
 
 
 def versions(setup: HubSetup, kind: Kind) -> tuple[str, ...] | None:
-    """Return the versions in which the hub serves a kind, as far as one can tell; None: it is not known."""
+    """Return the versions in which the hub serves a kind; None: unknown."""
     definition = setup.dump.find(CRD, str(kind))
     if definition is not None:
         entries = (as_mapping(one) for one in sequence(spec_of(definition).get("versions")))
@@ -44,7 +44,7 @@ def ocm_crds(setup: HubSetup) -> Iterator[RuleResult]:
     yield from _served_results(setup, OCM_KINDS, INSTALL_OCM)
     for kind in OCM_OPTIONAL:
         if versions(setup, kind) == ():
-            yield warn(f"{kind} are not served: none count", INSTALL_OCM)
+            yield warn(f"{kind} are not served, so they are not used", INSTALL_OCM)
 
 
 def _served_results(setup: HubSetup, kinds: tuple[Kind, ...], fix: str) -> Iterator[RuleResult]:
@@ -57,7 +57,7 @@ def _served_results(setup: HubSetup, kinds: tuple[Kind, ...], fix: str) -> Itera
             yield fail(f"{kind} are not served", fix)
         elif there and not set(there) & set(kind.versions):
             yield fail(
-                f"{kind} are served as {joined(there)}, and {joined(kind.versions)} are spoken here",
+                f"{kind} are served as {joined(there)}, but the controller needs {joined(kind.versions)}",
                 fix,
             )
     yield ok(joined(f"{kind.plural} {_common_version(setup, kind)}".strip() for kind in kinds))
@@ -71,7 +71,7 @@ def _common_version(setup: HubSetup, kind: Kind) -> str:
 RULES: Final = (
     DoctorRule(
         "kueue-crds",
-        "Kueue's kinds are served, in versions that the controller speaks",
+        "Kueue's kinds are served, in versions that the controller supports",
         f"kubectl apply --server-side -f {KUEUE_MANIFESTS.format('RELEASE')}",
         kueue_crds,
     ),

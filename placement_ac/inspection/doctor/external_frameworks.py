@@ -1,5 +1,5 @@
 """
-Job kinds that MultiKueue sends by name (`multiKueue.externalFrameworks`): the gate, and Kueue's rights.
+Rules for `multiKueue.externalFrameworks`: the feature gate, and Kueue's rights on these job kinds.
 
 Pure. The rights on the hub are those of Kueue's page "Run External Framework Jobs in Multi-Cluster".
 """
@@ -24,7 +24,7 @@ from placement_ac.inspection.doctor.setup import HubSetup, apply_command, pod_of
 from placement_ac.inspection.hub.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
 
 VERBS: Final = {"": ("get", "list", "watch", "patch", "update"), "/status": ("get", "patch", "update")}
-"""What Kueue needs of such a kind on the hub, by subresource."""
+"""The verbs that Kueue needs on such a kind on the hub, by subresource."""
 ROLE: Final = "kueue-external-frameworks"
 
 
@@ -74,7 +74,7 @@ def account_of(setup: HubSetup) -> str:
 
 
 def _missing(kind: ExternalFramework, rules: list[PolicyRule]) -> list[str]:
-    """Return the verbs that Kueue may not use, with the resource, as words."""
+    """Return the verbs that Kueue lacks, with the resource, as text."""
     return missing_permissions(rules, kind.group, {kind.plural + sub: verbs for sub, verbs in VERBS.items()})
 
 

@@ -1,7 +1,5 @@
 """
-What a rule comes to: findings, each with the command that cures it; and the rule itself.
-
-Plain data, but for the one thing that all rules share: what could not be read is a warning.
+Rules, and their findings with the command that fixes each. Plain data.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +11,7 @@ S = TypeVar("S")
 
 
 class Level(StrEnum):
-    """FAIL: something does not work. WARN: it may not, or it could not be read. OK: it does."""
+    """FAIL: something does not work. WARN: it may not work, or it could not be read. OK: it works."""
 
     OK = "OK"
     WARN = "WARN"
@@ -29,12 +27,12 @@ class Finding:
     level: Level
     message: str
     cure: str = ""
-    """Commands for a shell, to be pasted as they are; "" where nothing is wrong."""
+    """The commands that fix it, ready to paste into a shell; "" if nothing is wrong. The JSON key."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleResult:
-    """What a rule says, before its id is put to it."""
+    """The result of a rule, without the rule's id."""
 
     level: Level
     message: str
@@ -43,17 +41,17 @@ class RuleResult:
 
 @dataclass(frozen=True, slots=True)
 class DoctorRule(Generic[S]):
-    """A rule of `doctor`: what it looks at, and how it judges a set-up `S`."""
+    """A rule of `doctor`, which evaluates a setup `S`."""
 
     check: str
     looks_at: str
-    """For the docs: what has to be so."""
+    """For the docs: the requirement."""
     fix: str
-    """For the docs: the fix, with what differs in capitals."""
+    """For the docs: the fix, with placeholders in capitals."""
     evaluate: Callable[[S], Iterable[RuleResult]]
 
     def findings(self, setup: S) -> Iterator[Finding]:
-        """Yield what it found: what is well only if nothing else is."""
+        """Yield the problems; if there are none, the OK results."""
         results = tuple(self.evaluate(setup))
         wrong = tuple(one for one in results if one.level is not Level.OK)
         for one in wrong or results:

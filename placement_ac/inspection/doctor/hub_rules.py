@@ -1,5 +1,5 @@
 """
-Every rule of `doctor`, in the order in which a set-up is put up: what stands on what comes after it.
+Every rule of `doctor` for the hub, in the order of an installation: a rule depends only on earlier ones.
 
 Pure.
 """
@@ -36,5 +36,5 @@ RULES: Final[tuple[DoctorRule[HubSetup], ...]] = (
 
 
 def examine_hub(setup: HubSetup, rules: tuple[DoctorRule[HubSetup], ...] = RULES) -> tuple[Finding, ...]:
-    """Return what each rule found, in their order."""
+    """Return the findings of each rule, in order."""
     return tuple(finding for rule in rules for finding in rule.findings(setup))

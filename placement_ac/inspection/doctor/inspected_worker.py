@@ -1,5 +1,5 @@
 """
-One worker after a visit: what was found there, in the words that several rules share.
+One inspected worker, and the helpers that several rules share.
 
 Pure.
 """
@@ -28,7 +28,7 @@ from placement_ac.inspection.hub.dump import Key, Object, key_of
 from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY
 
 FROM_HUB: Final = (CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR)
-"""What tells which queues a worker should have."""
+"""The hub's kinds that define which queues a worker should have."""
 
 
 Rules = tuple[Mapping[str, Any], ...]
@@ -36,7 +36,7 @@ Rules = tuple[Mapping[str, Any], ...]
 
 
 def worker_needs(setup: HubSetup) -> WorkerRequirements:
-    """Return what the hub's Kueue needs of a worker."""
+    """Return the requirements of the hub's Kueue on a worker."""
     served = setup.dump.served.get(WORKLOAD)
     return worker_requirements(
         _kinds(setup), served.version if served else KUEUE_VERSIONS[0], setup.kueue_release
@@ -44,12 +44,12 @@ def worker_needs(setup: HubSetup) -> WorkerRequirements:
 
 
 def worker_policy(setup: HubSetup) -> Rules:
-    """Return what it needs to do there."""
+    """Return the rights that the hub's Kueue needs on a worker."""
     return worker_policy_rules(_kinds(setup), setup.kueue_release)
 
 
 def _kinds(setup: HubSetup) -> Settings:
-    """Return the settings, with the job kinds that Kueue sends where its configuration is known."""
+    """Return the settings, with the job kinds of Kueue's configuration if that is known."""
     kueue = kueue_config(setup)
     if kueue.problem:
         return setup.settings
@@ -63,7 +63,7 @@ def _kinds(setup: HubSetup) -> Settings:
 
 @dataclass(frozen=True)
 class InspectedWorker:
-    """What a worker's rules judge. `needs` and `rules`: of the hub's Kueue."""
+    """An inspected worker. `requirements` and `rules`: of the hub's Kueue."""
 
     setup: HubSetup
     inspection: WorkerInspection
@@ -80,7 +80,7 @@ class InspectedWorker:
 
     @property
     def found(self) -> WorkerFindings | None:
-        """None: it was not asked."""
+        """None: it was not inspected."""
         return self.inspection.found
 
     @cached_property
@@ -91,17 +91,17 @@ class InspectedWorker:
 
     @cached_property
     def unknown(self) -> Mapping[Kind, Unknown]:
-        """What of THINGS could not be listed."""
+        """The kinds of INSPECTED_KINDS that could not be listed."""
         found = ((kind, self.inspection.objects.get(kind)) for kind in INSPECTED_KINDS)
         return {kind: answer for kind, answer in found if isinstance(answer, Unknown)}
 
     def knows(self, *kinds: Kind) -> bool:
-        """Whether it is known what there is of these kinds, and what should be."""
+        """Whether the present and the expected objects of these kinds are known."""
         message = self.found is not None and not any(kind in self.unknown for kind in kinds)
         return message and all(map(self.setup.knows, FROM_HUB))
 
     def objects_of(self, kind: Kind) -> Mapping[Key, Object]:
-        """Return the objects of a kind by (namespace, name); none where they are not known."""
+        """Return the objects of a kind by (namespace, name); none if they are unknown."""
         return self._objects[kind]
 
     @cached_property
@@ -113,7 +113,7 @@ class InspectedWorker:
         }
 
     def version(self, kind: Kind) -> str:
-        """Return the version of a kind of Kueue's to write: the hub's, or else the newest that is served."""
+        """Return the version of a Kueue kind to write: the hub's, else the newest served one."""
         served = self.found.served if self.found else frozenset()
         there = {one.version for one in served if (one.group, one.plural) == (KUEUE, kind.plural)}
         hub = self.setup.dump.served.get(kind)
@@ -124,7 +124,7 @@ class InspectedWorker:
 
     @cached_property
     def in_use(self) -> Mapping[str, ExpectedQueue]:
-        """ClusterQueue of the worker → a LocalQueue that leads there, if possible one with a flavor."""
+        """ClusterQueue of the worker → a LocalQueue that uses it, if possible one with a flavor."""
         queues = self.objects_of(LOCAL_QUEUE)
         found: dict[str, ExpectedQueue] = {}
         for wanted in self.target.queues:
@@ -134,14 +134,14 @@ class InspectedWorker:
         return found
 
     def cluster_queues(self) -> Iterator[tuple[str, Object, ExpectedQueue]]:
-        """Yield those in use that are there."""
+        """Yield the ClusterQueues in use that exist."""
         there = self.objects_of(CLUSTER_QUEUE)
         for name, wanted in self.in_use.items():
             if queue := there.get(("", name)):
                 yield name, queue, wanted
 
     def cluster_queue_for(self, wanted: ExpectedQueue) -> str:
-        """Return the ClusterQueue that a missing LocalQueue should lead to."""
+        """Return the ClusterQueue that a missing LocalQueue should use."""
         there = [name for _, name in self.objects_of(CLUSTER_QUEUE)]
         return there[0] if len(there) == 1 else wanted.cluster_queue
 
@@ -149,7 +149,7 @@ class InspectedWorker:
         return self.objects_of(RESOURCE_FLAVOR).get(("", name))
 
     def topology_of(self, flavor: str) -> str:
-        """Return the Topology that a flavor names."""
+        """Return the Topology that a ResourceFlavor names."""
         return str(spec_of(self.flavor(flavor)).get("topologyName") or "")
 
     def has_topology(self, name: str) -> bool:

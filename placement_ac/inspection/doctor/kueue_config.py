@@ -1,5 +1,5 @@
 """
-Kueue's configuration: the file in its ConfigMap, and the feature gates there and in its arguments.
+Kueue's configuration: the file in its ConfigMap, and the feature gates in the file and in its arguments.
 
 Pure.
 """
@@ -45,9 +45,9 @@ GATES: Final = {
 """The releases in which each is on by default (pkg/features/kube_features.go)."""
 
 MANAGER: Final = "placement-ac-doctor"
-"""Not kubectl's own: what kubectl has applied and this file lacks, labels say, would be taken off."""
+"""A field manager of our own: with kubectl's, fields that this manifest lacks (labels) would be removed."""
 ALL_ALPHA, ALL_BETA = "AllAlpha", "AllBeta"
-"""Kubernetes: for gates of a stage that are not named. What is on by default is beta, and else alpha."""
+"""Kubernetes' gates for all gates of a stage. A gate that is on by default is beta, else alpha."""
 _FLAG: Final = "--feature-gates"
 _TRUE: Final = ("1", "t", "T", "true", "TRUE", "True")
 """Go: strconv.ParseBool."""
@@ -55,7 +55,7 @@ _TRUE: Final = ("1", "t", "T", "true", "TRUE", "True")
 
 @dataclass(frozen=True, slots=True)
 class KueueConfig:
-    """What Kueue is told. `problem`: why its file cannot be read ("": it can)."""
+    """Kueue's configuration. `problem`: why its file cannot be read ("": it can)."""
 
     name: str = CONFIG_MAP_NAME
     """The ConfigMap's."""
@@ -63,10 +63,10 @@ class KueueConfig:
     body: Mapping[str, Any] = field(default_factory=dict)
     problem: str = ""
     flags: Mapping[str, bool] = field(default_factory=dict)
-    """Feature gates among the arguments."""
+    """Feature gates in the arguments."""
 
     def where(self, namespace: str) -> str:
-        """Return how kubectl names its ConfigMap."""
+        """Return kubectl's words for its ConfigMap."""
         return f"configmap -n {namespace} {shlex.quote(self.name)}"
 
     @property
@@ -83,7 +83,7 @@ class KueueConfig:
 
     @property
     def external_frameworks(self) -> tuple[str, ...]:
-        """The names of multiKueue.externalFrameworks, as they stand there."""
+        """The names in multiKueue.externalFrameworks."""
         message = sequence(self.multikueue.get("externalFrameworks"))
         return tuple(str(as_mapping(one).get("name")) for one in message)
 
@@ -93,12 +93,12 @@ class KueueConfig:
 
 
 def kueue_config(setup: HubSetup) -> KueueConfig:
-    """Return Kueue's configuration; `problem` says what is wrong with it, also that it is not there."""
+    """Return Kueue's configuration; `problem` says what is wrong with it, or that it does not exist."""
     name = _config_map(setup)
     flags = _flags(_args(setup))
     found = setup.dump.find(CONFIG_MAP, name, setup.kueue_namespace)
     if found is None:
-        return KueueConfig(name, problem="is not there", flags=flags)
+        return KueueConfig(name, problem="does not exist", flags=flags)
     text = as_mapping(found.get("data")).get(FILE)
     if not isinstance(text, str):
         return KueueConfig(name, problem=f"has no {FILE}", flags=flags)
@@ -115,28 +115,28 @@ def _read(text: str) -> tuple[Mapping[str, Any], str]:
     if not isinstance(body, Mapping) or body.get("kind") != "Configuration":
         return {}, f"has a {FILE} that is no Configuration"
     if body.get("apiVersion") not in API_VERSIONS:
-        return body, f"has a {FILE} of {body.get('apiVersion')}, which is not known here"
+        return body, f"has a {FILE} of {body.get('apiVersion')}, which is unknown"
     return body, ""
 
 
 def unread_results(setup: HubSetup, kueue: KueueConfig) -> tuple[RuleResult, ...]:
-    """Tell that the configuration is not known; nothing where it is."""
+    """Return a warning if the configuration is unknown."""
     if unknown := setup.unknown_results(CONFIG_MAP, namespaces=[setup.kueue_namespace]):
         return unknown
     see = f"kubectl get {kueue.where(setup.kueue_namespace)} -o yaml"
-    return (warn("not known: see kueue-configuration", see),) if kueue.problem else ()
+    return (warn("unknown: see kueue-configuration", see),) if kueue.problem else ()
 
 
 def is_on(setup: HubSetup, kueue: KueueConfig, gate: str) -> bool:
-    """Whether a feature gate is on; where Kueue is not told: whether it is by default."""
+    """Whether a feature gate is on; if it is not configured: whether it is on by default."""
     default = GATES[gate].has(setup.kueue_release)
     return kueue.gates.get(gate, kueue.gates.get(ALL_BETA if default else ALL_ALPHA, default))
 
 
 def edit_config(setup: HubSetup, kueue: KueueConfig, path: tuple[str, ...], value: object) -> str:
-    """Return the commands that set a field of the file to `value`, and let Kueue read it.
+    """Return the commands that set a field of the file to `value`, and restart Kueue.
 
-    A list gets `value` beside what it has.
+    `value` is appended to a list.
     """
     where = kueue.where(setup.kueue_namespace)
     restart = _restart(setup)
@@ -147,7 +147,7 @@ def edit_config(setup: HubSetup, kueue: KueueConfig, path: tuple[str, ...], valu
 
 
 def keep_config(setup: HubSetup, kueue: KueueConfig, command: str) -> str:
-    """Return a command that may replace the file, and puts it back then, also where the command fails."""
+    """Return a command that may replace the file, and restores the file afterwards, even if it fails."""
     if not kueue.text:
         return command
     where = kueue.where(setup.kueue_namespace)
@@ -170,7 +170,7 @@ def _put(where: str) -> str:
 
 
 def move_gates_to_config(setup: HubSetup, kueue: KueueConfig) -> str:
-    """Return the commands that move the feature gates among the arguments into the file."""
+    """Return the commands that move the feature gates from the arguments into the file."""
     args = without_flag(_args(setup), _FLAG)
     leave = patch_pods(setup, {"containers": [{"name": CONTAINER, "args": args}]})
     missing = {gate: on for gate, on in kueue.flags.items() if gate not in kueue.file_gates}
@@ -178,7 +178,7 @@ def move_gates_to_config(setup: HubSetup, kueue: KueueConfig) -> str:
 
 
 def create_config(setup: HubSetup, kueue: KueueConfig) -> str:
-    """Return the commands that put a configuration there that leaves all to Kueue's defaults."""
+    """Return the command that creates a configuration with Kueue's defaults."""
     where = f"{{name: {yaml_of(kueue.name)}, namespace: {setup.kueue_namespace}}}"
     file = (f"    apiVersion: {API_VERSIONS[0]}", "    kind: Configuration")
     return apply_command(
@@ -187,7 +187,7 @@ def create_config(setup: HubSetup, kueue: KueueConfig) -> str:
 
 
 def enable_gate(setup: HubSetup, kueue: KueueConfig, gate: str) -> str:
-    """Return the commands that turn a feature gate on, where others are told: Kueue takes one place only."""
+    """Return the commands that turn a feature gate on, in the place where gates are configured already."""
     if not kueue.flags:
         return edit_config(setup, kueue, ("featureGates", gate), True)
     message = ",".join(f"{name}={str(on).lower()}" for name, on in {**kueue.flags, gate: True}.items())
@@ -201,7 +201,7 @@ def patch_pods(setup: HubSetup, spec: Mapping[str, Any]) -> str:
 
 
 def _config_map(setup: HubSetup) -> str:
-    """Return the name of the ConfigMap that Kueue's Deployment mounts its file from."""
+    """Return the name of the ConfigMap that Kueue's Deployment mounts."""
     mounts = {
         str(one.get("name"))
         for one in map(as_mapping, sequence(setup.manager.get("volumeMounts")))

@@ -1,5 +1,5 @@
 """
-Does Kueue's configuration fit what this controller does and how it is set?
+Rules for Kueue's configuration: does it match this controller and its settings?
 
 Pure.
 """
@@ -39,9 +39,9 @@ DISPATCHERS: Final = tuple(
 """Kueue's own (apis/config)."""
 DISPATCHER: Final = ("multiKueue", "dispatcherName")
 INCREMENTAL: Final = "incrementalDispatcherConfig"
-"""Kueue takes it with its own incremental dispatcher only (pkg/config/validation.go)."""
+"""Kueue accepts it only with its own incremental dispatcher (pkg/config/validation.go)."""
 DEFAULT_FRAMEWORKS: Final = ("batch/job",)
-"""Kueue: where its configuration names none (apis/config/v1beta2, defaults.go)."""
+"""Kueue's default (apis/config/v1beta2, defaults.go)."""
 
 
 def kueue_configuration(setup: HubSetup) -> Iterator[RuleResult]:
@@ -51,14 +51,14 @@ def kueue_configuration(setup: HubSetup) -> Iterator[RuleResult]:
     kueue = kueue_config(setup)
     where = f"ConfigMap {setup.kueue_namespace}/{kueue.name}"
     if kueue.problem and setup.kueue is None:
-        yield warn("not known: Kueue's Deployment was not found", list_deployments_command())
+        yield warn("unknown: Kueue's Deployment was not found", list_deployments_command())
     elif kueue.problem:
         change = f"kubectl edit {kueue.where(setup.kueue_namespace)}  # {FILE}: {API_VERSIONS[0]}"
         there = setup.dump.find(CONFIG_MAP, kueue.name, setup.kueue_namespace)
         yield fail(f"{where} {kueue.problem}", change if there else create_config(setup, kueue))
     elif kueue.flags and kueue.body.get("featureGates") is not None:
         yield fail(
-            f"feature gates are told both in {where} and by --feature-gates: Kueue ends at once",
+            f"feature gates are set both in {where} and by --feature-gates: Kueue exits at once",
             move_gates_to_config(setup, kueue),
         )
     else:
@@ -74,7 +74,7 @@ def multikueue_gate(setup: HubSetup) -> Iterator[RuleResult]:
         yield ok(f"the gate {MULTIKUEUE} is on")
     else:
         yield fail(
-            f"the gate {MULTIKUEUE} is off: nothing is sent anywhere", enable_gate(setup, kueue, MULTIKUEUE)
+            f"the gate {MULTIKUEUE} is off: no job is sent to a worker", enable_gate(setup, kueue, MULTIKUEUE)
         )
 
 
@@ -87,26 +87,26 @@ def dispatcher_name(setup: HubSetup) -> Iterator[RuleResult]:
     ours = named == OUR_CONTROLLER
     if ours and not setup.settings.dispatcher:
         yield setup.settings_failure(
-            f"Kueue leaves the nominations to {named}, and the controller makes none: "
-            "no job is ever nominated (--dispatcher)",
+            f"Kueue leaves nominations to {named}, but the controller does not nominate (--dispatcher): "
+            "no job is nominated",
             set_setting_command(setup, "dispatcher", "true"),
         )
     elif setup.settings.dispatcher and not ours:
         yield warn(
-            f"the controller nominates (--dispatcher), and so does Kueue, by {named or DISPATCHERS[0]}",
+            f"both the controller (--dispatcher) and Kueue nominate, Kueue with {named or DISPATCHERS[0]}",
             _nominate(setup, kueue, OUR_CONTROLLER),
         )
     elif named and not ours and named not in DISPATCHERS:
         yield warn(
-            f"Kueue leaves the nominations to {named}, which is none of its own",
+            f"Kueue leaves nominations to {named}, which is not one of its own dispatchers",
             _nominate(setup, kueue, DISPATCHERS[0]),
         )
     else:
-        yield ok(f"nominations are made by {named or DISPATCHERS[0]}")
+        yield ok(f"nominations come from {named or DISPATCHERS[0]}")
 
 
 def _nominate(setup: HubSetup, kueue: KueueConfig, dispatcher: str) -> str:
-    """Return what sets the dispatcher; by hand, where Kueue would not start for what else stands there."""
+    """Return the command that sets the dispatcher; an editor, if another field would stop Kueue's start."""
     if INCREMENTAL not in kueue.multikueue:
         return edit_config(setup, kueue, DISPATCHER, dispatcher)
     change = f"kubectl edit {kueue.where(setup.kueue_namespace)}"
@@ -116,7 +116,7 @@ def _nominate(setup: HubSetup, kueue: KueueConfig, dispatcher: str) -> str:
 def frameworks(setup: HubSetup) -> Iterator[RuleResult]:
     settings = setup.settings
     if settings.credentials_provision == "none" and not settings.credentials_probe:
-        yield ok("no credentials are made and no cluster is probed: --frameworks does not matter")
+        yield ok("credentials are neither provisioned nor probed: --frameworks is not used")
         return
     kueue, found = kueue_config(setup), setup.kueue_release
     if unknown := unread_results(setup, kueue):
@@ -137,10 +137,10 @@ def frameworks(setup: HubSetup) -> Iterator[RuleResult]:
 def _compared(setup: HubSetup, setting: str, kueues: set[str], ours: set[str]) -> Iterator[RuleResult]:
     fix = set_setting_command(setup, setting.replace("-", "_"), ",".join(sorted(kueues)))
     if lacking := sorted(kueues - ours):
-        message = f"Kueue sends {joined(lacking)}, and --{setting} has no such: Kueue will not connect"
+        message = f"Kueue sends {joined(lacking)}, but --{setting} does not have it: Kueue will not connect"
         yield setup.settings_failure(message, fix)
     elif extra := sorted(ours - kueues):
-        yield warn(f"Kueue does not send {joined(extra)}, and --{setting} asks each worker for it", fix)
+        yield warn(f"Kueue does not send {joined(extra)}, but --{setting} requires it of each worker", fix)
     yield ok(f"--{setting} has what Kueue sends: {joined(sorted(kueues)) or 'none'}")
 
 
@@ -149,7 +149,7 @@ _EDIT: Final = f"kubectl edit configmap -n KUEUE {CONFIG_MAP_NAME}"
 RULES: Final = (
     DoctorRule(
         "kueue-configuration",
-        "Kueue's configuration is in its ConfigMap, can be read, and tells feature gates in one place only",
+        "Kueue's configuration is in its ConfigMap, can be read, and sets feature gates in one place only",
         _EDIT,
         kueue_configuration,
     ),
@@ -158,13 +158,13 @@ RULES: Final = (
     ),
     DoctorRule(
         "dispatcher-name",
-        "who nominates: Kueue's `multiKueue.dispatcherName` and our `--dispatcher` agree",
+        "Kueue's `multiKueue.dispatcherName` and our `--dispatcher` agree on who nominates",
         "kubectl set env -n CONTROLLER deployment/NAME PLACEMENT_AC_DISPATCHER=true",
         dispatcher_name,
     ),
     DoctorRule(
         "frameworks",
-        "where credentials are made or probed: `--frameworks`, `--external-frameworks` have what Kueue sends",
+        "if credentials are provisioned or probed: `--frameworks` and `--external-frameworks` match Kueue",
         "kubectl set env -n CONTROLLER deployment/NAME PLACEMENT_AC_FRAMEWORKS=NAMES",
         frameworks,
     ),

@@ -1,5 +1,5 @@
 """
-Is Kueue there, does it run, and is it a release that treats jobs well?
+Rules for Kueue's Deployment: does it exist, does it run, and is its release suitable?
 
 Pure.
 """
@@ -25,9 +25,9 @@ from placement_ac.inspection.hub.dump import key_of
 from placement_ac.inspection.hub.kinds import DEPLOYMENT
 
 KEEPS_JOBS: Final = VersionRange("0.17.8, 0.18.4")
-"""Releases that do not evict healthy jobs when a watch of a worker is begun anew."""
+"""Releases that do not evict healthy jobs when a watch of a worker restarts."""
 KEEPS_ORDER: Final = VersionRange("0.19")
-"""Releases whose Incremental dispatcher goes by the order of the list; those before, by the alphabet."""
+"""Releases whose Incremental dispatcher follows the order of the list; earlier ones sort by name."""
 
 
 def kueue_deployment(setup: HubSetup) -> Iterator[RuleResult]:
@@ -67,17 +67,17 @@ def kueue_release(setup: HubSetup) -> Iterator[RuleResult]:
         yield warn("not known: Kueue's Deployment was not found", list_deployments_command())
     elif found is None:
         yield warn(
-            "not known: neither image nor label of Kueue's Deployment tells a release", image_command(setup)
+            "unknown: neither image nor label of Kueue's Deployment names a release", image_command(setup)
         )
     elif not KEEPS_JOBS.has(found):
         yield fail(
-            f"Kueue {found} evicts healthy jobs when a watch of a worker is begun anew: "
-            "mended in 0.17.8, 0.18.4 and 0.19.0",
+            f"Kueue {found} evicts healthy jobs when a watch of a worker restarts: "
+            "fixed in 0.17.8, 0.18.4 and 0.19.0",
             upgrade,
         )
     elif not KEEPS_ORDER.has(found):
         yield warn(
-            f"Kueue {found} nominates clusters by the alphabet: from 0.19 on in the Placement's order",
+            f"Kueue {found} nominates clusters by name, not in the Placement's order: fixed in 0.19.0",
             upgrade,
         )
     else:
@@ -85,9 +85,9 @@ def kueue_release(setup: HubSetup) -> Iterator[RuleResult]:
 
 
 def _upgrade(setup: HubSetup) -> str:
-    """Return the command that installs a newer release, and leaves the configuration as it is.
+    """Return the command that installs a newer release and keeps the configuration.
 
-    kubectl takes off what it has applied and the release lacks: where that may be a plugin, it shows it.
+    kubectl removes fields that the release lacks: if that may be a plugin, the command only shows the diff.
     """
     release = f"--server-side -f {KUEUE_MANIFESTS.format(KUEUE_TO_INSTALL)}"
     kueue = kueue_config(setup)
@@ -99,13 +99,13 @@ def _upgrade(setup: HubSetup) -> str:
 RULES: Final = (
     DoctorRule(
         "kueue-deployment",
-        f"the Deployment {KUEUE_MANAGER} is in Kueue's namespace, and a Pod of it is ready",
+        f"the Deployment {KUEUE_MANAGER} is in Kueue's namespace and has a ready Pod",
         f"kubectl rollout restart -n KUEUE deployment/{KUEUE_MANAGER}",
         kueue_deployment,
     ),
     DoctorRule(
         "kueue-release",
-        "its release does not evict healthy jobs (from 0.17.8, 0.18.4 on), and goes by the order of the list "
+        "its release does not evict healthy jobs (from 0.17.8, 0.18.4 on) and follows the order of the list "
         "(from 0.19 on)",
         f"kubectl apply --server-side -f {KUEUE_MANIFESTS.format('RELEASE')}",
         kueue_release,

@@ -1,5 +1,5 @@
 """
-Does anybody else write what is ours: the Go kueue-addon, or objects under our names?
+Rules for conflicts of ownership: the Go kueue-addon, and objects of others under our names.
 
 Pure.
 """
@@ -45,8 +45,8 @@ def kueue_addon(setup: HubSetup) -> Iterator[RuleResult]:
             spec_of(one).get("replicas", 1) != 0 or status_of(one).get("replicas")
         ):
             yield fail(
-                f"Deployment {namespace}/{name}, the Go kueue-addon, answers the same checks: each undoes "
-                "the other's work",
+                f"Deployment {namespace}/{name}, the Go kueue-addon, answers the same checks: each controller "
+                "undoes the other's writes",
                 f"kubectl scale deployment -n {namespace} {name} --replicas=0",
             )
     if not setup.knows(DEPLOYMENT):
@@ -63,14 +63,14 @@ def kueue_addon_objects(setup: HubSetup) -> Iterator[RuleResult]:
     mine = {one.meta.name for one in setup.view.our_checks}
     if names := [name for _, name in map(key_of, checks) if name in mine]:
         message = f"the Go kueue-addon's finalizer is on AdmissionCheck {joined(names)}"
-        yield warn(f"{message}: nobody takes it off", ADOPT_COMMAND)
+        yield warn(f"{message}: no controller removes it", ADOPT_COMMAND)
     if accounts:
         message = joined(f"{namespace}/{name}" for namespace, name in map(key_of, accounts))
         yield warn(
-            f"ManagedServiceAccount {message} is the Go kueue-addon's: nobody renews its Secret",
+            f"ManagedServiceAccount {message} is the Go kueue-addon's: no controller renews its Secret",
             ADOPT_COMMAND,
         )
-    yield ok("nothing of the Go kueue-addon's is left to be handed over")
+    yield ok("no objects of the Go kueue-addon are left to hand over")
 
 
 @requires_kinds(ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
@@ -90,13 +90,13 @@ def name_taken(setup: HubSetup) -> Iterator[RuleResult]:
 
 def _name_conflict(kind: Kind, name: str) -> RuleResult:
     return fail(
-        f"{kind.kind} {name} is someone else's, and in the way",
+        f"{kind.kind} {name} has a name that we need, and is owned by someone else",
         f"kubectl annotate {kind} {name} {ANNOTATION_ADOPT}=true",
     )
 
 
 def _is_not_adopted(account: Object) -> bool:
-    """Whether nobody has handed it over."""
+    """Whether it has not been handed over."""
     annotations = as_mapping(as_mapping(account.get("metadata")).get("annotations"))
     ours = labels_of(account).get(LABEL_MANAGED_BY) == MANAGED_BY
     return not ours and annotations.get(ANNOTATION_ADOPT) != "true"
@@ -109,19 +109,19 @@ def _has_finalizer(check: Object) -> bool:
 RULES: Final = (
     DoctorRule(
         "kueue-addon",
-        "the Go kueue-addon does not run beside us",
+        "the Go kueue-addon does not run",
         f"kubectl scale deployment -n NAMESPACE {ADDON_CONTROLLER} --replicas=0",
         kueue_addon,
     ),
     DoctorRule(
         "kueue-addon-objects",
-        "what the Go kueue-addon has made has been handed over",
+        "the objects of the Go kueue-addon have been handed over",
         "placement-ac adopt",
         kueue_addon_objects,
     ),
     DoctorRule(
         "name-taken",
-        "no MultiKueueConfig or MultiKueueCluster of someone else's has a name that we need",
+        "no MultiKueueConfig or MultiKueueCluster that someone else owns has a name that we need",
         f"kubectl annotate multikueueclusters.kueue.x-k8s.io NAME {ANNOTATION_ADOPT}=true",
         name_taken,
     ),

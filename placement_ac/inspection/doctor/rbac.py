@@ -1,5 +1,5 @@
 """
-What RBAC on the hub lets a ServiceAccount do in every namespace.
+The cluster-wide rights of a ServiceAccount, from the hub's RBAC objects.
 
 Pure.
 """
@@ -29,7 +29,7 @@ def rules_of(setup: HubSetup, namespace: str, account: str) -> list[PolicyRule]:
 def missing_permissions(
     rules: Iterable[PolicyRule], group: str, resources: Mapping[str, Iterable[str]]
 ) -> list[str]:
-    """Return, as words, what of these verbs on resources of a group no rule allows."""
+    """Return the verbs on these resources of a group that no rule allows, as text."""
     granted, message = list(rules), []
     for resource, verbs in resources.items():
         missing = [one for one in verbs if not any(_allows(rule, group, resource, one) for rule in granted)]

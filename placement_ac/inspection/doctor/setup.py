@@ -1,5 +1,5 @@
 """
-What `doctor` judges: a hub, and the words that several rules share of it.
+The hub that `doctor` examines, and the helpers that several rules share.
 
 Pure.
 """
@@ -29,17 +29,17 @@ CONTAINER: Final = "manager"
 
 @dataclass(frozen=True)
 class HubSetup:
-    """A hub that is examined."""
+    """The examined hub."""
 
     view: HubView
     controller: str = ""
-    """The controller's Deployment as namespace/name; "": there is none, or it is not known."""
+    """The controller's Deployment as namespace/name; "": there is none, or it is unknown."""
     settings_problem: str = ""
-    """Why the controller's own settings are not known."""
+    """Why the controller's settings are unknown."""
     controller_namespace: str = ""
-    """Where the controller is looked for."""
+    """The namespace in which the controller is expected."""
     given: bool = False
-    """Whether the settings were given by hand."""
+    """Whether the settings were given on the command line."""
 
     @property
     def dump(self) -> Dump:
@@ -55,24 +55,24 @@ class HubSetup:
 
     @property
     def placement_namespaces(self) -> tuple[str, ...]:
-        """Where Placements and decisions are listed; in a file they are wherever they are."""
+        """The namespaces of Placements and decisions; ("",) for a file, which has any."""
         return self.settings.placement_namespace if self.dump.live else ("",)
 
-    # -- what is known
+    # -- what was read
 
     def knows(self, kind: Kind, namespace: str = "") -> bool:
-        """Whether all there is of a kind (in that namespace) is known; of a file: whether it has any."""
+        """Whether all objects of a kind (in that namespace) are known; of a file: whether it has any."""
         if self.dump.live or not namespace:
             return kind in self.dump.objects and self.missing_right(kind, namespace) is None
         return any(key_of(obj)[0] == namespace for obj in self.dump.of(kind))
 
     def missing_right(self, kind: Kind, namespace: str = "") -> MissingRight | None:
-        """Return the right that is missing for it."""
+        """Return the missing right to list it; None if there is none."""
         wanted = (kind, namespace)
         return next((one for one in self.dump.missing if (one.kind, one.namespace) == wanted), None)
 
     def unknown_results(self, *kinds: Kind, namespaces: Collection[str] = ("",)) -> tuple[RuleResult, ...]:
-        """Tell which of these kinds could not be read; nothing where all were."""
+        """Return a warning for each of these kinds that could not be read."""
         pairs = ((kind, namespace) for kind in kinds for namespace in namespaces)
         return tuple(
             message
@@ -83,27 +83,27 @@ class HubSetup:
 
     def _unread(self, kind: Kind, namespace: str) -> Iterable[RuleResult]:
         if right := self.missing_right(kind, namespace):
-            yield warn(f"not known: the right to {right} is missing", right.check_command)
+            yield warn(f"unknown: the right to {right} is missing", right.check_command)
         elif not self.dump.live:
             where = f" -n {namespace}" if namespace else " -A" if kind.namespaced else ""
             fix = f"kubectl get {kind}{where} -o yaml > {kind.plural}.yaml"
             there = f" of namespace {namespace}" if namespace else ""
-            yield warn(f"not known: the dump has no {kind.plural}{there}", fix)
+            yield warn(f"unknown: the dump has no {kind.plural}{there}", fix)
         else:
-            yield warn(f"not known: {kind} were not read")
+            yield warn(f"unknown: {kind} were not read")
 
     @property
     def settings_assumed(self) -> bool:
-        """Whether the defaults stand for settings that are not known."""
+        """Whether the settings are unknown, so that the defaults are assumed."""
         if self.given:
             return False
         unseen = not self.controller and not self.knows(DEPLOYMENT, self.controller_namespace)
         return unseen or bool(self.settings_problem)
 
     def settings_failure(self, message: str, fix: str) -> RuleResult:
-        """Return what is wrong by the controller's settings: only a warning where they are a guess."""
+        """Return a failure that depends on the controller's settings: a warning if they are assumed."""
         if self.settings_assumed:
-            return warn(f"{message}; if the controller goes by the defaults: see controller-settings", fix)
+            return warn(f"{message}, if the controller uses the defaults: see controller-settings", fix)
         return fail(message, fix)
 
     # -- Kueue
@@ -121,7 +121,7 @@ class HubSetup:
 
     @cached_property
     def kueue_release(self) -> KueueRelease | None:
-        """The release of Kueue that the settings tell, or its Deployment."""
+        """The release of Kueue, from the settings or its Deployment."""
         label = labels_of(self.kueue).get(LABEL_RELEASE)
         return parse_release(self.settings.kueue_version or release_of(self.manager.get("image"), label))
 
@@ -130,7 +130,7 @@ Judge = Callable[[HubSetup], Iterator[RuleResult]]
 
 
 def requires_kinds(*kinds: Kind) -> Callable[[Judge], Judge]:
-    """Have a rule judge only where these kinds are known, and else tell which are not."""
+    """Evaluate a rule only if these kinds are known; else warn which are not."""
 
     def wrapped(judge: Judge) -> Judge:
         @wraps(judge)
@@ -149,7 +149,7 @@ def sequence(value: object) -> list[Any]:
 
 
 def strings(value: object) -> list[str]:
-    """Return what a list has of texts."""
+    """Return the strings of a list."""
     return [one for one in sequence(value) if isinstance(one, str)]
 
 
@@ -175,19 +175,19 @@ def containers_of(deployment: Object, what: str = "containers") -> list[Mapping[
 
 
 def condition_of(obj: Object | None, kind: str) -> Mapping[str, Any]:
-    """Return a condition by its type; empty where there is none."""
+    """Return a condition by its type; empty if there is none."""
     found = (as_mapping(one) for one in sequence(status_of(obj).get("conditions")))
     return next((one for one in found if one.get("type") == kind), {})
 
 
 def ready(deployment: Object) -> int:
-    """Return how many of its Pods are ready."""
+    """Return the number of ready Pods."""
     count = status_of(deployment).get("readyReplicas")
     return count if isinstance(count, int) else 0
 
 
 def set_setting_command(setup: HubSetup, name: str, value: str) -> str:
-    """Return the command that gives the controller a setting: by a flag where it has one, or a variable."""
+    """Return the command that changes a setting of the controller: its flag if present, else a variable."""
     namespace, _, deployment = setup.controller.partition("/")
     where = f"-n {namespace or setup.controller_namespace} deployment/{deployment or MANAGED_BY}"
     flag = f"--{name.replace('_', '-')}"
@@ -200,12 +200,12 @@ def set_setting_command(setup: HubSetup, name: str, value: str) -> str:
 
 
 def list_deployments_command() -> str:
-    """Return the command that shows Kueue's Deployment, wherever it is."""
+    """Return the command that shows Kueue's Deployment in any namespace."""
     return f"kubectl get deployments -A --field-selector metadata.name={KUEUE_MANAGER}"
 
 
 def image_command(setup: HubSetup) -> str:
-    """Return the command that shows which images Kueue runs."""
+    """Return the command that shows Kueue's images."""
     image = "{.spec.template.spec.containers[*].image}"
     return f"kubectl get deployment -n {setup.kueue_namespace} {KUEUE_MANAGER} -o jsonpath='{image}'"
 
@@ -215,7 +215,7 @@ def name_of(obj: Object) -> str:
 
 
 def yaml_of(text: str) -> str:
-    """Return a text as YAML has it on one line, in quotes where it needs them."""
+    """Return a text as a YAML scalar on one line, quoted if necessary."""
     return text if _PLAIN.fullmatch(text) else json.dumps(text)
 
 
@@ -225,7 +225,7 @@ def apply_command(*lines: str) -> str:
 
 
 def without_flag(args: list[str], flag: str) -> list[str]:
-    """Return arguments without a flag and its value."""
+    """Return the arguments without a flag and its value."""
     return [
         word
         for place, word in enumerate(args)
@@ -234,6 +234,6 @@ def without_flag(args: list[str], flag: str) -> list[str]:
 
 
 def patch_pods_command(where: str, pods: Mapping[str, Any]) -> str:
-    """Return the command that merges `pods` into the Pods of a Deployment; `where` names that for kubectl."""
+    """Return the command that merges `pods` into a Deployment's Pods; `where`: kubectl's words for it."""
     patch = json.dumps({"spec": {"template": {"spec": pods}}})
     return f"kubectl patch {where} -p {shlex.quote(patch)}"

@@ -1,7 +1,7 @@
 """
-The commands that cure a worker: for the context of the worker's name in the caller's kubeconfig.
+The commands that fix a worker; they use a context of the worker's name in the caller's kubeconfig.
 
-Pure. Nothing in them is a worker's own text but names of objects, and of its account, that have been judged.
+Pure. The only text from a worker in them is validated names of objects and of its account.
 """
 
 import hashlib
@@ -21,9 +21,9 @@ from placement_ac.inspection.hub.dump import Object
 
 RBAC: Final = "rbac.authorization.k8s.io"
 READER: Final = "placement-ac-doctor"
-"""The ClusterRole that lets an account list what is looked at; behind it comes which account."""
+"""Prefix of the ClusterRole that lets an account list the inspected kinds; a hash of the account follows."""
 SENDER: Final = "placement-ac-multikueue"
-"""The ClusterRole with what MultiKueue needs."""
+"""Prefix of the ClusterRole with the rights that MultiKueue needs."""
 _ACCOUNT: Final = re.compile(r"system:serviceaccount:([a-z0-9-]{1,63}):([a-z0-9.-]{1,253})")
 _USER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._@/-]{0,252}")
 
@@ -40,7 +40,7 @@ def apply(cluster: str, *objects: Object) -> str:
 
 
 def patch(cluster: str, kind: str, name: str, spec: Mapping[str, Any]) -> str:
-    """Return the command that sets fields of an object that is there, and leaves the others."""
+    """Return the command that sets fields of an existing object and keeps the others."""
     merged = json.dumps({"spec": spec}, separators=(",", ":"))
     return kubectl(cluster, "patch", kind, name, "--type=merge", "-p", merged)
 
@@ -51,7 +51,7 @@ def install_kueue(cluster: str, release: KueueRelease | None) -> str:
 
 
 def put_secret(namespace: str, name: str, cluster: str) -> str:
-    """Return the command, for the hub, that puts a kubeconfig from a file into a Secret."""
+    """Return the command for the hub that writes a kubeconfig file into a Secret."""
     words = ("create", "secret", "generic", "-n", namespace, name)
     made = shlex.join(
         ("kubectl", *words, f"--from-file={KUBECONFIG_KEY}={cluster}.kubeconfig", "--dry-run=client")
@@ -60,14 +60,14 @@ def put_secret(namespace: str, name: str, cluster: str) -> str:
 
 
 def copy_crds(cluster: str, names: Iterable[str]) -> str:
-    """Return the command that gives the worker the hub's CRDs."""
+    """Return the command that copies the hub's CRDs to the worker."""
     return (
         f"{shlex.join(('kubectl', 'get', 'crd', *names))} -o yaml | {kubectl(cluster, 'create', '-f', '-')}"
     )
 
 
 def grant(cluster: str, role: str, user: str, rules: Iterable[Mapping[str, Any]]) -> str:
-    """Return the command that grants `rules` to whom one was on the worker; others keep theirs."""
+    """Return the command that grants `rules` to the user of the inspection; others keep their rights."""
     name = f"{role}-{hashlib.sha256(user.encode()).hexdigest()[:8]}"
     metadata = {"name": name}
     return apply(
@@ -89,14 +89,14 @@ def grant(cluster: str, role: str, user: str, rules: Iterable[Mapping[str, Any]]
 
 
 def manifest(kind: Kind, version: str, name: str, spec: Mapping[str, Any], namespace: str = "") -> Object:
-    """Return an object; without `spec` where that is empty."""
+    """Return an object; without `spec` if that is empty."""
     metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
     head = {"apiVersion": f"{kind.group}/{version}" if kind.group else version, "kind": kind.kind}
     return {**head, "metadata": metadata} | ({"spec": dict(spec)} if spec else {})
 
 
 def without_checks(cluster_queue: Object) -> dict[str, Any]:
-    """Return the spec of the hub's ClusterQueue as a worker has it."""
+    """Return the spec of the hub's ClusterQueue for a worker."""
     hub_only = ("admissionChecks", "admissionChecksStrategy")
     return {field: value for field, value in spec_of(cluster_queue).items() if field not in hub_only}
 

@@ -1,7 +1,7 @@
 """
-Which workers are visited, what for, and what such a visit brings home.
+The workers to inspect, the queues expected on each, and the result of an inspection.
 
-Pure: plain data, and who is on the list. The visits themselves are made by `inspection.visits`.
+Pure: plain data. `inspection.readers.worker_inspector` does the inspection.
 """
 
 import re
@@ -27,24 +27,24 @@ from placement_ac.inspection.status.check_status import check_statuses
 from placement_ac.inspection.status.model import CheckStatus, ClusterRow
 
 INSPECTED_KINDS: Final = (NAMESPACE, LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR, TOPOLOGY)
-"""What is listed on a worker."""
+"""The kinds that are listed on a worker."""
 Answer = tuple[Object, ...] | Unknown
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
 class AccessProblem(Enum):
-    """Why a worker was not asked, by what is to be done about it."""
+    """Why a worker was not inspected, by the fix that it needs."""
 
     NO_CREDENTIALS = auto()
-    """The hub has no usable way in."""
+    """The hub has no usable credentials."""
     NO_RIGHT = auto()
-    """The caller may not read the way in."""
+    """The caller may not read the credentials."""
     NO_PLUGIN = auto()
-    """The way in is a ClusterProfile, and there is no plugin here."""
+    """The credentials are a ClusterProfile's, and its plugin is not installed here."""
     REJECTED = auto()
     """The worker does not accept the credentials."""
     UNREACHABLE = auto()
-    """It does not answer, or not as Kubernetes does."""
+    """It does not answer, or not like a Kubernetes API server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +56,16 @@ class ExpectedQueue:
     cluster_queue: str
     """The hub's."""
     flavor: str = ""
-    """The flavor of that ClusterQueue which names a Topology: then the worker assigns it."""
+    """The ResourceFlavor of that ClusterQueue that names a Topology, which the worker then assigns."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerTarget:
-    """A worker that is to be visited."""
+    """A worker to inspect."""
 
     cluster: str
     credential: CredentialSource | Unusable | None
-    """None: the caller may not read what there is."""
+    """None: the caller may not read it."""
     queues: tuple[ExpectedQueue, ...] = ()
 
     @property
@@ -79,27 +79,27 @@ class WorkerTarget:
 
 @dataclass(frozen=True, slots=True)
 class WorkerInspection:
-    """What a worker told; or why it told nothing, in words that quote nothing of a Secret or a worker."""
+    """The result for a worker, or why there is none; the text quotes nothing from a Secret or a worker."""
 
     target: WorkerTarget
     access_problem: AccessProblem | None = None
     problem: str = ""
     found: WorkerFindings | None = None
     objects: Mapping[Kind, Answer] = field(default_factory=dict)
-    """Of THINGS."""
+    """Of INSPECTED_KINDS."""
     user: str = ""
-    """Who one was there, in the worker's own words; "": it does not tell."""
+    """The user name on the worker, as the worker reports it; "": unknown."""
 
     @property
     def present_queues(self) -> WorkerQueues:
-        """Namespaces and LocalQueues by name."""
+        """Its namespaces and LocalQueues."""
         named, queues = (_names(self.objects.get(kind, ())) for kind in (NAMESPACE, LOCAL_QUEUE))
         spaces = named if isinstance(named, Unknown) else frozenset(name for _, name in named)
         return WorkerQueues(spaces, queues)
 
 
 def worker_targets(setup: HubSetup) -> tuple[WorkerTarget, ...]:
-    """Return the workers of all checks of ours, by name, each with all queues that lead there."""
+    """Return the workers of all checks of ours by name, each with all queues that send jobs there."""
     ways: dict[str, CredentialSource | Unusable | None] = {}
     queues: dict[str, dict[tuple[str, str], ExpectedQueue]] = {}
     for branch in check_statuses(setup.view):
@@ -115,7 +115,7 @@ def worker_targets(setup: HubSetup) -> tuple[WorkerTarget, ...]:
 
 
 def _credential(row: ClusterRow) -> CredentialSource | Unusable:
-    return _known_credential(row) or Unusable(row.credential.problem or row.why or "none is known")
+    return _known_credential(row) or Unusable(row.credential.problem or row.why or "none are known")
 
 
 def _known_credential(row: ClusterRow) -> CredentialSource | None:
@@ -151,10 +151,10 @@ def _names(answer: Answer) -> frozenset[tuple[str, str]] | Unknown:
 
 
 def with_valid_names(objects: tuple[Object, ...]) -> tuple[Object, ...]:
-    """Return those that have a name as Kubernetes takes it: what comes from a worker may be anything."""
+    """Return the objects with a valid name: a worker may answer anything."""
     return tuple(one for one in objects if is_valid_name(as_mapping(one.get("metadata")).get("name")))
 
 
 def is_valid_name(text: object) -> bool:
-    """Whether Kubernetes would take it for the name of an object."""
+    """Whether Kubernetes accepts it as the name of an object."""
     return isinstance(text, str) and _NAME.fullmatch(text) is not None

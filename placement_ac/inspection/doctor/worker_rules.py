@@ -1,7 +1,7 @@
 """
-Is each worker set up for what the hub sends there? Rules over what a visit has brought home.
+Rules that check the setup of each worker for the jobs that the hub sends there.
 
-Pure. Of a worker that could not be asked, only that is told.
+Pure. For a worker that could not be inspected, only `worker-access` has a finding.
 """
 
 import re
@@ -57,7 +57,7 @@ READS: Final = (
     },
     {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get"]},
 )
-"""What an account needs beside what MultiKueue does, so that all can be looked at."""
+"""The rights that an inspection needs beside those of MultiKueue."""
 _REASON: Final = re.compile(r"[A-Za-z]{1,64}")
 STOPPED: Final = "Stopped"
 """Kueue: the reason of a ClusterQueue with a stopPolicy."""
@@ -66,20 +66,19 @@ STOPPED: Final = "Stopped"
 def access(worker: InspectedWorker) -> Iterator[RuleResult]:
     visit, target = worker.inspection, worker.target
     if visit.access_problem is None:
-        yield ok(f"it answers; entered by {_credential_label(worker)}")
+        yield ok(f"it answers, with the credentials of {_credential_label(worker)}")
     elif visit.access_problem is AccessProblem.NO_RIGHT:
         kind = CLUSTER_PROFILE if _source(worker).kind == "ClusterProfile" else SECRET
         right = MissingRight("get", kind, worker.setup.kueue_namespace)
-        yield warn(f"not asked: the right to {right} is missing", right.check_command)
+        yield warn(f"not inspected: the right to {right} is missing", right.check_command)
     elif visit.access_problem is AccessProblem.NO_PLUGIN:
         yield warn(
-            f"not asked: it is entered by ClusterProfile {_source(worker).name}, and the plugin of its access"
-            " provider is not known here",
+            f"not inspected: no plugin is configured here for ClusterProfile {_source(worker).name}",
             f"{_run_again(worker)} --access-providers FILE",
         )
     elif visit.access_problem is AccessProblem.UNREACHABLE:
         yield fail(
-            f"{visit.problem}: if it answers you, what the hub has of its address, or the network between"
+            f"{visit.problem}: if it answers you, the address in the hub's credentials or the network between"
             " Kueue and it, is wrong",
             fixes.kubectl(target.cluster, "get", "--raw", "/readyz"),
         )
@@ -88,7 +87,7 @@ def access(worker: InspectedWorker) -> Iterator[RuleResult]:
 
 
 def _renew_credentials(worker: InspectedWorker) -> str:
-    """Return what gives the hub credentials anew, or shows who should."""
+    """Return the command that renews the credentials, or that shows why they are not renewed."""
     namespace, cluster, way = worker.setup.kueue_namespace, worker.cluster, _source(worker)
     if way.kind == "ClusterProfile":
         return shlex.join(("kubectl", "get", "clusterprofile", "-n", namespace, way.name, "-o", "yaml"))
@@ -138,7 +137,7 @@ def jobs(worker: InspectedWorker) -> Iterator[RuleResult]:
     names = [f"{kind.plural}.{kind.group}" for kind in missing_kinds(worker.found, worker.requirements.kinds)]
     for problem in fitness.kind_problems(worker.found, worker.requirements.kinds):
         yield fail(
-            f"{problem}; a CRD alone lets Kueue connect, its jobs run with its controller",
+            f"{problem}; the CRD lets Kueue connect, and the controller of the kind runs the jobs",
             fixes.copy_crds(worker.cluster, names),
         )
     yield ok("it serves the job kinds that the hub's Kueue sends")
@@ -149,7 +148,7 @@ def rights(worker: InspectedWorker) -> Iterator[RuleResult]:
         return
     for problem in fitness.rights_problems(worker.found, worker.requirements.rights):
         yield fail(problem, fixes.grant(worker.cluster, fixes.SENDER, worker.inspection.user, worker.rules))
-    yield ok("the account may do there what MultiKueue does")
+    yield ok("the account has the rights that MultiKueue needs")
 
 
 def reads(worker: InspectedWorker) -> Iterator[RuleResult]:
@@ -161,14 +160,14 @@ def reads(worker: InspectedWorker) -> Iterator[RuleResult]:
         message.append("the release of Kueue")
     if message:
         yield warn(
-            f"not known, as the account of {worker.found.account} may not read it: {', '.join(message)}",
+            f"unknown, because the account of {worker.found.account} may not read it: {', '.join(message)}",
             fixes.grant(worker.cluster, fixes.READER, worker.inspection.user, READS),
         )
     others = [answer.why for answer in worker.unknown.values() if answer.status != FORBIDDEN]
     others += [*fitness.unknowns(replace(worker.found, kueue_version=""))]
     for why in dict.fromkeys(others):
-        yield warn(f"not known: {why}", _run_again(worker))
-    yield ok("all of it could be read")
+        yield warn(f"unknown: {why}", _run_again(worker))
+    yield ok("everything could be read")
 
 
 def namespaces(worker: InspectedWorker) -> Iterator[RuleResult]:
@@ -179,7 +178,7 @@ def namespaces(worker: InspectedWorker) -> Iterator[RuleResult]:
         made = [fixes.manifest(NAMESPACE, "v1", name, {}) for name in away]
         queues = [_local_queue(worker, one) for one in worker.target.queues if one.namespace in away]
         yield fail(
-            f"there are no namespaces {joined(away)}: jobs in them cannot run there",
+            f"namespaces {joined(away)} are missing: their jobs cannot run there",
             fixes.apply(worker.cluster, *made, *queues),
         )
     yield ok(f"namespaces {joined(sorted(worker.target.expected_queues)) or '(none needed)'}")
@@ -195,7 +194,7 @@ def queues(worker: InspectedWorker) -> Iterator[RuleResult]:
         ]
         message = joined(f"{namespace}/{name}" for namespace, name in missing)
         yield fail(
-            f"there are no LocalQueues {message}: jobs in them cannot run there",
+            f"LocalQueues {message} are missing: their jobs cannot run there",
             fixes.apply(worker.cluster, *made),
         )
     names = (f"{one.namespace}/{one.name}" for one in worker.target.queues)
@@ -215,7 +214,7 @@ def cluster_queues(worker: InspectedWorker) -> Iterator[RuleResult]:
         if ("", name) not in there:
             local = f"{wanted.namespace}/{wanted.name}"
             yield fail(
-                f"LocalQueue {local} leads to ClusterQueue {name}, which is not there",
+                f"LocalQueue {local} uses ClusterQueue {name}, which does not exist",
                 _make_queue(worker, name, wanted),
             )
     for name, queue, _ in worker.cluster_queues():
@@ -237,7 +236,7 @@ def _activity(worker: InspectedWorker, name: str, queue: Object) -> Iterator[Rul
         return
     reason = str(condition.get("reason") or "")
     if not condition:
-        yield warn(f"Kueue there has not looked at ClusterQueue {name} yet", _describe(worker, name))
+        yield warn(f"Kueue has not reconciled ClusterQueue {name} yet", _describe(worker, name))
     elif reason == STOPPED:
         patch = fixes.patch(worker.cluster, "clusterqueue", name, {"stopPolicy": "None"})
         yield fail(f"ClusterQueue {name} is stopped", patch)
@@ -247,7 +246,7 @@ def _activity(worker: InspectedWorker, name: str, queue: Object) -> Iterator[Rul
 
 
 def _lacks(worker: InspectedWorker, queue: Object) -> bool:
-    """Whether flavors or Topologies are missing that keep a ClusterQueue from being active: others tell."""
+    """Whether a ClusterQueue is inactive for missing flavors or Topologies, which other rules report."""
     if not worker.knows(RESOURCE_FLAVOR, TOPOLOGY):
         return False
     flavors = flavors_of(queue)
@@ -268,7 +267,7 @@ def flavors(worker: InspectedWorker) -> Iterator[RuleResult]:
             hub = spec_of(worker.setup.dump.find(RESOURCE_FLAVOR, name))
             made = fixes.manifest(RESOURCE_FLAVOR, worker.version(RESOURCE_FLAVOR), name, hub)
             yield fail(
-                f"ClusterQueue {queue} names ResourceFlavor {name}, which is not there",
+                f"ClusterQueue {queue} names ResourceFlavor {name}, which does not exist",
                 fixes.apply(worker.cluster, made),
             )
     yield ok(f"ResourceFlavors {joined(filter(is_valid_name, named)) or '(none needed)'}")
@@ -303,7 +302,7 @@ def _topology(
         topology = worker.topology_of(flavor_name)
         if is_valid_name(topology) and not worker.has_topology(topology):
             yield fail(
-                f"{left}, and ResourceFlavor {flavor_name} names Topology {topology}, which is not there",
+                f"{left}, and ResourceFlavor {flavor_name} names Topology {topology}, which does not exist",
                 _make_topology(worker, topology, str(hub.get("topologyName"))),
             )
 
@@ -320,13 +319,13 @@ _MADE: Final = "kubectl --context CLUSTER apply -f - <<'EOF' …"
 RULES: Final[tuple[DoctorRule[InspectedWorker], ...]] = (
     DoctorRule(
         "worker-access",
-        "the worker answers, entered as Kueue enters it",
+        "the worker answers, with the credentials that Kueue uses",
         "kubectl create secret generic -n KUEUE SECRET --from-file=kubeconfig=CLUSTER.kubeconfig",
         access,
     ),
     DoctorRule(
         "worker-kueue",
-        "Kueue is there, serves Workloads in the version of the hub, and is not older",
+        "Kueue runs, serves Workloads in the hub's version, and is not older than the hub's",
         f"kubectl --context CLUSTER apply --server-side -f {KUEUE_MANIFESTS.format('RELEASE')}",
         kueue,
     ),
@@ -336,15 +335,15 @@ RULES: Final[tuple[DoctorRule[InspectedWorker], ...]] = (
         "kubectl --context CLUSTER create -f CRD",
         jobs,
     ),
-    DoctorRule("worker-rights", "the account may do what MultiKueue does there", _MADE, rights),
-    DoctorRule("worker-reads", "the account may read what is looked at below", _MADE, reads),
-    DoctorRule("worker-namespaces", "the namespaces of the hub's LocalQueues are there", _MADE, namespaces),
-    DoctorRule("worker-queues", "the hub's LocalQueues are there", _MADE, queues),
-    DoctorRule("worker-cluster-queues", "their ClusterQueues are there, and active", _MADE, cluster_queues),
-    DoctorRule("worker-flavors", "the ResourceFlavors that these name are there", _MADE, flavors),
+    DoctorRule("worker-rights", "the account has the rights that MultiKueue needs", _MADE, rights),
+    DoctorRule("worker-reads", "the account may read the objects of the checks below", _MADE, reads),
+    DoctorRule("worker-namespaces", "the namespaces of the hub's LocalQueues exist", _MADE, namespaces),
+    DoctorRule("worker-queues", "the hub's LocalQueues exist", _MADE, queues),
+    DoctorRule("worker-cluster-queues", "their ClusterQueues exist and are active", _MADE, cluster_queues),
+    DoctorRule("worker-flavors", "the ResourceFlavors that these name exist", _MADE, flavors),
     DoctorRule(
         "worker-topology",
-        "where the hub's queue leaves topology requests to the worker, a ResourceFlavor names a Topology "
+        "if the hub's queue leaves topology requests to the worker, a ResourceFlavor names a Topology that "
         "that is there",
         _MADE,
         topologies,
@@ -353,9 +352,9 @@ RULES: Final[tuple[DoctorRule[InspectedWorker], ...]] = (
 
 
 def examine_workers(setup: HubSetup, visits: Iterable[WorkerInspection]) -> tuple[Finding, ...]:
-    """Return what each rule found on each worker; each message begins with the cluster's name.
+    """Return the findings of each rule on each worker; each message begins with the cluster's name.
 
-    First comes what is not known of the hub, and so not of any worker.
+    The first findings say what is unknown of the hub, and so of every worker.
     """
     needed, allowed = worker_needs(setup), worker_policy(setup)
     workers = [InspectedWorker(setup, visit, needed, allowed) for visit in visits]

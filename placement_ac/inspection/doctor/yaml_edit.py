@@ -1,7 +1,7 @@
 """
-A change of a YAML file as a short awk program, which leaves the other lines and the comments as they are.
+Edit a YAML file with a short awk program that keeps all other lines and comments.
 
-Pure. Not every file can be changed so: then there is no program.
+Pure. There is no program for a file whose format makes this impossible.
 """
 
 from typing import Any, Final
@@ -12,9 +12,9 @@ _INDENT: Final = 2
 
 
 def awk_program(text: str, path: tuple[str, ...], value: object) -> str | None:
-    """Return the awk program that sets the field at `path`; None where the file is written in another way.
+    """Return the awk program that sets the field at `path`; None if the file's format makes it impossible.
 
-    A list gets `value` as one more entry, a map what `value` has. The program fails when it reads nothing.
+    `value` is appended to a list and merged into a map. The program fails on empty input.
     """
     try:
         root = yaml.compose(text)
@@ -26,7 +26,7 @@ def awk_program(text: str, path: tuple[str, ...], value: object) -> str | None:
 
 
 def _node_path(root: yaml.MappingNode, path: tuple[str, ...]) -> list[tuple[Any, Any]]:
-    """Return the pairs of nodes along `path`, as far as they are there; the root first."""
+    """Return the pairs of nodes along `path`, as far as they exist; the root first."""
     pairs: list[tuple[Any, Any]] = [(None, root)]
     for step in path:
         node = pairs[-1][1]
@@ -58,7 +58,7 @@ def _change(text: str, path: tuple[str, ...], value: object, pairs: list[tuple[A
 
 
 def _rule(text: str, key: yaml.Node, action: str, *, before: bool) -> str | None:
-    """Return the program that acts on the line of a key, and prints every line."""
+    """Return the program that changes the line of a key and prints every line."""
     line = text.splitlines()[key.start_mark.line]
     head = line[: key.end_mark.column] + ":"
     if sum(one.startswith(head) for one in text.splitlines()) != 1 or not line.startswith(head):
@@ -68,11 +68,11 @@ def _rule(text: str, key: yaml.Node, action: str, *, before: bool) -> str | None
 
 
 def _column(key: yaml.Node | None, node: Any) -> int:
-    """Return where what stands below a key begins."""
+    """Return the column of the values below a key."""
     if isinstance(node, yaml.CollectionNode) and node.value:
         first = node.value[0]
         child = first[0] if isinstance(first, tuple) else first
-        # An entry of a list begins at its dash, which the node of the list tells.
+        # An entry of a list begins at its dash: the start of the list's node.
         return int((child if isinstance(first, tuple) else node).start_mark.column)
     return key.start_mark.column + _INDENT if key else 0
 
@@ -90,6 +90,6 @@ def _scalar(value: object) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a string of awk's."""
+    """Return an awk string."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

@@ -1,8 +1,9 @@
 """
-A picture on a page of its own: one HTML file that asks nothing of any server. Pure.
+A picture in an HTML file that loads nothing from any server. Pure.
 
-What is pointed at, or reached with Tab, tells its whys; a box leaves bright what has some words in it, and
-what that hangs on. The page's policy lets its own script and style run, by their hashes, and nothing else.
+A tooltip shows the details of the part under the pointer or the focus; a filter highlights the parts with
+some words and all that they are connected to. The Content-Security-Policy allows only the page's own script
+and style, by their hashes.
 """
 
 import base64
@@ -27,8 +28,8 @@ output{color:$muted;min-width:6em}
 main{overflow:auto}
 main svg{display:block;max-width:100%;min-width:1100px;height:auto}
 .off{opacity:.15}
-[data-told]:focus{outline:none}
-[data-told]:focus .box{stroke:$way;stroke-width:3}
+[data-detail]:focus{outline:none}
+[data-detail]:focus .box{stroke:$path;stroke-width:3}
 #tip{position:fixed;max-width:32em;padding:8px 12px;background:$page;color:$ink;border:1px solid $line}
 #tip{border-radius:6px;white-space:pre-line;overflow-wrap:anywhere;pointer-events:none}
 #tip[hidden],tr[hidden]{display:none}
@@ -44,11 +45,11 @@ SCRIPT: Final = """
 'use strict';
 const tip = document.getElementById('tip');
 const filter = document.getElementById('filter');
-const parts = [...document.querySelectorAll('[data-told]')];
+const parts = [...document.querySelectorAll('[data-detail]')];
 const edges = [...document.querySelectorAll('[data-from]')];
 const rows = [...document.querySelectorAll('tbody tr')];
 function show(part) {
-  tip.textContent = part.dataset.told;
+  tip.textContent = part.dataset.detail;
   tip.hidden = false;
   part.setAttribute('aria-describedby', 'tip');
   const at = part.getBoundingClientRect();
@@ -103,7 +104,7 @@ filter.addEventListener('input', sift);
 def page(
     title: str, message: str, drawn: Element, style: str, heads: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> str:
-    """Return the page: `drawn` with its `style`, and as a table the same for those who do not see it."""
+    """Return the page: the picture `drawn` with its `style`, and the same as a table for screen readers."""
     whole = STYLE + style
     head = element(
         "head",
@@ -114,7 +115,7 @@ def page(
         element("style", text=whole),
     )
     box = element(
-        "input", id="filter", type="search", autocomplete="off", placeholder="a name, a state, a why"
+        "input", id="filter", type="search", autocomplete="off", placeholder="a name, a state, a reason"
     )
     header = element(
         "header",
@@ -127,7 +128,7 @@ def page(
     tip = element("div", id="tip", role="tooltip", hidden="hidden", text=" ")
     main = element("main", drawn)
     body = to_text(element("body", header, main, table, tip))
-    # The script goes in as it is: HTML does not undo what XML writes for `>` and `&` there.
+    # The script is inserted unescaped: HTML does not unescape `>` and `&` in scripts.
     body = body.removesuffix("</body>") + f"<script>{SCRIPT}</script></body>"
     return f'<!DOCTYPE html>\n<html lang="en">{_head(head)}{body}</html>\n'
 
@@ -139,7 +140,7 @@ def _head(head: Element) -> str:
 
 
 def content_security_policy(style: str, script: str) -> str:
-    """Return the Content-Security-Policy that lets these two in, and nothing else."""
+    """Return the Content-Security-Policy that allows only this style and this script."""
     return (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
         "base-uri 'none'; form-action 'none'"

@@ -1,8 +1,8 @@
 """
-SVG as text: elements, how wide text is, and colours for light and dark. Pure.
+SVG elements, text widths, and colours for light and dark schemes. Pure.
 
-A picture is one file that needs nothing else: no font, no style sheet, no script. Text is measured by
-estimate, on the wide side: what shows it has a font of its own choice.
+A picture is one file without external fonts, style sheets or scripts. Text widths are upper estimates,
+because the viewer chooses the font.
 """
 
 import re
@@ -16,11 +16,11 @@ FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', A
 NARROW: Final = frozenset("fijlrtI.,:;|!'()[]/ -·")
 WIDE: Final = frozenset("mwMW@%—…")
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 has no way to write."""
+"""Characters that XML 1.0 cannot represent."""
 
 
 def element(tag: str, *children: Element, text: str = "", **attributes: object) -> Element:
-    """Return an element; `_` in the name of an attribute stands for `-`, a trailing one for nothing."""
+    """Return an element; `_` in the name of an attribute becomes `-`, a trailing `_` is removed."""
     made = Element(tag, {name.rstrip("_").replace("_", "-"): _attribute(v) for name, v in attributes.items()})
     made.extend(children)
     if text:
@@ -33,7 +33,7 @@ def _attribute(value: object) -> str:
 
 
 def clean(text: str) -> str:
-    """Leave out the characters that no XML document may hold."""
+    """Replace the characters that XML cannot represent."""
     return _FORBIDDEN.sub("�", text)
 
 
@@ -42,7 +42,7 @@ def to_text(root: Element) -> str:
 
 
 def width_of(text: str, size: float, *, bold: bool = False) -> float:
-    """Return how wide a line is at most, in pixels; `size` is the font's."""
+    """Return the width of a line in pixels, as an upper estimate; `size`: of the font."""
     ems = sum(_ems(letter) for letter in text)
     return ems * size * (1.12 if bold else 1.0)
 
@@ -56,7 +56,7 @@ def _ems(letter: str) -> float:
 
 
 def cut(text: str, width: float, size: float, *, bold: bool = False) -> str:
-    """Return as much of a line as fits, with `…` for the rest."""
+    """Return the line, shortened with `…` if it does not fit."""
     line = " ".join(text.split())
     if width_of(line, size, bold=bold) <= width:
         return line
@@ -73,7 +73,7 @@ PALETTE: Final[Mapping[str, tuple[str, str]]] = {
     "muted": ("#57606a", "#9da7b3"),
     "line": ("#8c959f", "#6e7681"),
     "faint": ("#d0d7de", "#30363d"),
-    "way": ("#0550ae", "#79c0ff"),
+    "path": ("#0550ae", "#79c0ff"),
     "plain": ("#f6f8fa", "#161b22"),
     "good": ("#dafbe1", "#12261e"),
     "good-line": ("#1a7f37", "#3fb950"),
@@ -86,12 +86,12 @@ PALETTE: Final[Mapping[str, tuple[str, str]]] = {
     "late": ("#fbefff", "#211a33"),
     "late-line": ("#8250df", "#a371f7"),
 }
-"""Each colour in light and in dark. Text (ink, muted, way) is readable on each ground: 4.5 to 1 at least."""
+"""Each colour in light and dark. Text colours (ink, muted, path) have a contrast of at least 4.5 to 1."""
 _NAMED: Final = re.compile(r"\$([a-z-]+)")
 
 
 def color_css(rules: Iterable[str]) -> str:
-    """Return CSS of rules that name colours as `$ink`: in light, and as far as they have colours in dark."""
+    """Return CSS for rules that name colours as `$ink`: light values, and dark ones by media query."""
     rules = tuple(rules)
     dark = "".join(_with_palette(1, rule) for rule in map(_color_rules, rules) if rule)
     return "".join(_with_palette(0, rule) for rule in rules) + f"@media (prefers-color-scheme:dark){{{dark}}}"
@@ -102,17 +102,17 @@ def _with_palette(which: int, rule: str) -> str:
 
 
 def _color_rules(rule: str) -> str:
-    """Return the rule without what says nothing of a colour."""
+    """Return the rule with only its colours."""
     head, _, body = rule.rstrip("}").partition("{")
     kept = ";".join(part for part in body.split(";") if "$" in part)
     return f"{head}{{{kept}}}" if kept else ""
 
 
 def picture(width: float, height: float, title: str, message: str, style: str, *parts: Element) -> Element:
-    """Return the whole picture. `style` "": the page that it stands on has it."""
+    """Return the whole picture. `style` "": the page around it has the style."""
     head = [
         element("title", id="picture-title", text=title),
-        element("desc", id="picture-told", text=message),
+        element("desc", id="picture-description", text=message),
         *([element("style", text=style)] if style else []),
         element("rect", class_="page", width="100%", height="100%"),
     ]
@@ -125,5 +125,5 @@ def picture(width: float, height: float, title: str, message: str, style: str, *
         width=f"{width:.0f}",
         height=f"{height:.0f}",
         role="img" if style else "group",
-        aria_labelledby="picture-title picture-told",
+        aria_labelledby="picture-title picture-description",
     )

@@ -1,8 +1,8 @@
 """
-Explain: the whole chain from the cluster set binding to the last condition, and which step decides.
+Explain why a cluster is selected or not: every step from the cluster set binding to the last condition.
 
-Pure. For a cluster a chain per Placement; for a check, or a Placement without one, what holds for all its
-clusters, and of each cluster the one step that decides.
+Pure. For a cluster, all steps per Placement. For a check or a Placement, the steps that apply to all its
+clusters, and for each cluster the step that decides.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,12 +33,12 @@ from placement_ac.inspection.status.model import ClusterState
 from placement_ac.scheduling.objects import words
 
 ClusterOutcome = ClusterState | Literal["dropped", "unknown"]
-"""What a cluster is for a Placement: as in the tree; dropped: OCM does not select it, nor is it listed."""
+"""The state of a cluster for a Placement; dropped: OCM does not select it and it is not listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSummary:
-    """What became of one cluster, and the step that decided it."""
+    """The outcome for one cluster, and the step that decided it."""
 
     cluster: str
     state: ClusterOutcome
@@ -48,36 +48,36 @@ class ClusterSummary:
 
 @dataclass(frozen=True, slots=True)
 class ClusterExplanation:
-    """A cluster for one Placement."""
+    """The explanation of a cluster for one Placement."""
 
     placement: str
     """As namespace/name."""
     checks: tuple[str, ...]
-    """Ours that name it."""
+    """The checks of ours that name the Placement."""
     cluster: str
     state: ClusterOutcome
     selected: bool | None
-    """By OCM; None: it cannot be told."""
+    """By OCM; None: unknown."""
     step: StepName
-    """The one that decides."""
+    """The step that decides."""
     why: str
     links: tuple[ExplainStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CheckExplanation:
-    """A check, or a Placement, with all clusters."""
+    """The explanation of a check or a Placement, with all clusters."""
 
     placement: str
-    """As namespace/name; without a namespace where it is not there; "" where the check names none."""
+    """As namespace/name; without namespace if it does not exist; "" if the check names none."""
     checks: tuple[str, ...]
     links: tuple[ExplainStep, ...]
     clusters: tuple[ClusterSummary, ...]
-    """Those that are selected or listed, best first; then the others by name."""
+    """The selected or listed clusters, best first; then the others by name."""
 
 
 def explain_cluster(case: PlacementView, cluster: str) -> ClusterExplanation:
-    """Return the whole chain of a cluster."""
+    """Return all steps of a cluster for a Placement."""
     links = (*ocm_steps(case, cluster), *controller_steps(case, cluster))
     fate = _summary(case, cluster, links)
     if case.checks:
@@ -116,10 +116,12 @@ _SELECTION_STEPS: Final = (StepName.LIST, StepName.DECISION)
 
 
 def _deciding_step(links: Sequence[ExplainStep], state: ClusterOutcome) -> ExplainStep:
-    """Return the link that says most: why it is out, and of what is in, where it stands."""
+    """Return the step that decides: the first that failed, or the last one of a selected cluster."""
     if state == "listed":
         return next(link for link in links if link.step is StepName.LIST)
-    begin = next((at for at, link in enumerate(links) if _is_decided(link)), 0)  # the decision is what counts
+    begin = next(
+        (at for at, link in enumerate(links) if _is_decided(link)), 0
+    )  # OCM's own decision takes precedence
     for link in links[begin:]:
         if link.outcome in (StepResult.FAILED, StepResult.UNKNOWN):
             return link
@@ -134,12 +136,12 @@ def _is_decided(link: ExplainStep) -> bool:
 
 
 def explain_check(view: HubView, check: Check) -> CheckExplanation:
-    """Return what a check comes to, also one that names no Placement, or none that is there."""
+    """Explain a check, even if its Placement is missing or not named."""
     parameters = _parameters_step(check)
     raw = view.placement(check.placement) if check.placement else None
     if raw is not None:
         case = PlacementView(view, raw)
-        found = f"Placement {case.label} is there"
+        found = f"Placement {case.label} exists"
         link = ExplainStep(
             StepName.PLACEMENT, StepResult.PASSED, "; ".join((found, *placement_problem_texts(raw)))
         )
@@ -153,7 +155,7 @@ def explain_check(view: HubView, check: Check) -> CheckExplanation:
 
 
 def explain_placement(case: PlacementView) -> CheckExplanation:
-    """Return what a Placement comes to, whether a check names it or not."""
+    """Explain a Placement, whether a check names it or not."""
     message = placement_problem_texts(case.placement)
     link = ExplainStep(StepName.PLACEMENT, StepResult.NOTE, "; ".join(message)) if message else None
     return _all_clusters(case, (link,) if link else (), case.checks)
@@ -173,7 +175,7 @@ def _missing_placement_step(view: HubView, name: str) -> ExplainStep:
         return ExplainStep(
             StepName.PLACEMENT,
             StepResult.UNKNOWN,
-            f"whether it is there is {view.dump.why_unknown(PLACEMENT)}",
+            f"whether it exists is {view.dump.why_unknown(PLACEMENT)}",
         )
     looked_for = joined((f"{space}/{name}" for space in view.settings.placement_namespace), " or ")
     message = f"there is no Placement {looked_for}"
@@ -200,7 +202,7 @@ def _summaries(case: PlacementView) -> Iterator[ClusterSummary]:
 
 
 def _cluster_sets_step(case: PlacementView) -> ExplainStep:
-    """Tell which cluster sets stand to choice."""
+    """Return which cluster sets the Placement may select from."""
     if case.unknown_kinds:
         return ExplainStep(StepName.CLUSTER_SET, StepResult.UNKNOWN, unknown_kinds_text(case))
     pool, space = case.pool, case.namespace
@@ -212,7 +214,7 @@ def _cluster_sets_step(case: PlacementView) -> ExplainStep:
         )
     asked = words(case.placement, "spec", "clusterSets")
     if not pool.bound:
-        message = f"no ManagedClusterSet is bound in namespace {space}: there is no cluster to choose from"
+        message = f"no ManagedClusterSet is bound in namespace {space}: bind one to select clusters"
         return ExplainStep(StepName.CLUSTER_SET, StepResult.FAILED, message, f"namespace {space}")
     if not pool.eligible:
         message = (
@@ -230,30 +232,28 @@ def _cluster_sets_step(case: PlacementView) -> ExplainStep:
 def _decision_step(case: PlacementView, fates: Sequence[ClusterSummary]) -> ExplainStep:
     source, total = f"Placement {case.label}", len(fates)
     if unknown := case.view.dump.why_hidden(PLACEMENT_DECISION):
-        return ExplainStep(
-            StepName.DECISION, StepResult.UNKNOWN, f"what OCM has decided is {unknown}", source
-        )
+        return ExplainStep(StepName.DECISION, StepResult.UNKNOWN, f"OCM's decision is {unknown}", source)
     if case.decisions is None:
         return ExplainStep(StepName.DECISION, StepResult.NOTE, "OCM has not decided yet", source)
     outcome = StepResult.PASSED if case.decisions else StepResult.FAILED
     return ExplainStep(
-        StepName.DECISION, outcome, f"OCM has decided on {len(case.decisions)} of {total} clusters", source
+        StepName.DECISION, outcome, f"OCM has selected {len(case.decisions)} of {total} clusters", source
     )
 
 
 def _list_steps(case: PlacementView) -> Iterator[ExplainStep]:
-    """Tell what the list holds, and what the guard holds there."""
+    """Yield the content of Kueue's list, and the clusters that a held mass loss keeps on it."""
     source = f"MultiKueueConfig {case.name}"
     for why in set(case.held_clusters.values()):
         yield ExplainStep(StepName.GUARD, StepResult.NOTE, why, "settings mass-loss-share, mass-loss-grace")
     if unknown := case.view.dump.why_unknown(MULTIKUEUE_CONFIG):
-        yield ExplainStep(StepName.LIST, StepResult.UNKNOWN, f"what is on Kueue's list is {unknown}", source)
+        yield ExplainStep(StepName.LIST, StepResult.UNKNOWN, f"Kueue's list is {unknown}", source)
     elif case.snapshot.config is None:
         yield ExplainStep(StepName.LIST, StepResult.FAILED, f"there is no {source}", source)
     else:
         yield ExplainStep(
             StepName.LIST,
             StepResult.PASSED,
-            f"on the list, in order: {joined(case.snapshot.config.listed)}",
+            f"Kueue's list, in order: {joined(case.snapshot.config.listed)}",
             source,
         )

@@ -1,7 +1,7 @@
 """
-The controller's part of an explanation, and Kueue's: from the order of the clusters to the queues.
+The controller's and Kueue's steps of an explanation: from the order of the clusters to the queues.
 
-Pure. What becomes of a cluster is read off the controller's own course, and off the tree that `status` shows.
+Pure. The steps follow from the controller's own decision and from what `status` shows.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,7 +34,7 @@ from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE
 from placement_ac.inspection.status.model import ClusterRow
 
 _VERDICT_KINDS: Final = (PLACEMENT, PLACEMENT_DECISION, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
-"""Kinds without which it cannot be told what the controller would answer a check."""
+"""The kinds that the controller needs to set the condition of a check."""
 _CREDENTIAL_ORIGIN: Final[Mapping[CredentialMethod | None, str]] = {
     "profile-secret": "named by its ClusterProfile",
     "secret": "found by its name",
@@ -44,7 +44,7 @@ _CREDENTIAL_ORIGIN: Final[Mapping[CredentialMethod | None, str]] = {
 
 
 def controller_steps(case: PlacementView, name: str) -> Iterator[ExplainStep]:
-    """Yield the controller's steps for a cluster; none for one that is neither selected nor listed."""
+    """Yield the controller's steps for a cluster; none if it is neither selected nor listed."""
     row = case.rows.get(name)
     if row is None:
         return
@@ -61,20 +61,20 @@ def controller_steps(case: PlacementView, name: str) -> Iterator[ExplainStep]:
 
 
 def no_check_step(case: PlacementView) -> ExplainStep:
-    """Say why nothing becomes of a Placement, though OCM decides for it."""
+    """Return why the controller does nothing for a Placement."""
     spaces = joined(case.view.settings.placement_namespace)
     if not case.is_used:
-        message = f"the controller does not go by this Placement: it looks in namespace {spaces}"
+        message = f"the controller does not use this Placement: it watches namespace {spaces}"
         return ExplainStep(StepName.CHECKS, StepResult.NOTE, message, "setting placement-namespace")
     if unknown := case.view.dump.why_hidden(ADMISSION_CHECK):
         return ExplainStep(
             StepName.CHECKS, StepResult.UNKNOWN, f"whether an AdmissionCheck names it is {unknown}"
         )
-    message = f"no AdmissionCheck of ours names Placement {case.name}: Kueue hears nothing of it"
+    message = f"no AdmissionCheck of ours names Placement {case.name}: Kueue is not updated"
     return ExplainStep(StepName.CHECKS, StepResult.NOTE, message)
 
 
-# -- on the way in
+# -- is it usable
 
 
 def _order_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
@@ -92,12 +92,12 @@ def _ranked_by(case: PlacementView) -> str:
     if any(entry.score for one in case.snapshot.decisions for entry in one.decided or ()):
         return "the scores in OCM's decisions"
     if case.snapshot.placement and case.snapshot.placement.prioritizers:
-        return "AddOnPlacementScores, as OCM's decisions hold no score"
-    return "decision group and name, as there is no score to go by"
+        return "AddOnPlacementScores, because OCM's decisions contain no score"
+    return "decision group and name, because there is no score"
 
 
 def _usability_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainStep]:
-    """Yield name, credential, fitness and seat, up to the one that keeps it out."""
+    """Yield name, credential, fitness and slot, up to the step that fails."""
     found, left_out = (
         case.snapshot.credentials.get(row.name),
         case.targets.selection.left_out.get(row.name, ""),
@@ -114,7 +114,7 @@ def _usability_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainSt
     yield _name_step(case, row)
     yield _credential_step(case, row, left_out if no_way else "")
     if not_fit:
-        message = f"{left_out}; what it answers the controller is not seen here"
+        message = f"{left_out}; only the controller knows the result of its probe"
         yield ExplainStep(StepName.FITNESS, StepResult.UNKNOWN, message, "setting credentials-probe")
     if not left_out:
         yield _slot_step(case, row)
@@ -134,14 +134,14 @@ def _credential_step(case: PlacementView, row: ClusterRow, problem: str) -> Expl
     source = f"{way.kind} {space}/{way.name}" if way.kind else ""
     if not case.view.credentials_known:
         return ExplainStep(
-            StepName.CREDENTIAL, StepResult.UNKNOWN, f"whether there is a way in is {way.problem}", source
+            StepName.CREDENTIAL, StepResult.UNKNOWN, f"whether it has credentials is {way.problem}", source
         )
     if problem:
         return ExplainStep(StepName.CREDENTIAL, StepResult.FAILED, problem, f"namespace {space}")
     told_by = _CREDENTIAL_ORIGIN[case.view.cache.credential_method(row.name, case.view.now)]
     expires = f", and expires at {way.expires.isoformat()}" if way.expires else ""
     return ExplainStep(
-        StepName.CREDENTIAL, StepResult.PASSED, f"the way in is {source}, {told_by}{expires}", source
+        StepName.CREDENTIAL, StepResult.PASSED, f"its credentials are {source}, {told_by}{expires}", source
     )
 
 
@@ -149,20 +149,20 @@ def _slot_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
     most, course = case.snapshot.hub.clusters_max, case.targets
     usable = count_text(len(course.usable) + len(course.queued) + len(course.beyond), "usable cluster")
     if row.name in course.beyond:
-        message = f"{usable}, and Kueue takes {most} at most: it is beyond them"
-        return ExplainStep(StepName.SEAT, StepResult.FAILED, message, "the schema of MultiKueueConfig")
+        message = f"{usable}, and Kueue takes at most {most}: it is beyond them"
+        return ExplainStep(StepName.SLOT, StepResult.FAILED, message, "the schema of MultiKueueConfig")
     if row.name in course.queued:
         staying = joined(one.cluster for one in course.drain.staying)
-        message = f"it has the seat of a cluster that leaves, when that has given it up: {staying}"
-        return ExplainStep(StepName.SEAT, StepResult.FAILED, message, f"MultiKueueConfig {case.name}")
-    return ExplainStep(StepName.SEAT, StepResult.PASSED, f"{usable}, and Kueue takes {most} at most")
+        message = f"it gets a slot as soon as one of these has drained: {staying}"
+        return ExplainStep(StepName.SLOT, StepResult.FAILED, message, f"MultiKueueConfig {case.name}")
+    return ExplainStep(StepName.SLOT, StepResult.PASSED, f"{usable}, and Kueue takes at most {most}")
 
 
-# -- what stays although it is not selected
+# -- listed but not selected
 
 
 def _held_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainStep]:
-    message = f"it would leave, and is kept for now: {case.held_clusters[row.name]}"
+    message = f"it stays listed for now: {case.held_clusters[row.name]}"
     yield ExplainStep(StepName.GUARD, StepResult.NOTE, message, "settings mass-loss-share, mass-loss-grace")
 
 
@@ -172,7 +172,7 @@ def _draining_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainSte
         return
     source = f"MultiKueueConfig {case.name}"
     if unknown := case.view.dump.why_hidden(WORKLOAD):
-        message = f"it leaves the list; which Workloads are on it is {unknown}"
+        message = f"it leaves the list; which Workloads run there is {unknown}"
         yield ExplainStep(StepName.DRAINING, StepResult.UNKNOWN, message, source)
         return
     jobs = case.targets.workloads
@@ -180,7 +180,7 @@ def _draining_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainSte
         *_workload_texts("run there", jobs.running.get(one.name, ())),
         *_workload_texts("wait there", jobs.waiting.get(one.name, ())),
     )
-    message = f"it drains, and stays listed for now: {one.why}" if one.why else "it leaves the list now"
+    message = f"it drains and stays listed for now: {one.why}" if one.why else "it leaves the list now"
     yield ExplainStep(StepName.DRAINING, StepResult.NOTE, "; ".join((message, *parts)), source)
 
 
@@ -190,14 +190,14 @@ def _workload_texts(what: str, workloads: Iterable[Workload]) -> Iterator[str]:
         yield f"{what}: {joined(names)}"
 
 
-# -- the list, and what Kueue says
+# -- Kueue's list and Kueue's conditions
 
 
 def _list_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
     source, config = f"MultiKueueConfig {case.name}", case.snapshot.config
     if unknown := case.view.dump.why_unknown(MULTIKUEUE_CONFIG):
         return ExplainStep(
-            StepName.LIST, StepResult.UNKNOWN, f"whether Kueue's list holds it is {unknown}", source
+            StepName.LIST, StepResult.UNKNOWN, f"whether it is on Kueue's list is {unknown}", source
         )
     now = config.listed if config else ()
     wanted = case.plan.config.clusters if case.plan.config else ()
@@ -205,13 +205,13 @@ def _list_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
     if name in now:
         message = f"it is number {now.index(name) + 1} of {len(now)} on the list"
         if row.state == "draining":
-            message = f"{message}, and is to leave"
+            message = f"{message} and will leave"
         elif name in wanted and wanted != now:
-            message = f"{message}; it is to be number {wanted.index(name) + 1} of {len(wanted)}"
+            message = f"{message}; it will be number {wanted.index(name) + 1} of {len(wanted)}"
         return ExplainStep(StepName.LIST, StepResult.PASSED, message, source)
     if name in wanted:
         message = (
-            f"it is not on the list yet, and is to be number {wanted.index(name) + 1} of {len(wanted)}: "
+            f"it is not on the list yet and will be number {wanted.index(name) + 1} of {len(wanted)}: "
             "the controller has not written it yet"
         )
         return ExplainStep(StepName.LIST, StepResult.FAILED, message, source)
@@ -220,11 +220,11 @@ def _list_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
 
 
 def _why_unchanged(case: PlacementView) -> str:
-    """Return why the list stays as it is, though clusters are usable."""
+    """Return why the list stays unchanged although clusters are usable."""
     verdict = next(iter(case.plan.verdicts.values()), None)
     if not case.targets.usable or verdict is None or verdict.status == "True":
         return ""
-    return f", which stays as it is: {verdict.reason}: {verdict.message}"
+    return f", which stays unchanged: {verdict.reason}: {verdict.message}"
 
 
 def _connection_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
@@ -239,29 +239,32 @@ def _connection_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
         message = f"Kueue is not connected to it: {row.connected_why}"
         return ExplainStep(StepName.CONNECTED, StepResult.FAILED, message, source)
     return ExplainStep(
-        StepName.CONNECTED, StepResult.NOTE, "Kueue has not said yet whether it is connected", source
+        StepName.CONNECTED, StepResult.NOTE, "Kueue has not reported yet whether it is connected", source
     )
 
 
 def condition_steps(case: PlacementView, checks: Iterable[Check]) -> Iterator[ExplainStep]:
-    """Yield the condition of each check, and where the controller would say something else by now."""
+    """Yield the condition of each check, and where the controller would now set another one."""
     for check in checks:
         yield condition_step(check, case.plan.verdicts.get(check.meta.name) if _can_predict(case) else None)
 
 
 def condition_step(check: Check, verdict: Verdict | None) -> ExplainStep:
-    """Quote the condition of a check; `verdict`: what the controller would answer, None: not known."""
+    """Quote the condition of a check; `verdict`: what the controller would set, None: unknown."""
     source, said = f"AdmissionCheck {check.meta.name}", check.active
     if said is None:
         return ExplainStep(
-            StepName.CONDITION, StepResult.NOTE, "the controller has not answered it: does it run?", source
+            StepName.CONDITION,
+            StepResult.NOTE,
+            "check that the controller runs: the check has no condition",
+            source,
         )
     outcome = {"True": StepResult.PASSED, "False": StepResult.FAILED}.get(said.status, StepResult.NOTE)
     message = f"{said.status}: {reason_and_message({'reason': said.reason, 'message': said.message})}"
     if verdict and (verdict.status, verdict.reason) != (said.status, said.reason):
         message = (
-            f"{message}; by what is seen here the controller would say {verdict.status} {verdict.reason}: "
-            "it has not looked again yet, or goes by something that is not seen here"
+            f"{message}; from these objects the controller would set {verdict.status} {verdict.reason}: "
+            "it has not reconciled the check yet, or it sees objects that are unknown here"
         )
     return ExplainStep(StepName.CONDITION, outcome, message, source)
 
@@ -273,22 +276,22 @@ def _can_predict(case: PlacementView) -> bool:
 
 
 def queue_steps(case: PlacementView) -> Iterator[ExplainStep]:
-    """Yield the ClusterQueues whose jobs the list is for."""
+    """Yield the ClusterQueues whose jobs use the list."""
     branch = case.status
     if branch is None:
         return
     if unknown := case.view.dump.why_unknown(CLUSTER_QUEUE):
-        yield ExplainStep(StepName.QUEUE, StepResult.UNKNOWN, f"which jobs come this way is {unknown}")
+        yield ExplainStep(StepName.QUEUE, StepResult.UNKNOWN, f"which queues use the list is {unknown}")
         return
     users = f", and Kueue's own {joined(branch.users)}" if branch.users else ""
     if not branch.queues:
         checks = joined(check.meta.name for check in case.checks)
-        message = f"no ClusterQueue lists {checks}{users}: no job comes this way"
+        message = f"no ClusterQueue lists {checks}{users}: no job uses the list"
         yield ExplainStep(StepName.QUEUE, StepResult.NOTE, message)
     for queue in branch.queues:
         outcome = {"True": StepResult.PASSED, "False": StepResult.FAILED}.get(queue.active, StepResult.NOTE)
         state = {"True": "is active", "False": "is not active"}.get(
-            queue.active, "has not said whether it is active"
+            queue.active, "has not reported whether it is active"
         )
         why = f" ({queue.why})" if queue.why else ""
         local = joined(queue.local_queues or ()) or ("none" if queue.local_queues == () else "unknown")

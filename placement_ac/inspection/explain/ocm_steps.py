@@ -1,7 +1,7 @@
 """
-OCM's part of an explanation: from the cluster set binding to the decision.
+OCM's steps of an explanation: from the cluster set binding to the decision.
 
-Pure. Every step is the engine's (`scheduling`); here it gets its words.
+Pure. The scheduler (`scheduling`) computes each step; this module puts it into words.
 """
 
 from collections.abc import Iterator
@@ -40,8 +40,8 @@ from placement_ac.scheduling.tolerations import TaintTolerance, taint_text, tain
 
 _SETS_SHOWN: Final = 3
 _BUILT_IN: Final = {
-    "Balance": "100 where no other Placement seen here has decided on it, less where some have",
-    "Steady": "100 for a cluster that is decided already, 0 for others",
+    "Balance": "100 if no other known Placement selects it, less if some do",
+    "Steady": "100 for a cluster that is selected already, 0 for others",
     "ResourceAllocatableCPU": "from -100 for the least allocatable CPU to 100 for the most",
     "ResourceAllocatableMemory": "from -100 for the least allocatable memory to 100 for the most",
 }
@@ -53,7 +53,7 @@ _STATES: Final = (
 
 
 def ocm_steps(case: PlacementView, name: str) -> Iterator[ExplainStep]:
-    """Yield the steps of OCM's scheduler for a cluster, up to the one that drops it, and the decision."""
+    """Yield the steps of OCM's scheduler for a cluster, up to the one that drops it; then the decision."""
     cluster = case.view.fleet.clusters.get(("", name))
     there = _cluster_step(case, name, cluster)
     yield there
@@ -68,10 +68,10 @@ def ocm_steps(case: PlacementView, name: str) -> Iterator[ExplainStep]:
 
 
 def unknown_kinds_text(case: PlacementView) -> str:
-    """Say what is not seen that OCM goes by."""
+    """Return which kinds that OCM's scheduler needs are unknown."""
     kinds = joined(f"{kind.kind}s" for kind in case.unknown_kinds)
-    why = "the right to list them is missing" if case.view.dump.live else "the dump holds none"
-    return f"how OCM decides cannot be told without {kinds}: {why}"
+    why = "the right to list them is missing" if case.view.dump.live else "the dump contains none"
+    return f"OCM's steps are unknown without {kinds}: {why}"
 
 
 def _placement(case: PlacementView) -> str:
@@ -82,13 +82,11 @@ def _cluster_step(case: PlacementView, name: str, cluster: Obj | None) -> Explai
     source = f"ManagedCluster {name}"
     if cluster is None:
         if not case.view.dump.knows(MANAGED_CLUSTER):
-            return ExplainStep(StepName.CLUSTER, StepResult.UNKNOWN, "ManagedClusters are not seen here")
-        return ExplainStep(
-            StepName.CLUSTER, StepResult.FAILED, f"there is no ManagedCluster {name} (any more)"
-        )
+            return ExplainStep(StepName.CLUSTER, StepResult.UNKNOWN, "ManagedClusters are unknown")
+        return ExplainStep(StepName.CLUSTER, StepResult.FAILED, f"there is no ManagedCluster {name}")
     if is_terminating(cluster):
         since = text(cluster, "metadata", "deletionTimestamp")
-        message = f"it is being deleted, since {since}: OCM does not choose it any more"
+        message = f"it is being deleted, since {since}: OCM no longer selects it"
         return ExplainStep(StepName.CLUSTER, StepResult.FAILED, message, source)
     conditions = [(word, condition_of(dict(cluster), kind)) for kind, word in _STATES]
     good = [word for word, one in conditions if one.get("status") == "True"]
@@ -101,9 +99,7 @@ def _cluster_step(case: PlacementView, name: str, cluster: Obj | None) -> Explai
         return ExplainStep(
             StepName.CLUSTER, StepResult.PASSED, "it is accepted, joined and available", source
         )
-    message = (
-        f"it is {', '.join((*good, *bad))}; OCM drops no cluster for that, but for the taint that follows"
-    )
+    message = f"it is {', '.join((*good, *bad))}; OCM drops a cluster only for the taint that follows"
     return ExplainStep(StepName.CLUSTER, StepResult.NOTE, message, source)
 
 
@@ -178,14 +174,14 @@ def _why_in_no_set(case: PlacementView, cluster: Obj) -> str:
 
 
 def _why_not_in_set(cluster_set: Obj, cluster: Obj) -> str:
-    """Name a set, and say by which label a cluster is not in it."""
+    """Return a set with the label that keeps a cluster out of it."""
     name, labels = text(cluster_set, "metadata", "name"), labels_of(cluster)
     try:
         selector = member_selector(cluster_set)
     except BrokenSetError as error:
         return f"{name} ({error})"
     unmet = selector.first_unmet(labels) if selector else None
-    why = f"label {unmet.lack(labels, 'the set')}" if unmet else "it has no members at all"
+    why = f"label {unmet.lack(labels, 'the set')}" if unmet else "it has no members"
     return f"ManagedClusterSet {name} ({why})"
 
 
@@ -198,10 +194,12 @@ def _predicate_step(case: PlacementView, cluster: Obj) -> ExplainStep:
     met = next(((at, one) for at, one in numbered if one.objection(cluster, fleet) is None), None)
     if met is None:
         return ExplainStep(
-            StepName.PREDICATE, StepResult.PASSED, "there is no predicate: every cluster passes"
+            StepName.PREDICATE, StepResult.PASSED, "there are no predicates: every cluster passes"
         )
     which = f"predicate {met[0]} of {len(predicates)}" if len(predicates) > 1 else "the predicate"
-    return ExplainStep(StepName.PREDICATE, StepResult.PASSED, f"{which} takes it: {met[1]}", _placement(case))
+    return ExplainStep(
+        StepName.PREDICATE, StepResult.PASSED, f"{which} matches it: {met[1]}", _placement(case)
+    )
 
 
 def _taint_step(case: PlacementView, name: str, cluster: Obj) -> ExplainStep:
@@ -218,7 +216,11 @@ def _toleration_text(taint: Obj, by: TaintTolerance) -> str:
     what = f"taint {taint_text(taint)}"
     if not by.by:
         effect = text(taint, "effect")
-        why = "it only prefers others" if effect == "PreferNoSelect" else "the cluster is decided already"
+        why = (
+            "its effect is only a preference"
+            if effect == "PreferNoSelect"
+            else "the cluster is already selected"
+        )
         return f"{what} drops no cluster here: {why}"
     toleration = text(by.by, "key") or "any key"
     until = f" until {by.until.isoformat()}" if by.until else ""
@@ -233,7 +235,7 @@ def _score_steps(case: PlacementView, name: str) -> Iterator[ExplainStep]:
         yield ExplainStep(
             StepName.SCORE,
             StepResult.NOTE,
-            "nothing scores: the order is that of the names",
+            "nothing scores: clusters are ordered by name",
             _placement(case),
         )
     for one in case.scheduling.prioritizers:
@@ -244,7 +246,7 @@ def _score_steps(case: PlacementView, name: str) -> Iterator[ExplainStep]:
 
 
 def _score_source(case: PlacementView, scored: Scored, cluster: str) -> tuple[str, str]:
-    """Return where a score comes from, in words and by its object."""
+    """Return where a score comes from, as text, and its object."""
     if not scored.name.startswith("AddOn/"):
         return _BUILT_IN.get(scored.name, "built in"), ""
     _, resource, score = scored.name.split("/", 2)
@@ -263,9 +265,9 @@ def _score_source(case: PlacementView, scored: Scored, cluster: str) -> tuple[st
 def _number_step(case: PlacementView, name: str, verdict: ClusterVerdict) -> ExplainStep:
     rank, ranked = case.rank[name], case.scheduling.ranked
     number = integer(case.placement, "spec", "numberOfClusters")
-    message = f"score {verdict.score} in all, rank {rank} of {len(ranked)}"
+    message = f"total score {verdict.score}, rank {rank} of {len(ranked)}"
     if number is None:
-        message = f"{message}; numberOfClusters is not set: all of them are selected"
+        message = f"{message}; numberOfClusters is not set: all clusters are selected"
         return ExplainStep(StepName.NUMBER, StepResult.PASSED, message, _placement(case))
     message = f"{message}; numberOfClusters is {number}"
     if verdict.dropped is None:
@@ -275,12 +277,12 @@ def _number_step(case: PlacementView, name: str, verdict: ClusterVerdict) -> Exp
     last = ranked[number - 1]
     score = case.scheduling.clusters[last].score
     behind = (
-        f"has score {score} too and comes first by name" if score == verdict.score else f"has score {score}"
+        f"has score {score} too and sorts first by name" if score == verdict.score else f"has score {score}"
     )
     return ExplainStep(
         StepName.NUMBER,
         StepResult.FAILED,
-        f"{message}; {last}, the last that is in, {behind}",
+        f"{message}; {last}, the last one selected, {behind}",
         _placement(case),
     )
 
@@ -293,7 +295,7 @@ def _group_steps(case: PlacementView, verdict: ClusterVerdict) -> Iterator[Expla
             for one in listed(case.scheduling.status, "conditions")
             if one.get("type") == "PlacementMisconfigured"
         ]
-        message = f"the decision groups are not right, so it is in no decision: {condition}"
+        message = f"correct the decision groups, they put it in no decision: {condition}"
         yield ExplainStep(StepName.GROUP, StepResult.FAILED, message, _placement(case))
     elif at(case.placement, "spec", "decisionStrategy") is not None:
         group = groups[verdict.group]
@@ -308,38 +310,42 @@ def _group_steps(case: PlacementView, verdict: ClusterVerdict) -> Iterator[Expla
 
 def _decision_step(case: PlacementView, name: str) -> ExplainStep:
     if case.view.dump.live and not case.view.dump.knows(PLACEMENT_DECISION):
-        return ExplainStep(StepName.DECISION, StepResult.UNKNOWN, "PlacementDecisions are not seen here")
+        return ExplainStep(StepName.DECISION, StepResult.UNKNOWN, "PlacementDecisions are unknown")
     wanted, now = case.predicts_selection(name), case.decisions
     if now is None:
-        expected = {True: "; it will choose this cluster", False: "; it will not choose this one", None: ""}
+        expected = {
+            True: "; it will select this cluster",
+            False: "; it will not select this cluster",
+            None: "",
+        }
         outcome = StepResult.FAILED if wanted is False else StepResult.NOTE
         message = f"OCM has not decided yet{expected[wanted]}"
         return ExplainStep(StepName.DECISION, outcome, message, _placement(case))
     if name in now:
         where, entry = now[name]
         score = f" with score {integer(entry, 'score')}" if integer(entry, "score") else ""
-        message = f"OCM has decided on it: PlacementDecision {where} holds it{score}"
-        differs = "" if wanted is not False else f", though by the steps above it would not: {_OUTDATED}"
+        message = f"OCM has selected it: it is in PlacementDecision {where}{score}"
+        differs = "" if wanted is not False else f", although the steps above say otherwise: {_OUTDATED}"
         return ExplainStep(
             StepName.DECISION, StepResult.PASSED, message + differs, f"PlacementDecision {where}"
         )
-    differs = f", though by the steps above it would: {_OUTDATED}" if wanted else ""
-    message = f"OCM has not decided on it{differs}"
+    differs = f", although the steps above say otherwise: {_OUTDATED}" if wanted else ""
+    message = f"OCM has not selected it{differs}"
     return ExplainStep(StepName.DECISION, StepResult.FAILED, message, _placement(case))
 
 
-_OUTDATED: Final = "OCM has not decided again yet, or goes by something that is not seen here"
+_OUTDATED: Final = "OCM has not scheduled again yet, or it sees objects that are unknown here"
 
 
 def is_selected(case: PlacementView, name: str) -> bool | None:
-    """Whether OCM has decided on the cluster, or is to, where it has not decided; None: it cannot be told."""
+    """Whether OCM has selected the cluster or, before its decision, would select it; None: unknown."""
     if case.decisions is None:
         return case.predicts_selection(name)
     return name in case.decisions
 
 
 def placement_problem_texts(placement: Object) -> list[str]:
-    """Return what a Placement's conditions say of trouble."""
+    """Return reason and message of each condition of a Placement that reports a problem."""
     trouble = (("PlacementSatisfied", "False"), ("PlacementMisconfigured", "True"))
     conditions = [dict(one) for one in listed(section(placement, "status"), "conditions")]
     return [reason_and_message(one) for one in conditions if (one.get("type"), one.get("status")) in trouble]

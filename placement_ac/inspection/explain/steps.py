@@ -1,7 +1,7 @@
 """
-The links of an explanation: one step each, with what decided it; and the case that they are about.
+The steps of an explanation, and the Placement that they are about.
 
-Pure. The steps are those of OCM's scheduler, then the controller's, then Kueue's, in their order.
+Pure. The steps are those of OCM's scheduler, then the controller's, then Kueue's, in order.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ from placement_ac.scheduling.tolerations import TaintContext, taint_context
 
 
 class StepName(StrEnum):
-    """What decides, in order."""
+    """The steps, in the order in which they decide."""
 
     PARAMETERS = "Parameters"
     PLACEMENT = "Placement"
@@ -47,7 +47,7 @@ class StepName(StrEnum):
     NAME = "Name"
     CREDENTIAL = "Credential"
     FITNESS = "Fitness"
-    SEAT = "Seat"
+    SLOT = "Slot"
     GUARD = "Guard"
     DRAINING = "Draining"
     LIST = "List"
@@ -57,19 +57,19 @@ class StepName(StrEnum):
 
 
 class StepResult(StrEnum):
-    """How a step went."""
+    """The result of a step."""
 
     PASSED = "passed"
     FAILED = "failed"
     NOTE = "note"
-    """It decides nothing by itself."""
+    """For information: it decides nothing."""
     UNKNOWN = "unknown"
-    """What it goes by cannot be seen here."""
+    """The objects that it depends on are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainStep:
-    """One step. `source`: the object or setting that tells it, "" where there is none."""
+    """One step. `source`: the object or setting that decides it, "" if there is none."""
 
     step: StepName
     outcome: StepResult
@@ -78,14 +78,14 @@ class ExplainStep:
 
 
 SCHEDULING_KINDS: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING, PLACEMENT_SCORE, PLACEMENT_DECISION)
-"""What OCM's scheduler goes by."""
+"""The kinds that OCM's scheduler reads."""
 _IN_EVERY_DUMP: Final = (MANAGED_CLUSTER, CLUSTER_SET)
-"""Kinds of which every OCM hub has some: a dump without them is not of all that there is."""
+"""Kinds that exist on every OCM hub: a dump without them is incomplete."""
 
 
 @dataclass(frozen=True)
 class PlacementView:
-    """A Placement on a hub, and what OCM and the controller make of it."""
+    """A Placement on a hub, and what OCM and the controller decide for it."""
 
     view: HubView
     placement: Object
@@ -104,14 +104,14 @@ class PlacementView:
 
     @property
     def label(self) -> str:
-        """`namespace/name`, as people write it."""
+        """`namespace/name`."""
         return "/".join(self.id)
 
     # -- OCM
 
     @cached_property
     def unknown_kinds(self) -> tuple[Kind, ...]:
-        """Kinds without which it cannot be told how OCM decides."""
+        """The unknown kinds that OCM's scheduler needs."""
         dump = self.view.dump
         if dump.live:
             return tuple(kind for kind in SCHEDULING_KINDS if not dump.knows(kind))
@@ -123,7 +123,7 @@ class PlacementView:
 
     @cached_property
     def pool(self) -> Pool:
-        """The clusters that stand to choice; none when a set cannot be read."""
+        """The clusters that the Placement may select; none if a set cannot be read."""
         try:
             return pool_for(self.placement, self.view.fleet)
         except BrokenSetError:
@@ -147,7 +147,7 @@ class PlacementView:
 
     @cached_property
     def decisions(self) -> Mapping[str, tuple[str, Object]] | None:
-        """Cluster → its PlacementDecision and what that says of it; None: OCM has not decided."""
+        """Cluster → its PlacementDecision and its entry there; None: OCM has not decided."""
         message = [one for one in own_decisions(self.placement, self.view.fleet) if section(one, "status")]
         found: dict[str, tuple[str, Object]] = {}
         for one in message:
@@ -156,7 +156,7 @@ class PlacementView:
         return found if message else None
 
     def predicts_selection(self, cluster: str) -> bool | None:
-        """Whether OCM would decide on the cluster by what is seen here; None: it cannot be told."""
+        """Whether OCM would select the cluster; None: unknown."""
         if self.unknown_kinds or self.scheduling.hold:
             return None
         verdict = self.scheduling.clusters.get(cluster)
@@ -166,13 +166,13 @@ class PlacementView:
 
     @cached_property
     def is_used(self) -> bool:
-        """Whether the controller goes by this Placement: no other of its name comes first."""
+        """Whether the controller uses this Placement: no Placement of the same name takes precedence."""
         found = self.view.placement(self.name)
         return found is not None and key_of(found) == self.id
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
-        """Ours that name it."""
+        """The checks of ours that name it."""
         return (
             tuple(one for one in self.view.our_checks if one.placement == self.name) if self.is_used else ()
         )
@@ -187,7 +187,7 @@ class PlacementView:
 
     @cached_property
     def held_clusters(self) -> Mapping[str, str]:
-        """The clusters that a mass loss would take, while it is held → why."""
+        """The clusters that are kept because a mass loss is held → why."""
         return self.view.held_clusters(self.name)
 
     @cached_property
@@ -196,18 +196,18 @@ class PlacementView:
 
     @cached_property
     def status(self) -> CheckStatus | None:
-        """What `status` shows of its first check; they all have the same clusters and the same list."""
+        """The status of its first check; all its checks have the same clusters and the same list."""
         found = check_statuses(self.view, (self.checks[0].meta.name,)) if self.checks else ()
         return found[0] if found else None
 
     @cached_property
     def rows(self) -> Mapping[str, ClusterRow]:
-        """The clusters that are selected, best first, then those that are listed all the same."""
+        """The selected clusters, best first; then those that are listed but not selected."""
         return {row.name: row for row in self.status.clusters} if self.status else {}
 
 
 def condition_of(obj: Object | None, kind: str) -> dict[str, Any]:
-    """Return a condition of an object, {} when it has none of that type."""
+    """Return a condition of an object by its type; {} if there is none."""
     return next((dict(one) for one in listed(obj, "status", "conditions") if one.get("type") == kind), {})
 
 

@@ -1,5 +1,5 @@
 """
-What is to be explained: TYPE NAME, TYPE/NAME or a bare NAME, looked up on the hub as kubectl does.
+Find the object to explain: TYPE NAME, TYPE/NAME or NAME, as kubectl accepts them.
 
 Pure.
 """
@@ -40,16 +40,16 @@ def _type_names() -> dict[str, Type]:
 
 
 TYPE_NAMES: Final = _type_names()
-"""Every word for a type, as kubectl takes them."""
+"""Every name of a type that kubectl accepts."""
 
 
 class SubjectNotFound(PlacementAcError):
-    """What is asked for is not there, is not of ours, or is not one thing."""
+    """The object does not exist, is not ours, or its name is ambiguous."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is to be explained. `namespace`: of a Placement."""
+    """The object to explain. `namespace`: of a Placement."""
 
     type: Type
     name: str
@@ -57,22 +57,22 @@ class Subject:
 
 
 def parse_subject(words: Sequence[str], view: HubView) -> Subject:
-    """Return what the words on the command line mean. Raises NoSuchSubject."""
+    """Return the object that the words on the command line name. Raises SubjectNotFound."""
     if len(words) == 1 and "/" not in words[0]:
         return Subject(_type_of(words[0], view), words[0])
     type_, name = words[0].split("/", 1) if len(words) == 1 else (words[0], words[1])
     if type_.lower() not in TYPE_NAMES:
-        raise SubjectNotFound(f"there is no type {type_!r} here: it is one of {', '.join(KINDS)}")
+        raise SubjectNotFound(f"use one of the types {', '.join(KINDS)}: {type_!r} is unknown")
     return Subject(TYPE_NAMES[type_.lower()], name)
 
 
 def _type_of(name: str, view: HubView) -> Type:
-    """Return the one type of which there is an object of that name; a Placement counts when it is alone."""
+    """Return the type of the object of that name; a Placement only if no cluster or check has the name."""
     is_check = view.dump.find(ADMISSION_CHECK, name) is not None
     is_cluster = name in known_clusters(view)
     if is_check and is_cluster:
         raise SubjectNotFound(
-            f"{name} is a cluster and a check: say `explain cluster {name}` or `explain check {name}`"
+            f"use `explain cluster {name}` or `explain check {name}`: {name} is a cluster and a check"
         )
     if is_check or is_cluster:
         return "check" if is_check else "cluster"
@@ -84,13 +84,13 @@ def _type_of(name: str, view: HubView) -> Type:
 
 
 def _unknown_kinds_text(dump: Dump, *kinds: Kind) -> str:
-    """Name the kinds that cannot be seen: what is asked for may be one of them."""
+    """Return which of these kinds are unknown: the object may be one of them."""
     unseen = [str(kind) for kind in kinds if not dump.knows(kind)] if dump.live else []
-    return f"; not seen here: {joined(unseen)}" if unseen else ""
+    return f"; unknown: {joined(unseen)}" if unseen else ""
 
 
 def known_clusters(view: HubView) -> frozenset[str]:
-    """Return the clusters that there are, and those that a decision or one of our objects still names."""
+    """Return the existing clusters, and those that a decision or one of our objects still names."""
     there = {key_of(one)[1] for one in view.dump.of(MANAGED_CLUSTER)}
     decided = {
         text(entry, "clusterName")
@@ -102,14 +102,14 @@ def known_clusters(view: HubView) -> frozenset[str]:
 
 
 def find_cluster(view: HubView, name: str) -> str:
-    """Return the name of a cluster that is known. Raises NoSuchSubject."""
+    """Return the name if the cluster is known. Raises SubjectNotFound."""
     if name not in known_clusters(view):
         raise _not_found(view, MANAGED_CLUSTER, name)
     return name
 
 
 def find_check(view: HubView, name: str) -> Check:
-    """Return a check of ours. Raises NoSuchSubject, which names the one to ask for instead."""
+    """Return a check of ours. Raises SubjectNotFound, which names the check of ours to use instead."""
     found = next((one for one in view.checks if one.meta.name == name), None)
     if found is None:
         raise _not_found(view, ADMISSION_CHECK, name)
@@ -118,14 +118,14 @@ def find_check(view: HubView, name: str) -> Check:
     message = f"AdmissionCheck {name} is not ours: its spec.controllerName is {found.controller!r}"
     ours = [one.meta.name for one in view.our_checks if found.config and one.placement == found.config]
     if ours:
-        message = f"{message}; its MultiKueueConfig {found.config} is that of {joined(ours)}: explain check {ours[0]}"
+        message = f"use `explain check {ours[0]}`: {message}; its MultiKueueConfig is that of {joined(ours)}"
     raise SubjectNotFound(message)
 
 
 def find_placement(view: HubView, name: str, namespaces: Sequence[str]) -> Object:
-    """Return the Placement of that name: in these namespaces, else the one that counts, else the only one.
+    """Return the Placement of that name: in these namespaces, else the one in use, else the only one.
 
-    Raises NoSuchSubject.
+    Raises SubjectNotFound.
     """
     found = [one for one in view.dump.of(PLACEMENT) if key_of(one)[1] == name]
     if namespaces:
@@ -136,23 +136,21 @@ def find_placement(view: HubView, name: str, namespaces: Sequence[str]) -> Objec
         raise _not_found(view, PLACEMENT, name)
     if len(found) > 1:
         spaces = sorted(key_of(one)[0] for one in found)
-        raise SubjectNotFound(f"there is a Placement {name} in {joined(spaces)}: say which one with -n")
+        raise SubjectNotFound(f"choose a namespace with -n: Placement {name} exists in {joined(spaces)}")
     return found[0]
 
 
 def placement_views(view: HubView, check: str, namespaces: Sequence[str]) -> tuple[PlacementView, ...]:
-    """Return the Placements that a cluster is explained for: those with checks first, by name.
+    """Return the Placements to explain a cluster for: those with checks first, by name.
 
-    On a hub those in watched namespaces, in a dump all, unless `namespaces` are named; or only that of
-    `check`, if it is not "". Raises NoSuchSubject.
+    On a hub, those in watched namespaces; in a dump, all; unless `namespaces` are given. Only that of `check`
+    if it is not "". Raises SubjectNotFound.
     """
     if check:
         found = find_check(view, check)
         raw = view.placement(found.placement) if found.placement else None
         if raw is None:
-            raise SubjectNotFound(
-                f"AdmissionCheck {check} leads to no Placement: see `explain check {check}`"
-            )
+            raise SubjectNotFound(f"AdmissionCheck {check} has no Placement: see `explain check {check}`")
         return (PlacementView(view, raw),)
     if view.dump.live and not view.dump.knows(PLACEMENT):
         raise SubjectNotFound(f"Placements are {view.dump.why_unknown(PLACEMENT)}")

@@ -1,7 +1,7 @@
 """
 Draw a graph. Pure.
 
-A cluster's state is told by a word, by the shape of its box and by its colour: never by colour alone.
+A word, the shape of the box and its colour show the state of a cluster: never colour alone.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ LEGEND: Final = 40.0
 SWATCH: Final = 26.0
 LINE: Final = 17.0
 LEAN: Final = 10.0
-"""How far the box of a cluster that drains leans."""
+"""Slant of the box of a draining cluster."""
 NARROWEST, WIDEST = 96.0, 230.0
 KIND_SIZE, NAME_SIZE, SAYS_SIZE = 11.0, 14.0, 12.0
 
@@ -28,11 +28,11 @@ LEGEND_TEXTS: Final[Mapping[NodeStyle, str]] = {
     "draining": "draining: listed until it has drained",
     "selected": "will be listed",
     "unusable": "unusable",
-    "beyond": "beyond the last seat",
-    "waiting": "waits for a seat",
+    "beyond": "beyond the last slot",
+    "waiting": "waits for a slot",
     "good": "active",
     "bad": "not active",
-    "missing": "is not there",
+    "missing": "does not exist",
 }
 
 _FILLS: Final[Mapping[NodeStyle, tuple[str, str, str]]] = {
@@ -47,7 +47,7 @@ _FILLS: Final[Mapping[NodeStyle, tuple[str, str, str]]] = {
     "beyond": ("plain", "line", "2 3"),
     "waiting": ("late", "late-line", "6 3"),
 }
-"""Ground, outline, and the dashes of the outline."""
+"""Fill, outline, and the dashes of the outline."""
 
 STYLE: Final = color_css(
     (
@@ -59,7 +59,7 @@ STYLE: Final = color_css(
         f"svg .label{{font-size:{KIND_SIZE}px;fill:$muted}}",
         ".edge{fill:none;stroke:$line;stroke-width:1.3}",
         ".edge.unsure{stroke-dasharray:4 4}",
-        ".edge.taken{stroke:$way;stroke-width:4}",
+        ".edge.taken{stroke:$path;stroke-width:4}",
         *(
             f".{look} .box{{fill:${fill};stroke:${line};stroke-width:1.6"
             + (f";stroke-dasharray:{dashes}" if dashes else "")
@@ -71,11 +71,11 @@ STYLE: Final = color_css(
 
 
 def draw(graph: Graph, title: str, *, alone: bool = True) -> Element:
-    """Return the picture. `alone` False: it goes onto a page, which has the style and tells the whys."""
+    """Return the picture. `alone` False: it is part of a page, which has the style and shows the details."""
     labels = [width_of(edge.label, KIND_SIZE) for edge in graph.edges]
     layout = lay_out(graph, _width, max(labels, default=0.0))
     legend, width = _legend(graph, layout.height)
-    ordered = sorted(graph.edges, key=lambda edge: edge.on_workload_path)  # what is bold lies on top
+    ordered = sorted(graph.edges, key=lambda edge: edge.on_workload_path)  # bold edges on top
     return picture(
         max(width, layout.width),
         layout.height + LEGEND,
@@ -90,7 +90,7 @@ def draw(graph: Graph, title: str, *, alone: bool = True) -> Element:
 
 
 def _description(graph: Graph) -> str:
-    """Return the picture in two sentences, for who does not see it."""
+    """Return a description of the picture, for screen readers."""
     kinds = Counter(node.kind for node in graph.nodes)
     clusters = joined(f"{node.name} {node.caption}" for node in graph.nodes if node.column == CLUSTER)
     return f"{', '.join(f'{kind}: {n}' for kind, n in kinds.items())}. {clusters or 'No clusters'}."
@@ -129,7 +129,7 @@ def _node(node: GraphNode, at: NodePlace, *, alone: bool) -> Element:
         tabindex="0",
         role="img",
         aria_label=whole,
-        data_told=whole,
+        data_detail=whole,
         data_find=" ".join((whole, *node.names)).lower(),
     )
 
@@ -167,7 +167,7 @@ def _points(points: Iterable[tuple[float, float]]) -> str:
 
 
 def _edge(edge: GraphEdge, route: Sequence[NodePlace]) -> Element:
-    """Return a line that bends between columns, and runs straight through them."""
+    """Return a line that is curved between columns and straight within them."""
     path = [f"M{route[0].right:.1f} {route[0].middle:.1f}"]
     for place, following in pairwise(route):
         end = place.right + min(GAP, following.x - place.right)
@@ -193,7 +193,7 @@ def _label(edge: GraphEdge, target: NodePlace) -> Element:
 
 
 def _legend(graph: Graph, top: float) -> tuple[Element, float]:
-    """Return what each look means that is there, and how wide that is."""
+    """Return the legend of the styles in use, and its width."""
     seen = {node.style for node in graph.nodes}
     parts: list[Element] = []
     x = MARGIN
@@ -206,7 +206,7 @@ def _legend(graph: Graph, top: float) -> tuple[Element, float]:
             x = place.right + 8 + width_of(message, SAYS_SIZE) + PAD
     if any(edge.on_workload_path for edge in graph.edges):
         line = f"M{x:.1f} {top + SWATCH / 2:.1f}h{SWATCH:.1f}"
-        message = "the way of Workloads that run"
+        message = "the path of running Workloads"
         text = element("text", class_="says", x=x + SWATCH + 8, y=top + SWATCH / 2 + 4, text=message)
         parts += [element("path", class_="edge taken", d=line), text]
         x += SWATCH + 8 + width_of(message, SAYS_SIZE) + PAD

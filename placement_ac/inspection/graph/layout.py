@@ -1,7 +1,7 @@
 """
-Where the nodes of a graph are drawn: columns from left to right, each node beside what it leads to. Pure.
+Lay out a graph: columns from left to right, each node beside its targets. Pure.
 
-Every edge that passes a column by has a place of its own there, so that no line runs behind a box.
+An edge that crosses a column has a place of its own there, so that no line runs behind a box.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ HEIGHT: Final = 60.0
 STEP: Final = 74.0
 MARGIN: Final = 20.0
 GAP: Final = 34.0
-"""Between columns; what is written on edges widens it."""
+"""Space between columns; labels of edges widen it."""
 
 Ends = tuple[str, str]
 """The nodes that an edge joins."""
@@ -24,7 +24,7 @@ Ends = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class NodePlace:
-    """Where a node is, or an edge that passes; x and y of the upper left corner."""
+    """The place of a node, or of an edge that crosses a column; x and y of the upper left corner."""
 
     x: float
     y: float
@@ -41,7 +41,7 @@ class NodePlace:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """`routes`: the places that each edge passes, its ends included."""
+    """`routes`: the places of each edge, its ends included."""
 
     nodes: Mapping[str, NodePlace]
     routes: Mapping[Ends, Sequence[NodePlace]]
@@ -50,7 +50,7 @@ class Layout:
 
 
 def lay_out(graph: Graph, width_of_node: Callable[[GraphNode], float], label_width: float) -> Layout:
-    """Return where everything is. `label_width`: the room that is written on, before the clusters."""
+    """Return the layout. `label_width`: space for labels before the clusters."""
     chains = _chains(graph)
     rows = _rows(graph, chains)
     columns = _columns(graph, width_of_node, label_width)
@@ -66,7 +66,7 @@ def lay_out(graph: Graph, width_of_node: Callable[[GraphNode], float], label_wid
 
 
 def _chains(graph: Graph) -> dict[Ends, list[str]]:
-    """Return the stations of each edge: its ends, and a way point in each column between."""
+    """Return the stations of each edge: its ends, and a waypoint in each column between."""
     column = {node.id: node.column for node in graph.nodes}
     return {
         (edge.source, edge.target): [
@@ -82,7 +82,7 @@ def _chains(graph: Graph) -> dict[Ends, list[str]]:
 
 
 def _stations(graph: Graph, chains: Mapping[Ends, Sequence[str]]) -> list[tuple[str, int]]:
-    """Return nodes and way points, each with its column."""
+    """Return nodes and waypoints, each with its column."""
     points = [point for chain in chains.values() for point in chain[1:-1]]
     return [
         *((node.id, node.column) for node in graph.nodes),
@@ -91,7 +91,7 @@ def _stations(graph: Graph, chains: Mapping[Ends, Sequence[str]]) -> list[tuple[
 
 
 def _rows(graph: Graph, chains: Mapping[Ends, Sequence[str]]) -> dict[str, float]:
-    """Return y of each station: as near to what it leads to as the others leave room."""
+    """Return y of each station: as near to its targets as possible."""
     members: list[list[str]] = [[] for _ in COLUMNS]
     for station, column in _stations(graph, chains):
         members[column].append(station)
@@ -106,7 +106,7 @@ def _rows(graph: Graph, chains: Mapping[Ends, Sequence[str]]) -> dict[str, float
 
 
 def _next_stations(graph: Graph, chains: Mapping[Ends, Sequence[str]]) -> dict[str, list[str]]:
-    """Return the next stations of each; of a node, those by edges that are sure, if it has such."""
+    """Return the next stations of each; of a node, by the edges in use if it has any."""
     found: dict[str, list[str]] = {}
     for sure in (True, False):
         more: dict[str, list[str]] = {}
@@ -119,7 +119,7 @@ def _next_stations(graph: Graph, chains: Mapping[Ends, Sequence[str]]) -> dict[s
 
 
 def _by_fleet(graph: Graph, clusters: Sequence[str]) -> list[str]:
-    """Return the clusters in the order of their edges: those of one Placement are beside each other."""
+    """Return the clusters in the order of their edges: clusters of one Placement are adjacent."""
     first: dict[str, int] = {}
     for place, edge in enumerate(graph.edges):
         first.setdefault(edge.target, place)
@@ -127,7 +127,7 @@ def _by_fleet(graph: Graph, clusters: Sequence[str]) -> list[str]:
 
 
 def _siblings(graph: Graph) -> dict[str, list[str]]:
-    """Return of each node what else is led to from where it is led to."""
+    """Return the siblings of each node: the targets of the same source."""
     leads: dict[str, list[str]] = {}
     for edge in graph.edges:
         leads.setdefault(edge.source, []).append(edge.target)
@@ -135,7 +135,7 @@ def _siblings(graph: Graph) -> dict[str, list[str]]:
 
 
 def _wanted_row(leads: Sequence[str], beside: Sequence[str], rows: Mapping[str, float]) -> float:
-    """Return where a station would be: amid what it leads to; else above its brothers; else below all."""
+    """Return the wanted row: amid the targets, else above the siblings, else below all."""
     if leads:
         return fmean(rows[other] for other in leads)
     brothers = [rows[other] for other in beside if other in rows]
@@ -143,9 +143,9 @@ def _wanted_row(leads: Sequence[str], beside: Sequence[str], rows: Mapping[str, 
 
 
 def _spread(wishes: Mapping[str, float]) -> dict[str, float]:
-    """Return places one step apart or more, in the order of the wishes, and by least squares near to them.
+    """Return rows at least one step apart, in the order of the wanted rows and as near to them as possible.
 
-    Pool adjacent violators: those that would overlap become a block around the mean of their wishes.
+    Pool adjacent violators (least squares): nodes that would overlap form a block around their mean.
     """
     order = sorted(wishes, key=lambda id_: wishes[id_])
     blocks: list[list[float]] = []
@@ -161,7 +161,7 @@ def _spread(wishes: Mapping[str, float]) -> dict[str, float]:
 def _columns(
     graph: Graph, width_of_node: Callable[[GraphNode], float], label_width: float
 ) -> list[tuple[float, float]]:
-    """Return x and width of each column; one that is empty has none."""
+    """Return x and width of each column; an empty one has width 0."""
     found: list[tuple[float, float]] = []
     x = MARGIN
     for column in range(len(COLUMNS)):

@@ -1,8 +1,7 @@
 """
 A graph as Mermaid, which GitHub and GitLab draw in Markdown. Pure.
 
-Names and messages are others' words: in a label every letter that Mermaid or HTML could take for its own is
-written by its number.
+Labels contain names and messages of others: characters with a meaning in Mermaid or HTML are escaped.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,9 +11,9 @@ from placement_ac.inspection.drawing.svg import PALETTE, clean
 from placement_ac.inspection.graph.model import Graph, GraphNode, NodeStyle
 
 SAFE: Final = frozenset(" -.,:/=+'()·…—")
-"""What stands in a label as it is, beside letters and digits."""
+"""Characters that need no escape in a label, beside letters and digits."""
 LABEL_MAX: Final = 80
-"""Letters of a line in a box; the whole is in `-o html`."""
+"""Characters of a line in a box; `-o html` has the full text."""
 
 SHAPES: Final[Mapping[NodeStyle, tuple[str, str]]] = {
     "listed": ("[", "]"),
@@ -24,7 +23,7 @@ SHAPES: Final[Mapping[NodeStyle, tuple[str, str]]] = {
     "beyond": ("[[", "]]"),
     "waiting": ("(", ")"),
 }
-"""The brackets by which Mermaid knows a shape; a rectangle without."""
+"""Mermaid's brackets for a shape; the default is a rectangle."""
 _COLOURS: Final[Mapping[NodeStyle, tuple[str, str, str]]] = {
     "listed": ("good", "good-line", ""),
     "draining": ("drain", "drain-line", ",stroke-dasharray:6 3"),
@@ -36,11 +35,11 @@ _COLOURS: Final[Mapping[NodeStyle, tuple[str, str, str]]] = {
     "bad": ("bad", "bad-line", ",stroke-dasharray:6 3"),
     "missing": ("page", "bad-line", ",stroke-dasharray:2 4"),
 }
-"""Ground and outline, with text of its own colour: so it is readable on a light page and on a dark one."""
+"""Fill and outline; the text colour is fixed, so a box is readable on light and dark pages."""
 
 
 def mermaid(graph: Graph) -> str:
-    """Return a flowchart from left to right; the way of Workloads that run is thick."""
+    """Return a flowchart from left to right; the path of running Workloads is thick."""
     return "\n".join(_lines(graph)) + "\n"
 
 

@@ -1,8 +1,8 @@
 """
-What `graph` draws: nodes in columns, left to right, and the edges between them.
+The graph that `graph` draws: nodes in columns from left to right, and the edges between them.
 
 Pure. The columns: Workloads, LocalQueues, ClusterQueues, AdmissionChecks, Placements, MultiKueueConfigs,
-clusters. What is many is folded into a node that counts: a picture of a thousand boxes shows nothing.
+clusters. Many nodes of a kind become one node that counts them.
 """
 
 from collections import Counter
@@ -16,11 +16,11 @@ from placement_ac.core.api.text import count_text, joined
 from placement_ac.inspection.status.model import CheckStatus, ClusterRow, ClusterState, QueueRow, WorkloadRow
 
 CLUSTERS_SHOWN: Final = 40
-"""Clusters of a check that have a node each; beyond, those of one state are counted together."""
+"""Clusters of a check with a node each; beyond, one node counts the clusters of a state."""
 QUEUES_SHOWN: Final = 12
-"""LocalQueues of a ClusterQueue that have a node each, beside those with Workloads of the check."""
+"""LocalQueues of a ClusterQueue with a node each, beside those with Workloads of the check."""
 JOBS_SHOWN: Final = 5
-"""Workloads of one queue on one cluster that have a node each."""
+"""Workloads of one queue on one cluster with a node each."""
 
 COLUMNS: Final = (
     "Workloads",
@@ -36,22 +36,22 @@ WORKLOAD, LOCAL_QUEUE, CLUSTER_QUEUE, CHECK, PLACEMENT, CONFIG, CLUSTER = range(
 NodeStyle = Literal[
     "plain", "good", "bad", "missing", "listed", "draining", "selected", "unusable", "beyond", "waiting"
 ]
-"""How a node looks: a cluster by its state, a queue or check by whether it is active."""
+"""The style of a node: a cluster's state, or whether a queue or check is active."""
 STATE_TEXTS: Final[Mapping[ClusterState, str]] = {
     "listed": "listed",
     "draining": "draining",
     "selected": "will be listed",
     "unusable": "unusable",
-    "beyond": "beyond the last seat",
-    "waiting": "waits for a seat",
+    "beyond": "beyond the last slot",
+    "waiting": "waits for a slot",
 }
-"""What a node says of a cluster's state."""
+"""The caption of a cluster's state."""
 _ACTIVE: Final[Mapping[str, NodeStyle]] = {"True": "good", "False": "bad"}
 
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
-    """One box. `caption` stands below the name; `why` is told of it on request."""
+    """One box. `caption`: the line below the name. `why`: the details in the tooltip."""
 
     id: str
     column: int
@@ -61,12 +61,12 @@ class GraphNode:
     caption: str = ""
     why: str = ""
     names: tuple[str, ...] = ()
-    """Of a node that counts: what is in it."""
+    """The names that a counting node contains."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraphEdge:
-    """`on_workload_path`: a Workload's way goes along it. `in_use` False: it leads to what is not in use (yet)."""
+    """`on_workload_path`: a running Workload uses it. `in_use` False: its target is not in use."""
 
     source: str
     target: str
@@ -82,7 +82,7 @@ class Graph:
 
 
 def build_graph(branches: Iterable[CheckStatus]) -> Graph:
-    """Return what the branches look like; what two of them share is there once."""
+    """Return the graph of these checks; nodes that two of them share exist once."""
     graph = _GraphBuilder()
     for branch in branches:
         _add_check(graph, branch)
@@ -91,13 +91,13 @@ def build_graph(branches: Iterable[CheckStatus]) -> Graph:
 
 @dataclass(slots=True)
 class _GraphBuilder:
-    """Nodes by what they stand for, edges by their ends; both in the order in which they come."""
+    """Collects nodes by column and key, and edges by their ends, in order."""
 
     nodes: dict[tuple[int, str], GraphNode] = field(default_factory=dict)
     edges: dict[tuple[str, str], GraphEdge] = field(default_factory=dict)
 
     def node(self, column: int, key: str, kind: str, name: str, **rest: object) -> str:
-        """Return the id of the node, and creates it if it is missing."""
+        """Return the id of the node; create it if it does not exist."""
         found = self.nodes.get((column, key))
         if found is None:
             found = GraphNode(f"n{len(self.nodes)}", column, kind, name, **rest)  # type: ignore[arg-type]  # as named
@@ -108,7 +108,7 @@ class _GraphBuilder:
         self.edges.setdefault((source, target), GraphEdge(source, target, label, in_use=in_use))
 
     def mark_path(self, way: Sequence[str]) -> None:
-        """Mark a way as one that a Workload has gone."""
+        """Mark the edges of the path of a running Workload."""
         for ends in pairwise(way):
             old = self.edges.get(ends, GraphEdge(*ends))
             self.edges[ends] = GraphEdge(*ends, old.label, on_workload_path=True)
@@ -124,7 +124,7 @@ def _add_check(graph: _GraphBuilder, branch: CheckStatus) -> None:
         caption=f"Active={branch.active}"
         + (f", {branch.reason}" if branch.reason not in ("", ACTIVE) else ""),
         why=branch.message
-        + (" (the controller has not looked since it was changed)" if branch.stale else ""),
+        + (" (the controller has not reconciled it since it was changed)" if branch.stale else ""),
     )
     placement = _placement(graph, branch)
     graph.edge(check, placement)
@@ -166,7 +166,7 @@ def _config(graph: _GraphBuilder, branch: CheckStatus) -> str:
 
 
 def _multikueue_check(graph: _GraphBuilder, name: str, config: str) -> str:
-    """Return the node of Kueue's own check, which names the config."""
+    """Return the node of Kueue's own multikueue check, which names the config."""
     head = graph.node(CHECK, name, "AdmissionCheck", name, caption="Kueue's own: multikueue")
     graph.edge(head, config)
     return head
@@ -176,7 +176,7 @@ def _multikueue_check(graph: _GraphBuilder, name: str, config: str) -> str:
 
 
 def _clusters(graph: _GraphBuilder, branch: CheckStatus, placement: str, config: str) -> Mapping[str, str]:
-    """Return the node of each cluster: the list leads to those that it has, the Placement to the others."""
+    """Return the node of each cluster; edges come from the list, or for unlisted clusters the Placement."""
     found: dict[str, str] = {}
     for rows in _shown(branch.clusters):
         first, state = rows[0], rows[0].state
@@ -200,7 +200,7 @@ def _clusters(graph: _GraphBuilder, branch: CheckStatus, placement: str, config:
 
 
 def _shown(rows: Sequence[ClusterRow]) -> list[list[ClusterRow]]:
-    """Return what has a node each: beyond `CLUSTERS_SHOWN`, the largest groups of one state are folded."""
+    """Return the clusters of each node: beyond `CLUSTERS_SHOWN`, the largest states have one node each."""
     order = list(STATE_TEXTS)
     states = groupby(sorted(rows, key=lambda row: order.index(row.state)), lambda row: row.state)
     groups = [list(members) for _, members in states]
@@ -224,7 +224,7 @@ def _caption(rows: Sequence[ClusterRow]) -> str:
 
 
 def _why(rows: Sequence[ClusterRow]) -> str:
-    """Return all that is known of a cluster; of several, why they are what they are, most frequent first."""
+    """Return the details of a cluster; of several, their reasons, the most frequent first."""
     if len(rows) > 1:
         whys = Counter(row.why for row in rows if row.why)
         return "\n".join(
@@ -243,7 +243,7 @@ def _why(rows: Sequence[ClusterRow]) -> str:
 
 
 def _rank_and_score(row: ClusterRow) -> str:
-    """Return where a cluster stands; where nothing scores, its score is 0."""
+    """Return rank and score of a cluster, without a score of 0."""
     parts = [
         f"rank {row.rank}" if row.rank is not None else "",
         f"score {row.score}" if row.score else "",
@@ -262,7 +262,7 @@ def _ranks(rows: Sequence[ClusterRow]) -> str:
 def _queues(
     graph: _GraphBuilder, branch: CheckStatus, heads: Mapping[str, str]
 ) -> Mapping[str, tuple[str, ...]]:
-    """Return the way from each LocalQueue, as namespace/name, to the check that its ClusterQueue lists."""
+    """Return the path from each LocalQueue, as namespace/name, to the check that its ClusterQueue lists."""
     busy = {f"{job.namespace}/{job.queue}" for job in branch.jobs}
     ways: dict[str, tuple[str, ...]] = {}
     for row in branch.queues:
@@ -312,7 +312,7 @@ def _workload_group(job: WorkloadRow) -> tuple[str, ...]:
 
 
 def _grouped_workloads(jobs: Iterable[WorkloadRow]) -> list[list[WorkloadRow]]:
-    """Return running Workloads one by one where they are few; those that wait together."""
+    """Return the Workloads of each node: one by one if few run in a queue and cluster, else together."""
     found: list[list[WorkloadRow]] = []
     for key, members in groupby(sorted(jobs, key=_workload_group), _workload_group):
         together = list(members)
@@ -328,7 +328,7 @@ def _add_workloads(
     stem: tuple[str, str, str],
     clusters: Mapping[str, str],
 ) -> None:
-    """Add a node for Workloads of one queue and cluster, and mark the way that they have gone."""
+    """Add a node for Workloads of one queue and cluster, and mark their path."""
     first = jobs[0]
     one = len(jobs) == 1
     names = tuple(f"{job.namespace}/{job.name}" for job in jobs)

@@ -1,8 +1,8 @@
 """
-The controller on a hub: its Deployment, and the settings that it runs with.
+The controller's Deployment on a hub, and the settings that it runs with.
 
-Pure. What looks at a hub must go by the same settings as the controller there: names, namespaces and limits
-depend on them. They stand in its Deployment (arguments, PLACEMENT_AC_… variables) and its ConfigMap.
+Pure. A command that reads a hub must use the controller's settings, because names, namespaces and limits
+depend on them. They are in its Deployment (arguments, PLACEMENT_AC_… variables) and its ConfigMap.
 """
 
 import re
@@ -19,19 +19,20 @@ from placement_ac.scheduling.objects import listed, section
 from placement_ac.scheduling.objects import words as texts
 
 NAMESPACE: Final = "placement-ac-system"
-"""Where config/ puts the controller."""
+"""The namespace in which config/ installs the controller."""
 NAME_LABEL: Final = "app.kubernetes.io/name"
 _CONFIG_KEY: Final = "config.yaml"
 _FLAG: Final = re.compile(r"--([a-z][a-z-]*)(?:=(.*))?", re.DOTALL)
 _POD_SETTINGS: Final = ("config", "kubeconfig", "context", "cluster_proxy_ca", "access_providers")
-"""Settings that name files and logins of the controller's own Pod."""
+"""Settings that name files and logins inside the controller's Pod."""
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerSettings:
-    """The settings to go by.
+    """The settings to use.
 
-    `where`: the controller's Deployment as namespace/name, "" for none; `problem`: why its own are not known.
+    `deployment`: the controller's Deployment as namespace/name, "" for none. `problem`: why its settings are
+    unknown.
     """
 
     loaded: Loaded
@@ -49,9 +50,9 @@ def deployments(dump: Dump) -> list[Object]:
 
 
 def find_settings(dump: Dump, given: Mapping[str, Any]) -> ControllerSettings:
-    """Return the settings of the controller on the hub, or of a file in `given`; what is given counts first.
+    """Return the settings of the controller on the hub, or those of the settings file in `given`.
 
-    `given`: by the names of the settings, as on the command line. Raises BadSettings for what cannot be.
+    `given`: settings of the command line by name; they take precedence. Raises BadSettings.
     """
     asked = {name: value for name, value in given.items() if value is not None}
     if "config" in asked:
@@ -68,7 +69,7 @@ def find_settings(dump: Dump, given: Mapping[str, Any]) -> ControllerSettings:
 
 
 def _without_pod_settings(loaded: Loaded) -> Loaded:
-    """Leave out what is about the controller's own Pod."""
+    """Reset the settings that apply only inside the controller's Pod."""
     defaults = {name: Settings.model_fields[name].default for name in _POD_SETTINGS}
     return replace(loaded, settings=loaded.settings.model_copy(update=defaults))
 
@@ -111,7 +112,7 @@ def _environment(deployment: Object) -> dict[str, str]:
 
 
 def _settings_file(dump: Dump, deployment: Object) -> str:
-    """Return the settings file of the controller, from its ConfigMap. Raises OSError when it is not there."""
+    """Return the controller's settings file, from its ConfigMap. Raises OSError if it is missing."""
     namespace = str((deployment.get("metadata") or {}).get("namespace") or "")
     config_map = dump.find(CONFIG_MAP, MANAGED_BY, namespace)
     text = section(config_map, "data").get(_CONFIG_KEY)

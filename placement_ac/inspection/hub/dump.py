@@ -1,7 +1,7 @@
 """
-What was found on a hub, or in a file: objects by kind, and what could not be read.
+The objects read from a hub or from files, by kind, and the kinds that could not be read.
 
-Pure: plain data. Where it comes from is the business of `gather` and `manifests`.
+Pure: plain data. `readers` fills it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -38,56 +38,55 @@ class MissingRight:
 
     @property
     def check_command(self) -> str:
-        """The command that tells whether one has it."""
+        """The kubectl command that checks whether the caller has the right."""
         where = f" -n {self.namespace}" if self.namespace else " -A" if self.kind.namespaced else ""
         return f"kubectl auth can-i {self.verb} {self.kind}{where}"
 
 
 @dataclass(frozen=True)
 class Dump:
-    """Objects as the API gives them. A kind that is not in `objects` was not asked for, or not told.
+    """Objects as the API returns them. A kind that is not in `objects` was not read.
 
-    Its repr tells no object: there may be Secrets among them, and asyncio writes it for nobody, as the result
-    of a task that is done.
+    The repr shows no object, because some may be Secrets.
     """
 
     objects: Mapping[Kind, tuple[Object, ...]] = field(default_factory=dict, repr=False)
     served: Mapping[Kind, Resource] = field(default_factory=dict)
-    """The version of each kind that there is; a dump's: of the first object."""
+    """The served version of each kind; of a file, the version of its first object."""
     missing: tuple[MissingRight, ...] = ()
     schemas: Mapping[Kind, Object] = field(default_factory=dict, repr=False)
-    """OpenAPI schemas, where they were asked for."""
+    """OpenAPI schemas, if they were requested."""
     live: bool = False
-    """Whether it was read from an API server: what is not there then is not there."""
+    """Whether it was read from an API server: then an object that is missing here does not exist."""
 
     def of(self, kind: Kind) -> tuple[Object, ...]:
-        """Return the objects of a kind; none as well where nothing is known."""
+        """Return the objects of a kind; () if the kind is unknown."""
         return self.objects.get(kind, ())
 
     def knows(self, kind: Kind) -> bool:
-        """Whether what there is of a kind is known: it was listed whole, or the hub does not serve it.
+        """Whether all objects of a kind are known: they were listed, or the hub does not serve the kind.
 
-        Of a file: whether it holds any of the kind.
+        Of a file: whether it contains any object of the kind.
         """
         if any(right.kind == kind for right in self.missing):
             return False
         return kind in self.objects
 
     def why_unknown(self, kind: Kind) -> str:
-        """Return why it is not known what there is of a kind; "" when it is known."""
+        """Return why the objects of a kind are unknown; "" if they are known."""
         if self.knows(kind):
             return ""
         right = next((right for right in self.missing if right.kind == kind), None)
         if right:
             return f"unknown: no right to {right}"
-        return f"unknown: {'nobody has looked at' if self.live else 'the dump holds no'} {kind}"
+        return f"unknown: {'not read:' if self.live else 'the dump holds no'} {kind}"
 
     def why_hidden(self, kind: Kind) -> str:
-        """Return why it is not known what a hub has of a kind; "" of a file, which may hold all there is."""
+        """Return why the objects of a kind on a hub are unknown; "" for a file, which may be complete."""
         return self.why_unknown(kind) if self.live else ""
 
     def find(self, kind: Kind, name: str, namespace: str = "") -> Object | None:
-        """Return one object, if it is there."""
+        """Return one object; None if it does not exist."""
         return self.by_key(kind).get((namespace, name))
 
     def by_key(self, kind: Kind) -> Mapping[Key, Object]:
@@ -97,7 +96,7 @@ class Dump:
         return self._index[kind]
 
     def with_objects(self, changed: Mapping[Kind, tuple[Object, ...]]) -> "Dump":
-        """Return the same, with these in the place of all objects of their kinds."""
+        """Return a copy in which these replace all objects of their kinds."""
         return replace(self, objects={**self.objects, **changed})
 
     @cached_property
@@ -111,7 +110,7 @@ def key_of(obj: Mapping[str, Any]) -> Key:
 
 
 def dump_of(objects: Iterable[Object]) -> Dump:
-    """Sort objects of a file by kind; of two with one name the later counts; unknown kinds do not."""
+    """Return the objects of files by kind. The last object of a name wins; unknown kinds are ignored."""
     found: dict[Kind, dict[Key, Object]] = {}
     served: dict[Kind, Resource] = {}
     for obj in objects:

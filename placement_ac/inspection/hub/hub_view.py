@@ -1,8 +1,8 @@
 """
-A hub as the controller sees it: its world, built of a dump, and what it comes to by the controller's rules.
+A hub as the controller sees it: its cache, filled from a dump, and the plan that results from its rules.
 
-Pure but for the world, which is filled once. What waits for time counts as having waited long enough: what
-is told is where things lead, not each step of the way.
+Pure, except that the cache is filled once. Timers count as elapsed: the result is the final state, not the
+steps to it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -53,20 +53,20 @@ from placement_ac.scheduling import Fleet, SchedulingResult, schedule
 from placement_ac.scheduling.objects import listed, owned
 
 _SCHEDULED_KINDS: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING, PLACEMENT_SCORE, PLACEMENT_DECISION)
-"""The kinds that OCM's scheduler goes by, in the order of `Fleet`."""
+"""The kinds that OCM's scheduler reads, in the order of `Fleet`."""
 _CREDENTIAL_KINDS: Final[Mapping[CredentialMethod, tuple[Kind, ...]]] = {
     "profile-secret": (SECRET, CLUSTER_PROFILE),
     "secret": (SECRET,),
     "access-provider": (CLUSTER_PROFILE,),
 }
 _LONG: Final = 1e6
-"""Seconds; longer than anything waits."""
+"""Seconds; longer than any timer."""
 _SETTLING: Final = frozenset(("pending", "loss", "ordered", "missing", "unneeded"))
-"""Marks of what time alone brings about."""
+"""Timers that only need time to elapse."""
 
 
 class _SettledAges(Mapping[Timer, float]):
-    """Ages where all that time alone brings about has come about; the steps of leaving have not begun."""
+    """Timer ages in which all timers of `_SETTLING` have elapsed, and no drain has begun."""
 
     def __getitem__(self, mark: Timer) -> float:
         if mark.kind in _SETTLING:
@@ -84,7 +84,7 @@ SETTLED: Final[TimerAges] = _SettledAges()
 
 
 class _PassedAges(_SettledAges):
-    """Ages where all has lasted long: the steps of leaving too, as far as no job hinders them."""
+    """Timer ages in which every timer has elapsed, those of draining too."""
 
     def __getitem__(self, _: Timer) -> float:
         return _LONG
@@ -93,7 +93,7 @@ class _PassedAges(_SettledAges):
 PASSED: Final[TimerAges] = _PassedAges()
 
 Changes = Mapping[Kind, Mapping[DumpKey, Object | None]]
-"""Objects that are put in place, whatever is there; None: it goes."""
+"""Objects that replace the existing ones; None deletes one."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class HubView:
 
     @cached_property
     def facts(self) -> HubFacts:
-        """Limits, versions, the form of names."""
+        """The hub's limits, versions and name format."""
         served: dict[Kind, Resource] = {
             kind: kind.at(KUEUE_VERSIONS[0]) for kind in (ADMISSION_CHECK, MULTIKUEUE_CLUSTER)
         }
@@ -116,7 +116,7 @@ class HubView:
 
     @cached_property
     def cache(self) -> Cache:
-        """The controller's world; a kind that is not known counts as empty there."""
+        """The controller's cache; a kind that is unknown counts as empty."""
         terms = replace(
             provisioning_policy(self.settings),
             served={ACCOUNT, PERMISSION} <= self.dump.served.keys(),
@@ -130,14 +130,14 @@ class HubView:
             terms=terms,
         )
         for kind in kinds_for(terms):
-            # Only of what is served, and known whole, can be said that something is not there.
+            # Only of a kind that is served and completely known can an object be reported as missing.
             known = self.dump.knows(kind) and kind in self.dump.served
             world.fill(kind, self.dump.of(kind), "0" if known else "")
         return world
 
     @cached_property
     def fleet(self) -> Fleet:
-        """What OCM's scheduler goes by."""
+        """The objects that OCM's scheduler reads."""
         clusters, sets, bindings, scores, decisions = (self.dump.by_key(kind) for kind in _SCHEDULED_KINDS)
         mine = owned(decisions.values())
         return Fleet(clusters, sets, bindings, scores, decisions, memo={}, pools={}, owned=mine)
@@ -146,13 +146,13 @@ class HubView:
 
     @property
     def missing_rights(self) -> tuple[MissingRight, ...]:
-        """The rights that are missing: those to what credentials are made by only where they are made."""
+        """The missing rights; those to the provisioned kinds only if credentials are provisioned."""
         made = self.settings.credentials_provision != "none"
         return tuple(right for right in self.dump.missing if made or right.kind not in PROVISIONED_KINDS)
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
-        """Every AdmissionCheck, whoever answers it, by name."""
+        """Every AdmissionCheck, whichever controller answers it, by name."""
         found = (check(obj) for obj in self.dump.of(ADMISSION_CHECK))
         return tuple(sorted(found, key=lambda one: one.meta.name))
 
@@ -168,14 +168,14 @@ class HubView:
 
     @property
     def credentials_known(self) -> bool:
-        """Whether it can be told if a cluster has credentials."""
+        """Whether it is known which clusters have credentials."""
         return not self.credentials_unknown
 
     @cached_property
     def credentials_unknown(self) -> str:
-        """Why it cannot be told if a cluster has credentials; "" where it can.
+        """Why it is unknown which clusters have credentials; "" if it is known.
 
-        A file of a hub without ClusterProfiles has none; without Secrets is only what was left out of it.
+        A file may have no ClusterProfiles because the hub has none; Secrets are only missing if left out.
         """
         asked = dict.fromkeys(kind for way in self.settings.credentials for kind in _CREDENTIAL_KINDS[way])
         if not self.dump.live and SECRET in asked:
@@ -183,16 +183,16 @@ class HubView:
         return next(filter(None, map(self.dump.why_unknown, asked)), "")
 
     def placement(self, name: str) -> Object | None:
-        """Return the Placement of that name which counts: of the first watched namespace that has one."""
+        """Return the Placement of that name that the controller uses: the first watched namespace wins."""
         found = (self.dump.find(PLACEMENT, name, space) for space in self.settings.placement_namespace)
         return next((one for one in found if one is not None), None)
 
-    # -- what it comes to
+    # -- what the controller decides
 
     def snapshot(self, name: str) -> Snapshot:
-        """Return what the controller would decide on, for the checks of a Placement.
+        """Return the inputs of the controller's decision for a Placement.
 
-        Where credentials are not known, every selected cluster counts as having some.
+        If credentials are unknown, every selected cluster counts as having some.
         """
         if name not in self._snapshots:
             seen = self.cache.snapshot(Key("placement", name), self.now, SETTLED)
@@ -208,7 +208,7 @@ class HubView:
         return {}
 
     def check_snapshot(self, one: Check) -> Snapshot:
-        """Return the same for a check, also for one whose parameters name no Placement."""
+        """Return the inputs of the decision for a check, even if it names no Placement."""
         if one.placement:
             return self.snapshot(one.placement)
         return self.cache.snapshot(Key("check", one.meta.name), self.now, SETTLED)
@@ -226,26 +226,26 @@ class HubView:
         )
 
     def targets(self, name: str) -> TargetClusters:
-        """Return which clusters of a Placement are to be listed, and what becomes of the others."""
+        """Return the clusters of a Placement that the controller lists, drains or leaves out."""
         if name not in self._targets:
             self._targets[name] = select_targets(self.snapshot(name))
         return self._targets[name]
 
     def held_clusters(self, name: str) -> Mapping[str, str]:
-        """Return the clusters of a Placement that a mass loss would take, while it is held → why.
+        """Return the clusters of a Placement that are kept because a mass loss is held → why.
 
-        For how long already only the controller knows: those that are listed and not marked are held.
+        Only the controller knows for how long: listed clusters that are not draining count as held.
         """
         seen = self.snapshot(name)._replace(ages={})
         guarded = hold_mass_loss(seen, self.targets(name).selection, listed_clusters(seen))
         return dict.fromkeys((one.cluster for one in guarded.held), guarded.why)
 
     def plan(self, name: str) -> Plan:
-        """Return what the controller would want for a Placement."""
+        """Return the controller's plan for a Placement."""
         return plan(self.snapshot(name))
 
     def planned_writes(self, name: str) -> tuple[Phase, ...]:
-        """Return what the controller would write for a Placement now."""
+        """Return the writes that the controller would make for a Placement now."""
         seen = self.snapshot(name)
         return diff(seen, plan(seen))
 
@@ -259,15 +259,15 @@ class HubView:
         )
 
     def schedule(self, placement: Object, fleet: Fleet | None = None) -> SchedulingResult:
-        """Return what OCM's scheduler makes of a Placement here, or in another `fleet`."""
+        """Return what OCM's scheduler decides for a Placement here, or in another `fleet`."""
         return schedule(placement, fleet or self.fleet, self.now, write_scores=self.writes_scores)
 
-    # -- what would be
+    # -- the effect of changes
 
     def with_changes(self, changes: Changes) -> tuple["HubView", set[Key]]:
-        """Return the hub with these changes, and the controller's keys that they touch.
+        """Return the hub with these changes, and the controller's keys that they affect.
 
-        What is known of the rest is shared: it costs what is changed, not what there is.
+        Unchanged data is shared, so the cost depends on the size of the change.
         """
         if not any(changes.values()):
             return self, set()
@@ -290,7 +290,7 @@ class HubView:
         }
         mine = owned(fleet["decisions"].values())
         after = Fleet(**fleet, memo=self.fleet.memo, pools={}, owned=mine)
-        # Where cached_property looks for them.
+        # cached_property reads them from there.
         vars(turned).update({"cache": world, "fleet": after, "facts": self.facts})
         return turned, touched
 
@@ -305,7 +305,7 @@ def _assume_usable(credentials: CredentialsByCluster) -> CredentialsByCluster:
 
 
 def _as_applied(obj: KueueObject) -> KueueObject:
-    """Take our labels for our apply: `kubectl get -o yaml` leaves out who applied what."""
+    """Treat our labels as our apply: `kubectl get -o yaml` omits managedFields."""
     labels, annotations = obj.meta.labels, obj.meta.annotations
     if obj.applied_fields.applied or labels.get(LABEL_MANAGED_BY) != MANAGED_BY:
         return obj
@@ -319,7 +319,7 @@ def _as_applied(obj: KueueObject) -> KueueObject:
 def _table_with(
     table: Mapping[DumpKey, Object], changes: Mapping[DumpKey, Object | None]
 ) -> dict[DumpKey, Object]:
-    """Return the table with the changes; what is put there counts as newer than what was."""
+    """Return the table with the changes; a changed object gets a newer resourceVersion."""
     found = dict(table)
     for key, obj in changes.items():
         there = found.pop(key, None)

@@ -1,4 +1,4 @@
-"""The kinds that are looked at beside those that the controller watches, and the words for a kind."""
+"""The kinds that inspection reads beside those that the controller watches, and their names in kubectl."""
 
 from typing import Final
 
@@ -37,12 +37,12 @@ CLUSTER_ROLE_BINDING: Final = Kind(
 )
 
 DECISION_KINDS: Final = (*WATCHED_KINDS, CLUSTER_SET, SET_BINDING)
-"""What decides which clusters a check has: the controller's kinds, and what OCM's scheduler goes by."""
+"""The kinds that decide which clusters a check has: the controller's, and those OCM's scheduler reads."""
 QUEUE_KINDS: Final = (CLUSTER_QUEUE, LOCAL_QUEUE)
 PROVISIONED_KINDS: Final = (ACCOUNT, PERMISSION)
-"""Kinds by which credentials are made."""
+"""The kinds with which OCM provisions credentials."""
 CONTROLLER_KINDS: Final = (DEPLOYMENT, CONFIG_MAP, LEASE)
-"""Where the controller and its settings are."""
+"""The kinds that hold the controller and its settings."""
 
 ALL_KINDS: Final = (
     *DECISION_KINDS,
@@ -58,10 +58,10 @@ ALL_KINDS: Final = (
     CLUSTER_ROLE_BINDING,
     EVENT,
 )
-"""Every kind that a dump may hold; others in it are passed over."""
+"""Every kind that a dump may contain; other kinds are ignored."""
 
 
 def names_of_kind(kind: Kind, short: str) -> tuple[str, ...]:
-    """Return every word for a kind, as kubectl takes them, and `short` as well; all in lower case."""
+    """Return every name that kubectl accepts for a kind, and `short`; all in lower case."""
     singular = kind.kind.lower()
     return short, f"{short}s", singular, kind.plural, str(kind), f"{singular}.{kind.group}"

@@ -1,9 +1,8 @@
 """
-Apply manifests to a dump, as `kubectl apply` would to the hub: what would be created, and what changed.
+Apply manifests to a dump as `kubectl apply` would to the hub: which objects it creates and changes.
 
-Pure. Fields that a manifest says nothing of stay, be they defaults of the API server's or somebody else's;
-those that it had before and has no more go, where kubectl's annotation of what it last applied tells.
-A status stays as it is: only scores and ClusterProfiles, which are their status, and new clusters bring one.
+Pure. Fields that a manifest does not set stay; fields that it no longer sets are removed if kubectl's
+last-applied annotation lists them. A status stays, except of scores, ClusterProfiles and new clusters.
 """
 
 import base64
@@ -43,7 +42,7 @@ PLANNED_KINDS: Final = (
     CLUSTER_QUEUE,
     LOCAL_QUEUE,
 )
-"""The kinds that a plan looks at; other manifests are passed over."""
+"""The kinds that a plan considers; other manifests are ignored."""
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _WITH_STATUS: Final = (PLACEMENT_SCORE, CLUSTER_PROFILE)
 _BY_NAME: Final = {(kind.group, kind.kind): kind for kind in PLANNED_KINDS}
@@ -52,7 +51,7 @@ _NOT_CONTENT: Final = ("apiVersion", "kind", "metadata", "status", "stringData")
 
 @dataclass(frozen=True, slots=True)
 class ManifestChange:
-    """An object of the manifests, as it is (None: not there) and as it would be."""
+    """An object of the manifests, before (None: it does not exist) and after."""
 
     kind: Kind
     key: Key
@@ -71,18 +70,18 @@ class ManifestChange:
 
 @dataclass(frozen=True, slots=True)
 class ManifestChanges:
-    """What the manifests come to."""
+    """The effect of the manifests on their objects."""
 
     changes: tuple[ManifestChange, ...] = ()
-    """One for each object of a kind that is looked at, those included that stay as they are."""
+    """One for each object of a kind that a plan considers, unchanged ones included."""
     passed_over: tuple[str, ...] = ()
     """The objects of other kinds, as kind and name."""
 
 
 def apply_manifests(dump: Dump, manifests: Iterable[Object], namespace: str) -> ManifestChanges:
-    """Return what these manifests change in a dump, those without a namespace in that one.
+    """Return what these manifests change in a dump. `namespace`: the default namespace.
 
-    Raises BadManifest for what an API server would not take.
+    Raises BadManifest for an object that an API server would refuse.
     """
     changes: dict[tuple[Kind, Key], ManifestChange] = {}
     passed_over = []
@@ -113,7 +112,7 @@ def _with_namespace(manifest: Object, kind: Kind, namespace: str) -> Object:
 
 
 def _merged(there: Object | None, wanted: Object, kind: Kind) -> Object:
-    """Return the object with the manifest applied: the very same one, if nothing changes."""
+    """Return the object with the manifest applied; the same object if nothing changes."""
     content = _content(wanted)
     if kind in _WITH_STATUS or (there is None and kind == MANAGED_CLUSTER):
         content |= {key: wanted[key] for key in ("status",) if wanted.get(key) is not None}
@@ -142,7 +141,7 @@ def _merged(there: Object | None, wanted: Object, kind: Kind) -> Object:
 
 
 def _same_if_unchanged(before: Object | None, after: Object) -> Object:
-    """Return `before` itself, if a second manifest of the same object has undone what the first one did."""
+    """Return `before` itself if a second manifest of the same object has undone the first."""
     if before and _less_generation(before) == _less_generation(after):
         return before
     return after
@@ -154,7 +153,7 @@ def _less_generation(obj: Object) -> Object:
 
 
 def overlay(there: Any, wanted: Any, last: Any) -> Any:
-    """Lay what is wanted over what is there; what was `last` applied and is wanted no more goes."""
+    """Return `there` with the fields of `wanted`, without the fields of `last` that are no longer wanted."""
     if isinstance(wanted, dict) and isinstance(there, dict):
         last = last if isinstance(last, dict) else {}
         kept = {key: value for key, value in there.items() if key in wanted or key not in last}
@@ -167,7 +166,7 @@ def overlay(there: Any, wanted: Any, last: Any) -> Any:
 
 
 def _content(obj: Mapping[str, Any]) -> Object:
-    """Return what an object holds beside its name and status; `stringData` of a Secret as it is stored."""
+    """Return the fields beside metadata and status; `stringData` of a Secret as `data`."""
     content = {key: value for key, value in obj.items() if key not in _NOT_CONTENT}
     plain = obj.get("stringData")
     if isinstance(plain, dict):
@@ -190,7 +189,7 @@ def _last_applied(obj: Object) -> Object:
     return found if isinstance(found, dict) else {}
 
 
-# -- what an API server would not take
+# -- objects that an API server would refuse
 
 
 def _check(obj: Object, kind: Kind, version: str) -> None:
@@ -203,20 +202,20 @@ def _check(obj: Object, kind: Kind, version: str) -> None:
 def _problems(obj: Object, kind: Kind, version: str) -> Iterator[str]:
     if version not in kind.versions:
         best = kind.at(kind.versions[0]).api_version
-        yield f"apiVersion {obj['apiVersion']} is not known here: write {best}"
+        yield f"write apiVersion {best}: {obj['apiVersion']} is unknown"
     for path, what in _SHAPES.get(kind, {"spec": _OBJECT}).items():
         found = _at(obj, path.split("."))
         if found is not None and not what.holds(found):
-            yield f"{path} is not {what.description}: {what.fix}"
+            yield f"{what.fix}: {path} is not {what.description}"
     if kind in _PARSERS and (problem := _PARSERS[kind](obj)):
-        yield f"{problem}: see `kubectl explain {kind.plural}.{problem.split(':')[0]}`"
+        yield f"see `kubectl explain {kind.plural}.{problem.split(':')[0]}`: {problem}"
     name = obj["metadata"]["name"]
     if kind == SET_BINDING and _at(obj, ["spec", "clusterSet"]) != name:
-        yield f"spec.clusterSet is not the binding's own name, as OCM wants it: write {name}"
+        yield f"write spec.clusterSet {name}: OCM requires the binding's own name"
 
 
 def _at(obj: Any, path: Sequence[str]) -> Any:
-    """Return what stands there; None for what is absent, or lies in something of another shape."""
+    """Return the value at the path; None if it is missing or its parent is no map."""
     for step in path:
         obj = obj.get(step) if isinstance(obj, dict) else None
     return obj
@@ -268,7 +267,7 @@ _SHAPES: Final[Mapping[Kind, Mapping[str, _FieldShape]]] = {
     PLACEMENT_SCORE: {"status": _OBJECT, "status.scores": _OBJECTS},
     MULTIKUEUE_CONFIG: {"spec": _OBJECT, "spec.clusters": _WORDS},
 }
-"""By path what must stand there, if anything does."""
+"""By path, the shape that a value must have."""
 _PARSERS: Final[Mapping[Kind, Callable[[Object], str]]] = {
     PLACEMENT: lambda obj: decode.placement(_without_status(obj)).problem,
     ADMISSION_CHECK: lambda obj: decode.check(_without_status(obj)).problem,

@@ -1,7 +1,7 @@
 """
-What would become of Placements: the document of `plan`, and what is told beside it.
+The effect of manifests: the document of `plan`, and the details of its output.
 
-Plain data; `whatif` makes it.
+Plain data; `what_if` builds it.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from placement_ac.inspection.plan.preview import PlannedWrite
 
 @dataclass(frozen=True, slots=True)
 class PlacementCondition:
-    """A condition of a Placement, less its time."""
+    """A condition of a Placement, without its time."""
 
     type: str
     status: str
@@ -34,7 +34,7 @@ class CheckCondition:
 
 @dataclass(frozen=True, slots=True)
 class CheckChange:
-    """What an AdmissionCheck says now (None: nothing yet), and what it would."""
+    """The condition of an AdmissionCheck now (None: it has none) and after the change."""
 
     name: str
     before: CheckCondition | None
@@ -43,7 +43,7 @@ class CheckChange:
 
 @dataclass(frozen=True, slots=True)
 class AffectedWorkload:
-    """A Workload that runs, or waits, on a cluster that is to be removed."""
+    """A Workload that runs or waits on a cluster that leaves."""
 
     namespace: str
     name: str
@@ -55,37 +55,37 @@ class AffectedWorkload:
 
 @dataclass(frozen=True, slots=True)
 class PlacementPlan:
-    """What would become of a Placement. Where no check of ours names it, its decisions stand for the list."""
+    """The effect on a Placement. Without a check of ours that names it, `order` is its decisions."""
 
     namespace: str
     name: str
     decisions: tuple[str, ...]
-    """Its clusters, group by group, in the order of the decisions."""
+    """The selected clusters, group by group, in the order of the decisions."""
     groups: tuple[Object, ...]
     """As in `status.decisionGroups`."""
     conditions: tuple[PlacementCondition, ...]
     added: tuple[str, ...]
-    """Clusters that come onto Kueue's list."""
+    """Clusters that join Kueue's list."""
     removed: tuple[str, ...]
-    """Clusters that leave it: at once, or when their jobs have ended."""
+    """Clusters that leave it: at once, or after their jobs have ended."""
     order: tuple[str, ...]
-    """Kueue's list as it will be in the end."""
+    """Kueue's final list."""
     writes: tuple[PlannedWrite, ...]
-    """What the controller would write, in that order."""
+    """The controller's writes, in order."""
     affected: tuple[AffectedWorkload, ...]
     checks: tuple[CheckChange, ...]
     beyond: tuple[str, ...]
-    """Selected and usable, but after the last seat."""
+    """Selected and usable, but beyond the last slot."""
     unusable: Mapping[str, str]
-    """Selected clusters that are left out, and why."""
+    """Selected clusters that are left out → why."""
     draining: tuple[str, ...]
-    """Clusters that stay listed for now as jobs are there."""
+    """Clusters that stay listed for now because of their jobs."""
     warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectChange:
-    """What applying a manifest does to its object."""
+    """The effect of a manifest on its object."""
 
     verb: Literal["create", "change", "none"]
     kind: str
@@ -95,30 +95,30 @@ class ObjectChange:
 
 @dataclass(frozen=True, slots=True)
 class PlannedPlacement:
-    """The plan of a Placement, and what is told of its clusters beside it."""
+    """The plan of a Placement, and the details that the table shows."""
 
     plan: PlacementPlan
     changed: bool
     listed: bool
-    """Whether a check of ours names it: otherwise its decisions are all there is."""
+    """Whether a check of ours names it."""
     clusters_max: int
-    """How many clusters Kueue takes."""
+    """How many clusters Kueue takes in one list."""
     jobs_known: bool
-    """Whether it is known which jobs are on the clusters that leave."""
+    """Whether the jobs on the clusters that leave are known."""
     cluster_details: Mapping[str, str]
-    """Cluster → its score and its credentials, in words."""
+    """Cluster → its score and its credentials, as text."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanReport:
-    """What the manifests would change."""
+    """The effect of the manifests."""
 
     entries: tuple[PlannedPlacement, ...]
     objects: tuple[ObjectChange, ...]
     passed_over: tuple[str, ...]
     warnings: tuple[str, ...]
     after: HubView
-    """The hub with the manifests applied and OCM's answer to them, before the controller has written."""
+    """The hub with the manifests and OCM's decisions applied, before the controller's writes."""
 
     @property
     def changed(self) -> bool:

@@ -1,7 +1,7 @@
 """
-What the controller would write for a Placement, and what would be there then: now, and when jobs have ended.
+Preview the controller's writes for a Placement: those it makes now, and those it makes once jobs have ended.
 
-Pure. The writes are those of `plan` and `diff`; here they are carried out on paper.
+Pure. The writes come from `plan` and `diff`; this module applies them to copies of the objects.
 """
 
 import difflib
@@ -26,13 +26,13 @@ When = Literal["at once", "when its jobs have ended"]
 AT_ONCE: Final[When] = "at once"
 LATER: Final[When] = "when its jobs have ended"
 _SHOWN_METADATA: Final = ("name", "namespace", "labels", "annotations", "ownerReferences")
-"""The metadata that a diff shows."""
+"""The metadata fields that a diff shows."""
 _SHOWN_CONDITION: Final = ("type", "status", "reason", "message")
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedWrite:
-    """A write of the controller's. `diff`: unified, of the YAML before and after."""
+    """A write by the controller. `diff`: a unified diff of the YAML before and after."""
 
     verb: Verb
     kind: str
@@ -43,14 +43,14 @@ class PlannedWrite:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """How it goes on: by these writes, and what each check is told once they are done."""
+    """The plan in effect at once, and the writes that follow."""
 
     plan: Plan
     writes: tuple[PlannedWrite, ...]
 
 
 def preview_writes(seen: Snapshot, wanted: Plan, dump: Dump, *, waits: bool) -> Preview:
-    """Return what is written for `wanted`, the plan of `seen`; `waits`: jobs are on clusters that leave."""
+    """Return the writes for `wanted`, the plan of `seen`; `waits`: clusters that leave still have jobs."""
     paper = _PreviewedObjects(dump)
     if not waits:
         ended = seen._replace(workloads=())
@@ -63,12 +63,12 @@ def preview_writes(seen: Snapshot, wanted: Plan, dump: Dump, *, waits: bool) -> 
 
 
 def without_unknown_copies(seen: Snapshot) -> Snapshot:
-    """Let every cluster say that it holds no copy that the hub does not know of."""
+    """Return the inputs as if no worker had a copy that the hub does not know of."""
     return seen._replace(worker_copies=dict.fromkeys(seen.clusters, WorkerCopies()))
 
 
 class _PreviewedObjects:
-    """The objects of one Placement as they would be after the writes so far."""
+    """The objects of one Placement after the writes so far."""
 
     def __init__(self, dump: Dump) -> None:
         self._dump = dump
@@ -76,7 +76,7 @@ class _PreviewedObjects:
         self._conditions: dict[str, Object] = {}
 
     def carry_out(self, phases: Iterable[Phase], when: When) -> Iterator[PlannedWrite]:
-        """Carry the writes out, and tell each; those on Workloads are left out."""
+        """Apply the writes and yield each; those on Workloads are left out."""
         for action in (action for phase in phases for action in phase):
             if isinstance(action, Apply):
                 yield self._apply(action, when)
@@ -91,7 +91,7 @@ class _PreviewedObjects:
                 yield _write("setCondition", action.kind, action.name, when, sides)
 
     def snapshot_after(self, seen: Snapshot) -> Snapshot:
-        """Return what would be seen then of the objects and the conditions."""
+        """Return the controller's inputs after the writes."""
         clusters = dict(seen.clusters)
         config = seen.config
         for (kind, name), obj in self._objects.items():
@@ -125,7 +125,7 @@ class _PreviewedObjects:
 
 
 def _after_apply(there: Object | None, action: Apply) -> Object:
-    """Return the object as a server-side apply of ours leaves it."""
+    """Return the object after our server-side apply."""
     mine: Object = action.body["metadata"]
     before: Object = dict((there or {}).get("metadata") or {})
     kept = {
@@ -143,7 +143,7 @@ def _after_apply(there: Object | None, action: Apply) -> Object:
 
 
 def _owners(before: Object, action: Apply) -> list[Object]:
-    """Return the owners in the order in which they stand there; those that we want no more go."""
+    """Return the owners in their present order, without those that we no longer want."""
     wanted = {owner["uid"]: owner for owner in action.body["metadata"].get("ownerReferences", ())}
     known = action.observed.applied_fields.owner_uids if action.observed else frozenset()
     there = {owner.get("uid"): owner for owner in before.get("ownerReferences") or ()}
@@ -189,7 +189,7 @@ class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[mi
 
 
 def _visible_part(obj: Object | None) -> Object | None:
-    """Return what is ours to say of an object: no status, no bookkeeping of the API server's."""
+    """Return the part of an object that a diff shows: no status, no fields that the API server sets."""
     if obj is None:
         return None
     metadata: Mapping[str, Any] = obj["metadata"]

@@ -1,8 +1,8 @@
 """
-What OCM would decide after a change: which Placements it would look at again, and what of its answers is new.
+Compute OCM's decisions after a change: which Placements it schedules again, and which decisions differ.
 
-Pure. An answer counts as new only if it is neither what is decided there now nor the engine's answer to the
-hub as it is: where OCM has decided otherwise meanwhile, as scores have moved, the change is not to blame.
+Pure. A decision counts as different only if it differs from the present decision and from what the scheduler
+decides without the change: a difference that scores have caused is not an effect of the change.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,31 +19,31 @@ from placement_ac.scheduling.affected import AffectedPlacements
 from placement_ac.scheduling.objects import Fleet, Obj, key_of, listed, name_of, own_decisions, section
 
 ALREADY_DIFFERENT: Final = (
-    "OCM would decide this Placement otherwise already now, without these manifests: scores have moved, or a"
-    " decision is under way"
+    "without these manifests, OCM would already decide differently for this Placement: scores have changed,"
+    " or a decision is pending"
 )
 _TIME_FIELDS: Final = ("lastTransitionTime", "lastScoreUpdateTime", "observedGeneration")
 
 
 @dataclass(frozen=True, slots=True)
 class RescheduleResult:
-    """What becomes of a Placement's decisions."""
+    """The effect on a Placement's decisions."""
 
     changed: bool = False
-    """Whether the change makes OCM decide otherwise."""
+    """Whether the change makes OCM decide differently."""
     before: SchedulingResult | None = None
-    """The engine's answer before the change, where OCM has none yet; None: as it is there."""
+    """The scheduler's result before the change, if OCM has not decided; None: OCM's present decision."""
     after: SchedulingResult | None = None
-    """Its answer after it; None: as it is there."""
+    """The scheduler's result after the change; None: OCM's present decision."""
     warnings: tuple[str, ...] = ()
 
 
 def affected_placements(view: HubView, after: HubView, changes: Iterable[ManifestChange]) -> set[Key]:
-    """Return the Placements that OCM looks at again: namespace and name."""
+    """Return the Placements that OCM schedules again: namespace and name."""
     reach = AffectedPlacements()
     found: set[Key] = set()
     for change in changes:
-        for side in (view, after):  # in that order: who a cluster was counts as well
+        for side in (view, after):  # in this order: the state before the change matters too
             found |= _affected_by(reach, change, side)
     return {key for key in found if after.dump.find(PLACEMENT, key[1], key[0])}
 
@@ -66,10 +66,10 @@ def _affected_by(reach: AffectedPlacements, change: ManifestChange, side: HubVie
 
 
 def reschedule(view: HubView, after: HubView, keys: Iterable[Key]) -> dict[Key, RescheduleResult]:
-    """Return what becomes of the decisions of these Placements.
+    """Return the effect on the decisions of these Placements.
 
-    What is there is decided by the decisions that are there, so that nothing but the change makes a
-    difference; Balance of one that is new counts those of the new ones before it as well.
+    Existing Placements are scheduled with the present decisions, so that only the change makes a difference.
+    For a new Placement, Balance also counts the decisions of the new ones before it.
     """
     fleet = after.fleet
     found = {}
@@ -115,14 +115,14 @@ def _is_decided(placement: Obj, there: list[Obj]) -> bool:
 
 
 def _matches(outcome: SchedulingResult, placement: Obj, there: Iterable[Obj]) -> bool:
-    """Whether that is what OCM has decided."""
+    """Whether it equals OCM's present decision."""
     status = {key: value for key, value in outcome.status.items() if key != "conditions"}
     kept = section(placement, "status")
     wanted, found = _entries(outcome.decisions), _entries(there)
     return (
         {name: entries for name, (entries, _) in wanted.items()}
         == {name: entries for name, (entries, _) in found.items()}
-        # Somebody else may have labelled them as well.
+        # Others may have added labels.
         and all(labels.items() <= found[name][1].items() for name, (_, labels) in wanted.items())
         and all(kept.get(key, 0) == value for key, value in status.items() if key not in _TIME_FIELDS)
         and _without_times(outcome.status.get("conditions")) == _without_times(kept.get("conditions"))
@@ -150,7 +150,7 @@ def _without_times(value: Any) -> Any:
 
 
 def decisions_as_changes(view: HubView, found: Mapping[Key, SchedulingResult]) -> Changes:
-    """Return these answers as OCM would write them: decisions, and the status of each Placement."""
+    """Return these results as OCM would write them: decisions, and the status of each Placement."""
     decisions: dict[Key, Object | None] = {}
     placements: dict[Key, Object | None] = {}
     for key, outcome in found.items():

@@ -1,8 +1,8 @@
 """
-What manifests would change, before they are applied: decisions, Kueue's list, the objects, the jobs.
+Compute the effect of manifests before they are applied: on decisions, Kueue's list, objects and jobs.
 
-Pure. OCM's engine decides on the hub as it would be, and the controller's own rules do the rest: both sides,
-the hub as it is and as it would be, are judged alike, so that a controller that lags behind is no change.
+Pure. OCM's scheduler and the controller's own rules decide for the hub before and after the change. Both
+sides are computed alike, so a controller that lags behind is not reported as a change.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -53,18 +53,18 @@ from placement_ac.inspection.plan.reschedule import (
 from placement_ac.inspection.status.jobs import workload_rows
 from placement_ac.scheduling.objects import listed, own_decisions, section, text
 
-CREDENTIALS_ASSUMED: Final = "it is not known which clusters have credentials: all are taken to have some"
-OVERWRITTEN_BY_OCM: Final = "OCM makes the PlacementDecisions itself, and will overwrite {}"
-JOBS_UNKNOWN: Final = "it is not known which jobs are on the clusters that leave: {}"
+CREDENTIALS_ASSUMED: Final = "the credentials of clusters are unknown: every cluster counts as having some"
+OVERWRITTEN_BY_OCM: Final = "do not apply {}: OCM writes PlacementDecisions and will overwrite it"
+JOBS_UNKNOWN: Final = "the jobs on the clusters that leave are unknown: {}"
 WRITTEN_BY_CONTROLLER: Final = (
-    "{} is the controller's to write: it will put it back, or tell that the name is taken"
+    "do not apply {}: the controller writes it, and will restore it or report NameTaken"
 )
 
 
 def what_if(view: HubView, manifests: Iterable[Object]) -> PlanReport:
     """Return what these manifests would change on a hub. Raises BadManifest.
 
-    Told is every Placement that is in the manifests, and every other of which something changes.
+    The report has every Placement in the manifests, and every other Placement that changes.
     """
     applied = apply_manifests(view.dump, manifests, view.settings.placement_namespace[0])
     changes = _relevant(view, applied)
@@ -95,7 +95,7 @@ def what_if(view: HubView, manifests: Iterable[Object]) -> PlanReport:
 
 
 def _relevant(view: HubView, applied: ManifestChanges) -> list[ManifestChange]:
-    """Leave out what stays, and credentials where those of other clusters are not known."""
+    """Leave out unchanged objects, and credentials if those of other clusters are unknown."""
     unknown = () if view.credentials_known else (SECRET, CLUSTER_PROFILE)
     return [one for one in applied.changes if one.verb != "none" and one.kind not in unknown]
 
@@ -112,7 +112,7 @@ def _named_placements(applied: ManifestChanges) -> set[Key]:
 
 
 def _placement_key(view: HubView, name: str) -> Key:
-    """Return the Placement of that name that counts, or where it would be looked for."""
+    """Return the key of the Placement of that name that the controller uses, or would use."""
     there = view.placement(name)
     return (text(there, "metadata", "namespace") if there else view.settings.placement_namespace[0]), name
 
@@ -134,7 +134,7 @@ def _warnings(view: HubView, applied: ManifestChanges, entries: Iterable[Planned
 
 @dataclass(frozen=True)
 class _PlacementSide:
-    """One Placement on the hub as it is, or as it would be."""
+    """One Placement on the hub before or after the change."""
 
     view: HubView
     key: Key
@@ -159,7 +159,7 @@ class _PlacementSide:
 
     @cached_property
     def ranked(self) -> tuple[RankedCluster, ...]:
-        """The decided clusters, as the controller ranks them."""
+        """The selected clusters, in the controller's order."""
         prioritizers = placement(self.placement).prioritizers if self.placement else ()
         ids = [(cluster, one.resource_name) for cluster in self.decided_clusters for one in prioritizers]
         found = {id_: self.view.dump.find(PLACEMENT_SCORE, id_[1], id_[0]) for id_ in ids}
@@ -168,7 +168,7 @@ class _PlacementSide:
 
     @cached_property
     def snapshot(self) -> Snapshot | None:
-        """What the controller goes by; None: no check of ours names this Placement."""
+        """The controller's inputs; None: no check of ours names this Placement."""
         if _placement_key(self.view, self.key[1]) != self.key:
             return None
         seen = self.view.snapshot(self.key[1])
@@ -177,7 +177,7 @@ class _PlacementSide:
 
     @cached_property
     def foreign_list(self) -> tuple[str, ...]:
-        """Kueue's list, if the MultiKueueConfig of this name is somebody else's; () if not."""
+        """Kueue's list, if the MultiKueueConfig of this name is owned by someone else; () if not."""
         seen = self.view.snapshot(self.key[1])
         if seen.config is None or not is_taken(seen.config, seen.name, ""):
             return ()
@@ -196,7 +196,7 @@ class _PlacementSide:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """Kueue's list as it will be in the end; without a check of ours the decided clusters, best first."""
+        """Kueue's final list; without a check of ours, the selected clusters, best first."""
         if self.snapshot is None:
             return tuple(one.cluster for one in self.ranked)
         if self.foreign_list:
@@ -213,21 +213,21 @@ class _PlacementSide:
 
     @property
     def _refused(self) -> bool:
-        """Whether nothing is changed of what is there."""
+        """Whether the controller leaves the list unchanged."""
         said = next(iter(self.plan.verdicts.values()), None)
         reasons = (NO_CLUSTER_SELECTED, NO_CLUSTER_USABLE)
         return said is not None and said.status == "False" and said.reason not in reasons
 
     @cached_property
     def check_conditions(self) -> dict[str, CheckCondition]:
-        """What each check would be told."""
+        """The condition of each check."""
         return {
             name: CheckCondition(one.status, one.reason, one.message)
             for name, one in self.plan.verdicts.items()
         }
 
     def comparable(self) -> tuple[object, ...]:
-        """Return what makes a difference to anybody."""
+        """Return everything whose change is reported."""
         course = self.targets
         leaving = course.drain.staying if course else ()
         return (
@@ -286,12 +286,12 @@ def _planned_placement(
 
 
 def _kueue_list(side: _PlacementSide, known: Snapshot | None) -> tuple[str, ...]:
-    """Return Kueue's list; `known`: whether there is one on either side."""
+    """Return Kueue's list; `known`: the controller's inputs on either side."""
     return side.order if side.snapshot or not known else side.foreign_list
 
 
 def _leaving_clusters(side: _PlacementSide) -> dict[str, str]:
-    """Return the MultiKueueClusters that leave, with their clusters."""
+    """Return the MultiKueueClusters that leave → their clusters."""
     if side.snapshot is None:
         return {}
     names = {name: cluster for cluster, name in listed_clusters(side.snapshot).items()}
@@ -301,7 +301,7 @@ def _leaving_clusters(side: _PlacementSide) -> dict[str, str]:
 
 
 def _workloads_on(side: _PlacementSide, removed: Sequence[str]) -> Iterator[AffectedWorkload]:
-    """Yield the jobs on the clusters that leave, on each once."""
+    """Yield the jobs on the clusters that leave, once per cluster."""
     seen = side.snapshot
     if seen is None:
         return
@@ -320,7 +320,7 @@ def _affected_workloads(side: _PlacementSide, removed: Sequence[str]) -> list[Af
 
 
 def _draining(side: _PlacementSide) -> list[str]:
-    """Return the clusters that stay listed for now."""
+    """Return the clusters that leave but stay listed for now."""
     if side.snapshot is None or side.targets is None:
         return []
     busy = {one.cluster for one in _workloads_on(side, tuple(_leaving_clusters(side).values()))}
@@ -344,7 +344,7 @@ def _checks(side: _PlacementSide, wanted: Plan) -> Iterator[CheckChange]:
 
 
 def _delays(side: _PlacementSide, removed: Sequence[str]) -> Iterator[str]:
-    """Yield what delays the removal: the controller holds what looks like a mishap."""
+    """Yield why the removal is delayed: the controller holds a mass loss."""
     if removed and side.snapshot and side.targets:
         why = select_targets(side.snapshot._replace(ages={})).mass_loss.why
         if why:

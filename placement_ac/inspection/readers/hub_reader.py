@@ -1,7 +1,7 @@
 """
-Read a hub: list what is asked for, all at once, and note which right is missing.
+Read a hub: list all kinds concurrently, and note which rights are missing.
 
-Only lists and gets; nothing is written, nothing is watched.
+It only lists and gets; it writes and watches nothing.
 """
 
 import asyncio
@@ -16,12 +16,12 @@ from placement_ac.kube.client import Client, gather_all
 
 FORBIDDEN: Final = 403
 Namespaces = Mapping[Kind, Sequence[str]]
-"""Where a kind is listed; those that are not named are listed in all namespaces."""
+"""The namespaces of each kind; a kind without an entry is listed in all namespaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class KindList:
-    """What there is of a kind in a namespace ("": in all of them), as of which version."""
+    """The objects of a kind in a namespace ("": in all), and the resourceVersion of the list."""
 
     resource: Resource
     namespace: str
@@ -30,14 +30,14 @@ class KindList:
 
 
 async def read_kinds(client: Client, kinds: Collection[Kind], namespaces: Namespaces) -> Dump:
-    """Return what the hub has of `kinds`. Raises ApiError when it does not answer."""
+    """Return the hub's objects of `kinds`. Raises ApiError if it does not answer."""
     return (await read_lists(client, kinds, namespaces))[0]
 
 
 async def read_lists(
     client: Client, kinds: Collection[Kind], namespaces: Namespaces
 ) -> tuple[Dump, tuple[KindList, ...]]:
-    """Return the same, and the lists that it is made of."""
+    """Return the dump, and the lists that it consists of."""
     served = await client.discover(kinds)
     scopes = [
         (kind, namespace) for kind in kinds if kind in served for namespace in (namespaces.get(kind) or ("",))
@@ -53,7 +53,7 @@ async def read_lists(
 
 
 def objects_by_kind(parts: Iterable[tuple[Kind, Iterable[Object]]]) -> dict[Kind, tuple[Object, ...]]:
-    """Return the objects of each kind, from all its namespaces."""
+    """Return the objects of each kind from all its namespaces."""
     found: dict[Kind, list[Object]] = {}
     for kind, items in parts:
         found.setdefault(kind, []).extend(items)
@@ -61,7 +61,7 @@ def objects_by_kind(parts: Iterable[tuple[Kind, Iterable[Object]]]) -> dict[Kind
 
 
 def with_kind(resource: Resource, item: Object) -> Object:
-    """Return an item of a list with what a list leaves out."""
+    """Return an item of a list with apiVersion and kind, which a list omits."""
     return {"apiVersion": resource.api_version, "kind": resource.of.kind} | item
 
 

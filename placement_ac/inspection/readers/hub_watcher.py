@@ -1,7 +1,7 @@
 """
-Follow a hub: read it once, then watch it, and give what is there after each change.
+Watch a hub: read it once, then watch it, and yield its state after each change.
 
-Only lists and watches; nothing is written. Where a watch cannot go on, all is listed anew.
+It only lists and watches; it writes nothing. If a watch ends, it lists everything again.
 """
 
 import asyncio
@@ -24,21 +24,21 @@ from placement_ac.inspection.readers.hub_reader import (
 from placement_ac.kube.client import Client
 
 PAUSE_SECONDS: Final = 0.5
-"""So long after a change nothing is given: what changes together is given together."""
+"""Delay after a change, so that changes made together are yielded together."""
 QUIET_SECONDS: Final = 60.0
-"""After so long without a change it is given all the same: time alone ends credentials and tolerations."""
+"""The state is yielded after this time without a change: credentials and tolerations expire."""
 RETRY_SECONDS: Final = (0.5, 1.0, 2.0, 5.0, 10.0)
-"""Waits before all is listed anew, as long as the hub does not answer; then it is given up."""
+"""Delays between attempts to list again while the hub does not answer; then the watcher gives up."""
 UNAUTHORIZED: Final = 401
 
 
 async def watch_kinds(
     client: Client, kinds: Collection[Kind], namespaces: Namespaces, pause: float = PAUSE_SECONDS
 ) -> AsyncGenerator[Dump]:
-    """Yield what the hub has of `kinds`, and again `pause` seconds after each change, until it is closed.
+    """Yield the hub's objects of `kinds`, and again `pause` seconds after each change, until closed.
 
-    Who shows it may take long: as much time is left to others. Raises ApiError when the hub does not answer
-    at first or for too long, and Refused when a right is lost.
+    The pause is at least as long as the consumer took. Raises ApiError if the hub does not answer at first or
+    for too long, and Refused if a right is lost.
     """
     dump, lists = await read_lists(client, kinds, namespaces)
     rights = set(dump.missing)
@@ -48,7 +48,7 @@ async def watch_kinds(
                 yield one
         dump, lists = await _list_again(client, kinds, namespaces)
         if lost := [str(right) for right in dump.missing if right not in rights]:
-            raise Refused(f"a right was taken away: {', '.join(lost)}", status=FORBIDDEN)
+            raise Refused(f"a right was revoked: {', '.join(lost)}", status=FORBIDDEN)
 
 
 async def _list_again(
@@ -66,7 +66,7 @@ async def _list_again(
 
 @dataclass(frozen=True)
 class _WatchedKind:
-    """What a watch keeps up to date."""
+    """The objects that a watch keeps up to date."""
 
     listed: KindList
     things: dict[Key, Object] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class _WatchedKind:
 async def _watch_lists(
     client: Client, dump: Dump, lists: Iterable[KindList], pause: float
 ) -> AsyncGenerator[Dump]:
-    """Yield `dump` as it is after each change; ends when some watch cannot go on."""
+    """Yield `dump` after each change; returns when a watch ends."""
     tables = [_WatchedKind(one, {key_of(item): item for item in one.items}) for one in lists]
     changed = asyncio.Event()
     now = asyncio.get_running_loop().time
@@ -102,7 +102,7 @@ async def _watch_lists(
 
 
 async def _first_of(changed: asyncio.Event, watches: Iterable[asyncio.Task[None]]) -> None:
-    """Return when something has changed, a watch has ended, or all has been quiet for long."""
+    """Return after a change, the end of a watch, or QUIET_SECONDS."""
     change = asyncio.create_task(changed.wait())
     try:
         await asyncio.wait((change, *watches), timeout=QUIET_SECONDS, return_when=asyncio.FIRST_COMPLETED)
@@ -111,7 +111,7 @@ async def _first_of(changed: asyncio.Event, watches: Iterable[asyncio.Task[None]
 
 
 async def _watch(client: Client, table: _WatchedKind, changed: asyncio.Event) -> None:
-    """Keep `table` up to date for ever; raises ApiError when that cannot go on."""
+    """Keep `table` up to date; raises ApiError when the watch fails."""
     one, version = table.listed, table.listed.version
     while True:
         async with aclosing(client.watch(one.resource, version, one.namespace or None)) as events:
@@ -124,4 +124,4 @@ async def _watch(client: Client, table: _WatchedKind, changed: asyncio.Event) ->
                 else:
                     table.things[key_of(item)] = with_kind(one.resource, item)
                 changed.set()
-        await asyncio.sleep(PAUSE_SECONDS)  # a server that ends every watch at once is not to be overrun
+        await asyncio.sleep(PAUSE_SECONDS)  # spares a server that ends every watch at once

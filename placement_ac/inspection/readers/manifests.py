@@ -1,7 +1,7 @@
 """
-Objects in files: manifests as kubectl takes them, and dumps as `kubectl get -o yaml` gives them.
+Read objects from files: manifests as kubectl reads them, and dumps as `kubectl get -o yaml` writes them.
 
-Reads YAML and JSON, of several documents and of `v1` Lists; a folder's files by name; `-` is stdin.
+Reads YAML and JSON with several documents and `v1` Lists; the files of a folder by name; `-` is stdin.
 """
 
 import re
@@ -16,7 +16,7 @@ from placement_ac.inspection.hub.dump import BadManifest, Object
 from placement_ac.inspection.readers.metadata import metadata_problem
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
-"""kubectl: the files of a folder that are read."""
+"""The files of a folder that kubectl reads."""
 STDIN: Final = "-"
 _NAME: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.:]*|")
 
@@ -44,7 +44,7 @@ def _sources(name: str) -> Iterator[tuple[str, str]]:
         except OSError as error:
             raise BadManifest(f"{file}: {error.strerror}") from None
         except UnicodeDecodeError:
-            raise BadManifest(f"{file}: it is not text in UTF-8") from None
+            raise BadManifest(f"{file}: it is not UTF-8 text") from None
 
 
 def _objects(source: tuple[str, str]) -> Iterator[Object]:
@@ -53,11 +53,11 @@ def _objects(source: tuple[str, str]) -> Iterator[Object]:
         documents = list(yaml.load_all(text, Loader=_ManifestLoader))
     except yaml.MarkedYAMLError as error:
         line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        # What follows in quotes stands in the file, and may be a password.
+        # The part in quotes is from the file and may be a password.
         problem = str(error.problem).partition(" '")[0]
         raise BadManifest(f"{name}: it is not YAML: {line}{problem}") from None
     except yaml.YAMLError:
-        raise BadManifest(f"{name}: it is not YAML: it has characters that no text has") from None
+        raise BadManifest(f"{name}: it is not YAML: it has control characters") from None
     except RecursionError:
         raise BadManifest(f"{name}: it is nested too deeply") from None
     for document in documents:
@@ -68,7 +68,7 @@ def _objects(source: tuple[str, str]) -> Iterator[Object]:
 def _unfolded(document: Any, name: str) -> Iterator[Object]:
     """Yield the object, or those in a List."""
     if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
-        raise BadManifest(f"{name}: a document is no Kubernetes object: it has no kind")
+        raise BadManifest(f"{name}: a document has no kind, so it is no Kubernetes object")
     if not isinstance(document.get("apiVersion"), str):
         raise BadManifest(f"{name}: the {document['kind']} has no apiVersion")
     items = document.get("items")
@@ -82,28 +82,30 @@ def _unfolded(document: Any, name: str) -> Iterator[Object]:
     if problem := metadata_problem(document):
         raise BadManifest(f"{name}: the {document['kind']} {metadata['name']} cannot be read: {problem}")
     if not _are_names(document["apiVersion"], metadata):
-        raise BadManifest(f"{name}: the {document['kind']} has a name or namespace that no API server takes")
+        raise BadManifest(
+            f"{name}: the {document['kind']} has a name or namespace that no API server accepts"
+        )
     yield document
 
 
 def _are_names(api_version: str, metadata: dict[str, Any]) -> bool:
-    """Whether name and namespace are such as an API server takes: they go into commands that are pasted.
+    """Whether an API server accepts name and namespace: they become part of commands to paste.
 
-    Those of roles may be anything, and go into none.
+    Names of roles may be anything; they are part of no command.
     """
     given = (metadata["name"], metadata.get("namespace") or "")
     return api_version.startswith("rbac.authorization.k8s.io/") or all(map(_NAME.fullmatch, given))
 
 
 def _of_list(item: Any, around: Object) -> Any:
-    """Give an item of a typed list the kind that the API server leaves out there."""
+    """Return an item of a typed list with its kind, which the API server omits."""
     if not isinstance(item, dict) or around["kind"] == "List":
         return item
     return {"apiVersion": around["apiVersion"], "kind": around["kind"].removesuffix("List")} | item
 
 
 class _ManifestLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # whichever was built
-    """Leaves times as they are written, as the API does."""
+    """Loads times as text, like the API."""
 
 
 _ManifestLoader.yaml_implicit_resolvers = {

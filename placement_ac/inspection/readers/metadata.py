@@ -1,7 +1,7 @@
 """
-Whether an object's `metadata` is what an API server would give: a file may hold anything.
+Validate the `metadata` of an object from a file, which may contain anything.
 
-Pure. All else that is malformed is told where it is read; on metadata everything stands.
+Every object needs valid metadata. Other malformed fields are reported where they are read.
 """
 
 from typing import Annotated, Any
@@ -12,15 +12,15 @@ from placement_ac.core.api.schemas import ApiModel, Raw, validate
 
 
 class _Strict(ApiModel):
-    """A shape that takes no text for a number, nor a number for text."""
+    """A schema that converts neither text to numbers nor numbers to text."""
 
     model_config = ConfigDict(strict=True)
 
 
 def _is_tree(value: object) -> object:
-    """Take `fieldsV1`: maps within maps. Raises ValueError."""
+    """Validate `fieldsV1`: nested maps. Raises ValueError."""
     if not isinstance(value, dict):
-        raise ValueError("it is to be a map of maps")  # noqa: TRY004  # what pydantic turns into its error
+        raise ValueError("it must be a map of maps")  # noqa: TRY004  # pydantic converts it to its error
     for one in value.values():
         _is_tree(one)
     return value
@@ -51,5 +51,5 @@ class _Metadata(_Strict):
 
 
 def metadata_problem(obj: Raw) -> str:
-    """Return the field of `metadata` that is not right, and why; "" when all are."""
+    """Return the field of `metadata` that is invalid, and why; "" if all are valid."""
     return validate(_Metadata, obj, "metadata")[1]

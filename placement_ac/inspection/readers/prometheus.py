@@ -1,8 +1,8 @@
 """
-Ask a Prometheus how many clusters of a check were listed and drained, over time.
+Query Prometheus for the number of listed and draining clusters of a check over time.
 
-No metric of ours tells of a single cluster whether it was listed, or its score: that would be a series for
-each cluster of each check. So what is asked for is how many there were.
+No metric of ours has the clusters' names, which would be a series for each cluster of each check: so only
+counts are available.
 """
 
 import ssl
@@ -20,7 +20,7 @@ from placement_ac.observability.measures import CLUSTERS
 
 STATES: Final = ("listed", "draining", "selected", "unusable")
 POINTS: Final = 240
-"""Values asked for of each series (Prometheus: 11,000 at most)."""
+"""Values per series (Prometheus: at most 11,000)."""
 TIMEOUT: Final = aiohttp.ClientTimeout(total=30)
 
 
@@ -40,7 +40,7 @@ class _QueryAnswer(BaseModel):
 async def cluster_counts(
     url: str, check: str, begin: datetime, end: datetime
 ) -> dict[str, tuple[Point, ...]]:
-    """Return state → how many clusters of the check were so, from when on. Raises ApiError."""
+    """Return state → number of clusters of the check over time. Raises ApiError."""
     step = max((end - begin).total_seconds() / POINTS, 1.0)
     query = {
         "query": f'max by (state) ({CLUSTERS.name}{{check="{_quoted(check)}"}})',
@@ -56,7 +56,7 @@ async def cluster_counts(
             for one in sorted(series, key=lambda one: _order(one.metric.get("state", "")))
         }
     except (ValidationError, ValueError):
-        raise Refused("what answers at --prometheus is no Prometheus") from None
+        raise Refused("set --prometheus to the URL of a Prometheus: the server at this URL is none") from None
 
 
 def _order(state: str) -> int:
@@ -81,7 +81,7 @@ async def _ask(url: str, query: dict[str, str]) -> Any:
 
 
 def _points(values: Sequence[tuple[float, str]], step: float) -> tuple[Point, ...]:
-    """Return the points at which the number changes; where values are missing, None."""
+    """Return the points at which the number changes; None where values are missing."""
     found: list[Point] = []
     last = None
     for at, text in values:

@@ -1,8 +1,8 @@
 """
-Visit workers: each by the way in that the hub has for it, several at once, none for longer than the timeout.
+Inspect workers with the credentials that the hub has for them, several at once, each within the timeout.
 
-Only reads, and reviews of one's own rights. Whatever goes wrong is an answer, in words for an admin that
-quote nothing of a Secret, a plugin or a worker.
+It only reads, and reviews its own rights. Every error becomes a result whose text quotes nothing from a
+Secret, a plugin or a worker.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ UNAUTHORIZED: Final = 401
 
 
 class WorkerInspector:
-    """Visits workers by `entrance`. `plugins`: whether it has some for ClusterProfiles."""
+    """Inspects workers through `connector`. `plugins`: whether it has plugins for ClusterProfiles."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class WorkerInspector:
         self._few = asyncio.Semaphore(CONCURRENT_WORKERS)
 
     async def inspect(self, targets: Iterable[WorkerTarget]) -> tuple[WorkerInspection, ...]:
-        """Return what came of each visit, in the order of `targets`. Raises nothing but CancelledError."""
+        """Return the result for each target, in order. Raises only CancelledError."""
         return tuple(await asyncio.gather(*map(self._one, targets)))
 
     async def _one(self, target: WorkerTarget) -> WorkerInspection:
@@ -62,7 +62,7 @@ class WorkerInspector:
             return WorkerInspection(target, AccessProblem.NO_RIGHT)
         if isinstance(way, Unusable):
             return WorkerInspection(
-                target, AccessProblem.NO_CREDENTIALS, f"there is no usable way in: {way.why}"
+                target, AccessProblem.NO_CREDENTIALS, f"there are no usable credentials: {way.why}"
             )
         if way.kind == "ClusterProfile" and not self._plugins:
             return WorkerInspection(target, AccessProblem.NO_PLUGIN)
@@ -73,14 +73,12 @@ class WorkerInspector:
                 return WorkerInspection(target, AccessProblem.NO_RIGHT, str(why))
             except WorkerError as why:
                 return WorkerInspection(target, AccessProblem.UNREACHABLE, str(why))
-            except Exception:  # a worker may answer anything, and must not stop the others by it
-                message = (
-                    f"what the worker of {way.kind} {way.name} answered has another shape than Kubernetes'"
-                )
+            except Exception:  # whatever one worker answers must not stop the others
+                message = f"the worker of {way.kind} {way.name} did not answer like a Kubernetes API server"
                 return WorkerInspection(target, AccessProblem.UNREACHABLE, message)
 
     async def _log_in_and_ask(self, target: WorkerTarget, source: CredentialSource) -> WorkerInspection:
-        """Enter, and ask. Raises CannotAsk."""
+        """Log in to the worker and inspect it. Raises HubForbidden or WorkerError."""
         deadline = self._entrance.deadline()
         try:
             door = await self._entrance.find(source, deadline)

@@ -1,8 +1,8 @@
 """
-Make the tree AdmissionCheck → Placement → clusters of what is known of a hub.
+Build the status of each AdmissionCheck from a hub.
 
-Pure. What a cluster is for a check comes from the controller's own course, and from Kueue's list as it stands
-there; where a right is missing, it is said that it is not known.
+Pure. The state of a cluster follows from the controller's own rules and from Kueue's current list. If a right
+is missing, the status says that the value is unknown.
 """
 
 from collections import Counter
@@ -40,17 +40,17 @@ from placement_ac.inspection.status.model import (
 from placement_ac.inspection.status.queues import QueueIndex, condition_status, inactive_reason
 
 NEEDED: Final = (PLACEMENT, PLACEMENT_DECISION)
-"""Without these it is not known which clusters are selected."""
-NOT_SELECTED: Final = "OCM does not select it any more"
-CLUSTER_GONE: Final = "there is no such ManagedCluster any more"
+"""Without these kinds it is unknown which clusters are selected."""
+NOT_SELECTED: Final = "OCM no longer selects it"
+CLUSTER_GONE: Final = "the ManagedCluster no longer exists"
 NOT_LISTED: Final = "it is not on Kueue's list yet"
 LIST_UNCHANGED: Final = "the list stays as it is: {}"
-"""With the reason of the condition."""
-NO_SLOT: Final = "it waits for the seat of a cluster that leaves"
+"""Formatted with the reason of the condition."""
+NO_SLOT: Final = "it waits for the slot of a cluster that is draining"
 
 
 def check_statuses(view: HubView, names: Collection[str] = ()) -> tuple[CheckStatus, ...]:
-    """Return the checks of ours with all that hangs on them, by name; those of `names`, if any are given."""
+    """Return the status of each check of ours by name; only of `names`, if any are given."""
     queues = QueueIndex(view.dump)
     return tuple(
         _CheckReader(view, queues, one).status()
@@ -61,7 +61,7 @@ def check_statuses(view: HubView, names: Collection[str] = ()) -> tuple[CheckSta
 
 @dataclass(frozen=True)
 class _CheckReader:
-    """One check, looked at."""
+    """Reads the status of one check."""
 
     view: HubView
     queues: QueueIndex
@@ -73,31 +73,31 @@ class _CheckReader:
 
     @cached_property
     def targets(self) -> TargetClusters | None:
-        """None: it is not known what is selected, or there is nothing that could be."""
+        """None: the check names no Placement, or the selection is unknown."""
         if not self.check.placement or self.unknown:
             return None
         return self.view.targets(self.check.placement)
 
     @cached_property
     def unknown(self) -> str:
-        """Why it is not known which clusters are selected."""
+        """Why it is unknown which clusters are selected."""
         whys = (self.view.dump.why_unknown(kind) for kind in NEEDED)
         return next(filter(None, whys), "")
 
     @cached_property
     def unchanged_reason(self) -> str:
-        """Why the controller leaves the list as it is, whatever is selected; "" when it does not."""
+        """Why the controller leaves the list unchanged; "" if it does not."""
         verdict = judge(self.snapshot, self.targets) if self.targets else None
         return LIST_UNCHANGED.format(verdict.reason) if verdict and keeps_objects(verdict) else ""
 
     @cached_property
     def held(self) -> Mapping[str, str]:
-        """The clusters that a mass loss would take → why they are held."""
+        """The clusters that are kept because a mass loss is held → why."""
         return self.view.held_clusters(self.check.placement) if self.targets else {}
 
     @cached_property
     def listed(self) -> dict[str, str]:
-        """MultiKueueCluster on Kueue's list as it is → its managed cluster."""
+        """MultiKueueCluster on Kueue's current list → its managed cluster."""
         config = self.snapshot.config
         return {name: self.cluster_of(name) for name in config.listed} if config else {}
 
@@ -148,12 +148,12 @@ class _CheckReader:
             return ""
         if self.unknown:
             return self.unknown
-        return placement_problems(self.snapshot.placement) if self.snapshot.placement else "it is not there"
+        return placement_problems(self.snapshot.placement) if self.snapshot.placement else "it does not exist"
 
 
 @dataclass(frozen=True)
 class _CheckCluster:
-    """Where a cluster stands: its MultiKueueCluster, and what the decisions say of it."""
+    """A cluster of the check: its MultiKueueCluster and its place in the decisions."""
 
     cluster: str
     name: str
@@ -172,7 +172,7 @@ class _ClusterRows:
 
     @cached_property
     def _counted(self) -> Counter[tuple[str, str]]:
-        """(cluster, state) → its jobs."""
+        """(cluster, state) → number of Workloads."""
         jobs = self.check.jobs
         return Counter(
             (cluster, job.state)
@@ -181,7 +181,7 @@ class _ClusterRows:
         )
 
     def _clusters(self) -> Iterator[_CheckCluster]:
-        """Yield the clusters that are selected, best first, and then those that are listed all the same."""
+        """Yield the selected clusters, best first; then those that are listed but not selected."""
         seen, course = self.check.snapshot, self.check.targets
         there = dict(self.check.listed)
         if course:
@@ -214,12 +214,12 @@ class _ClusterRows:
         )
 
     def _missing_object(self, place: _CheckCluster, state: ClusterState) -> str:
-        """Return what Kueue lacks to be connected to a cluster on its list; "" where that is not known."""
+        """Return that the MultiKueueCluster of a listed cluster does not exist; "" if it may exist."""
         missed = state in ("listed", "draining") and self.check.view.dump.knows(MULTIKUEUE_CLUSTER)
         return f"there is no MultiKueueCluster {place.name}" if missed else ""
 
     def _score(self, ranked: RankedCluster) -> int | None:
-        """Return what put a cluster in its place; None where it is not known."""
+        """Return the score that ranks a cluster; None if it is unknown."""
         placement = self.check.snapshot.placement
         asks = placement is not None and placement.prioritizers and not ranked.score
         return None if asks and self.check.view.dump.why_hidden(PLACEMENT_SCORE) else ranked.score
@@ -256,7 +256,7 @@ class _ClusterRows:
         )
 
     def _drain_reason(self, course: TargetClusters, name: str) -> str:
-        """Return why a cluster that leaves has not gone yet."""
+        """Return why a draining cluster is still listed."""
         if unknown := self.check.view.dump.why_unknown(WORKLOAD):
             return unknown
         return next((one.why for one in course.drain.steps if one.name == name), "")

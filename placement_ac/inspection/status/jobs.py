@@ -1,5 +1,5 @@
 """
-The unfinished Workloads of a check: where they are, and how many GPUs they ask for.
+The unfinished Workloads of a check: where they run or wait, and how many GPUs they request.
 
 Pure.
 """
@@ -42,7 +42,7 @@ def _workload_row(dump: Dump, workload: Workload, cluster_of: Callable[[str], st
 
 
 def gpus_of(workload: Object) -> int:
-    """Return the GPUs that all Pods of a Workload ask for together; what cannot be read counts as none."""
+    """Return the GPUs that all Pods of a Workload request; a quantity that cannot be read counts as 0."""
     total = Fraction(0)
     for pods in listed(workload, "spec", "podSets"):
         count = integer(pods, "count")
@@ -55,7 +55,7 @@ def gpus_of(workload: Object) -> int:
 
 
 def _gpus(container: object) -> Iterator[Fraction]:
-    """Yield the GPUs of a container; Kubernetes: a request that is not made is as high as the limit."""
+    """Yield the GPUs of a container; in Kubernetes a missing request equals the limit."""
     wanted = {**section(container, "resources", "limits"), **section(container, "resources", "requests")}
     for name, amount in wanted.items():
         if name.endswith(GPU):

@@ -1,7 +1,7 @@
 """
-The tree AdmissionCheck → Placement → clusters, with all that hangs on it: what `status` and `graph` show.
+The data that `status` and `graph` show: AdmissionCheck → Placement → clusters, queues and Workloads.
 
-Plain data; `branches` makes it of a HubView. Texts are for an admin, and hold no secret.
+Plain data; `check_status` builds it from a HubView. Texts are for an admin and contain no secret.
 """
 
 from dataclasses import dataclass
@@ -9,21 +9,21 @@ from datetime import datetime
 from typing import Literal
 
 ClusterState = Literal["listed", "draining", "selected", "unusable", "beyond", "waiting"]
-"""What a cluster is for a check.
+"""The state of a cluster for a check.
 
-listed: Kueue's list has it, and it stays. draining: Kueue's list has it, and it leaves. selected: it is
-usable, and will be listed. unusable: OCM selects it, and it is left out for what it is. beyond: usable, but
-after the last seat. waiting: usable, and next when a cluster that leaves has given up its seat.
+listed: it is on Kueue's list and stays. draining: it is on Kueue's list and leaves. selected: it is usable
+and will be listed. unusable: OCM selects it, but Kueue cannot use it. beyond: usable, but beyond the last
+slot. waiting: usable; it gets the slot of a cluster that is draining.
 """
 
 
 ConditionStatus = Literal["True", "False", "Unknown"]
-"""The status of a condition; Unknown as well where there is none."""
+"""The status of a condition; Unknown if there is no condition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """The way into a cluster. `kind` "": there is none, or it is not known (`problem` says which)."""
+    """The credentials of a cluster. `kind` "": there are none, or they are unknown (`problem` says which)."""
 
     kind: Literal["Secret", "ClusterProfile", ""] = ""
     name: str = ""
@@ -46,7 +46,7 @@ class WorkloadRow:
     nominated: tuple[str, ...] = ()
     """The managed clusters on which it waits."""
     gpus: int = 0
-    """What it asks for of resources whose name ends in `/gpu`, all Pods together."""
+    """The sum of its requests for resources whose name ends in `/gpu`, over all Pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,63 +56,63 @@ class ClusterRow:
     name: str
     state: ClusterState
     why: str = ""
-    """Of every state but listed; of that one, why the whole list stays as it is, or why no more is known."""
+    """The reason for the state; of `listed`, why the list stays unchanged or why the state is uncertain."""
     rank: int | None = None
-    """From 1; None: OCM does not select it (any more)."""
+    """From 1; None: OCM does not select it."""
     score: int | None = None
-    """None: OCM does not select it, or its AddOnPlacementScores are not known."""
+    """None: OCM does not select it, or its AddOnPlacementScores are unknown."""
     group: int | None = None
     """Index of its decision group."""
     cluster_object: str = ""
     """Its MultiKueueCluster."""
     credential: Credential = Credential()
     connected: ConditionStatus | Literal[""] = ""
-    """Kueue's condition `Active` of the MultiKueueCluster; "": there is none yet."""
+    """Kueue's condition `Active` on the MultiKueueCluster; "": there is none yet."""
     connected_why: str = ""
-    """Its reason and message, where it is not True; or that the MultiKueueCluster is not there."""
+    """Its reason and message if it is not True; or that the MultiKueueCluster does not exist."""
     draining_since: datetime | None = None
-    """By the controller's annotation."""
+    """From the controller's annotation."""
     running: int | None = 0
-    """Workloads; None: not known."""
+    """Workloads; None: unknown."""
     waiting: int | None = 0
 
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """A ClusterQueue that lists our check, or a multikueue check that goes by the same config."""
+    """A ClusterQueue that lists our check, or a multikueue check that uses the same config."""
 
     name: str
     active: ConditionStatus
     why: str = ""
-    """Reason and message, where it is not active."""
+    """Reason and message if it is not active."""
     lists: tuple[str, ...] = ()
     """Those AdmissionChecks."""
     local_queues: tuple[str, ...] | None = ()
-    """As namespace/name; None: not known."""
+    """As namespace/name; None: unknown."""
     pending: int = 0
     admitted: int = 0
-    """What Kueue counts of its Workloads."""
+    """Workloads, as Kueue counts them."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckStatus:
-    """An AdmissionCheck of ours, and all that depends on it."""
+    """An AdmissionCheck of ours and everything that depends on it."""
 
     name: str
     active: ConditionStatus
-    """Its condition as it stands there; Unknown: it has none."""
+    """Its condition; Unknown: it has none."""
     reason: str
     message: str
     stale: bool
-    """Whether the condition is of an older generation: the controller has not looked since."""
+    """Whether the condition is of an older generation: the controller has not reconciled it since."""
     placement: str
-    """As namespace/name; without a namespace where it is not there; "" where the check names none."""
+    """As namespace/name; without namespace if it does not exist; "" if the check names none."""
     placement_says: str
-    """Reason and message of the Placement's conditions that tell of trouble; or why it is not known."""
+    """Reason and message of the Placement's conditions that report a problem; or why it is unknown."""
     config: str | None
-    """The MultiKueueConfig, "" if it is not there; None: not known."""
+    """The MultiKueueConfig; "": it does not exist; None: unknown."""
     clusters: tuple[ClusterRow, ...]
-    """Best first; after them those that OCM does not select any more."""
+    """The selected clusters, best first; then those that OCM no longer selects."""
     queues: tuple[QueueRow, ...]
     users: tuple[str, ...]
     """Kueue's own multikueue checks that name the config."""

@@ -1,5 +1,5 @@
 """
-The ClusterQueues behind a check, with their LocalQueues, and whether they are active.
+The ClusterQueues that list a check, with their LocalQueues, and whether they are active.
 
 Pure.
 """
@@ -18,7 +18,7 @@ from placement_ac.scheduling.objects import integer, name_of, namespace_of, text
 
 @dataclass(frozen=True)
 class QueueIndex:
-    """All queues of a hub, looked through once."""
+    """All queues of a hub, indexed once."""
 
     dump: Dump
 
@@ -63,14 +63,14 @@ class QueueIndex:
 
 
 def condition_status(condition: Condition | None) -> ConditionStatus:
-    """Return the status of a condition; Unknown where there is none."""
+    """Return the status of a condition; Unknown if there is none."""
     if condition is None or condition.status not in ("True", "False"):
         return "Unknown"
     return "True" if condition.status == "True" else "False"
 
 
 def inactive_reason(condition: Condition | None) -> str:
-    """Return reason and message of a condition that is there and not True."""
+    """Return reason and message of a condition that is not True; "" otherwise."""
     if condition is None or condition.status == "True":
         return ""
     return f"{condition.reason}: {condition.message}".strip(": ")

@@ -1,8 +1,8 @@
 """
-What the controller's Kubernetes events told of a check: which clusters came, drained and left, and when.
+The history of a check from the controller's Kubernetes events: when clusters were listed, drained, removed.
 
-Pure: the way back from `notices`. Kubernetes keeps events for an hour by default, to the second, and of one
-that was counted up the first and the last time; an event names five clusters, and counts the others.
+Pure: the inverse of `event_intents`. Kubernetes keeps events for an hour by default, with times in seconds; a
+repeated event has only its first and last time. An event names five clusters and counts the others.
 """
 
 import re
@@ -27,9 +27,9 @@ from placement_ac.inspection.timeline.recording import RecordedState
 from placement_ac.scheduling.objects import instant, integer, listed, text
 
 REASONS: Final = (CLUSTERS_SELECTED, CLUSTER_ADDED, CLUSTER_DRAINING, CLUSTER_REMOVED)
-"""Those that tell of the list; of one second, they come in this order."""
-LEFT_SINCE: Final = "it has left since"
-"""What is said of the end of what nobody has seen go."""
+"""The reasons of events about the list, in the order in which events of one second count."""
+LEFT_SINCE: Final = "it has left the list since"
+"""The reason of a span whose end is unknown."""
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _MORE: Final = re.compile(r"(.*?) and (\d+) more", re.DOTALL)
 _SCORE: Final = re.compile(r"score (-?\d+)")
@@ -37,7 +37,7 @@ _SCORE: Final = re.compile(r"score (-?\d+)")
 
 @dataclass(frozen=True, slots=True)
 class ClusterEvent:
-    """One moment: what happened to clusters, each with why; `unnamed`: to how many more."""
+    """An event: clusters → why; `unnamed`: how many more clusters it counts."""
 
     at: datetime
     reason: str
@@ -46,7 +46,7 @@ class ClusterEvent:
 
 
 def cluster_events(check: str, events: Iterable[Object]) -> list[ClusterEvent]:
-    """Return what our events say of a check, in its order."""
+    """Return our events about a check, in order."""
     found = [one for event in events if _is_ours(event, check) for one in _occurrences(event)]
     return [one for _, one in sorted(found, key=lambda pair: pair[0])]
 
@@ -86,7 +86,7 @@ def clusters_in(message: str) -> tuple[dict[str, str], int]:
 
 
 def _parts(message: str) -> list[str]:
-    """Split at `; ` where no bracket is open."""
+    """Split at `; ` outside of brackets."""
     parts, depth, begin = [], 0, 0
     for place, letter in enumerate(message):
         depth += (letter == "(") - (letter == ")")
@@ -96,7 +96,7 @@ def _parts(message: str) -> list[str]:
     return [*parts, message[begin:]]
 
 
-# -- what it comes to
+# -- the timeline
 
 
 def timeline_of_events(
@@ -108,9 +108,9 @@ def timeline_of_events(
     leaving: Mapping[str, datetime] = MappingProxyType({}),
     list_known: bool = True,
 ) -> Timeline:
-    """Return the timeline that these events, and the list as it is `now`, come to, from `since` on.
+    """Return the timeline of these events and of the present list (`now`), from `since` on.
 
-    `leaving`: the clusters that drain now, and since when. `list_known`: whether `now` tells of the list.
+    `leaving`: the draining clusters → since when. `list_known`: whether `now` contains the list.
     """
     tracks: dict[str, _EventLane] = {}
     for one in message:
@@ -131,7 +131,7 @@ def timeline_of_events(
 
 @dataclass(slots=True)
 class _EventLane:
-    """A cluster's lane while it grows; it begins at `since`, and of what was before nothing is known."""
+    """Builds the lane of a cluster, event by event, from `since` on."""
 
     since: datetime
     spans: list[Span] = field(default_factory=list)
@@ -140,7 +140,7 @@ class _EventLane:
 
     def add(self, message: ClusterEvent, why: str) -> None:
         comes = message.reason in (CLUSTERS_SELECTED, CLUSTER_ADDED)
-        if not comes and self.now is None:  # it must have been listed; since when, nobody knows
+        if not comes and self.now is None:  # it was listed, since an unknown time
             self.now = Span("listed", self.since, message.at, begin_known=False)
         self._close_span(message.at)
         if score := _SCORE.fullmatch(why):
@@ -158,7 +158,7 @@ class _EventLane:
         self.now = None
 
     def finish(self, name: str, now: RecordedState, leaving: datetime | None, *, list_known: bool) -> None:
-        """Take in the list as it is now."""
+        """Add the present list."""
         is_listed = name in now.listed
         if is_listed and self.now is None:
             begin = self.spans[-1].end if self.spans else self.since
@@ -178,13 +178,13 @@ class _EventLane:
 
 
 def _with_reason(span: Span, why: str) -> Span:
-    """Return the span with one more why; nothing is said twice."""
+    """Return the span with one more reason, without repetition."""
     parts = [part for part in (*span.why.split("; "), *why.split("; ")) if part]
     return replace(span, why="; ".join(dict.fromkeys(parts)))
 
 
 def latest_time(objects: Iterable[Object]) -> datetime | None:
-    """Return the latest time that any of these tells: a dump was taken then, or later."""
+    """Return the latest time in these objects: the dump was taken then or later."""
     return max((at for obj in objects for at in _times(obj) if at), default=None)
 
 

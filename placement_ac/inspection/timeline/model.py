@@ -1,8 +1,7 @@
 """
-When which cluster was listed, and with which score: as plain data.
+When each cluster was on Kueue's list, and its scores: plain data.
 
-Pure. What is not known is not made up: a span says whether its ends are known, and scores that were only told
-now and then are points, not a line.
+Pure. A span says whether its ends are known. Scores that are known only at some times are points, not a line.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,21 +16,21 @@ ListState = Literal["listed", "draining"]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A cluster was on Kueue's list: to stay (`listed`), or until it had drained (`draining`)."""
+    """A time in which a cluster was on Kueue's list, and whether it was draining."""
 
     state: ListState
     begin: datetime
     end: datetime
     begin_known: bool = True
-    """False: it was so already when what is known begins."""
+    """False: it began before the first known time."""
     end_known: bool = True
-    """False: it has ended since, nobody knows when. What has not ended ends with the timeline."""
+    """False: it has ended at an unknown time. A span that has not ended ends with the timeline."""
     why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A value from `at` on; None: there is none from then on."""
+    """A value from `at` on; None: no value from then on."""
 
     at: datetime
     value: int | None
@@ -39,7 +38,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadRun:
-    """A Workload ran on the cluster."""
+    """A time in which a Workload ran on the cluster."""
 
     name: str
     gpus: int
@@ -49,7 +48,7 @@ class WorkloadRun:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """What is known of one cluster; or, with a `measure`, of a number of clusters."""
+    """The history of one cluster; or, with a `measure`, of a number of clusters."""
 
     name: str
     spans: tuple[Span, ...] = ()
@@ -60,7 +59,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """`exact`: the scores hold from one point to the next; else they were so at these times."""
+    """`exact`: each score holds until the next point; else it is known only at its time."""
 
     check: str
     begin: datetime
@@ -68,13 +67,13 @@ class Timeline:
     lanes: tuple[Lane, ...]
     exact: bool
     source: str
-    """Where all this was read, in words."""
+    """The source of the data, as text."""
     notes: tuple[str, ...] = ()
-    """What is not known."""
+    """What is unknown."""
 
 
 def sort_lanes(lanes: Iterable[Lane]) -> tuple[Lane, ...]:
-    """Return the lanes: counts first, clusters as they were listed first, those that never were last."""
+    """Return the lanes: counts first, then clusters by when they were listed, then the others."""
 
     def place(lane: Lane) -> tuple[bool, bool, float, str]:
         first = lane.spans[0].begin.timestamp() if lane.spans else 0.0
@@ -84,7 +83,7 @@ def sort_lanes(lanes: Iterable[Lane]) -> tuple[Lane, ...]:
 
 
 def clip(timeline: Timeline, since: datetime) -> Timeline:
-    """Return what there is of it from `since` on."""
+    """Return the timeline from `since` on."""
     if since <= timeline.begin:
         return timeline
     lanes = (_clip_lane(lane, since, timeline.exact) for lane in timeline.lanes)
@@ -93,7 +92,7 @@ def clip(timeline: Timeline, since: datetime) -> Timeline:
 
 
 def _clip_lane(lane: Lane, since: datetime, exact: bool) -> Lane:
-    """Return the lane from then on; a score that holds until the next begins with it."""
+    """Return the lane from `since` on; an exact score that holds at `since` begins there."""
     before = [point for point in lane.scores if point.at < since and exact][-1:]
     return replace(
         lane,
@@ -106,18 +105,18 @@ def _clip_lane(lane: Lane, since: datetime, exact: bool) -> Lane:
     )
 
 
-# -- of what was recorded
+# -- from a recording
 
 
 def timeline_of_states(check: str, states: Sequence[RecordedState]) -> Timeline:
-    """Return what the states, one after the other, come to; there is one at least."""
+    """Return the timeline of these states, which are in order; at least one."""
     tracks: dict[str, _RecordedLane] = {}
     for before, now in zip((None, *states), states, strict=False):
         for name in _clusters_of(before) | _clusters_of(now):
             tracks.setdefault(name, _RecordedLane()).add(name, now, first=before is None)
     end = states[-1].time
     lanes = (track.lane(name, end) for name, track in tracks.items())
-    return Timeline(check, states[0].time, end, sort_lanes(lanes), True, "what was recorded on the hub")
+    return Timeline(check, states[0].time, end, sort_lanes(lanes), True, "a recording of the hub")
 
 
 def _clusters_of(state: RecordedState | None) -> set[str]:
@@ -128,7 +127,7 @@ def _clusters_of(state: RecordedState | None) -> set[str]:
 
 @dataclass(slots=True)
 class _RecordedLane:
-    """A cluster's lane while it grows."""
+    """Builds the lane of a cluster, state by state."""
 
     spans: list[Span] = field(default_factory=list)
     scores: list[Point] = field(default_factory=list)
@@ -169,11 +168,11 @@ def _list_state(name: str, state: RecordedState) -> ListState | None:
     return "listed" if name in state.listed else None
 
 
-# -- of what Prometheus counted
+# -- from Prometheus
 
 
 def with_counts(timeline: Timeline, counts: Mapping[str, Sequence[Point]]) -> Timeline:
-    """Return the timeline with a lane for each number of clusters: state → its points."""
+    """Return the timeline with a lane for each count: state → its points."""
     lanes = [
         Lane(f"{state} clusters", scores=tuple(points), measure=state) for state, points in counts.items()
     ]

@@ -1,9 +1,9 @@
 """
-What is recorded of a check, line by line: what is listed, what leaves, scores, where Workloads run.
+The recording of a check: a line for each change of its list, its scores and its running Workloads.
 
-Pure. A line is a JSON object: `time`, `check`, `listed`, `draining` (managed clusters, as listed), and what
-has changed of `scores` (cluster → score) and `running` (namespace/name → cluster and GPUs); there
-null says that there is none any more. The last line of a recording tells when it ended.
+Pure. A line is a JSON object: `time`, `check`, `listed`, `draining` (managed clusters, as listed), and the
+changes of `scores` (cluster → score) and `running` (namespace/name → cluster and GPUs), in which null removes
+an entry. The last line has the end of the recording.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ from placement_ac.inspection.status.model import CheckStatus
 
 
 class RunningWorkload(ApiModel):
-    """Where a Workload runs."""
+    """The cluster that a Workload runs on, and its GPUs."""
 
     cluster: str
     gpus: int = 0
@@ -42,7 +42,7 @@ class _RecordLine(ApiModel):
 
 @dataclass(frozen=True, slots=True)
 class RecordedState:
-    """What holds from `time` (UTC) on."""
+    """The state of a check from `time` (UTC) on."""
 
     time: datetime
     listed: tuple[str, ...] = ()
@@ -51,11 +51,11 @@ class RecordedState:
     running: Mapping[str, RunningWorkload] = field(default_factory=dict)
 
 
-# -- what is there now
+# -- the present state
 
 
 def current_state(view: HubView, branch: CheckStatus) -> RecordedState:
-    """Return what there is now of a check."""
+    """Return the present state of a check."""
     clusters = {row.cluster_object: row.name for row in branch.clusters}
     raw = view.dump.find(MULTIKUEUE_CONFIG, branch.config or "")
     config = kueue_object(raw) if raw else None
@@ -77,7 +77,7 @@ def current_state(view: HubView, branch: CheckStatus) -> RecordedState:
 def _scores(view: HubView, branch: CheckStatus) -> dict[str, int]:
     """Return the scores of the selected clusters, and of the others by the same prioritizers.
 
-    Where OCM writes scores into its decisions, only those of the selected ones are known.
+    If OCM writes scores into its decisions, only those of selected clusters are known.
     """
     selected = {row.name: row.score for row in branch.clusters if row.score is not None}
     placement = view.placement(branch.placement.rpartition("/")[2])
@@ -90,11 +90,11 @@ def _scores(view: HubView, branch: CheckStatus) -> dict[str, int]:
     return {name: score_of(name, prioritizers, found, view.now) for name in sorted(scored)} | selected
 
 
-# -- on the wire
+# -- lines of the file
 
 
 def record_line(check: str, before: RecordedState | None, now: RecordedState) -> str:
-    """Return the line that says what has become of `before`."""
+    """Return the line with the changes since `before`."""
     known = before or RecordedState(now.time)
     line = {
         "time": now.time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -135,9 +135,9 @@ def read_recording(lines: Iterable[str], name: str) -> tuple[str, list[RecordedS
         checks[line.check] = None
         states.append(_next_state(states[-1] if states else None, line))
     if not states:
-        raise BadManifest(f"{name}: nothing is recorded there")
+        raise BadManifest(f"{name}: it contains no recording")
     if len(checks) > 1:
-        raise BadManifest(f"{name}: it is of several checks: {', '.join(checks)}")
+        raise BadManifest(f"{name}: it has several checks: {', '.join(checks)}")
     return next(iter(checks)), sorted(states, key=lambda state: state.time)
 
 

@@ -1,9 +1,8 @@
 """
 Draw a timeline: a lane for each cluster, time from left to right. Pure.
 
-In a lane: when the cluster was listed, as a bar (hatched while it drains), below it its score, and below that
-the Workloads that ran there. Scores that were told now and then are dots; those that are known throughout are
-a line. All scores have one scale, and all counts.
+A lane shows when the cluster was listed as a bar (hatched while it drains), its score, and the Workloads that
+ran there. Exact scores are a line, others are dots. All scores share one scale; so do all counts.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,16 +23,16 @@ TOP: Final = 64.0
 PAD: Final = 10.0
 BAR: Final = 22.0
 SCORE: Final = 44.0
-"""Of the score's line, with room for numbers above it."""
+"""Height of the score's line, with room for numbers above it."""
 RUN: Final = 18.0
 LEGEND: Final = 44.0
 NAME_SIZE, TEXT_SIZE, SMALL_SIZE = 14.0, 12.0, 11.0
 LANES_SHOWN: Final = 40
-"""Lanes in a picture; clusters beyond it are counted."""
+"""Lanes in a picture; further clusters are counted."""
 RUNS_SHOWN: Final = 4
-"""Workloads in a lane; the rest is counted."""
+"""Workloads in a lane; further ones are counted."""
 TICKS: Final = 9
-"""Times told below each other, at most."""
+"""Times along the axis, at most."""
 _STEPS: Final = (
     *(1, 2, 5, 10, 15, 30),
     *(60, 120, 300, 600, 900, 1800),
@@ -58,8 +57,8 @@ STYLE: Final = color_css(
         ".hatch{stroke:$drain-line;stroke-width:1.2;opacity:.55}",
         ".run .bar{fill:$next;stroke:$next-line;stroke-width:1.2}",
         ".halo{paint-order:stroke;stroke:$drain;stroke-width:5px;stroke-linejoin:round}",
-        ".score{fill:none;stroke:$way;stroke-width:2}",
-        ".dot{fill:$way}",
+        ".score{fill:none;stroke:$path;stroke-width:2}",
+        ".dot{fill:$path}",
         ".zero{stroke:$line;stroke-width:1;stroke-dasharray:2 3}",
     )
 )
@@ -67,7 +66,7 @@ STYLE: Final = color_css(
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """From times to x, and from scores to a height above the bottom of a lane's score."""
+    """Converts times to x, and values to a height above the bottom of a lane's score."""
 
     begin: datetime
     seconds: float
@@ -83,7 +82,7 @@ class _Scale:
 
 
 def draw(timeline: Timeline, *, alone: bool = True) -> Element:
-    """Return the picture. `alone` False: it goes onto a page, which has the style and tells the whys."""
+    """Return the picture. `alone` False: it is part of a page, which has the style and shows the details."""
     lanes, others = _drawn_lanes(timeline)
     scales = {
         counts: _scale(timeline, [one for one in lanes if bool(one.measure) is counts])
@@ -127,7 +126,7 @@ def _hatch() -> Element:
 
 
 def _drawn_lanes(timeline: Timeline) -> tuple[Sequence[Lane], Sequence[Lane]]:
-    """Return the lanes that are drawn, and the others: with no more than a score, or beyond the last."""
+    """Return the lanes to draw, and the others: those with only a score, and those beyond LANES_SHOWN."""
     used = [lane for lane in timeline.lanes if lane.spans or lane.runs or lane.measure] or timeline.lanes
     shown = used[:LANES_SHOWN]
     return shown, [lane for lane in timeline.lanes if lane not in shown]
@@ -135,8 +134,8 @@ def _drawn_lanes(timeline: Timeline) -> tuple[Sequence[Lane], Sequence[Lane]]:
 
 def _not_drawn(lanes: Sequence[Lane]) -> Iterator[str]:
     for used, message in (
-        (False, "never listed, and not drawn"),
-        (True, "listed, and not drawn for want of room"),
+        (False, "never listed, not drawn"),
+        (True, "listed, not drawn for lack of space"),
     ):
         names = [lane.name for lane in lanes if bool(lane.spans or lane.runs) is used]
         if names:
@@ -210,7 +209,7 @@ def _lane(lane: Lane, y: float, height: float, scale: _Scale, timeline: Timeline
         tabindex="0",
         role="img",
         aria_label=whole,
-        data_told=whole,
+        data_detail=whole,
         data_find=whole.lower(),
     )
 
@@ -251,7 +250,7 @@ def _scores(lane: Lane, bottom: float, scale: _Scale, timeline: Timeline) -> Ite
 
 
 def _unbroken(points: Sequence[Point]) -> Iterator[list[Point]]:
-    """Yield the points between two gaps; each but the last has the point that ends it."""
+    """Yield the points between two gaps; each part but the last includes the point that ends it."""
     found: list[Point] = []
     for point in points:
         if point.value is None:
@@ -265,7 +264,7 @@ def _unbroken(points: Sequence[Point]) -> Iterator[list[Point]]:
 
 
 def _steps(points: Sequence[Point], bottom: float, scale: _Scale, end: datetime) -> str:
-    """Return a line that goes on at one height until the next point; the last one until the end."""
+    """Return a line that keeps its height until the next point; the last one until the end."""
     ended = len(points) > 1 and points[-1].value == points[-2].value
     path = [f"M{scale.x(points[0].at):.1f} {bottom - scale.height(points[0].value or 0):.1f}"]
     for _, point in pairwise(points):
@@ -294,7 +293,7 @@ def _runs(runs: Sequence[WorkloadRun], y: float, scale: _Scale) -> Iterator[Elem
         yield element("text", class_="small", x=LEFT, y=y + RUNS_SHOWN * RUN + 11.5, text=more)
 
 
-# -- in words
+# -- as text
 
 
 def _describe_run(run: WorkloadRun) -> str:
@@ -306,7 +305,7 @@ def _time(at: datetime) -> str:
 
 
 def describe_lane(lane: Lane, end: datetime) -> str:
-    """Return all that is known of a lane, line by line; what lasts until `end` goes on."""
+    """Return the content of a lane as text, line by line; spans that last until `end` are open."""
     scores = [f"{point.value} at {_time(point.at)}" for point in lane.scores if point.value is not None]
     lines = [lane.name, *(_describe_span(span, end) for span in lane.spans)]
     if scores:
@@ -317,7 +316,7 @@ def describe_lane(lane: Lane, end: datetime) -> str:
 
 def _describe_span(span: Span, end: datetime) -> str:
     begin = _time(span.begin) if span.begin_known else f"before {_time(span.begin)}"
-    until = _until(span.end, end) if span.end_known else "to a time that is not known"
+    until = _until(span.end, end) if span.end_known else "to an unknown time"
     return f"{span.state} from {begin} {until}" + (f": {span.why}" if span.why else "")
 
 

@@ -22,9 +22,7 @@ from tests.inspection.doctor.breaks import (
 )
 from tests.support.healthy import NS, Key
 
-NOT_RUNNING: Final = (
-    "no controller runs, and ClusterQueue cluster-queue-demo1 lists our check: its jobs wait for ever"
-)
+NOT_RUNNING: Final = "no controller runs, and ClusterQueue cluster-queue-demo1 lists our check: its jobs wait"
 
 
 MAY_NOT: Final = "ServiceAccount placement-ac-system/placement-ac, the controller's, may not"
@@ -164,7 +162,7 @@ CONTROLLERS: Final = (
         ),
         "kueue-addon-objects",
         WARN,
-        "ManagedServiceAccount cluster1/multikueue is the Go kueue-addon's: nobody renews its Secret",
+        "ManagedServiceAccount cluster1/multikueue is the Go kueue-addon's: no controller renews its Secret",
         "placement-ac adopt",
         runs=True,
     ),
@@ -175,7 +173,7 @@ CONTROLLERS: Final = (
         ),
         "kueue-addon-objects",
         WARN,
-        "the Go kueue-addon's finalizer is on AdmissionCheck placement-demo1: nobody takes it off",
+        "the Go kueue-addon's finalizer is on AdmissionCheck placement-demo1: no controller removes it",
         "placement-ac adopt",
         runs=True,
     ),
@@ -185,7 +183,7 @@ CONTROLLERS: Final = (
             put(key, "metadata", "labels", {}),
             "name-taken",
             FAIL,
-            f"{key[0]} {key[2]} is someone else's, and in the way",
+            f"{key[0]} {key[2]} has a name that we need, and is owned by someone else",
             f"kubectl annotate {key[0].lower()}s.kueue.x-k8s.io {key[2]} "
             "placement-ac.open-cluster-management.io/adopt=true",
             runs=True,

@@ -87,7 +87,7 @@ PROFILES: Final = (
         "inventory-crd",
         FAIL,
         "clusterprofiles.multicluster.x-k8s.io are not served, and the gate MultiKueueClusterProfile is on: "
-        "Kueue's manager ends after 2 minutes",
+        "Kueue's manager exits after 2 minutes",
         "kubectl apply -f https://raw.githubusercontent.com/kubernetes-sigs/cluster-inventory-api/main/"
         "config/crd/bases/multicluster.x-k8s.io_clusterprofiles.yaml",
     ),
@@ -96,7 +96,7 @@ PROFILES: Final = (
         put(worker("cluster1"), "spec", "clusterSource", "clusterProfileRef", "name", "another"),
         "access-providers",
         FAIL,
-        f"ClusterProfile {NS}/another is used, and not there",
+        f"ClusterProfile {NS}/another is used, but does not exist",
         "kubectl get clusterprofiles -A",
     ),
     Break(

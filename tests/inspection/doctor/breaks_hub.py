@@ -148,7 +148,7 @@ CHECKS: Final = (
         without(("ManagedClusterSet", "", "spoke")),
         "cluster-sets",
         FAIL,
-        "ManagedClusterSet spoke is bound, and does not exist",
+        "ManagedClusterSet spoke is bound, but does not exist",
         applied(f"apiVersion: {SETS}", "kind: ManagedClusterSet", "metadata: {name: spoke}"),
         runs=True,
     ),
@@ -197,7 +197,7 @@ CHECKS: Final = (
         put(CHECK, "metadata", "generation", 2),
         "check-condition",
         WARN,
-        "AdmissionCheck placement-demo1 was changed, and the controller has not looked since",
+        "AdmissionCheck placement-demo1 was changed, and the controller has not reconciled it since",
         LOGS,
     ),
     Break(
@@ -211,7 +211,7 @@ CHECKS: Final = (
         runs=True,
     ),
     Break(
-        "our check is listed, and not there",
+        "our check is listed, but does not exist",
         without(CHECK),
         "queue-checks",
         FAIL,
@@ -224,7 +224,7 @@ CHECKS: Final = (
         runs=True,
     ),
     Break(
-        "the multikueue check is listed, and not there",
+        "the multikueue check is listed, but does not exist",
         without(SENDER),
         "queue-checks",
         FAIL,
@@ -264,7 +264,7 @@ CHECKS: Final = (
         unlisted("multikueue-demo1"),
         "queue-checks",
         WARN,
-        "ClusterQueue cluster-queue-demo1 lists our check placement-demo1, and no multikueue check: "
+        "ClusterQueue cluster-queue-demo1 lists our check placement-demo1, but no multikueue check: "
         "nothing is sent",
         listing("multikueue-demo1"),
         runs=True,
@@ -328,7 +328,7 @@ WORKERS: Final = (
         without(worker("cluster2")),
         "connections",
         FAIL,
-        "MultiKueueCluster placement-demo1-cluster2 is listed, and not there",
+        "MultiKueueCluster placement-demo1-cluster2 is listed, but does not exist",
         "kubectl get multikueueclusters",
     ),
     Break(

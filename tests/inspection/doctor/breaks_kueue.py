@@ -69,7 +69,7 @@ RELEASES: Final = (
             image(release),
             "kueue-release",
             FAIL,
-            f"Kueue {release} evicts healthy jobs when a watch of a worker is begun anew: "
+            f"Kueue {release} evicts healthy jobs when a watch of a worker restarts: "
             "mended in 0.17.8, 0.18.4 and 0.19.0",
             SHOWN,
         )
@@ -81,7 +81,7 @@ RELEASES: Final = (
             image(release),
             "kueue-release",
             WARN,
-            f"Kueue {release} nominates clusters by the alphabet: from 0.19 on in the Placement's order",
+            f"Kueue {release} nominates clusters by name, not in the Placement's order: fixed in 0.19.0",
             SHOWN,
         )
         for release in ("0.17.8", "0.18.4")
@@ -91,7 +91,7 @@ RELEASES: Final = (
         put(KUEUE, *POD, "containers", 0, "image", "kueue:latest"),
         "kueue-release",
         WARN,
-        "not known: neither image nor label of Kueue's Deployment tells a release",
+        "unknown: neither image nor label of Kueue's Deployment names a release",
         f"kubectl get deployment -n {NS} kueue-controller-manager "
         "-o jsonpath='{.spec.template.spec.containers[*].image}'",
     ),
@@ -130,7 +130,7 @@ KUEUES: Final = (
         without(crd("addonplacementscores.cluster.open-cluster-management.io")),
         "ocm-crds",
         WARN,
-        "addonplacementscores.cluster.open-cluster-management.io are not served: none count",
+        "addonplacementscores.cluster.open-cluster-management.io are not served, so they are not used",
         "clusteradm init --wait",
     ),
     Break(
@@ -201,7 +201,7 @@ KUEUES: Final = (
         for told, text, problem in (
             ("no YAML", "{", "that is not YAML"),
             ("of no kind", "a: b", "that is no Configuration"),
-            ("too new", "{kind: Configuration, apiVersion: v9}", "of v9, which is not known here"),
+            ("too new", "{kind: Configuration, apiVersion: v9}", "of v9, which is unknown"),
         )
     ),
     Break(
@@ -221,7 +221,7 @@ KUEUES: Final = (
         gate("MultiKueue: false"),
         "multikueue-gate",
         FAIL,
-        "the gate MultiKueue is off: nothing is sent anywhere",
+        "the gate MultiKueue is off: no job is sent to a worker",
         edited('/^  MultiKueue:/{$0="  MultiKueue: true"} 1; END{exit !NR}'),
         runs=True,
     ),
@@ -233,7 +233,7 @@ KUEUES: Final = (
         ),
         "multikueue-gate",
         FAIL,
-        "the gate MultiKueue is off: nothing is sent anywhere",
+        "the gate MultiKueue is off: no job is sent to a worker",
         flags("-v", "--feature-gates=MultiKueue=true,MultiKueueClusterProfile=true"),
         runs=True,
     ),
@@ -267,7 +267,7 @@ KUEUES: Final = (
         ),
         "dispatcher-name",
         WARN,
-        f"the controller nominates (--dispatcher), and so does Kueue, by {STEPS}",
+        f"both the controller (--dispatcher) and Kueue nominate, Kueue with {STEPS}",
         f"kubectl edit {KUBE_CONFIG}  # multiKueue: dispatcherName: {OURS}, and no {STEPS_CONFIG}",
     ),
     Break(

@@ -233,7 +233,7 @@ def test_where_there_is_no_kueue_nothing_is_said_of_its_configuration() -> None:
     without(KUEUE, CONFIG)(objects)
     wrong = {one.check: one for one in examined(read(objects)) if one.level is not Level.OK}
     assert [one.check for one in wrong.values() if one.level is Level.FAIL] == ["kueue-deployment"]
-    assert wrong["kueue-configuration"].message == "not known: Kueue's Deployment was not found"
+    assert wrong["kueue-configuration"].message == "unknown: Kueue's Deployment was not found"
 
 
 def test_nothing_is_held_against_settings_that_are_not_known() -> None:
@@ -247,7 +247,7 @@ def test_nothing_is_held_against_settings_that_are_not_known() -> None:
         ("dispatcher-name", Level.WARN),
         ("controller-settings", Level.WARN),
     ]
-    assert wrong[0].message.endswith("; if the controller goes by the defaults: see controller-settings")
+    assert wrong[0].message.endswith(", if the controller uses the defaults: see controller-settings")
 
 
 def test_settings_that_are_given_count(tmp_path: Path) -> None:

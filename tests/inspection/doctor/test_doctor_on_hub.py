@@ -171,7 +171,7 @@ def test_where_the_cures_go_is_told_when_it_may_be_elsewhere(bench: Bench, tmp_p
     shown = CliRunner().invoke(main, ["doctor", "--from-dump", str(dump)])
     assert (shown.exit_code, shown.stderr) == (
         0,
-        "the cures go to your current context: is it this hub's?\n",
+        "switch your current context to this hub before you paste the fixes\n",
     )
     assert shown.stdout.startswith(
         "WARN  kueue-crds                  not known: the dump has no customresourcedefinitions\n"

@@ -76,7 +76,7 @@ def setup(*objects: object, settings: Settings | None = None) -> HubSetup:
             WorkerInspection(TARGET, AccessProblem.NO_RIGHT, "Secret kueue-system/s cannot be read"),
             (
                 Level.WARN,
-                "c1: not asked: the right to get secrets in namespace kueue-system is missing",
+                "c1: not inspected: the right to get secrets in namespace kueue-system is missing",
                 "kubectl auth can-i get secrets -n kueue-system",
             ),
             id="a right of the caller's",

@@ -305,7 +305,7 @@ BREAKS = (
         without(f"{CORE}/namespaces/team"),
         "worker-namespaces",
         "FAIL",
-        "there are no namespaces team: jobs in them cannot run there",
+        "there are no namespaces team are missing: their jobs cannot run there",
         APPLY + "apiVersion: v1\nkind: Namespace",
     ),
     Break(
@@ -313,7 +313,7 @@ BREAKS = (
         without(f"{KUEUE}/namespaces/team/localqueues/q"),
         "worker-queues",
         "FAIL",
-        "there are no LocalQueues team/q: jobs in them cannot run there",
+        "there are no LocalQueues team/q are missing: their jobs cannot run there",
         APPLY + "apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue",
     ),
     Break(
@@ -433,7 +433,7 @@ def test_a_worker_behind_a_clusterprofile(broken_pair: Pair, tmp_path: Path) -> 
     (tmp_path / "providers").write_text(json.dumps(providers))
     found = pair.doctor(f"--access-providers={tmp_path / 'providers'}")
     assert [(one["check"], one["level"]) for one in found] == ALL_OK
-    entered = f"{CLUSTER}: it answers; entered by ClusterProfile {NS}/{CLUSTER}"
+    entered = f"{CLUSTER}: it answers, with the credentials of ClusterProfile {NS}/{CLUSTER}"
     assert found[0]["message"] == entered
 
     (tmp_path / "plugin").write_text("#!/bin/sh\nexit 3\n")
@@ -543,7 +543,7 @@ def shutting_when(wanted: int) -> Iterator[tuple[int, list[int]]]:
     [
         (("--workers", "--cluster", "cluster9"), "no check has a cluster cluster9; there are: cluster2"),
         (("--cluster", "cluster2"), "--cluster says which workers are visited: it goes with --workers"),
-        (("--workers", "--timeout", "soon"), "a duration is like 90s, 5m or 1h30m"),
+        (("--workers", "--timeout", "soon"), "use a duration like 90s, 5m or 1h30m"),
         (("--workers", "--from-dump", "-"), "it cannot go by a dump"),
     ],
 )
