@@ -42,7 +42,7 @@ def worker_options(command: Callable[..., Any]) -> Callable[..., Any]:
         names = tuple(name.strip() for name in clusters.split(",") if name.strip())
         found = WorkerOptions(names, options.pop("timeout"), options.pop("access_providers"))
         if names and not wanted:
-            raise click.UsageError("--cluster says which workers are visited: it goes with --workers")
+            raise click.UsageError("use --cluster only with --workers")
         return command(round_=found if wanted else None, **options)
 
     called.__name__, called.__doc__ = command.__name__, command.__doc__
@@ -60,15 +60,15 @@ def _duration(_: click.Context, __: click.Parameter, value: str) -> float:
 
 
 _OPTIONS: Final = (
-    click.option("--workers", is_flag=True, help="Go to each worker as well."),
-    click.option("--cluster", metavar="NAME,…", help="With --workers: go to these alone."),
+    click.option("--workers", is_flag=True, help="Also inspect each worker."),
+    click.option("--cluster", metavar="NAME,…", help="With --workers: inspect only these."),
     click.option(
         "--timeout",
         default="5s",
         show_default=True,
         metavar="DURATION",
         callback=_duration,
-        help="With --workers: how long one may take to answer.",
+        help="With --workers: the timeout of each worker.",
     ),
     click.option(
         "--access-providers",

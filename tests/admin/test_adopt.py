@@ -196,8 +196,8 @@ def test_an_addon_that_still_runs_is_refused(
     run = adopt()
     assert (run.exit_code, writes(hub, since)) == (1, [])
     assert run.output == (
-        "Error: kueue-addon-controller still runs, and would undo what is handed over: first "
-        "kubectl scale deployment -n addons kueue-addon-controller --replicas=0\n"
+        "Error: run `kubectl scale deployment -n addons kueue-addon-controller --replicas=0` first: "
+        "kueue-addon-controller still runs and would undo the handover\n"
     )
     assert adopt("--dry-run").exit_code == 1
     assert adopt("--force").output.splitlines() == HANDED_OVER
@@ -220,7 +220,7 @@ def test_whoever_may_not_look_is_told_so(hub: Hub, addon: Addon, adopt: Adopt) -
     run = adopt()
     assert (run.exit_code, run.output) == (
         1,
-        "Error: cannot tell whether kueue-addon-controller still runs: you may not look\n",
+        "Error: it is unknown whether kueue-addon-controller still runs: you may not look\n",
     )
 
 

@@ -123,7 +123,7 @@ def test_it_is_refused_while_somebody_elses_list_has_our_clusters(left: Driver, 
     left.config("theirs", "p-b", "x")
     run = clean("--yes")
     assert run.exit_code == 1
-    assert "MultiKueueConfig theirs is somebody else's and lists p-b; or use --force" in run.output
+    assert "MultiKueueConfig theirs is owned by someone else and lists p-b; or use --force" in run.output
     assert left.listed("p") == ["p-a", "p-b"]
 
 
@@ -140,8 +140,8 @@ def test_it_is_refused_while_a_controller_is_alive(hub: Hub, left: Driver, clean
     run = clean("--yes")
     assert (run.exit_code, writes(hub, since)) == (1, [])
     assert run.output == (
-        "Error: the controller runs (pod-1 holds its Lease), and would make everything again: first kubectl "
-        "scale deployment -n placement-ac-system placement-ac --replicas=0; or use --force\n"
+        "Error: run `kubectl scale deployment -n placement-ac-system placement-ac --replicas=0` first: "
+        "the controller runs (pod-1 holds its Lease) and would recreate everything; or use --force\n"
     )
     forced = clean("--yes", "--force")
     assert forced.output.splitlines() == [f"{told} deleted" for told in (*LISTS, f"Lease {NS}/placement-ac")]
@@ -240,7 +240,7 @@ def test_who_may_not_look_is_told_every_right_that_is_missing(
 ) -> None:
     run = as_account(KUEUES)("--yes", "--force")
     assert run.exit_code == 1
-    assert run.output.startswith("Error: cannot tell all that is ours, so nothing is deleted: ")
+    assert run.output.startswith("Error: nothing is deleted, because not all objects could be listed: ")
     for missing in ("clusterpermissions", "managedserviceaccounts", "secrets", "leases"):
         assert f'cannot list resource "{missing}"' in run.output
     assert left.listed("p") == ["p-a", "p-b"]
@@ -250,7 +250,9 @@ def test_who_may_not_see_jobs_is_told_so(left: Driver, as_account: Callable[...,
     clean = as_account(*(one for one in ALL if one["resources"] != ["workloads"]))
     run = clean("--yes")
     assert run.exit_code == 1
-    assert run.output.startswith("Error: cannot tell whether it is in use: workloads.kueue.x-k8s.io is ")
+    assert run.output.startswith(
+        "Error: it is unknown whether the objects are in use: workloads.kueue.x-k8s.io is "
+    )
     assert run.output.endswith("; or use --force\n")
     assert clean("--yes", "--force").exit_code == 0
 
@@ -271,7 +273,7 @@ def test_one_that_fails_does_not_stop_what_does_not_stand_on_it(hub: Hub, left: 
     ]
     assert run.stderr.splitlines() == [
         "MultiKueueCluster p-a: you shall not",
-        f"Secret {NS}/made-a: stays, as MultiKueueCluster p-a does",
+        f"Secret {NS}/made-a: stays, because MultiKueueCluster p-a does",
     ]
     assert clean("--yes").output.splitlines() == [
         "MultiKueueCluster p-a deleted",
@@ -283,7 +285,9 @@ def test_a_list_that_stays_keeps_its_clusters(hub: Hub, left: Driver, clean: Cle
     hub.faults.add("DELETE", "multikueueconfigs/p", status=500)
     run = clean("--yes")
     assert (run.exit_code, run.stdout) == (1, "")
-    assert run.stderr.splitlines()[1:] == [f"{told}: stays, as MultiKueueConfig p does" for told in LISTS[1:]]
+    assert run.stderr.splitlines()[1:] == [
+        f"{told}: stays, because MultiKueueConfig p does" for told in LISTS[1:]
+    ]
     assert left.clusters() == ["p-a", "p-b"]
 
 
@@ -307,7 +311,7 @@ def test_what_is_gone_meanwhile_or_held_by_a_finalizer_is_no_failure(
         0,
         [
             LISTS[0] + " deleted",
-            LISTS[1] + " deleted, once example.com/held lets it go",
+            LISTS[1] + " deleted when finalizer example.com/held is removed",
             LISTS[2] + " deleted",
         ],
     )
@@ -339,7 +343,7 @@ def test_after_it_nothing_of_ours_is_there_and_a_new_controller_makes_it_again(
 ) -> None:
     with made.controllers(**PROVISION, leader_elect=True):
         made.until_connected("a")
-        assert "holds its Lease), and would make everything again" in clean("--yes").output
+        assert "holds its Lease) and would recreate everything" in clean("--yes").output
     before = made.ours()
     run = clean("--yes")
     assert (run.exit_code, run.stderr) == (0, "")

@@ -125,7 +125,7 @@ def test_hub_writes_over_no_kubeconfig_but_its_own(tmp_path: Path) -> None:
     path.write_text("current-context: production\n")
     run = CliRunner().invoke(hub_command, ["--kubeconfig", str(path)])
     assert run.exit_code == 2
-    assert f"{path} is there already and is not an embedded hub's" in run.output
+    assert f"{path} exists and is not an embedded hub's" in run.output
     assert path.read_text() == "current-context: production\n"
 
 
@@ -136,7 +136,7 @@ def test_hub_leaves_the_kubeconfig_of_a_hub_that_runs(hub: Hub, tmp_path: Path) 
     before = path.read_text()
     run = CliRunner().invoke(hub_command, ["--kubeconfig", str(path)])
     assert run.exit_code == 2
-    assert f"{path} is that of the hub that runs at {hub.secure_url}: name another file" in run.output
+    assert f"name another file: {path} belongs to the hub that runs at {hub.secure_url}" in run.output
     assert path.read_text() == before
 
 

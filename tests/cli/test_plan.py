@@ -90,8 +90,8 @@ def test_a_cluster_that_comes_has_its_score_and_its_credentials(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("jobs", "taints", "told"),
     [
-        pytest.param([], [], "whether jobs are there is not known", id="no Workloads in the dump"),
-        pytest.param([job("else", "cluster3")], [], "no job is there", id="no job"),
+        pytest.param([], [], "its jobs are unknown", id="no Workloads in the dump"),
+        pytest.param([job("else", "cluster3")], [], "no job runs there", id="no job"),
         pytest.param(
             [job("else", "cluster3")],
             [{"key": TAINT_UNREACHABLE, "effect": "PreferNoSelect"}],
@@ -132,7 +132,7 @@ def test_yaml_says_what_json_says(dump: str) -> None:
 
 def test_other_manifests_are_named(dump: str) -> None:
     done = plan("-f", str(SAMPLES / "multikueue-setup-demo2.yaml"), "--from-dump", dump)
-    assert (done.exit_code, done.stderr) == (0, "not looked at: ResourceFlavor default-flavor-demo2\n")
+    assert (done.exit_code, done.stderr) == (0, "ignored: ResourceFlavor default-flavor-demo2\n")
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_other_manifests_are_named(dump: str) -> None:
         pytest.param(("-f", "nowhere.yaml"), "nowhere.yaml: No such file or directory", id="no file"),
         pytest.param((), "Missing option '-f' / '--filename'.", id="no manifests"),
         pytest.param(("-f", STORY_3, "-o", "wide"), "'wide' is not one of", id="wrong word"),
-        pytest.param(("-f", "-", "--from-dump", "-"), "stdin can be read once", id="stdin twice"),
+        pytest.param(("-f", "-", "--from-dump", "-"), "stdin can be read only once", id="stdin twice"),
     ],
 )
 def test_errors(words: tuple[str, ...], told: str, dump: str) -> None:
@@ -185,5 +185,5 @@ def test_a_full_disk_is_an_error(dump: str) -> None:
 def test_a_manifest_that_cannot_be(dump: str) -> None:
     text = Path(STORY_3).read_text().replace("numberOfClusters: 1", "numberOfClusters: one")
     done = plan("-f", "-", "--from-dump", dump, stdin=text)
-    told = "spec.numberOfClusters is not a whole number: write one from 0 on, without quotes"
+    told = "write one from 0 on, without quotes: spec.numberOfClusters is not a whole number"
     assert (done.exit_code, done.stderr) == (1, f"Error: Placement kueue-system/{DEMO2}: {told}\n")

@@ -52,31 +52,31 @@ def test_what_was_applied_before_and_is_no_more_goes() -> None:
     [
         pytest.param(
             manifest(numberOfClusters="two"),
-            "Placement kueue-system/p: spec.numberOfClusters is not a whole number: "
-            "write one from 0 on, without quotes",
+            "Placement kueue-system/p: write one from 0 on, without quotes: "
+            "spec.numberOfClusters is not a whole number",
             id="number",
         ),
         pytest.param(
             manifest(clusterSets="all"),
-            "Placement kueue-system/p: spec.clusterSets is not a list of names: "
-            "write one after '-' on each line",
+            "Placement kueue-system/p: write one after '-' on each line: "
+            "spec.clusterSets is not a list of names",
             id="list",
         ),
         pytest.param(
             manifest(predicates=["x"]),
-            "Placement kueue-system/p: spec.predicates is not a list of objects: begin each with '-'",
+            "Placement kueue-system/p: begin each with '-': spec.predicates is not a list of objects",
             id="objects",
         ),
         pytest.param(
             manifest() | {"apiVersion": "cluster.open-cluster-management.io/v1alpha1"},
-            "Placement kueue-system/p: apiVersion cluster.open-cluster-management.io/v1alpha1 is not known "
-            "here: write cluster.open-cluster-management.io/v1beta1",
+            "Placement kueue-system/p: write apiVersion cluster.open-cluster-management.io/v1beta1: "
+            "cluster.open-cluster-management.io/v1alpha1 is unknown",
             id="version",
         ),
         pytest.param(
             bound("all")[1] | {"spec": {"clusterSet": "other"}},
-            "ManagedClusterSetBinding kueue-system/all: spec.clusterSet is not the binding's own name, "
-            "as OCM wants it: write all",
+            "ManagedClusterSetBinding kueue-system/all: write spec.clusterSet all: "
+            "OCM requires the binding's own name",
             id="binding",
         ),
     ],

@@ -171,7 +171,7 @@ MISSING = [
     pytest.param(
         SET_BINDING,
         StepName.CLUSTER_SET,
-        "unknown: how OCM decides cannot be told without ManagedClusterSetBindings: the right to list "
+        "unknown: OCM's steps are unknown without ManagedClusterSetBindings: the right to list "
         "them is missing",
         id="ManagedClusterSetBinding",
     ),
@@ -184,13 +184,13 @@ MISSING = [
     pytest.param(
         constants.SECRET,
         StepName.CREDENTIAL,
-        "unknown: whether there is a way in is unknown: no right to list secrets",
+        "unknown: whether it has credentials is unknown: no right to list secrets",
         id="Secret",
     ),
     pytest.param(
         constants.MULTIKUEUE_CONFIG,
         StepName.LIST,
-        f"unknown: whether Kueue's list holds it is unknown: no right to list {constants.MULTIKUEUE_CONFIG}",
+        f"unknown: whether it is on Kueue's list is unknown: no right to list {constants.MULTIKUEUE_CONFIG}",
         id="MultiKueueConfig",
     ),
     pytest.param(
@@ -220,10 +220,7 @@ def test_without_decisions_nothing_is_said_to_leave_nor_to_be_undecided() -> Non
     seen = blind(constants.PLACEMENT_DECISION)
     assert told(explain_cluster(seen, "c"), StepName.DRAINING) == []
     (decided,) = told(explain_check(seen.view, seen.checks[0]), StepName.DECISION)
-    assert (
-        decided
-        == f"unknown: what OCM has decided is unknown: no right to list {constants.PLACEMENT_DECISION}"
-    )
+    assert decided == f"unknown: OCM's decision is unknown: no right to list {constants.PLACEMENT_DECISION}"
 
 
 def test_without_scores_the_order_is_not_known() -> None:
@@ -270,15 +267,12 @@ CHECKS = [
         ],
         [
             "passed: its parameters name Placement p",
-            "passed: Placement kueue-system/p is there; None: no set",
-            (
-                "failed: no ManagedClusterSet is bound in namespace kueue-system: there is no cluster to "
-                "choose from"
-            ),
+            "passed: Placement kueue-system/p exists; None: no set",
+            ("failed: no ManagedClusterSet is bound in namespace kueue-system: bind one to select clusters"),
             "failed: OCM has decided on 0 of 1 clusters",
-            "unknown: what is on Kueue's list is unknown: the dump holds no multikueueconfigs.kueue.x-k8s.io",
+            "unknown: Kueue's list is unknown: the dump holds no multikueueconfigs.kueue.x-k8s.io",
             "note: check that the controller runs: the check has no condition",
-            "unknown: which jobs come this way is unknown: the dump holds no clusterqueues.kueue.x-k8s.io",
+            "unknown: which queues use the list is unknown: the dump holds no clusterqueues.kueue.x-k8s.io",
         ],
         id="no binding",
     ),
@@ -288,8 +282,8 @@ CHECKS = [
             "passed: its parameters name Placement p",
             "passed: Placement kueue-system/p exists",
             "passed: OCM chooses from the clusters of all: bound in namespace kueue-system",
-            "passed: OCM has decided on 1 of 1 clusters",
-            "passed: on the list, in order: p-c",
+            "passed: OCM has selected 1 of 1 clusters",
+            "passed: Kueue's list, in order: p-c",
             "note: check that the controller runs: the check has no condition",
             "passed: ClusterQueue q is active; LocalQueues: none; it lists check",
         ],
@@ -304,7 +298,7 @@ CHECKS = [
             "note: OCM has not decided yet",
             "failed: there is no MultiKueueConfig p",
             "note: check that the controller runs: the check has no condition",
-            "unknown: which jobs come this way is unknown: the dump holds no clusterqueues.kueue.x-k8s.io",
+            "unknown: which queues use the list is unknown: the dump holds no clusterqueues.kueue.x-k8s.io",
         ],
         id="no such set",
     ),
@@ -406,22 +400,22 @@ WRONG = [
     (["check", "x"], 'admissionchecks.kueue.x-k8s.io "x" not found'),
     (["placement", "p", "-n", "x"], 'placements.cluster.open-cluster-management.io "p" not found'),
     (["x"], 'no cluster, check or Placement "x" found'),
-    (["queue", "x"], "there is no type 'queue' here: it is one of cluster, check, placement"),
-    (["both"], "both is a cluster and a check: say `explain cluster both` or `explain check both`"),
+    (["queue", "x"], "use one of the types cluster, check, placement: 'queue' is unknown"),
+    (["both"], "use `explain cluster both` or `explain check both`: both is a cluster and a check"),
     (
         ["check", "mk"],
         (
-            "AdmissionCheck mk is not ours: its spec.controllerName is 'kueue.x-k8s.io/multikueue'; its "
-            "MultiKueueConfig p is that of check: explain check check"
+            "use `explain check check`: AdmissionCheck mk is not ours: its spec.controllerName is "
+            "'kueue.x-k8s.io/multikueue'; its MultiKueueConfig is that of check"
         ),
     ),
     (["cluster", "c", "--check", "x"], 'admissionchecks.kueue.x-k8s.io "x" not found'),
     (
         ["cluster", "c", "--check", "lost"],
-        "AdmissionCheck lost leads to no Placement: see `explain check lost`",
+        "AdmissionCheck lost has no Placement: see `explain check lost`",
     ),
     (["check", "check", "--check", "check"], "use --check only with a cluster"),
-    (["a", "b", "c"], "one thing at a time: TYPE NAME, not a b c"),
+    (["a", "b", "c"], "name one object, as TYPE NAME: a b c"),
     (["c", "-o", "xml"], "Invalid value for '-o' / '--output': 'xml' is not one of 'wide', 'json', 'yaml'"),
     ([], "Missing argument '[TYPE] NAME'"),
 ]

@@ -72,7 +72,7 @@ def test_a_cluster_that_is_in_and_two_that_are_not(stage: Stage) -> None:
             "dropped",
             "NumberOfClusters",
             (
-                "score 30 in all, rank 2 of 2; numberOfClusters is 1; cluster3, the last that is in, has "
+                "total score 30, rank 2 of 2; numberOfClusters is 1; cluster3, the last one selected, has "
                 "score 70"
             ),
         ),
@@ -94,13 +94,13 @@ def test_a_cluster_that_is_in_and_two_that_are_not(stage: Stage) -> None:
                 "cluster3/resource-usage-score)"
             ),
         ),
-        ("Decision", f"OCM has decided on it: {decided} holds it"),
-        ("Credential", "the way in is Secret kueue-system/multikueue-cluster3, found by its name"),
+        ("Decision", f"OCM has selected it: it is in {decided}"),
+        ("Credential", "its credentials are Secret kueue-system/multikueue-cluster3, found by its name"),
         ("Connected", "Kueue is connected to it"),
         ("Condition", "True: Active: MultiKueueConfig and MultiKueueCluster generated"),
     ]
     out = explained(stage.kubeconfig, "cluster", "cluster2", "--check", P)
-    assert told(out, "Decision", "List") == [("Decision", "OCM has not decided on it")]
+    assert told(out, "Decision", "List") == [("Decision", "OCM has not selected it")]
 
 
 def connected(admin: Driver, name: str) -> bool:
@@ -129,7 +129,7 @@ def test_what_may_not_be_read_is_told_and_not_known(hub: Hub, admin: Driver, tmp
     assert (row["cluster"], row["state"], row["step"]) == ("a", "selected", "Credential")
     assert (
         row["why"]
-        == "whether there is a way in is unknown: no right to list secrets in namespace kueue-system"
+        == "whether it has credentials is unknown: no right to list secrets in namespace kueue-system"
     )
     assert {entry.method for entry in hub.journal} == {"GET"}
     everywhere = f"/apis/{OCM_CLUSTER}/v1beta1/placementdecisions"

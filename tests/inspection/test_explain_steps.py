@@ -69,7 +69,7 @@ OCM_STEPS = [
     pytest.param(
         [a_set(), binding(), cluster("other"), placement()],
         StepName.CLUSTER,
-        ["failed: there is no ManagedCluster c (any more)"],
+        ["failed: there is no ManagedCluster c"],
         id="no such cluster",
     ),
     pytest.param(
@@ -83,8 +83,8 @@ OCM_STEPS = [
         StepName.CLUSTER,
         [
             (
-                "note: it is accepted, joined, not available (Lost: no lease); OCM drops no cluster for "
-                "that, but for the taint that follows"
+                "note: it is accepted, joined, not available (Lost: no lease); OCM drops a cluster "
+                "only for the taint that follows"
             )
         ],
         id="not available",
@@ -159,7 +159,7 @@ OCM_STEPS = [
     pytest.param(
         [binding(), cluster(), placement()],
         StepName.CLUSTER_SET,
-        ["unknown: how OCM decides cannot be told without ManagedClusterSets: the dump holds none"],
+        ["unknown: OCM's steps are unknown without ManagedClusterSets: the dump contains none"],
         id="no sets in the dump",
     ),
     pytest.param(
@@ -177,13 +177,13 @@ OCM_STEPS = [
     pytest.param(
         [*FLEET, placement(spec=predicate(labelSelector={"matchLabels": {SET_LABEL: "all"}}))],
         StepName.PREDICATE,
-        [f"passed: the predicate takes it: label {SET_LABEL} In (all)"],
+        [f"passed: the predicate matches it: label {SET_LABEL} In (all)"],
         id="taken by a label",
     ),
     pytest.param(
         [*FLEET, placement(spec=predicate(celSelector={"celExpressions": ["2 > 1"]}))],
         StepName.PREDICATE,
-        ["passed: the predicate takes it: CEL 2 > 1"],
+        ["passed: the predicate matches it: CEL 2 > 1"],
         id="taken by CEL",
     ),
     pytest.param(
@@ -281,7 +281,7 @@ OCM_STEPS = [
     pytest.param(
         [*FLEET, placement(spec=scored())],
         StepName.NUMBER,
-        ["passed: score 0 in all, rank 1 of 1; numberOfClusters is not set: all clusters are selected"],
+        ["passed: total score 0, rank 1 of 1; numberOfClusters is not set: all clusters are selected"],
         id="as many as there are",
     ),
     pytest.param(
@@ -289,8 +289,8 @@ OCM_STEPS = [
         StepName.NUMBER,
         [
             (
-                "failed: score 0 in all, rank 2 of 2; numberOfClusters is 1; a, the last that is in, has "
-                "score 0 too and comes first by name"
+                "failed: total score 0, rank 2 of 2; numberOfClusters is 1; a, the last one selected, has "
+                "score 0 too and sorts first by name"
             )
         ],
         id="second by name",
@@ -304,7 +304,11 @@ OCM_STEPS = [
             placement(spec=scored(("gpu", 1), numberOfClusters=1)),
         ],
         StepName.NUMBER,
-        [("failed: score 1 in all, rank 2 of 2; numberOfClusters is 1; a, the last that is in, has score 2")],
+        [
+            (
+                "failed: total score 1, rank 2 of 2; numberOfClusters is 1; a, the last one selected, has score 2"
+            )
+        ],
         id="second by score",
     ),
     pytest.param(
@@ -321,7 +325,7 @@ OCM_STEPS = [
         StepName.GROUP,
         [
             (
-                "failed: the decision groups are not right, so it is in no decision: Misconfigured: :many "
+                "failed: correct the decision groups, they put it in no decision: Misconfigured: :many "
                 "invalid type: string is not a percentage"
             )
         ],
@@ -336,12 +340,7 @@ OCM_STEPS = [
     pytest.param(
         [*FLEET, placement(), decision(("c", 7))],
         StepName.DECISION,
-        [
-            (
-                "passed: OCM has decided on it: PlacementDecision kueue-system/p-decision-1 holds it with "
-                "score 7"
-            )
-        ],
+        [("passed: OCM has selected it: it is in PlacementDecision kueue-system/p-decision-1 with score 7")],
         id="decided on",
     ),
     pytest.param(
@@ -349,8 +348,8 @@ OCM_STEPS = [
         StepName.DECISION,
         [
             (
-                "failed: OCM has not decided on it, though by the steps above it would: OCM has not decided"
-                " again yet, or goes by something that is not seen here"
+                "failed: OCM has not selected it, although the steps above say otherwise: OCM has not scheduled"
+                " again yet, or it sees objects that are unknown here"
             )
         ],
         id="to be decided on",
@@ -360,9 +359,9 @@ OCM_STEPS = [
         StepName.DECISION,
         [
             (
-                "passed: OCM has decided on it: PlacementDecision kueue-system/p-decision-1 holds it, "
-                "though by the steps above it would not: OCM has not decided again yet, or goes by "
-                "something that is not seen here"
+                "passed: OCM has selected it: it is in PlacementDecision kueue-system/p-decision-1, "
+                "although the steps above say otherwise: OCM has not scheduled again yet, or it sees "
+                "objects that are unknown here"
             )
         ],
         id="still decided on",
@@ -379,18 +378,13 @@ CONTROLLERS_STEPS = [
     pytest.param(
         [*FLEET, placement(), decision("c")],
         StepName.CHECKS,
-        ["note: no AdmissionCheck of ours names Placement p: Kueue hears nothing of it"],
+        ["note: no AdmissionCheck of ours names Placement p: Kueue is not updated"],
         id="no check",
     ),
     pytest.param(
         ALL,
         StepName.ORDER,
-        [
-            (
-                "passed: the controller ranks it 1 of 1, by decision group and name, as there is no score "
-                "to go by"
-            )
-        ],
+        [("passed: the controller ranks it 1 of 1, by decision group and name, because there is no score")],
         id="order without scores",
     ),
     pytest.param(
@@ -404,7 +398,7 @@ CONTROLLERS_STEPS = [
         StepName.ORDER,
         [
             (
-                "passed: the controller ranks it 1 of 1, by AddOnPlacementScores, as OCM's decisions hold "
+                "passed: the controller ranks it 1 of 1, by AddOnPlacementScores, because OCM's decisions contain "
                 "no score: score 8"
             )
         ],
@@ -429,7 +423,7 @@ CONTROLLERS_STEPS = [
     pytest.param(
         ALL,
         StepName.CREDENTIAL,
-        ["passed: the way in is Secret kueue-system/multikueue-c, found by its name"],
+        ["passed: its credentials are Secret kueue-system/multikueue-c, found by its name"],
         id="credential",
     ),
     pytest.param(
@@ -437,7 +431,7 @@ CONTROLLERS_STEPS = [
         StepName.CREDENTIAL,
         [
             (
-                "passed: the way in is Secret kueue-system/s, named by its ClusterProfile, and expires at "
+                "passed: its credentials are Secret kueue-system/s, named by its ClusterProfile, and expires at "
                 "2026-08-04T12:00:00+00:00"
             )
         ],
@@ -446,13 +440,13 @@ CONTROLLERS_STEPS = [
     pytest.param(
         [*HUB, profile("c", providers=["open-cluster-management"]), secret("multikueue-other")],
         StepName.CREDENTIAL,
-        ["passed: the way in is ClusterProfile kueue-system/c, for its access provider"],
+        ["passed: its credentials are ClusterProfile kueue-system/c, for its access provider"],
         id="an access provider",
     ),
     pytest.param(
         [*HUB, secret("placement-ac-c", labels=labels_of(None))],
         StepName.CREDENTIAL,
-        ["passed: the way in is Secret kueue-system/placement-ac-c, made by the controller"],
+        ["passed: its credentials are Secret kueue-system/placement-ac-c, made by the controller"],
         id="what the controller has made",
     ),
     pytest.param(
@@ -470,7 +464,7 @@ CONTROLLERS_STEPS = [
     pytest.param(
         HUB,
         StepName.CREDENTIAL,
-        ["unknown: whether there is a way in is unknown: the dump holds no secrets"],
+        ["unknown: whether it has credentials is unknown: the dump holds no secrets"],
         id="no Secret in the dump",
     ),
     pytest.param(ALL, StepName.SLOT, ["passed: 1 usable cluster, and Kueue takes at most 20"], id="slot"),
@@ -493,7 +487,7 @@ CONTROLLERS_STEPS = [
     pytest.param(
         [*DROPPED, *secrets("a", "c"), *made("a", "c"), running("job", "p-c"), running("other", "p-a")],
         StepName.DRAINING,
-        ["note: it drains, and stays listed for now: Workloads run there; run there: default/job"],
+        ["note: it drains and stays listed for now: Workloads run there; run there: default/job"],
         id="it drains",
     ),
     pytest.param(
@@ -512,7 +506,7 @@ CONTROLLERS_STEPS = [
     pytest.param(
         [*LIVE, cluster("b"), decision(("c", 1), ("b", 90)), *secrets("b"), *made("c", "b")],
         StepName.LIST,
-        ["passed: it is number 1 of 2 on the list; it is to be number 2 of 2"],
+        ["passed: it is number 1 of 2 on the list; it will be number 2 of 2"],
         id="its place will change",
     ),
     pytest.param(
@@ -520,7 +514,7 @@ CONTROLLERS_STEPS = [
         StepName.LIST,
         [
             (
-                "failed: it is not on the list yet, and is to be number 2 of 2: the controller has not "
+                "failed: it is not on the list yet and will be number 2 of 2: the controller has not "
                 "written it yet"
             )
         ],
@@ -531,7 +525,7 @@ CONTROLLERS_STEPS = [
         StepName.LIST,
         [
             (
-                "failed: it is not on the list, which stays as it is: NameTaken: MultiKueueConfig p was not"
+                "failed: it is not on the list, which stays unchanged: NameTaken: MultiKueueConfig p was not"
                 " made by placement-ac: delete it, or hand it over with kubectl annotate multikueueconfig p"
                 " placement-ac.open-cluster-management.io/adopt=true"
             )
@@ -543,7 +537,7 @@ CONTROLLERS_STEPS = [
         StepName.LIST,
         [
             (
-                "unknown: whether Kueue's list holds it is unknown: the dump holds no "
+                "unknown: whether it is on Kueue's list is unknown: the dump holds no "
                 "multikueueconfigs.kueue.x-k8s.io"
             )
         ],
@@ -597,7 +591,7 @@ CONTROLLERS_STEPS = [
         StepName.CONDITION,
         [
             (
-                "failed: False: NoDecision: not yet; by what is seen here the controller would say True "
+                "failed: False: NoDecision: not yet; from these objects the controller would set True "
                 "Active: it has not reconciled the check yet, or it sees objects that are unknown here"
             )
         ],

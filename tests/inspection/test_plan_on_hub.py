@@ -164,7 +164,7 @@ OF_KUEUE = ("admissionchecks", "multikueueconfigs", "multikueueclusters")
         pytest.param(
             MAY,
             1,
-            f"Error: without the right to list {BINDINGS}.{OCM_GROUP} nothing can be foretold",
+            f"Error: grant the right to list {BINDINGS}.{OCM_GROUP}: without it no preview is possible",
             id="no bindings",
         ),
     ],

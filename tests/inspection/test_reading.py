@@ -55,12 +55,12 @@ def test_stdin_is_read_and_a_time_stays_as_it_is_written(monkeypatch: pytest.Mon
     [
         pytest.param("a: [", "it is not YAML: line ", id="no YAML"),
         pytest.param("a: \x00", "it is not YAML", id="no text"),
-        pytest.param("- 1", "no Kubernetes object: it has no kind", id="a list"),
+        pytest.param("- 1", "a document has no kind, so it is no Kubernetes object", id="a list"),
         pytest.param(
             "{kind: Secret, metadata: {name: a}}", "the Secret has no apiVersion", id="no apiVersion"
         ),
         pytest.param("{kind: Secret, apiVersion: v1}", "the Secret has no metadata.name", id="no name"),
-        pytest.param("{kind: List, apiVersion: v1, items: [1]}", "it has no kind", id="a list of numbers"),
+        pytest.param("{kind: List, apiVersion: v1, items: [1]}", "has no kind", id="a list of numbers"),
         pytest.param("[" * 5000, "it is ", id="too deep"),
     ],
 )

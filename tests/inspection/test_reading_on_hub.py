@@ -54,7 +54,7 @@ def test_what_may_be_read_is_read_and_the_rest_is_told(
     report_missing(found.dump.missing, "credentials are not shown")
     assert capsys.readouterr().err == (
         "missing right: list secrets in namespace kueue-system; credentials are not shown "
-        "(ask: kubectl auth can-i list secrets -n kueue-system)\n"
+        "(check: kubectl auth can-i list secrets -n kueue-system)\n"
     )
 
 

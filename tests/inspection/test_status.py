@@ -141,7 +141,7 @@ BARE = CheckStatus("bad", "Unknown", "", "", False, "", "", "", (), (), (), ())
         pytest.param(
             replace(BARE, active="False", reason=BAD_PARAMETERS, message="no", stale=True, placement="p"),
             "AdmissionCheck bad  Active=False  BadParameters: no;"
-            " it has been changed since, and not been answered again\n"
+            " it has changed since and has not been answered again\n"
             "└── Placement p  (no MultiKueueConfig)",
             id="of an older generation",
         ),

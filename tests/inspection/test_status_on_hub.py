@@ -167,7 +167,7 @@ def test_rights_that_are_missing_are_told_and_the_rest_is_shown(
     assert (result.exit_code, found["missingRights"]) == (0, ["list secrets in namespace kueue-system"])
     assert result.stderr == (
         "missing right: list secrets in namespace kueue-system"
-        " (ask: kubectl auth can-i list secrets -n kueue-system)\n"
+        " (check: kubectl auth can-i list secrets -n kueue-system)\n"
     )
     (row,) = found["checks"][0]["clusters"]
     assert (row["state"], row["credential"]["problem"]) == (

@@ -291,7 +291,7 @@ BAD_RECORDS = [
     pytest.param("{}", "record.jsonl, line 1: time: Field required", id="no-time"),
     pytest.param("nonsense", "record.jsonl, line 1: Invalid JSON", id="no-json"),
     pytest.param(lines(STATES)[0] + "[]", "record.jsonl, line 2: ", id="no-object"),
-    pytest.param(lines(STATES)[0] + OTHER, "it is of several checks: demo, other", id="two-checks"),
+    pytest.param(lines(STATES)[0] + OTHER, "it has several checks: demo, other", id="two-checks"),
 ]
 
 
@@ -407,7 +407,7 @@ def test_prometheus_must_be_signed_for_by_whom_this_machine_trusts(trusted: bool
 
 
 NOT_RECORDED = [
-    pytest.param(["other"], "record.jsonl is of the check demo", id="check"),
+    pytest.param(["other"], "name the check demo: record.jsonl is its recording", id="check"),
     pytest.param(["--from", "latin"], "latin: it is not UTF-8", id="utf-8"),
 ]
 
@@ -426,9 +426,7 @@ def test_what_is_not_recorded_there(
 
 NO_PROMETHEUS = [
     pytest.param(200, "<html>", "Prometheus does not answer: JSONDecodeError", id="html"),
-    pytest.param(
-        200, '{"data": {"result": [{"metric": {}, "values": [[1, "x"]]}]}}', "is no Prometheus", id="x"
-    ),
+    pytest.param(200, '{"data": {"result": [{"metric": {}, "values": [[1, "x"]]}]}}', "is none", id="x"),
     pytest.param(422, "parse error", "Prometheus answers 422: parse error", id="422"),
 ]
 

@@ -118,7 +118,7 @@ def test_what_is_recorded_until_ctrl_c(run: Run, admin: Driver) -> None:
         "b": [("listed", True, True)],
     }
     again = run("--record", "story.jsonl")
-    assert (again.exit_code, "it is not written over" in again.stderr) == (1, True)
+    assert (again.exit_code, "name a new file" in again.stderr) == (1, True)
 
 
 def test_a_recording_ends_by_itself(run: Run, admin: Driver) -> None:

@@ -412,8 +412,8 @@ def test_why_no_predicate_takes_a_cluster(predicates: list[dict[str, Any]], why:
 @pytest.mark.parametrize(
     ("added", "why"),
     [
-        ("2026-11-21T11:00:00Z", "tolerated no more, since 2026-11-21T11:00:30+00:00"),
-        (None, "tolerated no more, because it has no timeAdded"),
+        ("2026-11-21T11:00:00Z", "no longer tolerated, since 2026-11-21T11:00:30+00:00"),
+        (None, "no longer tolerated, because it has no timeAdded"),
     ],
     ids=["ended", "no time"],
 )

@@ -278,8 +278,8 @@ RULES: Final = (
     ),
     DoctorRule(
         "queue-checks",
-        "the checks that a ClusterQueue lists exist; if it lists a multikueue check with our list, it also lists "
-        "our check, which is the gate",
+        "the checks that a ClusterQueue lists exist; if it lists a multikueue check with our list, it also "
+        "lists our check, which is the gate",
         "kubectl patch clusterqueue QUEUE --type=json -p CHECK",
         queue_checks,
     ),

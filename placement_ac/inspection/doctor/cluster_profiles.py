@@ -150,7 +150,7 @@ def access_provider_plugin(setup: HubSetup) -> Iterator[RuleResult]:
         yield ok("Kueue has no access provider")
         return
     if setup.kueue is None:
-        yield warn("not known: Kueue's Deployment was not found", list_deployments_command())
+        yield warn("unknown: Kueue's Deployment was not found", list_deployments_command())
         return
     for one in wanted:
         command = str(as_mapping(one.get("execConfig")).get("command") or "")

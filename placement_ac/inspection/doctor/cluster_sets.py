@@ -95,7 +95,8 @@ def _binding_results(setup: HubSetup, placement: Object) -> Iterator[RuleResult]
         )
     elif missing:
         yield warn(
-            f"Placement {namespace}/{name} also names cluster set {joined(missing)}, which is not bound there",
+            f"Placement {namespace}/{name} also names cluster set {joined(missing)}, "
+            "which is not bound there",
             _bind(namespace, missing),
         )
 

@@ -64,7 +64,7 @@ def kueue_release(setup: HubSetup) -> Iterator[RuleResult]:
     found = setup.kueue_release
     upgrade = _upgrade(setup)
     if setup.kueue is None and found is None:
-        yield warn("not known: Kueue's Deployment was not found", list_deployments_command())
+        yield warn("unknown: Kueue's Deployment was not found", list_deployments_command())
     elif found is None:
         yield warn(
             "unknown: neither image nor label of Kueue's Deployment names a release", image_command(setup)

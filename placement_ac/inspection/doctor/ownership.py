@@ -45,8 +45,8 @@ def kueue_addon(setup: HubSetup) -> Iterator[RuleResult]:
             spec_of(one).get("replicas", 1) != 0 or status_of(one).get("replicas")
         ):
             yield fail(
-                f"Deployment {namespace}/{name}, the Go kueue-addon, answers the same checks: each controller "
-                "undoes the other's writes",
+                f"Deployment {namespace}/{name}, the Go kueue-addon, answers the same checks: each "
+                "controller undoes the other's writes",
                 f"kubectl scale deployment -n {namespace} {name} --replicas=0",
             )
     if not setup.knows(DEPLOYMENT):

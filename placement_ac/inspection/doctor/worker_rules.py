@@ -79,7 +79,7 @@ def access(worker: InspectedWorker) -> Iterator[RuleResult]:
     elif visit.access_problem is AccessProblem.UNREACHABLE:
         yield fail(
             f"{visit.problem}: if it answers you, the address in the hub's credentials or the network between"
-            " Kueue and it, is wrong",
+            " Kueue and it is wrong",
             fixes.kubectl(target.cluster, "get", "--raw", "/readyz"),
         )
     else:

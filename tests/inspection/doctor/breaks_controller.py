@@ -84,8 +84,7 @@ CONTROLLERS: Final = (
         put(LEASE, "spec", "holderIdentity", ""),
         "controller",
         WARN,
-        "Deployment placement-ac-system/placement-ac has 2 ready, and none of them holds "
-        f"Lease {NS}/placement-ac",
+        f"Deployment placement-ac-system/placement-ac has 2 ready, but none holds Lease {NS}/placement-ac",
         LOGS,
     ),
     Break(
@@ -93,7 +92,7 @@ CONTROLLERS: Final = (
         without(("ConfigMap", "placement-ac-system", "placement-ac")),
         "controller-settings",
         WARN,
-        "not known, the defaults count: cannot read the settings file /etc/placement-ac/config.yaml: "
+        "unknown, so the defaults are assumed: cannot read the settings file /etc/placement-ac/config.yaml: "
         "ConfigMap placement-ac-system/placement-ac has no config.yaml, or cannot be read",
         "kubectl get configmap -n placement-ac-system placement-ac -o yaml",
     ),
@@ -102,7 +101,8 @@ CONTROLLERS: Final = (
         second_controller,
         "one-controller",
         WARN,
-        "Deployment team/placement-ac is a controller too, beside placement-ac-system/placement-ac: keep one",
+        "Deployment team/placement-ac also runs the controller, beside "
+        "placement-ac-system/placement-ac: keep one",
         "kubectl scale -n team deployment/placement-ac --replicas=0",
         runs=True,
     ),
@@ -146,7 +146,7 @@ CONTROLLERS: Final = (
         "kueue-addon",
         FAIL,
         "Deployment ocm/kueue-addon-controller, the Go kueue-addon, answers the same checks: "
-        "each undoes the other's work",
+        "each controller undoes the other's writes",
         "kubectl scale deployment -n ocm kueue-addon-controller --replicas=0",
         runs=True,
     ),

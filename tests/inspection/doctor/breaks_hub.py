@@ -131,7 +131,7 @@ CHECKS: Final = (
         bound_elsewhere,
         "cluster-set-bindings",
         FAIL,
-        f"Placement {NS}/placement-demo1 names cluster set spoke, and bound in its namespace is other",
+        f"Placement {NS}/placement-demo1 names cluster set spoke, but its namespace binds only other",
         binding("spoke"),
         runs=True,
     ),
@@ -140,7 +140,7 @@ CHECKS: Final = (
         put(PLACEMENT, "spec", "clusterSets", ["spoke", "more"]),
         "cluster-set-bindings",
         WARN,
-        f"Placement {NS}/placement-demo1 names cluster set more too, which is not bound there",
+        f"Placement {NS}/placement-demo1 also names cluster set more, which is not bound there",
         binding("more"),
     ),
     Break(
@@ -189,7 +189,7 @@ CHECKS: Final = (
         put(CHECK, "status", {}),
         "check-condition",
         WARN,
-        "the controller has said nothing of AdmissionCheck placement-demo1",
+        "AdmissionCheck placement-demo1 has no condition",
         LOGS,
     ),
     Break(
@@ -205,7 +205,7 @@ CHECKS: Final = (
         put(SENDER, "spec", "parameters", "name", "other"),
         "multikueue-checks",
         FAIL,
-        "AdmissionCheck multikueue-demo1 names MultiKueueConfig other, which is not there: "
+        "AdmissionCheck multikueue-demo1 names MultiKueueConfig other, which does not exist: "
         "no check of ours names a Placement of that name",
         parameters("multikueue-demo1", "kueue.x-k8s.io", "MultiKueueConfig"),
         runs=True,
@@ -215,7 +215,7 @@ CHECKS: Final = (
         without(CHECK),
         "queue-checks",
         FAIL,
-        f"{LISTS} AdmissionCheck placement-demo1, which is not there: it admits nothing",
+        f"{LISTS} AdmissionCheck placement-demo1, which does not exist: it admits nothing",
         made(
             "placement-demo1",
             "open-cluster-management.io/placement",
@@ -228,7 +228,7 @@ CHECKS: Final = (
         without(SENDER),
         "queue-checks",
         FAIL,
-        f"{LISTS} AdmissionCheck multikueue-demo1, which is not there: it admits nothing",
+        f"{LISTS} AdmissionCheck multikueue-demo1, which does not exist: it admits nothing",
         made("multikueue-demo1", *MULTIKUEUE),
         runs=True,
     ),
@@ -237,7 +237,7 @@ CHECKS: Final = (
         listed_too,
         "queue-checks",
         FAIL,
-        f"{LISTS} AdmissionCheck another, which is not there: it admits nothing",
+        f"{LISTS} AdmissionCheck another, which does not exist: it admits nothing",
         "kubectl describe clusterqueue cluster-queue-demo1",
     ),
     Break(
@@ -245,7 +245,7 @@ CHECKS: Final = (
         both(without(SENDER), unlisted("multikueue-demo1")),
         "queue-checks",
         WARN,
-        f"{LISTS} our check placement-demo1, and no multikueue check: nothing is sent",
+        f"{LISTS} our check placement-demo1, but no multikueue check: no job is sent",
         made("multikueue-placement-demo1", *MULTIKUEUE) + "\n" + listing("multikueue-placement-demo1"),
         runs=True,
     ),
@@ -254,8 +254,8 @@ CHECKS: Final = (
         unlisted("placement-demo1"),
         "queue-checks",
         WARN,
-        "ClusterQueue cluster-queue-demo1 lists multikueue-demo1, not our check placement-demo1: "
-        "without the gate a cluster that leaves may double a job",
+        "ClusterQueue cluster-queue-demo1 lists multikueue-demo1 without our check placement-demo1: "
+        "a job may run twice when a cluster leaves",
         listing("placement-demo1"),
         runs=True,
     ),
@@ -265,7 +265,7 @@ CHECKS: Final = (
         "queue-checks",
         WARN,
         "ClusterQueue cluster-queue-demo1 lists our check placement-demo1, but no multikueue check: "
-        "nothing is sent",
+        "no job is sent",
         listing("multikueue-demo1"),
         runs=True,
     ),
@@ -290,7 +290,7 @@ CHECKS: Final = (
         put(QUEUE, "status", {}),
         "cluster-queues",
         WARN,
-        "Kueue has said nothing of ClusterQueue cluster-queue-demo1",
+        "ClusterQueue cluster-queue-demo1 has no condition yet",
         "kubectl describe clusterqueue cluster-queue-demo1",
     ),
 )
@@ -336,7 +336,7 @@ WORKERS: Final = (
         put(worker("cluster2"), "status", {}),
         "connections",
         WARN,
-        "Kueue has said nothing of MultiKueueCluster placement-demo1-cluster2",
+        "MultiKueueCluster placement-demo1-cluster2 has no condition yet",
         "kubectl describe multikueuecluster placement-demo1-cluster2",
     ),
     *(

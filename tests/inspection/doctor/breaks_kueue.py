@@ -70,7 +70,7 @@ RELEASES: Final = (
             "kueue-release",
             FAIL,
             f"Kueue {release} evicts healthy jobs when a watch of a worker restarts: "
-            "mended in 0.17.8, 0.18.4 and 0.19.0",
+            "fixed in 0.17.8, 0.18.4 and 0.19.0",
             SHOWN,
         )
         for release in ("0.16.9", "0.17.7", "0.18.3")
@@ -114,7 +114,7 @@ KUEUES: Final = (
         ),
         "kueue-crds",
         FAIL,
-        "workloads.kueue.x-k8s.io are served as v1, and v1beta2, v1beta1 are spoken here",
+        "workloads.kueue.x-k8s.io are served as v1, but the controller needs v1beta2, v1beta1",
         INSTALL,
     ),
     Break(
@@ -175,7 +175,7 @@ KUEUES: Final = (
         without(CONFIG),
         "kueue-configuration",
         FAIL,
-        f"ConfigMap {NS}/kueue-manager-config is not there",
+        f"ConfigMap {NS}/kueue-manager-config does not exist",
         applied(
             "apiVersion: v1",
             "kind: ConfigMap",
@@ -209,8 +209,8 @@ KUEUES: Final = (
         put(KUEUE, *ARGS, ["--config=/x", "--feature-gates", "MultiKueue=true"]),
         "kueue-configuration",
         FAIL,
-        f"feature gates are told both in ConfigMap {NS}/kueue-manager-config and by --feature-gates: "
-        "Kueue ends at once",
+        f"feature gates are set both in ConfigMap {NS}/kueue-manager-config and by --feature-gates: "
+        "Kueue exits at once",
         edited('1; /^featureGates:/{print "  MultiKueue: true"} END{exit !NR}')
         + " &&\n"
         + flags("--config=/x"),
@@ -242,8 +242,8 @@ KUEUES: Final = (
         configured("  gcInterval: 1m\n", f"  gcInterval: 1m\n  dispatcherName: {OURS}\n"),
         "dispatcher-name",
         FAIL,
-        f"Kueue leaves the nominations to {OURS}, and the controller makes none: "
-        "no job is ever nominated (--dispatcher)",
+        f"Kueue leaves nominations to {OURS}, but the controller does not nominate (--dispatcher): "
+        "no job is nominated",
         "kubectl set env -n placement-ac-system deployment/placement-ac PLACEMENT_AC_DISPATCHER=true",
         runs=True,
     ),
@@ -252,7 +252,7 @@ KUEUES: Final = (
         setting("DISPATCHER", "true"),
         "dispatcher-name",
         WARN,
-        "the controller nominates (--dispatcher), and so does Kueue, by "
+        "both the controller (--dispatcher) and Kueue nominate, Kueue with "
         "kueue.x-k8s.io/multikueue-dispatcher-all-at-once",
         edited(f'1; /^multiKueue:/{{print "  dispatcherName: {OURS}"}} END{{exit !NR}}'),
         runs=True,
@@ -275,7 +275,7 @@ KUEUES: Final = (
         configured("  gcInterval: 1m\n", "  dispatcherName: example.com/mine\n"),
         "dispatcher-name",
         WARN,
-        "Kueue leaves the nominations to example.com/mine, which is none of its own",
+        "Kueue leaves nominations to example.com/mine, which is not one of its own dispatchers",
         edited(
             '/^  dispatcherName:/{$0="  dispatcherName: kueue.x-k8s.io/multikueue-dispatcher-all-at-once"} '
             "1; END{exit !NR}"
@@ -293,7 +293,7 @@ KUEUES: Final = (
         ),
         "frameworks",
         FAIL,
-        "Kueue sends jobset.x-k8s.io/jobset, and --frameworks has no such: Kueue will not connect",
+        "Kueue sends jobset.x-k8s.io/jobset, but --frameworks does not have it: Kueue will not connect",
         """kubectl patch -n placement-ac-system deployment/placement-ac -p '{"spec": {"template": {"spec": """
         """{"containers": [{"name": "controller", "args": ["run", """
         """"--external-frameworks=PipelineRun.v1.tekton.dev", """
@@ -316,7 +316,7 @@ KUEUES: Final = (
         ),
         "frameworks",
         WARN,
-        "Kueue does not send pod, and --frameworks asks each worker for it",
+        "Kueue does not send pod, but --frameworks requires it of each worker",
         """kubectl patch -n placement-ac-system deployment/placement-ac -p '{"spec": {"template": {"spec": """
         """{"containers": [{"name": "controller", "args": ["run", """
         """"--external-frameworks=PipelineRun.v1.tekton.dev", """
@@ -331,7 +331,7 @@ KUEUES: Final = (
         ),
         "frameworks",
         FAIL,
-        "Kueue sends PipelineRun.v1.tekton.dev, and --external-frameworks has no such: "
+        "Kueue sends PipelineRun.v1.tekton.dev, but --external-frameworks does not have it: "
         "Kueue will not connect",
         "kubectl set env -n placement-ac-system deployment/placement-ac "
         "PLACEMENT_AC_EXTERNAL_FRAMEWORKS=PipelineRun.v1.tekton.dev",

@@ -99,7 +99,7 @@ def test_what_is_broken_is_told_with_its_cure_and_nothing_else_is(broken: Break)
     assert levels(findings) == levels(of_the_healthy_hub()) | others
     told = [one for one in findings if one.check == broken.check]
     assert told == [Finding(broken.check, broken.level, broken.message, broken.cure)]
-    assert [one for one in findings if one.check in broken.unknown and "not known" not in one.message] == []
+    assert [one for one in findings if one.check in broken.unknown and "unknown" not in one.message] == []
 
 
 def test_every_rule_has_been_broken() -> None:
@@ -192,7 +192,7 @@ def test_what_may_not_be_read_is_told_and_never_held_against_the_hub() -> None:
     findings = examined(replace(nothing, served={kind: kind.at(kind.versions[0]) for kind in ALL_KINDS}))
     assert [one for one in findings if one.level is Level.FAIL] == []
     unknown = [one for one in findings if one.level is Level.WARN]
-    assert [one for one in unknown if "not known" not in one.message or "kubectl" not in one.cure] == []
+    assert [one for one in unknown if "unknown" not in one.message or "kubectl" not in one.cure] == []
     told = {rule.check for rule in RULES} - {one.check for one in unknown}
     assert told == {
         *("kueue-crds", "ocm-crds", "inventory-crd"),  # by discovery
@@ -210,7 +210,7 @@ def test_of_a_kind_that_alone_may_not_be_read_nothing_is_held_against_the_hub(ki
     findings = examined(replace(dump, objects=others, served=served, missing=missing))
     wrong = [one for one in findings if one.level is not Level.OK]
     assert {one.check for one in findings} == {rule.check for rule in RULES}
-    assert [one for one in wrong if one.level is Level.FAIL or "not known" not in one.message] == []
+    assert [one for one in wrong if one.level is Level.FAIL or "unknown" not in one.message] == []
 
 
 def test_a_controller_may_run_elsewhere_where_its_lease_may_not_be_read() -> None:
@@ -222,7 +222,7 @@ def test_a_controller_may_run_elsewhere_where_its_lease_may_not_be_read() -> Non
         Finding(
             "controller",
             Level.WARN,
-            "not known: the right to list leases.coordination.k8s.io in namespace kueue-system is missing",
+            "unknown: the right to list leases.coordination.k8s.io in namespace kueue-system is missing",
             "kubectl auth can-i list leases.coordination.k8s.io -n kueue-system",
         )
     ]
@@ -267,7 +267,7 @@ def test_a_dump_of_kueues_namespace_says_nothing_of_the_controller() -> None:
     kueues = [obj for key, obj in stored().items() if key[1] != OURS and key != LEASE]
     wrong = [one for one in examined(dump_of(kueues)) if one.level is not Level.OK]
     cure = f"kubectl get deployments.apps -n {OURS} -o yaml > deployments.yaml"
-    told = f"not known: the dump has no deployments of namespace {OURS}"
+    told = f"unknown: the dump has no deployments of namespace {OURS}"
     assert wrong == [
         Finding(check, Level.WARN, told, cure) for check in ("controller", "controller-settings")
     ]

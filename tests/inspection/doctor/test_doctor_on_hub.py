@@ -146,13 +146,13 @@ def test_who_may_not_read_all_is_told_what_is_not_known(bench: Bench, tmp_path: 
     assert unsure["kueue-addon"] == {
         "check": "kueue-addon",
         "level": "WARN",
-        "message": "not known: the right to list deployments.apps is missing",
+        "message": "unknown: the right to list deployments.apps is missing",
         "cure": "kubectl auth can-i list deployments.apps -A",
     }
     assert unsure["credentials"] == {
         "check": "credentials",
         "level": "WARN",
-        "message": "not known: the right to list secrets in namespace kueue-system is missing",
+        "message": "unknown: the right to list secrets in namespace kueue-system is missing",
         "cure": "kubectl auth can-i list secrets -n kueue-system",
     }
     known = {one.check for one in RULES} - unsure.keys()
@@ -174,7 +174,7 @@ def test_where_the_cures_go_is_told_when_it_may_be_elsewhere(bench: Bench, tmp_p
         "switch your current context to this hub before you paste the fixes\n",
     )
     assert shown.stdout.startswith(
-        "WARN  kueue-crds                  not known: the dump has no customresourcedefinitions\n"
+        "WARN  kueue-crds                  unknown: the dump has no customresourcedefinitions\n"
         "      $ kubectl get customresourcedefinitions.apiextensions.k8s.io -o yaml"
     )
 

@@ -37,9 +37,7 @@ PUT_SECRET = (
     "kubectl create secret generic -n kueue-system multikueue-c1"
     " --from-file=kubeconfig=c1.kubeconfig --dry-run=client -o yaml | kubectl apply -f -"
 )
-NO_PLUGIN = (
-    "not asked: it is entered by ClusterProfile c1, and the plugin of its access provider is not known here"
-)
+NO_PLUGIN = "not inspected: no plugin is configured here for ClusterProfile c1"
 FEDERATIONS = manifests.samples() / "federations"
 
 
@@ -127,7 +125,7 @@ def test_what_a_worker_did_not_tell_in_time_is_unknown_and_nothing_is_held_again
     wanted = WorkerTarget("c1", TARGET.credential, (ExpectedQueue("team", "q", "cq"),))
     late = dict.fromkeys(INSPECTED_KINDS, Unknown("the worker answered with HTTP 503", 503))
     assert told_of(replace(HEALTHY, target=wanted, objects=late)) == [
-        ("worker-reads", Level.WARN, "c1: not known: the worker answered with HTTP 503")
+        ("worker-reads", Level.WARN, "c1: unknown: the worker answered with HTTP 503")
     ]
 
 
@@ -257,7 +255,7 @@ def test_where_the_hubs_queues_may_not_be_read_no_worker_has_the_right_ones() ->
     assert found[0] == Finding(
         "worker-queues",
         Level.WARN,
-        "not known: the right to list localqueues.kueue.x-k8s.io is missing",
+        "unknown: the right to list localqueues.kueue.x-k8s.io is missing",
         "kubectl auth can-i list localqueues.kueue.x-k8s.io -A",
     )
     assert [one.check for one in found[1:]] == [

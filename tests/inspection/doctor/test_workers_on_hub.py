@@ -245,7 +245,7 @@ BREAKS = (
         "worker-access",
         "FAIL",
         f"the worker of Secret {NS}/multikueue-cluster2 cannot be reached: Connection refused: if it answers"
-        " you, what the hub has of its address, or the network between Kueue and it, is wrong",
+        " you, the address in the hub's credentials or the network between Kueue and it is wrong",
         "kubectl --context cluster2 get --raw /readyz",
         mends=lambda pair: pair.worker.hub.come_back(),
     ),
@@ -262,7 +262,7 @@ BREAKS = (
         lambda pair: pair.hub.ask("DELETE", SECRET),
         "worker-access",
         "FAIL",
-        "there is no usable way in: no credentials: ",
+        "there are no usable credentials: no credentials: ",
         PUT_SECRET,
     ),
     Break(
@@ -296,7 +296,7 @@ BREAKS = (
         lambda pair: pair.grant("reader", READS[0]),
         "worker-reads",
         "WARN",
-        f"not known, as the account of Secret {NS}/multikueue-cluster2 may not read it: localqueues,"
+        f"unknown, because the account of Secret {NS}/multikueue-cluster2 may not read it: localqueues,"
         " clusterqueues, resourceflavors, topologies, the release of Kueue",
         APPLY + "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole",
     ),
@@ -305,7 +305,7 @@ BREAKS = (
         without(f"{CORE}/namespaces/team"),
         "worker-namespaces",
         "FAIL",
-        "there are no namespaces team are missing: their jobs cannot run there",
+        "namespaces team are missing: their jobs cannot run there",
         APPLY + "apiVersion: v1\nkind: Namespace",
     ),
     Break(
@@ -313,7 +313,7 @@ BREAKS = (
         without(f"{KUEUE}/namespaces/team/localqueues/q"),
         "worker-queues",
         "FAIL",
-        "there are no LocalQueues team/q are missing: their jobs cannot run there",
+        "LocalQueues team/q are missing: their jobs cannot run there",
         APPLY + "apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue",
     ),
     Break(
@@ -321,7 +321,7 @@ BREAKS = (
         without(QUEUE),
         "worker-cluster-queues",
         "FAIL",
-        "LocalQueue default/user-queue-tas leads to ClusterQueue cluster-queue-tas, which is not there",
+        "LocalQueue default/user-queue-tas uses ClusterQueue cluster-queue-tas, which does not exist",
         APPLY + "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue",
     ),
     Break(
@@ -347,7 +347,7 @@ BREAKS = (
         queue_with("default-flavor-tas", "spot"),
         "worker-flavors",
         "FAIL",
-        "ClusterQueue cluster-queue-tas names ResourceFlavor spot, which is not there",
+        "ClusterQueue cluster-queue-tas names ResourceFlavor spot, which does not exist",
         APPLY + "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor",
     ),
     Break(
@@ -355,7 +355,7 @@ BREAKS = (
         without(TOPOLOGY),
         "worker-topology",
         "FAIL",
-        f"{LEFT}, and ResourceFlavor default-flavor-tas names Topology topology-tas, which is not there",
+        f"{LEFT}, and ResourceFlavor default-flavor-tas names Topology topology-tas, which does not exist",
         APPLY + "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Topology",
     ),
     *(
@@ -422,7 +422,7 @@ def test_a_worker_behind_a_clusterprofile(broken_pair: Pair, tmp_path: Path) -> 
     [entry] = pair.worker.hub.kubeconfig()["clusters"]
     pair.hub.ask("DELETE", SECRET)
     pair.hub.profile(CLUSTER, accessProviders=[{"name": "ours", "cluster": entry["cluster"]}])
-    asked = f"not asked: it is entered by ClusterProfile {CLUSTER}, and the plugin of its access provider"
+    asked = f"not inspected: no plugin is configured here for ClusterProfile {CLUSTER}"
     assert [one["message"].startswith(f"{CLUSTER}: {asked}") for one in pair.doctor()] == [True]
 
     credential = {"apiVersion": v1, "kind": "ExecCredential", "status": {"token": TOKEN}}
@@ -541,10 +541,10 @@ def shutting_when(wanted: int) -> Iterator[tuple[int, list[int]]]:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--workers", "--cluster", "cluster9"), "no check has a cluster cluster9; there are: cluster2"),
-        (("--cluster", "cluster2"), "--cluster says which workers are visited: it goes with --workers"),
-        (("--workers", "--timeout", "soon"), "use a duration like 90s, 5m or 1h30m"),
-        (("--workers", "--from-dump", "-"), "it cannot go by a dump"),
+        (("--workers", "--cluster", "cluster9"), "use one of the clusters cluster2: no check has cluster9"),
+        (("--cluster", "cluster2"), "use --cluster only with --workers"),
+        (("--workers", "--timeout", "soon"), "a duration is like 90s, 5m or 1h30m"),
+        (("--workers", "--from-dump", "-"), "it needs a hub"),
     ],
 )
 def test_wrong_words(pair: Pair, words: tuple[str, ...], told: str) -> None:
