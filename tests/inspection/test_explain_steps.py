@@ -306,7 +306,8 @@ OCM_STEPS = [
         StepName.NUMBER,
         [
             (
-                "failed: total score 1, rank 2 of 2; numberOfClusters is 1; a, the last one selected, has score 2"
+                "failed: total score 1, rank 2 of 2; numberOfClusters is 1; a, the last one selected, has "
+                "score 2"
             )
         ],
         id="second by score",
@@ -348,8 +349,8 @@ OCM_STEPS = [
         StepName.DECISION,
         [
             (
-                "failed: OCM has not selected it, although the steps above say otherwise: OCM has not scheduled"
-                " again yet, or it sees objects that are unknown here"
+                "failed: OCM has not selected it, although the steps above say otherwise: OCM has not "
+                "scheduled again yet, or it sees objects that are unknown here"
             )
         ],
         id="to be decided on",
@@ -398,7 +399,8 @@ CONTROLLERS_STEPS = [
         StepName.ORDER,
         [
             (
-                "passed: the controller ranks it 1 of 1, by AddOnPlacementScores, because OCM's decisions contain "
+                "passed: the controller ranks it 1 of 1, by AddOnPlacementScores, because OCM's decisions "
+                "contain "
                 "no score: score 8"
             )
         ],
@@ -431,7 +433,8 @@ CONTROLLERS_STEPS = [
         StepName.CREDENTIAL,
         [
             (
-                "passed: its credentials are Secret kueue-system/s, named by its ClusterProfile, and expires at "
+                "passed: its credentials are Secret kueue-system/s, named by its ClusterProfile, and "
+                "expires at "
                 "2026-08-04T12:00:00+00:00"
             )
         ],

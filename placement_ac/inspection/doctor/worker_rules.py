@@ -344,7 +344,7 @@ RULES: Final[tuple[DoctorRule[InspectedWorker], ...]] = (
     DoctorRule(
         "worker-topology",
         "if the hub's queue leaves topology requests to the worker, a ResourceFlavor names a Topology that "
-        "that is there",
+        "exists",
         _MADE,
         topologies,
     ),
