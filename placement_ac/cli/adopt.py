@@ -18,7 +18,7 @@ from placement_ac.kube.login import Login
 @click.option(
     "--kueue-namespace", default="kueue-system", show_default=True, help="Where Kueue reads Secrets."
 )
-@click.option("--dry-run", is_flag=True, help="Only tell what would be written.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be written.")
 @click.option("--force", is_flag=True, help="Do not ask whether the kueue-addon still runs.")
 def command(
     clusters: tuple[str, ...],

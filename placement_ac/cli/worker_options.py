@@ -85,7 +85,7 @@ async def inspect_workers(
     chosen = _chosen(worker_targets(setup), wanted.clusters)
     providers = AccessProviders.load(wanted.access_providers) if wanted.access_providers else None
     namespace = setup.kueue_namespace
-    entrance = WorkerConnector(
+    connector = WorkerConnector(
         client,
         SECRET.at("v1"),
         namespace,
@@ -93,7 +93,7 @@ async def inspect_workers(
         providers=providers,
         profile_resource=setup.dump.served.get(CLUSTER_PROFILE),
     )
-    visits = WorkerInspector(entrance, worker_needs(setup), namespace, plugins=providers is not None)
+    visits = WorkerInspector(connector, worker_needs(setup), namespace, plugins=providers is not None)
     return await visits.inspect(chosen)
 
 

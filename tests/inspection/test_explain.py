@@ -269,7 +269,7 @@ CHECKS = [
             "passed: its parameters name Placement p",
             "passed: Placement kueue-system/p exists; None: no set",
             ("failed: no ManagedClusterSet is bound in namespace kueue-system: bind one to select clusters"),
-            "failed: OCM has decided on 0 of 1 clusters",
+            "failed: OCM has selected 0 of 1 clusters",
             "unknown: Kueue's list is unknown: the dump holds no multikueueconfigs.kueue.x-k8s.io",
             "note: check that the controller runs: the check has no condition",
             "unknown: which queues use the list is unknown: the dump holds no clusterqueues.kueue.x-k8s.io",
@@ -306,7 +306,7 @@ CHECKS = [
 
 
 @pytest.mark.parametrize(("objects", "links"), CHECKS)
-def test_what_is_told_of_a_check(objects: list[Raw], links: list[str]) -> None:
+def test_sentences_of_a_check(objects: list[Raw], links: list[str]) -> None:
     assert told(overview(*objects)) == links
 
 
@@ -422,7 +422,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("words", "error"), WRONG, ids=str)
-def test_wrong_words_are_told_and_exit_with_1(file: Path, words: list[str], error: str) -> None:
+def test_usage_errors_exit_with_1(file: Path, words: list[str], error: str) -> None:
     told = run(file, *words)
     assert (told.exit_code, told.output.splitlines()[-1].rstrip(".")) == (1, f"Error: {error}")
 
@@ -467,7 +467,7 @@ def test_many_placements_are_summed_up(tmp_path: Path) -> None:
     assert len(heads) == 6
 
 
-def test_wide_tells_where_each_step_is_told(file: Path) -> None:
+def test_wide_shows_the_source_of_each_step(file: Path) -> None:
     output = run(file, "check", "check", "-o", "wide").output
     (line,) = [line for line in output.splitlines() if " Condition " in line]
     assert line.rstrip().endswith("AdmissionCheck check")

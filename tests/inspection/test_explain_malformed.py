@@ -103,7 +103,7 @@ def test_no_field_of_any_object_breaks_it(junk: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("metadata", "told"),
+    ("metadata", "expected"),
     [
         ({"name": "x"}, ""),
         ({"name": "x", "labels": None, "managedFields": [{"fieldsV1": {"f:spec": {}}}]}, ""),
@@ -117,5 +117,5 @@ def test_no_field_of_any_object_breaks_it(junk: Any) -> None:
     ],
     ids=str,
 )
-def test_metadata_that_no_api_server_gives(metadata: dict[str, Any], told: str) -> None:
-    assert metadata_problem({"metadata": metadata}) == told
+def test_metadata_that_no_api_server_gives(metadata: dict[str, Any], expected: str) -> None:
+    assert metadata_problem({"metadata": metadata}) == expected

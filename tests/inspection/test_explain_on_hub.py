@@ -17,7 +17,7 @@ from placement_ac.lab.demo.stage import Stage
 from placement_ac.lab.demo.steps import Act, applied, in_turn, label, score
 from placement_ac.lab.demo.steps import fleet as put_fleet
 from placement_ac.lab.hub import Hub
-from tests.inspection.test_reading_on_hub import kubeconfig_of
+from tests.inspection.test_hub_reader_on_hub import kubeconfig_of
 from tests.support.driver import Driver, eventually
 from tests.support.hub_client import Client as HubClient
 from tests.support.rights import ACCOUNTS, allow, rule, token_of
@@ -109,7 +109,7 @@ def connected(admin: Driver, name: str) -> bool:
     return any(one["type"] == "Active" and one["status"] == "True" for one in conditions)
 
 
-def test_what_may_not_be_read_is_told_and_not_known(hub: Hub, admin: Driver, tmp_path: Path) -> None:
+def test_unreadable_kinds_are_unknown(hub: Hub, admin: Driver, tmp_path: Path) -> None:
     admin.check("p")
     admin.select("p", "a")
     owner = HubClient(hub)

@@ -205,8 +205,8 @@ def test_the_step_is_the_one_that_the_objects_confirm(fleet: Raw) -> None:
         if name in selected:
             right = (found.selected, found.state, found.step) == (True, "selected", StepName.DECISION)
         else:
-            told = (found.selected, found.state) == (False, "dropped")
-            right = told and confirmed(fleet, cluster, found.step, found.why)
+            output = (found.selected, found.state) == (False, "dropped")
+            right = output and confirmed(fleet, cluster, found.step, found.why)
         if not right:
             wrong.append((name, found.state, found.step, found.why))
     assert wrong == []

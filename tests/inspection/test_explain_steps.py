@@ -371,7 +371,7 @@ OCM_STEPS = [
 
 
 @pytest.mark.parametrize(("objects", "step", "links"), OCM_STEPS)
-def test_what_is_told_of_a_step_of_ocms(objects: list[Raw], step: StepName, links: list[str]) -> None:
+def test_sentences_of_ocm_steps(objects: list[Raw], step: StepName, links: list[str]) -> None:
     assert told(explain_cluster(case(*objects), "c"), step) == links
 
 
@@ -627,7 +627,5 @@ CONTROLLERS_STEPS = [
 
 
 @pytest.mark.parametrize(("objects", "step", "links"), CONTROLLERS_STEPS)
-def test_what_is_told_of_a_step_of_the_controllers(
-    objects: list[Raw], step: StepName, links: list[str]
-) -> None:
+def test_sentences_of_controller_steps(objects: list[Raw], step: StepName, links: list[str]) -> None:
     assert told(explain_cluster(case(*objects), "c"), step) == links

@@ -82,8 +82,8 @@ def test_many_workloads_and_queues_are_counted() -> None:
         queues=(QueueRow("queue", "True", "", ("demo",), queues),),
         jobs=jobs,
     )
-    told = [(node.kind, node.name, node.caption) for node in build_graph([many]).nodes if node.column < 2]
-    assert told == [
+    output = [(node.kind, node.name, node.caption) for node in build_graph([many]).nodes if node.column < 2]
+    assert output == [
         ("LocalQueue", "team/queue-7", ""),
         ("LocalQueues", "99 LocalQueues", ""),
         ("Workloads", "50 Workloads", "100 GPUs, runs on a"),

@@ -68,8 +68,8 @@ def drawn(branch: CheckStatus, *, wide: bool = False, width: int = 200, colour: 
 
 
 def test_the_example_in_the_documentation_is_what_is_shown() -> None:
-    told = DOCUMENT.read_text("utf-8").partition("$ placement-ac status placement-demo2\n")[2]
-    assert told.partition("\n```")[0] == drawn(SHOWN)
+    output = DOCUMENT.read_text("utf-8").partition("$ placement-ac status placement-demo2\n")[2]
+    assert output.partition("\n```")[0] == drawn(SHOWN)
 
 
 def test_wide_has_kueues_names_and_words() -> None:
@@ -122,15 +122,15 @@ def test_what_has_no_room_comes_below(width: int, wide: bool, header: str, whys:
     assert lines[head][8:].split() == header.split()
     begin = next(at for at, line in enumerate(lines) if re.match(r"│ {7}cluster\d:", line))
     assert [line[8:] for line in lines[begin : begin + len(whys)]] == whys
-    told = " ".join(" ".join(line[8:].split()) for line in lines[head:])
-    assert [cell for cell in ("cluster1", "ClusterProfile", "23h", "False") if cell not in told] == []
+    output = " ".join(" ".join(line[8:].split()) for line in lines[head:])
+    assert [cell for cell in ("cluster1", "ClusterProfile", "23h", "False") if cell not in output] == []
 
 
 BARE = CheckStatus("bad", "Unknown", "", "", False, "", "", "", (), (), (), ())
 
 
 @pytest.mark.parametrize(
-    ("branch", "told"),
+    ("branch", "expected"),
     [
         pytest.param(
             BARE,
@@ -182,8 +182,8 @@ BARE = CheckStatus("bad", "Unknown", "", "", False, "", "", "", (), (), (), ())
         ),
     ],
 )  # fmt: skip
-def test_what_is_drawn(branch: CheckStatus, told: str) -> None:
-    assert drawn(branch) == told
+def test_what_is_drawn(branch: CheckStatus, expected: str) -> None:
+    assert drawn(branch) == expected
 
 
 def test_states_have_colours_on_a_terminal() -> None:
@@ -198,7 +198,7 @@ def test_markup_in_somebodys_words_is_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "expected"),
     [
         pytest.param(0, "expired", id="now"),
         pytest.param(-90, "expired", id="long since"),
@@ -208,5 +208,5 @@ def test_markup_in_somebodys_words_is_text() -> None:
         pytest.param(86400 * 2, "2d", id="days"),
     ],
 )
-def test_how_long_a_credential_lasts(seconds: int, told: str) -> None:
-    assert time_left(NOW + timedelta(seconds=seconds), NOW) == told
+def test_how_long_a_credential_lasts(seconds: int, expected: str) -> None:
+    assert time_left(NOW + timedelta(seconds=seconds), NOW) == expected

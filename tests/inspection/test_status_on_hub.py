@@ -23,7 +23,7 @@ from placement_ac.inspection.status.check_status import check_statuses
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
-from tests.inspection.test_reading_on_hub import kubeconfig_of
+from tests.inspection.test_hub_reader_on_hub import kubeconfig_of
 from tests.support.driver import Controllers, Driver, eventually
 from tests.support.hub_client import Client as HubClient
 from tests.support.rights import ACCOUNTS, CLUSTER_ROLES, allow, rule, token_of
@@ -64,8 +64,8 @@ def test_what_the_controller_has_made_is_listed(
     (branch,) = found["checks"]
     rows = [(row["name"], row["state"], row["rank"], row["clusterObject"]) for row in branch["clusters"]]
     assert rows == [("b", "listed", 1, "p-b"), ("a", "listed", 2, "p-a")]
-    told = (branch["active"], branch["reason"], branch["placement"], branch["config"], branch["users"])
-    assert told == ("True", "Active", "kueue-system/p", "p", ["mk"])
+    output = (branch["active"], branch["reason"], branch["placement"], branch["config"], branch["users"])
+    assert output == ("True", "Active", "kueue-system/p", "p", ["mk"])
     assert found["missingRights"] == []
 
 
@@ -139,7 +139,7 @@ def test_only_checks_are_shown() -> None:
 
 
 @pytest.mark.embedded("needs users of its own")
-def test_who_may_not_list_checks_is_told_so(hub: Hub, admin: Driver, tmp_path: Path) -> None:
+def test_the_missing_right_to_checks_is_an_error(hub: Hub, admin: Driver, tmp_path: Path) -> None:
     admin.check("p")
     owner = HubClient(hub)
     owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
@@ -153,9 +153,7 @@ def test_who_may_not_list_checks_is_told_so(hub: Hub, admin: Driver, tmp_path: P
 
 
 @pytest.mark.embedded("needs users of its own")
-def test_rights_that_are_missing_are_told_and_the_rest_is_shown(
-    hub: Hub, admin: Driver, tmp_path: Path
-) -> None:
+def test_missing_rights_are_reported_and_the_rest_is_shown(hub: Hub, admin: Driver, tmp_path: Path) -> None:
     admin.check("p")
     admin.select("p", "a")
     owner = HubClient(hub)

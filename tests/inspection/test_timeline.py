@@ -109,8 +109,8 @@ def event(reason: str, message: str, seconds: float, again: float | None = None,
 
 
 def of_events(*events: Object, listed: tuple[str, ...] = (), **now: Any) -> dict[str, tuple[Span, ...]]:
-    told = cluster_events("demo", events)
-    found = timeline_of_events("demo", told, RecordedState(at(100), listed, **now), at(0))
+    output = cluster_events("demo", events)
+    found = timeline_of_events("demo", output, RecordedState(at(100), listed, **now), at(0))
     return {lane.name: lane.spans for lane in found.lanes}
 
 
@@ -179,7 +179,7 @@ def test_by_events(events: list[Object], listed: tuple[str, ...], lanes: dict[st
     assert of_events(*events, listed=listed) == lanes
 
 
-def test_what_drains_now_does_so_since_the_annotation_tells() -> None:
+def test_a_drain_begins_at_the_time_of_the_annotation() -> None:
     now = RecordedState(at(100), ("a",), ("a",))
     found = timeline_of_events("demo", [], now, at(0), leaving={"a": at(70)})
     wanted = (span("listed", 0, 70, begin_known=False), span("draining", 70, 100))
@@ -187,12 +187,12 @@ def test_what_drains_now_does_so_since_the_annotation_tells() -> None:
 
 
 def test_without_a_right_to_the_list_nothing_is_said_to_have_left() -> None:
-    told = cluster_events("demo", [event("ClusterAdded", "1 cluster more: a (score 9)", 10)])
-    found = timeline_of_events("demo", told, RecordedState(at(100)), at(10), list_known=False)
+    output = cluster_events("demo", [event("ClusterAdded", "1 cluster more: a (score 9)", 10)])
+    found = timeline_of_events("demo", output, RecordedState(at(100)), at(10), list_known=False)
     assert [lane.spans for lane in found.lanes] == [(span("listed", 10, 100, end_known=False),)]
 
 
-def test_of_a_dump_nothing_is_drawn_after_what_it_tells(tmp_path: Path) -> None:
+def test_the_timeline_of_a_dump_ends_at_its_latest_time(tmp_path: Path) -> None:
     selected = event("ClustersSelected", SELECTED, 10, apiVersion="v1", kind="Event")
     check = {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
@@ -211,8 +211,8 @@ def test_of_a_dump_nothing_is_drawn_after_what_it_tells(tmp_path: Path) -> None:
 
 
 def test_scores_are_points_where_events_tell_them() -> None:
-    told = cluster_events("demo", [event("ClustersSelected", SELECTED, 10)])
-    found = timeline_of_events("demo", told, RecordedState(at(100), ("a", "b"), scores={"a": 3}), at(0))
+    output = cluster_events("demo", [event("ClustersSelected", SELECTED, 10)])
+    found = timeline_of_events("demo", output, RecordedState(at(100), ("a", "b"), scores={"a": 3}), at(0))
     assert [lane.scores for lane in found.lanes] == [
         (Point(at(10), 9), Point(at(100), 3)),
         (Point(at(10), 5),),
@@ -221,8 +221,8 @@ def test_scores_are_points_where_events_tell_them() -> None:
 
 
 def test_what_events_only_count_is_noted() -> None:
-    told = cluster_events("demo", [event("ClustersSelected", f"{SELECTED} and 7 more", 10)])
-    assert timeline_of_events("demo", told, RecordedState(at(100)), at(0)).notes == (
+    output = cluster_events("demo", [event("ClustersSelected", f"{SELECTED} and 7 more", 10)])
+    assert timeline_of_events("demo", output, RecordedState(at(100)), at(0)).notes == (
         "7 clusters more at 12:00:10, not named",
     )
 
@@ -295,9 +295,9 @@ BAD_RECORDS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "told"), BAD_RECORDS)
-def test_a_recording_that_is_none(text: str, told: str) -> None:
-    with pytest.raises(BadManifest, match=re.escape(told)):
+@pytest.mark.parametrize(("text", "expected"), BAD_RECORDS)
+def test_a_recording_that_is_none(text: str, expected: str) -> None:
+    with pytest.raises(BadManifest, match=re.escape(expected)):
         read_recording(text.splitlines(), "record.jsonl")
 
 
@@ -402,8 +402,8 @@ def test_prometheus_must_be_signed_for_by_whom_this_machine_trusts(trusted: bool
             text=True,
             check=False,
         )
-    told = "Prometheus answers 422" if trusted else "CERTIFICATE_VERIFY_FAILED"
-    assert told in run.stderr
+    output = "Prometheus answers 422" if trusted else "CERTIFICATE_VERIFY_FAILED"
+    assert output in run.stderr
 
 
 NOT_RECORDED = [
@@ -412,16 +412,16 @@ NOT_RECORDED = [
 ]
 
 
-@pytest.mark.parametrize(("words", "told"), NOT_RECORDED)
+@pytest.mark.parametrize(("words", "expected"), NOT_RECORDED)
 def test_what_is_not_recorded_there(
-    words: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    words: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("record.jsonl").write_text("".join(lines(STATES)))
     Path("latin").write_bytes(b"\xe9")
     result = CliRunner().invoke(main, ["timeline", "--from", "record.jsonl", *words])
     assert result.exit_code == 1
-    assert told in result.stderr
+    assert expected in result.stderr
 
 
 NO_PROMETHEUS = [
@@ -431,14 +431,17 @@ NO_PROMETHEUS = [
 ]
 
 
-@pytest.mark.parametrize(("code", "text", "told"), NO_PROMETHEUS)
-def test_what_is_no_prometheus(code: int, text: str, told: str) -> None:
-    with prometheus(lambda _: (code, text)) as url, pytest.raises(ApiError, match=re.escape(told)) as raised:
+@pytest.mark.parametrize(("code", "text", "expected"), NO_PROMETHEUS)
+def test_what_is_no_prometheus(code: int, text: str, expected: str) -> None:
+    with (
+        prometheus(lambda _: (code, text)) as url,
+        pytest.raises(ApiError, match=re.escape(expected)) as raised,
+    ):
         ask(url)
     assert "secret" not in str(raised.value)
 
 
-def test_nobody_answers_at_the_url() -> None:
+def test_prometheus_does_not_answer() -> None:
     with pytest.raises(ApiError, match="Prometheus does not answer") as raised:
         ask("http://me:secret@127.0.0.1:1/")
     assert "secret" not in str(raised.value)

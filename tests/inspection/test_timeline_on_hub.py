@@ -45,9 +45,9 @@ def test_by_the_events_of_the_controller(run: Run, admin: Driver, controllers: C
     assert list(spans(run("-o", "json"))) == ["a", "b"]
     table = run("demo", "--output-file", "table")
     assert (table.exit_code, table.output) == (0, "")
-    told = Path("table").read_text("utf-8")
-    assert "its ManagedCluster is gone" in told
-    assert "score" in told
+    output = Path("table").read_text("utf-8")
+    assert "its ManagedCluster is gone" in output
+    assert "score" in output
 
 
 def test_without_events_it_says_so(run: Run, admin: Driver) -> None:
@@ -146,11 +146,11 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("words", "told"), WRONG)
-def test_wrong_words(run: Run, admin: Driver, words: list[str], told: str) -> None:
+@pytest.mark.parametrize(("words", "expected"), WRONG)
+def test_wrong_words(run: Run, admin: Driver, words: list[str], expected: str) -> None:
     admin.check("demo")
     admin.check("other")
     result = run(*words)
     assert result.exit_code == 1
-    assert told in result.stderr
+    assert expected in result.stderr
     assert {path.name for path in Path().iterdir()} == {"kubeconfig"}

@@ -340,7 +340,7 @@ def test_some_placements_are_left_alone(metadata: dict[str, Any]) -> None:
     assert schedule(wanted, Fleet.of([cluster_set(), binding(), EU]), NOW).hold
 
 
-def test_each_cluster_is_told_what_became_of_it() -> None:
+def test_the_outcome_of_each_cluster() -> None:
     tainted = cluster("tainted", {"region": "eu"}, spec={"taints": [{**UNREACHABLE, "value": "yes"}]})
     leaving = cluster("leaving", metadata={"deletionTimestamp": "2026-11-21T11:00:00Z"})
     outside = {"kind": "ManagedCluster", "metadata": {"name": "outside"}}
@@ -348,8 +348,8 @@ def test_each_cluster_is_told_what_became_of_it() -> None:
     spec = selector(labelSelector={"matchLabels": {"region": "eu"}}) | {"numberOfClusters": 1}
     objects = [cluster_set(), binding(), EU, US, second, tainted, leaving, outside]
     clusters = schedule(placement(**spec), Fleet.of(objects), NOW).clusters
-    told = {name: (verdict.dropped, verdict.why, verdict.score) for name, verdict in clusters.items()}
-    assert told == {
+    output = {name: (verdict.dropped, verdict.why, verdict.score) for name, verdict in clusters.items()}
+    assert output == {
         "eu": (None, "", 100),
         "us": (FilterStep.PREDICATE, "label region is us, and the predicate wants eu", None),
         "z": (FilterStep.NUMBER, "rank 2 of 2, and numberOfClusters is 1", 100),
@@ -422,5 +422,5 @@ def test_why_a_toleration_is_over(added: str | None, why: str) -> None:
     lost = cluster("lost", spec={"taints": [taint]})
     wanted = placement(tolerations=[{"key": "unreachable", "operator": "Exists", "tolerationSeconds": 30}])
     clusters = schedule(wanted, Fleet.of([cluster_set(), binding(), lost]), NOW).clusters
-    told = f"taint unreachable:NoSelect is {why} (tolerationSeconds 30)"
-    assert clusters == {"lost": ClusterVerdict(FilterStep.TAINT, told)}
+    output = f"taint unreachable:NoSelect is {why} (tolerationSeconds 30)"
+    assert clusters == {"lost": ClusterVerdict(FilterStep.TAINT, output)}

@@ -58,11 +58,11 @@ def profiles_in_use(setup: HubSetup) -> tuple[str, ...]:
     names = {name for kind, name in listed if kind == CLUSTER_PROFILE.kind}
     for one in setup.view.our_checks:
         if one.placement:
-            ways = setup.view.snapshot(one.placement).credentials.values()
+            credentials = setup.view.snapshot(one.placement).credentials.values()
             names |= {
-                way.name
-                for way in ways
-                if isinstance(way, CredentialSource) and way.kind == CLUSTER_PROFILE.kind
+                credential.name
+                for credential in credentials
+                if isinstance(credential, CredentialSource) and credential.kind == CLUSTER_PROFILE.kind
             }
     return tuple(sorted(names))
 

@@ -100,16 +100,18 @@ class WorkerInspection:
 
 def worker_targets(setup: HubSetup) -> tuple[WorkerTarget, ...]:
     """Return the workers of all checks of ours by name, each with all queues that send jobs there."""
-    ways: dict[str, CredentialSource | Unusable | None] = {}
+    credentials: dict[str, CredentialSource | Unusable | None] = {}
     queues: dict[str, dict[tuple[str, str], ExpectedQueue]] = {}
     for branch in check_statuses(setup.view):
         wanted = {(one.namespace, one.name): one for one in _expected_queues(setup, branch)}
         for row in branch.clusters:
-            if not isinstance(ways.get(row.name), CredentialSource):
-                ways[row.name] = _credential(row) if setup.view.credentials_known else _known_credential(row)
+            if not isinstance(credentials.get(row.name), CredentialSource):
+                credentials[row.name] = (
+                    _credential(row) if setup.view.credentials_known else _known_credential(row)
+                )
             queues.setdefault(row.name, {}).update(wanted)
     return tuple(
-        WorkerTarget(name, ways[name], tuple(found[key] for key in sorted(found)))
+        WorkerTarget(name, credentials[name], tuple(found[key] for key in sorted(found)))
         for name, found in sorted(queues.items())
     )
 

@@ -88,13 +88,18 @@ def access(worker: InspectedWorker) -> Iterator[RuleResult]:
 
 def _renew_credentials(worker: InspectedWorker) -> str:
     """Return the command that renews the credentials, or that shows why they are not renewed."""
-    namespace, cluster, way = worker.setup.kueue_namespace, worker.cluster, _source(worker)
-    if way.kind == "ClusterProfile":
-        return shlex.join(("kubectl", "get", "clusterprofile", "-n", namespace, way.name, "-o", "yaml"))
-    if labels_of(worker.setup.dump.find(SECRET, way.name, namespace)).get(LABEL_MANAGED_BY) == MANAGED_BY:
+    namespace, cluster, credential = worker.setup.kueue_namespace, worker.cluster, _source(worker)
+    if credential.kind == "ClusterProfile":
+        return shlex.join(
+            ("kubectl", "get", "clusterprofile", "-n", namespace, credential.name, "-o", "yaml")
+        )
+    if (
+        labels_of(worker.setup.dump.find(SECRET, credential.name, namespace)).get(LABEL_MANAGED_BY)
+        == MANAGED_BY
+    ):
         account = worker.setup.settings.credentials_account
         return shlex.join(("kubectl", "describe", "managedserviceaccount", "-n", cluster, account))
-    return fixes.put_secret(namespace, way.name, cluster)
+    return fixes.put_secret(namespace, credential.name, cluster)
 
 
 def _run_again(worker: InspectedWorker) -> str:
@@ -102,10 +107,10 @@ def _run_again(worker: InspectedWorker) -> str:
 
 
 def _source(worker: InspectedWorker) -> CredentialSource:
-    way = worker.target.credential
+    credential = worker.target.credential
     return (
-        way
-        if isinstance(way, CredentialSource)
+        credential
+        if isinstance(credential, CredentialSource)
         else CredentialSource("Secret", f"multikueue-{worker.cluster}")
     )
 

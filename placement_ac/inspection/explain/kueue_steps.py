@@ -130,18 +130,21 @@ def _name_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
 
 
 def _credential_step(case: PlacementView, row: ClusterRow, problem: str) -> ExplainStep:
-    space, way = case.view.settings.kueue_namespace, row.credential
-    source = f"{way.kind} {space}/{way.name}" if way.kind else ""
+    space, credential = case.view.settings.kueue_namespace, row.credential
+    source = f"{credential.kind} {space}/{credential.name}" if credential.kind else ""
     if not case.view.credentials_known:
         return ExplainStep(
-            StepName.CREDENTIAL, StepResult.UNKNOWN, f"whether it has credentials is {way.problem}", source
+            StepName.CREDENTIAL,
+            StepResult.UNKNOWN,
+            f"whether it has credentials is {credential.problem}",
+            source,
         )
     if problem:
         return ExplainStep(StepName.CREDENTIAL, StepResult.FAILED, problem, f"namespace {space}")
-    told_by = _CREDENTIAL_ORIGIN[case.view.cache.credential_method(row.name, case.view.now)]
-    expires = f", and expires at {way.expires.isoformat()}" if way.expires else ""
+    origin = _CREDENTIAL_ORIGIN[case.view.cache.credential_method(row.name, case.view.now)]
+    expires = f", and expires at {credential.expires.isoformat()}" if credential.expires else ""
     return ExplainStep(
-        StepName.CREDENTIAL, StepResult.PASSED, f"its credentials are {source}, {told_by}{expires}", source
+        StepName.CREDENTIAL, StepResult.PASSED, f"its credentials are {source}, {origin}{expires}", source
     )
 
 

@@ -107,9 +107,9 @@ class _GraphBuilder:
     def edge(self, source: str, target: str, *, label: str = "", in_use: bool = True) -> None:
         self.edges.setdefault((source, target), GraphEdge(source, target, label, in_use=in_use))
 
-    def mark_path(self, way: Sequence[str]) -> None:
+    def mark_path(self, path: Sequence[str]) -> None:
         """Mark the edges of the path of a running Workload."""
-        for ends in pairwise(way):
+        for ends in pairwise(path):
             old = self.edges.get(ends, GraphEdge(*ends))
             self.edges[ends] = GraphEdge(*ends, old.label, on_workload_path=True)
 
@@ -132,9 +132,9 @@ def _add_check(graph: _GraphBuilder, branch: CheckStatus) -> None:
     graph.edge(placement, config, in_use=branch.config != "")
     clusters = _clusters(graph, branch, placement, config)
     heads = {name: _multikueue_check(graph, name, config) for name in branch.users} | {branch.name: check}
-    ways = _queues(graph, branch, heads)
+    paths = _queues(graph, branch, heads)
     for one in _grouped_workloads(branch.jobs):
-        _add_workloads(graph, one, ways, (check, placement, config), clusters)
+        _add_workloads(graph, one, paths, (check, placement, config), clusters)
 
 
 def _placement(graph: _GraphBuilder, branch: CheckStatus) -> str:
@@ -264,7 +264,7 @@ def _queues(
 ) -> Mapping[str, tuple[str, ...]]:
     """Return the path from each LocalQueue, as namespace/name, to the check that its ClusterQueue lists."""
     busy = {f"{job.namespace}/{job.queue}" for job in branch.jobs}
-    ways: dict[str, tuple[str, ...]] = {}
+    paths: dict[str, tuple[str, ...]] = {}
     for row in branch.queues:
         queue = _queue(graph, row)
         listed = [heads[name] for name in row.lists if name in heads]
@@ -279,7 +279,7 @@ def _queues(
             if name not in counted:
                 local = graph.node(LOCAL_QUEUE, name, "LocalQueue", name)
                 graph.edge(local, queue)
-                ways[name] = (local, queue, onward)
+                paths[name] = (local, queue, onward)
         if counted:
             many = count_text(len(counted), "LocalQueue")
             key = f"others of {row.name}"
@@ -287,7 +287,7 @@ def _queues(
                 LOCAL_QUEUE, key, "LocalQueues", many, why=joined(counted), names=tuple(counted)
             )
             graph.edge(local, queue)
-    return ways
+    return paths
 
 
 def _queue(graph: _GraphBuilder, row: QueueRow) -> str:
@@ -324,7 +324,7 @@ def _grouped_workloads(jobs: Iterable[WorkloadRow]) -> list[list[WorkloadRow]]:
 def _add_workloads(
     graph: _GraphBuilder,
     jobs: Sequence[WorkloadRow],
-    ways: Mapping[str, tuple[str, ...]],
+    paths: Mapping[str, tuple[str, ...]],
     stem: tuple[str, str, str],
     clusters: Mapping[str, str],
 ) -> None:
@@ -346,12 +346,12 @@ def _add_workloads(
     )
     queue = f"{first.namespace}/{first.queue}"
     check, placement, config = stem
-    if queue not in ways:
+    if queue not in paths:
         local = graph.node(LOCAL_QUEUE, queue, "LocalQueue", queue)
         graph.edge(local, check, in_use=False)
-    way = ways.get(queue) or (local, check)
-    graph.edge(node, way[0], in_use=first.state == "running")
+    path = paths.get(queue) or (local, check)
+    graph.edge(node, path[0], in_use=first.state == "running")
     cluster = clusters.get(first.cluster)
     if first.state == "running" and cluster:
-        through = (placement,) if way[-1] == check else ()
-        graph.mark_path((node, *way, *through, config, cluster))
+        through = (placement,) if path[-1] == check else ()
+        graph.mark_path((node, *path, *through, config, cluster))

@@ -177,7 +177,9 @@ class HubView:
 
         A file may have no ClusterProfiles because the hub has none; Secrets are only missing if left out.
         """
-        asked = dict.fromkeys(kind for way in self.settings.credentials for kind in _CREDENTIAL_KINDS[way])
+        asked = dict.fromkeys(
+            kind for method in self.settings.credentials for kind in _CREDENTIAL_KINDS[method]
+        )
         if not self.dump.live and SECRET in asked:
             return self.dump.why_unknown(SECRET)
         return next(filter(None, map(self.dump.why_unknown, asked)), "")

@@ -254,7 +254,7 @@ def _planned_placement(
     added = tuple(one for one in order if one not in was)
     removed = tuple(one for one in was if one not in order)
     changed = decided.changed or before.comparable() != after.comparable()
-    foreseen = _preview(after, changed)
+    preview = _preview(after, changed)
     course = after.targets
     status = section(after.placement, "status")
     return PlannedPlacement(
@@ -269,9 +269,9 @@ def _planned_placement(
             added=added,
             removed=removed,
             order=order,
-            writes=foreseen.writes,
+            writes=preview.writes,
             affected=tuple(_affected_workloads(after, removed)),
-            checks=tuple(_checks(after, foreseen.plan)),
+            checks=tuple(_checks(after, preview.plan)),
             beyond=course.beyond if course else (),
             unusable=dict(course.selection.left_out) if course else {},
             draining=tuple(_draining(after)),
@@ -356,9 +356,9 @@ def _cluster_details(side: _PlacementSide) -> Iterator[tuple[str, str]]:
     known = side.view.credentials_known
     for one in side.ranked:
         source = credentials.get(one.cluster)
-        way = (
+        credential = (
             f"credentials {source.kind} {source.name}"
             if isinstance(source, CredentialSource) and known
             else ""
         )
-        yield one.cluster, ", ".join(filter(None, (f"score {one.score}", way)))
+        yield one.cluster, ", ".join(filter(None, (f"score {one.score}", credential)))

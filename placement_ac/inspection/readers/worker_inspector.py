@@ -40,13 +40,13 @@ class WorkerInspector:
 
     def __init__(
         self,
-        entrance: WorkerConnector,
+        connector: WorkerConnector,
         needs: WorkerRequirements,
         kueue_namespace: str,
         *,
         plugins: bool = False,
     ) -> None:
-        self._entrance = entrance
+        self._connector = connector
         self._needs = needs
         self._kueue_namespace = kueue_namespace
         self._plugins = plugins
@@ -57,48 +57,50 @@ class WorkerInspector:
         return tuple(await asyncio.gather(*map(self._one, targets)))
 
     async def _one(self, target: WorkerTarget) -> WorkerInspection:
-        way = target.credential
-        if way is None:
+        source = target.credential
+        if source is None:
             return WorkerInspection(target, AccessProblem.NO_RIGHT)
-        if isinstance(way, Unusable):
+        if isinstance(source, Unusable):
             return WorkerInspection(
-                target, AccessProblem.NO_CREDENTIALS, f"there are no usable credentials: {way.why}"
+                target, AccessProblem.NO_CREDENTIALS, f"there are no usable credentials: {source.why}"
             )
-        if way.kind == "ClusterProfile" and not self._plugins:
+        if source.kind == "ClusterProfile" and not self._plugins:
             return WorkerInspection(target, AccessProblem.NO_PLUGIN)
         async with self._few:
             try:
-                return await self._log_in_and_ask(target, way)
+                return await self._log_in_and_ask(target, source)
             except HubForbidden as why:
                 return WorkerInspection(target, AccessProblem.NO_RIGHT, str(why))
             except WorkerError as why:
                 return WorkerInspection(target, AccessProblem.UNREACHABLE, str(why))
             except Exception:  # whatever one worker answers must not stop the others
-                message = f"the worker of {way.kind} {way.name} did not answer like a Kubernetes API server"
+                message = (
+                    f"the worker of {source.kind} {source.name} did not answer like a Kubernetes API server"
+                )
                 return WorkerInspection(target, AccessProblem.UNREACHABLE, message)
 
     async def _log_in_and_ask(self, target: WorkerTarget, source: CredentialSource) -> WorkerInspection:
         """Log in to the worker and inspect it. Raises HubForbidden or WorkerError."""
-        deadline = self._entrance.deadline()
+        deadline = self._connector.deadline()
         try:
-            door = await self._entrance.find(source, deadline)
-            way = await self._entrance.login(door, deadline)
+            config = await self._connector.find(source, deadline)
+            login = await self._connector.login(config, deadline)
         except (HubForbidden, WorkerTimeout):
             raise
         except WorkerError as why:
             return WorkerInspection(target, AccessProblem.NO_CREDENTIALS, str(why))
         try:
-            asking = self._ask(target, way)
-            return await self._entrance.within(
-                deadline, asking, f"the worker of {way.described_as} did not answer"
+            asking = self._ask(target, login)
+            return await self._connector.within(
+                deadline, asking, f"the worker of {login.described_as} did not answer"
             )
         except ApiError as error:
             trouble = AccessProblem.REJECTED if error.status == UNAUTHORIZED else AccessProblem.UNREACHABLE
-            return WorkerInspection(target, trouble, worker_error_text(error, way.described_as, "in"))
+            return WorkerInspection(target, trouble, worker_error_text(error, login.described_as, "in"))
 
-    async def _ask(self, target: WorkerTarget, way: WorkerLogin) -> WorkerInspection:
-        async with Client(way.login, timeout=2 * self._entrance.timeout) as client:
-            ask = WorkerQueries(client, way.described_as)
+    async def _ask(self, target: WorkerTarget, login: WorkerLogin) -> WorkerInspection:
+        async with Client(login.login, timeout=2 * self._connector.timeout) as client:
+            ask = WorkerQueries(client, login.described_as)
             found = await ask.findings(self._needs, self._kueue_namespace)
             things, user = await asyncio.gather(ask.objects(INSPECTED_KINDS), ask.user())
         named = {

@@ -5,7 +5,7 @@ import copy
 import json
 from typing import Any, Final
 
-from tests.inspection.doctor.breaks import (
+from tests.inspection.doctor.broken_setups import (
     CHECK,
     FAIL,
     LOGS,
@@ -104,8 +104,8 @@ def listing(check: str) -> str:
 
 
 def parameters(check: str, group: str, kind: str) -> str:
-    told = f'{{"apiGroup":"{group}","kind":"{kind}","name":"placement-demo1"}}'
-    return f"""kubectl patch admissioncheck {check} --type=merge -p '{{"spec":{{"parameters":{told}}}}}'"""
+    output = f'{{"apiGroup":"{group}","kind":"{kind}","name":"placement-demo1"}}'
+    return f"""kubectl patch admissioncheck {check} --type=merge -p '{{"spec":{{"parameters":{output}}}}}'"""
 
 
 CHECKS: Final = (

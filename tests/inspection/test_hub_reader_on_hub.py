@@ -38,7 +38,7 @@ def reader(hub: Hub, admin: Driver, tmp_path: Path) -> Path:
     return kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
 
 
-def test_what_may_be_read_is_read_and_the_rest_is_told(
+def test_missing_rights_are_noted_and_the_rest_is_read(
     admin: Driver, reader: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     admin.check("p")

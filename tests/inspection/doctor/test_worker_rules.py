@@ -90,7 +90,7 @@ def setup(*objects: object, settings: Settings | None = None) -> HubSetup:
         ),
     ],
 )
-def test_of_a_worker_that_was_not_asked_only_that_is_told(
+def test_a_worker_that_was_not_inspected_has_one_finding(
     visit: WorkerInspection, finding: tuple[Level, str, str]
 ) -> None:
     assert examine_workers(setup(), [visit]) == (Finding("worker-access", *finding),)
@@ -100,8 +100,8 @@ def test_credentials_that_were_made_are_not_replaced_by_hand() -> None:
     labels = {"app.kubernetes.io/managed-by": "placement-ac"}
     metadata = {"name": "s", "namespace": NS, "labels": labels}
     visit = WorkerInspection(TARGET, AccessProblem.REJECTED, "the worker does not accept the credentials")
-    [told] = examine_workers(setup({"apiVersion": "v1", "kind": "Secret", "metadata": metadata}), [visit])
-    assert told.cure == "kubectl describe managedserviceaccount -n c1 placement-ac"
+    [output] = examine_workers(setup({"apiVersion": "v1", "kind": "Secret", "metadata": metadata}), [visit])
+    assert output.cure == "kubectl describe managedserviceaccount -n c1 placement-ac"
 
 
 FOUND = WorkerFindings(
@@ -154,8 +154,8 @@ PIPELINES = "pipelineruns.v1.tekton.dev (PipelineRun.v1.tekton.dev)"
 )
 def test_job_kinds_are_those_that_kueue_sends(config: str, missing: str) -> None:
     known = setup(*kueue.installed(config=config), settings=Settings(frameworks=("jobset.x-k8s.io/jobset",)))
-    [told] = [one for one in examine_workers(known, [HEALTHY]) if one.check == "worker-jobs"]
-    assert told.message.startswith(f"c1: the worker does not serve {missing}: install the CRDs there")
+    [output] = [one for one in examine_workers(known, [HEALTHY]) if one.check == "worker-jobs"]
+    assert output.message.startswith(f"c1: the worker does not serve {missing}: install the CRDs there")
 
 
 def test_a_worker_without_kueue() -> None:
@@ -186,11 +186,11 @@ def test_a_worker_whose_kueue_speaks_another_version() -> None:
         ("x\nEOF\nid", "- apiGroup: rbac.authorization.k8s.io\n  kind: User\n  name: USER\n"),
     ],
 )
-def test_a_name_that_a_worker_tells_gets_into_no_command_unless_it_is_one(user: str, subject: str) -> None:
+def test_only_valid_names_from_a_worker_become_part_of_commands(user: str, subject: str) -> None:
     assert grant("c1", "r", user, ()).endswith(f"subjects:\n{subject}EOF")
 
 
-def test_a_cure_takes_no_rights_from_the_account_of_another_hub() -> None:
+def test_a_fix_keeps_the_rights_of_the_account_of_another_hub() -> None:
     one, other, again = (grant("c1", "r", user, ()) for user in ("a", "b", "a"))
     names = [set(re.findall("name: (r-.*)", text)) for text in (one, other)]
     assert (one, [len(found) for found in names], names[0] & names[1]) == (again, [1, 1], set())

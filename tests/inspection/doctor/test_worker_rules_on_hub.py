@@ -381,7 +381,7 @@ def _image(version: str) -> Object:
 
 
 @pytest.mark.parametrize("broken", BREAKS, ids=lambda broken: broken.id)
-def test_what_is_broken_is_told_and_its_cure_mends_it(broken_pair: Pair, broken: Break) -> None:
+def test_each_problem_is_reported_and_its_fix_repairs_it(broken_pair: Pair, broken: Break) -> None:
     broken.how(broken_pair)
     [wrong] = [one for one in broken_pair.doctor() if one["level"] != "OK"]
     assert (wrong["check"], wrong["level"]) == (broken.check, broken.level)
@@ -395,7 +395,7 @@ def test_what_is_broken_is_told_and_its_cure_mends_it(broken_pair: Pair, broken:
     assert broken_pair.levels() == ALL_OK
 
 
-def test_a_cure_takes_nothing_off_a_flavor(broken_pair: Pair) -> None:
+def test_a_fix_keeps_the_fields_of_a_flavor(broken_pair: Pair) -> None:
     plain_flavor({"pool": "a"})(broken_pair)
     [wrong] = [one for one in broken_pair.doctor() if one["level"] != "OK"]
     broken_pair.paste(wrong["cure"])
@@ -458,7 +458,7 @@ def test_nothing_is_written_to_hub_or_worker(pair: Pair) -> None:
         assert asked == []
 
 
-def test_eight_workers_are_asked_at_once_and_each_is_told(pair: Pair) -> None:
+def test_eight_workers_are_inspected_at_once(pair: Pair) -> None:
     with shutting_when(CONCURRENT_WORKERS) as (port, most):
         targets = [target_at(pair, f"c{number}", port) for number in range(CONCURRENT_WORKERS + 4)]
         visits = asyncio.run(visited(pair.hub, targets))
@@ -483,7 +483,7 @@ def test_a_worker_that_never_answers(pair: Pair) -> None:
         ("/v1beta2/topologies$", {"items": 7}),
     ],
 )
-def test_a_worker_that_answers_anything_is_told_of(pair: Pair, path: str, answer: Any) -> None:
+def test_a_malformed_answer_of_a_worker_is_reported(pair: Pair, path: str, answer: Any) -> None:
     pair.worker.hub.faults.add("GET", f"^/apis/kueue.x-k8s.io{path}", status=200, body=answer)
     source = CredentialSource("Secret", f"multikueue-{CLUSTER}")
     [visit] = asyncio.run(visited(pair.hub, [WorkerTarget(CLUSTER, source)]))
@@ -539,7 +539,7 @@ def shutting_when(wanted: int) -> Iterator[tuple[int, list[int]]]:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (("--workers", "--cluster", "cluster9"), "use one of the clusters cluster2: no check has cluster9"),
         (("--cluster", "cluster2"), "use --cluster only with --workers"),
@@ -547,6 +547,6 @@ def shutting_when(wanted: int) -> Iterator[tuple[int, list[int]]]:
         (("--workers", "--from-dump", "-"), "it needs a hub"),
     ],
 )
-def test_wrong_words(pair: Pair, words: tuple[str, ...], told: str) -> None:
+def test_wrong_words(pair: Pair, words: tuple[str, ...], expected: str) -> None:
     done = CliRunner().invoke(command, [f"--kubeconfig={pair.folder / 'hub.kubeconfig'}", *words], input="")
-    assert (done.exit_code, told in done.output) == (1, True), done.output
+    assert (done.exit_code, expected in done.output) == (1, True), done.output

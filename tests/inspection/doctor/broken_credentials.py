@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tests.inspection.doctor.breaks import (
+from tests.inspection.doctor.broken_setups import (
     CONFIG,
     FAIL,
     KUBE_CONFIG,

@@ -36,7 +36,7 @@ def test_what_is_applied(before: Raw, after: Raw, verb: str) -> None:
     assert applied(there, manifest(**after)).objects[0].verb == verb
 
 
-def test_what_was_applied_before_and_is_no_more_goes() -> None:
+def test_fields_that_are_no_longer_applied_are_removed() -> None:
     last = '{"spec": {"numberOfClusters": 1, "clusterSets": ["a"]}, "metadata": {"labels": {"x": "y"}}}'
     annotations = {"kubectl.kubernetes.io/last-applied-configuration": last}
     metadata = named("p") | {"annotations": annotations, "labels": {"x": "y", "z": "by somebody"}}
@@ -48,7 +48,7 @@ def test_what_was_applied_before_and_is_no_more_goes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bad", "told"),
+    ("bad", "expected"),
     [
         pytest.param(
             manifest(numberOfClusters="two"),
@@ -81,7 +81,7 @@ def test_what_was_applied_before_and_is_no_more_goes() -> None:
         ),
     ],
 )
-def test_what_an_api_server_would_not_take(bad: Raw, told: str) -> None:
+def test_what_an_api_server_would_not_take(bad: Raw, expected: str) -> None:
     with pytest.raises(BadManifest) as error:
         what_if(view_of(), [bad])
-    assert str(error.value) == told
+    assert str(error.value) == expected

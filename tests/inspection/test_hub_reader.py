@@ -51,7 +51,7 @@ def test_stdin_is_read_and_a_time_stays_as_it_is_written(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         pytest.param("a: [", "it is not YAML: line ", id="no YAML"),
         pytest.param("a: \x00", "it is not YAML", id="no text"),
@@ -64,12 +64,12 @@ def test_stdin_is_read_and_a_time_stays_as_it_is_written(monkeypatch: pytest.Mon
         pytest.param("[" * 5000, "it is ", id="too deep"),
     ],
 )
-def test_a_bad_manifest_is_named(tmp_path: Path, text: str, told: str) -> None:
+def test_a_bad_manifest_is_named(tmp_path: Path, text: str, expected: str) -> None:
     file = tmp_path / "x.yaml"
     file.write_text(text)
     with pytest.raises(BadManifest, match=r"x\.yaml: ") as bad:
         read_manifests([str(file)])
-    assert told in str(bad.value)
+    assert expected in str(bad.value)
 
 
 @pytest.mark.parametrize("value", ["!s3cret", "*s3cret", "'s3cret\n", "s3cret: s3cret: 1", "%s3cret"])
@@ -82,15 +82,15 @@ def test_what_is_no_yaml_is_not_quoted(tmp_path: Path, value: str) -> None:
 
 
 def test_a_file_that_is_not_there_and_a_folder_without_manifests(tmp_path: Path) -> None:
-    for name, told in ((str(tmp_path / "none"), "No such file"), (str(tmp_path), "no file in it ends in")):
-        with pytest.raises(BadManifest, match=told):
+    for name, output in ((str(tmp_path / "none"), "No such file"), (str(tmp_path), "no file in it ends in")):
+        with pytest.raises(BadManifest, match=output):
             read_manifests([name])
 
 
 # -- dumps
 
 
-def test_a_dump_tells_what_it_holds_and_what_it_does_not() -> None:
+def test_a_dump_knows_which_kinds_it_contains() -> None:
     dump = dump_of(
         [placement("p"), *secrets("a"), {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}}]
     )
@@ -101,13 +101,13 @@ def test_a_dump_tells_what_it_holds_and_what_it_does_not() -> None:
     assert dump.served[PLACEMENT].version == "v1beta1"
 
 
-def test_the_repr_of_a_dump_tells_no_object() -> None:
+def test_the_repr_of_a_dump_shows_no_object() -> None:
     one = secret("cluster1")
     assert one["data"]["kubeconfig"] not in repr(view_of(one))
 
 
 @pytest.mark.parametrize(
-    ("right", "told", "question"),
+    ("right", "expected", "question"),
     [
         (
             MissingRight("list", SECRET, "ns"),
@@ -127,8 +127,8 @@ def test_the_repr_of_a_dump_tells_no_object() -> None:
     ],
     ids=["in a namespace", "in all", "cluster-scoped"],
 )
-def test_a_missing_right_and_how_to_ask_for_it(right: MissingRight, told: str, question: str) -> None:
-    assert (str(right), right.check_command) == (told, question)
+def test_a_missing_right_and_how_to_ask_for_it(right: MissingRight, expected: str, question: str) -> None:
+    assert (str(right), right.check_command) == (expected, question)
 
 
 # -- the settings of the controller that runs
@@ -219,7 +219,7 @@ def test_the_settings_are_those_of_the_controller(
     assert settings.kubeconfig is None
 
 
-def test_settings_that_cannot_be_read_are_told_and_the_defaults_count() -> None:
+def test_unreadable_settings_are_reported_and_the_defaults_used() -> None:
     missing = find_settings(dump_of([deployment(args=["--config=/etc/c.yaml"])]), {})
     assert "cannot read the settings file" in missing.problem
     bad = find_settings(dump_of([deployment(env={"PLACEMENT_AC_CREDENTIALS": "vault"})]), {})
@@ -249,12 +249,12 @@ def test_credentials_that_are_not_known_count_as_usable() -> None:
     view = view_of(check(), placement(selected=2), decision("a", "b"))
     assert not view.credentials_known
     assert [one.cluster for one in view.targets("p").usable] == ["a", "b"]
-    told = view_of(check(), placement(selected=2), decision("a", "b"), *secrets("a"))
-    assert [one.cluster for one in told.targets("p").usable] == ["a"]
+    output = view_of(check(), placement(selected=2), decision("a", "b"), *secrets("a"))
+    assert [one.cluster for one in output.targets("p").usable] == ["a"]
 
 
 @pytest.mark.parametrize(
-    ("held", "ways", "told"),
+    ("held", "ways", "expected"),
     [
         pytest.param([secret("s")], "", "", id="Secrets, and no ClusterProfile is there"),
         pytest.param([profile("a")], "", "unknown: the dump holds no secrets", id="Secrets were left out"),
@@ -267,9 +267,9 @@ def test_credentials_that_are_not_known_count_as_usable() -> None:
         ),
     ],
 )
-def test_credentials_are_known_where_each_way_to_them_is(held: list[Raw], ways: str, told: str) -> None:
+def test_credentials_are_known_where_each_way_to_them_is(held: list[Raw], ways: str, expected: str) -> None:
     given = {"credentials": ways} if ways else {}
-    assert HubView(dump_of(held), Settings(**given), NOW).credentials_unknown == told
+    assert HubView(dump_of(held), Settings(**given), NOW).credentials_unknown == expected
 
 
 def test_a_right_that_no_way_needs_hides_no_credentials() -> None:

@@ -3,7 +3,7 @@
 import json
 from typing import Any, Final
 
-from tests.inspection.doctor.breaks import (
+from tests.inspection.doctor.broken_setups import (
     CONFIG,
     CONTROLLER,
     FAIL,

@@ -113,8 +113,8 @@ def test_story_3_as_a_what_if() -> None:
 
 
 def test_a_write_is_a_diff() -> None:
-    told = the_plan(what_if(story_2(*JOBS), sample(STORY_3))).writes[1]
-    assert told.diff.splitlines() == [
+    output = the_plan(what_if(story_2(*JOBS), sample(STORY_3))).writes[1]
+    assert output.diff.splitlines() == [
         f"--- AdmissionCheck/{DEMO2}",
         f"+++ AdmissionCheck/{DEMO2}",
         "@@ -1,4 +1,4 @@",
@@ -132,7 +132,7 @@ def lists(plan: PlacementPlan) -> list[list[str]]:
     return [[line for line in diff if line[:1] in "+-" and f"- {DEMO2}-" in line] for diff in diffs]
 
 
-def test_a_cluster_that_drains_is_listed_last_and_then_no_more() -> None:
+def test_a_draining_cluster_is_listed_last_and_then_removed() -> None:
     plan = the_plan(what_if(story_2(*JOBS), sample(STORY_3)))
     assert lists(plan) == [
         [f"+  - {DEMO2}-cluster3", f"-  - {DEMO2}-cluster3"],
@@ -324,11 +324,11 @@ def test_a_check_of_a_placement_that_is_not_there() -> None:
 def test_what_ocm_and_the_controller_own_is_warned_about() -> None:
     mine = decision("c00", of="p")
     answer = what_if(fleet(1), [mine, builders.foreign_config("x")])
-    told = (
+    output = (
         OVERWRITTEN_BY_OCM.format("PlacementDecision kueue-system/p-decision-1"),
         WRITTEN_BY_CONTROLLER.format("MultiKueueConfig x"),
     )
-    assert answer.warnings == told
+    assert answer.warnings == output
 
 
 # -- what reaches a Placement

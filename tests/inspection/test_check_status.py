@@ -407,7 +407,7 @@ def test_gpus(container: object, wanted: int) -> None:
     assert gpus_of({"spec": {"podSets": [pods, "nonsense"]}}) == wanted
 
 
-def test_the_expiry_of_a_secret_is_told() -> None:
+def test_the_expiry_of_a_secret_is_shown() -> None:
     ending = secret("multikueue-a", kubeconfig(jwt(hours=24)))
     found = only(view(check(), placement(selected=1), decision("a"), ending))
     assert found.clusters[0].credential == Credential("Secret", "multikueue-a", NOW + timedelta(days=1))

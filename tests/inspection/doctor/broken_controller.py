@@ -3,7 +3,7 @@
 import copy
 from typing import Final
 
-from tests.inspection.doctor.breaks import (
+from tests.inspection.doctor.broken_setups import (
     CHECK,
     CONTROLLER,
     DEPLOYED,

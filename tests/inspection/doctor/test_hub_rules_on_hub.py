@@ -18,9 +18,9 @@ from placement_ac.cli.main import main
 from placement_ac.inspection.doctor.hub_rules import RULES
 from placement_ac.inspection.hub.kinds import ALL_KINDS
 from placement_ac.lab.hub import Hub
-from tests.inspection.doctor.breaks import FILE, Break, Objects, both, configured, image
-from tests.inspection.doctor.test_doctor import BREAKS, stored
-from tests.inspection.test_reading_on_hub import kubeconfig_of
+from tests.inspection.doctor.broken_setups import FILE, Break, Objects, both, configured, image
+from tests.inspection.doctor.test_hub_rules import BREAKS, stored
+from tests.inspection.test_hub_reader_on_hub import kubeconfig_of
 from tests.support import healthy
 from tests.support.builders import KUBECONFIG
 from tests.support.driver import Driver
@@ -134,7 +134,7 @@ def test_a_hub_that_is_set_up_right(bench: Bench) -> None:
     assert (code, document["summary"]) == (0, {"ok": len(document["findings"]), "warn": 0, "fail": 0})
 
 
-def test_who_may_not_read_all_is_told_what_is_not_known(bench: Bench, tmp_path: Path) -> None:
+def test_missing_rights_are_reported_as_unknown(bench: Bench, tmp_path: Path) -> None:
     owner = HubClient(bench.hub)
     owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
     groups = ("kueue.x-k8s.io", "cluster.open-cluster-management.io", "multicluster.x-k8s.io")
@@ -159,7 +159,7 @@ def test_who_may_not_read_all_is_told_what_is_not_known(bench: Bench, tmp_path: 
     assert known >= {"kueue-crds", "cluster-set-bindings", "check-condition", "cluster-queues", "connections"}
 
 
-def test_where_the_cures_go_is_told_when_it_may_be_elsewhere(bench: Bench, tmp_path: Path) -> None:
+def test_a_warning_if_the_current_context_may_be_another_hub(bench: Bench, tmp_path: Path) -> None:
     shown = CliRunner().invoke(main, ["doctor", "--kubeconfig", str(bench.kubeconfig)])
     assert (shown.exit_code, shown.stderr, shown.stdout.splitlines()[3]) == (
         0,
@@ -192,16 +192,16 @@ def paste(bench: Bench, cure: str, folder: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("broken", CURED, ids=lambda broken: broken.id)
-def test_the_cure_cures_it(bench: Bench, broken: Break, tmp_path: Path) -> None:
+def test_the_fix_repairs_it(bench: Bench, broken: Break, tmp_path: Path) -> None:
     (tmp_path / "cluster3.kubeconfig").write_bytes(KUBECONFIG)
     with bench.broken(broken):
         [(level, message, cure)] = bench.line(broken.check)
         assert (level, message, cure) == (broken.level, broken.message, broken.cure)
         paste(bench, cure, tmp_path)
-        assert {told for told, _, _ in bench.line(broken.check)} == {"OK"}
+        assert {output for output, _, _ in bench.line(broken.check)} == {"OK"}
 
 
-def test_a_cure_takes_nothing_off_that_kubectl_has_applied(bench: Bench, tmp_path: Path) -> None:
+def test_a_fix_keeps_fields_that_kubectl_has_applied(bench: Bench, tmp_path: Path) -> None:
     [broken] = [one for one in CURED if one.id == "Kueue has no access provider"]
     path = "/api/v1/namespaces/kueue-system/configmaps/kueue-manager-config"
     with bench.broken(broken):

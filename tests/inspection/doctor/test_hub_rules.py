@@ -23,7 +23,11 @@ from placement_ac.inspection.hub.controller_settings import find_settings
 from placement_ac.inspection.hub.dump import Dump, MissingRight, dump_of
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import ALL_KINDS
-from tests.inspection.doctor.breaks import (
+from tests.inspection.doctor.broken_controller import CONTROLLERS
+from tests.inspection.doctor.broken_credentials import PROFILES
+from tests.inspection.doctor.broken_hub import CHECKS, DECISION, PLACEMENT, WORKERS
+from tests.inspection.doctor.broken_kueue import KUEUES, POD
+from tests.inspection.doctor.broken_setups import (
     CHECK,
     CONFIG,
     CONTROLLER,
@@ -44,10 +48,6 @@ from tests.inspection.doctor.breaks import (
     without,
     worker,
 )
-from tests.inspection.doctor.breaks_controller import CONTROLLERS
-from tests.inspection.doctor.breaks_credentials import PROFILES
-from tests.inspection.doctor.breaks_hub import CHECKS, DECISION, PLACEMENT, WORKERS
-from tests.inspection.doctor.breaks_kueue import KUEUES, POD
 from tests.support import healthy
 from tests.support.healthy import OURS
 
@@ -91,14 +91,14 @@ def test_so_it_is_in_a_dump_of_it() -> None:
 
 
 @pytest.mark.parametrize("broken", BREAKS, ids=lambda broken: broken.id)
-def test_what_is_broken_is_told_with_its_cure_and_nothing_else_is(broken: Break) -> None:
+def test_each_problem_is_the_only_finding_and_has_its_fix(broken: Break) -> None:
     objects = stored()
     broken.how(objects)
     findings = examined(read(objects))
     others = dict.fromkeys(broken.unknown, Level.WARN) | {broken.check: broken.level}
     assert levels(findings) == levels(of_the_healthy_hub()) | others
-    told = [one for one in findings if one.check == broken.check]
-    assert told == [Finding(broken.check, broken.level, broken.message, broken.cure)]
+    output = [one for one in findings if one.check == broken.check]
+    assert output == [Finding(broken.check, broken.level, broken.message, broken.cure)]
     assert [one for one in findings if one.check in broken.unknown and "unknown" not in one.message] == []
 
 
@@ -163,29 +163,29 @@ def second_check(objects: Objects) -> None:
         ),
     ],
 )
-def test_a_cure_names_what_is_there_and_leaves_a_choice_to_the_admin(how: How, cure: str) -> None:
+def test_a_fix_names_existing_objects_and_leaves_choices_to_the_admin(how: How, cure: str) -> None:
     objects = stored()
     both(second_check, put(SENDER, "spec", "parameters", "name", "other"), how)(objects)
-    [told] = [one for one in examined(read(objects)) if one.check == "multikueue-checks"]
-    assert told.cure.startswith(cure)
-    assert ('"name":"placement-demo1"' in told.cure) == ("patch" in cure)
+    [output] = [one for one in examined(read(objects)) if one.check == "multikueue-checks"]
+    assert output.cure.startswith(cure)
+    assert ('"name":"placement-demo1"' in output.cure) == ("patch" in cure)
 
 
-def test_where_ocm_makes_the_credentials_nobody_is_to_make_them_by_hand() -> None:
+def test_provisioned_credentials_are_not_fixed_by_hand() -> None:
     objects = stored()
     setting("CREDENTIALS_PROVISION", "managed-serviceaccount")(objects)
     del objects["Secret", healthy.NS, "multikueue-cluster3"]
-    [told] = [one for one in examined(read(objects)) if one.check == "credentials"]
+    [output] = [one for one in examined(read(objects)) if one.check == "credentials"]
     accounts = "managedserviceaccounts.authentication.open-cluster-management.io"
     permissions = "clusterpermissions.rbac.open-cluster-management.io"
-    assert told.message.startswith("cluster cluster3 of Placement placement-demo1 is left out: ")
-    assert told.cure == f"kubectl describe {accounts},{permissions} -n cluster3"
+    assert output.message.startswith("cluster cluster3 of Placement placement-demo1 is left out: ")
+    assert output.cure == f"kubectl describe {accounts},{permissions} -n cluster3"
 
 
 # -- what cannot be read, and what cannot be
 
 
-def test_what_may_not_be_read_is_told_and_never_held_against_the_hub() -> None:
+def test_unreadable_kinds_are_warnings_never_failures() -> None:
     everywhere = [MissingRight("list", kind) for kind in ALL_KINDS]
     ours, kueues = ([MissingRight("list", kind, space) for kind in ALL_KINDS] for space in (OURS, healthy.NS))
     nothing = Dump(dict.fromkeys(ALL_KINDS, ()), {}, (*everywhere, *ours, *kueues), live=True)
@@ -193,8 +193,8 @@ def test_what_may_not_be_read_is_told_and_never_held_against_the_hub() -> None:
     assert [one for one in findings if one.level is Level.FAIL] == []
     unknown = [one for one in findings if one.level is Level.WARN]
     assert [one for one in unknown if "unknown" not in one.message or "kubectl" not in one.cure] == []
-    told = {rule.check for rule in RULES} - {one.check for one in unknown}
-    assert told == {
+    output = {rule.check for rule in RULES} - {one.check for one in unknown}
+    assert output == {
         *("kueue-crds", "ocm-crds", "inventory-crd"),  # by discovery
         *("frameworks", "controller-rights"),  # without a controller there is nothing to compare
     }
@@ -258,18 +258,18 @@ def test_settings_that_are_given_count(tmp_path: Path) -> None:
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects.values())}))
     given.write_text("dispatcher: true")
     words = ["doctor", "-o", "json", "--from-dump", str(dump)]
-    for more, told in (((), {"ok": 30, "warn": 0, "fail": 1}), (("--config", str(given)), {"ok": 31})):
+    for more, output in (((), {"ok": 30, "warn": 0, "fail": 1}), (("--config", str(given)), {"ok": 31})):
         shown = CliRunner().invoke(main, [*words, *more])
-        assert json.loads(shown.stdout)["summary"] == {"warn": 0, "fail": 0} | told
+        assert json.loads(shown.stdout)["summary"] == {"warn": 0, "fail": 0} | output
 
 
 def test_a_dump_of_kueues_namespace_says_nothing_of_the_controller() -> None:
     kueues = [obj for key, obj in stored().items() if key[1] != OURS and key != LEASE]
     wrong = [one for one in examined(dump_of(kueues)) if one.level is not Level.OK]
     cure = f"kubectl get deployments.apps -n {OURS} -o yaml > deployments.yaml"
-    told = f"unknown: the dump has no deployments of namespace {OURS}"
+    output = f"unknown: the dump has no deployments of namespace {OURS}"
     assert wrong == [
-        Finding(check, Level.WARN, told, cure) for check in ("controller", "controller-settings")
+        Finding(check, Level.WARN, output, cure) for check in ("controller", "controller-settings")
     ]
 
 
@@ -339,7 +339,7 @@ HOSTILE = "x'\nEOF\n$(touch pwned) `touch pwned`; touch pwned #"
         put(DECISION, "status", "decisions", [{"clusterName": HOSTILE, "reason": ""}]),
     ],
 )
-def test_nothing_that_stands_on_the_hub_is_run_by_a_cure(how: How, tmp_path: Path) -> None:
+def test_a_fix_runs_no_text_from_the_hub(how: How, tmp_path: Path) -> None:
     objects = stored()
     how(objects)
     cures = [one.cure for one in examined(read(objects)) if one.cure]
