@@ -190,7 +190,7 @@ _OPTIONS: Final = (
 
 
 def read_once(where: HubSource, kinds: Collection[Kind]) -> HubReading:
-    """Read the hub or the dump once. Raises ApiError, LoginFailed, BadManifest, BadSettings."""
+    """Read the hub or the dump once. Raises ApiError, LoginFailed, InvalidManifest, BadSettings."""
     if where.dump_files:
         from placement_ac.inspection.readers.manifests import read_manifests  # noqa: PLC0415  # not needed for a hub
 

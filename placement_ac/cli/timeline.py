@@ -28,7 +28,7 @@ from placement_ac.config.settings import Seconds
 from placement_ac.core.api.constants import EVENT, MULTIKUEUE_CONFIG, WATCHED_KINDS
 from placement_ac.inspection.drawing import svg
 from placement_ac.inspection.drawing.html_page import page
-from placement_ac.inspection.hub.dump import BadManifest
+from placement_ac.inspection.hub.dump import InvalidManifest
 from placement_ac.inspection.hub.kinds import ALL_KINDS
 from placement_ac.inspection.readers.prometheus import cluster_counts
 from placement_ac.inspection.timeline import timeline_svg
@@ -139,7 +139,7 @@ def _from_file(source: Path, check: str | None) -> Timeline:
     try:
         text = source.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadManifest(f"{source}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from None
+        raise InvalidManifest(f"{source}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from None
     name, states = read_recording(text.splitlines(), str(source))
     if check not in (None, name):
         raise click.ClickException(f"name the check {name}: {source} is its recording")

@@ -86,8 +86,8 @@ def case(*objects: Raw | Iterable[Raw], name: str = "p", **settings: Any) -> Pla
     return PlacementView(view, found)
 
 
-def told(found: ClusterExplanation | CheckExplanation, *steps: StepName) -> list[str]:
-    """Return what is told of these steps, of all if none is named."""
+def sentences(found: ClusterExplanation | CheckExplanation, *steps: StepName) -> list[str]:
+    """Return outcome and sentence of these steps, of all if none is named."""
     return [f"{link.outcome}: {link.sentence}" for link in found.links if not steps or link.step in steps]
 
 

@@ -267,7 +267,7 @@ BAD = condition("False", "BadParameters", "spec.parameters is missing", observed
         pytest.param(
             check_with("nonsense", active=BAD),
             ("False", "BadParameters", True, "", ""),
-            id="nonsense, told of an older generation",
+            id="nonsense, of an older generation",
         ),
         pytest.param(
             check(active=condition("False", "PlacementNotFound")),

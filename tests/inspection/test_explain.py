@@ -34,7 +34,7 @@ from tests.inspection.explain_builders import (
     dump,
     overview,
     queue,
-    told,
+    sentences,
 )
 from tests.support.builders import (
     NOW,
@@ -138,9 +138,9 @@ def test_a_mass_loss_that_is_held() -> None:
     objects = [*DROPPED[:2], placement(), check(), decision("a"), *secrets("a"), *made("a", *MANY)]
     held = explain_cluster(case(*objects, *secrets(*MANY)), MANY[0])
     why = "21 of 22 clusters would go at once though the Placement was not changed"
-    (said,) = told(held, StepName.GUARD)
+    (said,) = sentences(held, StepName.GUARD)
     assert said.startswith(f"note: it stays listed for now: {why}: held for 5 min")
-    (said,) = told(overview(*objects, *secrets(*MANY)), StepName.GUARD)
+    (said,) = sentences(overview(*objects, *secrets(*MANY)), StepName.GUARD)
     assert said.startswith(f"note: {why}")
 
 
@@ -213,26 +213,26 @@ MISSING = [
 def test_without_a_right_what_depends_on_it_is_not_known(
     kind: constants.Kind, step: StepName, link: str
 ) -> None:
-    assert told(explain_cluster(blind(kind), "c"), step) == [link]
+    assert sentences(explain_cluster(blind(kind), "c"), step) == [link]
 
 
 def test_without_decisions_nothing_is_said_to_leave_nor_to_be_undecided() -> None:
     seen = blind(constants.PLACEMENT_DECISION)
-    assert told(explain_cluster(seen, "c"), StepName.DRAINING) == []
-    (decided,) = told(explain_check(seen.view, seen.checks[0]), StepName.DECISION)
+    assert sentences(explain_cluster(seen, "c"), StepName.DRAINING) == []
+    (decided,) = sentences(explain_check(seen.view, seen.checks[0]), StepName.DECISION)
     assert decided == f"unknown: OCM's decision is unknown: no right to list {constants.PLACEMENT_DECISION}"
 
 
 def test_without_scores_the_order_is_not_known() -> None:
     seen = blind(constants.PLACEMENT_SCORE, more=[placement(weights={"usage/gpu": 1})])
-    assert told(explain_cluster(seen, "c"), StepName.ORDER) == [
+    assert sentences(explain_cluster(seen, "c"), StepName.ORDER) == [
         f"unknown: how the controller ranks it is unknown: no right to list {constants.PLACEMENT_SCORE}"
     ]
 
 
 def test_without_local_queues_there_may_be_some() -> None:
     seen = blind(LOCAL_QUEUE, more=[an(CLUSTER_QUEUE, "q", spec={"admissionChecks": ["check"]})])
-    (link,) = told(explain_cluster(seen, "c"), StepName.QUEUE)
+    (link,) = sentences(explain_cluster(seen, "c"), StepName.QUEUE)
     assert "LocalQueues: unknown" in link
 
 
@@ -307,7 +307,7 @@ CHECKS = [
 
 @pytest.mark.parametrize(("objects", "links"), CHECKS)
 def test_sentences_of_a_check(objects: list[Raw], links: list[str]) -> None:
-    assert told(overview(*objects)) == links
+    assert sentences(overview(*objects)) == links
 
 
 def test_each_cluster_of_a_check_has_the_step_that_decides() -> None:
@@ -370,8 +370,8 @@ def run(file: Path, *words: str, **options: Any) -> Any:
     ids=" ".join,
 )
 def test_words_for_a_cluster(file: Path, words: list[str]) -> None:
-    told = run(file, *words, "-n", "kueue-system")
-    assert (told.exit_code, told.output.splitlines()[0].rstrip()) == (
+    done = run(file, *words, "-n", "kueue-system")
+    assert (done.exit_code, done.output.splitlines()[0].rstrip()) == (
         0,
         "Cluster c for Placement kueue-system/p (check check): listed",
     )
@@ -391,8 +391,8 @@ def test_words_for_a_cluster(file: Path, words: list[str]) -> None:
     ids=str,
 )
 def test_words_for_a_check_or_a_placement(file: Path, words: list[str], head: str) -> None:
-    told = run(file, *words)
-    assert (told.exit_code, told.output.splitlines()[0].rstrip()) == (0, head)
+    done = run(file, *words)
+    assert (done.exit_code, done.output.splitlines()[0].rstrip()) == (0, head)
 
 
 WRONG = [
@@ -423,8 +423,8 @@ WRONG = [
 
 @pytest.mark.parametrize(("words", "error"), WRONG, ids=str)
 def test_usage_errors_exit_with_1(file: Path, words: list[str], error: str) -> None:
-    told = run(file, *words)
-    assert (told.exit_code, told.output.splitlines()[-1].rstrip(".")) == (1, f"Error: {error}")
+    done = run(file, *words)
+    assert (done.exit_code, done.output.splitlines()[-1].rstrip(".")) == (1, f"Error: {error}")
 
 
 def test_a_terminal_that_knows_no_marks_gets_plain_ones(file: Path) -> None:
@@ -439,16 +439,16 @@ def test_no_message_of_others_steers_the_terminal_or_breaks_it(tmp_path: Path) -
     path = tmp_path / "dump.yaml"
     said = condition("False", "NoDecision", "\x1b[31mπ [bold]red")
     path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [check(active=said)]}))
-    told = run(path, "check", "check", charset="ascii")
-    assert told.exit_code == 0, told.output
-    assert " [31m? [bold]red" in told.output
+    done = run(path, "check", "check", charset="ascii")
+    assert done.exit_code == 0, done.output
+    assert " [31m? [bold]red" in done.output
 
 
 def test_without_a_placement_there_is_nothing_to_explain(tmp_path: Path) -> None:
     path = tmp_path / "dump.yaml"
     path.write_text(yaml.safe_dump(cluster()))
-    told = run(path, "c")
-    assert (told.exit_code, told.output) == (0, "No Placement could select it.\n")
+    done = run(path, "c")
+    assert (done.exit_code, done.output) == (0, "No Placement could select it.\n")
 
 
 def test_placements_that_may_not_be_seen_are_an_error() -> None:

@@ -54,7 +54,7 @@ def explained(kubeconfig: Path, *words: str) -> dict[str, Any]:
     return dict(found)
 
 
-def told(found: dict[str, Any], *steps: str) -> list[tuple[str, str]]:
+def sentences(found: dict[str, Any], *steps: str) -> list[tuple[str, str]]:
     return [(one["step"], one["sentence"]) for one in found["links"] if one["step"] in steps]
 
 
@@ -79,7 +79,7 @@ def test_a_cluster_that_is_in_and_two_that_are_not(stage: Stage) -> None:
     ]
     found = explained(stage.kubeconfig, "cluster", "cluster3", "--check", P)
     decided = f"PlacementDecision kueue-system/{P}-decision-1"
-    assert told(found, "ClusterSet", "Score", "Decision", "Credential", "Connected", "Condition") == [
+    assert sentences(found, "ClusterSet", "Score", "Decision", "Credential", "Connected", "Condition") == [
         (
             "ClusterSet",
             (
@@ -100,7 +100,7 @@ def test_a_cluster_that_is_in_and_two_that_are_not(stage: Stage) -> None:
         ("Condition", "True: Active: MultiKueueConfig and MultiKueueCluster generated"),
     ]
     out = explained(stage.kubeconfig, "cluster", "cluster2", "--check", P)
-    assert told(out, "Decision", "List") == [("Decision", "OCM has not selected it")]
+    assert sentences(out, "Decision", "List") == [("Decision", "OCM has not selected it")]
 
 
 def connected(admin: Driver, name: str) -> bool:
@@ -123,8 +123,12 @@ def test_unreadable_kinds_are_unknown(hub: Hub, admin: Driver, tmp_path: Path) -
     assert "missing right: list managedclusters.cluster.open-cluster-management.io" in run.stderr
     assert "missing right: list secrets in namespace kueue-system" in run.stderr
     (found,) = json.loads(run.stdout)["checks"]
-    told = {one["step"]: one["outcome"] for one in found["links"]}
-    assert (told["Placement"], told["ClusterSet"], told["Decision"]) == ("passed", "unknown", "passed")
+    outcomes = {one["step"]: one["outcome"] for one in found["links"]}
+    assert (outcomes["Placement"], outcomes["ClusterSet"], outcomes["Decision"]) == (
+        "passed",
+        "unknown",
+        "passed",
+    )
     (row,) = found["clusters"]
     assert (row["cluster"], row["state"], row["step"]) == ("a", "selected", "Credential")
     assert (

@@ -64,7 +64,7 @@ def expressions(fleet: Raw) -> list[str]:
 
 
 def taken(fleet: Raw, cluster: Raw) -> bool:
-    """Whether a predicate takes it, as far as that can be told without CEL."""
+    """Whether a predicate matches it, as far as that is known without CEL."""
     predicates = fleet["placement"]["spec"].get("predicates") or []
     labels = cluster["metadata"].get("labels") or {}
     claims = {one["name"]: one["value"] for one in cluster["status"].get("clusterClaims") or []}

@@ -25,7 +25,7 @@ from tests.inspection.explain_builders import (
     predicate,
     queue,
     scored,
-    told,
+    sentences,
 )
 from tests.support.builders import (
     GENERATED,
@@ -372,7 +372,7 @@ OCM_STEPS = [
 
 @pytest.mark.parametrize(("objects", "step", "links"), OCM_STEPS)
 def test_sentences_of_ocm_steps(objects: list[Raw], step: StepName, links: list[str]) -> None:
-    assert told(explain_cluster(case(*objects), "c"), step) == links
+    assert sentences(explain_cluster(case(*objects), "c"), step) == links
 
 
 CONTROLLERS_STEPS = [
@@ -628,4 +628,4 @@ CONTROLLERS_STEPS = [
 
 @pytest.mark.parametrize(("objects", "step", "links"), CONTROLLERS_STEPS)
 def test_sentences_of_controller_steps(objects: list[Raw], step: StepName, links: list[str]) -> None:
-    assert told(explain_cluster(case(*objects), "c"), step) == links
+    assert sentences(explain_cluster(case(*objects), "c"), step) == links

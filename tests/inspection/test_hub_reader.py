@@ -11,7 +11,7 @@ import yaml
 from placement_ac.config.settings import BadSettings, Settings
 from placement_ac.core.api.constants import CLUSTER_PROFILE, PLACEMENT, SECRET, WORKLOAD
 from placement_ac.inspection.hub.controller_settings import find_settings
-from placement_ac.inspection.hub.dump import BadManifest, Dump, MissingRight, dump_of
+from placement_ac.inspection.hub.dump import Dump, InvalidManifest, MissingRight, dump_of
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, SET_BINDING
 from placement_ac.inspection.readers.manifests import read_manifests
@@ -67,7 +67,7 @@ def test_stdin_is_read_and_a_time_stays_as_it_is_written(monkeypatch: pytest.Mon
 def test_a_bad_manifest_is_named(tmp_path: Path, text: str, expected: str) -> None:
     file = tmp_path / "x.yaml"
     file.write_text(text)
-    with pytest.raises(BadManifest, match=r"x\.yaml: ") as bad:
+    with pytest.raises(InvalidManifest, match=r"x\.yaml: ") as bad:
         read_manifests([str(file)])
     assert expected in str(bad.value)
 
@@ -76,14 +76,14 @@ def test_a_bad_manifest_is_named(tmp_path: Path, text: str, expected: str) -> No
 def test_what_is_no_yaml_is_not_quoted(tmp_path: Path, value: str) -> None:
     file = tmp_path / "secret.yaml"
     file.write_text(f"kind: Secret\nstringData:\n  password: {value}\n")
-    with pytest.raises(BadManifest, match=r"it is not YAML: line \d+: ") as bad:
+    with pytest.raises(InvalidManifest, match=r"it is not YAML: line \d+: ") as bad:
         read_manifests([str(file)])
     assert "s3cret" not in str(bad.value)
 
 
 def test_a_file_that_is_not_there_and_a_folder_without_manifests(tmp_path: Path) -> None:
     for name, output in ((str(tmp_path / "none"), "No such file"), (str(tmp_path), "no file in it ends in")):
-        with pytest.raises(BadManifest, match=output):
+        with pytest.raises(InvalidManifest, match=output):
             read_manifests([name])
 
 

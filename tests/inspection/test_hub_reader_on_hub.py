@@ -1,4 +1,4 @@
-"""Reading a hub with few rights: what is missing is told, and by which command one asks for it."""
+"""Reading a hub with few rights: missing rights are reported with the command that checks them."""
 
 from pathlib import Path
 

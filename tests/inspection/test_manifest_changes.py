@@ -3,7 +3,7 @@
 import pytest
 
 from placement_ac.core.api import constants
-from placement_ac.inspection.hub.dump import BadManifest
+from placement_ac.inspection.hub.dump import InvalidManifest
 from placement_ac.inspection.plan.plan_report import PlanReport
 from placement_ac.inspection.plan.what_if import what_if
 from tests.support.builders import Raw
@@ -82,6 +82,6 @@ def test_fields_that_are_no_longer_applied_are_removed() -> None:
     ],
 )
 def test_what_an_api_server_would_not_take(bad: Raw, expected: str) -> None:
-    with pytest.raises(BadManifest) as error:
+    with pytest.raises(InvalidManifest) as error:
         what_if(view_of(), [bad])
     assert str(error.value) == expected

@@ -25,7 +25,7 @@ from placement_ac.cli.timeline import text_of
 from placement_ac.core.api.errors import ApiError
 from placement_ac.core.plan import event_intents
 from placement_ac.core.plan.event_intents import NAMES_SHOWN
-from placement_ac.inspection.hub.dump import BadManifest
+from placement_ac.inspection.hub.dump import InvalidManifest
 from placement_ac.inspection.readers.prometheus import cluster_counts
 from placement_ac.inspection.timeline.event_history import cluster_events, clusters_in, timeline_of_events
 from placement_ac.inspection.timeline.model import (
@@ -297,7 +297,7 @@ BAD_RECORDS = [
 
 @pytest.mark.parametrize(("text", "expected"), BAD_RECORDS)
 def test_a_recording_that_is_none(text: str, expected: str) -> None:
-    with pytest.raises(BadManifest, match=re.escape(expected)):
+    with pytest.raises(InvalidManifest, match=re.escape(expected)):
         read_recording(text.splitlines(), "record.jsonl")
 
 

@@ -20,7 +20,7 @@ Key = tuple[str, str]
 _BY_NAME: Final = {(kind.group, kind.kind): kind for kind in ALL_KINDS}
 
 
-class BadManifest(PlacementAcError):
+class InvalidManifest(PlacementAcError):
     """A file or an object in it cannot be read; the message names it."""
 
 

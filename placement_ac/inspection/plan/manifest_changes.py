@@ -24,7 +24,7 @@ from placement_ac.core.api.constants import (
     SECRET,
     Kind,
 )
-from placement_ac.inspection.hub.dump import BadManifest, Dump, Key, Object, key_of
+from placement_ac.inspection.hub.dump import Dump, InvalidManifest, Key, Object, key_of
 from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, CLUSTER_SET, LOCAL_QUEUE, SET_BINDING
 
 PLANNED_KINDS: Final = (
@@ -81,7 +81,7 @@ class ManifestChanges:
 def apply_manifests(dump: Dump, manifests: Iterable[Object], namespace: str) -> ManifestChanges:
     """Return what these manifests change in a dump. `namespace`: the default namespace.
 
-    Raises BadManifest for an object that an API server would refuse.
+    Raises InvalidManifest for an object that an API server would refuse.
     """
     changes: dict[tuple[Kind, Key], ManifestChange] = {}
     passed_over = []
@@ -196,7 +196,7 @@ def _check(obj: Object, kind: Kind, version: str) -> None:
     problem = next(_problems(obj, kind, version), "")
     if problem:
         name = "/".join(filter(None, map(str, key_of(obj))))
-        raise BadManifest(f"{kind.kind} {name}: {problem}")
+        raise InvalidManifest(f"{kind.kind} {name}: {problem}")
 
 
 def _problems(obj: Object, kind: Kind, version: str) -> Iterator[str]:

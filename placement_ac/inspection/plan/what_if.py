@@ -62,7 +62,7 @@ WRITTEN_BY_CONTROLLER: Final = (
 
 
 def what_if(view: HubView, manifests: Iterable[Object]) -> PlanReport:
-    """Return what these manifests would change on a hub. Raises BadManifest.
+    """Return what these manifests would change on a hub. Raises InvalidManifest.
 
     The report has every Placement in the manifests, and every other Placement that changes.
     """

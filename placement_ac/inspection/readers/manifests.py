@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import yaml
 
-from placement_ac.inspection.hub.dump import BadManifest, Object
+from placement_ac.inspection.hub.dump import InvalidManifest, Object
 from placement_ac.inspection.readers.metadata import metadata_problem
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
@@ -22,7 +22,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.:]*|")
 
 
 def read_manifests(names: Iterable[str]) -> list[Object]:
-    """Return the objects in these files, folders, or stdin. Raises BadManifest."""
+    """Return the objects in these files, folders, or stdin. Raises InvalidManifest."""
     return [obj for name in names for source in _sources(name) for obj in _objects(source)]
 
 
@@ -35,16 +35,16 @@ def _sources(name: str) -> Iterator[tuple[str, str]]:
     if path.is_dir():
         files = sorted(one for one in path.iterdir() if one.suffix in SUFFIXES and one.is_file())
         if not files:
-            raise BadManifest(f"{name}: no file in it ends in {', '.join(SUFFIXES)}")
+            raise InvalidManifest(f"{name}: no file in it ends in {', '.join(SUFFIXES)}")
     else:
         files = [path]
     for file in files:
         try:
             yield str(file), file.read_text("utf-8")
         except OSError as error:
-            raise BadManifest(f"{file}: {error.strerror}") from None
+            raise InvalidManifest(f"{file}: {error.strerror}") from None
         except UnicodeDecodeError:
-            raise BadManifest(f"{file}: it is not UTF-8 text") from None
+            raise InvalidManifest(f"{file}: it is not UTF-8 text") from None
 
 
 def _objects(source: tuple[str, str]) -> Iterator[Object]:
@@ -55,11 +55,11 @@ def _objects(source: tuple[str, str]) -> Iterator[Object]:
         line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
         # The part in quotes is from the file and may be a password.
         problem = str(error.problem).partition(" '")[0]
-        raise BadManifest(f"{name}: it is not YAML: {line}{problem}") from None
+        raise InvalidManifest(f"{name}: it is not YAML: {line}{problem}") from None
     except yaml.YAMLError:
-        raise BadManifest(f"{name}: it is not YAML: it has control characters") from None
+        raise InvalidManifest(f"{name}: it is not YAML: it has control characters") from None
     except RecursionError:
-        raise BadManifest(f"{name}: it is nested too deeply") from None
+        raise InvalidManifest(f"{name}: it is nested too deeply") from None
     for document in documents:
         if document is not None:
             yield from _unfolded(document, name)
@@ -68,9 +68,9 @@ def _objects(source: tuple[str, str]) -> Iterator[Object]:
 def _unfolded(document: Any, name: str) -> Iterator[Object]:
     """Yield the object, or those in a List."""
     if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
-        raise BadManifest(f"{name}: a document has no kind, so it is no Kubernetes object")
+        raise InvalidManifest(f"{name}: a document has no kind, so it is no Kubernetes object")
     if not isinstance(document.get("apiVersion"), str):
-        raise BadManifest(f"{name}: the {document['kind']} has no apiVersion")
+        raise InvalidManifest(f"{name}: the {document['kind']} has no apiVersion")
     items = document.get("items")
     if document["kind"].endswith("List") and isinstance(items, list):
         for item in items:
@@ -78,11 +78,11 @@ def _unfolded(document: Any, name: str) -> Iterator[Object]:
         return
     metadata = document.get("metadata")
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
-        raise BadManifest(f"{name}: the {document['kind']} has no metadata.name")
+        raise InvalidManifest(f"{name}: the {document['kind']} has no metadata.name")
     if problem := metadata_problem(document):
-        raise BadManifest(f"{name}: the {document['kind']} {metadata['name']} cannot be read: {problem}")
+        raise InvalidManifest(f"{name}: the {document['kind']} {metadata['name']} cannot be read: {problem}")
     if not _are_names(document["apiVersion"], metadata):
-        raise BadManifest(
+        raise InvalidManifest(
             f"{name}: the {document['kind']} has a name or namespace that no API server accepts"
         )
     yield document

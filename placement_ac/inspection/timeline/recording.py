@@ -19,7 +19,7 @@ from placement_ac.core.api.decode import kueue_object, scores
 from placement_ac.core.api.decode import placement as parsed
 from placement_ac.core.api.schemas import ApiModel
 from placement_ac.core.inputs.ranking import score_of
-from placement_ac.inspection.hub.dump import BadManifest
+from placement_ac.inspection.hub.dump import InvalidManifest
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.status.model import CheckStatus
 
@@ -120,7 +120,7 @@ def differs(before: RecordedState | None, now: RecordedState) -> bool:
 
 
 def read_recording(lines: Iterable[str], name: str) -> tuple[str, list[RecordedState]]:
-    """Return the check, and its states in their order. Raises BadManifest, which names file and line."""
+    """Return the check, and its states in their order. Raises InvalidManifest, which names file and line."""
     checks: dict[str, None] = {}
     states: list[RecordedState] = []
     for number, text in enumerate(lines, start=1):
@@ -131,13 +131,15 @@ def read_recording(lines: Iterable[str], name: str) -> tuple[str, list[RecordedS
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(map(str, first["loc"]))
-            raise BadManifest(f"{name}, line {number}: {where}: {first['msg']}".replace(": :", ":")) from None
+            raise InvalidManifest(
+                f"{name}, line {number}: {where}: {first['msg']}".replace(": :", ":")
+            ) from None
         checks[line.check] = None
         states.append(_next_state(states[-1] if states else None, line))
     if not states:
-        raise BadManifest(f"{name}: it contains no recording")
+        raise InvalidManifest(f"{name}: it contains no recording")
     if len(checks) > 1:
-        raise BadManifest(f"{name}: it has several checks: {', '.join(checks)}")
+        raise InvalidManifest(f"{name}: it has several checks: {', '.join(checks)}")
     return next(iter(checks)), sorted(states, key=lambda state: state.time)
 
 

@@ -1,4 +1,4 @@
-"""What is broken of the ways into the workers, as Kueue is told of them, and of external job kinds."""
+"""Broken setups of the workers' credentials and of external job kinds."""
 
 from typing import Final
 
@@ -73,7 +73,7 @@ PROFILES: Final = (
         runs=True,
     ),
     Break(
-        "the gate of ClusterProfiles is not told",
+        "the gate of ClusterProfiles is not set",
         configured("featureGates:\n  MultiKueueClusterProfile: true\n", ""),
         "cluster-profile-gate",
         FAIL,

@@ -190,7 +190,7 @@ KUEUES: Final = (
     ),
     *(
         Break(
-            f"Kueue's configuration is {told}",
+            f"Kueue's configuration is {problem_name}",
             put(CONFIG, "data", FILE, text),
             "kueue-configuration",
             FAIL,
@@ -198,14 +198,14 @@ KUEUES: Final = (
             f"kubectl edit {KUBE_CONFIG}  # {FILE}: config.kueue.x-k8s.io/v1beta2",
             unknown=CONFIGURED,
         )
-        for told, text, problem in (
+        for problem_name, text, problem in (
             ("no YAML", "{", "that is not YAML"),
             ("of no kind", "a: b", "that is no Configuration"),
             ("too new", "{kind: Configuration, apiVersion: v9}", "of v9, which is unknown"),
         )
     ),
     Break(
-        "a feature gate is told in both places",
+        "a feature gate is set in both places",
         put(KUEUE, *ARGS, ["--config=/x", "--feature-gates", "MultiKueue=true"]),
         "kueue-configuration",
         FAIL,

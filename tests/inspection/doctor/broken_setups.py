@@ -33,7 +33,7 @@ class Break:
     cure: str
     runs: bool = False
     unknown: tuple[str, ...] = ()
-    """Lines that cannot be told any more."""
+    """Checks whose result is unknown then."""
     live: bool = False
     """Whether it shows on a hub only."""
 

@@ -1,4 +1,4 @@
-"""`doctor` on a hub over HTTP: what is broken there is told, and the cure, pasted into a shell, cures it."""
+"""`doctor` on a hub over HTTP: each problem is reported, and its fix, pasted into a shell, repairs it."""
 
 import json
 import os

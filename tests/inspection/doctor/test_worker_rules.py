@@ -1,4 +1,4 @@
-"""What `doctor` says of a worker that was not asked, or that told only a part; and who is visited."""
+"""`doctor` on workers that were not inspected, or only partly; and which workers are inspected."""
 
 import re
 from dataclasses import replace
@@ -112,19 +112,19 @@ FOUND = WorkerFindings(
 HEALTHY = WorkerInspection(TARGET, found=FOUND, objects=dict.fromkeys(INSPECTED_KINDS, ()))
 
 
-def told_of(visit: WorkerInspection) -> list[tuple[str, Level, str]]:
+def findings_of(visit: WorkerInspection) -> list[tuple[str, Level, str]]:
     found = examine_workers(setup(), [visit])
     return [(one.check, one.level, one.message) for one in found if one.level is not Level.OK]
 
 
 def test_a_worker_that_needs_nothing_has_all_of_it() -> None:
-    assert told_of(HEALTHY) == []
+    assert findings_of(HEALTHY) == []
 
 
 def test_what_a_worker_did_not_tell_in_time_is_unknown_and_nothing_is_held_against_it() -> None:
     wanted = WorkerTarget("c1", TARGET.credential, (ExpectedQueue("team", "q", "cq"),))
     late = dict.fromkeys(INSPECTED_KINDS, Unknown("the worker answered with HTTP 503", 503))
-    assert told_of(replace(HEALTHY, target=wanted, objects=late)) == [
+    assert findings_of(replace(HEALTHY, target=wanted, objects=late)) == [
         ("worker-reads", Level.WARN, "c1: unknown: the worker answered with HTTP 503")
     ]
 
@@ -162,14 +162,14 @@ def test_a_worker_without_kueue() -> None:
     served = frozenset((ServedKind("batch", "v1", "jobs"),))
     visit = replace(HEALTHY, found=replace(FOUND, served=served))
     message = "c1: the worker serves no Workloads: install Kueue there"
-    assert told_of(visit) == [("worker-kueue", Level.FAIL, message)]
+    assert findings_of(visit) == [("worker-kueue", Level.FAIL, message)]
 
 
 def test_a_worker_whose_kueue_speaks_another_version() -> None:
     served = frozenset(
         (ServedKind("kueue.x-k8s.io", "v1beta1", "workloads"), ServedKind("batch", "v1", "jobs"))
     )
-    [(check, level, message)] = told_of(replace(HEALTHY, found=replace(FOUND, served=served)))
+    [(check, level, message)] = findings_of(replace(HEALTHY, found=replace(FOUND, served=served)))
     assert (check, level) == ("worker-kueue", Level.FAIL)
     assert message.startswith("c1: Kueue on the worker speaks v1beta1, and not the v1beta2 of this hub")
 
@@ -236,7 +236,7 @@ def test_one_of_two_queues_that_leaves_topologies_to_the_worker_is_enough() -> N
     }
     for order in (queues, queues[::-1]):
         visit = replace(HEALTHY, target=replace(TARGET, queues=order), objects=things)
-        assert [(check, level) for check, level, _ in told_of(visit)] == [("worker-topology", Level.FAIL)]
+        assert [(check, level) for check, level, _ in findings_of(visit)] == [("worker-topology", Level.FAIL)]
 
 
 def test_where_secrets_may_not_be_read_no_worker_is_without_credentials() -> None:

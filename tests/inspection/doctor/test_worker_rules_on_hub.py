@@ -1,4 +1,4 @@
-"""`doctor --workers`: one thing is broken on a worker, just that is told, and the cure, pasted, mends it."""
+"""`doctor --workers`: each problem of a worker is reported alone, and its fix, pasted, repairs it."""
 
 import asyncio
 import base64
