@@ -26,12 +26,12 @@ from rich.table import Table
 
 from bench.hub import READY
 from bench.sides import compile_ours
+from placement_ac.cli.hub_options import HubSource, rare_garbage_collection, read_once
 from placement_ac.cli.plan import KINDS
-from placement_ac.cli.reading import Where, garbage_left, look
 from placement_ac.core.api.constants import OCM_CLUSTER
-from placement_ac.inspection.branches import branches
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.whatif import what_if
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.plan.what_if import what_if
+from placement_ac.inspection.status.check_status import check_statuses
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ _PLACEMENT: Final = {
     "spec": {"numberOfClusters": 5},
 }
 AFTER_LISTING: Final[Mapping[str, Callable[[HubView], object]]] = {
-    "status after listing": branches,
+    "status after listing": check_statuses,
     "plan of a Placement, after listing": lambda view: what_if(view, [_PLACEMENT]),
     "plan of a cluster's label, which concerns all Placements": lambda view: what_if(view, [_LABEL]),
     "plan of a cluster set, which concerns all Placements": lambda view: what_if(view, [_SET]),
@@ -113,8 +113,8 @@ def run(kubeconfig: Path, words: tuple[str, ...]) -> Run:
 
 def after_listing(kubeconfig: Path, work: Callable[[HubView], object], runs: int) -> list[Run]:
     """Do something with a hub that has been read, each time as if nothing of it had been looked at yet."""
-    with garbage_left():
-        view = look(Where(kubeconfig=kubeconfig), KINDS).view
+    with rare_garbage_collection():
+        view = read_once(HubSource(kubeconfig=kubeconfig), KINDS).view
         return [_timed(work, replace(view)) for _ in range(runs)]
 
 

@@ -29,9 +29,9 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.inputs.state import Verdict
 from placement_ac.core.plan.conditions import refuse
 from placement_ac.core.plan.plan import plan
-from placement_ac.inspection.dump import dump_of
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.manifests import read
+from placement_ac.inspection.hub.dump import dump_of
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.readers.manifests import read_manifests
 
 Object = dict[str, Any]
 
@@ -109,11 +109,11 @@ def example(reason: str) -> tuple[str, Verdict]:
         return "the account lacks a right", refuse(APPLY_FAILED, _FORBIDDEN)
     told, change = _CHANGES[reason]
     objects = change(
-        [*map(_stored, read([str(ROOT / path) for path in _MANIFESTS])), copy.deepcopy(_DECISION)]
+        [*map(_stored, read_manifests([str(ROOT / path) for path in _MANIFESTS])), copy.deepcopy(_DECISION)]
     )
     view = HubView(dump_of(objects), Settings.model_validate({}), datetime.now(UTC))
-    (check,) = view.ours
-    return told, plan(view.of_check(check)).verdicts[check.meta.name]
+    (check,) = view.our_checks
+    return told, plan(view.check_snapshot(check)).verdicts[check.meta.name]
 
 
 def _stored(manifest: Object) -> Object:

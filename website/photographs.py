@@ -21,8 +21,8 @@ import yaml
 from playwright.sync_api import sync_playwright
 
 from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET, WATCHED_KINDS
-from placement_ac.inspection.gather import gather
-from placement_ac.inspection.kinds import QUEUES
+from placement_ac.inspection.hub.kinds import QUEUE_KINDS
+from placement_ac.inspection.readers.hub_reader import read_kinds
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.demo.play import Finale, Outcome, play
@@ -35,7 +35,7 @@ from placement_ac.lab.standins.manifests import FIELD_MANAGER
 
 IMAGES: Final = Path(__file__).resolve().parents[1] / "docs" / "images"
 DUMP, RECORD = IMAGES / "story3.yaml", IMAGES / "story3.jsonl"
-KINDS: Final = tuple(kind for kind in (*WATCHED_KINDS, *QUEUES) if kind not in (SECRET, CLUSTER_PROFILE))
+KINDS: Final = tuple(kind for kind in (*WATCHED_KINDS, *QUEUE_KINDS) if kind not in (SECRET, CLUSTER_PROFILE))
 
 CHROMIUM: Final = "/usr/bin/chromium"
 SIZE: Final[Any] = {"width": 1800, "height": 1000}
@@ -77,7 +77,7 @@ class Painter:
 async def dump(kubeconfig: Path) -> None:
     """Write what there is on the hub, as `kubectl get … -o yaml` would."""
     async with Client(Login(kubeconfig)) as client:
-        found = await gather(client, KINDS, {})
+        found = await read_kinds(client, KINDS, {})
     items = [without_managed_fields(obj) for kind in KINDS for obj in found.of(kind)]
     text = yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items}, sort_keys=True)
     DUMP.write_text(text, "utf-8")

@@ -1,8 +1,8 @@
 """
-Hand over to this controller what the Go kueue-addon has made, in place and under its names.
+Hand over the Go kueue-addon's objects to this controller, in place and under their names.
 
-Writes one annotation on each object, by which the controller takes it over, and takes the addon's
-finalizer off our checks: when the addon is gone, nobody else does. Writes nothing that is there already.
+Writes an annotation on each object, which lets the controller take it over, and removes the addon's finalizer
+from our checks, which no one else would do. Objects that have been handed over are not written again.
 """
 
 from collections.abc import AsyncIterator, Collection, Iterable
@@ -34,7 +34,7 @@ KINDS: Final = (ACCOUNT, PERMISSION, SECRET, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUST
 
 
 class ControllerRuns(PlacementAcError):
-    """The Go kueue-addon is running, or it cannot be told whether it is."""
+    """The Go kueue-addon runs, or it is unknown whether it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +47,21 @@ class AdoptStep:
     patch: Object
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         where = f"{self.namespace}/" if self.namespace else ""
-        what = "finalizer taken off" if "finalizers" in self.patch["metadata"] else "handed over"
+        what = "finalizer removed" if "finalizers" in self.patch["metadata"] else "handed over"
         return f"{self.resource.of.kind} {where}{self.name} {what}"
 
 
 async def check_that_it_is_stopped(client: Client) -> None:
-    """Raise StillRuns unless the addon is there no more, or is scaled to 0. Raises ApiError."""
+    """Raise ControllerRuns unless the addon is removed or scaled to 0. Raises ApiError."""
     try:
         found = await client.list(DEPLOYMENT.at("v1"))
     except NotFound:
         return
     except Refused as refused:
         raise ControllerRuns(
-            f"cannot tell whether {ADDON_CONTROLLER} still runs: {refused.message}"
+            f"it is unknown whether {ADDON_CONTROLLER} still runs: {refused.message}"
         ) from None
     for item in found.items:
         metadata = item["metadata"]
@@ -69,17 +69,17 @@ async def check_that_it_is_stopped(client: Client) -> None:
         if metadata["name"] == ADDON_CONTROLLER and (wanted != 0 or pods):
             stop = f"kubectl scale deployment -n {metadata['namespace']} {ADDON_CONTROLLER} --replicas=0"
             raise ControllerRuns(
-                f"{ADDON_CONTROLLER} still runs, and would undo what is handed over: first {stop}"
+                f"run `{stop}` first: {ADDON_CONTROLLER} still runs and would undo the handover"
             )
 
 
 async def steps(client: Client, kueue_namespace: str, clusters: Collection[str] = ()) -> list[AdoptStep]:
-    """Return what is to be written, for these clusters or for all. Raises ApiError."""
+    """Return the writes for these clusters, or for all. Raises ApiError."""
     served = await client.discover(KINDS)
     found = [step async for step in _of_accounts(client, served, kueue_namespace, clusters)]
     if not clusters:
         found += [step async for step in _of_checks(client, served)]
-    # Several checks may have one list, and several lists one cluster.
+    # Several checks may share a list, and several lists a cluster.
     return list({(step.resource, step.namespace, step.name): step for step in found}.values())
 
 
@@ -91,7 +91,7 @@ async def carry_out(client: Client, step: AdoptStep) -> None:
 async def _of_accounts(
     client: Client, served: dict[Kind, Resource], kueue_namespace: str, clusters: Collection[str]
 ) -> AsyncIterator[AdoptStep]:
-    """Yield the credentials, the account last: with it, the controller takes all three."""
+    """Yield the credentials, the account last: with it, the controller takes over all three."""
     if ACCOUNT not in served:
         return
     for account in (await client.list(served[ACCOUNT])).items:
@@ -111,7 +111,7 @@ async def _of_accounts(
 
 
 async def _of_checks(client: Client, served: dict[Kind, Resource]) -> AsyncIterator[AdoptStep]:
-    """Yield the lists of our checks with what they list, and the addon's finalizer on the checks."""
+    """Yield the lists of our checks, their MultiKueueClusters, and the addon's finalizer on the checks."""
     if not {ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER} <= served.keys():
         return
     for check in (await client.list(served[ADMISSION_CHECK])).items:
@@ -140,8 +140,8 @@ async def _get(client: Client, resource: Resource | None, namespace: str, name: 
 def _hand_over(resource: Resource | None, obj: Object | None) -> Iterable[AdoptStep]:
     metadata: Any = (obj or {}).get("metadata") or {}
     ours = (metadata.get("labels") or {}).get(LABEL_MANAGED_BY) == MANAGED_BY
-    told = (metadata.get("annotations") or {}).get(ANNOTATION_ADOPT) == "true"
-    if resource and obj and not ours and not told:
+    message = (metadata.get("annotations") or {}).get(ANNOTATION_ADOPT) == "true"
+    if resource and obj and not ours and not message:
         patch = {"metadata": {"uid": metadata["uid"], "annotations": {ANNOTATION_ADOPT: "true"}}}
         yield AdoptStep(resource, metadata.get("namespace") or "", metadata["name"], patch)
 

@@ -1,8 +1,8 @@
 """
-Remove what this controller has made and left on the hub; what others have made stays.
+Remove the objects that this controller has created on the hub; objects of others stay.
 
-Goes by labels alone, so it works without the controller. Nothing is deleted before all has been found, and
-nothing that something else which is still there stands on. Deletes each object by its uid.
+It uses only labels, so it works without the controller. It deletes nothing before it has found everything,
+and no object that a remaining object depends on. It deletes each object by its uid.
 """
 
 import asyncio
@@ -33,19 +33,19 @@ from placement_ac.core.api.text import joined
 from placement_ac.kube.client import PAGE, Client, Object
 
 KINDS: Final = (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER, PERMISSION, ACCOUNT, SECRET, LEASE)
-"""What goes, in this order: lists before what they list, clusters before their credentials."""
+"""The kinds to delete, in order: lists before their clusters, clusters before their credentials."""
 LOOK_AGAIN_SECONDS: Final = 5.0
-"""Within this time a leader renews its Lease twice, whatever its clock and ours show."""
+"""Within this time a leader renews its Lease twice, whatever the clocks show."""
 
 Served = Mapping[Kind, Resource]
 
 
 class CleanupBlocked(PlacementAcError):
-    """What is to be removed is in use, or cannot be looked at."""
+    """The objects are in use, or it is unknown whether they are."""
 
 
 @dataclass(frozen=True, slots=True)
-class OwnedThing:
+class OwnedObject:
     """An object of ours."""
 
     resource: Resource
@@ -53,29 +53,29 @@ class OwnedThing:
     name: str
     uid: str
     cluster: str = ""
-    """The managed cluster that it is for; "" for those that are for none in particular."""
+    """Its managed cluster; "" if it belongs to none."""
     lists: frozenset[str] = frozenset()
     """The MultiKueueClusters that it lists."""
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         where = f"{self.namespace}/" if self.namespace else ""
         return f"{self.resource.of.kind} {where}{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteOutcome:
-    """What became of one object; `problem` says why it is still there, `held` by which finalizers it is."""
+    """The result for one object. `problem`: why it was not deleted; `held`: the finalizers that delay it."""
 
-    thing: OwnedThing
+    thing: OwnedObject
     problem: str = ""
     held: str = ""
 
 
-async def find(client: Client, kueue_namespace: str) -> list[OwnedThing]:
-    """Return all that is ours, in the order in which it is to go. Raises InTheWay when it cannot be told."""
+async def find(client: Client, kueue_namespace: str) -> list[OwnedObject]:
+    """Return all objects of ours, in the order of deletion. Raises CleanupBlocked if they are unknown."""
     served = await client.discover(KINDS)
-    found: list[OwnedThing] = []
+    found: list[OwnedObject] = []
     problems: list[str] = []
     for kind in KINDS:
         if kind in served:
@@ -85,35 +85,39 @@ async def find(client: Client, kueue_namespace: str) -> list[OwnedThing]:
             except ApiError as error:
                 problems.append(error.message)
     if problems:
-        raise CleanupBlocked(f"cannot tell all that is ours, so nothing is deleted: {'; '.join(problems)}")
+        raise CleanupBlocked(
+            f"nothing is deleted, because not all objects could be listed: {'; '.join(problems)}"
+        )
     return found
 
 
-async def obstacles(client: Client, things: Collection[OwnedThing], kueue_namespace: str) -> list[str]:
-    """Return why these should stay for now: a controller that is alive, jobs, others' lists.
+async def obstacles(client: Client, things: Collection[OwnedObject], kueue_namespace: str) -> list[str]:
+    """Return why these should stay for now: a running controller, jobs, lists of others.
 
-    Raises InTheWay when that cannot be told.
+    Raises CleanupBlocked if that is unknown.
     """
     served = await client.discover((LEASE, MULTIKUEUE_CONFIG, WORKLOAD))
     clusters = {name for thing in things for name in _clusters(thing)}
     try:
         found = await _controller(client, served, kueue_namespace)
         if clusters:
-            found += [told async for told in _strangers(client, served, things)]
-            jobs = [told async for told in _jobs(client, served, clusters)]
+            found += [message async for message in _foreign_lists(client, served, things)]
+            jobs = [message async for message in _jobs(client, served, clusters)]
             found += [f"jobs are not finished: {joined(jobs, '; ')}"] if jobs else []
     except ApiError as error:
-        raise CleanupBlocked(f"cannot tell whether it is in use: {error.message}; or use --force") from None
+        raise CleanupBlocked(
+            f"it is unknown whether the objects are in use: {error.message}; or use --force"
+        ) from None
     return found
 
 
-async def remove(client: Client, things: Iterable[OwnedThing]) -> AsyncIterator[DeleteOutcome]:
-    """Delete them one by one; what stands in the way of one does not stop those that do not depend on it."""
-    left: list[OwnedThing] = []
+async def remove(client: Client, things: Iterable[OwnedObject]) -> AsyncIterator[DeleteOutcome]:
+    """Delete them one by one; a failure stops only the objects that depend on it."""
+    left: list[OwnedObject] = []
     for thing in things:
-        under = next((one for one in left if _stands_on(one, thing)), None)
+        under = next((one for one in left if _depends_on(one, thing)), None)
         if under:
-            outcome = DeleteOutcome(thing, f"stays, as {under.told} does")
+            outcome = DeleteOutcome(thing, f"stays, because {under.label} does")
         else:
             outcome = await _delete(client, thing)
         if outcome.problem:
@@ -121,11 +125,11 @@ async def remove(client: Client, things: Iterable[OwnedThing]) -> AsyncIterator[
         yield outcome
 
 
-# -- what is ours
+# -- our objects
 
 
 async def _ours(client: Client, resource: Resource, namespace: str | None) -> AsyncIterator[Object]:
-    """Yield the objects of ours: by label; the Lease, which is nobody's else, by its name."""
+    """Yield our objects: by label, or the Lease by its name."""
     query = {"limit": str(PAGE)}
     if resource.of is not LEASE:
         query["labelSelector"] = f"{LABEL_MANAGED_BY}={MANAGED_BY}"
@@ -141,15 +145,15 @@ async def _ours(client: Client, resource: Resource, namespace: str | None) -> As
 
 
 def _is_ours(metadata: Object, *, by_name: bool) -> bool:
-    """Whether an object is ours, and its annotation does not give it away."""
+    """Whether an object is ours and not handed over by its annotation."""
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     made = labels.get(LABEL_MANAGED_BY) == MANAGED_BY or (by_name and metadata["name"] == MANAGED_BY)
     return made and annotations.get(ANNOTATION_ADOPT, "true") == "true"
 
 
-def _thing(resource: Resource, obj: Object) -> OwnedThing:
+def _thing(resource: Resource, obj: Object) -> OwnedObject:
     metadata = obj["metadata"]
-    return OwnedThing(
+    return OwnedObject(
         resource,
         metadata.get("namespace") or "",
         metadata["name"],
@@ -163,16 +167,16 @@ def _listed(config: Object) -> frozenset[str]:
     return frozenset((config.get("spec") or {}).get("clusters") or ())
 
 
-def _clusters(thing: OwnedThing) -> frozenset[str]:
-    """Return the MultiKueueClusters that jobs cannot run on any more without it."""
+def _clusters(thing: OwnedObject) -> frozenset[str]:
+    """Return the MultiKueueClusters on which jobs can no longer run without it."""
     return frozenset((thing.name,)) if thing.resource.of is MULTIKUEUE_CLUSTER else thing.lists
 
 
-# -- what is in the way
+# -- obstacles
 
 
 async def _controller(client: Client, served: Served, namespace: str) -> list[str]:
-    """Say that a controller runs, which would make everything again."""
+    """Return that a controller runs, which would recreate everything."""
     if LEASE not in served:
         return []
     resource = served[LEASE]
@@ -186,7 +190,9 @@ async def _controller(client: Client, served: Served, namespace: str) -> list[st
         if not spec.get("holderIdentity") or spec.get("renewTime") == before.get("renewTime"):
             return []
     stop = "kubectl scale deployment -n placement-ac-system placement-ac --replicas=0"
-    return [f"the controller runs ({holder} holds its Lease), and would make everything again: first {stop}"]
+    return [
+        f"run `{stop}` first: the controller runs ({holder} holds its Lease) and would recreate everything"
+    ]
 
 
 async def _lease(client: Client, resource: Resource, namespace: str) -> Mapping[str, Any]:
@@ -203,8 +209,10 @@ def _is_fresh(spec: Mapping[str, Any]) -> bool:
     return renewed is not None and datetime.now(UTC) < renewed + lasts
 
 
-async def _strangers(client: Client, served: Served, things: Collection[OwnedThing]) -> AsyncIterator[str]:
-    """Say which lists of somebody else's have clusters of ours."""
+async def _foreign_lists(
+    client: Client, served: Served, things: Collection[OwnedObject]
+) -> AsyncIterator[str]:
+    """Yield the lists of others that have clusters of ours."""
     ours = {thing.name for thing in things if thing.resource.of is MULTIKUEUE_CLUSTER}
     mine = {thing.uid for thing in things}
     if MULTIKUEUE_CONFIG not in served:
@@ -213,7 +221,7 @@ async def _strangers(client: Client, served: Served, things: Collection[OwnedThi
         listed = sorted(ours & _listed(config))
         if listed and config["metadata"]["uid"] not in mine:
             name = config["metadata"]["name"]
-            yield f"MultiKueueConfig {name} is somebody else's and lists {joined(listed)}"
+            yield f"MultiKueueConfig {name} is owned by someone else and lists {joined(listed)}"
 
 
 async def _jobs(client: Client, served: Served, clusters: Collection[str]) -> AsyncIterator[str]:
@@ -233,14 +241,14 @@ async def _jobs(client: Client, served: Served, clusters: Collection[str]) -> As
 # -- the end
 
 
-def _stands_on(one: OwnedThing, thing: OwnedThing) -> bool:
+def _depends_on(one: OwnedObject, thing: OwnedObject) -> bool:
     """Whether `one`, which is still there, needs `thing`."""
     if one.resource.of is MULTIKUEUE_CONFIG:
         return thing.resource.of is MULTIKUEUE_CLUSTER and thing.name in one.lists
     return one.resource.of is MULTIKUEUE_CLUSTER and "" != thing.cluster == one.cluster
 
 
-async def _delete(client: Client, thing: OwnedThing) -> DeleteOutcome:
+async def _delete(client: Client, thing: OwnedObject) -> DeleteOutcome:
     try:
         after = await client.delete(thing.resource, thing.name, thing.namespace, uid=thing.uid)
     except NotFound:  # Kubernetes has been quicker: its owner has gone

@@ -18,7 +18,7 @@ from placement_ac.kube.login import Login
 @click.option(
     "--kueue-namespace", default="kueue-system", show_default=True, help="Where Kueue reads Secrets."
 )
-@click.option("--dry-run", is_flag=True, help="Only tell what would be written.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be written.")
 @click.option("--force", is_flag=True, help="Do not ask whether the kueue-addon still runs.")
 def command(
     clusters: tuple[str, ...],
@@ -49,6 +49,6 @@ async def _adopt(
         for step in todo:
             if not dry_run:
                 await carry_out(client, step)
-            click.echo(f"{step.told}{' (dry run)' if dry_run else ''}")
+            click.echo(f"{step.summary}{' (dry run)' if dry_run else ''}")
     if not todo:
         click.echo("nothing to hand over")

@@ -1,4 +1,4 @@
-"""`placement-ac cleanup`: remove what the controller has made, when it is there no more."""
+"""`placement-ac cleanup`: remove the controller's objects after it is uninstalled."""
 
 import asyncio
 from pathlib import Path
@@ -15,17 +15,22 @@ from placement_ac.kube.login import Login
 @click.option("--kubeconfig", type=click.Path(dir_okay=False, path_type=Path), help="The kubeconfig.")
 @click.option("--context", help="The context in the kubeconfig.")
 @click.option(
-    "--kueue-namespace", default="kueue-system", show_default=True, help="Where Kueue reads Secrets."
+    "--kueue-namespace",
+    default="kueue-system",
+    show_default=True,
+    help="The namespace in which Kueue reads Secrets.",
 )
-@click.option("--yes", is_flag=True, help="Delete. Without it, only tell what would be deleted.")
-@click.option("--force", is_flag=True, help="Do not ask whether jobs or a controller still need it.")
+@click.option("--yes", is_flag=True, help="Delete. Without it, only print what would be deleted.")
+@click.option(
+    "--force", is_flag=True, help="Do not check whether jobs or a controller still need the objects."
+)
 def command(
     kubeconfig: Path | None, context: str | None, kueue_namespace: str, yes: bool, force: bool
 ) -> None:
-    """Remove what the controller has made on the hub.
+    """Remove the objects that the controller has created on the hub.
 
-    That is the MultiKueueConfigs, MultiKueueClusters, ClusterPermissions, ManagedServiceAccounts and
-    Secrets with our label, and the Lease. AdmissionChecks and Workloads stay as they are.
+    These are the MultiKueueConfigs, MultiKueueClusters, ClusterPermissions, ManagedServiceAccounts and
+    Secrets with our label, and the Lease. AdmissionChecks and Workloads do not change.
     """
     try:
         gone = asyncio.run(_clean_up(Login(kubeconfig, context), kueue_namespace, yes, force))
@@ -36,7 +41,7 @@ def command(
 
 
 async def _clean_up(login: Login, namespace: str, yes: bool, force: bool) -> bool:
-    """Return whether all is gone, or would be."""
+    """Return whether all objects are deleted, or would be."""
     async with Client(login) as client:
         things = await find(client, namespace)
         if not things:
@@ -45,19 +50,19 @@ async def _clean_up(login: Login, namespace: str, yes: bool, force: bool) -> boo
         in_the_way = [] if force else await obstacles(client, things, namespace)
         if not yes:
             for thing in things:
-                click.echo(f"{thing.told} deleted (dry run)")
+                click.echo(f"{thing.label} deleted (dry run)")
             for obstacle in in_the_way:
                 click.echo(f"--yes would be refused: {obstacle}", err=True)
             return True
         if in_the_way:
             raise CleanupBlocked(f"{'; '.join(in_the_way)}; or use --force")
-        return all([_tell(outcome) async for outcome in remove(client, things)])
+        return all([_report(outcome) async for outcome in remove(client, things)])
 
 
-def _tell(outcome: DeleteOutcome) -> bool:
+def _report(outcome: DeleteOutcome) -> bool:
     if outcome.problem:
-        click.echo(f"{outcome.thing.told}: {outcome.problem}", err=True)
+        click.echo(f"{outcome.thing.label}: {outcome.problem}", err=True)
     else:
-        held = f", once {outcome.held} lets it go" if outcome.held else ""
-        click.echo(f"{outcome.thing.told} deleted{held}")
+        held = f" when finalizer {outcome.held} is removed" if outcome.held else ""
+        click.echo(f"{outcome.thing.label} deleted{held}")
     return not outcome.problem

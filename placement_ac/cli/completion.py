@@ -1,4 +1,4 @@
-"""`placement-ac completion`, and what kubectl asks to complete the words of `kubectl placement`."""
+"""`placement-ac completion`, and kubectl's completion of `kubectl placement`."""
 
 from typing import Final
 
@@ -9,16 +9,16 @@ from placement_ac.cli.main import main, plugin
 
 SHELLS: Final = ("bash", "zsh", "fish")
 _VARIABLE: Final = "_PLACEMENT_AC_COMPLETE"
-"""click: the environment variable that asks `placement-ac` for completions."""
+"""click's environment variable for completions."""
 _DIRECTIVES: Final = {"file": 0, "dir": 16}
-"""Cobra: what the shell does beside the completions. 0: files as well; 16: folders; else 4: no files."""
+"""Cobra's directives: 0 also completes files, 16 folders, 4 neither."""
 _NO_FILES: Final = 4
 
 
 @click.command("completion", epilog="Example:  placement-ac completion bash")
 @click.argument("shell", type=click.Choice(SHELLS))
 def command(shell: str) -> None:
-    """Print what makes a SHELL complete the words of placement-ac.
+    """Print the completion script of a SHELL for placement-ac.
 
     bash:  source <(placement-ac completion bash)
 
@@ -32,9 +32,9 @@ def command(shell: str) -> None:
 
 
 def complete(words: list[str]) -> str:
-    """Return what kubectl wants of `kubectl_complete-placement WORD…`, the last of them being typed.
+    """Return the answer to `kubectl_complete-placement WORD…`; the last word is being typed.
 
-    A completion a line, its help after a tab; then `:` and a directive (kubectl: plugin completion).
+    One completion per line, its help after a tab; then `:` and a directive (kubectl: plugin completion).
     """
     *before, typed = words or [""]
     found = ShellComplete(plugin, {}, plugin.name or "", _VARIABLE).get_completions(before, typed)

@@ -1,4 +1,4 @@
-"""`placement-ac doctor`: is this hub set up right, and what cures what is not?"""
+"""`placement-ac doctor`: check the setup of a hub, and print the command that fixes each problem."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -9,34 +9,42 @@ import click
 from rich.console import RenderableType
 from rich.text import Text
 
+from placement_ac.cli.hub_options import (
+    HubReading,
+    HubSource,
+    ReadCommand,
+    hub_options,
+    read_hub,
+    read_once,
+    with_client,
+)
 from placement_ac.cli.output import Form, emit, output
-from placement_ac.cli.reading import Look, ReadingCommand, Where, look, look_at, looks, on_hub
-from placement_ac.cli.rounds import QUEUES_OF_WORKERS, Round, visit, visiting
+from placement_ac.cli.worker_options import WORKER_QUEUE_KINDS, WorkerOptions, inspect_workers, worker_options
 from placement_ac.core.api.constants import EVENT, LEASE, WORKLOAD, Kind
-from placement_ac.inspection.doctor.finding import Finding, Level, Rule
-from placement_ac.inspection.doctor.rules import RULES, examine
-from placement_ac.inspection.doctor.setup import Setup
-from placement_ac.inspection.doctor.workers import RULES as WORKER_RULES
-from placement_ac.inspection.doctor.workers import examine as examine_workers
-from placement_ac.inspection.dump import Dump
-from placement_ac.inspection.gather import gather
-from placement_ac.inspection.kinds import (
+from placement_ac.inspection.doctor.finding import DoctorRule, Finding, Level
+from placement_ac.inspection.doctor.hub_rules import RULES, examine_hub
+from placement_ac.inspection.doctor.setup import HubSetup
+from placement_ac.inspection.doctor.worker_rules import RULES as WORKER_RULES
+from placement_ac.inspection.doctor.worker_rules import examine_workers
+from placement_ac.inspection.hub.dump import Dump
+from placement_ac.inspection.hub.kinds import (
     ADDON,
-    ALL,
+    ALL_KINDS,
     CONFIG_MAP,
+    CONTROLLER_KINDS,
     DEPLOYMENT,
     LOCAL_QUEUE,
     NAMESPACE,
-    OURS,
     RESOURCE_FLAVOR,
     TOPOLOGY,
 )
+from placement_ac.inspection.readers.hub_reader import read_kinds
 from placement_ac.kube.client import Client
 
-SICK: Final = 2
-"""The exit code when a line is FAIL."""
+FAILED_EXIT: Final = 2
+"""The exit code if a line is FAIL."""
 _PASSED_OVER: Final = (EVENT, WORKLOAD, NAMESPACE, LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY, ADDON)
-KINDS: Final = tuple(kind for kind in ALL if kind not in _PASSED_OVER)
+KINDS: Final = tuple(kind for kind in ALL_KINDS if kind not in _PASSED_OVER)
 _COLOURS: Final = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
 
 
@@ -48,85 +56,85 @@ class _Document:
 
 @click.command(
     "doctor",
-    cls=ReadingCommand,
+    cls=ReadCommand,
     epilog="Example:  placement-ac doctor",
 )
-@looks
-@visiting
-@click.option("--list", "only_list", is_flag=True, help="Print what is checked, and end.")
+@hub_options
+@worker_options
+@click.option("--list", "only_list", is_flag=True, help="Print the checks, and exit.")
 @output("json", "yaml")
-def command(where: Where, round_: Round | None, only_list: bool, form: Form) -> None:
-    """Check how this hub is set up: each line is OK, WARN or FAIL, with the cure as a command to paste.
+def command(where: HubSource, round_: WorkerOptions | None, only_list: bool, form: Form) -> None:
+    """Check the setup of this hub: each line is OK, WARN or FAIL, with the command that fixes it.
 
-    With --workers it goes to each worker as well, by the way in that the hub has for it; a cure for a worker
-    goes by a context of the cluster's name.
+    With --workers it also inspects each worker, with the credentials that the hub has for it. The fix for a
+    worker uses a context of the cluster's name.
 
     Exit code: 0 without a FAIL, 2 with one, 1 when the hub cannot be read.
     """
     if only_list:
-        rules: tuple[Rule[Any], ...] = (*RULES, *WORKER_RULES)
-        emit(form, [_told(rule) for rule in rules], lambda _: map(_line_of, rules))
+        rules: tuple[DoctorRule[Any], ...] = (*RULES, *WORKER_RULES)
+        emit(form, [_rule_document(rule) for rule in rules], lambda _: map(_line_of, rules))
         return
     findings = _examined(where, round_)
     count = Counter(one.level for one in findings)
     document = _Document(findings, {level.lower(): count[level] for level in Level})
     emit(form, document, lambda _: _table(findings))
-    if any(one.cure for one in findings) and (where.kubeconfig or where.context or where.dump):
-        click.echo("the cures go to your current context: is it this hub's?", err=True)
+    if any(one.cure for one in findings) and (where.kubeconfig or where.context or where.dump_files):
+        click.echo("switch your current context to this hub before you paste the fixes", err=True)
     if count[Level.FAIL]:
-        click.get_current_context().exit(SICK)
+        click.get_current_context().exit(FAILED_EXIT)
 
 
-def _examined(where: Where, round_: Round | None) -> tuple[Finding, ...]:
-    if not where.dump:
-        return on_hub(where, lambda client: _on_hub(client, where, round_))
+def _examined(where: HubSource, round_: WorkerOptions | None) -> tuple[Finding, ...]:
+    if not where.dump_files:
+        return with_client(where, lambda client: _on_hub(client, where, round_))
     if round_:
-        raise click.UsageError("--workers goes by what is on the hub now: it cannot go by a dump")
-    return examine(_setup(where, look(where, KINDS)))
+        raise click.UsageError("use --workers without --from-dump: it needs a hub")
+    return examine_hub(_setup(where, read_once(where, KINDS)))
 
 
-def _setup(where: Where, found: Look) -> Setup:
-    controller, problem = found.found.where, found.found.problem
-    return Setup(found.view, controller, problem, where.controller_namespace, where.config is not None)
+def _setup(where: HubSource, found: HubReading) -> HubSetup:
+    controller, problem = found.controller.deployment, found.controller.problem
+    return HubSetup(found.view, controller, problem, where.controller_namespace, where.config is not None)
 
 
-async def _on_hub(client: Client, where: Where, round_: Round | None) -> tuple[Finding, ...]:
-    kinds = (*KINDS, *QUEUES_OF_WORKERS) if round_ else KINDS
-    setup = _setup(where, await _look(client, where, kinds))
-    visits = await visit(client, setup, round_) if round_ else ()
-    return (*examine(setup), *examine_workers(setup, visits))
+async def _on_hub(client: Client, where: HubSource, round_: WorkerOptions | None) -> tuple[Finding, ...]:
+    kinds = (*KINDS, *WORKER_QUEUE_KINDS) if round_ else KINDS
+    setup = _setup(where, await _read(client, where, kinds))
+    visits = await inspect_workers(client, setup, round_) if round_ else ()
+    return (*examine_hub(setup), *examine_workers(setup, visits))
 
 
-async def _look(client: Client, where: Where, kinds: Sequence[Kind]) -> Look:
-    """Read the hub; of Deployments all that may be read, as nobody knows where another controller is."""
-    looked = await look_at(client, where, kinds)
+async def _read(client: Client, where: HubSource, kinds: Sequence[Kind]) -> HubReading:
+    """Read the hub, with the Deployments of all namespaces: another controller may be in any of them."""
+    looked = await read_hub(client, where, kinds)
     settings = looked.view.settings
     namespaces = tuple(dict.fromkeys((where.controller_namespace, settings.kueue_namespace)))
     lease = settings.leader_elect_resource_namespace or settings.kueue_namespace
-    dump = await gather(
+    dump = await read_kinds(
         client,
-        OURS,
+        CONTROLLER_KINDS,
         {DEPLOYMENT: (), CONFIG_MAP: namespaces, LEASE: (lease,)},
     )
     if any(right.kind == DEPLOYMENT for right in dump.missing):
-        some = await gather(client, (DEPLOYMENT,), {DEPLOYMENT: namespaces})
+        some = await read_kinds(client, (DEPLOYMENT,), {DEPLOYMENT: namespaces})
         dump = _both(dump, some)
     served = await client.discover((WORKLOAD,))
     whole = replace(_both(looked.dump, dump), served={**looked.dump.served, **dump.served, **served})
-    return Look(replace(looked.view, dump=whole), looked.found)
+    return HubReading(replace(looked.view, dump=whole), looked.controller)
 
 
 def _both(one: Dump, other: Dump) -> Dump:
-    """Return the first with what the second has found."""
+    """Return the first dump with the objects of the second."""
     return replace(one, objects={**one.objects, **other.objects}, missing=(*one.missing, *other.missing))
 
 
-def _told(rule: Rule[Any]) -> dict[str, str]:
-    return {"check": rule.check, "looksAt": rule.looks_at, "cure": rule.cure}
+def _rule_document(rule: DoctorRule[Any]) -> dict[str, str]:
+    return {"check": rule.check, "looksAt": rule.looks_at, "cure": rule.fix}
 
 
-def _line_of(rule: Rule[Any]) -> Text:
-    return Text(f"{rule.check}: {rule.looks_at}\n{_prompt(rule.cure)}")
+def _line_of(rule: DoctorRule[Any]) -> Text:
+    return Text(f"{rule.check}: {rule.looks_at}\n{_prompt(rule.fix)}")
 
 
 def _table(findings: Sequence[Finding]) -> Iterable[RenderableType]:
@@ -137,6 +145,6 @@ def _table(findings: Sequence[Finding]) -> Iterable[RenderableType]:
             yield Text(_prompt(one.cure), style="cyan")
 
 
-def _prompt(cure: str) -> str:
-    """Return a cure behind a `$`; what follows its first line has to begin in the first column."""
-    return f"      $ {cure}"
+def _prompt(fix: str) -> str:
+    """Return a fix after a `$`; its further lines begin in the first column, as a heredoc needs it."""
+    return f"      $ {fix}"

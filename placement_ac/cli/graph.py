@@ -1,4 +1,4 @@
-"""`placement-ac graph`: the tree of `status` as a picture, with the way of each Workload."""
+"""`placement-ac graph`: the status of checks as a picture, with the path of each Workload."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -6,36 +6,44 @@ from typing import Final, Literal
 
 import click
 
-from placement_ac.cli.reading import Look, ReadingCommand, Where, look, looks, tell_missing
+from placement_ac.cli.hub_options import (
+    HubReading,
+    HubSource,
+    ReadCommand,
+    hub_options,
+    read_once,
+    report_missing,
+)
 from placement_ac.core.api.constants import ADMISSION_CHECK, WATCHED_KINDS
-from placement_ac.inspection import graph_svg, svg
-from placement_ac.inspection.branches import branches
-from placement_ac.inspection.graph import COLUMNS, Graph, graph_of
-from placement_ac.inspection.kinds import MADE, QUEUES
-from placement_ac.inspection.mermaid import mermaid
-from placement_ac.inspection.page import page
+from placement_ac.inspection.drawing import svg
+from placement_ac.inspection.drawing.html_page import page
+from placement_ac.inspection.graph import graph_svg
+from placement_ac.inspection.graph.mermaid import mermaid
+from placement_ac.inspection.graph.model import COLUMNS, Graph, build_graph
+from placement_ac.inspection.hub.kinds import PROVISIONED_KINDS, QUEUE_KINDS
+from placement_ac.inspection.status.check_status import check_statuses
 
-KINDS: Final = (*WATCHED_KINDS, *QUEUES, *MADE)
+KINDS: Final = (*WATCHED_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS)
 Form = Literal["mermaid", "svg", "html"]
 MERMAID_EDGES: Final = 500
-"""Mermaid's `maxEdges`, as GitHub has it."""
+"""GitHub's value of Mermaid's `maxEdges`."""
 MERMAID_LETTERS: Final = 50_000
-"""Mermaid's `maxTextSize`, as GitHub has it."""
+"""GitHub's value of Mermaid's `maxTextSize`."""
 HEADS: Final = ("What", "Name", "Says", "Why")
 
-to_file = click.option(
+output_file_option = click.option(
     "--output-file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write it there.  [default: to stdout]",
+    help="Write to this file.  [default: stdout]",
 )
-"""Where a picture goes."""
+"""The option for the file of a picture."""
 
 
 @click.command(
-    "graph", cls=ReadingCommand, epilog="Example:  placement-ac graph -o html --output-file graph.html"
+    "graph", cls=ReadCommand, epilog="Example:  placement-ac graph -o html --output-file graph.html"
 )
 @click.argument("check", nargs=-1)
-@looks
+@hub_options
 @click.option(
     "-o",
     "--output",
@@ -43,42 +51,44 @@ to_file = click.option(
     type=click.Choice(["mermaid", "svg", "html"]),
     default="mermaid",
     show_default=True,
-    help="Mermaid for Markdown; or a file that needs nothing else.",
+    help="Mermaid for Markdown, or a self-contained file.",
 )
-@to_file
-def command(where: Where, check: tuple[str, ...], form: Form, output_file: Path | None) -> None:
+@output_file_option
+def command(where: HubSource, check: tuple[str, ...], form: Form, output_file: Path | None) -> None:
     """Draw checks with their Placements, clusters, queues and Workloads.
 
-    Of each CHECK, or of all AdmissionChecks that placement-ac answers.
+    For each CHECK, or for all AdmissionChecks that placement-ac answers.
     """
-    seen = look(where, KINDS)
-    tell_missing(seen.view.lacking)
-    known_checks(seen, check)
-    graph = graph_of(branches(seen.view, check))
-    text = drawn(graph, form, ", ".join(check) or "all checks")
+    seen = read_once(where, KINDS)
+    report_missing(seen.view.missing_rights)
+    require_checks(seen, check)
+    graph = build_graph(check_statuses(seen.view, check))
+    text = draw(graph, form, ", ".join(check) or "all checks")
     if form == "mermaid" and (len(graph.edges) > MERMAID_EDGES or len(text) > MERMAID_LETTERS):
-        click.echo("this is more than GitHub draws; name some checks, or take -o html", err=True)
+        click.echo("name some checks, or use -o html: GitHub does not draw graphs of this size", err=True)
     write(text, output_file)
 
 
-def known_checks(seen: Look, names: Collection[str]) -> None:
-    """Raise ClickException for a name that is no check of ours."""
-    ours = {one.meta.name for one in seen.view.ours}
+def require_checks(seen: HubReading, names: Collection[str]) -> None:
+    """Raise ClickException if a name is no check of ours."""
+    ours = {one.meta.name for one in seen.view.our_checks}
     for name in names:
         if name not in ours and seen.dump.knows(ADMISSION_CHECK):
             raise click.ClickException(f"there is no AdmissionCheck {name} that placement-ac answers")
 
 
-def drawn(graph: Graph, form: Form, of: str) -> str:
+def draw(graph: Graph, form: Form, of: str) -> str:
     """Return the picture as text."""
     title = f"Clusters of {of}"
     if form == "mermaid":
         return mermaid(graph)
     if form == "svg":
-        return svg.written(graph_svg.draw(graph, title)) + "\n"
-    rows = [(COLUMNS[node.column].removesuffix("s"), node.name, node.says, node.why) for node in graph.nodes]
-    told = "What a queue's jobs pass, left to right. Point at a box, or press Tab, for the why."
-    return page(title, told, graph_svg.draw(graph, title, alone=False), graph_svg.STYLE, HEADS, rows)
+        return svg.to_text(graph_svg.draw(graph, title)) + "\n"
+    rows = [
+        (COLUMNS[node.column].removesuffix("s"), node.name, node.caption, node.why) for node in graph.nodes
+    ]
+    message = "The path of a queue's jobs, left to right. Point at a box, or press Tab, for its details."
+    return page(title, message, graph_svg.draw(graph, title, alone=False), graph_svg.STYLE, HEADS, rows)
 
 
 def write(text: str, file: Path | None) -> None:

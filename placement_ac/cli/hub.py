@@ -37,7 +37,7 @@ def _stand_ins(_: click.Context, __: click.Parameter, value: str) -> tuple[str, 
     show_default=True,
     callback=_address,
     metavar="ADDRESS:PORT",
-    help="Where to listen, for HTTP and HTTPS alike; port 0 picks a free one.",
+    help="The address for HTTP and HTTPS; port 0 selects a free one.",
 )
 @click.option(
     "--kubeconfig",
@@ -55,7 +55,7 @@ def _stand_ins(_: click.Context, __: click.Parameter, value: str) -> tuple[str, 
     help=f"Stand-ins to run on it, comma-separated: {', '.join(KNOWN)}.",
 )
 def command(address: tuple[str, int], kubeconfig: Path, stand_ins: tuple[str, ...]) -> None:
-    """Start the embedded hub alone, until it is interrupted."""
+    """Start only the embedded hub, until it is interrupted."""
     _refuse_to_replace(kubeconfig)
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -80,20 +80,18 @@ def command(address: tuple[str, int], kubeconfig: Path, stand_ins: tuple[str, ..
 
 
 def _refuse_to_replace(kubeconfig: Path) -> None:
-    """A kubeconfig is easily lost and hard to make again: only that of a hub that is gone is written over."""
+    """Overwrite only the kubeconfig of an embedded hub that has ended: others are hard to recreate."""
     if not kubeconfig.exists() or not kubeconfig.stat().st_size:
         return
     server = _hub_in(kubeconfig)
     if not server:
-        raise click.UsageError(
-            f"{kubeconfig} is there already and is not an embedded hub's: name another file"
-        )
+        raise click.UsageError(f"name another file: {kubeconfig} exists and is not an embedded hub's")
     if _listens(server):
-        raise click.UsageError(f"{kubeconfig} is that of the hub that runs at {server}: name another file")
+        raise click.UsageError(f"name another file: {kubeconfig} belongs to the hub that runs at {server}")
 
 
 def _hub_in(kubeconfig: Path) -> str:
-    """Return the server that an embedded hub's kubeconfig leads to; of any other file, nothing."""
+    """Return the server of an embedded hub's kubeconfig; "" for any other file."""
     try:
         content = yaml.safe_load(kubeconfig.read_text("utf-8"))
         if content["current-context"] == CONTEXT:

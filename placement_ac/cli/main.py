@@ -1,5 +1,5 @@
 """
-The command `placement-ac`, and `kubectl placement` with those of its commands that look at a hub or mend one.
+The command `placement-ac`, and `kubectl placement` with its commands for a hub.
 
 Exit codes: 0 done, 1 it failed, 2 wrong words on the command line; for the commands that look at a hub see
 `reading`.
@@ -15,25 +15,25 @@ COMMANDS: Final = {
     "run": "Run the controller.",
     "hub": "Start the embedded hub alone.",
     "demo": "Show the three stories on an embedded hub.",
-    "adopt": "Take over what the Go kueue-addon has made.",
-    "cleanup": "Remove what the controller has made.",
+    "adopt": "Take over the objects of the Go kueue-addon.",
+    "cleanup": "Remove the objects that the controller has created.",
     "status": "Show checks with their Placements, clusters, queues and jobs.",
-    "explain": "Tell why a cluster is in or not, step by step.",
-    "plan": "Tell what manifests would change, before they are applied.",
-    "doctor": "Check how this hub is set up, and tell what cures it.",
+    "explain": "Explain why a cluster is selected or not, step by step.",
+    "plan": "Preview what manifests would change, before they are applied.",
+    "doctor": "Check the setup of this hub, and show how to fix it.",
     "graph": "Draw checks with their Placements, clusters, queues and Workloads.",
-    "timeline": "Show which cluster of a check was listed when, and its score.",
-    "completion": "Print what makes a shell complete the words of placement-ac.",
+    "timeline": "Show when each cluster of a check was listed, and its score.",
+    "completion": "Print the shell's completion script for placement-ac.",
 }
 NOT_OF_KUBECTL: Final = ("run", "hub", "demo", "completion")
-"""Commands that `kubectl placement` lacks: they need no hub, or are one."""
+"""Commands that `kubectl placement` does not have, because they do not use the context of kubectl."""
 NEEDED_BY_THE_DEMO: Final = ("trustme",)
 """Packages of the extra `demo`: for the embedded hub, which `demo` and `hub` start."""
 PLUGIN: Final = "kubectl placement"
 
 
-class Lazy(click.Group):
-    """Imports a command when it is called: `run` needs no hub, and starts sooner without."""
+class LazyGroup(click.Group):
+    """Imports a command only when it is called, so that it starts faster."""
 
     def __init__(self, *args: Any, without: Collection[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -60,16 +60,16 @@ class Lazy(click.Group):
 
 _CONTEXT: Final = {"help_option_names": ["-h", "--help"]}
 _PACKAGE: Final = "placement-ac"
-"""Its version is looked up only when it is asked for."""
+"""The name of the package, whose version is read only for --version."""
 
 
-@click.group(cls=Lazy, context_settings=_CONTEXT)
+@click.group(cls=LazyGroup, context_settings=_CONTEXT)
 @click.version_option(package_name=_PACKAGE, prog_name=_PACKAGE)
 def main() -> None:
     """Turn the clusters that an OCM Placement selects into the worker clusters of Kueue's MultiKueue."""
 
 
-@click.group(PLUGIN, cls=Lazy, without=NOT_OF_KUBECTL, context_settings=_CONTEXT)
+@click.group(PLUGIN, cls=LazyGroup, without=NOT_OF_KUBECTL, context_settings=_CONTEXT)
 @click.version_option(package_name=_PACKAGE, prog_name=PLUGIN)
 def plugin() -> None:
-    """Look at what OCM Placements come to in Kueue's MultiKueue, and mend it."""
+    """Inspect and repair the OCM Placements that select clusters for Kueue's MultiKueue."""

@@ -1,5 +1,5 @@
 """
-How the reading commands tell what they found: tables for people, JSON, YAML and names for programs.
+The output of the commands that only read: tables, JSON, YAML and names.
 
 Colour goes only to a terminal, and not with NO_COLOR set (https://no-color.org).
 """
@@ -25,27 +25,27 @@ FORMS: Final = ("wide", "json", "yaml", "name")
 PLAIN_WIDTH: Final = 200
 """Columns of YAML."""
 UNWRAPPED: Final = 100_000
-"""Columns where there is no terminal: what a program reads is not wrapped, as with kubectl."""
+"""Columns without a terminal: output for programs is not wrapped, as with kubectl."""
 _DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-"""The one in C, where it was built: it is ten times as fast."""
+"""The C implementation, if available: it is ten times as fast."""
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _ALLOWED_IN_JSON: Final = re.compile(r"[\x7f-\x9f]")
 
 
 def output(*forms: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command `-o`; without it, it gets "table"."""
+    """Add `-o` to a command; the default is "table"."""
     return click.option(
         "-o",
         "--output",
         "form",
         type=click.Choice(forms or FORMS),
-        help="Print it so.  [default: a table]",
+        help="The output format.  [default: a table]",
         callback=lambda _, __, value: value or "table",
     )
 
 
 def console() -> Console:
-    """Return where tables go: stdout as it is now."""
+    """Return a console on the current stdout."""
     terminal = sys.stdout.isatty()
     return Console(
         file=sys.stdout,
@@ -63,7 +63,7 @@ def emit(
 ) -> None:
     """Print `document` as JSON or YAML, `names` one a line, or what `table(wide)` gives."""
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal may lack a letter
+        sys.stdout.reconfigure(errors="replace")  # the terminal's encoding may lack a character
     if form == "json":
         click.echo(in_json(json.dumps(plain(document), indent=2, ensure_ascii=False)))
     elif form == "yaml":
@@ -81,7 +81,7 @@ def emit(
 
 
 def plain(value: object) -> Any:
-    """Return dataclasses, tuples and times as JSON has them: keys in camelCase, times in RFC 3339."""
+    """Return a value as JSON types: keys in camelCase, times in RFC 3339."""
     if (keys := _keys(type(value))) is not None:  # type: ignore[arg-type]  # mypy: no class can be hashed
         return {key: plain(getattr(value, name)) for name, key in keys}
     if isinstance(value, dict):
@@ -96,12 +96,12 @@ def plain(value: object) -> Any:
     return value
 
 
-def said(text: str, style: str = "") -> Text:
+def safe_text(text: str, style: str = "") -> Text:
     """Return a text of somebody else's for a table: it can neither style itself nor steer the terminal."""
-    return Text(harmless(text), style)
+    return Text(without_controls(text), style)
 
 
-def harmless(text: str) -> str:
+def without_controls(text: str) -> str:
     """Return a text of somebody else's, on one line and without what steers a terminal."""
     return _CONTROLS.sub(" ", text)
 

@@ -1,4 +1,4 @@
-"""`placement-ac plan`: what would these manifests change, before they are applied?"""
+"""`placement-ac plan`: preview the effect of manifests before they are applied."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,36 +8,42 @@ import click
 from rich.console import RenderableType
 from rich.text import Text
 
-from placement_ac.cli.output import Form, emit, harmless, output, said
-from placement_ac.cli.reading import (
-    Look,
-    ReadingCommand,
-    Where,
-    look,
-    look_everywhere,
-    looks,
-    on_hub,
-    tell_missing,
+from placement_ac.cli.hub_options import (
+    HubReading,
+    HubSource,
+    ReadCommand,
+    hub_options,
+    read_all_namespaces,
+    read_once,
+    report_missing,
+    with_client,
 )
+from placement_ac.cli.output import Form, emit, output, safe_text, without_controls
 from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET, WORKLOAD
 from placement_ac.core.api.text import count_text, joined
-from placement_ac.inspection.dump import Object
-from placement_ac.inspection.kinds import DECIDING, MADE, QUEUES
-from placement_ac.inspection.manifests import STDIN, read
-from placement_ac.inspection.prospect import Affected, Entry, ObjectChange, PlacementPlan, WhatIf
-from placement_ac.inspection.whatif import what_if
+from placement_ac.inspection.hub.dump import Object
+from placement_ac.inspection.hub.kinds import DECISION_KINDS, PROVISIONED_KINDS, QUEUE_KINDS
+from placement_ac.inspection.plan.plan_report import (
+    AffectedWorkload,
+    ObjectChange,
+    PlacementPlan,
+    PlannedPlacement,
+    PlanReport,
+)
+from placement_ac.inspection.plan.what_if import what_if
+from placement_ac.inspection.readers.manifests import STDIN, read_manifests
 
 CHANGES: Final = 2
-"""The exit code when something would change."""
-KINDS: Final = (*DECIDING, *QUEUES, *MADE)
-_DISPENSABLE: Final = (SECRET, CLUSTER_PROFILE, WORKLOAD, *QUEUES, *MADE)
-"""Kinds without which one can still tell what would be decided and listed."""
+"""The exit code if something would change."""
+KINDS: Final = (*DECISION_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS)
+_OPTIONAL_KINDS: Final = (SECRET, CLUSTER_PROFILE, WORKLOAD, *QUEUE_KINDS, *PROVISIONED_KINDS)
+"""Kinds without which decisions and Kueue's list can still be computed."""
 _COLOURS: Final = (("@@", "cyan"), ("---", "bold"), ("+++", "bold"), ("+", "green"), ("-", "red"))
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What `-o json` prints."""
+    """The document of `-o json`."""
 
     placements: tuple[PlacementPlan, ...]
     objects: tuple[ObjectChange, ...]
@@ -47,10 +53,10 @@ class Document:
 
 @click.command(
     "plan",
-    cls=ReadingCommand,
+    cls=ReadCommand,
     epilog="Example:  placement-ac plan -f samples/placement-demo2-2.yaml",
 )
-@looks
+@hub_options
 @click.option(
     "-f",
     "--filename",
@@ -61,24 +67,24 @@ class Document:
     help="The manifests: a file, a folder, or - for stdin; may be given several times.",
 )
 @output("json", "yaml", "name")
-def command(where: Where, files: tuple[str, ...], form: Form) -> None:
-    """Tell what manifests would change, before they are applied.
+def command(where: HubSource, files: tuple[str, ...], form: Form) -> None:
+    """Preview what manifests would change, before they are applied.
 
-    Exit code: 0 nothing changes, 2 something does, 1 it cannot be told.
+    Exit code: 0 nothing changes, 2 something changes, 1 error.
     """
-    if STDIN in files and STDIN in where.dump:
-        raise click.UsageError("stdin can be read once: give one of -f and --from-dump a file")
-    manifests = read(files)
-    found = _looked(where, _namespaces(manifests))
+    if STDIN in files and STDIN in where.dump_files:
+        raise click.UsageError("use a file for -f or --from-dump: stdin can be read only once")
+    manifests = read_manifests(files)
+    found = _read(where, _namespaces(manifests))
     answer = what_if(found.view, manifests)
     for name in answer.passed_over:
-        click.echo(f"not looked at: {harmless(name)}", err=True)
+        click.echo(f"ignored: {without_controls(name)}", err=True)
     for warning in answer.warnings:
         click.echo(f"warning: {warning}", err=True)
     document = Document(
         tuple(one.plan for one in answer.entries), answer.objects, answer.passed_over, answer.warnings
     )
-    emit(form, document, lambda _: _told(answer), lambda: _names(answer))
+    emit(form, document, lambda _: _for_people(answer), lambda: _names(answer))
     if answer.changed:
         click.get_current_context().exit(CHANGES)
 
@@ -88,25 +94,27 @@ def _namespaces(manifests: Iterable[Object]) -> list[str]:
     return sorted({one for one in found if isinstance(one, str) and one})
 
 
-def _looked(where: Where, namespaces: Collection[str]) -> Look:
-    if where.dump:
-        return look(where, KINDS)
-    found = on_hub(where, lambda client: look_everywhere(client, where, KINDS, namespaces))
-    needed = [right for right in found.dump.missing if right.kind not in _DISPENSABLE]
-    tell_missing(found.dump.missing)
+def _read(where: HubSource, namespaces: Collection[str]) -> HubReading:
+    if where.dump_files:
+        return read_once(where, KINDS)
+    found = with_client(where, lambda client: read_all_namespaces(client, where, KINDS, namespaces))
+    needed = [right for right in found.dump.missing if right.kind not in _OPTIONAL_KINDS]
+    report_missing(found.dump.missing)
     if needed:
-        raise click.ClickException(f"without the right to {joined(map(str, needed))} nothing can be foretold")
+        raise click.ClickException(
+            f"grant the right to {joined(map(str, needed))}: without it no preview is possible"
+        )
     return found
 
 
-# -- for people
+# -- tables
 
 
-def _names(answer: WhatIf) -> Iterator[str]:
+def _names(answer: PlanReport) -> Iterator[str]:
     return (f"placement/{one.plan.namespace}/{one.plan.name}" for one in answer.entries if one.changed)
 
 
-def _told(answer: WhatIf) -> Iterator[RenderableType]:
+def _for_people(answer: PlanReport) -> Iterator[RenderableType]:
     for one in answer.objects:
         if one.verb != "none":
             name = "/".join(filter(None, (one.namespace, one.name)))
@@ -118,37 +126,37 @@ def _told(answer: WhatIf) -> Iterator[RenderableType]:
         yield Text("Nothing changes.")
 
 
-def _of_placement(entry: Entry) -> Iterator[RenderableType]:
+def _of_placement(entry: PlannedPlacement) -> Iterator[RenderableType]:
     plan = entry.plan
-    yield said(f"Placement {plan.namespace}/{plan.name}", "bold")
+    yield safe_text(f"Placement {plan.namespace}/{plan.name}", "bold")
     for cluster in plan.added:
-        yield said(f"  + {cluster}{_in_brackets(entry.ways.get(cluster, ''))}", "green")
+        yield safe_text(f"  + {cluster}{_in_brackets(entry.cluster_details.get(cluster, ''))}", "green")
     for cluster in plan.removed:
-        yield said(f"  - {cluster}{_in_brackets(_leaves(entry, cluster))}", "red")
-    yield from (said(f"  {line}") for line in _lines(entry))
-    yield from (said(f"  warning: {one}", "yellow") for one in plan.warnings)
+        yield safe_text(f"  - {cluster}{_in_brackets(_leaves(entry, cluster))}", "red")
+    yield from (safe_text(f"  {line}") for line in _lines(entry))
+    yield from (safe_text(f"  warning: {one}", "yellow") for one in plan.warnings)
     for write in plan.writes:
         yield Text()
-        yield said(f"{write.verb} {write.kind} {write.name}, {write.when}", "bold")
+        yield safe_text(f"{write.verb} {write.kind} {write.name}, {write.when}", "bold")
         yield from map(_coloured, write.diff.splitlines())
 
 
-def _in_brackets(told: str) -> str:
-    return f" ({told})" if told else ""
+def _in_brackets(message: str) -> str:
+    return f" ({message})" if message else ""
 
 
-def _leaves(entry: Entry, cluster: str) -> str:
+def _leaves(entry: PlannedPlacement, cluster: str) -> str:
     jobs = [one for one in entry.plan.affected if one.cluster == cluster]
     if jobs:
         return f"drains: {', '.join(_counted(jobs))}"
     if cluster in entry.plan.draining:
-        return "it stays for now: OCM cannot reach it"
+        return "it stays listed for now: OCM cannot reach it"
     if not entry.listed:
         return ""
-    return "no job is there" if entry.jobs_known else "whether jobs are there is not known"
+    return "no job runs there" if entry.jobs_known else "its jobs are unknown"
 
 
-def _counted(jobs: Sequence[Affected]) -> Iterator[str]:
+def _counted(jobs: Sequence[AffectedWorkload]) -> Iterator[str]:
     for state in ("running", "waiting"):
         of_it = [one for one in jobs if one.state == state]
         if of_it:
@@ -157,12 +165,13 @@ def _counted(jobs: Sequence[Affected]) -> Iterator[str]:
             yield f"{count_text(len(of_it), f'{state} Workload')}{with_gpus}"
 
 
-def _lines(entry: Entry) -> Iterator[str]:
+def _lines(entry: PlannedPlacement) -> Iterator[str]:
     plan = entry.plan
     what = "Kueue's list" if entry.listed else "decisions, best first (no AdmissionCheck names it)"
     yield f"{what}: {', '.join(plan.order) or 'empty'}"
     if plan.beyond:
-        yield f"{len(plan.beyond)} beyond the {entry.seats} clusters that Kueue takes: {joined(plan.beyond)}"
+        more = f"beyond the {entry.clusters_max} clusters that Kueue takes"
+        yield f"{len(plan.beyond)} {more}: {joined(plan.beyond)}"
     yield from (f"unusable: {cluster}: {why}" for cluster, why in plan.unusable.items())
     for one in plan.conditions:
         yield f"{one.type}: {one.status}, {one.reason}: {one.message}"
@@ -173,4 +182,4 @@ def _lines(entry: Entry) -> Iterator[str]:
 
 
 def _coloured(line: str) -> Text:
-    return said(line, next((colour for start, colour in _COLOURS if line.startswith(start)), ""))
+    return safe_text(line, next((colour for start, colour in _COLOURS if line.startswith(start)), ""))

@@ -11,7 +11,7 @@ Form = Literal["table", "yaml", "json"]
 
 
 def shown(loaded: Loaded, form: Form) -> str:
-    """Return the settings in this form, without a line break at the end. That in YAML is a settings file."""
+    """Return the settings in this format, without a final line break. The YAML is a settings file."""
     return _FORMS[form](loaded)
 
 
@@ -26,7 +26,7 @@ def _table(loaded: Loaded) -> str:
 
 
 def _yaml(loaded: Loaded) -> str:
-    """A setting without a value, and the one that names the file, can only be told in a comment."""
+    """A setting without a value, and the one that names the file, are comments."""
     lines = []
     for name, value in loaded.settings:
         text = (

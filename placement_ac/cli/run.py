@@ -20,15 +20,15 @@ from placement_ac.observability.http import CannotListen
 
 
 def _options(command: click.Command) -> click.Command:
-    """Give a command one option for each setting, its help and default told by the setting itself."""
+    """Add an option for each setting, with its help and default."""
     for name, field in reversed(Settings.model_fields.items()):
         default = default_of(name)
-        told = f" [default: {default}]" if default else ""
+        message = f" [default: {default}]" if default else ""
         command.params.insert(
             0,
             click.Option(
                 [f"--{flag_name(name)}"],
-                help=f"{field.description}{told}",
+                help=f"{field.description}{message}",
                 metavar="DURATION" if is_duration(name) else _choices(field.annotation),
             ),
         )
@@ -36,7 +36,7 @@ def _options(command: click.Command) -> click.Command:
 
 
 def _choices(annotation: Any) -> str:
-    """Return the values that a setting may have, or what they look like."""
+    """Return the values of a setting, or their format."""
     choices = get_args(annotation)
     if choices and all(isinstance(choice, str) for choice in choices):
         return "|".join(choices)
@@ -50,22 +50,20 @@ def _choices(annotation: Any) -> str:
 @_options
 @click.command(
     "run",
-    epilog=f"A setting may be given as {PREFIX}<NAME> in the environment as well, or as <name> in the file."
+    epilog=f"A setting may also be given as {PREFIX}<NAME> in the environment, or as <name> in the file."
     "\n\nExample:  placement-ac run --drain-deadline 2h --print-settings",
 )
-@click.option(
-    "--print-settings", is_flag=True, help="Print the settings and where each came from; run nothing."
-)
+@click.option("--print-settings", is_flag=True, help="Print the settings and the source of each, and exit.")
 @click.option(
     "-o",
     "--output",
     type=click.Choice(["yaml", "json"]),
-    help="Print them so; the YAML is a settings file.  [default: a table]",
+    help="The output format; the YAML is a settings file.  [default: a table]",
 )
 def command(print_settings: bool, output: Form | None, **flags: Any) -> None:
     """Run the controller."""
     if output and not print_settings:
-        raise click.UsageError("--output goes with --print-settings")
+        raise click.UsageError("use --output only with --print-settings")
     try:
         loaded = load(flags)
     except BadSettings as error:

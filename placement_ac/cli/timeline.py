@@ -1,4 +1,4 @@
-"""`placement-ac timeline`: which cluster of a check was listed when, and its score."""
+"""`placement-ac timeline`: when each cluster of a check was listed, and its score."""
 
 import asyncio
 import io
@@ -14,30 +14,38 @@ from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from placement_ac.cli.graph import to_file, write
-from placement_ac.cli.output import PLAIN_WIDTH, emit, plain
-from placement_ac.cli.reading import (
-    ReadingCommand,
-    Where,
-    look,
-    looks,
-    tell_missing,
+from placement_ac.cli.graph import output_file_option, write
+from placement_ac.cli.hub_options import (
+    HubSource,
+    ReadCommand,
+    hub_options,
+    read_once,
+    report_missing,
 )
-from placement_ac.cli.recording import branch_of, take_down, the_check
+from placement_ac.cli.output import PLAIN_WIDTH, emit, plain
+from placement_ac.cli.timeline_recorder import chosen_check, record_to_file, status_of_check
 from placement_ac.config.settings import Seconds
 from placement_ac.core.api.constants import EVENT, MULTIKUEUE_CONFIG, WATCHED_KINDS
-from placement_ac.inspection import svg, timeline_svg
-from placement_ac.inspection.kinds import ALL
-from placement_ac.inspection.manifests import BadManifest
-from placement_ac.inspection.page import page
-from placement_ac.inspection.prometheus import counts_of
-from placement_ac.inspection.record import State, read_record, state_of
-from placement_ac.inspection.timeline import Lane, Point, Timeline, clipped, counted, recorded
-from placement_ac.inspection.told import from_events, latest, told_of
+from placement_ac.inspection.drawing import svg
+from placement_ac.inspection.drawing.html_page import page
+from placement_ac.inspection.hub.dump import InvalidManifest
+from placement_ac.inspection.hub.kinds import ALL_KINDS
+from placement_ac.inspection.readers.prometheus import cluster_counts
+from placement_ac.inspection.timeline import timeline_svg
+from placement_ac.inspection.timeline.event_history import cluster_events, latest_time, timeline_of_events
+from placement_ac.inspection.timeline.model import (
+    Lane,
+    Point,
+    Timeline,
+    clip,
+    timeline_of_states,
+    with_counts,
+)
+from placement_ac.inspection.timeline.recording import RecordedState, current_state, read_recording
 
 KINDS: Final = (*WATCHED_KINDS, EVENT)
 HOUR: Final = 3600.0
-"""How far one looks back where nothing says how far."""
+"""How far back the timeline begins without events and `--since`, in seconds."""
 Form = Literal["table", "svg", "html", "json"]
 HEADS: Final = ("Cluster", "State", "From", "To", "Detail")
 
@@ -46,16 +54,16 @@ def _duration(_: click.Context, __: click.Parameter, value: str | None) -> timed
     try:
         return None if value is None else timedelta(seconds=TypeAdapter(Seconds).validate_python(value))
     except (ValidationError, OverflowError):
-        raise click.BadParameter("a duration is like 90s, 5m or 1h30m") from None
+        raise click.BadParameter("use a duration like 90s, 5m or 1h30m") from None
 
 
 @click.command(
     "timeline",
-    cls=ReadingCommand,
+    cls=ReadCommand,
     epilog="Example:  placement-ac timeline placement-demo2 -o html --output-file timeline.html",
 )
 @click.argument("check", required=False)
-@looks
+@hub_options
 @click.option(
     "-o",
     "--output",
@@ -63,33 +71,36 @@ def _duration(_: click.Context, __: click.Parameter, value: str | None) -> timed
     type=click.Choice(["table", "svg", "html", "json"]),
     default="table",
     show_default=True,
-    help="A table; a picture in a file that needs nothing else; or JSON.",
+    help="A table, a picture in a self-contained file, or JSON.",
 )
-@to_file
+@output_file_option
 @click.option(
     "--since",
     metavar="DURATION",
     callback=_duration,
-    help="Look back that far.  [default: as far as events go]",
+    help="Begin this long ago.  [default: at the first event]",
 )
 @click.option(
-    "--prometheus", metavar="URL", help="Show as well how many clusters were listed, by the metrics."
+    "--prometheus", metavar="URL", help="Also show how many clusters were listed, from the metrics."
 )
 @click.option(
-    "--record", type=click.Path(path_type=Path), help="Follow the hub, and take down there what changes."
+    "--record", type=click.Path(path_type=Path), help="Watch the hub, and record changes in this file."
 )
 @click.option(
     "--for",
     "lasts",
     metavar="DURATION",
     callback=_duration,
-    help="Record for so long.  [default: until Ctrl-C]",
+    help="Record for this long.  [default: until Ctrl-C]",
 )
 @click.option(
-    "--from", "source", type=click.Path(dir_okay=False, path_type=Path), help="Show what was recorded there."
+    "--from",
+    "source",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Show the recording in this file.",
 )
 def command(
-    where: Where,
+    where: HubSource,
     check: str | None,
     form: Form,
     output_file: Path | None,
@@ -99,57 +110,60 @@ def command(
     lasts: timedelta | None,
     source: Path | None,
 ) -> None:
-    """Show which cluster of a check was listed when, and its score.
+    """Show when each cluster of a check was listed, and its score.
 
-    By what the controller's events tell: to the second, and with scores where a cluster was added. What was
-    taken down with --record is exact, and tells of Workloads as well. CHECK may be left out where there is
-    but one.
+    The default source is the controller's events: times in seconds, and scores when a cluster was added. A
+    recording made with --record is exact and includes Workloads. CHECK may be omitted if there is only one.
     """
-    if record and (source or prometheus or where.dump):
-        raise click.UsageError("--record goes with no option that looks back")
+    if record and (source or prometheus or where.dump_files):
+        raise click.UsageError("use --record without --from, --prometheus and --from-dump")
     if lasts and not record:
-        raise click.UsageError("--for says how long --record goes on")
+        raise click.UsageError("use --for only with --record")
     if record:
-        take_down(where, check, record, lasts)
+        record_to_file(where, check, record, lasts)
         return
     found = _from_file(source, check) if source else _from_hub(where, check, since)
     if since:
-        found = clipped(found, found.end - since)
+        found = clip(found, found.end - since)
     if prometheus:
-        found = counted(found, asyncio.run(counts_of(prometheus, found.check, found.begin, found.end)))
+        found = with_counts(
+            found, asyncio.run(cluster_counts(prometheus, found.check, found.begin, found.end))
+        )
     _show(found, form, output_file)
 
 
-# -- looking back
+# -- sources
 
 
 def _from_file(source: Path, check: str | None) -> Timeline:
     try:
         text = source.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadManifest(f"{source}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from None
-    name, states = read_record(text.splitlines(), str(source))
+        raise InvalidManifest(f"{source}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from None
+    name, states = read_recording(text.splitlines(), str(source))
     if check not in (None, name):
-        raise click.ClickException(f"{source} is of the check {name}")
-    return recorded(name, states)
+        raise click.ClickException(f"name the check {name}: {source} is its recording")
+    return timeline_of_states(name, states)
 
 
-def _from_hub(where: Where, check: str | None, since: timedelta | None) -> Timeline:
-    seen = look(where, KINDS)
-    tell_missing(seen.dump.missing)
-    name = the_check(seen, check)
-    told = told_of(name, seen.dump.of(EVENT))
-    branch = branch_of(seen, name)
-    now = state_of(seen.view, branch) if branch else State(seen.view.now)
+def _from_hub(where: HubSource, check: str | None, since: timedelta | None) -> Timeline:
+    seen = read_once(where, KINDS)
+    report_missing(seen.dump.missing)
+    name = chosen_check(seen, check)
+    message = cluster_events(name, seen.dump.of(EVENT))
+    branch = status_of_check(seen, name)
+    now = current_state(seen.view, branch) if branch else RecordedState(seen.view.now)
     if not seen.dump.live:
-        now = replace(now, time=latest(obj for kind in ALL for obj in seen.dump.of(kind)) or now.time)
+        now = replace(
+            now, time=latest_time(obj for kind in ALL_KINDS for obj in seen.dump.of(kind)) or now.time
+        )
     leaving = (
         {row.name: row.draining_since for row in branch.clusters if row.draining_since} if branch else {}
     )
-    begin = told[0].at if told else now.time - (since or timedelta(seconds=HOUR))
+    begin = message[0].at if message else now.time - (since or timedelta(seconds=HOUR))
     unlisted = seen.dump.why_unknown(MULTIKUEUE_CONFIG)
-    found = from_events(name, told, now, begin, leaving=leaving, list_known=not unlisted)
-    unknown = seen.dump.why_unknown(EVENT) or ("" if told else "no event tells of the list")
+    found = timeline_of_events(name, message, now, begin, leaving=leaving, list_known=not unlisted)
+    unknown = seen.dump.why_unknown(EVENT) or ("" if message else "there are no events about the list")
     return replace(found, notes=(*found.notes, *filter(None, (unknown, unlisted))))
 
 
@@ -164,9 +178,9 @@ def _show(found: Timeline, form: Form, output_file: Path | None) -> None:
 
 
 def text_of(found: Timeline, form: Form) -> str:
-    """Return the timeline as it is written to a file."""
+    """Return the timeline as the text of a file."""
     if form == "svg":
-        return svg.written(timeline_svg.draw(found)) + "\n"
+        return svg.to_text(timeline_svg.draw(found)) + "\n"
     if form == "json":
         return json.dumps(plain(found), indent=2, ensure_ascii=False) + "\n"
     if form == "table":
@@ -175,7 +189,7 @@ def text_of(found: Timeline, form: Form) -> str:
         return text.getvalue()
     return page(
         f"Timeline of {found.check}",
-        "Point at a lane, or press Tab, for all that is known of a cluster.",
+        "Point at a lane, or press Tab, for the details of a cluster.",
         timeline_svg.draw(found, alone=False),
         timeline_svg.STYLE,
         HEADS,
@@ -184,7 +198,7 @@ def text_of(found: Timeline, form: Form) -> str:
 
 
 def rows(lane: Lane, end: datetime) -> list[tuple[str, ...]]:
-    """Return spans, scores and Workloads of a lane, in the order of time; what lasts until `end` goes on."""
+    """Return spans, scores and Workloads of a lane by time; those that last until `end` are open."""
     found = [
         *(
             (

@@ -1,6 +1,6 @@
 """
-Look at a hub and say what is, why, and what would be: what the reading commands are made of.
+What the commands that only read a hub show: its state, the reasons for it, and the effect of a change.
 
-Never writes. Decides by the controller's own thinking part (`world`, `plan`, `diff`) and by OCM's scheduler
-(`scheduling`): there is no second implementation of either.
+Writes nothing. Decisions come from the controller's own code (`cache`, `core`) and from OCM's scheduler
+(`scheduling`); there is no second implementation of either.
 """

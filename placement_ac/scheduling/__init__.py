@@ -1,12 +1,12 @@
 """
 OCM's placement scheduler as a pure function.
 
-Nothing in this package does I/O, reads a clock, logs or awaits. The face of it:
-`schedule(placement, Fleet.of(objects), now) -> Outcome`.
+This package does no I/O, reads no clock, and neither logs nor awaits. Its API:
+`schedule(placement, Fleet.of(objects), now) -> SchedulingResult`.
 """
 
 from placement_ac.scheduling.engine import schedule
 from placement_ac.scheduling.objects import Fleet
-from placement_ac.scheduling.outcome import Outcome, Step, Verdict
+from placement_ac.scheduling.outcome import ClusterVerdict, FilterStep, SchedulingResult
 
-__all__ = ["Fleet", "Outcome", "Step", "Verdict", "schedule"]
+__all__ = ["ClusterVerdict", "FilterStep", "Fleet", "SchedulingResult", "schedule"]

@@ -22,7 +22,7 @@ from celpy.celtypes import BoolType, DoubleType, IntType, ListType, StringType, 
 from celpy.evaluation import CELEvalError
 
 from placement_ac.scheduling.quantities import QuantityError, parse_quantity
-from placement_ac.scheduling.versions import Version, parse_version
+from placement_ac.scheduling.versions import SemanticVersion, parse_version
 
 Function: TypeAlias = Callable[..., Any]
 """From CEL values to a CEL value; celpy itself types them no closer."""
@@ -51,7 +51,7 @@ def _amount(other: Any) -> Fraction:
     return other.value if isinstance(other, Quantity) else Fraction(int(other))
 
 
-def _semver(text: str, normalize: bool = False) -> Version:
+def _semver(text: str, normalize: bool = False) -> SemanticVersion:
     return parse_version(text, normalize=bool(normalize))
 
 
@@ -64,7 +64,7 @@ def _is_semver(text: str, normalize: bool = False) -> BoolType:
 
 
 def _same_kind(one: Any, other: Any) -> None:
-    if type(one) is not type(other) or not isinstance(one, Quantity | Version):
+    if type(one) is not type(other) or not isinstance(one, Quantity | SemanticVersion):
         raise TypeError("no such overload")
 
 

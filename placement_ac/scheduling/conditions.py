@@ -8,13 +8,13 @@ conditions carry no observedGeneration.
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from placement_ac.scheduling.errors import MisconfiguredError
 from placement_ac.scheduling.objects import Obj, text
 from placement_ac.scheduling.sets import Pool
-from placement_ac.scheduling.status import MisconfiguredError
 
 
 def misconfigured(objection: MisconfiguredError | None) -> Obj:
-    """Return the condition PlacementMisconfigured less its time."""
+    """Return the condition PlacementMisconfigured without its time."""
     if objection is None:
         return _condition(
             "PlacementMisconfigured", False, "Succeedconfigured", "Placement configurations check pass"
@@ -23,7 +23,7 @@ def misconfigured(objection: MisconfiguredError | None) -> Obj:
 
 
 def satisfied(asked: Sequence[str], pool: Pool, selected: int, unscheduled: int) -> Obj:
-    """Return the condition PlacementSatisfied less its time.
+    """Return the condition PlacementSatisfied without its time.
 
     `asked`: spec.clusterSets; `selected`: clusters decided; `unscheduled`:
     how many of spec.numberOfClusters were not found.

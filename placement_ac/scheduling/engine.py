@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from placement_ac.scheduling import conditions
+from placement_ac.scheduling.errors import BrokenSetError, MisconfiguredError
 from placement_ac.scheduling.groups import Grouping, decisions_for, group_statuses, grouped
 from placement_ac.scheduling.objects import (
     GROUP,
@@ -27,40 +28,45 @@ from placement_ac.scheduling.objects import (
     text,
     words,
 )
-from placement_ac.scheduling.outcome import Outcome, Step, Verdict, Verdicts
-from placement_ac.scheduling.predicates import fitting, predicate_objections
-from placement_ac.scheduling.prioritizers import Scored, View, prioritizers_for, run, totals
+from placement_ac.scheduling.outcome import ClusterVerdict, ClusterVerdicts, FilterStep, SchedulingResult
+from placement_ac.scheduling.predicates import passing, predicate_objections
+from placement_ac.scheduling.prioritizers import (
+    PrioritizerInput,
+    Scored,
+    prioritizers_for,
+    run_prioritizer,
+    totals,
+)
 from placement_ac.scheduling.score_limit import held_until, scores_change
 from placement_ac.scheduling.sets import Pool, pool_for
-from placement_ac.scheduling.status import BrokenSetError, MisconfiguredError
 from placement_ac.scheduling.tolerations import taint_objections, tolerated_until
 
 DISABLE_ANNOTATION = f"{GROUP}/experimental-scheduling-disable"
 
 
 @dataclass(slots=True)
-class _Sieve:
-    """The clusters still in, and those that dropped out, while one Placement is scheduled."""
+class _FilterState:
+    """The remaining and the dropped clusters while one Placement is scheduled."""
 
     left: dict[str, Obj]
     unfit: dict[str, Obj] = field(default_factory=dict)
-    """Those that no predicate takes; to say why takes longer than to know it."""
-    dropped: dict[str, Verdict] = field(default_factory=dict)
+    """Clusters that no predicate matches; the reasons are computed only on demand."""
+    dropped: dict[str, ClusterVerdict] = field(default_factory=dict)
 
     def keep(self, fitting: dict[str, Obj]) -> None:
         if len(fitting) < len(self.left):
             self.unfit = {name: one for name, one in self.left.items() if name not in fitting}
         self.left = fitting
 
-    def drop(self, step: Step, objections: Mapping[str, str]) -> None:
+    def drop(self, step: FilterStep, objections: Mapping[str, str]) -> None:
         for name, why in objections.items():
-            self.dropped[name] = Verdict(step, why)
+            self.dropped[name] = ClusterVerdict(step, why)
             del self.left[name]
 
 
 @dataclass(frozen=True, slots=True)
 class _Ranking:
-    """The clusters that passed the filters, best first, and what they were scored."""
+    """The clusters that passed the filters, best first, and their scores."""
 
     ranked: tuple[str, ...] = ()
     score: Mapping[str, int] = field(default_factory=dict)
@@ -68,31 +74,31 @@ class _Ranking:
     objection: MisconfiguredError | None = None
 
 
-def schedule(placement: Obj, fleet: Fleet, now: datetime, *, write_scores: bool = False) -> Outcome:
+def schedule(placement: Obj, fleet: Fleet, now: datetime, *, write_scores: bool = False) -> SchedulingResult:
     """Return what OCM decides for `placement` on a hub that holds `fleet`, at the time `now` (aware).
 
     `write_scores`: behave as the change proposed upstream (ocm pull request
     1436): decisions carry scores, `sortBy: Score` and `scoreRateLimit` count.
     """
     if hold := _hold(placement):
-        return Outcome(hold=hold)
+        return SchedulingResult(hold=hold)
     try:
         pool = pool_for(placement, fleet)
     except BrokenSetError as error:
-        return Outcome(hold=str(error))
+        return SchedulingResult(hold=str(error))
     outcome = _decide(placement, fleet, pool, now, write_scores)
     return _limited(placement, own_decisions(placement, fleet), outcome, now) if write_scores else outcome
 
 
-def _decide(placement: Obj, fleet: Fleet, pool: Pool, now: datetime, write_scores: bool) -> Outcome:
-    sieve = _Sieve(dict(pool.members))
+def _decide(placement: Obj, fleet: Fleet, pool: Pool, now: datetime, write_scores: bool) -> SchedulingResult:
+    sieve = _FilterState(dict(pool.members))
     ranking = _rank(placement, pool, sieve, fleet, now)
     number = integer(placement, "spec", "numberOfClusters")
     chosen = ranking.ranked if number is None else ranking.ranked[: max(number, 0)]
     grouping = grouped(placement, _ordered(placement, chosen, pool, write_scores))
     made = list(decisions_for(placement, grouping.groups, _entries(chosen, ranking, write_scores)))
-    return Outcome(
-        clusters=Verdicts(lambda: _verdicts(placement, fleet, pool, sieve, ranking, chosen, grouping)),
+    return SchedulingResult(
+        clusters=ClusterVerdicts(lambda: _verdicts(placement, fleet, pool, sieve, ranking, chosen, grouping)),
         ranked=ranking.ranked,
         prioritizers=ranking.scored,
         decisions=tuple(decision for group in made for decision in group),
@@ -105,7 +111,7 @@ def _decide(placement: Obj, fleet: Fleet, pool: Pool, now: datetime, write_score
         warnings=tuple(
             f"{one.name}: the score of {name} has expired" for one in ranking.scored for name in one.expired
         ),
-        again_at=tolerated_until(placement, fleet, now),
+        reschedule_at=tolerated_until(placement, fleet, now),
     )
 
 
@@ -117,24 +123,24 @@ def _hold(placement: Obj) -> str:
     return ""
 
 
-def _rank(placement: Obj, pool: Pool, sieve: _Sieve, fleet: Fleet, now: datetime) -> _Ranking:
-    """Filter, then score what is left. The first objection ends it with nothing ranked."""
+def _rank(placement: Obj, pool: Pool, sieve: _FilterState, fleet: Fleet, now: datetime) -> _Ranking:
+    """Filter the clusters, then score the rest. After an objection nothing is ranked."""
     try:
-        sieve.keep(fitting(placement, pool, fleet))
-        sieve.drop(Step.TAINT, taint_objections(placement, pool, sieve.left, fleet, now))
+        sieve.keep(passing(placement, pool, fleet))
+        sieve.drop(FilterStep.TAINT, taint_objections(placement, pool, sieve.left, fleet, now))
         prioritizers = prioritizers_for(placement)
     except MisconfiguredError as objection:
-        sieve.drop(Step.MISCONFIGURED, dict.fromkeys(sieve.left, str(objection)))
+        sieve.drop(FilterStep.MISCONFIGURED, dict.fromkeys(sieve.left, str(objection)))
         return _Ranking(objection=objection)
-    view = View(placement, sieve.left, fleet, now)
-    scored = [run(prioritizer, view) for prioritizer in prioritizers]
+    view = PrioritizerInput(placement, sieve.left, fleet, now)
+    scored = [run_prioritizer(prioritizer, view) for prioritizer in prioritizers]
     score = totals(view, scored)
-    ranked = sorted(score, key=score.__getitem__, reverse=True)  # equals stay in the order of their names
+    ranked = sorted(score, key=score.__getitem__, reverse=True)  # ties are broken by name
     return _Ranking(tuple(ranked), score, tuple(scored))
 
 
 def _ordered(placement: Obj, chosen: Sequence[str], pool: Pool, write_scores: bool) -> list[Obj]:
-    """Return the chosen clusters in the order of the decisions: by name, whatever the score is."""
+    """Return the chosen clusters in the order of the decisions: by name, unless OCM writes scores."""
     by_score = write_scores and text(placement, "spec", "sortBy") == "Score"
     names = chosen if by_score else sorted(chosen)
     return [pool.members[name] for name in names]
@@ -155,7 +161,7 @@ def _conditions(
     placement: Obj, pool: Pool, ranking: _Ranking, grouping: Grouping, chosen: Sequence[str], now: datetime
 ) -> list[Obj]:
     number = integer(placement, "spec", "numberOfClusters")
-    # A scheduler that objected has not counted, so nothing is unscheduled then.
+    # After an objection nothing counts as unscheduled.
     unscheduled = 0 if number is None or ranking.objection else number - len(chosen)
     wanted = [
         conditions.misconfigured(grouping.objection or ranking.objection),
@@ -168,39 +174,41 @@ def _verdicts(
     placement: Obj,
     fleet: Fleet,
     pool: Pool,
-    sieve: _Sieve,
+    sieve: _FilterState,
     ranking: _Ranking,
     chosen: Sequence[str],
     grouping: Grouping,
-) -> dict[str, Verdict]:
+) -> dict[str, ClusterVerdict]:
     groups = {name: index for index, group in enumerate(grouping.groups) for name in group.clusters}
-    outside = Verdict(Step.CLUSTER_SET, f"in none of the sets [{', '.join(pool.eligible)}]")
+    outside = ClusterVerdict(FilterStep.CLUSTER_SET, f"in none of the sets [{', '.join(pool.eligible)}]")
     verdicts = {name: outside for _, name in fleet.clusters}
-    verdicts |= dict.fromkeys(pool.terminating, Verdict(Step.TERMINATING, "is being deleted"))
+    verdicts |= dict.fromkeys(pool.terminating, ClusterVerdict(FilterStep.TERMINATING, "is being deleted"))
     objections = predicate_objections(placement, sieve.unfit, fleet)
-    verdicts |= {name: Verdict(Step.PREDICATE, why) for name, why in objections.items()}
+    verdicts |= {name: ClusterVerdict(FilterStep.PREDICATE, why) for name, why in objections.items()}
     verdicts |= sieve.dropped
     picked = frozenset(chosen)
     for rank, name in enumerate(ranking.ranked, start=1):
         scores = {one.name: one.scores.get(name, 0) for one in ranking.scored}
         if name in picked:
-            verdicts[name] = Verdict(score=ranking.score[name], scores=scores, group=groups.get(name))
+            verdicts[name] = ClusterVerdict(score=ranking.score[name], scores=scores, group=groups.get(name))
         else:
             why = f"rank {rank} of {len(ranking.ranked)}, and numberOfClusters is {len(chosen)}"
-            verdicts[name] = Verdict(Step.NUMBER, why, ranking.score[name], scores)
+            verdicts[name] = ClusterVerdict(FilterStep.NUMBER, why, ranking.score[name], scores)
     return verdicts
 
 
-def _limited(placement: Obj, existing: list[Obj], outcome: Outcome, now: datetime) -> Outcome:
-    """Hold back what changes scores only, and note when scores are written."""
+def _limited(
+    placement: Obj, existing: list[Obj], outcome: SchedulingResult, now: datetime
+) -> SchedulingResult:
+    """Delay changes of scores alone, and set the time when scores are written."""
     until = held_until(placement, existing, outcome.decisions, now)
     if until is not None:
         kept = {name_of(one): one for one in existing}
-        ends = [one for one in (until, outcome.again_at) if one is not None]
+        ends = [one for one in (until, outcome.reschedule_at) if one is not None]
         decisions = tuple(
             {**one, "status": kept[name_of(one)].get("status", {})} for one in outcome.decisions
         )
-        return replace(outcome, decisions=decisions, again_at=min(ends))
+        return replace(outcome, decisions=decisions, reschedule_at=min(ends))
     if not scores_change(existing, outcome.decisions):
         return outcome
     return replace(outcome, status={**outcome.status, "lastScoreUpdateTime": conditions.stamp(now)})

@@ -1,16 +1,17 @@
 """
 Decision groups, and the PlacementDecisions that hold them.
 
-Pure. The clusters that a group's selector takes are cut into groups of
-`clustersPerDecisionGroup`, those left over into groups without a name; a group
-of more than 100 clusters takes several decisions. No cluster at all makes one
-empty group, so that one decision always stands.
+Pure. The clusters that match a group's selector are split into groups of
+`clustersPerDecisionGroup`, the remaining ones into groups without a name; a
+group of more than 100 clusters needs several decisions. Without clusters there
+is one empty group, so that one decision always exists.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, isfinite
 
+from placement_ac.scheduling.errors import MisconfiguredError
 from placement_ac.scheduling.objects import (
     GROUP,
     PLACEMENT_LABEL,
@@ -25,13 +26,12 @@ from placement_ac.scheduling.objects import (
 )
 from placement_ac.scheduling.predicates import parse_predicate
 from placement_ac.scheduling.selectors import SelectorError
-from placement_ac.scheduling.status import MisconfiguredError
 
 MOST_PER_DECISION = 100
-"""OCM: at most so many clusters in one PlacementDecision."""
+"""OCM: the most clusters in one PlacementDecision."""
 GROUP_INDEX_LABEL = f"{GROUP}/decision-group-index"
 GROUP_NAME_LABEL = f"{GROUP}/decision-group-name"
-NOTHING = Fleet()
+EMPTY_FLEET = Fleet()
 """The selector of a group has no CEL, so it needs no scores."""
 
 
@@ -45,7 +45,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """The groups, and what was wrong; like OCM, the groups made before the objection stand."""
+    """The groups and the objection; as in OCM, the groups before the objection remain."""
 
     groups: tuple[Group, ...]
     objection: MisconfiguredError | None = None
@@ -98,7 +98,7 @@ def _taken(selector: Obj, left: dict[str, Obj]) -> list[str]:
         predicate = parse_predicate(labels_and_claims)
     except SelectorError as error:
         raise MisconfiguredError("", str(error)) from error
-    return [name for name, cluster in left.items() if predicate.objection(cluster, NOTHING) is None]
+    return [name for name, cluster in left.items() if predicate.objection(cluster, EMPTY_FLEET) is None]
 
 
 def _cut(name: str, clusters: list[str], length: int) -> Iterator[Group]:
@@ -112,8 +112,8 @@ def _parts(clusters: Sequence[str], length: int) -> Iterator[tuple[str, ...]]:
 def decisions_for(placement: Obj, groups: Sequence[Group], entries: dict[str, Obj]) -> Iterator[list[Obj]]:
     """Yield, for each group, its PlacementDecisions.
 
-    They are counted through all groups from 1. `entries`: what stands in
-    `status.decisions` for each cluster.
+    They are numbered through all groups from 1. `entries`: the entry in
+    `status.decisions` of each cluster.
     """
     number = 1
     for index, group in enumerate(groups):

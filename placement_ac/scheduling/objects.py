@@ -1,5 +1,5 @@
 """
-Read fields of API objects in the shape JSON gives them.
+Read fields of API objects, as parsed from JSON.
 
 Pure. A field that is absent, null or of another type than asked for reads as
 empty, so that no malformed object can make the scheduler raise. The scheduler
@@ -27,7 +27,7 @@ COUNTED = "how often each cluster is decided on"
 
 
 def at(obj: object, *path: str) -> object:
-    """Return what stands at `path`, None if the path ends before."""
+    """Return the value at `path`; None if the path does not exist."""
     for step in path:
         if not isinstance(obj, dict):
             return None
@@ -41,7 +41,7 @@ def section(obj: object, *path: str) -> Obj:
 
 
 def listed(obj: object, *path: str) -> list[Obj]:
-    """Return the objects of the list at `path`; what is no object is passed over."""
+    """Return the objects of the list at `path`; other values are skipped."""
     found = at(obj, *path)
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
@@ -63,7 +63,7 @@ def integer(obj: object, *path: str) -> int | None:
 
 
 def instant(obj: object, *path: str) -> datetime | None:
-    """Return the RFC 3339 time at `path`, None if there is none or it cannot be read."""
+    """Return the RFC 3339 time at `path`; None if it is missing or invalid."""
     try:
         found = datetime.fromisoformat(text(obj, *path))
     except ValueError:
@@ -88,7 +88,7 @@ def labels_of(obj: Obj) -> Mapping[str, str]:
 
 
 def claims_of(cluster: Obj) -> dict[str, str]:
-    """Return the ClusterClaims of a ManagedCluster; of a name given twice the last counts."""
+    """Return the ClusterClaims of a ManagedCluster; the last claim of a name wins."""
     return {text(claim, "name"): text(claim, "value") for claim in listed(cluster, "status", "clusterClaims")}
 
 
@@ -98,14 +98,14 @@ def is_terminating(obj: Obj) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """What one hub holds, as far as scheduling looks at it.
+    """The objects of a hub that scheduling reads.
 
-    `memo`: given by a caller that replaces objects and never changes them, it
-    keeps what CEL said of a cluster (0.5 ms each) from one call to the next.
-    `pools`: given by one whose fleet stays as it is, it keeps who stands to
-    choice in a namespace, who of them passes which predicates (2 ms each for
-    1,000 clusters), and how often each cluster is decided on.
-    `owned`: the decisions by Placement, where they have been sorted so.
+    `memo`: a cache of CEL results per cluster (0.5 ms each), for a caller that
+    replaces objects and never changes them.
+    `pools`: a cache for a fleet that does not change: the clusters of each
+    namespace, those that pass each set of predicates (2 ms each for 1,000
+    clusters), and how often each cluster is selected.
+    `owned`: the decisions by Placement, if they are sorted.
     """
 
     clusters: Mapping[Key, Obj] = field(default_factory=dict)
@@ -117,8 +117,8 @@ class Fleet:
     pools: dict[Any, Any] | None = None
     owned: Mapping[Key, Sequence[Obj]] | None = None
 
-    def redecided(self, key: Key, made: Sequence[Obj]) -> "Fleet":
-        """Return the fleet with these decisions in the place of those that a Placement has."""
+    def with_decisions(self, key: Key, made: Sequence[Obj]) -> "Fleet":
+        """Return the fleet with these decisions in place of the present ones of a Placement."""
         mine = dict(owned(self.decisions.values()) if self.owned is None else self.owned)
         before = {key_of(one) for one in mine.get(key, ())}
         rest = {where: one for where, one in self.decisions.items() if where not in before}
@@ -129,7 +129,7 @@ class Fleet:
 
     @classmethod
     def of(cls, objects: Iterable[Obj]) -> "Fleet":
-        """Sort `objects` by kind; other kinds are passed over, of two with one key the later counts."""
+        """Return the fleet of these objects. Other kinds are ignored; the last object of a key wins."""
         kinds: dict[str, dict[Key, Obj]] = {kind: {} for kind in KINDS}
         for obj in objects:
             kinds.get(text(obj, "kind"), {})[key_of(obj)] = obj
@@ -160,7 +160,7 @@ def own_decisions(placement: Obj, fleet: Fleet) -> list[Obj]:
 
 
 def owned(decisions: Iterable[Obj]) -> dict[Key, list[Obj]]:
-    """Sort decisions by their Placement, as its label tells: `Fleet.owned`."""
+    """Return decisions by the Placement in their label, for `Fleet.owned`."""
     found: dict[Key, list[Obj]] = {}
     for decision in decisions:
         found.setdefault((namespace_of(decision), text(labels_of(decision), PLACEMENT_LABEL)), []).append(
@@ -170,5 +170,5 @@ def owned(decisions: Iterable[Obj]) -> dict[Key, list[Obj]]:
 
 
 def decided_names(decisions: Iterable[Obj]) -> set[str]:
-    """Return the names of the clusters that `decisions` hold."""
+    """Return the names of the clusters in `decisions`."""
     return {text(entry, "clusterName") for one in decisions for entry in listed(one, "status", "decisions")}

@@ -1,5 +1,5 @@
 """
-What scheduling one Placement comes to: the answer of `engine.schedule`.
+The result of `engine.schedule` for one Placement.
 
 Plain data; the decisions and the status are API objects ready to be written.
 """
@@ -14,7 +14,7 @@ from placement_ac.scheduling.objects import Obj
 from placement_ac.scheduling.prioritizers import Scored
 
 
-class Step(StrEnum):
+class FilterStep(StrEnum):
     """Where a cluster dropped out, in the order of the steps."""
 
     TERMINATING = "Terminating"
@@ -26,7 +26,7 @@ class Step(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ClusterVerdict:
     """What became of one cluster.
 
     `dropped` None: selected, and `group` is the index of its decision group
@@ -35,24 +35,24 @@ class Verdict:
     cluster that was not scored; `scores` by prioritizer are without their weights.
     """
 
-    dropped: Step | None = None
+    dropped: FilterStep | None = None
     why: str = ""
     score: int | None = None
     scores: Mapping[str, int] = field(default_factory=dict)
     group: int | None = None
 
 
-class Verdicts(Mapping[str, Verdict]):
+class ClusterVerdicts(Mapping[str, ClusterVerdict]):
     """The verdicts by cluster, made when the first is asked for: who wants the decisions alone needs none."""
 
-    def __init__(self, make: Callable[[], Mapping[str, Verdict]]) -> None:
+    def __init__(self, make: Callable[[], Mapping[str, ClusterVerdict]]) -> None:
         self._make = make
 
     @cached_property
-    def _made(self) -> Mapping[str, Verdict]:
+    def _made(self) -> Mapping[str, ClusterVerdict]:
         return self._make()
 
-    def __getitem__(self, cluster: str) -> Verdict:
+    def __getitem__(self, cluster: str) -> ClusterVerdict:
         return self._made[cluster]
 
     def __iter__(self) -> Iterator[str]:
@@ -63,7 +63,7 @@ class Verdicts(Mapping[str, Verdict]):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SchedulingResult:
     """What OCM makes of one Placement.
 
     `hold`: not empty if everything is to be left as it is, and says why; all
@@ -74,13 +74,13 @@ class Outcome:
     """
 
     hold: str = ""
-    clusters: Mapping[str, Verdict] = field(default_factory=dict)
+    clusters: Mapping[str, ClusterVerdict] = field(default_factory=dict)
     ranked: tuple[str, ...] = ()
     prioritizers: tuple[Scored, ...] = ()
     decisions: tuple[Obj, ...] = ()
     status: Obj = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-    again_at: datetime | None = None
+    reschedule_at: datetime | None = None
 
     @property
     def selected(self) -> tuple[str, ...]:

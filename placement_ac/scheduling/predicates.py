@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from placement_ac.scheduling.errors import MisconfiguredError
 from placement_ac.scheduling.objects import (
     EMPTY,
     Fleet,
@@ -23,7 +24,6 @@ from placement_ac.scheduling.objects import (
 )
 from placement_ac.scheduling.selectors import Selector, SelectorError, parse_selector
 from placement_ac.scheduling.sets import Pool
-from placement_ac.scheduling.status import MisconfiguredError
 
 if TYPE_CHECKING:
     from placement_ac.scheduling.cel import Expression
@@ -39,8 +39,8 @@ class Predicate:
     claims: Selector
     expressions: tuple["Expression", ...] = ()
 
-    def takes(self, cluster: Obj, fleet: Fleet) -> bool:
-        """Whether it has no objection."""
+    def matches(self, cluster: Obj, fleet: Fleet) -> bool:
+        """Whether the cluster matches."""
         if self.labels.requirements and not self.labels.matches(labels_of(cluster)):
             return False
         if self.claims.requirements and not self.claims.matches(claims_of(cluster)):
@@ -48,7 +48,7 @@ class Predicate:
         return all(one.is_true(cluster, fleet) for one in self.expressions)
 
     def objection(self, cluster: Obj, fleet: Fleet) -> str | None:
-        """Say what `cluster` lacks, None if nothing."""
+        """Return what `cluster` lacks; None if it matches."""
         labels, claims = labels_of(cluster), claims_of(cluster)
         if unmet := self.labels.first_unmet(labels):
             return f"label {unmet.lack(labels, 'the predicate')}"
@@ -93,30 +93,30 @@ def predicates_of(placement: Obj) -> list[Predicate]:
         raise MisconfiguredError(PLUGIN, str(error)) from error
 
 
-def fitting(placement: Obj, pool: Pool, fleet: Fleet) -> dict[str, Obj]:
+def passing(placement: Obj, pool: Pool, fleet: Fleet) -> dict[str, Obj]:
     """Return the members of `pool` that pass, by name; raise MisconfiguredError."""
     if not pool.members:
         return {}
     predicates = predicates_of(placement)
     by_score = any(one.reads_scores for predicate in predicates for one in predicate.expressions)
     if fleet.pools is None or by_score:
-        return _fitting(predicates, pool, fleet)
+        return _passing(predicates, pool, fleet)
     key = (pool.bound, pool.eligible, repr(at(placement, "spec", "predicates")))
     if key not in fleet.pools:
-        fleet.pools[key] = _fitting(predicates, pool, fleet)
+        fleet.pools[key] = _passing(predicates, pool, fleet)
     return dict(fleet.pools[key])
 
 
-def _fitting(predicates: Sequence[Predicate], pool: Pool, fleet: Fleet) -> dict[str, Obj]:
+def _passing(predicates: Sequence[Predicate], pool: Pool, fleet: Fleet) -> dict[str, Obj]:
     return {
         name: cluster
         for name, cluster in pool.members.items()
-        if not predicates or any(one.takes(cluster, fleet) for one in predicates)
+        if not predicates or any(one.matches(cluster, fleet) for one in predicates)
     }
 
 
 def predicate_objections(placement: Obj, clusters: Mapping[str, Obj], fleet: Fleet) -> dict[str, str]:
-    """Return why each cluster that does not pass does not; raise MisconfiguredError."""
+    """Return the reason for each cluster that does not pass; raise MisconfiguredError."""
     if not clusters:
         return {}
     predicates = predicates_of(placement)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from math import trunc
 
+from placement_ac.scheduling.errors import MisconfiguredError
 from placement_ac.scheduling.objects import (
     COUNTED,
     Fleet,
@@ -26,15 +27,14 @@ from placement_ac.scheduling.objects import (
     text,
 )
 from placement_ac.scheduling.quantities import QuantityError, parse_quantity
-from placement_ac.scheduling.status import MisconfiguredError
 
 HIGHEST = 100
 DEFAULT_WEIGHTS = {"Balance": 1, "Steady": 1}
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """What a prioritizer looks at; `clusters` are those that passed the filters, by name."""
+class PrioritizerInput:
+    """The inputs of a prioritizer; `clusters` are those that passed the filters, by name."""
 
     placement: Obj
     clusters: Mapping[str, Obj]
@@ -53,7 +53,7 @@ class Prioritizer:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What one prioritizer gave each cluster, before its weight; `expired`: whose score is out of date."""
+    """The scores of one prioritizer, without its weight; `expired`: clusters whose score has expired."""
 
     name: str
     weight: int
@@ -98,14 +98,14 @@ def _addon(coordinate: Obj, weight: int) -> Prioritizer:
     return Prioritizer(f"AddOn/{resource}/{score}", weight, (resource, score))
 
 
-def run(prioritizer: Prioritizer, view: View) -> Scored:
+def run_prioritizer(prioritizer: Prioritizer, view: PrioritizerInput) -> Scored:
     if prioritizer.addon is not None:
         scores, expired = addon_scores(prioritizer.addon, view)
         return Scored(prioritizer.name, prioritizer.weight, scores, expired)
     return Scored(prioritizer.name, prioritizer.weight, BUILT_IN[prioritizer.name](view))
 
 
-def totals(view: View, scored: list[Scored]) -> dict[str, int]:
+def totals(view: PrioritizerInput, scored: list[Scored]) -> dict[str, int]:
     """Return the score of each cluster."""
     total = dict.fromkeys(view.clusters, 0)
     for one in scored:
@@ -115,7 +115,7 @@ def totals(view: View, scored: list[Scored]) -> dict[str, int]:
     return total
 
 
-def balance(view: View) -> dict[str, int]:
+def balance(view: PrioritizerInput) -> dict[str, int]:
     """Score low who is in many decisions of the other Placements on the hub, 100 who is in none."""
     count = Counter(_counted(view.fleet))
     count.subtract(_clusters_in(own_decisions(view.placement, view.fleet)))
@@ -139,20 +139,20 @@ def _clusters_in(decisions: Iterable[Obj]) -> Iterator[str]:
 
 
 def _balance_of(count: int, most: int) -> int:
-    # The factor 2 stands outside of the cut, so that only even scores come out: OCM's formula, in floats.
+    # The factor 2 is outside of the truncation, so that scores are even: OCM's formula, in floats.
     return 2 * int(HIGHEST * (0.5 - count / most)) if count else HIGHEST
 
 
-def steady(view: View) -> dict[str, int]:
-    """Score 100 who is decided already, 0 the others."""
+def steady(view: PrioritizerInput) -> dict[str, int]:
+    """Return 100 for the clusters that are already selected, 0 for the others."""
     decided = decided_names(own_decisions(view.placement, view.fleet))
     return dict.fromkeys(view.clusters, 0) | dict.fromkeys(decided & view.clusters.keys(), HIGHEST)
 
 
-def allocatable(resource: str) -> Callable[[View], dict[str, int]]:
-    """Make the prioritizer that spreads -100 … 100 between the least and the most allocatable."""
+def allocatable(resource: str) -> Callable[[PrioritizerInput], dict[str, int]]:
+    """Return the prioritizer that scores from -100 for the least to 100 for the most allocatable."""
 
-    def scores(view: View) -> dict[str, int]:
+    def scores(view: PrioritizerInput) -> dict[str, int]:
         amounts = {
             name: amount
             for name, cluster in view.clusters.items()
@@ -172,7 +172,7 @@ def allocatable(resource: str) -> Callable[[View], dict[str, int]]:
 
 
 def _amount(cluster: Obj, resource: str) -> float | None:
-    """Return the allocatable amount; OCM passes over a cluster that does not tell its capacity too."""
+    """Return the allocatable amount; OCM also requires the capacity."""
     try:
         parse_quantity(at(cluster, "status", "capacity", resource))
         return float(parse_quantity(at(cluster, "status", "allocatable", resource)))
@@ -180,7 +180,7 @@ def _amount(cluster: Obj, resource: str) -> float | None:
         return None
 
 
-def addon_scores(addon: tuple[str, str], view: View) -> tuple[dict[str, int], tuple[str, ...]]:
+def addon_scores(addon: tuple[str, str], view: PrioritizerInput) -> tuple[dict[str, int], tuple[str, ...]]:
     """Return the scores of an add-on and the clusters whose `validUntil` has passed, which count 0."""
     resource, wanted = addon
     scores = dict.fromkeys(view.clusters, 0)
@@ -197,7 +197,7 @@ def addon_scores(addon: tuple[str, str], view: View) -> tuple[dict[str, int], tu
     return scores, tuple(expired)
 
 
-BUILT_IN: dict[str, Callable[[View], dict[str, int]]] = {
+BUILT_IN: dict[str, Callable[[PrioritizerInput], dict[str, int]]] = {
     "Balance": balance,
     "Steady": steady,
     "ResourceAllocatableCPU": allocatable("cpu"),

@@ -15,7 +15,7 @@ _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _FORM = re.compile(r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?P<suffix>[eE][+-]?\d{1,4}|[KMGTPE]i|[numkMGTPE]?)")
 
 _KEPT: Final = 1_000
-"""So many quantities are kept: a fleet says the same again and again, and to read one takes 10 µs."""
+"""Size of the cache of quantities: a fleet repeats the same values, and parsing takes 10 µs."""
 
 
 class QuantityError(ValueError):

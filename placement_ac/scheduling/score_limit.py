@@ -1,5 +1,5 @@
 """
-The proposed `scoreRateLimit`: changes of scores alone are written once in a while.
+The proposed `scoreRateLimit`: changes of scores alone are rate-limited.
 
 Pure. Source: ocm pull request 1436 and the field's text in the CRD: a change
 of anything but the scores is written at once and takes the scores along.

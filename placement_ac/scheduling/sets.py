@@ -1,13 +1,14 @@
 """
-Which clusters stand to choice: the bound ManagedClusterSets and their members.
+The clusters that a Placement may select: the bound ManagedClusterSets and their members.
 
-Pure. OCM goes by the binding and the existence of its set, not by the
-binding's `Bound` condition; a cluster that is being deleted is no member.
+Pure. OCM uses the binding and the existence of its set, not the binding's
+`Bound` condition; a cluster that is being deleted is no member.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from placement_ac.scheduling.errors import BrokenSetError
 from placement_ac.scheduling.objects import (
     GROUP,
     Fleet,
@@ -22,20 +23,19 @@ from placement_ac.scheduling.objects import (
     words,
 )
 from placement_ac.scheduling.selectors import Requirement, Selector, SelectorError, parse_selector
-from placement_ac.scheduling.status import BrokenSetError
 
 SET_LABEL = f"{GROUP}/clusterset"
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The clusters a Placement may choose from.
+    """The clusters that a Placement may select.
 
     `bound`: names of the existing sets bound in its namespace. `eligible`:
     those of them that `spec.clusterSets` names (all if it names none).
     `members`: ManagedClusters by name, sorted by name. `tainted`: those of them that
     have taints, in that order. `terminating`: names of the clusters that would be
-    members, were they not being deleted.
+    members if they were not being deleted.
     """
 
     bound: tuple[str, ...]

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from placement_ac.scheduling.errors import MisconfiguredError
 from placement_ac.scheduling.objects import (
     Fleet,
     Obj,
@@ -21,16 +22,15 @@ from placement_ac.scheduling.objects import (
     text,
 )
 from placement_ac.scheduling.sets import Pool
-from placement_ac.scheduling.status import MisconfiguredError
 
 PLUGIN = "TaintToleration"
 
 
 @dataclass(frozen=True, slots=True)
-class Tolerance:
-    """A taint is borne, for good or `until` a time.
+class TaintTolerance:
+    """A tolerated taint; `until`: when the toleration ends, None: never.
 
-    `by`: the toleration; empty: the taint's effect spares the cluster.
+    `by`: the toleration; empty: the taint's effect does not drop the cluster.
     """
 
     until: datetime | None = None
@@ -38,8 +38,8 @@ class Tolerance:
 
 
 @dataclass(frozen=True, slots=True)
-class Bearing:
-    """What the taints of a cluster are held against."""
+class TaintContext:
+    """The inputs for judging taints: tolerations, the clusters already selected, and the time."""
 
     tolerations: tuple[Obj, ...]
     decided: frozenset[str]
@@ -52,7 +52,7 @@ def taint_objections(
     """Return the taint that drops each of `clusters` that is dropped; raise MisconfiguredError."""
     if not clusters:
         return {}
-    bearing = bearing_for(placement, fleet, now)
+    bearing = taint_context(placement, fleet, now)
     for toleration in bearing.tolerations:
         _check(toleration)
     tainted = {name: clusters[name] for name in pool.tainted if name in clusters}
@@ -62,24 +62,26 @@ def taint_objections(
 
 def tolerated_until(placement: Obj, fleet: Fleet, now: datetime) -> datetime | None:
     """Return when the first toleration of a decided cluster ends, None if none does."""
-    bearing = bearing_for(placement, fleet, now)
+    bearing = taint_context(placement, fleet, now)
     ends = []
     for name in bearing.decided:
         cluster = fleet.clusters.get(("", name), {})
-        borne = [one for _, one in taints_borne(name, cluster, bearing)]
+        borne = [one for _, one in taint_tolerances(name, cluster, bearing)]
         if all(borne):
             ends += [one.until for one in borne if one is not None and one.until is not None]
     return min(ends, default=None)
 
 
-def bearing_for(placement: Obj, fleet: Fleet, now: datetime) -> Bearing:
+def taint_context(placement: Obj, fleet: Fleet, now: datetime) -> TaintContext:
     decided = frozenset(decided_names(own_decisions(placement, fleet)))
-    return Bearing(tuple(listed(placement, "spec", "tolerations")), decided, now)
+    return TaintContext(tuple(listed(placement, "spec", "tolerations")), decided, now)
 
 
-def taints_borne(name: str, cluster: Obj, bearing: Bearing) -> list[tuple[Obj, Tolerance | None]]:
-    """Return each taint of the cluster `name` with what bears it, None if nothing does."""
-    return [(taint, _borne(name, taint, bearing)) for taint in listed(cluster, "spec", "taints")]
+def taint_tolerances(
+    name: str, cluster: Obj, bearing: TaintContext
+) -> list[tuple[Obj, TaintTolerance | None]]:
+    """Return each taint of the cluster `name` with its tolerance, None if it is not tolerated."""
+    return [(taint, _taint_tolerance(name, taint, bearing)) for taint in listed(cluster, "spec", "taints")]
 
 
 def _check(toleration: Obj) -> None:
@@ -90,26 +92,26 @@ def _check(toleration: Obj) -> None:
         raise MisconfiguredError(PLUGIN, "If the operator is Exists, the value should be empty.")
 
 
-def _untolerated(name: str, cluster: Obj, bearing: Bearing) -> Obj | None:
-    return next((taint for taint, borne in taints_borne(name, cluster, bearing) if borne is None), None)
+def _untolerated(name: str, cluster: Obj, bearing: TaintContext) -> Obj | None:
+    return next((taint for taint, borne in taint_tolerances(name, cluster, bearing) if borne is None), None)
 
 
-def _borne(cluster: str, taint: Obj, bearing: Bearing) -> Tolerance | None:
+def _taint_tolerance(cluster: str, taint: Obj, bearing: TaintContext) -> TaintTolerance | None:
     effect = text(taint, "effect")
     if effect == "PreferNoSelect" or (effect == "NoSelectIfNew" and cluster in bearing.decided):
-        return Tolerance()
+        return TaintTolerance()
     borne = (_tolerance(taint, toleration, bearing.now) for toleration in bearing.tolerations)
     return next((one for one in borne if one is not None), None)
 
 
-def _tolerance(taint: Obj, toleration: Obj, now: datetime) -> Tolerance | None:
-    if not _concerns(toleration, taint):
+def _tolerance(taint: Obj, toleration: Obj, now: datetime) -> TaintTolerance | None:
+    if not _matches(toleration, taint):
         return None
     seconds = integer(toleration, "tolerationSeconds")
     if seconds is None:
-        return Tolerance(by=toleration)
+        return TaintTolerance(by=toleration)
     until = _end(taint, seconds)
-    return Tolerance(until, toleration) if until is not None and now < until else None
+    return TaintTolerance(until, toleration) if until is not None and now < until else None
 
 
 def _end(taint: Obj, seconds: int) -> datetime | None:
@@ -117,7 +119,7 @@ def _end(taint: Obj, seconds: int) -> datetime | None:
     return None if added is None else added + timedelta(seconds=seconds)
 
 
-def _concerns(toleration: Obj, taint: Obj) -> bool:
+def _matches(toleration: Obj, taint: Obj) -> bool:
     if text(toleration, "effect") not in ("", text(taint, "effect")):
         return False
     if text(toleration, "key") not in ("", text(taint, "key")):
@@ -129,18 +131,18 @@ def _concerns(toleration: Obj, taint: Obj) -> bool:
             return operator == "Exists"
 
 
-def _objection(taint: Obj, bearing: Bearing) -> str:
-    """Say that the taint is not tolerated; or no more, if a toleration of it has run out."""
-    ended = [one for one in bearing.tolerations if _concerns(one, taint)]
+def _objection(taint: Obj, bearing: TaintContext) -> str:
+    """Return that the taint is not tolerated, or that its toleration has expired."""
+    ended = [one for one in bearing.tolerations if _matches(one, taint)]
     if not ended:
-        return f"taint {shown(taint)} is not tolerated"
+        return f"taint {taint_text(taint)} is not tolerated"
     seconds = max(integer(one, "tolerationSeconds") or 0 for one in ended)
     until = _end(taint, seconds)
-    since = f"since {until.isoformat()}" if until else "as it does not tell since when it is there"
-    return f"taint {shown(taint)} is tolerated no more, {since} (tolerationSeconds {seconds})"
+    since = f"since {until.isoformat()}" if until else "because it has no timeAdded"
+    return f"taint {taint_text(taint)} is no longer tolerated, {since} (tolerationSeconds {seconds})"
 
 
-def shown(taint: Obj) -> str:
-    """Return a taint as people write it: `key=value:effect`."""
+def taint_text(taint: Obj) -> str:
+    """Return a taint as `key=value:effect`."""
     value = f"={text(taint, 'value')}" if text(taint, "value") else ""
     return f"{text(taint, 'key')}{value}:{text(taint, 'effect')}"

@@ -2,7 +2,7 @@
 Semantic versions, as the CEL function `semver` of Kubernetes reads and compares them.
 
 Pure. Source: semver.org 2.0.0; k8s.io/apiserver `pkg/cel/library/semverlib.go`
-for what `normalize` mends: a leading `v`, leading zeros, missing numbers.
+for what `normalize` accepts: a leading `v`, leading zeros, missing numbers.
 """
 
 import re
@@ -17,7 +17,7 @@ _LOOSE = re.compile(rf"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?{_TAIL}")
 
 @total_ordering
 @dataclass(frozen=True, slots=True)
-class Version:
+class SemanticVersion:
     """A version; build metadata does not count and is not kept."""
 
     major: int
@@ -25,19 +25,21 @@ class Version:
     patch: int
     pre: tuple[str, ...] = ()
 
-    def __lt__(self, other: "Version") -> bool:
+    def __lt__(self, other: "SemanticVersion") -> bool:
         return self.order() < other.order()
 
     def order(self) -> tuple[object, ...]:
-        """Return what versions are compared by: a prerelease stands before its release."""
+        """Return the sort key: a prerelease precedes its release."""
         parts = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in self.pre)
         return self.major, self.minor, self.patch, not self.pre, parts
 
 
-def parse_version(text: str, *, normalize: bool = False) -> Version:
+def parse_version(text: str, *, normalize: bool = False) -> SemanticVersion:
     """Return the version; raise ValueError if `text` is none."""
     found = (_LOOSE if normalize else _STRICT).fullmatch(text)
     if found is None:
         raise ValueError(f"{text!r} is no semantic version")
     major, minor, patch = (int(found[index] or 0) for index in (1, 2, 3))
-    return Version(major, minor, patch, tuple((found["pre"] or "").split(".")) if found["pre"] else ())
+    return SemanticVersion(
+        major, minor, patch, tuple((found["pre"] or "").split(".")) if found["pre"] else ()
+    )

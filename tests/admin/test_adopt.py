@@ -31,7 +31,7 @@ HANDED_OVER = [
     "ManagedServiceAccount a/multikueue handed over",
 ]
 OF_CHECK = [
-    "AdmissionCheck p finalizer taken off",
+    "AdmissionCheck p finalizer removed",
     "MultiKueueCluster a handed over",
     "MultiKueueConfig p handed over",
 ]
@@ -137,12 +137,12 @@ def _paths(admin: Driver) -> list[str]:
     ]
 
 
-def test_a_dry_run_tells_and_writes_nothing(hub: Hub, addon: Addon, adopt: Adopt) -> None:
+def test_a_dry_run_prints_and_writes_nothing(hub: Hub, addon: Addon, adopt: Adopt) -> None:
     addon.check("p", "a")
     since = len(hub.journal)
     run = adopt("--dry-run")
     assert run.exit_code == 0
-    assert run.output.splitlines() == [f"{told} (dry run)" for told in (*HANDED_OVER, *OF_CHECK)]
+    assert run.output.splitlines() == [f"{output} (dry run)" for output in (*HANDED_OVER, *OF_CHECK)]
     assert writes(hub, since) == []
 
 
@@ -150,7 +150,9 @@ def test_single_clusters_are_handed_over_without_the_checks(addon: Addon, adopt:
     addon.credentials("b", "c")
     addon.check("p", "a")
     run = adopt("b")
-    assert run.output.splitlines() == [told.replace(" a/", " b/").replace("-a", "-b") for told in HANDED_OVER]
+    assert run.output.splitlines() == [
+        output.replace(" a/", " b/").replace("-a", "-b") for output in HANDED_OVER
+    ]
     assert adopt("nobody").output == "nothing to hand over\n"
 
 
@@ -172,9 +174,9 @@ def test_what_two_checks_list_is_handed_over_once(addon: Addon, admin: Driver, a
     addon.check("p", "a")
     addon.check("q", "a")
     admin.check("another-on-p", "p")
-    told = adopt().output.splitlines()
-    assert sorted(told) == sorted(set(told))
-    assert {"MultiKueueConfig p handed over", "MultiKueueConfig q handed over"} <= set(told)
+    output = adopt().output.splitlines()
+    assert sorted(output) == sorted(set(output))
+    assert {"MultiKueueConfig p handed over", "MultiKueueConfig q handed over"} <= set(output)
 
 
 def test_it_goes_on_where_it_was_interrupted(hub: Hub, addon: Addon, admin: Driver, adopt: Adopt) -> None:
@@ -196,8 +198,8 @@ def test_an_addon_that_still_runs_is_refused(
     run = adopt()
     assert (run.exit_code, writes(hub, since)) == (1, [])
     assert run.output == (
-        "Error: kueue-addon-controller still runs, and would undo what is handed over: first "
-        "kubectl scale deployment -n addons kueue-addon-controller --replicas=0\n"
+        "Error: run `kubectl scale deployment -n addons kueue-addon-controller --replicas=0` first: "
+        "kueue-addon-controller still runs and would undo the handover\n"
     )
     assert adopt("--dry-run").exit_code == 1
     assert adopt("--force").output.splitlines() == HANDED_OVER
@@ -214,13 +216,13 @@ def test_one_whose_pods_are_still_ending_is_refused(addon: Addon, adopt: Adopt) 
     assert adopt().exit_code == 1
 
 
-def test_whoever_may_not_look_is_told_so(hub: Hub, addon: Addon, adopt: Adopt) -> None:
+def test_the_missing_right_to_deployments_is_an_error(hub: Hub, addon: Addon, adopt: Adopt) -> None:
     forbidden = {"kind": "Status", "message": "you may not look", "reason": "Forbidden", "code": 403}
     hub.faults.add("GET", "deployments", status=403, body=forbidden)
     run = adopt()
     assert (run.exit_code, run.output) == (
         1,
-        "Error: cannot tell whether kueue-addon-controller still runs: you may not look\n",
+        "Error: it is unknown whether kueue-addon-controller still runs: you may not look\n",
     )
 
 

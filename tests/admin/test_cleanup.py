@@ -65,17 +65,17 @@ def writes(hub: Hub, since: int) -> list[tuple[str, str]]:
     return [(r.method, r.path) for r in hub.journal[since:] if r.method not in ("GET", "HEAD")]
 
 
-def test_a_dry_run_tells_what_would_go_and_writes_nothing(hub: Hub, left: Driver, clean: Clean) -> None:
+def test_a_dry_run_prints_the_deletions_and_writes_nothing(hub: Hub, left: Driver, clean: Clean) -> None:
     since = len(hub.journal)
     run = clean()
     assert run.exit_code == 0
-    assert run.output.splitlines() == [f"{told} deleted (dry run)" for told in LISTS]
+    assert run.output.splitlines() == [f"{output} deleted (dry run)" for output in LISTS]
     assert writes(hub, since) == []
 
 
 def test_all_goes_once_and_the_conditions_stay(hub: Hub, left: Driver, clean: Clean) -> None:
     run = clean("--yes")
-    assert (run.exit_code, run.output.splitlines()) == (0, [f"{told} deleted" for told in LISTS])
+    assert (run.exit_code, run.output.splitlines()) == (0, [f"{output} deleted" for output in LISTS])
     assert (left.listed("p"), left.clusters(), left.reason("p")) == (None, [], "Active")
     since = len(hub.journal)
     again = clean("--yes")
@@ -90,7 +90,7 @@ def test_what_is_somebody_elses_stays(left: Driver, clean: Clean) -> None:
     left.ask("POST", f"{CORE}/namespaces/{NS}/secrets", {"metadata": {"name": "ours"} | LABELS})
     left.ask("POST", f"{CORE}/namespaces/default/secrets", {"metadata": {"name": "elsewhere"} | LABELS})
     run = clean("--yes")
-    assert run.output.splitlines() == [f"{told} deleted" for told in (*LISTS, f"Secret {NS}/ours")]
+    assert run.output.splitlines() == [f"{output} deleted" for output in (*LISTS, f"Secret {NS}/ours")]
     assert left.listed("theirs") == ["theirs-a"]
     assert sorted(left.clusters()) == ["given-away", "theirs-a"]
     assert left.get(f"{CORE}/namespaces/default/secrets/elsewhere")
@@ -123,7 +123,7 @@ def test_it_is_refused_while_somebody_elses_list_has_our_clusters(left: Driver, 
     left.config("theirs", "p-b", "x")
     run = clean("--yes")
     assert run.exit_code == 1
-    assert "MultiKueueConfig theirs is somebody else's and lists p-b; or use --force" in run.output
+    assert "MultiKueueConfig theirs is owned by someone else and lists p-b; or use --force" in run.output
     assert left.listed("p") == ["p-a", "p-b"]
 
 
@@ -140,11 +140,13 @@ def test_it_is_refused_while_a_controller_is_alive(hub: Hub, left: Driver, clean
     run = clean("--yes")
     assert (run.exit_code, writes(hub, since)) == (1, [])
     assert run.output == (
-        "Error: the controller runs (pod-1 holds its Lease), and would make everything again: first kubectl "
-        "scale deployment -n placement-ac-system placement-ac --replicas=0; or use --force\n"
+        "Error: run `kubectl scale deployment -n placement-ac-system placement-ac --replicas=0` first: "
+        "the controller runs (pod-1 holds its Lease) and would recreate everything; or use --force\n"
     )
     forced = clean("--yes", "--force")
-    assert forced.output.splitlines() == [f"{told} deleted" for told in (*LISTS, f"Lease {NS}/placement-ac")]
+    assert forced.output.splitlines() == [
+        f"{output} deleted" for output in (*LISTS, f"Lease {NS}/placement-ac")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -155,13 +157,13 @@ def test_it_is_refused_while_a_controller_is_alive(hub: Hub, left: Driver, clean
         pytest.param(0.0, {"renewTime": None}, 2, id="never renewed"),
     ],
 )
-def test_a_lease_that_nobody_holds_goes_as_well(
+def test_a_lease_without_holder_is_deleted(
     hub: Hub, left: Driver, clean: Clean, monkeypatch: Any, age: float, spec: Any, looks: int
 ) -> None:
     shorten(monkeypatch, LOOK_AGAIN_SECONDS=0.1)
     lease(left, age, **spec)
     run = clean("--yes")
-    assert run.output.splitlines() == [f"{told} deleted" for told in (*LISTS, f"Lease {NS}/placement-ac")]
+    assert run.output.splitlines() == [f"{output} deleted" for output in (*LISTS, f"Lease {NS}/placement-ac")]
     read = [r for r in hub.journal if (r.method, r.path) == ("GET", f"{LEASES}/{MANAGED_BY}")]
     assert len(read) == looks
 
@@ -232,25 +234,25 @@ ALL = (
 
 def test_these_rights_are_enough(left: Driver, as_account: Callable[..., Clean]) -> None:
     run = as_account(*ALL)("--yes")
-    assert (run.exit_code, run.output.splitlines()) == (0, [f"{told} deleted" for told in LISTS])
+    assert (run.exit_code, run.output.splitlines()) == (0, [f"{output} deleted" for output in LISTS])
 
 
-def test_who_may_not_look_is_told_every_right_that_is_missing(
-    left: Driver, as_account: Callable[..., Clean]
-) -> None:
+def test_every_missing_right_is_reported(left: Driver, as_account: Callable[..., Clean]) -> None:
     run = as_account(KUEUES)("--yes", "--force")
     assert run.exit_code == 1
-    assert run.output.startswith("Error: cannot tell all that is ours, so nothing is deleted: ")
+    assert run.output.startswith("Error: nothing is deleted, because not all objects could be listed: ")
     for missing in ("clusterpermissions", "managedserviceaccounts", "secrets", "leases"):
         assert f'cannot list resource "{missing}"' in run.output
     assert left.listed("p") == ["p-a", "p-b"]
 
 
-def test_who_may_not_see_jobs_is_told_so(left: Driver, as_account: Callable[..., Clean]) -> None:
+def test_the_missing_right_to_workloads_is_an_error(left: Driver, as_account: Callable[..., Clean]) -> None:
     clean = as_account(*(one for one in ALL if one["resources"] != ["workloads"]))
     run = clean("--yes")
     assert run.exit_code == 1
-    assert run.output.startswith("Error: cannot tell whether it is in use: workloads.kueue.x-k8s.io is ")
+    assert run.output.startswith(
+        "Error: it is unknown whether the objects are in use: workloads.kueue.x-k8s.io is "
+    )
     assert run.output.endswith("; or use --force\n")
     assert clean("--yes", "--force").exit_code == 0
 
@@ -271,7 +273,7 @@ def test_one_that_fails_does_not_stop_what_does_not_stand_on_it(hub: Hub, left: 
     ]
     assert run.stderr.splitlines() == [
         "MultiKueueCluster p-a: you shall not",
-        f"Secret {NS}/made-a: stays, as MultiKueueCluster p-a does",
+        f"Secret {NS}/made-a: stays, because MultiKueueCluster p-a does",
     ]
     assert clean("--yes").output.splitlines() == [
         "MultiKueueCluster p-a deleted",
@@ -283,11 +285,13 @@ def test_a_list_that_stays_keeps_its_clusters(hub: Hub, left: Driver, clean: Cle
     hub.faults.add("DELETE", "multikueueconfigs/p", status=500)
     run = clean("--yes")
     assert (run.exit_code, run.stdout) == (1, "")
-    assert run.stderr.splitlines()[1:] == [f"{told}: stays, as MultiKueueConfig p does" for told in LISTS[1:]]
+    assert run.stderr.splitlines()[1:] == [
+        f"{output}: stays, because MultiKueueConfig p does" for output in LISTS[1:]
+    ]
     assert left.clusters() == ["p-a", "p-b"]
 
 
-def test_what_was_made_anew_meanwhile_stays(hub: Hub, left: Driver, clean: Clean) -> None:
+def test_a_recreated_object_stays(hub: Hub, left: Driver, clean: Clean) -> None:
     gone = {"kind": "Status", "message": "the UID in the precondition", "reason": "Conflict", "code": 409}
     hub.faults.add("DELETE", "multikueueclusters/p-b", status=409, body=gone)
     run = clean("--yes")
@@ -307,13 +311,13 @@ def test_what_is_gone_meanwhile_or_held_by_a_finalizer_is_no_failure(
         0,
         [
             LISTS[0] + " deleted",
-            LISTS[1] + " deleted, once example.com/held lets it go",
+            LISTS[1] + " deleted when finalizer example.com/held is removed",
             LISTS[2] + " deleted",
         ],
     )
 
 
-def test_a_missing_kubeconfig_is_told(tmp_path: Path) -> None:
+def test_a_missing_kubeconfig_is_an_error(tmp_path: Path) -> None:
     run = CliRunner().invoke(main, ["cleanup", "--kubeconfig", str(tmp_path / "none")])
     assert (run.exit_code, run.output) == (
         1,
@@ -339,7 +343,7 @@ def test_after_it_nothing_of_ours_is_there_and_a_new_controller_makes_it_again(
 ) -> None:
     with made.controllers(**PROVISION, leader_elect=True):
         made.until_connected("a")
-        assert "holds its Lease), and would make everything again" in clean("--yes").output
+        assert "holds its Lease) and would recreate everything" in clean("--yes").output
     before = made.ours()
     run = clean("--yes")
     assert (run.exit_code, run.stderr) == (0, "")

@@ -19,7 +19,7 @@ from tests.support.driver import Driver, eventually
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         pytest.param(["run", "--nothing"], "No such option", id="unknown option"),
         pytest.param(
@@ -48,10 +48,10 @@ from tests.support.driver import Driver, eventually
         pytest.param(["dance"], "No such command 'dance'", id="no such command"),
     ],
 )
-def test_wrong_words_are_told_and_exit_with_2(words: list[str], told: str) -> None:
+def test_usage_errors_exit_with_2(words: list[str], expected: str) -> None:
     run = CliRunner().invoke(main, words)
     assert run.exit_code == 2
-    assert told in run.output
+    assert expected in run.output
 
 
 def test_an_unknown_setting_in_the_environment_is_refused() -> None:
@@ -63,19 +63,19 @@ def test_an_unknown_setting_in_the_environment_is_refused() -> None:
     )
 
 
-def test_a_missing_kubeconfig_is_told_and_exits_with_1(tmp_path: Path) -> None:
+def test_a_missing_kubeconfig_exits_with_1(tmp_path: Path) -> None:
     run = CliRunner().invoke(main, ["run", "--kubeconfig", str(tmp_path / "none")])
     assert run.exit_code == 1
     assert f"there is no kubeconfig {tmp_path / 'none'}" in run.output
 
 
 def test_help_names_every_command_and_setting() -> None:
-    told = CliRunner().invoke(main, ["--help"]).output
-    assert all(name in told for name in ("run", "hub", "demo"))
+    output = CliRunner().invoke(main, ["--help"]).output
+    assert all(name in output for name in ("run", "hub", "demo"))
     assert "--placement-namespace" in CliRunner().invoke(main, ["run", "--help"]).output
 
 
-def test_run_works_until_it_is_told_to_stop(hub: Hub, admin: Driver, tmp_path: Path) -> None:
+def test_run_works_until_it_is_stopped(hub: Hub, admin: Driver, tmp_path: Path) -> None:
     admin.check("p")
     admin.select("p", "a")
     hub.write_kubeconfig(tmp_path / "kubeconfig")
@@ -109,14 +109,14 @@ def test_hub_writes_its_kubeconfig_when_it_is_ready(tmp_path: Path) -> None:
     )
     try:
         assert run.stdout is not None
-        told = run.stdout.readline()
+        output = run.stdout.readline()
         server = yaml.safe_load(path.read_text())["clusters"][0]["cluster"]["server"]
         run.send_signal(signal.SIGTERM)
         assert run.wait(20) == 0
     finally:
         run.kill()
         run.communicate()
-    assert told == f"The hub listens on {server}\n"
+    assert output == f"The hub listens on {server}\n"
     assert not path.exists(), "the token in it is no longer worth anything"
 
 
@@ -125,7 +125,7 @@ def test_hub_writes_over_no_kubeconfig_but_its_own(tmp_path: Path) -> None:
     path.write_text("current-context: production\n")
     run = CliRunner().invoke(hub_command, ["--kubeconfig", str(path)])
     assert run.exit_code == 2
-    assert f"{path} is there already and is not an embedded hub's" in run.output
+    assert f"{path} exists and is not an embedded hub's" in run.output
     assert path.read_text() == "current-context: production\n"
 
 
@@ -136,7 +136,7 @@ def test_hub_leaves_the_kubeconfig_of_a_hub_that_runs(hub: Hub, tmp_path: Path) 
     before = path.read_text()
     run = CliRunner().invoke(hub_command, ["--kubeconfig", str(path)])
     assert run.exit_code == 2
-    assert f"{path} is that of the hub that runs at {hub.secure_url}: name another file" in run.output
+    assert f"name another file: {path} belongs to the hub that runs at {hub.secure_url}" in run.output
     assert path.read_text() == before
 
 
@@ -164,7 +164,7 @@ def test_hub_replaces_the_kubeconfig_of_a_hub_that_is_gone(hub: Hub, tmp_path: P
     assert path.exists()
 
 
-def test_a_kubeconfig_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_kubeconfig_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "nowhere" / "config"
     run = CliRunner().invoke(hub_command, ["--kubeconfig", str(path)])
     assert run.exit_code == 1
@@ -172,7 +172,7 @@ def test_a_kubeconfig_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.embedded("the port of another server may be taken in another way")
-def test_a_port_that_is_taken_is_told(hub: Hub) -> None:
+def test_a_port_in_use_is_an_error(hub: Hub) -> None:
     address = hub.url.removeprefix("http://")
     run = CliRunner().invoke(hub_command, ["--listen", address])
     assert run.exit_code == 1

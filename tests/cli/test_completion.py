@@ -29,7 +29,7 @@ ENV = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
         pytest.param([], [name for name in COMMANDS if name not in NOT_OF_KUBECTL], 4, id="nothing"),
     ],
 )
-def test_what_kubectl_is_told(words: list[str], values: list[str], directive: int) -> None:
+def test_completions_for_kubectl(words: list[str], values: list[str], directive: int) -> None:
     *lines, last = complete(words).splitlines()
     assert [line.partition("\t")[0] for line in lines] == values
     assert last == f":{directive}"
@@ -49,13 +49,13 @@ def test_bash_completes_a_command() -> None:
         "COMP_WORDS": "placement-ac cl",
         "COMP_CWORD": "1",
     }
-    told = subprocess.run(["placement-ac"], env=asked, capture_output=True, text=True, check=True)
-    assert told.stdout == "plain,cleanup\n"
+    output = subprocess.run(["placement-ac"], env=asked, capture_output=True, text=True, check=True)
+    assert output.stdout == "plain,cleanup\n"
 
 
 def test_the_plugin_has_no_hub_and_no_controller() -> None:
-    told = CliRunner().invoke(plugin, ["--help"], prog_name="kubectl placement").output
-    assert told.startswith("Usage: kubectl placement [OPTIONS] COMMAND")
+    output = CliRunner().invoke(plugin, ["--help"], prog_name="kubectl placement").output
+    assert output.startswith("Usage: kubectl placement [OPTIONS] COMMAND")
     assert CliRunner().invoke(plugin, ["run"]).exit_code == 2
 
 
@@ -67,5 +67,5 @@ def test_kubectl_finds_the_plugin_and_completes_its_words() -> None:
     )
     assert (version.returncode, version.stdout.split(",")[0]) == (0, "kubectl placement")
     words = ["kubectl", "__complete", "placement", "cle"]
-    told = subprocess.run(words, env=ENV, capture_output=True, text=True, check=False)
-    assert told.stdout.splitlines()[0].split("\t")[0] == "cleanup"
+    output = subprocess.run(words, env=ENV, capture_output=True, text=True, check=False)
+    assert output.stdout.splitlines()[0].split("\t")[0] == "cleanup"

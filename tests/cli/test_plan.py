@@ -41,8 +41,8 @@ def test_nothing_changes(dump: str) -> None:
 def test_something_changes_as_people_read_it(dump: str) -> None:
     done = plan("-f", STORY_3, "--from-dump", dump)
     assert (done.exit_code, done.stderr) == (2, "")
-    told = done.stdout.splitlines()
-    assert told[:9] == [
+    output = done.stdout.splitlines()
+    assert output[:9] == [
         f"change Placement kueue-system/{DEMO2}",
         "",
         f"Placement kueue-system/{DEMO2}",
@@ -56,12 +56,12 @@ def test_something_changes_as_people_read_it(dump: str) -> None:
         ),
         "",
     ]
-    assert told[9:12] == [
+    assert output[9:12] == [
         f"apply MultiKueueConfig {DEMO2}, at once",
         f"--- MultiKueueConfig/{DEMO2}",
         f"+++ MultiKueueConfig/{DEMO2}",
     ]
-    assert f"delete MultiKueueCluster {DEMO2}-cluster2, when its jobs have ended" in told
+    assert f"delete MultiKueueCluster {DEMO2}-cluster2, when its jobs have ended" in output
 
 
 def test_a_cluster_that_comes_has_its_score_and_its_credentials(tmp_path: Path) -> None:
@@ -88,20 +88,20 @@ def test_a_cluster_that_comes_has_its_score_and_its_credentials(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("jobs", "taints", "told"),
+    ("jobs", "taints", "expected"),
     [
-        pytest.param([], [], "whether jobs are there is not known", id="no Workloads in the dump"),
-        pytest.param([job("else", "cluster3")], [], "no job is there", id="no job"),
+        pytest.param([], [], "its jobs are unknown", id="no Workloads in the dump"),
+        pytest.param([job("else", "cluster3")], [], "no job runs there", id="no job"),
         pytest.param(
             [job("else", "cluster3")],
             [{"key": TAINT_UNREACHABLE, "effect": "PreferNoSelect"}],
-            "it stays for now: OCM cannot reach it",
+            "it stays listed for now: OCM cannot reach it",
             id="out of reach",
         ),
     ],
 )
 def test_what_becomes_of_a_cluster_that_is_removed(
-    jobs: list[Raw], taints: list[Raw], told: str, tmp_path: Path
+    jobs: list[Raw], taints: list[Raw], expected: str, tmp_path: Path
 ) -> None:
     items = [*json.loads(as_list(story_2().dump))["items"], *jobs]
     for one in items:
@@ -110,7 +110,7 @@ def test_what_becomes_of_a_cluster_that_is_removed(
     path = tmp_path / "hub.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     done = plan("-f", STORY_3, "--from-dump", str(path))
-    assert f"  - cluster2 ({told})" in done.stdout.splitlines()
+    assert f"  - cluster2 ({expected})" in done.stdout.splitlines()
 
 
 @pytest.mark.parametrize("stdin", ["manifests", "dump"])
@@ -132,22 +132,22 @@ def test_yaml_says_what_json_says(dump: str) -> None:
 
 def test_other_manifests_are_named(dump: str) -> None:
     done = plan("-f", str(SAMPLES / "multikueue-setup-demo2.yaml"), "--from-dump", dump)
-    assert (done.exit_code, done.stderr) == (0, "not looked at: ResourceFlavor default-flavor-demo2\n")
+    assert (done.exit_code, done.stderr) == (0, "ignored: ResourceFlavor default-flavor-demo2\n")
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         pytest.param(("-f", "nowhere.yaml"), "nowhere.yaml: No such file or directory", id="no file"),
         pytest.param((), "Missing option '-f' / '--filename'.", id="no manifests"),
         pytest.param(("-f", STORY_3, "-o", "wide"), "'wide' is not one of", id="wrong word"),
-        pytest.param(("-f", "-", "--from-dump", "-"), "stdin can be read once", id="stdin twice"),
+        pytest.param(("-f", "-", "--from-dump", "-"), "stdin can be read only once", id="stdin twice"),
     ],
 )
-def test_errors(words: tuple[str, ...], told: str, dump: str) -> None:
+def test_errors(words: tuple[str, ...], expected: str, dump: str) -> None:
     done = plan(*words, *(("--from-dump", dump) if "--from-dump" not in words else ()))
     assert (done.exit_code, done.stdout) == (1, "")
-    assert told in done.stderr
+    assert expected in done.stderr
 
 
 STEERS = "\x1b[31mred\x1b]0;title\x07\x9b1m"
@@ -185,5 +185,5 @@ def test_a_full_disk_is_an_error(dump: str) -> None:
 def test_a_manifest_that_cannot_be(dump: str) -> None:
     text = Path(STORY_3).read_text().replace("numberOfClusters: 1", "numberOfClusters: one")
     done = plan("-f", "-", "--from-dump", dump, stdin=text)
-    told = "spec.numberOfClusters is not a whole number: write one from 0 on, without quotes"
-    assert (done.exit_code, done.stderr) == (1, f"Error: Placement kueue-system/{DEMO2}: {told}\n")
+    output = "write one from 0 on, without quotes: spec.numberOfClusters is not a whole number"
+    assert (done.exit_code, done.stderr) == (1, f"Error: Placement kueue-system/{DEMO2}: {output}\n")

@@ -8,14 +8,14 @@ from collections.abc import Iterable
 import pytest
 from rich.text import Text
 
-from placement_ac.cli.again import Again
 from placement_ac.cli.output import Form
+from placement_ac.cli.watch_output import WatchPrinter
 
 FIRST, SECOND = {"one": 1, "two": 2}, {"one": 1, "two": 3}
 
 
 def shown(form: Form, *documents: dict[str, int]) -> None:
-    with Again(form) as again:
+    with WatchPrinter(form) as again:
         for document in documents:
             again.show(document, lambda _, of=document: _table(of), document)  # type: ignore[misc]
 
@@ -25,7 +25,7 @@ def _table(document: dict[str, int]) -> Iterable[Text]:
 
 
 @pytest.mark.parametrize(
-    ("form", "told"),
+    ("form", "expected"),
     [
         pytest.param("table", "one is 1\ntwo is 2\n---\none is 1\ntwo is 3\n", id="a table"),
         pytest.param("wide", "one is 1\ntwo is 2\n---\none is 1\ntwo is 3\n", id="a wide one"),
@@ -34,9 +34,9 @@ def _table(document: dict[str, int]) -> Iterable[Text]:
         pytest.param("name", "one\ntwo\ntwo\n", id="names of what has changed"),
     ],
 )
-def test_each_change_is_printed_once(form: Form, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_change_is_printed_once(form: Form, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
     shown(form, FIRST, FIRST, SECOND, SECOND)
-    assert capsys.readouterr().out == told
+    assert capsys.readouterr().out == expected
 
 
 class _Terminal(io.StringIO):
@@ -44,7 +44,7 @@ class _Terminal(io.StringIO):
         return True
 
 
-def test_a_terminal_is_drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_is_redrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     terminal = _Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)

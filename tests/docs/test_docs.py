@@ -23,12 +23,24 @@ from placement_ac.core.credentials import discovery, readiness
 from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningObjects, ProvisioningPolicy
 from placement_ac.core.kubeconfig.source import Unusable
 from placement_ac.core.selection import probe_schedule
-from placement_ac.inspection.doctor.rules import RULES as DOCTORS_RULES
-from placement_ac.inspection.doctor.workers import RULES as WORKERS_RULES
-from placement_ac.inspection.foreseen import Write
-from placement_ac.inspection.links import Step
-from placement_ac.inspection.prospect import Affected, CheckChange, Condition, PlacementPlan
-from placement_ac.inspection.tree import Branch, ClusterRow, Credential, Job, QueueRow, State
+from placement_ac.inspection.doctor.hub_rules import RULES as DOCTORS_RULES
+from placement_ac.inspection.doctor.worker_rules import RULES as WORKERS_RULES
+from placement_ac.inspection.explain.steps import StepName
+from placement_ac.inspection.plan.plan_report import (
+    AffectedWorkload,
+    CheckChange,
+    PlacementCondition,
+    PlacementPlan,
+)
+from placement_ac.inspection.plan.preview import PlannedWrite
+from placement_ac.inspection.status.model import (
+    CheckStatus,
+    ClusterRow,
+    ClusterState,
+    Credential,
+    QueueRow,
+    WorkloadRow,
+)
 from placement_ac.kube import client
 from placement_ac.lab.demo.play import Outcome
 from placement_ac.lab.demo.shows import PlainShow, document
@@ -347,13 +359,13 @@ def test_defaults_of_the_hub() -> None:
 
 
 def test_what_status_tells_of_a_cluster() -> None:
-    states = get_args(State)
+    states = get_args(ClusterState)
     assert tuple(row[0] for row in table(INSPECT, "Status")) == states
 
 
 def test_the_keys_of_the_document_of_status() -> None:
     told = [re.sub(r" \([^)]*\)", "", row[1]).split(", ") for row in tables(INSPECT, "Status")[1]]
-    shapes = (Branch, ClusterRow, Credential, QueueRow, Job)
+    shapes = (CheckStatus, ClusterRow, Credential, QueueRow, WorkloadRow)
     assert told == [[camel(field.name) for field in fields(shape)] for shape in shapes]
 
 
@@ -386,9 +398,9 @@ def test_every_key_of_a_plan() -> None:
     rows = dict(table(REFERENCE, "The JSON document of `plan`"))
     assert list(rows) == list(PlacementPlan.__dataclass_fields__)
     parts = {
-        "conditions": Condition,
-        "writes": Write,
-        "affected": Affected,
+        "conditions": PlacementCondition,
+        "writes": PlannedWrite,
+        "affected": AffectedWorkload,
         "checks": CheckChange,
     }
     for key, part in parts.items():
@@ -397,17 +409,17 @@ def test_every_key_of_a_plan() -> None:
 
 def test_every_step_of_explain() -> None:
     rows = table(INSPECT, "Explain")
-    assert [row[0] for row in rows] == list(Step)
+    assert [row[0] for row in rows] == list(StepName)
     assert [row for row in rows if not row[1]] == []
 
 
 def test_every_check_of_the_doctor() -> None:
-    wanted = [(rule.check, rule.looks_at.replace("`", ""), rule.cure) for rule in DOCTORS_RULES]
+    wanted = [(rule.check, rule.looks_at.replace("`", ""), rule.fix) for rule in DOCTORS_RULES]
     assert table(INSPECT, "What it checks") == wanted
 
 
 def test_every_check_of_a_worker() -> None:
-    wanted = [(rule.check, rule.looks_at.replace("`", ""), rule.cure) for rule in WORKERS_RULES]
+    wanted = [(rule.check, rule.looks_at.replace("`", ""), rule.fix) for rule in WORKERS_RULES]
     assert table(INSPECT, "What it checks on a worker") == wanted
 
 

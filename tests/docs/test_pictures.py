@@ -7,9 +7,9 @@ import mermaidx
 import pytest
 from click.testing import CliRunner
 
-from placement_ac.cli.graph import drawn
+from placement_ac.cli.graph import draw
 from placement_ac.cli.main import main
-from placement_ac.inspection.graph import graph_of
+from placement_ac.inspection.graph.model import build_graph
 from tests.support import pictures
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -45,7 +45,7 @@ def test_the_mermaid_on_the_page_is_what_comes_out() -> None:
 
 def test_mermaid_takes_it() -> None:
     """Names and messages that are scripts are drawn as words."""
-    picture = mermaidx.render(drawn(graph_of([pictures.story(), pictures.hostile()]), "mermaid", "x")).svg()
+    picture = mermaidx.render(draw(build_graph([pictures.story(), pictures.hostile()]), "mermaid", "x")).svg()
     assert "<script" not in picture
     assert "train" in picture
 

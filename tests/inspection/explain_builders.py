@@ -5,12 +5,12 @@ from typing import Any
 
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
-from placement_ac.inspection.chain import Chain, Overview, of_check
-from placement_ac.inspection.dump import Dump, dump_of
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.kinds import CLUSTER_QUEUE, CLUSTER_SET, SET_BINDING
-from placement_ac.inspection.links import Case, Step
-from placement_ac.inspection.subject import check_named
+from placement_ac.inspection.explain.explanations import CheckExplanation, ClusterExplanation, explain_check
+from placement_ac.inspection.explain.steps import PlacementView, StepName
+from placement_ac.inspection.explain.subject import find_check
+from placement_ac.inspection.hub.dump import Dump, dump_of
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, CLUSTER_SET, SET_BINDING
 from tests.support.builders import (
     NOW,
     Raw,
@@ -79,15 +79,15 @@ def dump(*objects: Raw | Iterable[Raw]) -> Dump:
     return dump_of(raw for part in objects for raw in ([part] if isinstance(part, dict) else part))
 
 
-def case(*objects: Raw | Iterable[Raw], name: str = "p", **settings: Any) -> Case:
+def case(*objects: Raw | Iterable[Raw], name: str = "p", **settings: Any) -> PlacementView:
     view = HubView(dump(*objects), Settings(**settings), NOW)
     found = view.dump.find(constants.PLACEMENT, name, "kueue-system")
     assert found
-    return Case(view, found)
+    return PlacementView(view, found)
 
 
-def told(found: Chain | Overview, *steps: Step) -> list[str]:
-    """Return what is told of these steps, of all if none is named."""
+def sentences(found: ClusterExplanation | CheckExplanation, *steps: StepName) -> list[str]:
+    """Return outcome and sentence of these steps, of all if none is named."""
     return [f"{link.outcome}: {link.sentence}" for link in found.links if not steps or link.step in steps]
 
 
@@ -102,6 +102,6 @@ NOT_CONNECTED = {
 DROPPED = [a_set(), binding(), cluster("c", GPU), cluster("a"), placement(), check(), decision("a")]
 
 
-def overview(*objects: Raw | Iterable[Raw], **settings: Any) -> Overview:
+def overview(*objects: Raw | Iterable[Raw], **settings: Any) -> CheckExplanation:
     view = HubView(dump(*objects), Settings(**settings), NOW)
-    return of_check(view, check_named(view, "check"))
+    return explain_check(view, find_check(view, "check"))

@@ -13,12 +13,12 @@ from placement_ac.cli.explain import grouped
 from placement_ac.cli.main import main
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
-from placement_ac.inspection.chain import Fate, chain, of_check
-from placement_ac.inspection.dump import Dump, MissingRight
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.kinds import CLUSTER_QUEUE, CLUSTER_SET, LOCAL_QUEUE, SET_BINDING
-from placement_ac.inspection.links import Case, Step
-from placement_ac.inspection.subject import NoSuchSubject, cases_of
+from placement_ac.inspection.explain.explanations import ClusterSummary, explain_check, explain_cluster
+from placement_ac.inspection.explain.steps import PlacementView, StepName
+from placement_ac.inspection.explain.subject import SubjectNotFound, placement_views
+from placement_ac.inspection.hub.dump import Dump, MissingRight
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, CLUSTER_SET, LOCAL_QUEUE, SET_BINDING
 from tests.inspection.explain_builders import (
     ALL,
     DROPPED,
@@ -34,7 +34,7 @@ from tests.inspection.explain_builders import (
     dump,
     overview,
     queue,
-    told,
+    sentences,
 )
 from tests.support.builders import (
     NOW,
@@ -59,42 +59,46 @@ from tests.support.builders import (
 
 ON_THE_LIST = [*LIVE, decision("c"), our_config("p-c"), our_cluster("c")]
 STANDINGS = [
-    pytest.param([*FLEET, placement()], ("selected", True, Step.DECISION), id="to be selected"),
-    pytest.param([*FLEET, placement(), decision("c")], ("selected", True, Step.DECISION), id="selected"),
+    pytest.param([*FLEET, placement()], ("selected", True, StepName.DECISION), id="to be selected"),
+    pytest.param([*FLEET, placement(), decision("c")], ("selected", True, StepName.DECISION), id="selected"),
     pytest.param(
-        [a_set(), binding(), cluster("c", GPU), placement()], ("dropped", False, Step.TAINT), id="dropped"
+        [a_set(), binding(), cluster("c", GPU), placement()], ("dropped", False, StepName.TAINT), id="dropped"
     ),
-    pytest.param([*FLEET, placement(), decision()], ("dropped", False, Step.DECISION), id="not decided on"),
+    pytest.param(
+        [*FLEET, placement(), decision()], ("dropped", False, StepName.DECISION), id="not decided on"
+    ),
     pytest.param(
         [cluster(), binding(), placement(), decision()],
-        ("dropped", False, Step.CLUSTER_SET),
+        ("dropped", False, StepName.CLUSTER_SET),
         id="not decided on, and not known why",
     ),
-    pytest.param([cluster(), placement()], ("unknown", None, Step.CLUSTER_SET), id="not known"),
-    pytest.param(ON_THE_LIST, ("listed", True, Step.LIST), id="listed"),
+    pytest.param([cluster(), placement()], ("unknown", None, StepName.CLUSTER_SET), id="not known"),
+    pytest.param(ON_THE_LIST, ("listed", True, StepName.LIST), id="listed"),
     pytest.param(
         [a_set(), binding(), cluster("c", GPU), *ON_THE_LIST[3:]],
-        ("listed", True, Step.LIST),
+        ("listed", True, StepName.LIST),
         id="listed, though OCM is about to drop it",
     ),
-    pytest.param([*LIVE, our_config(), decision("c")], ("selected", True, Step.LIST), id="not listed yet"),
-    pytest.param([*HUB, secret("multikueue-other")], ("unusable", True, Step.CREDENTIAL), id="no way in"),
+    pytest.param(
+        [*LIVE, our_config(), decision("c")], ("selected", True, StepName.LIST), id="not listed yet"
+    ),
+    pytest.param([*HUB, secret("multikueue-other")], ("unusable", True, StepName.CREDENTIAL), id="no way in"),
     pytest.param(
         [*DROPPED, *secrets("a", "c"), *made("a", "c"), running("job", "p-c")],
-        ("draining", False, Step.TAINT),
+        ("draining", False, StepName.TAINT),
         id="draining",
     ),
     pytest.param(
         [*DROPPED[:-1], decision("c", "a"), secret("multikueue-a"), *made("a", "c")],
-        ("draining", True, Step.CREDENTIAL),
+        ("draining", True, StepName.CREDENTIAL),
         id="draining, as its credentials have gone",
     ),
 ]
 
 
 @pytest.mark.parametrize(("objects", "wanted"), STANDINGS)
-def test_the_step_that_decides(objects: list[Raw], wanted: tuple[str, bool | None, Step]) -> None:
-    found = chain(case(*objects), "c")
+def test_the_step_that_decides(objects: list[Raw], wanted: tuple[str, bool | None, StepName]) -> None:
+    found = explain_cluster(case(*objects), "c")
     assert (found.state, found.selected, found.step) == wanted
     assert found.why in [link.sentence for link in found.links if link.step is found.step]
 
@@ -105,7 +109,7 @@ def test_the_step_that_decides(objects: list[Raw], wanted: tuple[str, bool | Non
         pytest.param(
             [*ALL, queue()],
             "ManagedCluster ClusterSet Predicate TaintToleration Score Score NumberOfClusters Decision Order "
-            "Name Credential Seat List Connected Condition Queue",
+            "Name Credential Slot List Connected Condition Queue",
             id="in",
         ),
         pytest.param(
@@ -116,33 +120,34 @@ def test_the_step_that_decides(objects: list[Raw], wanted: tuple[str, bool | Non
     ],
 )
 def test_the_whole_chain_in_the_order_of_the_steps(objects: list[Raw], steps: str) -> None:
-    found = [link.step for link in chain(case(*objects), "c").links]
-    assert found == [Step(step) for step in steps.split()]
-    assert found == sorted(found, key=list(Step).index)
+    found = [link.step for link in explain_cluster(case(*objects), "c").links]
+    assert found == [StepName(step) for step in steps.split()]
+    assert found == sorted(found, key=list(StepName).index)
 
 
 def test_a_cluster_that_is_asked_whether_it_is_fit() -> None:
-    found = chain(case(*LIVE, our_config(), decision("c"), credentials_probe=True), "c")
-    assert (found.state, found.step) == ("unusable", Step.FITNESS)
+    found = explain_cluster(case(*LIVE, our_config(), decision("c"), credentials_probe=True), "c")
+    assert (found.state, found.step) == ("unusable", StepName.FITNESS)
     assert found.why == (
-        "it is being asked whether it is fit to be a worker; what it answers the controller is not seen here"
+        "it is being asked whether it is fit to be a worker; "
+        "only the controller knows the result of its probe"
     )
 
 
 def test_a_mass_loss_that_is_held() -> None:
     objects = [*DROPPED[:2], placement(), check(), decision("a"), *secrets("a"), *made("a", *MANY)]
-    held = chain(case(*objects, *secrets(*MANY)), MANY[0])
+    held = explain_cluster(case(*objects, *secrets(*MANY)), MANY[0])
     why = "21 of 22 clusters would go at once though the Placement was not changed"
-    (said,) = told(held, Step.GUARD)
-    assert said.startswith(f"note: it would leave, and is kept for now: {why}: held for 5 min")
-    (said,) = told(overview(*objects, *secrets(*MANY)), Step.GUARD)
+    (said,) = sentences(held, StepName.GUARD)
+    assert said.startswith(f"note: it stays listed for now: {why}: held for 5 min")
+    (said,) = sentences(overview(*objects, *secrets(*MANY)), StepName.GUARD)
     assert said.startswith(f"note: {why}")
 
 
 # -- without a right
 
 
-def blind(*kinds: constants.Kind, more: Sequence[Raw] = ()) -> Case:
+def blind(*kinds: constants.Kind, more: Sequence[Raw] = ()) -> PlacementView:
     """A hub on which some kinds may not be listed; `more`: objects that it has as well."""
     whole = dump(*ALL, more)
     empty = dict.fromkeys(
@@ -153,50 +158,50 @@ def blind(*kinds: constants.Kind, more: Sequence[Raw] = ()) -> Case:
     view = HubView(
         Dump(objects | dict.fromkeys(kinds, ()), whole.served, missing, live=True), Settings(), NOW
     )
-    return Case(view, whole.of(constants.PLACEMENT)[0])
+    return PlacementView(view, whole.of(constants.PLACEMENT)[0])
 
 
 MISSING = [
     pytest.param(
         constants.MANAGED_CLUSTER,
-        Step.CLUSTER,
-        "unknown: ManagedClusters are not seen here",
+        StepName.CLUSTER,
+        "unknown: ManagedClusters are unknown",
         id="ManagedCluster",
     ),
     pytest.param(
         SET_BINDING,
-        Step.CLUSTER_SET,
-        "unknown: how OCM decides cannot be told without ManagedClusterSetBindings: the right to list "
+        StepName.CLUSTER_SET,
+        "unknown: OCM's steps are unknown without ManagedClusterSetBindings: the right to list "
         "them is missing",
         id="ManagedClusterSetBinding",
     ),
     pytest.param(
         constants.PLACEMENT_DECISION,
-        Step.DECISION,
-        "unknown: PlacementDecisions are not seen here",
+        StepName.DECISION,
+        "unknown: PlacementDecisions are unknown",
         id="PlacementDecision",
     ),
     pytest.param(
         constants.SECRET,
-        Step.CREDENTIAL,
-        "unknown: whether there is a way in is unknown: no right to list secrets",
+        StepName.CREDENTIAL,
+        "unknown: whether it has credentials is unknown: no right to list secrets",
         id="Secret",
     ),
     pytest.param(
         constants.MULTIKUEUE_CONFIG,
-        Step.LIST,
-        f"unknown: whether Kueue's list holds it is unknown: no right to list {constants.MULTIKUEUE_CONFIG}",
+        StepName.LIST,
+        f"unknown: whether it is on Kueue's list is unknown: no right to list {constants.MULTIKUEUE_CONFIG}",
         id="MultiKueueConfig",
     ),
     pytest.param(
         constants.MULTIKUEUE_CLUSTER,
-        Step.CONNECTED,
+        StepName.CONNECTED,
         "unknown: whether Kueue is connected is unknown: no right to list multikueueclusters.kueue.x-k8s.io",
         id="MultiKueueCluster",
     ),
     pytest.param(
         constants.ADMISSION_CHECK,
-        Step.CHECKS,
+        StepName.CHECKS,
         "unknown: whether an AdmissionCheck names it is unknown:"
         f" no right to list {constants.ADMISSION_CHECK}",
         id="AdmissionCheck",
@@ -205,30 +210,29 @@ MISSING = [
 
 
 @pytest.mark.parametrize(("kind", "step", "link"), MISSING)
-def test_without_a_right_what_depends_on_it_is_not_known(kind: constants.Kind, step: Step, link: str) -> None:
-    assert told(chain(blind(kind), "c"), step) == [link]
+def test_without_a_right_what_depends_on_it_is_not_known(
+    kind: constants.Kind, step: StepName, link: str
+) -> None:
+    assert sentences(explain_cluster(blind(kind), "c"), step) == [link]
 
 
 def test_without_decisions_nothing_is_said_to_leave_nor_to_be_undecided() -> None:
     seen = blind(constants.PLACEMENT_DECISION)
-    assert told(chain(seen, "c"), Step.DRAINING) == []
-    (decided,) = told(of_check(seen.view, seen.checks[0]), Step.DECISION)
-    assert (
-        decided
-        == f"unknown: what OCM has decided is unknown: no right to list {constants.PLACEMENT_DECISION}"
-    )
+    assert sentences(explain_cluster(seen, "c"), StepName.DRAINING) == []
+    (decided,) = sentences(explain_check(seen.view, seen.checks[0]), StepName.DECISION)
+    assert decided == f"unknown: OCM's decision is unknown: no right to list {constants.PLACEMENT_DECISION}"
 
 
 def test_without_scores_the_order_is_not_known() -> None:
     seen = blind(constants.PLACEMENT_SCORE, more=[placement(weights={"usage/gpu": 1})])
-    assert told(chain(seen, "c"), Step.ORDER) == [
+    assert sentences(explain_cluster(seen, "c"), StepName.ORDER) == [
         f"unknown: how the controller ranks it is unknown: no right to list {constants.PLACEMENT_SCORE}"
     ]
 
 
 def test_without_local_queues_there_may_be_some() -> None:
     seen = blind(LOCAL_QUEUE, more=[an(CLUSTER_QUEUE, "q", spec={"admissionChecks": ["check"]})])
-    (link,) = told(chain(seen, "c"), Step.QUEUE)
+    (link,) = sentences(explain_cluster(seen, "c"), StepName.QUEUE)
     assert "LocalQueues: unknown" in link
 
 
@@ -240,7 +244,7 @@ CHECKS = [
         [check_with(None)],
         [
             "failed: spec.parameters is missing",
-            "note: the controller has not answered it: does it run?",
+            "note: check that the controller runs: the check has no condition",
         ],
         id="no parameters",
     ),
@@ -249,7 +253,7 @@ CHECKS = [
         [
             "passed: its parameters name Placement p",
             "failed: there is no Placement kueue-system/p",
-            "note: the controller has not answered it: does it run?",
+            "note: check that the controller runs: the check has no condition",
         ],
         id="no Placement",
     ),
@@ -263,15 +267,12 @@ CHECKS = [
         ],
         [
             "passed: its parameters name Placement p",
-            "passed: Placement kueue-system/p is there; None: no set",
-            (
-                "failed: no ManagedClusterSet is bound in namespace kueue-system: there is no cluster to "
-                "choose from"
-            ),
-            "failed: OCM has decided on 0 of 1 clusters",
-            "unknown: what is on Kueue's list is unknown: the dump holds no multikueueconfigs.kueue.x-k8s.io",
-            "note: the controller has not answered it: does it run?",
-            "unknown: which jobs come this way is unknown: the dump holds no clusterqueues.kueue.x-k8s.io",
+            "passed: Placement kueue-system/p exists; None: no set",
+            ("failed: no ManagedClusterSet is bound in namespace kueue-system: bind one to select clusters"),
+            "failed: OCM has selected 0 of 1 clusters",
+            "unknown: Kueue's list is unknown: the dump holds no multikueueconfigs.kueue.x-k8s.io",
+            "note: check that the controller runs: the check has no condition",
+            "unknown: which queues use the list is unknown: the dump holds no clusterqueues.kueue.x-k8s.io",
         ],
         id="no binding",
     ),
@@ -279,11 +280,11 @@ CHECKS = [
         [*ALL, queue()],
         [
             "passed: its parameters name Placement p",
-            "passed: Placement kueue-system/p is there",
+            "passed: Placement kueue-system/p exists",
             "passed: OCM chooses from the clusters of all: bound in namespace kueue-system",
-            "passed: OCM has decided on 1 of 1 clusters",
-            "passed: on the list, in order: p-c",
-            "note: the controller has not answered it: does it run?",
+            "passed: OCM has selected 1 of 1 clusters",
+            "passed: Kueue's list, in order: p-c",
+            "note: check that the controller runs: the check has no condition",
             "passed: ClusterQueue q is active; LocalQueues: none; it lists check",
         ],
         id="all is well",
@@ -292,12 +293,12 @@ CHECKS = [
         [check(), *FLEET, placement(spec={"clusterSets": ["x"]}), foreign_config("other")],
         [
             "passed: its parameters name Placement p",
-            "passed: Placement kueue-system/p is there",
+            "passed: Placement kueue-system/p exists",
             "failed: spec.clusterSets names x; bound in namespace kueue-system is only all",
             "note: OCM has not decided yet",
             "failed: there is no MultiKueueConfig p",
-            "note: the controller has not answered it: does it run?",
-            "unknown: which jobs come this way is unknown: the dump holds no clusterqueues.kueue.x-k8s.io",
+            "note: check that the controller runs: the check has no condition",
+            "unknown: which queues use the list is unknown: the dump holds no clusterqueues.kueue.x-k8s.io",
         ],
         id="no such set",
     ),
@@ -305,26 +306,26 @@ CHECKS = [
 
 
 @pytest.mark.parametrize(("objects", "links"), CHECKS)
-def test_what_is_told_of_a_check(objects: list[Raw], links: list[str]) -> None:
-    assert told(overview(*objects)) == links
+def test_sentences_of_a_check(objects: list[Raw], links: list[str]) -> None:
+    assert sentences(overview(*objects)) == links
 
 
 def test_each_cluster_of_a_check_has_the_step_that_decides() -> None:
     found = overview(*DROPPED, cluster("lost", labels={}), *secrets("a"), *made("a"))
     assert [(one.cluster, one.state, one.step) for one in found.clusters] == [
-        ("a", "listed", Step.LIST),
-        ("c", "dropped", Step.TAINT),
-        ("lost", "dropped", Step.CLUSTER_SET),
+        ("a", "listed", StepName.LIST),
+        ("c", "dropped", StepName.TAINT),
+        ("lost", "dropped", StepName.CLUSTER_SET),
     ]
 
 
-def fates(step: Step, *whys: str, state: Any = "dropped") -> list[Fate]:
-    return [Fate(f"{step}{number}", state, step, why) for number, why in enumerate(whys)]
+def fates(step: StepName, *whys: str, state: Any = "dropped") -> list[ClusterSummary]:
+    return [ClusterSummary(f"{step}{number}", state, step, why) for number, why in enumerate(whys)]
 
 
 def test_clusters_that_drop_out_for_one_reason_share_a_line() -> None:
-    listed = fates(Step.LIST, "first", "second", state="listed")
-    same, many = fates(Step.TAINT, *["gpu"] * 3, "cpu"), fates(Step.NUMBER, *map(str, range(9)))
+    listed = fates(StepName.LIST, "first", "second", state="listed")
+    same, many = fates(StepName.TAINT, *["gpu"] * 3, "cpu"), fates(StepName.NUMBER, *map(str, range(9)))
     assert grouped([*listed, *same, *many]) == [
         (["List0"], listed[0]),
         (["List1"], listed[1]),
@@ -369,8 +370,8 @@ def run(file: Path, *words: str, **options: Any) -> Any:
     ids=" ".join,
 )
 def test_words_for_a_cluster(file: Path, words: list[str]) -> None:
-    told = run(file, *words, "-n", "kueue-system")
-    assert (told.exit_code, told.output.splitlines()[0].rstrip()) == (
+    done = run(file, *words, "-n", "kueue-system")
+    assert (done.exit_code, done.output.splitlines()[0].rstrip()) == (
         0,
         "Cluster c for Placement kueue-system/p (check check): listed",
     )
@@ -390,8 +391,8 @@ def test_words_for_a_cluster(file: Path, words: list[str]) -> None:
     ids=str,
 )
 def test_words_for_a_check_or_a_placement(file: Path, words: list[str], head: str) -> None:
-    told = run(file, *words)
-    assert (told.exit_code, told.output.splitlines()[0].rstrip()) == (0, head)
+    done = run(file, *words)
+    assert (done.exit_code, done.output.splitlines()[0].rstrip()) == (0, head)
 
 
 WRONG = [
@@ -399,31 +400,31 @@ WRONG = [
     (["check", "x"], 'admissionchecks.kueue.x-k8s.io "x" not found'),
     (["placement", "p", "-n", "x"], 'placements.cluster.open-cluster-management.io "p" not found'),
     (["x"], 'no cluster, check or Placement "x" found'),
-    (["queue", "x"], "there is no type 'queue' here: it is one of cluster, check, placement"),
-    (["both"], "both is a cluster and a check: say `explain cluster both` or `explain check both`"),
+    (["queue", "x"], "use one of the types cluster, check, placement: 'queue' is unknown"),
+    (["both"], "use `explain cluster both` or `explain check both`: both is a cluster and a check"),
     (
         ["check", "mk"],
         (
-            "AdmissionCheck mk is not ours: its spec.controllerName is 'kueue.x-k8s.io/multikueue'; its "
-            "MultiKueueConfig p is that of check: explain check check"
+            "use `explain check check`: AdmissionCheck mk is not ours: its spec.controllerName is "
+            "'kueue.x-k8s.io/multikueue'; its MultiKueueConfig is that of check"
         ),
     ),
     (["cluster", "c", "--check", "x"], 'admissionchecks.kueue.x-k8s.io "x" not found'),
     (
         ["cluster", "c", "--check", "lost"],
-        "AdmissionCheck lost leads to no Placement: see `explain check lost`",
+        "AdmissionCheck lost has no Placement: see `explain check lost`",
     ),
-    (["check", "check", "--check", "check"], "--check is for a cluster"),
-    (["a", "b", "c"], "one thing at a time: TYPE NAME, not a b c"),
+    (["check", "check", "--check", "check"], "use --check only with a cluster"),
+    (["a", "b", "c"], "name one object, as TYPE NAME: a b c"),
     (["c", "-o", "xml"], "Invalid value for '-o' / '--output': 'xml' is not one of 'wide', 'json', 'yaml'"),
     ([], "Missing argument '[TYPE] NAME'"),
 ]
 
 
 @pytest.mark.parametrize(("words", "error"), WRONG, ids=str)
-def test_wrong_words_are_told_and_exit_with_1(file: Path, words: list[str], error: str) -> None:
-    told = run(file, *words)
-    assert (told.exit_code, told.output.splitlines()[-1].rstrip(".")) == (1, f"Error: {error}")
+def test_usage_errors_exit_with_1(file: Path, words: list[str], error: str) -> None:
+    done = run(file, *words)
+    assert (done.exit_code, done.output.splitlines()[-1].rstrip(".")) == (1, f"Error: {error}")
 
 
 def test_a_terminal_that_knows_no_marks_gets_plain_ones(file: Path) -> None:
@@ -438,21 +439,21 @@ def test_no_message_of_others_steers_the_terminal_or_breaks_it(tmp_path: Path) -
     path = tmp_path / "dump.yaml"
     said = condition("False", "NoDecision", "\x1b[31mπ [bold]red")
     path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [check(active=said)]}))
-    told = run(path, "check", "check", charset="ascii")
-    assert told.exit_code == 0, told.output
-    assert " [31m? [bold]red" in told.output
+    done = run(path, "check", "check", charset="ascii")
+    assert done.exit_code == 0, done.output
+    assert " [31m? [bold]red" in done.output
 
 
 def test_without_a_placement_there_is_nothing_to_explain(tmp_path: Path) -> None:
     path = tmp_path / "dump.yaml"
     path.write_text(yaml.safe_dump(cluster()))
-    told = run(path, "c")
-    assert (told.exit_code, told.output) == (0, "There is no Placement here that could choose it.\n")
+    done = run(path, "c")
+    assert (done.exit_code, done.output) == (0, "No Placement could select it.\n")
 
 
 def test_placements_that_may_not_be_seen_are_an_error() -> None:
-    with pytest.raises(NoSuchSubject, match="Placements are unknown: no right to list placements"):
-        cases_of(blind(constants.PLACEMENT).view, "", ())
+    with pytest.raises(SubjectNotFound, match="Placements are unknown: no right to list placements"):
+        placement_views(blind(constants.PLACEMENT).view, "", ())
 
 
 def test_many_placements_are_summed_up(tmp_path: Path) -> None:
@@ -461,12 +462,12 @@ def test_many_placements_are_summed_up(tmp_path: Path) -> None:
     path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [*FLEET, *many]}))
     lines = run(path, "c").output.splitlines()
     assert [line.split()[0] for line in lines[1:7]] == [f"kueue-system/p{number}" for number in range(6)]
-    assert lines[-1] == "For the whole chain: explain cluster c --check NAME, or -o wide"
+    assert lines[-1] == "For all steps: explain cluster c --check NAME, or -o wide"
     heads = [line for line in run(path, "c", "-o", "wide").output.splitlines() if line.startswith("Cluster ")]
     assert len(heads) == 6
 
 
-def test_wide_tells_where_each_step_is_told(file: Path) -> None:
+def test_wide_shows_the_source_of_each_step(file: Path) -> None:
     output = run(file, "check", "check", "-o", "wide").output
     (line,) = [line for line in output.splitlines() if " Condition " in line]
     assert line.rstrip().endswith("AdmissionCheck check")

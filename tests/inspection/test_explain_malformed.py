@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from placement_ac.config.settings import Settings
-from placement_ac.inspection.chain import chain, of_check, of_placement
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.metadata import problem_of
-from placement_ac.inspection.subject import cases_of
+from placement_ac.inspection.explain.explanations import explain_check, explain_cluster, explain_placement
+from placement_ac.inspection.explain.subject import placement_views
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.readers.metadata import metadata_problem
 from tests.inspection.explain_builders import (
     FOR_5_MINUTES,
     GPU,
@@ -90,20 +90,20 @@ def test_no_field_of_any_object_breaks_it(junk: Any) -> None:
         objects = with_junk(number, path, junk)
         if path[0] in IDENTITY or path == ("metadata",):
             continue  # such a thing is no object at all: `manifests` says so
-        if problem_of(objects[number]):
+        if metadata_problem(objects[number]):
             refused.add(path[0])
             continue
         view = HubView(dump(*objects), Settings(), NOW)
-        for case in cases_of(view, "", ()):
-            assert chain(case, "c").links
-            assert of_placement(case).clusters
-        for one in view.ours:
-            assert of_check(view, one).links
+        for case in placement_views(view, "", ()):
+            assert explain_cluster(case, "c").links
+            assert explain_placement(case).clusters
+        for one in view.our_checks:
+            assert explain_check(view, one).links
     assert refused <= {"metadata"}
 
 
 @pytest.mark.parametrize(
-    ("metadata", "told"),
+    ("metadata", "expected"),
     [
         ({"name": "x"}, ""),
         ({"name": "x", "labels": None, "managedFields": [{"fieldsV1": {"f:spec": {}}}]}, ""),
@@ -112,10 +112,10 @@ def test_no_field_of_any_object_breaks_it(junk: Any) -> None:
         ({"name": "x", "ownerReferences": [{}]}, "metadata.ownerReferences.0.kind: Field required"),
         (
             {"name": "x", "managedFields": [{"fieldsV1": {"f:spec": 1}}]},
-            "metadata.managedFields.0.fieldsV1: Value error, it is to be a map of maps",
+            "metadata.managedFields.0.fieldsV1: Value error, it must be a map of maps",
         ),
     ],
     ids=str,
 )
-def test_metadata_that_no_api_server_gives(metadata: dict[str, Any], told: str) -> None:
-    assert problem_of({"metadata": metadata}) == told
+def test_metadata_that_no_api_server_gives(metadata: dict[str, Any], expected: str) -> None:
+    assert metadata_problem({"metadata": metadata}) == expected

@@ -17,7 +17,7 @@ from placement_ac.lab.demo.stage import Stage
 from placement_ac.lab.demo.steps import Act, applied, in_turn, label, score
 from placement_ac.lab.demo.steps import fleet as put_fleet
 from placement_ac.lab.hub import Hub
-from tests.inspection.test_reading_on_hub import kubeconfig_of
+from tests.inspection.test_hub_reader_on_hub import kubeconfig_of
 from tests.support.driver import Driver, eventually
 from tests.support.hub_client import Client as HubClient
 from tests.support.rights import ACCOUNTS, allow, rule, token_of
@@ -54,7 +54,7 @@ def explained(kubeconfig: Path, *words: str) -> dict[str, Any]:
     return dict(found)
 
 
-def told(found: dict[str, Any], *steps: str) -> list[tuple[str, str]]:
+def sentences(found: dict[str, Any], *steps: str) -> list[tuple[str, str]]:
     return [(one["step"], one["sentence"]) for one in found["links"] if one["step"] in steps]
 
 
@@ -72,14 +72,14 @@ def test_a_cluster_that_is_in_and_two_that_are_not(stage: Stage) -> None:
             "dropped",
             "NumberOfClusters",
             (
-                "score 30 in all, rank 2 of 2; numberOfClusters is 1; cluster3, the last that is in, has "
+                "total score 30, rank 2 of 2; numberOfClusters is 1; cluster3, the last one selected, has "
                 "score 70"
             ),
         ),
     ]
     found = explained(stage.kubeconfig, "cluster", "cluster3", "--check", P)
     decided = f"PlacementDecision kueue-system/{P}-decision-1"
-    assert told(found, "ClusterSet", "Score", "Decision", "Credential", "Connected", "Condition") == [
+    assert sentences(found, "ClusterSet", "Score", "Decision", "Credential", "Connected", "Condition") == [
         (
             "ClusterSet",
             (
@@ -94,13 +94,13 @@ def test_a_cluster_that_is_in_and_two_that_are_not(stage: Stage) -> None:
                 "cluster3/resource-usage-score)"
             ),
         ),
-        ("Decision", f"OCM has decided on it: {decided} holds it"),
-        ("Credential", "the way in is Secret kueue-system/multikueue-cluster3, found by its name"),
+        ("Decision", f"OCM has selected it: it is in {decided}"),
+        ("Credential", "its credentials are Secret kueue-system/multikueue-cluster3, found by its name"),
         ("Connected", "Kueue is connected to it"),
         ("Condition", "True: Active: MultiKueueConfig and MultiKueueCluster generated"),
     ]
     out = explained(stage.kubeconfig, "cluster", "cluster2", "--check", P)
-    assert told(out, "Decision", "List") == [("Decision", "OCM has not decided on it")]
+    assert sentences(out, "Decision", "List") == [("Decision", "OCM has not selected it")]
 
 
 def connected(admin: Driver, name: str) -> bool:
@@ -109,7 +109,7 @@ def connected(admin: Driver, name: str) -> bool:
     return any(one["type"] == "Active" and one["status"] == "True" for one in conditions)
 
 
-def test_what_may_not_be_read_is_told_and_not_known(hub: Hub, admin: Driver, tmp_path: Path) -> None:
+def test_unreadable_kinds_are_unknown(hub: Hub, admin: Driver, tmp_path: Path) -> None:
     admin.check("p")
     admin.select("p", "a")
     owner = HubClient(hub)
@@ -123,13 +123,17 @@ def test_what_may_not_be_read_is_told_and_not_known(hub: Hub, admin: Driver, tmp
     assert "missing right: list managedclusters.cluster.open-cluster-management.io" in run.stderr
     assert "missing right: list secrets in namespace kueue-system" in run.stderr
     (found,) = json.loads(run.stdout)["checks"]
-    told = {one["step"]: one["outcome"] for one in found["links"]}
-    assert (told["Placement"], told["ClusterSet"], told["Decision"]) == ("passed", "unknown", "passed")
+    outcomes = {one["step"]: one["outcome"] for one in found["links"]}
+    assert (outcomes["Placement"], outcomes["ClusterSet"], outcomes["Decision"]) == (
+        "passed",
+        "unknown",
+        "passed",
+    )
     (row,) = found["clusters"]
     assert (row["cluster"], row["state"], row["step"]) == ("a", "selected", "Credential")
     assert (
         row["why"]
-        == "whether there is a way in is unknown: no right to list secrets in namespace kueue-system"
+        == "whether it has credentials is unknown: no right to list secrets in namespace kueue-system"
     )
     assert {entry.method for entry in hub.journal} == {"GET"}
     everywhere = f"/apis/{OCM_CLUSTER}/v1beta1/placementdecisions"

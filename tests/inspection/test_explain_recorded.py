@@ -15,10 +15,10 @@ from click.testing import CliRunner
 
 from placement_ac.cli.main import main
 from placement_ac.config.settings import Settings
-from placement_ac.inspection.chain import chain, of_placement
-from placement_ac.inspection.dump import dump_of
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.links import Case, Step
+from placement_ac.inspection.explain.explanations import explain_cluster, explain_placement
+from placement_ac.inspection.explain.steps import PlacementView, StepName
+from placement_ac.inspection.hub.dump import dump_of
+from placement_ac.inspection.hub.hub_view import HubView
 from tests.scheduling.test_recorded import NOW, PARTS, recorded
 
 Raw = dict[str, Any]
@@ -64,7 +64,7 @@ def expressions(fleet: Raw) -> list[str]:
 
 
 def taken(fleet: Raw, cluster: Raw) -> bool:
-    """Whether a predicate takes it, as far as that can be told without CEL."""
+    """Whether a predicate matches it, as far as that is known without CEL."""
     predicates = fleet["placement"]["spec"].get("predicates") or []
     labels = cluster["metadata"].get("labels") or {}
     claims = {one["name"]: one["value"] for one in cluster["status"].get("clusterClaims") or []}
@@ -133,19 +133,19 @@ def decided(fleet: Raw) -> set[str]:
     return {one["clusterName"] for made in fleet["expect"]["decisions"] for one in made["decisions"] or []}
 
 
-def confirmed(fleet: Raw, cluster: Raw, step: Step, why: str) -> bool:
+def confirmed(fleet: Raw, cluster: Raw, step: StepName, why: str) -> bool:
     """Whether the raw objects say that this is the step at which the cluster drops out."""
     passed = (in_a_set(fleet, cluster), taken(fleet, cluster), tolerated(fleet, cluster))
     by_cel = any(f"the CEL expression {text} is not true" in why for text in expressions(fleet))
-    if step is Step.PREDICATE and by_cel:
+    if step is StepName.PREDICATE and by_cel:
         return passed[0]
-    steps = (Step.CLUSTER_SET, Step.PREDICATE, Step.TAINT)
-    first = next((step for step, ok in zip(steps, passed, strict=True) if not ok), Step.NUMBER)
-    return step is first and (step is not Step.NUMBER or is_behind(fleet, cluster))
+    steps = (StepName.CLUSTER_SET, StepName.PREDICATE, StepName.TAINT)
+    first = next((step for step, ok in zip(steps, passed, strict=True) if not ok), StepName.NUMBER)
+    return step is first and (step is not StepName.NUMBER or is_behind(fleet, cluster))
 
 
 def stands_to_choice(fleet: Raw, cluster: Raw) -> bool:
-    by_cel = expressions(fleet) and steps(fleet["name"])[cluster["metadata"]["name"]] is Step.PREDICATE
+    by_cel = expressions(fleet) and steps(fleet["name"])[cluster["metadata"]["name"]] is StepName.PREDICATE
     return in_a_set(fleet, cluster) and taken(fleet, cluster) and tolerated(fleet, cluster) and not by_cel
 
 
@@ -165,17 +165,17 @@ def is_behind(fleet: Raw, cluster: Raw) -> bool:
 # -- the chains
 
 
-def case_of(fleet: Raw, *more: Raw, **status: Any) -> Case:
+def case_of(fleet: Raw, *more: Raw, **status: Any) -> PlacementView:
     placement = fleet["placement"] | status
     objects = [obj for part in PARTS for obj in fleet[part]]
-    return Case(HubView(dump_of([*objects, placement, *more]), Settings(), NOW), placement)
+    return PlacementView(HubView(dump_of([*objects, placement, *more]), Settings(), NOW), placement)
 
 
 @cache
-def steps(name: str) -> dict[str, Step]:
+def steps(name: str) -> dict[str, StepName]:
     """Return the step that decides for each cluster of a fleet."""
     fleet = next(one for one in recorded() if one["name"] == name)
-    return {fate.cluster: fate.step for fate in of_placement(case_of(fleet)).clusters}
+    return {fate.cluster: fate.step for fate in explain_placement(case_of(fleet)).clusters}
 
 
 def decisions(fleet: Raw) -> list[Raw]:
@@ -201,12 +201,12 @@ def test_the_step_is_the_one_that_the_objects_confirm(fleet: Raw) -> None:
     wrong = []
     for cluster in fleet["managedClusters"]:
         name = cluster["metadata"]["name"]
-        found = chain(case, name)
+        found = explain_cluster(case, name)
         if name in selected:
-            right = (found.selected, found.state, found.step) == (True, "selected", Step.DECISION)
+            right = (found.selected, found.state, found.step) == (True, "selected", StepName.DECISION)
         else:
-            told = (found.selected, found.state) == (False, "dropped")
-            right = told and confirmed(fleet, cluster, found.step, found.why)
+            output = (found.selected, found.state) == (False, "dropped")
+            right = output and confirmed(fleet, cluster, found.step, found.why)
         if not right:
             wrong.append((name, found.state, found.step, found.why))
     assert wrong == []
@@ -217,8 +217,8 @@ def test_when_ocm_has_decided_it_agrees_and_the_steps_are_the_same(fleet: Raw) -
     case = case_of(fleet, *decisions(fleet), status=fleet["expect"]["placementStatus"])
     selected = decided(fleet)
     for name, step in steps(fleet["name"]).items():
-        found = chain(case, name)
-        (said,) = [link for link in found.links if link.step is Step.DECISION]
+        found = explain_cluster(case, name)
+        (said,) = [link for link in found.links if link.step is StepName.DECISION]
         assert (found.selected, found.step) == (name in selected, step)
         assert "though" not in said.sentence, "OCM's decision is what the engine would decide"
 
@@ -226,8 +226,14 @@ def test_when_ocm_has_decided_it_agrees_and_the_steps_are_the_same(fleet: Raw) -
 def test_there_are_clusters_for_each_step() -> None:
     """The recording says something of every step: no rule above goes unused."""
     found = {step for fleet in recorded() for step in steps(fleet["name"]).values()}
-    assert found == {Step.CLUSTER_SET, Step.PREDICATE, Step.TAINT, Step.NUMBER, Step.DECISION}
-    whys = [fate.why for fleet in recorded() for fate in of_placement(case_of(fleet)).clusters]
+    assert found == {
+        StepName.CLUSTER_SET,
+        StepName.PREDICATE,
+        StepName.TAINT,
+        StepName.NUMBER,
+        StepName.DECISION,
+    }
+    whys = [fate.why for fleet in recorded() for fate in explain_placement(case_of(fleet)).clusters]
     assert any("the CEL expression" in why for why in whys)
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from placement_ac.inspection.chain import chain
-from placement_ac.inspection.kinds import LOCAL_QUEUE
-from placement_ac.inspection.links import Step
+from placement_ac.inspection.explain.explanations import explain_cluster
+from placement_ac.inspection.explain.steps import StepName
+from placement_ac.inspection.hub.kinds import LOCAL_QUEUE
 from tests.inspection.explain_builders import (
     ALL,
     DROPPED,
@@ -25,7 +25,7 @@ from tests.inspection.explain_builders import (
     predicate,
     queue,
     scored,
-    told,
+    sentences,
 )
 from tests.support.builders import (
     GENERATED,
@@ -62,48 +62,48 @@ GROUPS = {"decisionGroups": [{"groupName": "first", "groupClusterSelector": {}}]
 OCM_STEPS = [
     pytest.param(
         [a_set(), binding(), placement()],
-        Step.CLUSTER,
-        ["unknown: ManagedClusters are not seen here"],
+        StepName.CLUSTER,
+        ["unknown: ManagedClusters are unknown"],
         id="no clusters in the dump",
     ),
     pytest.param(
         [a_set(), binding(), cluster("other"), placement()],
-        Step.CLUSTER,
-        ["failed: there is no ManagedCluster c (any more)"],
+        StepName.CLUSTER,
+        ["failed: there is no ManagedCluster c"],
         id="no such cluster",
     ),
     pytest.param(
         [a_set(), binding(), cluster(deletionTimestamp="2026-08-01T11:00:00Z"), placement()],
-        Step.CLUSTER,
-        ["failed: it is being deleted, since 2026-08-01T11:00:00Z: OCM does not choose it any more"],
+        StepName.CLUSTER,
+        ["failed: it is being deleted, since 2026-08-01T11:00:00Z: OCM no longer selects it"],
         id="being deleted",
     ),
     pytest.param(
         [a_set(), binding(), cluster(conditions=[*GOOD[:2], AWAY]), placement()],
-        Step.CLUSTER,
+        StepName.CLUSTER,
         [
             (
-                "note: it is accepted, joined, not available (Lost: no lease); OCM drops no cluster for "
-                "that, but for the taint that follows"
+                "note: it is accepted, joined, not available (Lost: no lease); OCM drops a cluster "
+                "only for the taint that follows"
             )
         ],
         id="not available",
     ),
     pytest.param(
         [*FLEET, placement()],
-        Step.CLUSTER,
+        StepName.CLUSTER,
         ["passed: it is accepted, joined and available"],
         id="all is well with it",
     ),
     pytest.param(
         [*FLEET, placement()],
-        Step.CLUSTER_SET,
+        StepName.CLUSTER_SET,
         ["passed: it is in ManagedClusterSet all, which is bound in namespace kueue-system"],
         id="in a bound set",
     ),
     pytest.param(
         [a_set(), cluster(), placement()],
-        Step.CLUSTER_SET,
+        StepName.CLUSTER_SET,
         [
             (
                 "failed: there is no ManagedClusterSetBinding in namespace kueue-system; it is in all, not "
@@ -114,7 +114,7 @@ OCM_STEPS = [
     ),
     pytest.param(
         [a_set(), binding("gone"), cluster(), placement()],
-        Step.CLUSTER_SET,
+        StepName.CLUSTER_SET,
         [
             (
                 "failed: ManagedClusterSetBinding kueue-system/gone names a ManagedClusterSet that does not"
@@ -125,7 +125,7 @@ OCM_STEPS = [
     ),
     pytest.param(
         [*FLEET, a_set("other"), binding("other"), placement(spec={"clusterSets": ["other"]})],
-        Step.CLUSTER_SET,
+        StepName.CLUSTER_SET,
         [
             (
                 f"failed: it is not in ManagedClusterSet other (label {SET_LABEL} is all, and the set wants "
@@ -136,7 +136,7 @@ OCM_STEPS = [
     ),
     pytest.param(
         [*FLEET, placement(spec={"clusterSets": ["other"]})],
-        Step.CLUSTER_SET,
+        StepName.CLUSTER_SET,
         [
             (
                 "failed: spec.clusterSets names other, and none of them is bound in namespace kueue-system;"
@@ -147,7 +147,7 @@ OCM_STEPS = [
     ),
     pytest.param(
         [a_set(), binding(), cluster(labels={}), placement()],
-        Step.CLUSTER_SET,
+        StepName.CLUSTER_SET,
         [
             (
                 f"failed: it is not in ManagedClusterSet all (label {SET_LABEL} is missing, and the set "
@@ -158,68 +158,68 @@ OCM_STEPS = [
     ),
     pytest.param(
         [binding(), cluster(), placement()],
-        Step.CLUSTER_SET,
-        ["unknown: how OCM decides cannot be told without ManagedClusterSets: the dump holds none"],
+        StepName.CLUSTER_SET,
+        ["unknown: OCM's steps are unknown without ManagedClusterSets: the dump contains none"],
         id="no sets in the dump",
     ),
     pytest.param(
         [*FLEET, placement(deletionTimestamp="2026-08-01T11:00:00Z")],
-        Step.PLACEMENT,
+        StepName.PLACEMENT,
         ["note: the Placement is being deleted: OCM leaves its decisions as they are"],
         id="the Placement is being deleted",
     ),
     pytest.param(
         [*FLEET, placement()],
-        Step.PREDICATE,
-        ["passed: there is no predicate: every cluster passes"],
+        StepName.PREDICATE,
+        ["passed: there are no predicates: every cluster passes"],
         id="no predicate",
     ),
     pytest.param(
         [*FLEET, placement(spec=predicate(labelSelector={"matchLabels": {SET_LABEL: "all"}}))],
-        Step.PREDICATE,
-        [f"passed: the predicate takes it: label {SET_LABEL} In (all)"],
+        StepName.PREDICATE,
+        [f"passed: the predicate matches it: label {SET_LABEL} In (all)"],
         id="taken by a label",
     ),
     pytest.param(
         [*FLEET, placement(spec=predicate(celSelector={"celExpressions": ["2 > 1"]}))],
-        Step.PREDICATE,
-        ["passed: the predicate takes it: CEL 2 > 1"],
+        StepName.PREDICATE,
+        ["passed: the predicate matches it: CEL 2 > 1"],
         id="taken by CEL",
     ),
     pytest.param(
         [*FLEET, placement(spec=predicate(labelSelector={"matchLabels": {"gpu": "t4"}}))],
-        Step.PREDICATE,
+        StepName.PREDICATE,
         ["failed: label gpu is missing, and the predicate wants t4"],
         id="a label is missing",
     ),
     pytest.param(
         [*FLEET, placement(spec=predicate(celSelector={"celExpressions": ["1 > 2"]}))],
-        Step.PREDICATE,
+        StepName.PREDICATE,
         ["failed: the CEL expression 1 > 2 is not true"],
         id="CEL is not true",
     ),
     pytest.param(
         [*FLEET, placement(spec=predicate(celSelector={"celExpressions": ["1 >"]}))],
-        Step.MISCONFIGURED,
+        StepName.MISCONFIGURED,
         ["failed: compilation failed: syntax error at line 1, column 3: 1 >"],
         id="CEL that is none",
     ),
-    pytest.param([*FLEET, placement()], Step.TAINT, ["passed: it has no taint"], id="no taint"),
+    pytest.param([*FLEET, placement()], StepName.TAINT, ["passed: it has no taint"], id="no taint"),
     pytest.param(
         [a_set(), binding(), cluster("c", GPU), placement()],
-        Step.TAINT,
+        StepName.TAINT,
         ["failed: taint gpu=full:NoSelect is not tolerated"],
         id="not tolerated",
     ),
     pytest.param(
         [a_set(), binding(), cluster("c", GPU), placement(spec=TOLERATED)],
-        Step.TAINT,
+        StepName.TAINT,
         ["passed: taint gpu=full:NoSelect is tolerated, by spec.tolerations of gpu"],
         id="tolerated",
     ),
     pytest.param(
         [a_set(), binding(), cluster("c", GPU), placement(spec=FOR_5_MINUTES)],
-        Step.TAINT,
+        StepName.TAINT,
         [
             (
                 "passed: taint gpu=full:NoSelect is tolerated until 2026-08-01T12:04:00+00:00, by "
@@ -230,25 +230,25 @@ OCM_STEPS = [
     ),
     pytest.param(
         [a_set(), binding(), cluster("c", GPU | {"effect": "PreferNoSelect"}), placement()],
-        Step.TAINT,
-        ["passed: taint gpu=full:PreferNoSelect drops no cluster here: it only prefers others"],
+        StepName.TAINT,
+        ["passed: taint gpu=full:PreferNoSelect drops no cluster here: its effect is only a preference"],
         id="a mild taint",
     ),
     pytest.param(
         [*FLEET, placement(spec=scored())],
-        Step.SCORE,
-        ["note: nothing scores: the order is that of the names"],
+        StepName.SCORE,
+        ["note: nothing scores: clusters are ordered by name"],
         id="nothing scores",
     ),
     pytest.param(
         [*FLEET, scores("c", gpu=30), placement(spec=scored(("gpu", 2)))],
-        Step.SCORE,
+        StepName.SCORE,
         ["note: AddOn/usage/gpu: 2 times 30 is 60 (from AddOnPlacementScore c/usage)"],
         id="a score",
     ),
     pytest.param(
         [*FLEET, scores("c", until="2026-08-01T13:00:00Z", gpu=30), placement(spec=scored(("gpu", 1)))],
-        Step.SCORE,
+        StepName.SCORE,
         [
             (
                 "note: AddOn/usage/gpu: 1 times 30 is 30 (from AddOnPlacementScore c/usage, valid until "
@@ -259,13 +259,13 @@ OCM_STEPS = [
     ),
     pytest.param(
         [*FLEET, scores("c", until="2026-08-01T11:00:00Z", gpu=30), placement(spec=scored(("gpu", 1)))],
-        Step.SCORE,
+        StepName.SCORE,
         ["note: AddOn/usage/gpu: 1 times 0 is 0 (it has expired, validUntil 2026-08-01T11:00:00Z)"],
         id="a score that has expired",
     ),
     pytest.param(
         [*FLEET, scores("c", cpu=3), placement(spec=scored(("gpu", 1), ("cpu", -1)))],
-        Step.SCORE,
+        StepName.SCORE,
         [
             "note: AddOn/usage/gpu: 1 times 0 is 0 (AddOnPlacementScore c/usage has no score gpu)",
             "note: AddOn/usage/cpu: -1 times 3 is -3 (from AddOnPlacementScore c/usage)",
@@ -274,23 +274,23 @@ OCM_STEPS = [
     ),
     pytest.param(
         [*FLEET, placement(spec=scored(("gpu", 1)))],
-        Step.SCORE,
+        StepName.SCORE,
         ["note: AddOn/usage/gpu: 1 times 0 is 0 (there is no AddOnPlacementScore c/usage)"],
         id="no score",
     ),
     pytest.param(
         [*FLEET, placement(spec=scored())],
-        Step.NUMBER,
-        ["passed: score 0 in all, rank 1 of 1; numberOfClusters is not set: all of them are selected"],
+        StepName.NUMBER,
+        ["passed: total score 0, rank 1 of 1; numberOfClusters is not set: all clusters are selected"],
         id="as many as there are",
     ),
     pytest.param(
         [*FLEET, cluster("a"), placement(spec=scored(numberOfClusters=1))],
-        Step.NUMBER,
+        StepName.NUMBER,
         [
             (
-                "failed: score 0 in all, rank 2 of 2; numberOfClusters is 1; a, the last that is in, has "
-                "score 0 too and comes first by name"
+                "failed: total score 0, rank 2 of 2; numberOfClusters is 1; a, the last one selected, has "
+                "score 0 too and sorts first by name"
             )
         ],
         id="second by name",
@@ -303,13 +303,18 @@ OCM_STEPS = [
             scores("a", gpu=2),
             placement(spec=scored(("gpu", 1), numberOfClusters=1)),
         ],
-        Step.NUMBER,
-        [("failed: score 1 in all, rank 2 of 2; numberOfClusters is 1; a, the last that is in, has score 2")],
+        StepName.NUMBER,
+        [
+            (
+                "failed: total score 1, rank 2 of 2; numberOfClusters is 1; a, the last one selected, has "
+                "score 2"
+            )
+        ],
         id="second by score",
     ),
     pytest.param(
         [*FLEET, placement(spec={"decisionStrategy": {"groupStrategy": GROUPS}})],
-        Step.GROUP,
+        StepName.GROUP,
         ["passed: decision group 0 (first), of 1 cluster; there are 1"],
         id="a decision group",
     ),
@@ -318,10 +323,10 @@ OCM_STEPS = [
             *FLEET,
             placement(spec={"decisionStrategy": {"groupStrategy": {"clustersPerDecisionGroup": "many"}}}),
         ],
-        Step.GROUP,
+        StepName.GROUP,
         [
             (
-                "failed: the decision groups are not right, so it is in no decision: Misconfigured: :many "
+                "failed: correct the decision groups, they put it in no decision: Misconfigured: :many "
                 "invalid type: string is not a percentage"
             )
         ],
@@ -329,40 +334,35 @@ OCM_STEPS = [
     ),
     pytest.param(
         [*FLEET, placement()],
-        Step.DECISION,
-        ["note: OCM has not decided yet; it will choose this cluster"],
+        StepName.DECISION,
+        ["note: OCM has not decided yet; it will select this cluster"],
         id="not decided yet",
     ),
     pytest.param(
         [*FLEET, placement(), decision(("c", 7))],
-        Step.DECISION,
-        [
-            (
-                "passed: OCM has decided on it: PlacementDecision kueue-system/p-decision-1 holds it with "
-                "score 7"
-            )
-        ],
+        StepName.DECISION,
+        [("passed: OCM has selected it: it is in PlacementDecision kueue-system/p-decision-1 with score 7")],
         id="decided on",
     ),
     pytest.param(
         [*FLEET, placement(), decision()],
-        Step.DECISION,
+        StepName.DECISION,
         [
             (
-                "failed: OCM has not decided on it, though by the steps above it would: OCM has not decided"
-                " again yet, or goes by something that is not seen here"
+                "failed: OCM has not selected it, although the steps above say otherwise: OCM has not "
+                "scheduled again yet, or it sees objects that are unknown here"
             )
         ],
         id="to be decided on",
     ),
     pytest.param(
         [a_set(), binding(), cluster("c", GPU), placement(), decision("c")],
-        Step.DECISION,
+        StepName.DECISION,
         [
             (
-                "passed: OCM has decided on it: PlacementDecision kueue-system/p-decision-1 holds it, "
-                "though by the steps above it would not: OCM has not decided again yet, or goes by "
-                "something that is not seen here"
+                "passed: OCM has selected it: it is in PlacementDecision kueue-system/p-decision-1, "
+                "although the steps above say otherwise: OCM has not scheduled again yet, or it sees "
+                "objects that are unknown here"
             )
         ],
         id="still decided on",
@@ -371,53 +371,49 @@ OCM_STEPS = [
 
 
 @pytest.mark.parametrize(("objects", "step", "links"), OCM_STEPS)
-def test_what_is_told_of_a_step_of_ocms(objects: list[Raw], step: Step, links: list[str]) -> None:
-    assert told(chain(case(*objects), "c"), step) == links
+def test_sentences_of_ocm_steps(objects: list[Raw], step: StepName, links: list[str]) -> None:
+    assert sentences(explain_cluster(case(*objects), "c"), step) == links
 
 
 CONTROLLERS_STEPS = [
     pytest.param(
         [*FLEET, placement(), decision("c")],
-        Step.CHECKS,
-        ["note: no AdmissionCheck of ours names Placement p: Kueue hears nothing of it"],
+        StepName.CHECKS,
+        ["note: no AdmissionCheck of ours names Placement p: Kueue is not updated"],
         id="no check",
     ),
     pytest.param(
         ALL,
-        Step.ORDER,
-        [
-            (
-                "passed: the controller ranks it 1 of 1, by decision group and name, as there is no score "
-                "to go by"
-            )
-        ],
+        StepName.ORDER,
+        [("passed: the controller ranks it 1 of 1, by decision group and name, because there is no score")],
         id="order without scores",
     ),
     pytest.param(
         [*LIVE, decision(("c", 3), ("a", 5)), *secrets("a")],
-        Step.ORDER,
+        StepName.ORDER,
         ["passed: the controller ranks it 2 of 2, by the scores in OCM's decisions: score 3"],
         id="order by OCM's scores",
     ),
     pytest.param(
         [*FLEET, placement(weights={"usage/gpu": 2}), check(), decision("c"), scores("c", gpu=4)],
-        Step.ORDER,
+        StepName.ORDER,
         [
             (
-                "passed: the controller ranks it 1 of 1, by AddOnPlacementScores, as OCM's decisions hold "
+                "passed: the controller ranks it 1 of 1, by AddOnPlacementScores, because OCM's decisions "
+                "contain "
                 "no score: score 8"
             )
         ],
         id="order by scores of its own",
     ),
-    pytest.param(ALL, Step.NAME, ["passed: its MultiKueueCluster is p-c"], id="name"),
+    pytest.param(ALL, StepName.NAME, ["passed: its MultiKueueCluster is p-c"], id="name"),
     pytest.param(
         [
             *LIVE,
             decision("c"),
             our_cluster("x", "other") | {"metadata": our_cluster("c", "other")["metadata"] | {"name": "p-c"}},
         ],
-        Step.NAME,
+        StepName.NAME,
         [
             (
                 "failed: MultiKueueCluster p-c belongs to Placement other, cluster c: rename one of the "
@@ -428,16 +424,17 @@ CONTROLLERS_STEPS = [
     ),
     pytest.param(
         ALL,
-        Step.CREDENTIAL,
-        ["passed: the way in is Secret kueue-system/multikueue-c, found by its name"],
+        StepName.CREDENTIAL,
+        ["passed: its credentials are Secret kueue-system/multikueue-c, found by its name"],
         id="credential",
     ),
     pytest.param(
         [*HUB, secret("s", kubeconfig(jwt(hours=72))), profile("c", secret=("kueue-system", "s"))],
-        Step.CREDENTIAL,
+        StepName.CREDENTIAL,
         [
             (
-                "passed: the way in is Secret kueue-system/s, named by its ClusterProfile, and expires at "
+                "passed: its credentials are Secret kueue-system/s, named by its ClusterProfile, and "
+                "expires at "
                 "2026-08-04T12:00:00+00:00"
             )
         ],
@@ -445,33 +442,33 @@ CONTROLLERS_STEPS = [
     ),
     pytest.param(
         [*HUB, profile("c", providers=["open-cluster-management"]), secret("multikueue-other")],
-        Step.CREDENTIAL,
-        ["passed: the way in is ClusterProfile kueue-system/c, for its access provider"],
+        StepName.CREDENTIAL,
+        ["passed: its credentials are ClusterProfile kueue-system/c, for its access provider"],
         id="an access provider",
     ),
     pytest.param(
         [*HUB, secret("placement-ac-c", labels=labels_of(None))],
-        Step.CREDENTIAL,
-        ["passed: the way in is Secret kueue-system/placement-ac-c, made by the controller"],
+        StepName.CREDENTIAL,
+        ["passed: its credentials are Secret kueue-system/placement-ac-c, made by the controller"],
         id="what the controller has made",
     ),
     pytest.param(
         [*HUB, secret("multikueue-other")],
-        Step.CREDENTIAL,
+        StepName.CREDENTIAL,
         [("failed: create Secret kueue-system/multikueue-c with key kubeconfig: c has no credentials")],
         id="no credential",
     ),
     pytest.param(
         HUB,
-        Step.CREDENTIAL,
-        ["unknown: whether there is a way in is unknown: the dump holds no secrets"],
+        StepName.CREDENTIAL,
+        ["unknown: whether it has credentials is unknown: the dump holds no secrets"],
         id="no Secret in the dump",
     ),
-    pytest.param(ALL, Step.SEAT, ["passed: 1 usable cluster, and Kueue takes 20 at most"], id="seat"),
+    pytest.param(ALL, StepName.SLOT, ["passed: 1 usable cluster, and Kueue takes at most 20"], id="slot"),
     pytest.param(
         [*LIVE, decision("c", *(name for name in MANY if name < "c")), *managed_clusters(*MANY)],
-        Step.SEAT,
-        ["passed: 1 usable cluster, and Kueue takes 20 at most"],
+        StepName.SLOT,
+        ["passed: 1 usable cluster, and Kueue takes at most 20"],
         id="seats enough",
     ),
     pytest.param(
@@ -480,41 +477,41 @@ CONTROLLERS_STEPS = [
             decision("c", *(f"b{number}" for number in range(20))),
             *secrets(*(f"b{n}" for n in range(20))),
         ],
-        Step.SEAT,
-        ["failed: 21 usable clusters, and Kueue takes 20 at most: it is beyond them"],
+        StepName.SLOT,
+        ["failed: 21 usable clusters, and Kueue takes at most 20: it is beyond them"],
         id="no seat",
     ),
     pytest.param(
         [*DROPPED, *secrets("a", "c"), *made("a", "c"), running("job", "p-c"), running("other", "p-a")],
-        Step.DRAINING,
-        ["note: it drains, and stays listed for now: Workloads run there; run there: default/job"],
+        StepName.DRAINING,
+        ["note: it drains and stays listed for now: Workloads run there; run there: default/job"],
         id="it drains",
     ),
     pytest.param(
         [*DROPPED, *secrets("a", "c"), *made("a", "c")],
-        Step.DRAINING,
+        StepName.DRAINING,
         ["note: it leaves the list now"],
         id="it goes",
     ),
-    pytest.param(ALL, Step.LIST, ["passed: it is number 1 of 1 on the list"], id="on the list"),
+    pytest.param(ALL, StepName.LIST, ["passed: it is number 1 of 1 on the list"], id="on the list"),
     pytest.param(
         [*DROPPED, *secrets("a", "c"), *made("a", "c"), running("job", "p-c")],
-        Step.LIST,
-        ["passed: it is number 2 of 2 on the list, and is to leave"],
+        StepName.LIST,
+        ["passed: it is number 2 of 2 on the list and will leave"],
         id="on the list, and leaves",
     ),
     pytest.param(
         [*LIVE, cluster("b"), decision(("c", 1), ("b", 90)), *secrets("b"), *made("c", "b")],
-        Step.LIST,
-        ["passed: it is number 1 of 2 on the list; it is to be number 2 of 2"],
+        StepName.LIST,
+        ["passed: it is number 1 of 2 on the list; it will be number 2 of 2"],
         id="its place will change",
     ),
     pytest.param(
         [*LIVE, cluster("b"), decision("b", "c"), *secrets("b"), *made("b")],
-        Step.LIST,
+        StepName.LIST,
         [
             (
-                "failed: it is not on the list yet, and is to be number 2 of 2: the controller has not "
+                "failed: it is not on the list yet and will be number 2 of 2: the controller has not "
                 "written it yet"
             )
         ],
@@ -522,10 +519,10 @@ CONTROLLERS_STEPS = [
     ),
     pytest.param(
         [*LIVE, decision("c"), foreign_config()],
-        Step.LIST,
+        StepName.LIST,
         [
             (
-                "failed: it is not on the list, which stays as it is: NameTaken: MultiKueueConfig p was not"
+                "failed: it is not on the list, which stays unchanged: NameTaken: MultiKueueConfig p was not"
                 " made by placement-ac: delete it, or hand it over with kubectl annotate multikueueconfig p"
                 " placement-ac.open-cluster-management.io/adopt=true"
             )
@@ -534,10 +531,10 @@ CONTROLLERS_STEPS = [
     ),
     pytest.param(
         [*LIVE, decision("c")],
-        Step.LIST,
+        StepName.LIST,
         [
             (
-                "unknown: whether Kueue's list holds it is unknown: the dump holds no "
+                "unknown: whether it is on Kueue's list is unknown: the dump holds no "
                 "multikueueconfigs.kueue.x-k8s.io"
             )
         ],
@@ -545,31 +542,37 @@ CONTROLLERS_STEPS = [
     ),
     pytest.param(
         [*LIVE, decision("c"), our_config("p-c"), our_cluster("c", status={"conditions": [condition()]})],
-        Step.CONNECTED,
+        StepName.CONNECTED,
         ["passed: Kueue is connected to it"],
         id="connected",
     ),
     pytest.param(
         [*LIVE, decision("c"), our_config("p-c"), our_cluster("c", **NOT_CONNECTED)],
-        Step.CONNECTED,
+        StepName.CONNECTED,
         ["failed: Kueue is not connected to it: ClientConnectionFailed: nobody is there"],
         id="not connected",
     ),
     pytest.param(
         [*HUB, secret("multikueue-c"), our_config("p-c"), our_cluster("other")],
-        Step.CONNECTED,
+        StepName.CONNECTED,
         ["failed: Kueue is not connected to it: there is no MultiKueueCluster p-c"],
         id="somebody has deleted its MultiKueueCluster",
     ),
     pytest.param(
-        ALL, Step.CONNECTED, ["note: Kueue has not said yet whether it is connected"], id="nothing said yet"
+        ALL,
+        StepName.CONNECTED,
+        ["note: Kueue has not reported yet whether it is connected"],
+        id="nothing said yet",
     ),
     pytest.param(
-        ALL, Step.CONDITION, ["note: the controller has not answered it: does it run?"], id="no condition"
+        ALL,
+        StepName.CONDITION,
+        ["note: check that the controller runs: the check has no condition"],
+        id="no condition",
     ),
     pytest.param(
         [*FLEET, placement(), check(active=condition()), secret("multikueue-c"), decision("c"), *made("c")],
-        Step.CONDITION,
+        StepName.CONDITION,
         [f"passed: True: Active: {GENERATED}"],
         id="condition",
     ),
@@ -582,19 +585,19 @@ CONTROLLERS_STEPS = [
             decision("c"),
             *made("c"),
         ],
-        Step.CONDITION,
+        StepName.CONDITION,
         [
             (
-                "failed: False: NoDecision: not yet; by what is seen here the controller would say True "
-                "Active: it has not looked again yet, or goes by something that is not seen here"
+                "failed: False: NoDecision: not yet; from these objects the controller would set True "
+                "Active: it has not reconciled the check yet, or it sees objects that are unknown here"
             )
         ],
         id="condition that is out of date",
     ),
     pytest.param(
         [*ALL, multikueue_check(), queue("q", "other")],
-        Step.QUEUE,
-        ["note: no ClusterQueue lists check, and Kueue's own mk: no job comes this way"],
+        StepName.QUEUE,
+        ["note: no ClusterQueue lists check, and Kueue's own mk: no job uses the list"],
         id="no queue",
     ),
     pytest.param(
@@ -604,13 +607,13 @@ CONTROLLERS_STEPS = [
             queue("q", "mk"),
             an(LOCAL_QUEUE, "l", "team", spec={"clusterQueue": "q"}),
         ],
-        Step.QUEUE,
+        StepName.QUEUE,
         ["passed: ClusterQueue q is active; LocalQueues: team/l; it lists mk"],
         id="a queue",
     ),
     pytest.param(
         [*ALL, queue("q", "check", active="False")],
-        Step.QUEUE,
+        StepName.QUEUE,
         [("failed: ClusterQueue q is not active (Ready: it can admit); LocalQueues: none; it lists check")],
         id="a queue that is not active",
     ),
@@ -618,5 +621,5 @@ CONTROLLERS_STEPS = [
 
 
 @pytest.mark.parametrize(("objects", "step", "links"), CONTROLLERS_STEPS)
-def test_what_is_told_of_a_step_of_the_controllers(objects: list[Raw], step: Step, links: list[str]) -> None:
-    assert told(chain(case(*objects), "c"), step) == links
+def test_sentences_of_controller_steps(objects: list[Raw], step: StepName, links: list[str]) -> None:
+    assert sentences(explain_cluster(case(*objects), "c"), step) == links

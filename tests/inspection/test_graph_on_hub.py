@@ -55,8 +55,8 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("words", "told"), WRONG)
-def test_what_cannot_be_drawn_is_told(run: CliRunner, words: list[str], told: str) -> None:
+@pytest.mark.parametrize(("words", "expected"), WRONG)
+def test_usage_errors(run: CliRunner, words: list[str], expected: str) -> None:
     result = run.invoke(main, [*words, "--kubeconfig", KUBECONFIG])
     assert result.exit_code == 1
-    assert told in result.stderr
+    assert expected in result.stderr

@@ -15,7 +15,7 @@ from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins.manifests import apply
 from placement_ac.lab.standins.runner import StandIns
-from tests.inspection.test_reading_on_hub import kubeconfig_of
+from tests.inspection.test_hub_reader_on_hub import kubeconfig_of
 from tests.support.driver import OCM, Controllers, Driver, Object, eventually
 from tests.support.hub_client import Client as HubClient
 from tests.support.rights import ACCOUNTS, allow, rule, token_of
@@ -94,7 +94,7 @@ def plan(kubeconfig: Path) -> Any:
     return plan
 
 
-def test_story_3_goes_as_foretold(
+def test_story_3_matches_its_preview(
     admin: Driver, controllers: Controllers, kubeconfig: Path, plan: Any
 ) -> None:
     put(kubeconfig, fleet())
@@ -107,8 +107,8 @@ def test_story_3_goes_as_foretold(
         start_job(admin, "train", "cluster2", 2)
         done = plan("-f", str(SAMPLES / STORY_3), "-o", "json")
         assert done.exit_code == 2, done.output
-        (told,) = json.loads(done.stdout)["placements"]
-        assert told["affected"] == [
+        (output,) = json.loads(done.stdout)["placements"]
+        assert output["affected"] == [
             {
                 "namespace": "default",
                 "name": "train",
@@ -120,13 +120,13 @@ def test_story_3_goes_as_foretold(
         ]
         put(kubeconfig, sample(STORY_3))
         eventually(lambda: admin.listed(DEMO2), [C3, C2])
-        (check,) = told["checks"]
+        (check,) = output["checks"]
         eventually(lambda: admin.active(DEMO2).get("message"), check["after"]["message"])
-        assert (decided(admin), conditions(admin)) == (told["decisions"], told["conditions"])
+        assert (decided(admin), conditions(admin)) == (output["decisions"], output["conditions"])
         end_job(admin, "train")
-        eventually(lambda: admin.listed(DEMO2), [f"{DEMO2}-{cluster}" for cluster in told["order"]])
+        eventually(lambda: admin.listed(DEMO2), [f"{DEMO2}-{cluster}" for cluster in output["order"]])
         eventually(admin.clusters, [C3])
-        later = [one for one in told["writes"] if one["when"] != "at once"]
+        later = [one for one in output["writes"] if one["when"] != "at once"]
         assert [(one["verb"], one["name"]) for one in later] == [
             ("apply", DEMO2),
             ("delete", C2),
@@ -153,24 +153,24 @@ OF_KUEUE = ("admissionchecks", "multikueueconfigs", "multikueueclusters")
 
 @pytest.mark.embedded("needs users of its own")
 @pytest.mark.parametrize(
-    ("may", "code", "told"),
+    ("may", "code", "expected"),
     [
         pytest.param(
             (*MAY, BINDINGS),
             2,
-            "warning: it is not known which clusters have credentials: all are taken to have some",
+            "warning: the credentials of clusters are unknown: every cluster counts as having some",
             id="no Secrets, Workloads and queues",
         ),
         pytest.param(
             MAY,
             1,
-            f"Error: without the right to list {BINDINGS}.{OCM_GROUP} nothing can be foretold",
+            f"Error: grant the right to list {BINDINGS}.{OCM_GROUP}: without it no preview is possible",
             id="no bindings",
         ),
     ],
 )
 def test_rights_that_are_missing(
-    may: tuple[str, ...], code: int, told: str, hub: Hub, kubeconfig: Path, tmp_path: Path
+    may: tuple[str, ...], code: int, expected: str, hub: Hub, kubeconfig: Path, tmp_path: Path
 ) -> None:
     put(kubeconfig, [*fleet(), *sample("multikueue-setup-demo2.yaml")])
     owner = HubClient(hub)
@@ -181,5 +181,5 @@ def test_rights_that_are_missing(
     done = CliRunner().invoke(main, ["plan", "-f", str(SAMPLES / STORY_3), "--kubeconfig", str(reader)])
     assert done.exit_code == code, done.output
     lines = done.stderr.splitlines()
-    assert [line for line in lines if not line.startswith("missing right: ")] == [told]
+    assert [line for line in lines if not line.startswith("missing right: ")] == [expected]
     assert any(line.startswith("missing right: list secrets in namespace kueue-system") for line in lines)

@@ -48,7 +48,7 @@ def written(fleet: dict[str, Any], folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("fleet", recorded(), ids=lambda fleet: fleet["name"])
-def test_foretells_what_was_recorded(fleet: dict[str, Any], tmp_path: Path) -> None:
+def test_the_preview_matches_what_was_recorded(fleet: dict[str, Any], tmp_path: Path) -> None:
     done = CliRunner().invoke(main, written(fleet, tmp_path))
     assert done.exit_code == 2, done.output  # a new Placement is a change
     assert foretold(done.stdout) == wanted(fleet)

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from placement_ac.cli.output import said
-from placement_ac.cli.tree import left, tree_of
+from placement_ac.cli.output import safe_text
+from placement_ac.cli.status_tree import time_left, tree_of
 from placement_ac.core.api.constants import ACTIVE, BAD_PARAMETERS, GENERATED
-from placement_ac.inspection.tree import Branch, ClusterRow, Credential, Job, QueueRow
+from placement_ac.inspection.status.model import CheckStatus, ClusterRow, Credential, QueueRow, WorkloadRow
 from tests.support.builders import NOW
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "inspect.md"
 
-SHOWN = Branch(
+SHOWN = CheckStatus(
     name="placement-demo2",
     active="True",
     reason=ACTIVE,
@@ -42,7 +42,7 @@ SHOWN = Branch(
             3, 10, 0, "placement-demo2-cluster4",
         ),
         ClusterRow(
-            "cluster1", "draining", "OCM does not select it any more; Workloads run there",
+            "cluster1", "draining", "OCM no longer selects it; Workloads run there",
             cluster_object="placement-demo2-cluster1", credential=Credential("Secret", "multikueue-cluster1"),
             connected="True", draining_since=NOW - timedelta(hours=1), running=1,
         ),
@@ -50,16 +50,16 @@ SHOWN = Branch(
     queues=(QueueRow("gpus", "True", "", ("multikueue", "placement-demo2"), ("team/user-queue",), 1, 3),),
     users=("multikueue",),
     jobs=(
-        Job("team", "one", "user-queue", "running", "cluster2", gpus=8),
-        Job("team", "two", "user-queue", "running", "cluster2"),
-        Job("team", "three", "user-queue", "running", "cluster1", gpus=4),
-        Job("team", "four", "user-queue", "waiting", nominated=("cluster3",)),
-        Job("team", "five", "user-queue", "pending"),
+        WorkloadRow("team", "one", "user-queue", "running", "cluster2", gpus=8),
+        WorkloadRow("team", "two", "user-queue", "running", "cluster2"),
+        WorkloadRow("team", "three", "user-queue", "running", "cluster1", gpus=4),
+        WorkloadRow("team", "four", "user-queue", "waiting", nominated=("cluster3",)),
+        WorkloadRow("team", "five", "user-queue", "pending"),
     ),
 )  # fmt: skip
 
 
-def drawn(branch: Branch, *, wide: bool = False, width: int = 200, colour: bool = False) -> str:
+def drawn(branch: CheckStatus, *, wide: bool = False, width: int = 200, colour: bool = False) -> str:
     out = Console(
         file=io.StringIO(), width=width, highlight=False, force_terminal=colour, no_color=not colour
     )
@@ -69,8 +69,8 @@ def drawn(branch: Branch, *, wide: bool = False, width: int = 200, colour: bool 
 
 
 def test_the_example_in_the_documentation_is_what_is_shown() -> None:
-    told = DOCUMENT.read_text("utf-8").partition("$ placement-ac status placement-demo2\n")[2]
-    assert told.partition("\n```")[0] == drawn(SHOWN)
+    output = DOCUMENT.read_text("utf-8").partition("$ placement-ac status placement-demo2\n")[2]
+    assert output.partition("\n```")[0] == drawn(SHOWN)
 
 
 def test_wide_has_kueues_names_and_words() -> None:
@@ -92,7 +92,7 @@ def test_wide_has_kueues_names_and_words() -> None:
             "placement-demo2-cluster1",
             "multikueue-cluster1",
             "2026-08-01T11:00:00Z",
-            "OCM does not select it any more; Workloads run there",
+            "OCM no longer selects it; Workloads run there",
         ],
     ]
 
@@ -127,31 +127,31 @@ def test_what_has_no_room_comes_below(width: int, wide: bool, header: str, whys:
     assert lines[head][8:].split() == header.split()
     begin = next(at for at, line in enumerate(lines) if re.match(r"│ {7}cluster\d:", line))
     assert [line[8:] for line in lines[begin : begin + len(whys)]] == whys
-    told = " ".join(" ".join(line[8:].split()) for line in lines[head:])
-    assert [cell for cell in ("cluster1", "ClusterProfile", "23h", "False") if cell not in told] == []
+    output = " ".join(" ".join(line[8:].split()) for line in lines[head:])
+    assert [cell for cell in ("cluster1", "ClusterProfile", "23h", "False") if cell not in output] == []
 
 
-BARE = Branch("bad", "Unknown", "", "", False, "", "", "", (), (), (), ())
+BARE = CheckStatus("bad", "Unknown", "", "", False, "", "", "", (), (), (), ())
 
 
 @pytest.mark.parametrize(
-    ("branch", "told"),
+    ("branch", "expected"),
     [
         pytest.param(
             BARE,
-            "AdmissionCheck bad  Active=Unknown  nobody has answered this check yet\n"
+            "AdmissionCheck bad  Active=Unknown  no controller has answered this check yet\n"
             "└── no Placement  (no MultiKueueConfig)",
             id="nobody has answered",
         ),
         pytest.param(
             replace(BARE, active="False", reason=BAD_PARAMETERS, message="no", stale=True, placement="p"),
             "AdmissionCheck bad  Active=False  BadParameters: no;"
-            " it has been changed since, and not been answered again\n"
+            " it has changed since and has not been answered again\n"
             "└── Placement p  (no MultiKueueConfig)",
             id="of an older generation",
         ),
         pytest.param(
-            Branch(
+            CheckStatus(
                 "c", "True", "Active", "", False, "ns/p", "it says so", "p",
                 (
                     ClusterRow(
@@ -178,7 +178,7 @@ BARE = Branch("bad", "Unknown", "", "", False, "", "", "", (), (), (), ())
                 BARE, placement="ns/p", config=None, clusters=(ClusterRow("a", "listed", rank=1),),
                 queues=(QueueRow("q", "True", lists=("c",), local_queues=None),),
             ),
-            "AdmissionCheck bad  Active=Unknown  nobody has answered this check yet\n"
+            "AdmissionCheck bad  Active=Unknown  no controller has answered this check yet\n"
             "├── Placement ns/p  (MultiKueueConfig ?)\n"
             "│   └── RANK  CLUSTER  STATE   SCORE  CREDENTIAL  EXPIRES  CONNECTED  RUNNING  WAITING\n"
             "│       1     a        listed  ?      none        -        -          0        0\n"
@@ -187,8 +187,8 @@ BARE = Branch("bad", "Unknown", "", "", False, "", "", "", (), (), (), ())
         ),
     ],
 )  # fmt: skip
-def test_what_is_drawn(branch: Branch, told: str) -> None:
-    assert drawn(branch) == told
+def test_what_is_drawn(branch: CheckStatus, expected: str) -> None:
+    assert drawn(branch) == expected
 
 
 def test_states_have_colours_on_a_terminal() -> None:
@@ -199,11 +199,11 @@ def test_states_have_colours_on_a_terminal() -> None:
 
 
 def test_markup_in_somebodys_words_is_text() -> None:
-    assert said("[bold]loud[/bold]").plain == "[bold]loud[/bold]"
+    assert safe_text("[bold]loud[/bold]").plain == "[bold]loud[/bold]"
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "expected"),
     [
         pytest.param(0, "expired", id="now"),
         pytest.param(-90, "expired", id="long since"),
@@ -213,5 +213,5 @@ def test_markup_in_somebodys_words_is_text() -> None:
         pytest.param(86400 * 2, "2d", id="days"),
     ],
 )
-def test_how_long_a_credential_lasts(seconds: int, told: str) -> None:
-    assert left(NOW + timedelta(seconds=seconds), NOW) == told
+def test_how_long_a_credential_lasts(seconds: int, expected: str) -> None:
+    assert time_left(NOW + timedelta(seconds=seconds), NOW) == expected

@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from placement_ac.cli.hub_options import HubReading, HubSource, watch_hub
 from placement_ac.cli.main import main
-from placement_ac.cli.reading import Look, Where, look_again
 from placement_ac.cli.status import KINDS
 from placement_ac.core.api.errors import ApiError
-from placement_ac.inspection import follow
-from placement_ac.inspection.branches import branches
+from placement_ac.inspection.readers import hub_watcher
+from placement_ac.inspection.status.check_status import check_statuses
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
-from tests.inspection.test_reading_on_hub import kubeconfig_of
+from tests.inspection.test_hub_reader_on_hub import kubeconfig_of
 from tests.support.driver import Controllers, Driver, eventually
 from tests.support.hub_client import Client as HubClient
 from tests.support.rights import ACCOUNTS, CLUSTER_ROLES, allow, rule, token_of
@@ -44,8 +44,8 @@ def status(kubeconfig: Path) -> Status:
     return lambda *more: CliRunner().invoke(main, [*words, *more])
 
 
-def states(of: Look) -> dict[str, str]:
-    return {row.name: row.state for branch in branches(of.view) for row in branch.clusters}
+def states(of: HubReading) -> dict[str, str]:
+    return {row.name: row.state for branch in check_statuses(of.view) for row in branch.clusters}
 
 
 def test_what_the_controller_has_made_is_listed(
@@ -64,8 +64,8 @@ def test_what_the_controller_has_made_is_listed(
     (branch,) = found["checks"]
     rows = [(row["name"], row["state"], row["rank"], row["clusterObject"]) for row in branch["clusters"]]
     assert rows == [("b", "listed", 1, "p-b"), ("a", "listed", 2, "p-a")]
-    told = (branch["active"], branch["reason"], branch["placement"], branch["config"], branch["users"])
-    assert told == ("True", "Active", "kueue-system/p", "p", ["mk"])
+    output = (branch["active"], branch["reason"], branch["placement"], branch["config"], branch["users"])
+    assert output == ("True", "Active", "kueue-system/p", "p", ["mk"])
     assert found["missingRights"] == []
 
 
@@ -139,7 +139,7 @@ def test_only_checks_are_shown() -> None:
 
 
 @pytest.mark.embedded("needs users of its own")
-def test_who_may_not_list_checks_is_told_so(hub: Hub, admin: Driver, tmp_path: Path) -> None:
+def test_the_missing_right_to_checks_is_an_error(hub: Hub, admin: Driver, tmp_path: Path) -> None:
     admin.check("p")
     owner = HubClient(hub)
     owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
@@ -153,9 +153,7 @@ def test_who_may_not_list_checks_is_told_so(hub: Hub, admin: Driver, tmp_path: P
 
 
 @pytest.mark.embedded("needs users of its own")
-def test_rights_that_are_missing_are_told_and_the_rest_is_shown(
-    hub: Hub, admin: Driver, tmp_path: Path
-) -> None:
+def test_missing_rights_are_reported_and_the_rest_is_shown(hub: Hub, admin: Driver, tmp_path: Path) -> None:
     admin.check("p")
     admin.select("p", "a")
     owner = HubClient(hub)
@@ -167,7 +165,7 @@ def test_rights_that_are_missing_are_told_and_the_rest_is_shown(
     assert (result.exit_code, found["missingRights"]) == (0, ["list secrets in namespace kueue-system"])
     assert result.stderr == (
         "missing right: list secrets in namespace kueue-system"
-        " (ask: kubectl auth can-i list secrets -n kueue-system)\n"
+        " (check: kubectl auth can-i list secrets -n kueue-system)\n"
     )
     (row,) = found["checks"][0]["clusters"]
     assert (row["state"], row["credential"]["problem"]) == (
@@ -179,19 +177,19 @@ def test_rights_that_are_missing_are_told_and_the_rest_is_shown(
 # -- following
 
 
-def following(kubeconfig: Path, play: Callable[[AsyncGenerator[Look]], Awaitable[None]]) -> None:
+def following(kubeconfig: Path, play: Callable[[AsyncGenerator[HubReading]], Awaitable[None]]) -> None:
     async def run() -> None:
-        where = Where(kubeconfig=kubeconfig)
+        where = HubSource(kubeconfig=kubeconfig)
         async with (
             Client(Login(kubeconfig, None)) as client,
-            aclosing(look_again(client, where, KINDS)) as looks,
+            aclosing(watch_hub(client, where, KINDS)) as looks,
         ):
             await asyncio.wait_for(play(looks), 20)
 
     asyncio.run(run())
 
 
-async def until(looks: AsyncGenerator[Look], wanted: dict[str, str]) -> None:
+async def until(looks: AsyncGenerator[HubReading], wanted: dict[str, str]) -> None:
     """Read on until the clusters are in these states."""
     found: dict[str, str] = {}
     async for one in looks:
@@ -204,8 +202,8 @@ async def until(looks: AsyncGenerator[Look], wanted: dict[str, str]) -> None:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """As little as possible is waited for."""
-    monkeypatch.setattr(follow, "PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr(follow, "AGAIN_SECONDS", (0.05, 0.1, 0.2))
+    monkeypatch.setattr(hub_watcher, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(hub_watcher, "RETRY_SECONDS", (0.05, 0.1, 0.2))
 
 
 @pytest.mark.usefixtures("impatient")
@@ -213,7 +211,7 @@ def test_each_change_is_followed(admin: Driver, kubeconfig: Path) -> None:
     admin.check("p")
     admin.select("p", "a")
 
-    async def play(looks: AsyncGenerator[Look]) -> None:
+    async def play(looks: AsyncGenerator[HubReading]) -> None:
         await until(looks, {"a": "selected"})
         await asyncio.to_thread(admin.decide, "p", "a", "b")
         await until(looks, {"a": "selected", "b": "unusable"})
@@ -232,7 +230,7 @@ def test_a_watch_that_breaks_loses_nothing(hub: Hub, admin: Driver, kubeconfig: 
     admin.check("p")
     admin.select("p", "a")
 
-    async def play(looks: AsyncGenerator[Look]) -> None:
+    async def play(looks: AsyncGenerator[HubReading]) -> None:
         await until(looks, {"a": "selected"})
         await asyncio.to_thread(hub.drop_watches, end)
         await asyncio.to_thread(admin.decide, "p", "a", "b")
@@ -244,7 +242,7 @@ def test_a_watch_that_breaks_loses_nothing(hub: Hub, admin: Driver, kubeconfig: 
 @pytest.mark.embedded("goes down")
 @pytest.mark.usefixtures("impatient")
 def test_a_hub_that_stays_away_ends_it(hub: Hub, admin: Driver, kubeconfig: Path) -> None:
-    async def play(looks: AsyncGenerator[Look]) -> None:
+    async def play(looks: AsyncGenerator[HubReading]) -> None:
         await anext(looks)
         with hub.outage():
             await asyncio.to_thread(hub.drop_watches, "close")
@@ -263,7 +261,7 @@ def test_a_right_that_is_taken_away_ends_it(hub: Hub, admin: Driver, tmp_path: P
     allow(owner, *(rule("get list watch", group, "*") for group in GROUPS))
     reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
 
-    async def play(looks: AsyncGenerator[Look]) -> None:
+    async def play(looks: AsyncGenerator[HubReading]) -> None:
         await anext(looks)
         await asyncio.to_thread(owner.ask, "DELETE", f"{CLUSTER_ROLES}/r")
         await asyncio.to_thread(hub.drop_watches, "close")

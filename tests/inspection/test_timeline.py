@@ -25,11 +25,25 @@ from placement_ac.cli.timeline import text_of
 from placement_ac.core.api.errors import ApiError
 from placement_ac.core.plan import event_intents
 from placement_ac.core.plan.event_intents import NAMES_SHOWN
-from placement_ac.inspection.manifests import BadManifest
-from placement_ac.inspection.prometheus import counts_of
-from placement_ac.inspection.record import Running, State, line_of, read_record
-from placement_ac.inspection.timeline import Lane, Point, Run, Span, Timeline, clipped, counted, recorded
-from placement_ac.inspection.told import clusters_in, from_events, told_of
+from placement_ac.inspection.hub.dump import InvalidManifest
+from placement_ac.inspection.readers.prometheus import cluster_counts
+from placement_ac.inspection.timeline.event_history import cluster_events, clusters_in, timeline_of_events
+from placement_ac.inspection.timeline.model import (
+    Lane,
+    Point,
+    Span,
+    Timeline,
+    WorkloadRun,
+    clip,
+    timeline_of_states,
+    with_counts,
+)
+from placement_ac.inspection.timeline.recording import (
+    RecordedState,
+    RunningWorkload,
+    read_recording,
+    record_line,
+)
 from tests.support import pictures
 from tests.support.pictures import at
 
@@ -95,8 +109,8 @@ def event(reason: str, message: str, seconds: float, again: float | None = None,
 
 
 def of_events(*events: Object, listed: tuple[str, ...] = (), **now: Any) -> dict[str, tuple[Span, ...]]:
-    told = told_of("demo", events)
-    found = from_events("demo", told, State(at(100), listed, **now), at(0))
+    output = cluster_events("demo", events)
+    found = timeline_of_events("demo", output, RecordedState(at(100), listed, **now), at(0))
     return {lane.name: lane.spans for lane in found.lanes}
 
 
@@ -126,7 +140,7 @@ BY_EVENTS: list[Any] = [
     pytest.param(
         [event("ClustersSelected", SELECTED, 10)],
         ("b",),
-        {"a": (span("listed", 10, 100, "it has left since", end_known=False),)} | B_STAYS,
+        {"a": (span("listed", 10, 100, "it has left the list since", end_known=False),)} | B_STAYS,
         id="nobody-saw-it-go",
     ),
     pytest.param(
@@ -165,20 +179,20 @@ def test_by_events(events: list[Object], listed: tuple[str, ...], lanes: dict[st
     assert of_events(*events, listed=listed) == lanes
 
 
-def test_what_drains_now_does_so_since_the_annotation_tells() -> None:
-    now = State(at(100), ("a",), ("a",))
-    found = from_events("demo", [], now, at(0), leaving={"a": at(70)})
+def test_a_drain_begins_at_the_time_of_the_annotation() -> None:
+    now = RecordedState(at(100), ("a",), ("a",))
+    found = timeline_of_events("demo", [], now, at(0), leaving={"a": at(70)})
     wanted = (span("listed", 0, 70, begin_known=False), span("draining", 70, 100))
     assert [lane.spans for lane in found.lanes] == [wanted]
 
 
 def test_without_a_right_to_the_list_nothing_is_said_to_have_left() -> None:
-    told = told_of("demo", [event("ClusterAdded", "1 cluster more: a (score 9)", 10)])
-    found = from_events("demo", told, State(at(100)), at(10), list_known=False)
+    output = cluster_events("demo", [event("ClusterAdded", "1 cluster more: a (score 9)", 10)])
+    found = timeline_of_events("demo", output, RecordedState(at(100)), at(10), list_known=False)
     assert [lane.spans for lane in found.lanes] == [(span("listed", 10, 100, end_known=False),)]
 
 
-def test_of_a_dump_nothing_is_drawn_after_what_it_tells(tmp_path: Path) -> None:
+def test_the_timeline_of_a_dump_ends_at_its_latest_time(tmp_path: Path) -> None:
     selected = event("ClustersSelected", SELECTED, 10, apiVersion="v1", kind="Event")
     check = {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
@@ -197,8 +211,8 @@ def test_of_a_dump_nothing_is_drawn_after_what_it_tells(tmp_path: Path) -> None:
 
 
 def test_scores_are_points_where_events_tell_them() -> None:
-    told = told_of("demo", [event("ClustersSelected", SELECTED, 10)])
-    found = from_events("demo", told, State(at(100), ("a", "b"), scores={"a": 3}), at(0))
+    output = cluster_events("demo", [event("ClustersSelected", SELECTED, 10)])
+    found = timeline_of_events("demo", output, RecordedState(at(100), ("a", "b"), scores={"a": 3}), at(0))
     assert [lane.scores for lane in found.lanes] == [
         (Point(at(10), 9), Point(at(100), 3)),
         (Point(at(10), 5),),
@@ -207,15 +221,15 @@ def test_scores_are_points_where_events_tell_them() -> None:
 
 
 def test_what_events_only_count_is_noted() -> None:
-    told = told_of("demo", [event("ClustersSelected", f"{SELECTED} and 7 more", 10)])
-    assert from_events("demo", told, State(at(100)), at(0)).notes == (
+    output = cluster_events("demo", [event("ClustersSelected", f"{SELECTED} and 7 more", 10)])
+    assert timeline_of_events("demo", output, RecordedState(at(100)), at(0)).notes == (
         "7 clusters more at 12:00:10, not named",
     )
 
 
 def test_no_further_back_than_wanted() -> None:
-    found = clipped(pictures.rebalancing(), at(130))
-    train = Run("default/train", 8, at(130), at(200))
+    found = clip(pictures.rebalancing(), at(130))
+    train = WorkloadRun("default/train", 8, at(130), at(200))
     assert found.lanes == (
         Lane(
             "cluster3",
@@ -231,19 +245,21 @@ def test_no_further_back_than_wanted() -> None:
 
 
 STATES = [
-    State(at(0), ("a",), (), {"a": 70, "b": 30}),
-    State(at(1.25), ("b", "a"), ("a",), {"a": 10, "b": 80}, {"ns/job": Running(cluster="a", gpus=2)}),
-    State(at(9), ("b",), (), {"b": 80}),
-    State(at(20), ("b",), (), {"b": 80}),
+    RecordedState(at(0), ("a",), (), {"a": 70, "b": 30}),
+    RecordedState(
+        at(1.25), ("b", "a"), ("a",), {"a": 10, "b": 80}, {"ns/job": RunningWorkload(cluster="a", gpus=2)}
+    ),
+    RecordedState(at(9), ("b",), (), {"b": 80}),
+    RecordedState(at(20), ("b",), (), {"b": 80}),
 ]
 
 
-def lines(states: list[State]) -> list[str]:
-    return [line_of("demo", before, now) for before, now in zip((None, *states), states, strict=False)]
+def lines(states: list[RecordedState]) -> list[str]:
+    return [record_line("demo", before, now) for before, now in zip((None, *states), states, strict=False)]
 
 
 def test_what_is_recorded_is_read_back() -> None:
-    assert read_record("".join(lines(STATES)).splitlines(), "file") == ("demo", STATES)
+    assert read_recording("".join(lines(STATES)).splitlines(), "file") == ("demo", STATES)
 
 
 def test_a_line_holds_what_has_changed_alone() -> None:
@@ -262,27 +278,27 @@ def test_a_recording_is_exact() -> None:
         "a",
         (span("listed", 0, 1.25, begin_known=False), span("draining", 1.25, 9)),
         (Point(at(0), 70), Point(at(1.25), 10), Point(at(9), None)),
-        (Run("ns/job", 2, at(1.25), at(9)),),
+        (WorkloadRun("ns/job", 2, at(1.25), at(9)),),
     )
     b = Lane("b", (span("listed", 1.25, 20),), (Point(at(0), 30), Point(at(1.25), 80)))
-    wanted = Timeline("demo", at(0), at(20), (a, b), True, "what was recorded on the hub")
-    assert recorded("demo", STATES) == wanted
+    wanted = Timeline("demo", at(0), at(20), (a, b), True, "a recording of the hub")
+    assert timeline_of_states("demo", STATES) == wanted
 
 
-OTHER = line_of("other", None, STATES[0])
+OTHER = record_line("other", None, STATES[0])
 BAD_RECORDS = [
-    pytest.param("", "record.jsonl: nothing is recorded there", id="empty"),
+    pytest.param("", "record.jsonl: it contains no recording", id="empty"),
     pytest.param("{}", "record.jsonl, line 1: time: Field required", id="no-time"),
     pytest.param("nonsense", "record.jsonl, line 1: Invalid JSON", id="no-json"),
     pytest.param(lines(STATES)[0] + "[]", "record.jsonl, line 2: ", id="no-object"),
-    pytest.param(lines(STATES)[0] + OTHER, "it is of several checks: demo, other", id="two-checks"),
+    pytest.param(lines(STATES)[0] + OTHER, "it has several checks: demo, other", id="two-checks"),
 ]
 
 
-@pytest.mark.parametrize(("text", "told"), BAD_RECORDS)
-def test_a_recording_that_is_none(text: str, told: str) -> None:
-    with pytest.raises(BadManifest, match=re.escape(told)):
-        read_record(text.splitlines(), "record.jsonl")
+@pytest.mark.parametrize(("text", "expected"), BAD_RECORDS)
+def test_a_recording_that_is_none(text: str, expected: str) -> None:
+    with pytest.raises(InvalidManifest, match=re.escape(expected)):
+        read_recording(text.splitlines(), "record.jsonl")
 
 
 # -- Prometheus
@@ -314,7 +330,7 @@ def prometheus(
 
 
 def ask(url: str) -> dict[str, tuple[Point, ...]]:
-    return asyncio.run(counts_of(url, 'd"emo', at(0), at(240)))
+    return asyncio.run(cluster_counts(url, 'd"emo', at(0), at(240)))
 
 
 def test_how_many_there_were_by_prometheus() -> None:
@@ -343,7 +359,7 @@ def test_how_many_there_were_by_prometheus() -> None:
         "listed": (Point(at(0), 2), Point(at(2), 3)),
         "draining": (Point(at(0), 0), Point(at(1), 1), Point(at(2), None), Point(at(9), 1)),
     }
-    lanes = counted(pictures.rebalancing(), found).lanes
+    lanes = with_counts(pictures.rebalancing(), found).lanes
     assert [lane.name for lane in lanes] == ["draining clusters", "listed clusters", "cluster3", "cluster2"]
 
 
@@ -386,45 +402,46 @@ def test_prometheus_must_be_signed_for_by_whom_this_machine_trusts(trusted: bool
             text=True,
             check=False,
         )
-    told = "Prometheus answers 422" if trusted else "CERTIFICATE_VERIFY_FAILED"
-    assert told in run.stderr
+    output = "Prometheus answers 422" if trusted else "CERTIFICATE_VERIFY_FAILED"
+    assert output in run.stderr
 
 
 NOT_RECORDED = [
-    pytest.param(["other"], "record.jsonl is of the check demo", id="check"),
+    pytest.param(["other"], "name the check demo: record.jsonl is its recording", id="check"),
     pytest.param(["--from", "latin"], "latin: it is not UTF-8", id="utf-8"),
 ]
 
 
-@pytest.mark.parametrize(("words", "told"), NOT_RECORDED)
+@pytest.mark.parametrize(("words", "expected"), NOT_RECORDED)
 def test_what_is_not_recorded_there(
-    words: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    words: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("record.jsonl").write_text("".join(lines(STATES)))
     Path("latin").write_bytes(b"\xe9")
     result = CliRunner().invoke(main, ["timeline", "--from", "record.jsonl", *words])
     assert result.exit_code == 1
-    assert told in result.stderr
+    assert expected in result.stderr
 
 
 NO_PROMETHEUS = [
     pytest.param(200, "<html>", "Prometheus does not answer: JSONDecodeError", id="html"),
-    pytest.param(
-        200, '{"data": {"result": [{"metric": {}, "values": [[1, "x"]]}]}}', "is no Prometheus", id="x"
-    ),
+    pytest.param(200, '{"data": {"result": [{"metric": {}, "values": [[1, "x"]]}]}}', "is none", id="x"),
     pytest.param(422, "parse error", "Prometheus answers 422: parse error", id="422"),
 ]
 
 
-@pytest.mark.parametrize(("code", "text", "told"), NO_PROMETHEUS)
-def test_what_is_no_prometheus(code: int, text: str, told: str) -> None:
-    with prometheus(lambda _: (code, text)) as url, pytest.raises(ApiError, match=re.escape(told)) as raised:
+@pytest.mark.parametrize(("code", "text", "expected"), NO_PROMETHEUS)
+def test_what_is_no_prometheus(code: int, text: str, expected: str) -> None:
+    with (
+        prometheus(lambda _: (code, text)) as url,
+        pytest.raises(ApiError, match=re.escape(expected)) as raised,
+    ):
         ask(url)
     assert "secret" not in str(raised.value)
 
 
-def test_nobody_answers_at_the_url() -> None:
+def test_prometheus_does_not_answer() -> None:
     with pytest.raises(ApiError, match="Prometheus does not answer") as raised:
         ask("http://me:secret@127.0.0.1:1/")
     assert "secret" not in str(raised.value)
@@ -443,7 +460,7 @@ def test_an_svg_is_xml_of_drawing_elements_alone(timeline: Timeline) -> None:
 
 
 def test_json_has_times_to_the_millisecond() -> None:
-    found = json.loads(text_of(recorded("demo", STATES), "json"))
+    found = json.loads(text_of(timeline_of_states("demo", STATES), "json"))
     assert found["lanes"][0]["spans"][1] == {
         "state": "draining",
         "begin": "2026-08-01T12:00:01.250Z",

@@ -45,9 +45,9 @@ def test_by_the_events_of_the_controller(run: Run, admin: Driver, controllers: C
     assert list(spans(run("-o", "json"))) == ["a", "b"]
     table = run("demo", "--output-file", "table")
     assert (table.exit_code, table.output) == (0, "")
-    told = Path("table").read_text("utf-8")
-    assert "its ManagedCluster is gone" in told
-    assert "score" in told
+    output = Path("table").read_text("utf-8")
+    assert "its ManagedCluster is gone" in output
+    assert "score" in output
 
 
 def test_without_events_it_says_so(run: Run, admin: Driver) -> None:
@@ -58,7 +58,7 @@ def test_without_events_it_says_so(run: Run, admin: Driver) -> None:
     result = run()
     assert result.exit_code == 0
     assert "a        listed  before" in result.stdout
-    assert "no event tells of the list" in result.stderr
+    assert "there are no events about the list" in result.stderr
 
 
 def story(admin: Driver, record: Path, failures: list[BaseException]) -> None:
@@ -118,7 +118,7 @@ def test_what_is_recorded_until_ctrl_c(run: Run, admin: Driver) -> None:
         "b": [("listed", True, True)],
     }
     again = run("--record", "story.jsonl")
-    assert (again.exit_code, "it is not written over" in again.stderr) == (1, True)
+    assert (again.exit_code, "name a new file" in again.stderr) == (1, True)
 
 
 def test_a_recording_ends_by_itself(run: Run, admin: Driver) -> None:
@@ -131,10 +131,14 @@ def test_a_recording_ends_by_itself(run: Run, admin: Driver) -> None:
 WRONG = [
     pytest.param(["nix"], "there is no AdmissionCheck nix", id="check"),
     pytest.param([], "name a check: demo, other", id="which"),
-    pytest.param(["--record", "x", "--from", "y"], "--record goes with no option that looks back", id="both"),
+    pytest.param(
+        ["--record", "x", "--from", "y"],
+        "use --record without --from, --prometheus and --from-dump",
+        id="both",
+    ),
     pytest.param(["nix", "--record", "x"], "there is no AdmissionCheck nix", id="no-check-to-record"),
-    pytest.param(["--for", "5m"], "--for says how long --record goes on", id="for"),
-    pytest.param(["--since", "yesterday"], "a duration is like 90s, 5m or 1h30m", id="since"),
+    pytest.param(["--for", "5m"], "use --for only with --record", id="for"),
+    pytest.param(["--since", "yesterday"], "use a duration like 90s, 5m or 1h30m", id="since"),
     pytest.param(["--from", "nix"], "nix: No such file or directory", id="no-file"),
     pytest.param(
         ["--record", "no/such/file", "demo"], "no/such/file: No such file or directory", id="no-folder"
@@ -142,11 +146,11 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("words", "told"), WRONG)
-def test_wrong_words(run: Run, admin: Driver, words: list[str], told: str) -> None:
+@pytest.mark.parametrize(("words", "expected"), WRONG)
+def test_wrong_words(run: Run, admin: Driver, words: list[str], expected: str) -> None:
     admin.check("demo")
     admin.check("other")
     result = run(*words)
     assert result.exit_code == 1
-    assert told in result.stderr
+    assert expected in result.stderr
     assert {path.name for path in Path().iterdir()} == {"kubeconfig"}

@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from placement_ac.core.api import constants
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.whatif import what_if
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.plan.what_if import what_if
 from tests.support import builders
 from tests.support.builders import Raw
 from tests.support.whatif import bound, manifest, named, ocm_decides, stored, view_of

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from placement_ac.core.inputs.rights import ExternalFramework, parse_external, parse_release, policy_rules
-from placement_ac.inspection.doctor.external import VERBS
+from placement_ac.inspection.doctor.external_frameworks import VERBS
 from placement_ac.lab.standins import manifests
 from tests.support import installation, kueue
 from tests.support.crds import job_crds, topology_crd

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from placement_ac.cli.doctor import command as doctor
 from placement_ac.core.inputs.rights import parse_release, policy_rules
-from placement_ac.inspection.doctor.workers import READS
+from placement_ac.inspection.doctor.worker_rules import READS
 from placement_ac.kube.login import Login
 from placement_ac.lab.demo.stage import ControllerThread
 from placement_ac.lab.hub import Hub

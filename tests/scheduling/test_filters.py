@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.scheduling import Fleet, Step, Verdict, schedule
+from placement_ac.scheduling import ClusterVerdict, FilterStep, Fleet, schedule
 from tests.scheduling.builders import NOW, binding, cluster, cluster_set, decision, placement
 
 UNREACHABLE = {"key": "unreachable", "effect": "NoSelect", "timeAdded": "2026-11-21T11:59:00Z"}
@@ -155,7 +155,7 @@ def test_a_malformed_placement_is_misconfigured_and_selects_nothing(
     outcome = schedule(placement(**spec), fleet, NOW)
     assert condition(placement(**spec), fleet, "PlacementMisconfigured") == ("True", "Misconfigured", message)
     assert condition(placement(**spec), fleet, "PlacementSatisfied")[1] == "NoManagedClusterMatched"
-    assert outcome.clusters["eu"].dropped is Step.MISCONFIGURED
+    assert outcome.clusters["eu"].dropped is FilterStep.MISCONFIGURED
     assert [one["status"]["decisions"] for one in outcome.decisions] == [[]]
 
 
@@ -232,8 +232,8 @@ def test_the_placement_is_due_again_when_the_first_toleration_of_a_decided_clust
     ]
     fleet = Fleet.of([cluster_set(), binding(), *objects])
     outcome = schedule(placement(tolerations=tolerations), fleet, NOW)
-    assert outcome.again_at == NOW + timedelta(seconds=30)
-    assert schedule(placement(), fleet, NOW).again_at is None
+    assert outcome.reschedule_at == NOW + timedelta(seconds=30)
+    assert schedule(placement(), fleet, NOW).reschedule_at is None
 
 
 IN_EU = cluster_set("eu", selectorType="LabelSelector", labelSelector={"matchLabels": {"region": "eu"}})
@@ -340,7 +340,7 @@ def test_some_placements_are_left_alone(metadata: dict[str, Any]) -> None:
     assert schedule(wanted, Fleet.of([cluster_set(), binding(), EU]), NOW).hold
 
 
-def test_each_cluster_is_told_what_became_of_it() -> None:
+def test_the_outcome_of_each_cluster() -> None:
     tainted = cluster("tainted", {"region": "eu"}, spec={"taints": [{**UNREACHABLE, "value": "yes"}]})
     leaving = cluster("leaving", metadata={"deletionTimestamp": "2026-11-21T11:00:00Z"})
     outside = {"kind": "ManagedCluster", "metadata": {"name": "outside"}}
@@ -348,14 +348,14 @@ def test_each_cluster_is_told_what_became_of_it() -> None:
     spec = selector(labelSelector={"matchLabels": {"region": "eu"}}) | {"numberOfClusters": 1}
     objects = [cluster_set(), binding(), EU, US, second, tainted, leaving, outside]
     clusters = schedule(placement(**spec), Fleet.of(objects), NOW).clusters
-    told = {name: (verdict.dropped, verdict.why, verdict.score) for name, verdict in clusters.items()}
-    assert told == {
+    output = {name: (verdict.dropped, verdict.why, verdict.score) for name, verdict in clusters.items()}
+    assert output == {
         "eu": (None, "", 100),
-        "us": (Step.PREDICATE, "label region is us, and the predicate wants eu", None),
-        "z": (Step.NUMBER, "rank 2 of 2, and numberOfClusters is 1", 100),
-        "tainted": (Step.TAINT, "taint unreachable=yes:NoSelect is not tolerated", None),
-        "leaving": (Step.TERMINATING, "is being deleted", None),
-        "outside": (Step.CLUSTER_SET, "in none of the sets [all]", None),
+        "us": (FilterStep.PREDICATE, "label region is us, and the predicate wants eu", None),
+        "z": (FilterStep.NUMBER, "rank 2 of 2, and numberOfClusters is 1", 100),
+        "tainted": (FilterStep.TAINT, "taint unreachable=yes:NoSelect is not tolerated", None),
+        "leaving": (FilterStep.TERMINATING, "is being deleted", None),
+        "outside": (FilterStep.CLUSTER_SET, "in none of the sets [all]", None),
     }
     assert (clusters["eu"].scores, clusters["eu"].group) == ({"Balance": 100, "Steady": 0}, 0)
 
@@ -406,14 +406,14 @@ WHY = [
 def test_why_no_predicate_takes_a_cluster(predicates: list[dict[str, Any]], why: str) -> None:
     wanted = placement(predicates=[{"requiredClusterSelector": one} for one in predicates])
     clusters = schedule(wanted, Fleet.of([cluster_set(), binding(), US]), NOW).clusters
-    assert clusters == {"us": Verdict(Step.PREDICATE, why)}
+    assert clusters == {"us": ClusterVerdict(FilterStep.PREDICATE, why)}
 
 
 @pytest.mark.parametrize(
     ("added", "why"),
     [
-        ("2026-11-21T11:00:00Z", "tolerated no more, since 2026-11-21T11:00:30+00:00"),
-        (None, "tolerated no more, as it does not tell since when it is there"),
+        ("2026-11-21T11:00:00Z", "no longer tolerated, since 2026-11-21T11:00:30+00:00"),
+        (None, "no longer tolerated, because it has no timeAdded"),
     ],
     ids=["ended", "no time"],
 )
@@ -422,5 +422,5 @@ def test_why_a_toleration_is_over(added: str | None, why: str) -> None:
     lost = cluster("lost", spec={"taints": [taint]})
     wanted = placement(tolerations=[{"key": "unreachable", "operator": "Exists", "tolerationSeconds": 30}])
     clusters = schedule(wanted, Fleet.of([cluster_set(), binding(), lost]), NOW).clusters
-    told = f"taint unreachable:NoSelect is {why} (tolerationSeconds 30)"
-    assert clusters == {"lost": Verdict(Step.TAINT, told)}
+    output = f"taint unreachable:NoSelect is {why} (tolerationSeconds 30)"
+    assert clusters == {"lost": ClusterVerdict(FilterStep.TAINT, output)}

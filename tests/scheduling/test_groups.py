@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.scheduling import Fleet, Outcome, schedule
+from placement_ac.scheduling import Fleet, SchedulingResult, schedule
 from tests.scheduling.builders import NOW, binding, cluster, cluster_set, decision, placement
 
 OCM = "cluster.open-cluster-management.io"
@@ -23,12 +23,12 @@ def strategy(length: Any = None, *groups: tuple[str, str]) -> dict[str, Any]:
     }
 
 
-def run(spec: dict[str, Any], *clusters: dict[str, Any], status: Any = None, **more: Any) -> Outcome:
+def run(spec: dict[str, Any], *clusters: dict[str, Any], status: Any = None, **more: Any) -> SchedulingResult:
     wanted = {**placement(**spec), "status": status or {}}
     return schedule(wanted, Fleet.of([cluster_set(), binding(), *clusters]), NOW, **more)
 
 
-def names(outcome: Outcome) -> list[list[str]]:
+def names(outcome: SchedulingResult) -> list[list[str]]:
     return [[one["clusterName"] for one in held["status"]["decisions"]] for held in outcome.decisions]
 
 
@@ -204,7 +204,9 @@ def test_scores_in_decisions(
     assert ("lastScoreUpdateTime" in outcome.status) == write_scores
 
 
-def later(spec: dict[str, Any], seconds: int, *objects: dict[str, Any]) -> tuple[Outcome, Outcome]:
+def later(
+    spec: dict[str, Any], seconds: int, *objects: dict[str, Any]
+) -> tuple[SchedulingResult, SchedulingResult]:
     """Decide once, then again with other objects."""
     first = run(spec, *THREE, *scored(a=1, b=2), write_scores=True)
     wanted = {**placement(**spec), "status": first.status}
@@ -226,7 +228,7 @@ def test_scores_alone_are_written_at_a_limited_rate(limit: str, seconds: int, he
     first, second = later({**BY_SCORE, "scoreRateLimit": limit}, seconds, *THREE, *scored(a=5, b=2))
     assert names(second) == ([["b", "a", "c"]] if held else [["a", "b", "c"]])
     assert (second.decisions == first.decisions) is held
-    assert (second.again_at is not None) is held
+    assert (second.reschedule_at is not None) is held
 
 
 def test_another_choice_is_written_at_once_and_takes_the_scores_along() -> None:
@@ -237,7 +239,7 @@ def test_another_choice_is_written_at_once_and_takes_the_scores_along() -> None:
 
 def test_without_a_change_nothing_is_held_and_no_time_is_noted() -> None:
     first, second = later({**BY_SCORE, "scoreRateLimit": "1h"}, 5, *THREE, *scored(a=1, b=2))
-    assert (second.decisions, second.status, second.again_at) == (first.decisions, first.status, None)
+    assert (second.decisions, second.status, second.reschedule_at) == (first.decisions, first.status, None)
 
 
 def test_decisions_of_others_are_not_ours() -> None:

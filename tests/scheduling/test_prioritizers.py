@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.scheduling import Fleet, Outcome, schedule
+from placement_ac.scheduling import Fleet, SchedulingResult, schedule
 from tests.scheduling.builders import NOW, binding, cluster, cluster_set, decision, placement
 
 PAST, FUTURE = "2026-11-21T11:59:59Z", "2026-11-21T12:00:00.5Z"
@@ -42,7 +42,7 @@ def sized(name: str, **amounts: Any) -> dict[str, Any]:
     return cluster(name, status={"allocatable": amounts, "capacity": amounts})
 
 
-def run(spec: dict[str, Any], *objects: dict[str, Any]) -> Outcome:
+def run(spec: dict[str, Any], *objects: dict[str, Any]) -> SchedulingResult:
     return schedule(placement(**spec), Fleet.of([cluster_set(), binding(), *objects]), NOW)
 
 

@@ -4,16 +4,23 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from placement_ac.inspection.record import Running, State
-from placement_ac.inspection.timeline import Lane, Point, Run, Span, Timeline, recorded
-from placement_ac.inspection.tree import Branch, ClusterRow, Credential, Job, QueueRow
+from placement_ac.inspection.status.model import CheckStatus, ClusterRow, Credential, QueueRow, WorkloadRow
+from placement_ac.inspection.timeline.model import (
+    Lane,
+    Point,
+    Span,
+    Timeline,
+    WorkloadRun,
+    timeline_of_states,
+)
+from placement_ac.inspection.timeline.recording import RecordedState, RunningWorkload
 
 BAD = "</title></text><script>window.bad = 1</script>\"'&#x3c;`;|\x1b\x00\ud800"
 """What no picture may take for its own words."""
 
 
-def branch(name: str = "demo", **rest: Any) -> Branch:
-    base = Branch(
+def branch(name: str = "demo", **rest: Any) -> CheckStatus:
+    base = CheckStatus(
         name=name,
         active="True",
         reason="Active",
@@ -30,7 +37,7 @@ def branch(name: str = "demo", **rest: Any) -> Branch:
     return replace(base, **rest)
 
 
-def story() -> Branch:
+def story() -> CheckStatus:
     """cluster2 has taken over from cluster3, where a job still runs."""
     queue = QueueRow("queue", "True", "", ("demo", "multikueue"), ("default/user-queue",), 1, 1)
     return branch(
@@ -43,13 +50,13 @@ def story() -> Branch:
         queues=(queue,),
         users=("multikueue",),
         jobs=(
-            Job("default", "train", "user-queue", "running", "cluster3", gpus=8),
-            Job("default", "next", "user-queue", "pending"),
+            WorkloadRow("default", "train", "user-queue", "running", "cluster3", gpus=8),
+            WorkloadRow("default", "next", "user-queue", "pending"),
         ),
     )
 
 
-def every_state() -> Branch:
+def every_state() -> CheckStatus:
     """A check that is not active, with a cluster of each state and names that do not fit."""
     long = "a-name-that-is-as-long-as-names-may-be-" * 2
     rows = (
@@ -59,23 +66,23 @@ def every_state() -> Branch:
         ClusterRow("cluster-4", "unusable", "no credentials", rank=3, score=-100),
         ClusterRow("cluster-5", "beyond", "beyond the 20 clusters that Kueue takes", rank=21, score=5),
         ClusterRow(
-            "cluster-6", "waiting", "it waits for a seat", rank=4, score=50, running=None, waiting=None
+            "cluster-6", "waiting", "it waits for a slot", rank=4, score=50, running=None, waiting=None
         ),
     )
     queue = QueueRow(long, "False", "AdmissionCheckInactive", (long,), (f"team/{long}",), 1234, 0)
     jobs = (
-        Job("team", long, long, "running", "cluster-2", gpus=2048),
-        Job("lost", "job", "nowhere", "waiting", nominated=("cluster-2",)),
+        WorkloadRow("team", long, long, "running", "cluster-2", gpus=2048),
+        WorkloadRow("lost", "job", "nowhere", "waiting", nominated=("cluster-2",)),
     )
     return branch(long, active="False", reason="NoClusterUsable", clusters=rows, queues=(queue,), jobs=jobs)
 
 
-def nothing() -> Branch:
+def nothing() -> CheckStatus:
     """A check whose Placement is not there."""
     return branch("lonely", active="Unknown", reason="", placement="nix", config="", stale=True)
 
 
-def hostile() -> Branch:
+def hostile() -> CheckStatus:
     """Everything that others may name or say is a script."""
     return branch(
         BAD,
@@ -86,11 +93,11 @@ def hostile() -> Branch:
         config=BAD,
         clusters=(ClusterRow(BAD, "unusable", BAD, rank=1, score=3, connected="False", connected_why=BAD),),
         queues=(QueueRow(BAD, "False", BAD, (BAD,), (f"{BAD}/{BAD}",)),),
-        jobs=(Job(BAD, BAD, BAD, "running", BAD),),
+        jobs=(WorkloadRow(BAD, BAD, BAD, "running", BAD),),
     )
 
 
-def large(clusters: int = 1000) -> Branch:
+def large(clusters: int = 1000) -> CheckStatus:
     """A list of 20, and all others of the fleet."""
     rows = [
         ClusterRow(
@@ -110,24 +117,26 @@ def at(seconds: float) -> datetime:
 
 def rebalancing() -> Timeline:
     """Story 3 as it is recorded: cluster3 drains while a job runs there, and comes back."""
-    train = {"default/train": Running(cluster="cluster3", gpus=8)}
-    return recorded(
+    train = {"default/train": RunningWorkload(cluster="cluster3", gpus=8)}
+    return timeline_of_states(
         "demo",
         [
-            State(at(0), ("cluster3",), (), {"cluster2": 30, "cluster3": 70}),
-            State(at(60), ("cluster3",), (), {"cluster2": 30, "cluster3": 70}, train),
-            State(at(120), ("cluster2", "cluster3"), ("cluster3",), {"cluster2": 80, "cluster3": 10}, train),
-            State(at(200), ("cluster2", "cluster3"), ("cluster3",), {"cluster2": 80, "cluster3": 10}),
-            State(at(203), ("cluster2",), (), {"cluster2": 80, "cluster3": 10}),
-            State(at(260), ("cluster3",), (), {"cluster3": 90}),
-            State(at(300), ("cluster3",), (), {"cluster3": 90}),
+            RecordedState(at(0), ("cluster3",), (), {"cluster2": 30, "cluster3": 70}),
+            RecordedState(at(60), ("cluster3",), (), {"cluster2": 30, "cluster3": 70}, train),
+            RecordedState(
+                at(120), ("cluster2", "cluster3"), ("cluster3",), {"cluster2": 80, "cluster3": 10}, train
+            ),
+            RecordedState(at(200), ("cluster2", "cluster3"), ("cluster3",), {"cluster2": 80, "cluster3": 10}),
+            RecordedState(at(203), ("cluster2",), (), {"cluster2": 80, "cluster3": 10}),
+            RecordedState(at(260), ("cluster3",), (), {"cluster3": 90}),
+            RecordedState(at(300), ("cluster3",), (), {"cluster3": 90}),
         ],
     )
 
 
 def busy() -> Timeline:
     """More lanes, Workloads and changes than fit; scores below zero; names and whys that are scripts."""
-    runs = tuple(Run(f"team/{BAD}-{n}", n, at(3 * n), at(3 * n + 1)) for n in range(9))
+    runs = tuple(WorkloadRun(f"team/{BAD}-{n}", n, at(3 * n), at(3 * n + 1)) for n in range(9))
     hostile = Lane(
         BAD,
         (

@@ -9,11 +9,11 @@ from typing import Any
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import GENERATED
-from placement_ac.inspection.dump import Dump, dump_of
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.manifests import read
-from placement_ac.inspection.prospect import PlacementPlan, WhatIf
-from placement_ac.inspection.redeciding import as_changes
+from placement_ac.inspection.hub.dump import Dump, dump_of
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.plan.plan_report import PlacementPlan, PlanReport
+from placement_ac.inspection.plan.reschedule import decisions_as_changes
+from placement_ac.inspection.readers.manifests import read_manifests
 from tests.support import builders
 from tests.support.builders import Raw
 
@@ -23,7 +23,7 @@ NOW = datetime(2026, 8, 1, 12, 0, 0, tzinfo=UTC)
 
 
 def sample(*files: str) -> list[Raw]:
-    return read(str(SAMPLES / file) for file in files)
+    return read_manifests(str(SAMPLES / file) for file in files)
 
 
 def stored(obj: Raw) -> Raw:
@@ -41,7 +41,9 @@ def view_of(*objects: Raw | Iterable[Raw], **settings: Any) -> HubView:
 def ocm_decides(view: HubView) -> HubView:
     """The same hub once OCM has decided each Placement, on its own."""
     placements = view.dump.by_key(constants.PLACEMENT)
-    return view.turned(as_changes(view, {key: view.decided(one) for key, one in placements.items()}))[0]
+    return view.with_changes(
+        decisions_as_changes(view, {key: view.schedule(one) for key, one in placements.items()})
+    )[0]
 
 
 def story_2(*more: Raw | Iterable[Raw]) -> HubView:
@@ -75,7 +77,7 @@ def job(name: str, cluster: str, *, gpus: int = 1, nominated: Sequence[str] = ()
     return one
 
 
-def the_plan(answer: WhatIf) -> PlacementPlan:
+def the_plan(answer: PlanReport) -> PlacementPlan:
     (entry,) = answer.entries
     return entry.plan
 

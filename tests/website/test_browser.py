@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from placement_ac.cli.graph import drawn
+from placement_ac.cli.graph import draw
 from placement_ac.cli.timeline import text_of
-from placement_ac.inspection.graph import graph_of
+from placement_ac.inspection.graph.model import build_graph
 from tests.support import pictures
 
 SCHEMES = {"light": "rgb(255, 255, 255)", "dark": "rgb(13, 17, 23)"}
@@ -100,7 +100,7 @@ NAMES = (*TREES, *TIMELINES)
 
 def picture(name: str, form: Any) -> str:
     if name in TREES:
-        return drawn(graph_of(TREES[name]), form, name)
+        return draw(build_graph(TREES[name]), form, name)
     return text_of(TIMELINES[name], form)
 
 

@@ -1,6 +1,6 @@
 """
-Is this hub set up right? Ordered rules over what was found on it: each yields what it found, or what is
-wrong with it and the command that cures it.
+`placement-ac doctor`: ordered rules that check the setup of a hub. Each finding of a problem has the command
+that fixes it.
 
-Pure: no clock, no I/O. What could not be read is told as such, and is never held against the hub.
+Pure: no clock, no I/O. Objects that could not be read are reported as unknown, never as a failure.
 """

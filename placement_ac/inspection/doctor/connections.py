@@ -1,5 +1,5 @@
 """
-Does Kueue get into the workers, and will it tomorrow?
+Rules for Kueue's connections to the workers and the expiry of their credentials.
 
 Pure.
 """
@@ -21,15 +21,15 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.decode import active_of, kueue_object
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.plan.expiry_warnings import expiry_warnings
-from placement_ac.inspection.doctor.configuration import CLUSTER_PROFILE_GATE, configuration_of, open_gate
-from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
-from placement_ac.inspection.doctor.setup import Setup, needing
-from placement_ac.inspection.queues import why_not
+from placement_ac.inspection.doctor.finding import DoctorRule, RuleResult, fail, ok, warn
+from placement_ac.inspection.doctor.kueue_config import CLUSTER_PROFILE_GATE, enable_gate, kueue_config
+from placement_ac.inspection.doctor.setup import HubSetup, requires_kinds
+from placement_ac.inspection.status.queues import inactive_reason
 
 
-@needing(ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
-def connections(setup: Setup) -> Iterator[Told]:
-    placements = {one.placement for one in setup.view.ours if one.placement}
+@requires_kinds(ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
+def connections(setup: HubSetup) -> Iterator[RuleResult]:
+    placements = {one.placement for one in setup.view.our_checks if one.placement}
     configs = (kueue_object(raw) for raw in setup.dump.of(MULTIKUEUE_CONFIG))
     listed = {name for config in configs if config.meta.name in placements for name in config.listed}
     connected = 0
@@ -38,91 +38,91 @@ def connections(setup: Setup) -> Iterator[Told]:
         active = active_of(raw) if raw else None
         if raw is None:
             logs = "kubectl get multikueueclusters"
-            yield fail(f"MultiKueueCluster {name} is listed, and not there", logs)
+            yield fail(f"MultiKueueCluster {name} is listed, but does not exist", logs)
         elif active is None:
-            told = f"Kueue has said nothing of MultiKueueCluster {name}"
-            yield warn(told, f"kubectl describe multikueuecluster {name}")
+            message = f"MultiKueueCluster {name} has no condition yet"
+            yield warn(message, f"kubectl describe multikueuecluster {name}")
         elif active.status != "True":
             found = kueue_object(raw)
-            cure = CURES.get(active.reason, _describe)(setup, found)
-            yield fail(f"Kueue is not connected to MultiKueueCluster {name}: {why_not(active)}", cure)
+            fix = FIXES.get(active.reason, _describe)(setup, found)
+            yield fail(f"Kueue is not connected to MultiKueueCluster {name}: {inactive_reason(active)}", fix)
         else:
             connected += 1
-    yield well(f"Kueue is connected to {connected} of {len(listed)} listed clusters")
+    yield ok(f"Kueue is connected to {connected} of {len(listed)} listed clusters")
 
 
-@needing(ADMISSION_CHECK)
-def credentials(setup: Setup) -> Iterator[Told]:
+@requires_kinds(ADMISSION_CHECK)
+def credentials(setup: HubSetup) -> Iterator[RuleResult]:
     if unknown := _unknown(setup):
         yield from unknown
         return
     usable: set[str] = set()
     for placement in _placements(setup):
-        selection = setup.view.course(placement).selection
+        selection = setup.view.targets(placement).selection
         usable |= {entry.cluster for entry in selection.usable}
         for cluster, why in selection.left_out.items():
             yield (warn if selection.usable else fail)(
                 f"cluster {cluster} of Placement {placement} is left out: {why}",
-                _give(setup, cluster),
+                _provide_credentials(setup, cluster),
             )
-    yield well(f"{len(usable)} selected clusters have usable credentials")
+    yield ok(f"{len(usable)} selected clusters have usable credentials")
 
 
-@needing(ADMISSION_CHECK)
-def credential_expiry(setup: Setup) -> Iterator[Told]:
+@requires_kinds(ADMISSION_CHECK)
+def credential_expiry(setup: HubSetup) -> Iterator[RuleResult]:
     if unknown := _unknown(setup):
         yield from unknown
         return
-    told: dict[str, Told] = {}
+    message: dict[str, RuleResult] = {}
     for placement in _placements(setup):
         seen = setup.view.snapshot(placement)
         for cluster in setup.view.plan(placement).clusters:
             for notice in expiry_warnings(seen, [cluster]).events:
                 source = cluster.source.name if cluster.source else ""
-                told[source] = warn(notice.message, _make_secret(setup, source, cluster.cluster))
-    yield from told.values()
-    yield well("no credentials end soon")
+                message[source] = warn(notice.message, _make_secret(setup, source, cluster.cluster))
+    yield from message.values()
+    yield ok("no credentials expire soon")
 
 
-def _unknown(setup: Setup) -> tuple[Told, ...]:
-    """Tell why it is not known which clusters are selected, or have credentials; nothing where it is."""
-    decisions = setup.unknown(PLACEMENT_DECISION, namespaces=setup.placement_namespaces)
+def _unknown(setup: HubSetup) -> tuple[RuleResult, ...]:
+    """Return a warning if it is unknown which clusters are selected or have credentials."""
+    decisions = setup.unknown_results(PLACEMENT_DECISION, namespaces=setup.placement_namespaces)
     if decisions or setup.view.credentials_known:
         return decisions
-    return setup.unknown(SECRET, CLUSTER_PROFILE, namespaces=[setup.kueue_namespace])
+    return setup.unknown_results(SECRET, CLUSTER_PROFILE, namespaces=[setup.kueue_namespace])
 
 
-def _placements(setup: Setup) -> list[str]:
-    return sorted({one.placement for one in setup.view.ours if one.placement})
+def _placements(setup: HubSetup) -> list[str]:
+    return sorted({one.placement for one in setup.view.our_checks if one.placement})
 
 
 def _cluster(one: KueueObject) -> str:
     return one.cluster or one.meta.name
 
 
-def _give(setup: Setup, cluster: str) -> str:
-    """Return the command that gives a cluster credentials, or shows those that OCM makes."""
+def _provide_credentials(setup: HubSetup, cluster: str) -> str:
+    """Return the command that creates credentials for a cluster, or shows those that OCM provisions."""
     if setup.settings.credentials_provision == "none":
         return _make_secret(setup, f"multikueue-{cluster}", cluster)
     return f"kubectl describe {ACCOUNT},{PERMISSION} -n {shlex.quote(cluster)}"
 
 
-def _make_secret(setup: Setup, name: str, cluster: str) -> str:
-    """Return the command that makes a Secret anew of a kubeconfig file."""
+def _make_secret(setup: HubSetup, name: str, cluster: str) -> str:
+    """Return the command that writes a kubeconfig file into a Secret."""
     file = shlex.quote(f"kubeconfig={cluster}.kubeconfig")
     secret = f"kubectl create secret generic -n {setup.kueue_namespace} {shlex.quote(name)}"
     return f"{secret} --from-file={file} --dry-run=client -o yaml | kubectl apply -f -"
 
 
-def _anew(setup: Setup, one: KueueObject) -> str:
+def _renew_secret(setup: HubSetup, one: KueueObject) -> str:
     return _make_secret(setup, one.source[1], _cluster(one))
 
 
-def _try(setup: Setup, one: KueueObject) -> str:
-    """Return the command that tries the kubeconfig as Kueue does: by watching Workloads."""
+def _try_kubeconfig(setup: HubSetup, one: KueueObject) -> str:
+    """Return the command that tests the kubeconfig like Kueue: may it watch Workloads?"""
     kind, name = one.source
     if kind != SECRET.kind:
-        return _see_profile(setup, one)
+        return _show_profile(setup, one)
     file = shlex.quote(f"{_cluster(one)}.kubeconfig")
     secret = f"secret -n {setup.kueue_namespace} {shlex.quote(name)}"
     read = f"kubectl get {secret} -o jsonpath='{{.data.kubeconfig}}'"
@@ -130,43 +130,43 @@ def _try(setup: Setup, one: KueueObject) -> str:
     return f"(umask 077; {read} | base64 -d > {file}) && {ask}"
 
 
-def _open(setup: Setup, _: KueueObject) -> str:
-    return open_gate(setup, configuration_of(setup), CLUSTER_PROFILE_GATE)
+def _enable_profiles(setup: HubSetup, _: KueueObject) -> str:
+    return enable_gate(setup, kueue_config(setup), CLUSTER_PROFILE_GATE)
 
 
-def _see_profile(setup: Setup, one: KueueObject) -> str:
+def _show_profile(setup: HubSetup, one: KueueObject) -> str:
     return f"kubectl get clusterprofile -n {setup.kueue_namespace} {shlex.quote(one.source[1])} -o yaml"
 
 
-def _describe(_: Setup, one: KueueObject) -> str:
+def _describe(_: HubSetup, one: KueueObject) -> str:
     return f"kubectl describe multikueuecluster {one.meta.name}"
 
 
-CURES: Final[Mapping[str, Callable[[Setup, KueueObject], str]]] = {
-    "BadKubeConfig": _anew,
-    "InsecureKubeConfig": _anew,
-    "ClientConnectionFailed": _try,
-    "MultiKueueClusterProfileFeatureDisabled": _open,
-    "BadClusterProfile": _see_profile,
+FIXES: Final[Mapping[str, Callable[[HubSetup, KueueObject], str]]] = {
+    "BadKubeConfig": _renew_secret,
+    "InsecureKubeConfig": _renew_secret,
+    "ClientConnectionFailed": _try_kubeconfig,
+    "MultiKueueClusterProfileFeatureDisabled": _enable_profiles,
+    "BadClusterProfile": _show_profile,
 }
-"""Kueue's reasons of a MultiKueueCluster's condition, seen on a real one (shared/kueue)."""
+"""By the reason of a MultiKueueCluster's condition, as seen on real Kueue."""
 
 RULES: Final = (
-    Rule(
+    DoctorRule(
         "credentials",
         "each selected cluster has credentials that Kueue can use",
         "kubectl create secret generic -n KUEUE multikueue-CLUSTER --from-file=kubeconfig=FILE",
         credentials,
     ),
-    Rule(
+    DoctorRule(
         "credential-expiry",
-        "no credentials end within `--credentials-warning`",
+        "no credentials expire within `--credentials-warning`",
         "kubectl create secret generic -n KUEUE SECRET --from-file=kubeconfig=FILE",
         credential_expiry,
     ),
-    Rule(
+    DoctorRule(
         "connections",
-        "Kueue is connected to each cluster that is listed; the cure goes by Kueue's reason",
+        "Kueue is connected to each listed cluster; the fix depends on Kueue's reason",
         "kubectl describe multikueuecluster NAME",
         connections,
     ),

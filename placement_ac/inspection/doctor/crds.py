@@ -1,5 +1,5 @@
 """
-Does the hub serve the kinds that the controller needs, in versions that it speaks?
+Rules for the kinds that the controller needs: does the hub serve them in supported versions?
 
 Pure.
 """
@@ -10,22 +10,22 @@ from typing import Final
 from placement_ac.core.api.constants import KUEUE, OCM_CLUSTER, OPTIONAL_KINDS, REQUIRED_KINDS, Kind
 from placement_ac.core.api.schemas import as_mapping
 from placement_ac.core.api.text import joined
-from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
-from placement_ac.inspection.doctor.setup import Setup, sequence, spec_of
-from placement_ac.inspection.kinds import CRD
+from placement_ac.inspection.doctor.finding import DoctorRule, RuleResult, fail, ok, warn
+from placement_ac.inspection.doctor.setup import HubSetup, sequence, spec_of
+from placement_ac.inspection.hub.kinds import CRD
 
 KUEUE_KINDS: Final = tuple(kind for kind in REQUIRED_KINDS if kind.group == KUEUE)
 OCM_KINDS: Final = tuple(kind for kind in REQUIRED_KINDS if kind.group == OCM_CLUSTER)
 OCM_OPTIONAL: Final = tuple(kind for kind in OPTIONAL_KINDS if kind.group == OCM_CLUSTER)
 KUEUE_MANIFESTS: Final = "https://github.com/kubernetes-sigs/kueue/releases/download/v{}/manifests.yaml"
 KUEUE_TO_INSTALL: Final = "0.19.2"
-"""The newest release whose MultiKueue has been read (`rights`)."""
+"""The newest release that `core.inputs.rights` covers."""
 INSTALL_KUEUE: Final = f"kubectl apply --server-side -f {KUEUE_MANIFESTS.format(KUEUE_TO_INSTALL)}"
 INSTALL_OCM: Final = "clusteradm init --wait"
 
 
-def versions(setup: Setup, kind: Kind) -> tuple[str, ...] | None:
-    """Return the versions in which the hub serves a kind, as far as one can tell; None: it is not known."""
+def versions(setup: HubSetup, kind: Kind) -> tuple[str, ...] | None:
+    """Return the versions in which the hub serves a kind; None: unknown."""
     definition = setup.dump.find(CRD, str(kind))
     if definition is not None:
         entries = (as_mapping(one) for one in sequence(spec_of(definition).get("versions")))
@@ -36,46 +36,46 @@ def versions(setup: Setup, kind: Kind) -> tuple[str, ...] | None:
     return () if setup.dump.live or setup.knows(CRD) else None
 
 
-def kueue_crds(setup: Setup) -> Iterator[Told]:
-    yield from _of(setup, KUEUE_KINDS, INSTALL_KUEUE)
+def kueue_crds(setup: HubSetup) -> Iterator[RuleResult]:
+    yield from _served_results(setup, KUEUE_KINDS, INSTALL_KUEUE)
 
 
-def ocm_crds(setup: Setup) -> Iterator[Told]:
-    yield from _of(setup, OCM_KINDS, INSTALL_OCM)
+def ocm_crds(setup: HubSetup) -> Iterator[RuleResult]:
+    yield from _served_results(setup, OCM_KINDS, INSTALL_OCM)
     for kind in OCM_OPTIONAL:
         if versions(setup, kind) == ():
-            yield warn(f"{kind} are not served: none count", INSTALL_OCM)
+            yield warn(f"{kind} are not served, so they are not used", INSTALL_OCM)
 
 
-def _of(setup: Setup, kinds: tuple[Kind, ...], cure: str) -> Iterator[Told]:
+def _served_results(setup: HubSetup, kinds: tuple[Kind, ...], fix: str) -> Iterator[RuleResult]:
     silent = [kind for kind in kinds if versions(setup, kind) is None]
     if silent:
-        yield from setup.unknown(CRD)
+        yield from setup.unknown_results(CRD)
     for kind in kinds:
         there = versions(setup, kind)
         if there == ():
-            yield fail(f"{kind} are not served", cure)
+            yield fail(f"{kind} are not served", fix)
         elif there and not set(there) & set(kind.versions):
             yield fail(
-                f"{kind} are served as {joined(there)}, and {joined(kind.versions)} are spoken here",
-                cure,
+                f"{kind} are served as {joined(there)}, but the controller needs {joined(kind.versions)}",
+                fix,
             )
-    yield well(joined(f"{kind.plural} {_spoken(setup, kind)}".strip() for kind in kinds))
+    yield ok(joined(f"{kind.plural} {_common_version(setup, kind)}".strip() for kind in kinds))
 
 
-def _spoken(setup: Setup, kind: Kind) -> str:
+def _common_version(setup: HubSetup, kind: Kind) -> str:
     there = versions(setup, kind) or ()
     return next((version for version in kind.versions if version in there), "")
 
 
 RULES: Final = (
-    Rule(
+    DoctorRule(
         "kueue-crds",
-        "Kueue's kinds are served, in versions that the controller speaks",
+        "Kueue's kinds are served, in versions that the controller supports",
         f"kubectl apply --server-side -f {KUEUE_MANIFESTS.format('RELEASE')}",
         kueue_crds,
     ),
-    Rule(
+    DoctorRule(
         "ocm-crds",
         "OCM's Placements and decisions are served; so are ManagedClusters and scores",
         INSTALL_OCM,

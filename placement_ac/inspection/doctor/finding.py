@@ -1,7 +1,5 @@
 """
-What a rule comes to: findings, each with the command that cures it; and the rule itself.
-
-Plain data, but for the one thing that all rules share: what could not be read is a warning.
+Rules, and their findings with the command that fixes each. Plain data.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +11,7 @@ S = TypeVar("S")
 
 
 class Level(StrEnum):
-    """FAIL: something does not work. WARN: it may not, or it could not be read. OK: it does."""
+    """FAIL: something does not work. WARN: it may not work, or it could not be read. OK: it works."""
 
     OK = "OK"
     WARN = "WARN"
@@ -29,44 +27,44 @@ class Finding:
     level: Level
     message: str
     cure: str = ""
-    """Commands for a shell, to be pasted as they are; "" where nothing is wrong."""
+    """The commands that fix it, ready to paste into a shell; "" if nothing is wrong. The JSON key."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a rule says, before its id is put to it."""
+class RuleResult:
+    """The result of a rule, without the rule's id."""
 
     level: Level
     message: str
-    cure: str = ""
+    fix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Rule(Generic[S]):
-    """A rule of `doctor`: what it looks at, and how it judges a set-up `S`."""
+class DoctorRule(Generic[S]):
+    """A rule of `doctor`, which evaluates a setup `S`."""
 
     check: str
     looks_at: str
-    """For the docs: what has to be so."""
-    cure: str
-    """For the docs: the cure, with what differs in capitals."""
-    judge: Callable[[S], Iterable[Told]]
+    """For the docs: the requirement."""
+    fix: str
+    """For the docs: the fix, with placeholders in capitals."""
+    evaluate: Callable[[S], Iterable[RuleResult]]
 
     def findings(self, setup: S) -> Iterator[Finding]:
-        """Yield what it found: what is well only if nothing else is."""
-        told = tuple(self.judge(setup))
-        wrong = tuple(one for one in told if one.level is not Level.OK)
-        for one in wrong or told:
-            yield Finding(self.check, one.level, one.message, one.cure)
+        """Yield the problems; if there are none, the OK results."""
+        results = tuple(self.evaluate(setup))
+        wrong = tuple(one for one in results if one.level is not Level.OK)
+        for one in wrong or results:
+            yield Finding(self.check, one.level, one.message, one.fix)
 
 
-def well(message: str) -> Told:
-    return Told(Level.OK, message)
+def ok(message: str) -> RuleResult:
+    return RuleResult(Level.OK, message)
 
 
-def warn(message: str, cure: str = "") -> Told:
-    return Told(Level.WARN, message, cure)
+def warn(message: str, fix: str = "") -> RuleResult:
+    return RuleResult(Level.WARN, message, fix)
 
 
-def fail(message: str, cure: str) -> Told:
-    return Told(Level.FAIL, message, cure)
+def fail(message: str, fix: str) -> RuleResult:
+    return RuleResult(Level.FAIL, message, fix)

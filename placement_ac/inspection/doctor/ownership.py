@@ -1,5 +1,5 @@
 """
-Does anybody else write what is ours: the Go kueue-addon, or objects under our names?
+Rules for conflicts of ownership: the Go kueue-addon, and objects of others under our names.
 
 Pure.
 """
@@ -23,77 +23,80 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.schemas import as_mapping
 from placement_ac.core.api.text import joined
 from placement_ac.core.plan.conditions import is_taken
-from placement_ac.inspection.doctor.finding import Rule, Told, fail, warn, well
+from placement_ac.inspection.doctor.finding import DoctorRule, RuleResult, fail, ok, warn
 from placement_ac.inspection.doctor.setup import (
-    Setup,
+    HubSetup,
     labels_of,
-    needing,
+    requires_kinds,
     sequence,
     spec_of,
     status_of,
 )
-from placement_ac.inspection.dump import Object, key_of
-from placement_ac.inspection.kinds import DEPLOYMENT
+from placement_ac.inspection.hub.dump import Object, key_of
+from placement_ac.inspection.hub.kinds import DEPLOYMENT
 
-HAND_OVER: Final = "placement-ac adopt"
+ADOPT_COMMAND: Final = "placement-ac adopt"
 
 
-def kueue_addon(setup: Setup) -> Iterator[Told]:
+def kueue_addon(setup: HubSetup) -> Iterator[RuleResult]:
     for one in setup.dump.of(DEPLOYMENT):
         namespace, name = key_of(one)
         if name == ADDON_CONTROLLER and (
             spec_of(one).get("replicas", 1) != 0 or status_of(one).get("replicas")
         ):
             yield fail(
-                f"Deployment {namespace}/{name}, the Go kueue-addon, answers the same checks: each undoes "
-                "the other's work",
+                f"Deployment {namespace}/{name}, the Go kueue-addon, answers the same checks: each "
+                "controller undoes the other's writes",
                 f"kubectl scale deployment -n {namespace} {name} --replicas=0",
             )
     if not setup.knows(DEPLOYMENT):
-        yield from setup.unknown(DEPLOYMENT)
-    yield well("the Go kueue-addon does not run")
+        yield from setup.unknown_results(DEPLOYMENT)
+    yield ok("the Go kueue-addon does not run")
 
 
-@needing(ADMISSION_CHECK)
-def kueue_addon_objects(setup: Setup) -> Iterator[Told]:
-    accounts = [one for one in setup.dump.of(ACCOUNT) if key_of(one)[1] == ADDON_ACCOUNT and _is_left(one)]
+@requires_kinds(ADMISSION_CHECK)
+def kueue_addon_objects(setup: HubSetup) -> Iterator[RuleResult]:
+    accounts = [
+        one for one in setup.dump.of(ACCOUNT) if key_of(one)[1] == ADDON_ACCOUNT and _is_not_adopted(one)
+    ]
     checks = [one for one in setup.dump.of(ADMISSION_CHECK) if _has_finalizer(one)]
-    mine = {one.meta.name for one in setup.view.ours}
+    mine = {one.meta.name for one in setup.view.our_checks}
     if names := [name for _, name in map(key_of, checks) if name in mine]:
-        told = f"the Go kueue-addon's finalizer is on AdmissionCheck {joined(names)}"
-        yield warn(f"{told}: nobody takes it off", HAND_OVER)
+        message = f"the Go kueue-addon's finalizer is on AdmissionCheck {joined(names)}"
+        yield warn(f"{message}: no controller removes it", ADOPT_COMMAND)
     if accounts:
-        told = joined(f"{namespace}/{name}" for namespace, name in map(key_of, accounts))
+        message = joined(f"{namespace}/{name}" for namespace, name in map(key_of, accounts))
         yield warn(
-            f"ManagedServiceAccount {told} is the Go kueue-addon's: nobody renews its Secret", HAND_OVER
+            f"ManagedServiceAccount {message} is the Go kueue-addon's: no controller renews its Secret",
+            ADOPT_COMMAND,
         )
-    yield well("nothing of the Go kueue-addon's is left to be handed over")
+    yield ok("no objects of the Go kueue-addon are left to hand over")
 
 
-@needing(ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
-def name_taken(setup: Setup) -> Iterator[Told]:
-    found: dict[tuple[Kind, str], Told] = {}
-    for placement in sorted({one.placement for one in setup.view.ours if one.placement}):
-        seen, course = setup.view.snapshot(placement), setup.view.course(placement)
+@requires_kinds(ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
+def name_taken(setup: HubSetup) -> Iterator[RuleResult]:
+    found: dict[tuple[Kind, str], RuleResult] = {}
+    for placement in sorted({one.placement for one in setup.view.our_checks if one.placement}):
+        seen, course = setup.view.snapshot(placement), setup.view.targets(placement)
         clusters = ((MULTIKUEUE_CLUSTER, seen.clusters.get(one.name), one.cluster) for one in course.usable)
         wanted = ((MULTIKUEUE_CONFIG, seen.config, ""), *clusters)
         for kind, obj, cluster in wanted:
             label = "" if seen.hub.shared and kind == MULTIKUEUE_CLUSTER else placement
             if obj and is_taken(obj, label, cluster):
-                found[(kind, obj.meta.name)] = _in_the_way(kind, obj.meta.name)
+                found[(kind, obj.meta.name)] = _name_conflict(kind, obj.meta.name)
     yield from found.values()
-    yield well("no name of ours is taken")
+    yield ok("no name of ours is taken")
 
 
-def _in_the_way(kind: Kind, name: str) -> Told:
+def _name_conflict(kind: Kind, name: str) -> RuleResult:
     return fail(
-        f"{kind.kind} {name} is someone else's, and in the way",
+        f"{kind.kind} {name} has a name that we need, and is owned by someone else",
         f"kubectl annotate {kind} {name} {ANNOTATION_ADOPT}=true",
     )
 
 
-def _is_left(account: Object) -> bool:
-    """Whether nobody has handed it over."""
+def _is_not_adopted(account: Object) -> bool:
+    """Whether it has not been handed over."""
     annotations = as_mapping(as_mapping(account.get("metadata")).get("annotations"))
     ours = labels_of(account).get(LABEL_MANAGED_BY) == MANAGED_BY
     return not ours and annotations.get(ANNOTATION_ADOPT) != "true"
@@ -104,21 +107,21 @@ def _has_finalizer(check: Object) -> bool:
 
 
 RULES: Final = (
-    Rule(
+    DoctorRule(
         "kueue-addon",
-        "the Go kueue-addon does not run beside us",
+        "the Go kueue-addon does not run",
         f"kubectl scale deployment -n NAMESPACE {ADDON_CONTROLLER} --replicas=0",
         kueue_addon,
     ),
-    Rule(
+    DoctorRule(
         "kueue-addon-objects",
-        "what the Go kueue-addon has made has been handed over",
+        "the objects of the Go kueue-addon have been handed over",
         "placement-ac adopt",
         kueue_addon_objects,
     ),
-    Rule(
+    DoctorRule(
         "name-taken",
-        "no MultiKueueConfig or MultiKueueCluster of someone else's has a name that we need",
+        "no MultiKueueConfig or MultiKueueCluster that someone else owns has a name that we need",
         f"kubectl annotate multikueueclusters.kueue.x-k8s.io NAME {ANNOTATION_ADOPT}=true",
         name_taken,
     ),

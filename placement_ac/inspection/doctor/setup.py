@@ -1,5 +1,5 @@
 """
-What `doctor` judges: a hub, and the words that several rules share of it.
+The hub that `doctor` examines, and the helpers that several rules share.
 
 Pure.
 """
@@ -18,28 +18,28 @@ from placement_ac.core.api.constants import KUEUE_MANAGER, LABEL_RELEASE, MANAGE
 from placement_ac.core.api.schemas import as_mapping
 from placement_ac.core.inputs.fitness import release_of
 from placement_ac.core.inputs.rights import KueueRelease, parse_release
-from placement_ac.inspection.doctor.finding import Told, fail, warn
-from placement_ac.inspection.dump import Dump, MissingRight, Object, key_of
-from placement_ac.inspection.hub import HubView
-from placement_ac.inspection.kinds import DEPLOYMENT
+from placement_ac.inspection.doctor.finding import RuleResult, fail, warn
+from placement_ac.inspection.hub.dump import Dump, MissingRight, Object, key_of
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.hub.kinds import DEPLOYMENT
 
 _PLAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 CONTAINER: Final = "manager"
 
 
 @dataclass(frozen=True)
-class Setup:
-    """A hub that is examined."""
+class HubSetup:
+    """The examined hub."""
 
     view: HubView
     controller: str = ""
-    """The controller's Deployment as namespace/name; "": there is none, or it is not known."""
+    """The controller's Deployment as namespace/name; "": there is none, or it is unknown."""
     settings_problem: str = ""
-    """Why the controller's own settings are not known."""
+    """Why the controller's settings are unknown."""
     controller_namespace: str = ""
-    """Where the controller is looked for."""
+    """The namespace in which the controller is expected."""
     given: bool = False
-    """Whether the settings were given by hand."""
+    """Whether the settings were given on the command line."""
 
     @property
     def dump(self) -> Dump:
@@ -55,53 +55,56 @@ class Setup:
 
     @property
     def placement_namespaces(self) -> tuple[str, ...]:
-        """Where Placements and decisions are listed; in a file they are wherever they are."""
+        """The namespaces of Placements and decisions; ("",) for a file, which has any."""
         return self.settings.placement_namespace if self.dump.live else ("",)
 
-    # -- what is known
+    # -- what was read
 
     def knows(self, kind: Kind, namespace: str = "") -> bool:
-        """Whether all there is of a kind (in that namespace) is known; of a file: whether it has any."""
+        """Whether all objects of a kind (in that namespace) are known; of a file: whether it has any."""
         if self.dump.live or not namespace:
-            return kind in self.dump.objects and self.right_to(kind, namespace) is None
+            return kind in self.dump.objects and self.missing_right(kind, namespace) is None
         return any(key_of(obj)[0] == namespace for obj in self.dump.of(kind))
 
-    def right_to(self, kind: Kind, namespace: str = "") -> MissingRight | None:
-        """Return the right that is missing for it."""
+    def missing_right(self, kind: Kind, namespace: str = "") -> MissingRight | None:
+        """Return the missing right to list it; None if there is none."""
         wanted = (kind, namespace)
         return next((one for one in self.dump.missing if (one.kind, one.namespace) == wanted), None)
 
-    def unknown(self, *kinds: Kind, namespaces: Collection[str] = ("",)) -> tuple[Told, ...]:
-        """Tell which of these kinds could not be read; nothing where all were."""
+    def unknown_results(self, *kinds: Kind, namespaces: Collection[str] = ("",)) -> tuple[RuleResult, ...]:
+        """Return a warning for each of these kinds that could not be read."""
         pairs = ((kind, namespace) for kind in kinds for namespace in namespaces)
         return tuple(
-            told for kind, space in pairs if not self.knows(kind, space) for told in self._unread(kind, space)
+            message
+            for kind, space in pairs
+            if not self.knows(kind, space)
+            for message in self._unread(kind, space)
         )
 
-    def _unread(self, kind: Kind, namespace: str) -> Iterable[Told]:
-        if right := self.right_to(kind, namespace):
-            yield warn(f"not known: the right to {right} is missing", right.question)
+    def _unread(self, kind: Kind, namespace: str) -> Iterable[RuleResult]:
+        if right := self.missing_right(kind, namespace):
+            yield warn(f"unknown: the right to {right} is missing", right.check_command)
         elif not self.dump.live:
             where = f" -n {namespace}" if namespace else " -A" if kind.namespaced else ""
-            cure = f"kubectl get {kind}{where} -o yaml > {kind.plural}.yaml"
+            fix = f"kubectl get {kind}{where} -o yaml > {kind.plural}.yaml"
             there = f" of namespace {namespace}" if namespace else ""
-            yield warn(f"not known: the dump has no {kind.plural}{there}", cure)
+            yield warn(f"unknown: the dump has no {kind.plural}{there}", fix)
         else:
-            yield warn(f"not known: {kind} were not read")
+            yield warn(f"unknown: {kind} were not read")
 
     @property
-    def guesses(self) -> bool:
-        """Whether the defaults stand for settings that are not known."""
+    def settings_assumed(self) -> bool:
+        """Whether the settings are unknown, so that the defaults are assumed."""
         if self.given:
             return False
         unseen = not self.controller and not self.knows(DEPLOYMENT, self.controller_namespace)
         return unseen or bool(self.settings_problem)
 
-    def blame(self, message: str, cure: str) -> Told:
-        """Return what is wrong by the controller's settings: only a warning where they are a guess."""
-        if self.guesses:
-            return warn(f"{message}; if the controller goes by the defaults: see controller-settings", cure)
-        return fail(message, cure)
+    def settings_failure(self, message: str, fix: str) -> RuleResult:
+        """Return a failure that depends on the controller's settings: a warning if they are assumed."""
+        if self.settings_assumed:
+            return warn(f"{message}, if the controller uses the defaults: see controller-settings", fix)
+        return fail(message, fix)
 
     # -- Kueue
 
@@ -118,21 +121,21 @@ class Setup:
 
     @cached_property
     def kueue_release(self) -> KueueRelease | None:
-        """The release of Kueue that the settings tell, or its Deployment."""
+        """The release of Kueue, from the settings or its Deployment."""
         label = labels_of(self.kueue).get(LABEL_RELEASE)
         return parse_release(self.settings.kueue_version or release_of(self.manager.get("image"), label))
 
 
-Judge = Callable[[Setup], Iterator[Told]]
+Judge = Callable[[HubSetup], Iterator[RuleResult]]
 
 
-def needing(*kinds: Kind) -> Callable[[Judge], Judge]:
-    """Have a rule judge only where these kinds are known, and else tell which are not."""
+def requires_kinds(*kinds: Kind) -> Callable[[Judge], Judge]:
+    """Evaluate a rule only if these kinds are known; else warn which are not."""
 
     def wrapped(judge: Judge) -> Judge:
         @wraps(judge)
-        def judged(setup: Setup) -> Iterator[Told]:
-            unknown = setup.unknown(*kinds)
+        def judged(setup: HubSetup) -> Iterator[RuleResult]:
+            unknown = setup.unknown_results(*kinds)
             yield from unknown or judge(setup)
 
         return judged
@@ -146,7 +149,7 @@ def sequence(value: object) -> list[Any]:
 
 
 def strings(value: object) -> list[str]:
-    """Return what a list has of texts."""
+    """Return the strings of a list."""
     return [one for one in sequence(value) if isinstance(one, str)]
 
 
@@ -172,37 +175,37 @@ def containers_of(deployment: Object, what: str = "containers") -> list[Mapping[
 
 
 def condition_of(obj: Object | None, kind: str) -> Mapping[str, Any]:
-    """Return a condition by its type; empty where there is none."""
+    """Return a condition by its type; empty if there is none."""
     found = (as_mapping(one) for one in sequence(status_of(obj).get("conditions")))
     return next((one for one in found if one.get("type") == kind), {})
 
 
 def ready(deployment: Object) -> int:
-    """Return how many of its Pods are ready."""
+    """Return the number of ready Pods."""
     count = status_of(deployment).get("readyReplicas")
     return count if isinstance(count, int) else 0
 
 
-def set_setting(setup: Setup, name: str, value: str) -> str:
-    """Return the command that gives the controller a setting: by a flag where it has one, or a variable."""
+def set_setting_command(setup: HubSetup, name: str, value: str) -> str:
+    """Return the command that changes a setting of the controller: its flag if present, else a variable."""
     namespace, _, deployment = setup.controller.partition("/")
     where = f"-n {namespace or setup.controller_namespace} deployment/{deployment or MANAGED_BY}"
     flag = f"--{name.replace('_', '-')}"
     for container in containers_of(setup.dump.find(DEPLOYMENT, deployment, namespace) or {}):
         args = [str(one) for one in sequence(container.get("args"))]
         if any(one.partition("=")[0] == flag for one in args):
-            told = {"name": container.get("name"), "args": [*without_flag(args, flag), f"{flag}={value}"]}
-            return patched(where, {"containers": [told]})
+            message = {"name": container.get("name"), "args": [*without_flag(args, flag), f"{flag}={value}"]}
+            return patch_pods_command(where, {"containers": [message]})
     return f"kubectl set env {where} {PREFIX}{name.upper()}={shlex.quote(value)}"
 
 
-def see_deployments() -> str:
-    """Return the command that shows Kueue's Deployment, wherever it is."""
+def list_deployments_command() -> str:
+    """Return the command that shows Kueue's Deployment in any namespace."""
     return f"kubectl get deployments -A --field-selector metadata.name={KUEUE_MANAGER}"
 
 
-def see_image(setup: Setup) -> str:
-    """Return the command that shows which images Kueue runs."""
+def image_command(setup: HubSetup) -> str:
+    """Return the command that shows Kueue's images."""
     image = "{.spec.template.spec.containers[*].image}"
     return f"kubectl get deployment -n {setup.kueue_namespace} {KUEUE_MANAGER} -o jsonpath='{image}'"
 
@@ -212,17 +215,17 @@ def name_of(obj: Object) -> str:
 
 
 def yaml_of(text: str) -> str:
-    """Return a text as YAML has it on one line, in quotes where it needs them."""
+    """Return a text as a YAML scalar on one line, quoted if necessary."""
     return text if _PLAIN.fullmatch(text) else json.dumps(text)
 
 
-def heredoc(*lines: str) -> str:
+def apply_command(*lines: str) -> str:
     """Return the command that applies a manifest."""
     return "\n".join(("kubectl apply -f - <<'EOF'", *lines, "EOF"))
 
 
 def without_flag(args: list[str], flag: str) -> list[str]:
-    """Return arguments without a flag and its value."""
+    """Return the arguments without a flag and its value."""
     return [
         word
         for place, word in enumerate(args)
@@ -230,7 +233,7 @@ def without_flag(args: list[str], flag: str) -> list[str]:
     ]
 
 
-def patched(where: str, pods: Mapping[str, Any]) -> str:
-    """Return the command that merges `pods` into the Pods of a Deployment; `where` names that for kubectl."""
+def patch_pods_command(where: str, pods: Mapping[str, Any]) -> str:
+    """Return the command that merges `pods` into a Deployment's Pods; `where`: kubectl's words for it."""
     patch = json.dumps({"spec": {"template": {"spec": pods}}})
     return f"kubectl patch {where} -p {shlex.quote(patch)}"

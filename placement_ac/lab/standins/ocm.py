@@ -24,10 +24,10 @@ from placement_ac.core.api.errors import NotFound
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.standins.informer import Key, Name, StandIn, name_of
-from placement_ac.scheduling import Fleet, Outcome, schedule
+from placement_ac.scheduling import Fleet, SchedulingResult, schedule
+from placement_ac.scheduling.affected import AffectedPlacements
 from placement_ac.scheduling.conditions import merged
 from placement_ac.scheduling.objects import Memo, Obj, listed, own_decisions, section, text
-from placement_ac.scheduling.reach import Reach
 
 MANAGED_CLUSTER: Final = Kind(OCM_CLUSTER, "ManagedCluster", "managedclusters", False, ("v1",))
 CLUSTER_SET: Final = Kind(OCM_CLUSTER, "ManagedClusterSet", "managedclustersets", False, ("v1beta2",))
@@ -66,7 +66,7 @@ class Scheduler(StandIn):
         self._write_scores = write_scores
         self._status_delay = status_delay
         self._clock = clock
-        self._reach = Reach()
+        self._reach = AffectedPlacements()
         self._memo: Memo = {}
         self._written: dict[tuple[Kind, Name], Object] = {}
         self._alarms: dict[Key, datetime] = {}
@@ -113,11 +113,11 @@ class Scheduler(StandIn):
         outcome = schedule(placement, self._fleet(), now, write_scores=self._write_scores)
         if outcome.hold:
             return
-        self._wake_at(("placement", *key), outcome.again_at, now)
+        self._wake_at(("placement", *key), outcome.reschedule_at, now)
         await self._write_decisions(placement, outcome)
         await self._write_status(placement, outcome)
 
-    async def _write_decisions(self, placement: Object, outcome: Outcome) -> None:
+    async def _write_decisions(self, placement: Object, outcome: SchedulingResult) -> None:
         for wanted in outcome.decisions:
             await self._write_decision(wanted)
         names = {text(one, "metadata", "name") for one in outcome.decisions}
@@ -150,7 +150,7 @@ class Scheduler(StandIn):
         except NotFound:
             return
 
-    async def _write_status(self, placement: Object, outcome: Outcome) -> None:
+    async def _write_status(self, placement: Object, outcome: SchedulingResult) -> None:
         before = {"numberOfSelectedClusters": 0, **section(placement, "status")}
         changed = {field: value for field, value in outcome.status.items() if before.get(field) != value}
         if changed:

@@ -1,0 +1,40 @@
+"""
+Every rule of `doctor` for the hub, in the order of an installation: a rule depends only on earlier ones.
+
+Pure.
+"""
+
+from typing import Final
+
+from placement_ac.inspection.doctor import (
+    admission_checks,
+    cluster_profiles,
+    cluster_sets,
+    connections,
+    controller_rules,
+    crds,
+    external_frameworks,
+    kueue_config_rules,
+    kueue_deployment,
+    ownership,
+)
+from placement_ac.inspection.doctor.finding import DoctorRule, Finding
+from placement_ac.inspection.doctor.setup import HubSetup
+
+RULES: Final[tuple[DoctorRule[HubSetup], ...]] = (
+    *crds.RULES,
+    *kueue_deployment.RULES,
+    *kueue_config_rules.RULES,
+    *cluster_profiles.RULES,
+    *external_frameworks.RULES,
+    *controller_rules.RULES,
+    *ownership.RULES,
+    *cluster_sets.RULES,
+    *admission_checks.RULES,
+    *connections.RULES,
+)
+
+
+def examine_hub(setup: HubSetup, rules: tuple[DoctorRule[HubSetup], ...] = RULES) -> tuple[Finding, ...]:
+    """Return the findings of each rule, in order."""
+    return tuple(finding for rule in rules for finding in rule.findings(setup))

@@ -1,0 +1,1 @@
+"""SVG elements, and the HTML page that shows a picture."""

@@ -1,0 +1,1 @@
+"""`placement-ac explain`: the steps that select a cluster or leave it out."""

@@ -1,0 +1,259 @@
+"""
+Explain why a cluster is selected or not: every step from the cluster set binding to the last condition.
+
+Pure. For a cluster, all steps per Placement. For a check or a Placement, the steps that apply to all its
+clusters, and for each cluster the step that decides.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, PLACEMENT, PLACEMENT_DECISION
+from placement_ac.core.api.objects import Check
+from placement_ac.core.api.text import joined
+from placement_ac.core.plan.conditions import parameters_problem
+from placement_ac.core.plan.plan import plan
+from placement_ac.inspection.explain.kueue_steps import (
+    condition_step,
+    condition_steps,
+    controller_steps,
+    no_check_step,
+    queue_steps,
+)
+from placement_ac.inspection.explain.ocm_steps import (
+    is_selected,
+    ocm_steps,
+    placement_problem_texts,
+    unknown_kinds_text,
+)
+from placement_ac.inspection.explain.steps import ExplainStep, PlacementView, StepName, StepResult
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.status.model import ClusterState
+from placement_ac.scheduling.objects import words
+
+ClusterOutcome = ClusterState | Literal["dropped", "unknown"]
+"""The state of a cluster for a Placement; dropped: OCM does not select it and it is not listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSummary:
+    """The outcome for one cluster, and the step that decided it."""
+
+    cluster: str
+    state: ClusterOutcome
+    step: StepName
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterExplanation:
+    """The explanation of a cluster for one Placement."""
+
+    placement: str
+    """As namespace/name."""
+    checks: tuple[str, ...]
+    """The checks of ours that name the Placement."""
+    cluster: str
+    state: ClusterOutcome
+    selected: bool | None
+    """By OCM; None: unknown."""
+    step: StepName
+    """The step that decides."""
+    why: str
+    links: tuple[ExplainStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckExplanation:
+    """The explanation of a check or a Placement, with all clusters."""
+
+    placement: str
+    """As namespace/name; without namespace if it does not exist; "" if the check names none."""
+    checks: tuple[str, ...]
+    links: tuple[ExplainStep, ...]
+    clusters: tuple[ClusterSummary, ...]
+    """The selected or listed clusters, best first; then the others by name."""
+
+
+def explain_cluster(case: PlacementView, cluster: str) -> ClusterExplanation:
+    """Return all steps of a cluster for a Placement."""
+    links = (*ocm_steps(case, cluster), *controller_steps(case, cluster))
+    fate = _summary(case, cluster, links)
+    if case.checks:
+        used = queue_steps(case) if cluster in case.rows else ()
+        links = (*links, *condition_steps(case, case.checks), *used)
+    else:
+        links = (*links, no_check_step(case))
+    return ClusterExplanation(
+        placement=case.label,
+        checks=tuple(check.meta.name for check in case.checks),
+        cluster=cluster,
+        state=fate.state,
+        selected=is_selected(case, cluster),
+        step=fate.step,
+        why=fate.why,
+        links=links,
+    )
+
+
+def _summary(case: PlacementView, cluster: str, links: Sequence[ExplainStep]) -> ClusterSummary:
+    state = _outcome(case, cluster)
+    link = _deciding_step(links, state)
+    return ClusterSummary(cluster, state, link.step, link.sentence)
+
+
+def _outcome(case: PlacementView, cluster: str) -> ClusterOutcome:
+    if row := case.rows.get(cluster):
+        return row.state
+    return {True: _SELECTED, False: _DROPPED, None: _UNKNOWN}[is_selected(case, cluster)]
+
+
+_SELECTED: Final[ClusterOutcome] = "selected"
+_DROPPED: Final[ClusterOutcome] = "dropped"
+_UNKNOWN: Final[ClusterOutcome] = "unknown"
+_SELECTION_STEPS: Final = (StepName.LIST, StepName.DECISION)
+
+
+def _deciding_step(links: Sequence[ExplainStep], state: ClusterOutcome) -> ExplainStep:
+    """Return the step that decides: the first that failed, or the last one of a selected cluster."""
+    if state == "listed":
+        return next(link for link in links if link.step is StepName.LIST)
+    begin = next(
+        (at for at, link in enumerate(links) if _is_decided(link)), 0
+    )  # OCM's own decision takes precedence
+    for link in links[begin:]:
+        if link.outcome in (StepResult.FAILED, StepResult.UNKNOWN):
+            return link
+    return next(link for step in _SELECTION_STEPS for link in links if link.step is step)
+
+
+def _is_decided(link: ExplainStep) -> bool:
+    return link.step is StepName.DECISION and link.outcome is StepResult.PASSED
+
+
+# -- a check, or a Placement
+
+
+def explain_check(view: HubView, check: Check) -> CheckExplanation:
+    """Explain a check, even if its Placement is missing or not named."""
+    parameters = _parameters_step(check)
+    raw = view.placement(check.placement) if check.placement else None
+    if raw is not None:
+        case = PlacementView(view, raw)
+        found = f"Placement {case.label} exists"
+        link = ExplainStep(
+            StepName.PLACEMENT, StepResult.PASSED, "; ".join((found, *placement_problem_texts(raw)))
+        )
+        return _all_clusters(case, (parameters, link), (check,))
+    links = [parameters]
+    if check.placement:
+        links.append(_missing_placement_step(view, check.placement))
+    verdict = plan(view.check_snapshot(check)).verdicts.get(check.meta.name)
+    links.append(condition_step(check, verdict if view.dump.knows(PLACEMENT) else None))
+    return CheckExplanation(check.placement, (check.meta.name,), tuple(links), ())
+
+
+def explain_placement(case: PlacementView) -> CheckExplanation:
+    """Explain a Placement, whether a check names it or not."""
+    message = placement_problem_texts(case.placement)
+    link = ExplainStep(StepName.PLACEMENT, StepResult.NOTE, "; ".join(message)) if message else None
+    return _all_clusters(case, (link,) if link else (), case.checks)
+
+
+def _parameters_step(check: Check) -> ExplainStep:
+    source = f"AdmissionCheck {check.meta.name}"
+    if problem := parameters_problem(check):
+        return ExplainStep(StepName.PARAMETERS, StepResult.FAILED, problem, source)
+    return ExplainStep(
+        StepName.PARAMETERS, StepResult.PASSED, f"its parameters name Placement {check.placement}", source
+    )
+
+
+def _missing_placement_step(view: HubView, name: str) -> ExplainStep:
+    if view.dump.live and not view.dump.knows(PLACEMENT):
+        return ExplainStep(
+            StepName.PLACEMENT,
+            StepResult.UNKNOWN,
+            f"whether it exists is {view.dump.why_unknown(PLACEMENT)}",
+        )
+    looked_for = joined((f"{space}/{name}" for space in view.settings.placement_namespace), " or ")
+    message = f"there is no Placement {looked_for}"
+    return ExplainStep(StepName.PLACEMENT, StepResult.FAILED, message, "setting placement-namespace")
+
+
+def _all_clusters(
+    case: PlacementView, before: Iterable[ExplainStep], checks: Sequence[Check]
+) -> CheckExplanation:
+    fates = tuple(_summaries(case))
+    after = (
+        (*_list_steps(case), *condition_steps(case, checks), *queue_steps(case))
+        if checks
+        else (no_check_step(case),)
+    )
+    links = (*before, _cluster_sets_step(case), _decision_step(case, fates), *after)
+    return CheckExplanation(case.label, tuple(check.meta.name for check in checks), links, fates)
+
+
+def _summaries(case: PlacementView) -> Iterator[ClusterSummary]:
+    others = {name for _, name in case.view.fleet.clusters} | set(case.decisions or ())
+    for name in (*case.rows, *sorted(others - case.rows.keys())):
+        yield _summary(case, name, (*ocm_steps(case, name), *controller_steps(case, name)))
+
+
+def _cluster_sets_step(case: PlacementView) -> ExplainStep:
+    """Return which cluster sets the Placement may select from."""
+    if case.unknown_kinds:
+        return ExplainStep(StepName.CLUSTER_SET, StepResult.UNKNOWN, unknown_kinds_text(case))
+    pool, space = case.pool, case.namespace
+    if case.scheduling.hold:
+        return ExplainStep(
+            StepName.CLUSTER_SET,
+            StepResult.NOTE,
+            f"{case.scheduling.hold}: OCM leaves its decisions as they are",
+        )
+    asked = words(case.placement, "spec", "clusterSets")
+    if not pool.bound:
+        message = f"no ManagedClusterSet is bound in namespace {space}: bind one to select clusters"
+        return ExplainStep(StepName.CLUSTER_SET, StepResult.FAILED, message, f"namespace {space}")
+    if not pool.eligible:
+        message = (
+            f"spec.clusterSets names {joined(asked)}; bound in namespace {space} is only {joined(pool.bound)}"
+        )
+        return ExplainStep(StepName.CLUSTER_SET, StepResult.FAILED, message, f"Placement {case.label}")
+    named = " and named in spec.clusterSets" if asked else ""
+    message = f"OCM chooses from the clusters of {joined(pool.eligible)}: bound in namespace {space}{named}"
+    bindings = joined(f"{space}/{name}" for name in pool.eligible)
+    return ExplainStep(
+        StepName.CLUSTER_SET, StepResult.PASSED, message, f"ManagedClusterSetBinding {bindings}"
+    )
+
+
+def _decision_step(case: PlacementView, fates: Sequence[ClusterSummary]) -> ExplainStep:
+    source, total = f"Placement {case.label}", len(fates)
+    if unknown := case.view.dump.why_hidden(PLACEMENT_DECISION):
+        return ExplainStep(StepName.DECISION, StepResult.UNKNOWN, f"OCM's decision is {unknown}", source)
+    if case.decisions is None:
+        return ExplainStep(StepName.DECISION, StepResult.NOTE, "OCM has not decided yet", source)
+    outcome = StepResult.PASSED if case.decisions else StepResult.FAILED
+    return ExplainStep(
+        StepName.DECISION, outcome, f"OCM has selected {len(case.decisions)} of {total} clusters", source
+    )
+
+
+def _list_steps(case: PlacementView) -> Iterator[ExplainStep]:
+    """Yield the content of Kueue's list, and the clusters that a held mass loss keeps on it."""
+    source = f"MultiKueueConfig {case.name}"
+    for why in set(case.held_clusters.values()):
+        yield ExplainStep(StepName.GUARD, StepResult.NOTE, why, "settings mass-loss-share, mass-loss-grace")
+    if unknown := case.view.dump.why_unknown(MULTIKUEUE_CONFIG):
+        yield ExplainStep(StepName.LIST, StepResult.UNKNOWN, f"Kueue's list is {unknown}", source)
+    elif case.snapshot.config is None:
+        yield ExplainStep(StepName.LIST, StepResult.FAILED, f"there is no {source}", source)
+    else:
+        yield ExplainStep(
+            StepName.LIST,
+            StepResult.PASSED,
+            f"Kueue's list, in order: {joined(case.snapshot.config.listed)}",
+            source,
+        )

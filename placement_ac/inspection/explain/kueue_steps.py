@@ -1,0 +1,304 @@
+"""
+The controller's and Kueue's steps of an explanation: from the order of the clusters to the queues.
+
+Pure. The steps follow from the controller's own decision and from what `status` shows.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from placement_ac.core.api.constants import (
+    ADMISSION_CHECK,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    PLACEMENT_SCORE,
+    WORKLOAD,
+    CredentialMethod,
+)
+from placement_ac.core.api.objects import Check, Workload
+from placement_ac.core.api.text import count_text, joined
+from placement_ac.core.inputs.state import Verdict
+from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
+from placement_ac.core.plan.conditions import cluster_name_conflict
+from placement_ac.core.selection.probe_schedule import probe_objection
+from placement_ac.inspection.explain.steps import (
+    ExplainStep,
+    PlacementView,
+    StepName,
+    StepResult,
+    reason_and_message,
+)
+from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE
+from placement_ac.inspection.status.model import ClusterRow
+
+_VERDICT_KINDS: Final = (PLACEMENT, PLACEMENT_DECISION, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
+"""The kinds that the controller needs to set the condition of a check."""
+_CREDENTIAL_ORIGIN: Final[Mapping[CredentialMethod | None, str]] = {
+    "profile-secret": "named by its ClusterProfile",
+    "secret": "found by its name",
+    "access-provider": "for its access provider",
+    None: "made by the controller",
+}
+
+
+def controller_steps(case: PlacementView, name: str) -> Iterator[ExplainStep]:
+    """Yield the controller's steps for a cluster; none if it is neither selected nor listed."""
+    row = case.rows.get(name)
+    if row is None:
+        return
+    if row.state == "listed" and row.why.startswith("unknown"):
+        yield ExplainStep(StepName.ORDER, StepResult.UNKNOWN, row.why)
+    else:
+        if row.rank is not None:
+            yield _order_step(case, row)
+            yield from _usability_steps(case, row)
+        yield from _held_steps(case, row) if row.name in case.held_clusters else _draining_steps(case, row)
+    yield _list_step(case, row)
+    if row.state in ("listed", "draining"):
+        yield _connection_step(case, row)
+
+
+def no_check_step(case: PlacementView) -> ExplainStep:
+    """Return why the controller does nothing for a Placement."""
+    spaces = joined(case.view.settings.placement_namespace)
+    if not case.is_used:
+        message = f"the controller does not use this Placement: it watches namespace {spaces}"
+        return ExplainStep(StepName.CHECKS, StepResult.NOTE, message, "setting placement-namespace")
+    if unknown := case.view.dump.why_hidden(ADMISSION_CHECK):
+        return ExplainStep(
+            StepName.CHECKS, StepResult.UNKNOWN, f"whether an AdmissionCheck names it is {unknown}"
+        )
+    message = f"no AdmissionCheck of ours names Placement {case.name}: Kueue is not updated"
+    return ExplainStep(StepName.CHECKS, StepResult.NOTE, message)
+
+
+# -- is it usable
+
+
+def _order_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
+    if row.score is None:
+        message = f"how the controller ranks it is {case.view.dump.why_hidden(PLACEMENT_SCORE)}"
+        return ExplainStep(StepName.ORDER, StepResult.UNKNOWN, message, f"Placement {case.label}")
+    selected = sum(one.rank is not None for one in case.rows.values())
+    message = f"the controller ranks it {row.rank} of {selected}, by {_ranked_by(case)}"
+    score = f": score {row.score}" if row.score else ""
+    group = f", decision group {row.group}" if row.group else ""
+    return ExplainStep(StepName.ORDER, StepResult.PASSED, message + score + group, f"Placement {case.label}")
+
+
+def _ranked_by(case: PlacementView) -> str:
+    if any(entry.score for one in case.snapshot.decisions for entry in one.decided or ()):
+        return "the scores in OCM's decisions"
+    if case.snapshot.placement and case.snapshot.placement.prioritizers:
+        return "AddOnPlacementScores, because OCM's decisions contain no score"
+    return "decision group and name, because there is no score"
+
+
+def _usability_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainStep]:
+    """Yield name, credential, fitness and slot, up to the step that fails."""
+    found, left_out = (
+        case.snapshot.credentials.get(row.name),
+        case.targets.selection.left_out.get(row.name, ""),
+    )
+    no_way = isinstance(found, Unusable) and found.why == left_out
+    not_fit = (
+        isinstance(found, CredentialSource)
+        and (why := probe_objection(case.snapshot, row.name, found))
+        and why.why == left_out
+    )
+    if left_out and not no_way and not not_fit:
+        yield ExplainStep(StepName.NAME, StepResult.FAILED, left_out, "setting cluster-names")
+        return
+    yield _name_step(case, row)
+    yield _credential_step(case, row, left_out if no_way else "")
+    if not_fit:
+        message = f"{left_out}; only the controller knows the result of its probe"
+        yield ExplainStep(StepName.FITNESS, StepResult.UNKNOWN, message, "setting credentials-probe")
+    if not left_out:
+        yield _slot_step(case, row)
+
+
+def _name_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
+    entry = next((one for one in case.targets.usable if one.cluster == row.name), None)
+    if entry and (problem := cluster_name_conflict(case.snapshot, entry)):
+        return ExplainStep(
+            StepName.NAME, StepResult.FAILED, problem, f"MultiKueueCluster {row.cluster_object}"
+        )
+    return ExplainStep(StepName.NAME, StepResult.PASSED, f"its MultiKueueCluster is {row.cluster_object}")
+
+
+def _credential_step(case: PlacementView, row: ClusterRow, problem: str) -> ExplainStep:
+    space, credential = case.view.settings.kueue_namespace, row.credential
+    source = f"{credential.kind} {space}/{credential.name}" if credential.kind else ""
+    if not case.view.credentials_known:
+        return ExplainStep(
+            StepName.CREDENTIAL,
+            StepResult.UNKNOWN,
+            f"whether it has credentials is {credential.problem}",
+            source,
+        )
+    if problem:
+        return ExplainStep(StepName.CREDENTIAL, StepResult.FAILED, problem, f"namespace {space}")
+    origin = _CREDENTIAL_ORIGIN[case.view.cache.credential_method(row.name, case.view.now)]
+    expires = f", and expires at {credential.expires.isoformat()}" if credential.expires else ""
+    return ExplainStep(
+        StepName.CREDENTIAL, StepResult.PASSED, f"its credentials are {source}, {origin}{expires}", source
+    )
+
+
+def _slot_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
+    most, course = case.snapshot.hub.clusters_max, case.targets
+    usable = count_text(len(course.usable) + len(course.queued) + len(course.beyond), "usable cluster")
+    if row.name in course.beyond:
+        message = f"{usable}, and Kueue takes at most {most}: it is beyond them"
+        return ExplainStep(StepName.SLOT, StepResult.FAILED, message, "the schema of MultiKueueConfig")
+    if row.name in course.queued:
+        staying = joined(one.cluster for one in course.drain.staying)
+        message = f"it gets a slot as soon as one of these has drained: {staying}"
+        return ExplainStep(StepName.SLOT, StepResult.FAILED, message, f"MultiKueueConfig {case.name}")
+    return ExplainStep(StepName.SLOT, StepResult.PASSED, f"{usable}, and Kueue takes at most {most}")
+
+
+# -- listed but not selected
+
+
+def _held_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainStep]:
+    message = f"it stays listed for now: {case.held_clusters[row.name]}"
+    yield ExplainStep(StepName.GUARD, StepResult.NOTE, message, "settings mass-loss-share, mass-loss-grace")
+
+
+def _draining_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainStep]:
+    one = next((one for one in case.targets.drain.steps if one.name == row.cluster_object), None)
+    if one is None:
+        return
+    source = f"MultiKueueConfig {case.name}"
+    if unknown := case.view.dump.why_hidden(WORKLOAD):
+        message = f"it leaves the list; which Workloads run there is {unknown}"
+        yield ExplainStep(StepName.DRAINING, StepResult.UNKNOWN, message, source)
+        return
+    jobs = case.targets.workloads
+    parts = (
+        *_workload_texts("run there", jobs.running.get(one.name, ())),
+        *_workload_texts("wait there", jobs.waiting.get(one.name, ())),
+    )
+    message = f"it drains and stays listed for now: {one.why}" if one.why else "it leaves the list now"
+    yield ExplainStep(StepName.DRAINING, StepResult.NOTE, "; ".join((message, *parts)), source)
+
+
+def _workload_texts(what: str, workloads: Iterable[Workload]) -> Iterator[str]:
+    names = [workload.label for workload in workloads]
+    if names:
+        yield f"{what}: {joined(names)}"
+
+
+# -- Kueue's list and Kueue's conditions
+
+
+def _list_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
+    source, config = f"MultiKueueConfig {case.name}", case.snapshot.config
+    if unknown := case.view.dump.why_unknown(MULTIKUEUE_CONFIG):
+        return ExplainStep(
+            StepName.LIST, StepResult.UNKNOWN, f"whether it is on Kueue's list is {unknown}", source
+        )
+    now = config.listed if config else ()
+    wanted = case.plan.config.clusters if case.plan.config else ()
+    name = row.cluster_object
+    if name in now:
+        message = f"it is number {now.index(name) + 1} of {len(now)} on the list"
+        if row.state == "draining":
+            message = f"{message} and will leave"
+        elif name in wanted and wanted != now:
+            message = f"{message}; it will be number {wanted.index(name) + 1} of {len(wanted)}"
+        return ExplainStep(StepName.LIST, StepResult.PASSED, message, source)
+    if name in wanted:
+        message = (
+            f"it is not on the list yet and will be number {wanted.index(name) + 1} of {len(wanted)}: "
+            "the controller has not written it yet"
+        )
+        return ExplainStep(StepName.LIST, StepResult.FAILED, message, source)
+    message = "it is not on the list" + _why_unchanged(case)
+    return ExplainStep(StepName.LIST, StepResult.FAILED, message, source)
+
+
+def _why_unchanged(case: PlacementView) -> str:
+    """Return why the list stays unchanged although clusters are usable."""
+    verdict = next(iter(case.plan.verdicts.values()), None)
+    if not case.targets.usable or verdict is None or verdict.status == "True":
+        return ""
+    return f", which stays unchanged: {verdict.reason}: {verdict.message}"
+
+
+def _connection_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
+    source = f"MultiKueueCluster {row.cluster_object}"
+    if unknown := case.view.dump.why_unknown(MULTIKUEUE_CLUSTER):
+        return ExplainStep(
+            StepName.CONNECTED, StepResult.UNKNOWN, f"whether Kueue is connected is {unknown}", source
+        )
+    if row.connected == "True":
+        return ExplainStep(StepName.CONNECTED, StepResult.PASSED, "Kueue is connected to it", source)
+    if row.connected_why and row.connected != "Unknown":
+        message = f"Kueue is not connected to it: {row.connected_why}"
+        return ExplainStep(StepName.CONNECTED, StepResult.FAILED, message, source)
+    return ExplainStep(
+        StepName.CONNECTED, StepResult.NOTE, "Kueue has not reported yet whether it is connected", source
+    )
+
+
+def condition_steps(case: PlacementView, checks: Iterable[Check]) -> Iterator[ExplainStep]:
+    """Yield the condition of each check, and where the controller would now set another one."""
+    for check in checks:
+        yield condition_step(check, case.plan.verdicts.get(check.meta.name) if _can_predict(case) else None)
+
+
+def condition_step(check: Check, verdict: Verdict | None) -> ExplainStep:
+    """Quote the condition of a check; `verdict`: what the controller would set, None: unknown."""
+    source, said = f"AdmissionCheck {check.meta.name}", check.active
+    if said is None:
+        return ExplainStep(
+            StepName.CONDITION,
+            StepResult.NOTE,
+            "check that the controller runs: the check has no condition",
+            source,
+        )
+    outcome = {"True": StepResult.PASSED, "False": StepResult.FAILED}.get(said.status, StepResult.NOTE)
+    message = f"{said.status}: {reason_and_message({'reason': said.reason, 'message': said.message})}"
+    if verdict and (verdict.status, verdict.reason) != (said.status, said.reason):
+        message = (
+            f"{message}; from these objects the controller would set {verdict.status} {verdict.reason}: "
+            "it has not reconciled the check yet, or it sees objects that are unknown here"
+        )
+    return ExplainStep(StepName.CONDITION, outcome, message, source)
+
+
+def _can_predict(case: PlacementView) -> bool:
+    view = case.view
+    known = view.credentials_known and all(map(view.dump.knows, _VERDICT_KINDS))
+    return known and not view.settings.credentials_probe
+
+
+def queue_steps(case: PlacementView) -> Iterator[ExplainStep]:
+    """Yield the ClusterQueues whose jobs use the list."""
+    branch = case.status
+    if branch is None:
+        return
+    if unknown := case.view.dump.why_unknown(CLUSTER_QUEUE):
+        yield ExplainStep(StepName.QUEUE, StepResult.UNKNOWN, f"which queues use the list is {unknown}")
+        return
+    users = f", and Kueue's own {joined(branch.users)}" if branch.users else ""
+    if not branch.queues:
+        checks = joined(check.meta.name for check in case.checks)
+        message = f"no ClusterQueue lists {checks}{users}: no job uses the list"
+        yield ExplainStep(StepName.QUEUE, StepResult.NOTE, message)
+    for queue in branch.queues:
+        outcome = {"True": StepResult.PASSED, "False": StepResult.FAILED}.get(queue.active, StepResult.NOTE)
+        state = {"True": "is active", "False": "is not active"}.get(
+            queue.active, "has not reported whether it is active"
+        )
+        why = f" ({queue.why})" if queue.why else ""
+        local = joined(queue.local_queues or ()) or ("none" if queue.local_queues == () else "unknown")
+        message = (
+            f"ClusterQueue {queue.name} {state}{why}; LocalQueues: {local}; it lists {joined(queue.lists)}"
+        )
+        yield ExplainStep(StepName.QUEUE, outcome, message, f"ClusterQueue {queue.name}")

@@ -1,0 +1,216 @@
+"""
+The steps of an explanation, and the Placement that they are about.
+
+Pure. The steps are those of OCM's scheduler, then the controller's, then Kueue's, in order.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, Final
+
+from placement_ac.core.api.constants import MANAGED_CLUSTER, PLACEMENT_DECISION, PLACEMENT_SCORE, Kind
+from placement_ac.core.api.objects import Check
+from placement_ac.core.inputs.state import Plan, Snapshot
+from placement_ac.core.plan.plan import plan
+from placement_ac.core.plan.targets import TargetClusters
+from placement_ac.inspection.hub.dump import Object, key_of
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.hub.kinds import CLUSTER_SET, SET_BINDING
+from placement_ac.inspection.status.check_status import check_statuses
+from placement_ac.inspection.status.model import CheckStatus, ClusterRow
+from placement_ac.scheduling import SchedulingResult
+from placement_ac.scheduling.errors import BrokenSetError, MisconfiguredError
+from placement_ac.scheduling.objects import listed, own_decisions, section, text
+from placement_ac.scheduling.predicates import Predicate, predicates_of
+from placement_ac.scheduling.sets import Pool, pool_for
+from placement_ac.scheduling.tolerations import TaintContext, taint_context
+
+
+class StepName(StrEnum):
+    """The steps, in the order in which they decide."""
+
+    PARAMETERS = "Parameters"
+    PLACEMENT = "Placement"
+    CLUSTER = "ManagedCluster"
+    CLUSTER_SET = "ClusterSet"
+    PREDICATE = "Predicate"
+    TAINT = "TaintToleration"
+    MISCONFIGURED = "Misconfigured"
+    SCORE = "Score"
+    NUMBER = "NumberOfClusters"
+    GROUP = "DecisionGroup"
+    DECISION = "Decision"
+    CHECKS = "AdmissionChecks"
+    ORDER = "Order"
+    NAME = "Name"
+    CREDENTIAL = "Credential"
+    FITNESS = "Fitness"
+    SLOT = "Slot"
+    GUARD = "Guard"
+    DRAINING = "Draining"
+    LIST = "List"
+    CONNECTED = "Connected"
+    CONDITION = "Condition"
+    QUEUE = "Queue"
+
+
+class StepResult(StrEnum):
+    """The result of a step."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOTE = "note"
+    """For information: it decides nothing."""
+    UNKNOWN = "unknown"
+    """The objects that it depends on are unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainStep:
+    """One step. `source`: the object or setting that decides it, "" if there is none."""
+
+    step: StepName
+    outcome: StepResult
+    sentence: str
+    source: str = ""
+
+
+SCHEDULING_KINDS: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING, PLACEMENT_SCORE, PLACEMENT_DECISION)
+"""The kinds that OCM's scheduler reads."""
+_IN_EVERY_DUMP: Final = (MANAGED_CLUSTER, CLUSTER_SET)
+"""Kinds that exist on every OCM hub: a dump without them is incomplete."""
+
+
+@dataclass(frozen=True)
+class PlacementView:
+    """A Placement on a hub, and what OCM and the controller decide for it."""
+
+    view: HubView
+    placement: Object
+
+    @cached_property
+    def id(self) -> tuple[str, str]:
+        return key_of(self.placement)
+
+    @property
+    def namespace(self) -> str:
+        return self.id[0]
+
+    @property
+    def name(self) -> str:
+        return self.id[1]
+
+    @property
+    def label(self) -> str:
+        """`namespace/name`."""
+        return "/".join(self.id)
+
+    # -- OCM
+
+    @cached_property
+    def unknown_kinds(self) -> tuple[Kind, ...]:
+        """The unknown kinds that OCM's scheduler needs."""
+        dump = self.view.dump
+        if dump.live:
+            return tuple(kind for kind in SCHEDULING_KINDS if not dump.knows(kind))
+        return tuple(kind for kind in _IN_EVERY_DUMP if not dump.knows(kind))
+
+    @cached_property
+    def scheduling(self) -> SchedulingResult:
+        return self.view.schedule(self.placement)
+
+    @cached_property
+    def pool(self) -> Pool:
+        """The clusters that the Placement may select; none if a set cannot be read."""
+        try:
+            return pool_for(self.placement, self.view.fleet)
+        except BrokenSetError:
+            return Pool((), (), {})
+
+    @cached_property
+    def predicates(self) -> list[Predicate]:
+        try:
+            return predicates_of(self.placement)
+        except MisconfiguredError:
+            return []
+
+    @cached_property
+    def taint_context(self) -> TaintContext:
+        return taint_context(self.placement, self.view.fleet, self.view.now)
+
+    @cached_property
+    def rank(self) -> Mapping[str, int]:
+        """The clusters that passed OCM's filters, each with its rank, from 1."""
+        return {name: rank for rank, name in enumerate(self.scheduling.ranked, start=1)}
+
+    @cached_property
+    def decisions(self) -> Mapping[str, tuple[str, Object]] | None:
+        """Cluster → its PlacementDecision and its entry there; None: OCM has not decided."""
+        message = [one for one in own_decisions(self.placement, self.view.fleet) if section(one, "status")]
+        found: dict[str, tuple[str, Object]] = {}
+        for one in message:
+            for entry in listed(one, "status", "decisions"):
+                found.setdefault(text(entry, "clusterName"), ("/".join(key_of(one)), dict(entry)))
+        return found if message else None
+
+    def predicts_selection(self, cluster: str) -> bool | None:
+        """Whether OCM would select the cluster; None: unknown."""
+        if self.unknown_kinds or self.scheduling.hold:
+            return None
+        verdict = self.scheduling.clusters.get(cluster)
+        return verdict is not None and verdict.dropped is None and verdict.group is not None
+
+    # -- the controller
+
+    @cached_property
+    def is_used(self) -> bool:
+        """Whether the controller uses this Placement: no Placement of the same name takes precedence."""
+        found = self.view.placement(self.name)
+        return found is not None and key_of(found) == self.id
+
+    @cached_property
+    def checks(self) -> tuple[Check, ...]:
+        """The checks of ours that name it."""
+        return (
+            tuple(one for one in self.view.our_checks if one.placement == self.name) if self.is_used else ()
+        )
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        return self.view.snapshot(self.name)
+
+    @cached_property
+    def targets(self) -> TargetClusters:
+        return self.view.targets(self.name)
+
+    @cached_property
+    def held_clusters(self) -> Mapping[str, str]:
+        """The clusters that are kept because a mass loss is held → why."""
+        return self.view.held_clusters(self.name)
+
+    @cached_property
+    def plan(self) -> Plan:
+        return plan(self.snapshot)
+
+    @cached_property
+    def status(self) -> CheckStatus | None:
+        """The status of its first check; all its checks have the same clusters and the same list."""
+        found = check_statuses(self.view, (self.checks[0].meta.name,)) if self.checks else ()
+        return found[0] if found else None
+
+    @cached_property
+    def rows(self) -> Mapping[str, ClusterRow]:
+        """The selected clusters, best first; then those that are listed but not selected."""
+        return {row.name: row for row in self.status.clusters} if self.status else {}
+
+
+def condition_of(obj: Object | None, kind: str) -> dict[str, Any]:
+    """Return a condition of an object by its type; {} if there is none."""
+    return next((dict(one) for one in listed(obj, "status", "conditions") if one.get("type") == kind), {})
+
+
+def reason_and_message(condition: Mapping[str, Any]) -> str:
+    """Return reason and message of a condition."""
+    return f"{condition.get('reason') or ''}: {condition.get('message') or ''}".strip(": ")

@@ -1,0 +1,164 @@
+"""
+Find the object to explain: TYPE NAME, TYPE/NAME or NAME, as kubectl accepts them.
+
+Pure.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from placement_ac.core.api.constants import (
+    ADMISSION_CHECK,
+    MANAGED_CLUSTER,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    Kind,
+)
+from placement_ac.core.api.errors import PlacementAcError
+from placement_ac.core.api.objects import Check
+from placement_ac.core.api.text import joined
+from placement_ac.inspection.explain.steps import PlacementView
+from placement_ac.inspection.hub.dump import Dump, Object, key_of
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.hub.kinds import names_of_kind
+from placement_ac.scheduling.objects import listed, section, text
+
+Type = Literal["cluster", "check", "placement"]
+KINDS: Final[dict[Type, Kind]] = {
+    "cluster": MANAGED_CLUSTER,
+    "check": ADMISSION_CHECK,
+    "placement": PLACEMENT,
+}
+
+
+def _type_names() -> dict[str, Type]:
+    found: dict[str, Type] = {}
+    for type_, kind in KINDS.items():
+        found |= dict.fromkeys(names_of_kind(kind, type_), type_)
+    return found
+
+
+TYPE_NAMES: Final = _type_names()
+"""Every name of a type that kubectl accepts."""
+
+
+class SubjectNotFound(PlacementAcError):
+    """The object does not exist, is not ours, or its name is ambiguous."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The object to explain. `namespace`: of a Placement."""
+
+    type: Type
+    name: str
+    namespace: str = ""
+
+
+def parse_subject(words: Sequence[str], view: HubView) -> Subject:
+    """Return the object that the words on the command line name. Raises SubjectNotFound."""
+    if len(words) == 1 and "/" not in words[0]:
+        return Subject(_type_of(words[0], view), words[0])
+    type_, name = words[0].split("/", 1) if len(words) == 1 else (words[0], words[1])
+    if type_.lower() not in TYPE_NAMES:
+        raise SubjectNotFound(f"use one of the types {', '.join(KINDS)}: {type_!r} is unknown")
+    return Subject(TYPE_NAMES[type_.lower()], name)
+
+
+def _type_of(name: str, view: HubView) -> Type:
+    """Return the type of the object of that name; a Placement only if no cluster or check has the name."""
+    is_check = view.dump.find(ADMISSION_CHECK, name) is not None
+    is_cluster = name in known_clusters(view)
+    if is_check and is_cluster:
+        raise SubjectNotFound(
+            f"use `explain cluster {name}` or `explain check {name}`: {name} is a cluster and a check"
+        )
+    if is_check or is_cluster:
+        return "check" if is_check else "cluster"
+    if any(key_of(one)[1] == name for one in view.dump.of(PLACEMENT)):
+        return "placement"
+    raise SubjectNotFound(
+        f'no cluster, check or Placement "{name}" found{_unknown_kinds_text(view.dump, *KINDS.values())}'
+    )
+
+
+def _unknown_kinds_text(dump: Dump, *kinds: Kind) -> str:
+    """Return which of these kinds are unknown: the object may be one of them."""
+    unseen = [str(kind) for kind in kinds if not dump.knows(kind)] if dump.live else []
+    return f"; unknown: {joined(unseen)}" if unseen else ""
+
+
+def known_clusters(view: HubView) -> frozenset[str]:
+    """Return the existing clusters, and those that a decision or one of our objects still names."""
+    there = {key_of(one)[1] for one in view.dump.of(MANAGED_CLUSTER)}
+    decided = {
+        text(entry, "clusterName")
+        for one in view.dump.of(PLACEMENT_DECISION)
+        for entry in listed(section(one, "status"), "decisions")
+    }
+    made = {one.cluster for one in view.cluster_objects.values() if one.ours}
+    return frozenset((there | decided | made) - {""})
+
+
+def find_cluster(view: HubView, name: str) -> str:
+    """Return the name if the cluster is known. Raises SubjectNotFound."""
+    if name not in known_clusters(view):
+        raise _not_found(view, MANAGED_CLUSTER, name)
+    return name
+
+
+def find_check(view: HubView, name: str) -> Check:
+    """Return a check of ours. Raises SubjectNotFound, which names the check of ours to use instead."""
+    found = next((one for one in view.checks if one.meta.name == name), None)
+    if found is None:
+        raise _not_found(view, ADMISSION_CHECK, name)
+    if found.ours:
+        return found
+    message = f"AdmissionCheck {name} is not ours: its spec.controllerName is {found.controller!r}"
+    ours = [one.meta.name for one in view.our_checks if found.config and one.placement == found.config]
+    if ours:
+        message = f"use `explain check {ours[0]}`: {message}; its MultiKueueConfig is that of {joined(ours)}"
+    raise SubjectNotFound(message)
+
+
+def find_placement(view: HubView, name: str, namespaces: Sequence[str]) -> Object:
+    """Return the Placement of that name: in these namespaces, else the one in use, else the only one.
+
+    Raises SubjectNotFound.
+    """
+    found = [one for one in view.dump.of(PLACEMENT) if key_of(one)[1] == name]
+    if namespaces:
+        found = [one for one in found if key_of(one)[0] in namespaces]
+    elif (counts := view.placement(name)) is not None:
+        return counts
+    if not found:
+        raise _not_found(view, PLACEMENT, name)
+    if len(found) > 1:
+        spaces = sorted(key_of(one)[0] for one in found)
+        raise SubjectNotFound(f"choose a namespace with -n: Placement {name} exists in {joined(spaces)}")
+    return found[0]
+
+
+def placement_views(view: HubView, check: str, namespaces: Sequence[str]) -> tuple[PlacementView, ...]:
+    """Return the Placements to explain a cluster for: those with checks first, by name.
+
+    On a hub, those in watched namespaces; in a dump, all; unless `namespaces` are given. Only that of `check`
+    if it is not "". Raises SubjectNotFound.
+    """
+    if check:
+        found = find_check(view, check)
+        raw = view.placement(found.placement) if found.placement else None
+        if raw is None:
+            raise SubjectNotFound(f"AdmissionCheck {check} has no Placement: see `explain check {check}`")
+        return (PlacementView(view, raw),)
+    if view.dump.live and not view.dump.knows(PLACEMENT):
+        raise SubjectNotFound(f"Placements are {view.dump.why_unknown(PLACEMENT)}")
+    spaces = namespaces or (view.settings.placement_namespace if view.dump.live else ())
+    cases = (PlacementView(view, one) for one in view.dump.of(PLACEMENT))
+    chosen = (case for case in cases if not spaces or case.namespace in spaces)
+    return tuple(sorted(chosen, key=lambda case: (not case.checks, case.id)))
+
+
+def _not_found(view: HubView, kind: Kind, name: str) -> SubjectNotFound:
+    return SubjectNotFound(f'{kind} "{name}" not found{_unknown_kinds_text(view.dump, kind)}')

@@ -1,0 +1,1 @@
+"""`placement-ac graph`: nodes and edges, their layout, and how they are drawn."""

@@ -1,0 +1,121 @@
+"""
+The controller's Deployment on a hub, and the settings that it runs with.
+
+Pure. A command that reads a hub must use the controller's settings, because names, namespaces and limits
+depend on them. They are in its Deployment (arguments, PLACEMENT_AC_… variables) and its ConfigMap.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from placement_ac.config.load import PREFIX, Loaded, load
+from placement_ac.config.settings import BadSettings, Settings
+from placement_ac.core.api.constants import MANAGED_BY
+from placement_ac.inspection.hub.dump import Dump, Object
+from placement_ac.inspection.hub.kinds import CONFIG_MAP, DEPLOYMENT
+from placement_ac.scheduling.objects import listed, section
+from placement_ac.scheduling.objects import words as texts
+
+NAMESPACE: Final = "placement-ac-system"
+"""The namespace in which config/ installs the controller."""
+NAME_LABEL: Final = "app.kubernetes.io/name"
+_CONFIG_KEY: Final = "config.yaml"
+_FLAG: Final = re.compile(r"--([a-z][a-z-]*)(?:=(.*))?", re.DOTALL)
+_POD_SETTINGS: Final = ("config", "kubeconfig", "context", "cluster_proxy_ca", "access_providers")
+"""Settings that name files and logins inside the controller's Pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerSettings:
+    """The settings to use.
+
+    `deployment`: the controller's Deployment as namespace/name, "" for none. `problem`: why its settings are
+    unknown.
+    """
+
+    loaded: Loaded
+    deployment: str = ""
+    problem: str = ""
+
+
+def deployments(dump: Dump) -> list[Object]:
+    """Return the Deployments of this controller."""
+    return [
+        one
+        for one in dump.of(DEPLOYMENT)
+        if _labels(one).get(NAME_LABEL) == MANAGED_BY or _controller(one) is not None
+    ]
+
+
+def find_settings(dump: Dump, given: Mapping[str, Any]) -> ControllerSettings:
+    """Return the settings of the controller on the hub, or those of the settings file in `given`.
+
+    `given`: settings of the command line by name; they take precedence. Raises BadSettings.
+    """
+    asked = {name: value for name, value in given.items() if value is not None}
+    if "config" in asked:
+        return ControllerSettings(_without_pod_settings(load(asked, {})))
+    for one in deployments(dump):
+        where = f"{one['metadata'].get('namespace', '')}/{one['metadata']['name']}"
+        try:
+            flags, environment = _arguments(one), _environment(one)
+            loaded = load(flags | asked, environment, lambda _: _settings_file(dump, one))  # noqa: B023  # used at once
+        except (BadSettings, OSError) as error:
+            return ControllerSettings(_without_pod_settings(load(asked, {})), where, str(error))
+        return ControllerSettings(_without_pod_settings(loaded), where)
+    return ControllerSettings(_without_pod_settings(load(asked, {})))
+
+
+def _without_pod_settings(loaded: Loaded) -> Loaded:
+    """Reset the settings that apply only inside the controller's Pod."""
+    defaults = {name: Settings.model_fields[name].default for name in _POD_SETTINGS}
+    return replace(loaded, settings=loaded.settings.model_copy(update=defaults))
+
+
+def _labels(obj: Object) -> Mapping[str, str]:
+    return section(obj, "metadata", "labels")
+
+
+def _containers(deployment: Object) -> Iterable[Mapping[str, Any]]:
+    return listed(deployment, "spec", "template", "spec", "containers")
+
+
+def _controller(deployment: Object) -> Mapping[str, Any] | None:
+    """Return the container that runs the controller."""
+    for container in _containers(deployment):
+        image = str(container.get("image", "")).partition("@")[0]
+        if re.search(r"(^|/)placement-ac(:[^/]*)?$", image):
+            return container
+    return next((one for one in _containers(deployment) if one.get("name") == "controller"), None)
+
+
+def _arguments(deployment: Object) -> dict[str, str]:
+    words = texts(_controller(deployment), "args")
+    flags: dict[str, str] = {}
+    for place, word in enumerate(words):
+        found = _FLAG.fullmatch(word)
+        if found is None:
+            continue
+        value = found[2] if found[2] is not None else next(iter(words[place + 1 : place + 2]), "")
+        flags[found[1].replace("-", "_")] = value
+    return {name: value for name, value in flags.items() if name in Settings.model_fields}
+
+
+def _environment(deployment: Object) -> dict[str, str]:
+    return {
+        str(entry["name"]): str(entry["value"])
+        for entry in listed(_controller(deployment), "env")
+        if str(entry.get("name", "")).startswith(PREFIX) and "value" in entry
+    }
+
+
+def _settings_file(dump: Dump, deployment: Object) -> str:
+    """Return the controller's settings file, from its ConfigMap. Raises OSError if it is missing."""
+    namespace = str((deployment.get("metadata") or {}).get("namespace") or "")
+    config_map = dump.find(CONFIG_MAP, MANAGED_BY, namespace)
+    text = section(config_map, "data").get(_CONFIG_KEY)
+    if text is None:
+        raise OSError(0, f"ConfigMap {namespace}/{MANAGED_BY} has no {_CONFIG_KEY}, or cannot be read")
+    return str(text)

@@ -1,0 +1,123 @@
+"""
+The objects read from a hub or from files, by kind, and the kinds that could not be read.
+
+Pure: plain data. `readers` fills it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Final
+
+from placement_ac.core.api.constants import Kind, Resource
+from placement_ac.core.api.errors import PlacementAcError
+from placement_ac.inspection.hub.kinds import ALL_KINDS
+
+Object = dict[str, Any]
+Key = tuple[str, str]
+"""(namespace, name); the namespace of a cluster-scoped object is ""."""
+
+_BY_NAME: Final = {(kind.group, kind.kind): kind for kind in ALL_KINDS}
+
+
+class InvalidManifest(PlacementAcError):
+    """A file or an object in it cannot be read; the message names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MissingRight:
+    """A right that the caller lacks. `namespace` "": in all namespaces."""
+
+    verb: str
+    kind: Kind
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        where = f" in namespace {self.namespace}" if self.namespace else ""
+        return f"{self.verb} {self.kind}{where}"
+
+    @property
+    def check_command(self) -> str:
+        """The kubectl command that checks whether the caller has the right."""
+        where = f" -n {self.namespace}" if self.namespace else " -A" if self.kind.namespaced else ""
+        return f"kubectl auth can-i {self.verb} {self.kind}{where}"
+
+
+@dataclass(frozen=True)
+class Dump:
+    """Objects as the API returns them. A kind that is not in `objects` was not read.
+
+    The repr shows no object, because some may be Secrets.
+    """
+
+    objects: Mapping[Kind, tuple[Object, ...]] = field(default_factory=dict, repr=False)
+    served: Mapping[Kind, Resource] = field(default_factory=dict)
+    """The served version of each kind; of a file, the version of its first object."""
+    missing: tuple[MissingRight, ...] = ()
+    schemas: Mapping[Kind, Object] = field(default_factory=dict, repr=False)
+    """OpenAPI schemas, if they were requested."""
+    live: bool = False
+    """Whether it was read from an API server: then an object that is missing here does not exist."""
+
+    def of(self, kind: Kind) -> tuple[Object, ...]:
+        """Return the objects of a kind; () if the kind is unknown."""
+        return self.objects.get(kind, ())
+
+    def knows(self, kind: Kind) -> bool:
+        """Whether all objects of a kind are known: they were listed, or the hub does not serve the kind.
+
+        Of a file: whether it contains any object of the kind.
+        """
+        if any(right.kind == kind for right in self.missing):
+            return False
+        return kind in self.objects
+
+    def why_unknown(self, kind: Kind) -> str:
+        """Return why the objects of a kind are unknown; "" if they are known."""
+        if self.knows(kind):
+            return ""
+        right = next((right for right in self.missing if right.kind == kind), None)
+        if right:
+            return f"unknown: no right to {right}"
+        return f"unknown: {'not read:' if self.live else 'the dump holds no'} {kind}"
+
+    def why_hidden(self, kind: Kind) -> str:
+        """Return why the objects of a kind on a hub are unknown; "" for a file, which may be complete."""
+        return self.why_unknown(kind) if self.live else ""
+
+    def find(self, kind: Kind, name: str, namespace: str = "") -> Object | None:
+        """Return one object; None if it does not exist."""
+        return self.by_key(kind).get((namespace, name))
+
+    def by_key(self, kind: Kind) -> Mapping[Key, Object]:
+        """Return the objects of a kind by namespace and name."""
+        if kind not in self._index:
+            self._index[kind] = {key_of(obj): obj for obj in self.of(kind)}
+        return self._index[kind]
+
+    def with_objects(self, changed: Mapping[Kind, tuple[Object, ...]]) -> "Dump":
+        """Return a copy in which these replace all objects of their kinds."""
+        return replace(self, objects={**self.objects, **changed})
+
+    @cached_property
+    def _index(self) -> dict[Kind, dict[Key, Object]]:
+        return {}
+
+
+def key_of(obj: Mapping[str, Any]) -> Key:
+    metadata = obj.get("metadata") or {}
+    return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+
+
+def dump_of(objects: Iterable[Object]) -> Dump:
+    """Return the objects of files by kind. The last object of a name wins; unknown kinds are ignored."""
+    found: dict[Kind, dict[Key, Object]] = {}
+    served: dict[Kind, Resource] = {}
+    for obj in objects:
+        group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
+        kind = _BY_NAME.get((group, str(obj.get("kind", ""))))
+        if kind is None:
+            continue
+        found.setdefault(kind, {})[key_of(obj)] = obj
+        served.setdefault(kind, kind.at(version))
+    return Dump({kind: tuple(things.values()) for kind, things in found.items()}, served)

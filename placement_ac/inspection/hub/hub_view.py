@@ -1,0 +1,336 @@
+"""
+A hub as the controller sees it: its cache, filled from a dump, and the plan that results from its rules.
+
+Pure, except that the cache is filled once. Timers count as elapsed: the result is the final state, not the
+steps to it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Final
+
+from placement_ac.cache.store import Cache
+from placement_ac.cache.tables import kinds_for
+from placement_ac.config.policy import hub_facts, placement_policy, provisioning_policy, worker_policy_rules
+from placement_ac.config.settings import Settings
+from placement_ac.core.api.constants import (
+    ACCOUNT,
+    ADMISSION_CHECK,
+    ANNOTATION_DRAINING,
+    CLUSTER_PROFILE,
+    KUEUE_VERSIONS,
+    LABEL_CLUSTER,
+    LABEL_MANAGED_BY,
+    LABEL_PLACEMENT,
+    MANAGED_BY,
+    MANAGED_CLUSTER,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    PERMISSION,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    PLACEMENT_SCORE,
+    SECRET,
+    CredentialMethod,
+    Kind,
+    Resource,
+)
+from placement_ac.core.api.decode import check, kueue_object
+from placement_ac.core.api.objects import AppliedFields, Check, KueueObject
+from placement_ac.core.inputs.state import HubFacts, Key, Plan, Snapshot, Timer, TimerAges
+from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
+from placement_ac.core.plan.diff import Phase, diff
+from placement_ac.core.plan.plan import plan
+from placement_ac.core.plan.targets import TargetClusters, select_targets
+from placement_ac.core.selection.mass_loss import hold_mass_loss
+from placement_ac.core.selection.selection import listed_clusters
+from placement_ac.inspection.hub.dump import Dump, MissingRight, Object
+from placement_ac.inspection.hub.dump import Key as DumpKey
+from placement_ac.inspection.hub.kinds import CLUSTER_SET, PROVISIONED_KINDS, SET_BINDING
+from placement_ac.scheduling import Fleet, SchedulingResult, schedule
+from placement_ac.scheduling.objects import listed, owned
+
+_SCHEDULED_KINDS: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING, PLACEMENT_SCORE, PLACEMENT_DECISION)
+"""The kinds that OCM's scheduler reads, in the order of `Fleet`."""
+_CREDENTIAL_KINDS: Final[Mapping[CredentialMethod, tuple[Kind, ...]]] = {
+    "profile-secret": (SECRET, CLUSTER_PROFILE),
+    "secret": (SECRET,),
+    "access-provider": (CLUSTER_PROFILE,),
+}
+_LONG: Final = 1e6
+"""Seconds; longer than any timer."""
+_SETTLING: Final = frozenset(("pending", "loss", "ordered", "missing", "unneeded"))
+"""Timers that only need time to elapse."""
+
+
+class _SettledAges(Mapping[Timer, float]):
+    """Timer ages in which all timers of `_SETTLING` have elapsed, and no drain has begun."""
+
+    def __getitem__(self, mark: Timer) -> float:
+        if mark.kind in _SETTLING:
+            return _LONG
+        raise KeyError(mark)
+
+    def __iter__(self) -> Iterator[Timer]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+SETTLED: Final[TimerAges] = _SettledAges()
+
+
+class _PassedAges(_SettledAges):
+    """Timer ages in which every timer has elapsed, those of draining too."""
+
+    def __getitem__(self, _: Timer) -> float:
+        return _LONG
+
+
+PASSED: Final[TimerAges] = _PassedAges()
+
+Changes = Mapping[Kind, Mapping[DumpKey, Object | None]]
+"""Objects that replace the existing ones; None deletes one."""
+
+
+@dataclass(frozen=True)
+class HubView:
+    """One hub at one time. `now`: aware, UTC."""
+
+    dump: Dump
+    settings: Settings
+    now: datetime
+
+    @cached_property
+    def facts(self) -> HubFacts:
+        """The hub's limits, versions and name format."""
+        served: dict[Kind, Resource] = {
+            kind: kind.at(KUEUE_VERSIONS[0]) for kind in (ADMISSION_CHECK, MULTIKUEUE_CLUSTER)
+        }
+        return hub_facts(
+            self.settings, served | dict(self.dump.served), self.dump.schemas.get(MULTIKUEUE_CONFIG), None
+        )
+
+    @cached_property
+    def cache(self) -> Cache:
+        """The controller's cache; a kind that is unknown counts as empty."""
+        provisioning = replace(
+            provisioning_policy(self.settings),
+            served={ACCOUNT, PERMISSION} <= self.dump.served.keys(),
+            rules=worker_policy_rules(self.settings, None),
+        )
+        world = Cache(
+            self.facts,
+            kueue_namespace=self.settings.kueue_namespace,
+            methods=self.settings.credentials,
+            policy=placement_policy(self.settings),
+            provisioning=provisioning,
+        )
+        for kind in kinds_for(provisioning):
+            # Only of a kind that is served and completely known can an object be reported as missing.
+            known = self.dump.knows(kind) and kind in self.dump.served
+            world.fill(kind, self.dump.of(kind), "0" if known else "")
+        return world
+
+    @cached_property
+    def fleet(self) -> Fleet:
+        """The objects that OCM's scheduler reads."""
+        clusters, sets, bindings, scores, decisions = (self.dump.by_key(kind) for kind in _SCHEDULED_KINDS)
+        mine = owned(decisions.values())
+        return Fleet(clusters, sets, bindings, scores, decisions, memo={}, pools={}, owned=mine)
+
+    # -- what there is
+
+    @property
+    def missing_rights(self) -> tuple[MissingRight, ...]:
+        """The missing rights; those to the provisioned kinds only if credentials are provisioned."""
+        made = self.settings.credentials_provision != "none"
+        return tuple(right for right in self.dump.missing if made or right.kind not in PROVISIONED_KINDS)
+
+    @cached_property
+    def checks(self) -> tuple[Check, ...]:
+        """Every AdmissionCheck, whichever controller answers it, by name."""
+        found = (check(obj) for obj in self.dump.of(ADMISSION_CHECK))
+        return tuple(sorted(found, key=lambda one: one.meta.name))
+
+    @cached_property
+    def our_checks(self) -> tuple[Check, ...]:
+        """The AdmissionChecks that this controller answers, by name."""
+        return tuple(one for one in self.checks if one.ours)
+
+    @cached_property
+    def cluster_objects(self) -> Mapping[str, KueueObject]:
+        """Every MultiKueueCluster by name."""
+        return {(obj := kueue_object(raw)).meta.name: obj for raw in self.dump.of(MULTIKUEUE_CLUSTER)}
+
+    @property
+    def credentials_known(self) -> bool:
+        """Whether it is known which clusters have credentials."""
+        return not self.credentials_unknown
+
+    @cached_property
+    def credentials_unknown(self) -> str:
+        """Why it is unknown which clusters have credentials; "" if it is known.
+
+        A file may have no ClusterProfiles because the hub has none; Secrets are only missing if left out.
+        """
+        asked = dict.fromkeys(
+            kind for method in self.settings.credentials for kind in _CREDENTIAL_KINDS[method]
+        )
+        if not self.dump.live and SECRET in asked:
+            return self.dump.why_unknown(SECRET)
+        return next(filter(None, map(self.dump.why_unknown, asked)), "")
+
+    def placement(self, name: str) -> Object | None:
+        """Return the Placement of that name that the controller uses: the first watched namespace wins."""
+        found = (self.dump.find(PLACEMENT, name, space) for space in self.settings.placement_namespace)
+        return next((one for one in found if one is not None), None)
+
+    # -- what the controller decides
+
+    def snapshot(self, name: str) -> Snapshot:
+        """Return the inputs of the controller's decision for a Placement.
+
+        If credentials are unknown, every selected cluster counts as having some.
+        """
+        if name not in self._snapshots:
+            seen = self.cache.snapshot(Key("placement", name), self.now, SETTLED)
+            self._snapshots[name] = self._with_assumptions(seen)
+        return self._snapshots[name]
+
+    @cached_property
+    def _snapshots(self) -> dict[str, Snapshot]:
+        return {}
+
+    @cached_property
+    def _targets(self) -> dict[str, TargetClusters]:
+        return {}
+
+    def check_snapshot(self, one: Check) -> Snapshot:
+        """Return the inputs of the decision for a check, even if it names no Placement."""
+        if one.placement:
+            return self.snapshot(one.placement)
+        return self.cache.snapshot(Key("check", one.meta.name), self.now, SETTLED)
+
+    def _with_assumptions(self, seen: Snapshot) -> Snapshot:
+        if not self.dump.live:
+            clusters = {name: _as_applied(obj) for name, obj in seen.clusters.items()}
+            config = _as_applied(seen.config) if seen.config else None
+            seen = seen._replace(config=config, clusters=clusters)
+        if self.credentials_known:
+            return seen
+        return seen._replace(
+            credentials=_assume_usable(seen.credentials),
+            unselected_credentials=_assume_usable(seen.unselected_credentials),
+        )
+
+    def targets(self, name: str) -> TargetClusters:
+        """Return the clusters of a Placement that the controller lists, drains or leaves out."""
+        if name not in self._targets:
+            self._targets[name] = select_targets(self.snapshot(name))
+        return self._targets[name]
+
+    def held_clusters(self, name: str) -> Mapping[str, str]:
+        """Return the clusters of a Placement that are kept because a mass loss is held → why.
+
+        Only the controller knows for how long: listed clusters that are not draining count as held.
+        """
+        seen = self.snapshot(name)._replace(ages={})
+        guarded = hold_mass_loss(seen, self.targets(name).selection, listed_clusters(seen))
+        return dict.fromkeys((one.cluster for one in guarded.held), guarded.why)
+
+    def plan(self, name: str) -> Plan:
+        """Return the controller's plan for a Placement."""
+        return plan(self.snapshot(name))
+
+    def planned_writes(self, name: str) -> tuple[Phase, ...]:
+        """Return the writes that the controller would make for a Placement now."""
+        seen = self.snapshot(name)
+        return diff(seen, plan(seen))
+
+    @cached_property
+    def writes_scores(self) -> bool:
+        """Whether this hub's OCM writes scores into decisions (proposed upstream)."""
+        return any(
+            "score" in entry
+            for decision in self.dump.of(PLACEMENT_DECISION)
+            for entry in listed(decision, "status", "decisions")
+        )
+
+    def schedule(self, placement: Object, fleet: Fleet | None = None) -> SchedulingResult:
+        """Return what OCM's scheduler decides for a Placement here, or in another `fleet`."""
+        return schedule(placement, fleet or self.fleet, self.now, write_scores=self.writes_scores)
+
+    # -- the effect of changes
+
+    def with_changes(self, changes: Changes) -> tuple["HubView", set[Key]]:
+        """Return the hub with these changes, and the controller's keys that they affect.
+
+        Unchanged data is shared, so the cost depends on the size of the change.
+        """
+        if not any(changes.values()):
+            return self, set()
+        tables = {kind: _table_with(self.dump.by_key(kind), objects) for kind, objects in changes.items()}
+        dump = self.dump.with_objects({kind: tuple(table.values()) for kind, table in tables.items()})
+        turned, world = replace(self, dump=dump), self.cache.copy()
+        watched = kinds_for(world.provisioning)
+        touched: set[Key] = set()
+        for kind, objects in changes.items():
+            for key in objects if kind in watched else ():
+                obj = tables[kind].get(key)
+                there = self.dump.find(kind, key[1], key[0])
+                if obj is not None:
+                    touched |= world.put(kind, obj)
+                elif there is not None:
+                    touched |= world.remove(kind, there)
+        fleet = {
+            field: tables.get(kind, getattr(self.fleet, field))
+            for field, kind in zip(Fleet.__dataclass_fields__, _SCHEDULED_KINDS, strict=False)
+        }
+        mine = owned(fleet["decisions"].values())
+        after = Fleet(**fleet, memo=self.fleet.memo, pools={}, owned=mine)
+        # cached_property reads them from there.
+        vars(turned).update({"cache": world, "fleet": after, "facts": self.facts})
+        return turned, touched
+
+
+def _assume_usable(credentials: CredentialsByCluster) -> CredentialsByCluster:
+    return {
+        cluster: found
+        if isinstance(found, CredentialSource)
+        else CredentialSource("Secret", f"multikueue-{cluster}")
+        for cluster, found in credentials.items()
+    }
+
+
+def _as_applied(obj: KueueObject) -> KueueObject:
+    """Treat our labels as our apply: `kubectl get -o yaml` omits managedFields."""
+    labels, annotations = obj.meta.labels, obj.meta.annotations
+    if obj.applied_fields.applied or labels.get(LABEL_MANAGED_BY) != MANAGED_BY:
+        return obj
+    mine = frozenset(labels) & {LABEL_MANAGED_BY, LABEL_PLACEMENT, LABEL_CLUSTER}
+    owned = AppliedFields(
+        True, mine, frozenset(obj.owners), ANNOTATION_DRAINING in annotations, clusters=True
+    )
+    return replace(obj, applied_fields=owned)
+
+
+def _table_with(
+    table: Mapping[DumpKey, Object], changes: Mapping[DumpKey, Object | None]
+) -> dict[DumpKey, Object]:
+    """Return the table with the changes; a changed object gets a newer resourceVersion."""
+    found = dict(table)
+    for key, obj in changes.items():
+        there = found.pop(key, None)
+        if obj is not None:
+            found[key] = _with_newer_version(obj, there or {})
+    return found
+
+
+def _with_newer_version(obj: Object, than: Object) -> Object:
+    version = str((than.get("metadata") or {}).get("resourceVersion") or "")
+    later = str(int(version) + 1) if version.isdecimal() else f"{version}+"
+    return obj | {"metadata": obj["metadata"] | {"resourceVersion": later}}

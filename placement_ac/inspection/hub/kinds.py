@@ -1,0 +1,67 @@
+"""The kinds that inspection reads beside those that the controller watches, and their names in kubectl."""
+
+from typing import Final
+
+from placement_ac.core.api.constants import (
+    ACCOUNT,
+    EVENT,
+    KUEUE,
+    KUEUE_VERSIONS,
+    LEASE,
+    OCM_CLUSTER,
+    PERMISSION,
+    WATCHED_KINDS,
+    Kind,
+)
+
+CLUSTER_SET: Final = Kind(OCM_CLUSTER, "ManagedClusterSet", "managedclustersets", False, ("v1beta2",))
+SET_BINDING: Final = Kind(
+    OCM_CLUSTER, "ManagedClusterSetBinding", "managedclustersetbindings", True, ("v1beta2",)
+)
+CLUSTER_QUEUE: Final = Kind(KUEUE, "ClusterQueue", "clusterqueues", False, KUEUE_VERSIONS)
+LOCAL_QUEUE: Final = Kind(KUEUE, "LocalQueue", "localqueues", True, KUEUE_VERSIONS)
+RESOURCE_FLAVOR: Final = Kind(KUEUE, "ResourceFlavor", "resourceflavors", False, KUEUE_VERSIONS)
+TOPOLOGY: Final = Kind(KUEUE, "Topology", "topologies", False, KUEUE_VERSIONS)
+ADDON: Final = Kind(
+    "addon.open-cluster-management.io", "ManagedClusterAddOn", "managedclusteraddons", True, ("v1alpha1",)
+)
+CRD: Final = Kind(
+    "apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", False, ("v1",)
+)
+DEPLOYMENT: Final = Kind("apps", "Deployment", "deployments", True, ("v1",))
+CONFIG_MAP: Final = Kind("", "ConfigMap", "configmaps", True, ("v1",))
+NAMESPACE: Final = Kind("", "Namespace", "namespaces", False, ("v1",))
+CLUSTER_ROLE: Final = Kind("rbac.authorization.k8s.io", "ClusterRole", "clusterroles", False, ("v1",))
+CLUSTER_ROLE_BINDING: Final = Kind(
+    "rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings", False, ("v1",)
+)
+
+DECISION_KINDS: Final = (*WATCHED_KINDS, CLUSTER_SET, SET_BINDING)
+"""The kinds that decide which clusters a check has: the controller's, and those OCM's scheduler reads."""
+QUEUE_KINDS: Final = (CLUSTER_QUEUE, LOCAL_QUEUE)
+PROVISIONED_KINDS: Final = (ACCOUNT, PERMISSION)
+"""The kinds with which OCM provisions credentials."""
+CONTROLLER_KINDS: Final = (DEPLOYMENT, CONFIG_MAP, LEASE)
+"""The kinds that hold the controller and its settings."""
+
+ALL_KINDS: Final = (
+    *DECISION_KINDS,
+    *QUEUE_KINDS,
+    *PROVISIONED_KINDS,
+    *CONTROLLER_KINDS,
+    RESOURCE_FLAVOR,
+    TOPOLOGY,
+    ADDON,
+    CRD,
+    NAMESPACE,
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    EVENT,
+)
+"""Every kind that a dump may contain; other kinds are ignored."""
+
+
+def names_of_kind(kind: Kind, short: str) -> tuple[str, ...]:
+    """Return every name that kubectl accepts for a kind, and `short`; all in lower case."""
+    singular = kind.kind.lower()
+    return short, f"{short}s", singular, kind.plural, str(kind), f"{singular}.{kind.group}"

@@ -1,0 +1,1 @@
+"""`placement-ac plan`: the effect of manifests before they are applied."""

@@ -1,0 +1,280 @@
+"""
+Apply manifests to a dump as `kubectl apply` would to the hub: which objects it creates and changes.
+
+Pure. Fields that a manifest does not set stay; fields that it no longer sets are removed if kubectl's
+last-applied annotation lists them. A status stays, except of scores, ClusterProfiles and new clusters.
+"""
+
+import base64
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from placement_ac.core.api import decode
+from placement_ac.core.api.constants import (
+    ADMISSION_CHECK,
+    CLUSTER_PROFILE,
+    MANAGED_CLUSTER,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    PLACEMENT_SCORE,
+    SECRET,
+    Kind,
+)
+from placement_ac.inspection.hub.dump import Dump, InvalidManifest, Key, Object, key_of
+from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, CLUSTER_SET, LOCAL_QUEUE, SET_BINDING
+
+PLANNED_KINDS: Final = (
+    ADMISSION_CHECK,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    PLACEMENT_SCORE,
+    MANAGED_CLUSTER,
+    CLUSTER_SET,
+    SET_BINDING,
+    CLUSTER_PROFILE,
+    SECRET,
+    MULTIKUEUE_CONFIG,
+    MULTIKUEUE_CLUSTER,
+    CLUSTER_QUEUE,
+    LOCAL_QUEUE,
+)
+"""The kinds that a plan considers; other manifests are ignored."""
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_WITH_STATUS: Final = (PLACEMENT_SCORE, CLUSTER_PROFILE)
+_BY_NAME: Final = {(kind.group, kind.kind): kind for kind in PLANNED_KINDS}
+_NOT_CONTENT: Final = ("apiVersion", "kind", "metadata", "status", "stringData")
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestChange:
+    """An object of the manifests, before (None: it does not exist) and after."""
+
+    kind: Kind
+    key: Key
+    before: Object | None
+    after: Object
+
+    @property
+    def verb(self) -> Literal["create", "change", "none"]:
+        if self.before is None:
+            return "create"
+        return "none" if self.after is self.before else "change"
+
+    def __str__(self) -> str:
+        return f"{self.kind.kind} {'/'.join(filter(None, self.key))}"
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestChanges:
+    """The effect of the manifests on their objects."""
+
+    changes: tuple[ManifestChange, ...] = ()
+    """One for each object of a kind that a plan considers, unchanged ones included."""
+    passed_over: tuple[str, ...] = ()
+    """The objects of other kinds, as kind and name."""
+
+
+def apply_manifests(dump: Dump, manifests: Iterable[Object], namespace: str) -> ManifestChanges:
+    """Return what these manifests change in a dump. `namespace`: the default namespace.
+
+    Raises InvalidManifest for an object that an API server would refuse.
+    """
+    changes: dict[tuple[Kind, Key], ManifestChange] = {}
+    passed_over = []
+    for manifest in manifests:
+        group, _, version = manifest["apiVersion"].rpartition("/")
+        kind = _BY_NAME.get((group, manifest["kind"]))
+        if kind is None:
+            passed_over.append(f"{manifest['kind']} {manifest['metadata']['name']}")
+            continue
+        wanted = _with_namespace(manifest, kind, namespace)
+        key = key_of(wanted)
+        _check(wanted, kind, version)
+        known = changes.get((kind, key))
+        before = known.before if known else dump.find(kind, key[1], key[0])
+        after = _merged(known.after if known else before, wanted, kind)
+        changes[kind, key] = ManifestChange(kind, key, before, _same_if_unchanged(before, after))
+    return ManifestChanges(tuple(changes.values()), tuple(passed_over))
+
+
+def _with_namespace(manifest: Object, kind: Kind, namespace: str) -> Object:
+    metadata = {key: value for key, value in manifest["metadata"].items() if key != "namespace"}
+    if kind.namespaced:
+        metadata["namespace"] = manifest["metadata"].get("namespace") or namespace
+    return manifest | {"metadata": metadata}
+
+
+# -- as kubectl applies
+
+
+def _merged(there: Object | None, wanted: Object, kind: Kind) -> Object:
+    """Return the object with the manifest applied; the same object if nothing changes."""
+    content = _content(wanted)
+    if kind in _WITH_STATUS or (there is None and kind == MANAGED_CLUSTER):
+        content |= {key: wanted[key] for key in ("status",) if wanted.get(key) is not None}
+    labels, annotations = _texts(wanted, "labels"), _texts(wanted, "annotations")
+    if there is None:
+        name = "/".join(filter(None, key_of(wanted)))
+        fresh: Object = {"uid": f"uid of the new {kind.kind} {name}", "generation": 1}
+        texts = {key: value for key, value in (("labels", labels), ("annotations", annotations)) if value}
+        named = {key: value for key, value in wanted["metadata"].items() if key in ("name", "namespace")}
+        head = {"apiVersion": wanted["apiVersion"], "kind": wanted["kind"]}
+        return head | {"metadata": named | texts | fresh} | content
+    last = _last_applied(there)
+    merged = there | {key: overlay(there.get(key), value, last.get(key)) for key, value in content.items()}
+    for key in _content(last).keys() - content.keys():
+        merged.pop(key, None)
+    metadata = dict(there["metadata"])
+    for field, wanted_texts in (("labels", labels), ("annotations", annotations)):
+        before = metadata.get(field) or {}
+        after = overlay(before, wanted_texts, _texts(last, field))
+        if after != before:
+            metadata[field] = after
+    if merged.get("spec") != there.get("spec"):
+        metadata["generation"] = int(metadata.get("generation") or 0) + 1
+    merged["metadata"] = metadata
+    return there if merged == there else merged
+
+
+def _same_if_unchanged(before: Object | None, after: Object) -> Object:
+    """Return `before` itself if a second manifest of the same object has undone the first."""
+    if before and _less_generation(before) == _less_generation(after):
+        return before
+    return after
+
+
+def _less_generation(obj: Object) -> Object:
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "generation"}
+    return obj | {"metadata": metadata}
+
+
+def overlay(there: Any, wanted: Any, last: Any) -> Any:
+    """Return `there` with the fields of `wanted`, without the fields of `last` that are no longer wanted."""
+    if isinstance(wanted, dict) and isinstance(there, dict):
+        last = last if isinstance(last, dict) else {}
+        kept = {key: value for key, value in there.items() if key in wanted or key not in last}
+        laid = {key: overlay(there.get(key), value, last.get(key)) for key, value in wanted.items()}
+        return {key: value for key, value in (kept | laid).items() if value is not None}
+    if isinstance(wanted, list) and isinstance(there, list) and len(wanted) == len(there):
+        before = last if isinstance(last, list) and len(last) == len(there) else [None] * len(there)
+        return [overlay(*items) for items in zip(there, wanted, before, strict=True)]
+    return wanted
+
+
+def _content(obj: Mapping[str, Any]) -> Object:
+    """Return the fields beside metadata and status; `stringData` of a Secret as `data`."""
+    content = {key: value for key, value in obj.items() if key not in _NOT_CONTENT}
+    plain = obj.get("stringData")
+    if isinstance(plain, dict):
+        encoded = {key: base64.b64encode(str(text).encode()).decode() for key, text in plain.items()}
+        content["data"] = (content.get("data") or {}) | encoded
+    return content
+
+
+def _texts(obj: Mapping[str, Any], field: str) -> dict[str, str]:
+    found = (obj.get("metadata") or {}).get(field) or {}
+    return {key: value for key, value in found.items() if key != LAST_APPLIED}
+
+
+def _last_applied(obj: Object) -> Object:
+    text = (obj["metadata"].get("annotations") or {}).get(LAST_APPLIED, "")
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+# -- objects that an API server would refuse
+
+
+def _check(obj: Object, kind: Kind, version: str) -> None:
+    problem = next(_problems(obj, kind, version), "")
+    if problem:
+        name = "/".join(filter(None, map(str, key_of(obj))))
+        raise InvalidManifest(f"{kind.kind} {name}: {problem}")
+
+
+def _problems(obj: Object, kind: Kind, version: str) -> Iterator[str]:
+    if version not in kind.versions:
+        best = kind.at(kind.versions[0]).api_version
+        yield f"write apiVersion {best}: {obj['apiVersion']} is unknown"
+    for path, what in _SHAPES.get(kind, {"spec": _OBJECT}).items():
+        found = _at(obj, path.split("."))
+        if found is not None and not what.holds(found):
+            yield f"{what.fix}: {path} is not {what.description}"
+    if kind in _PARSERS and (problem := _PARSERS[kind](obj)):
+        yield f"see `kubectl explain {kind.plural}.{problem.split(':')[0]}`: {problem}"
+    name = obj["metadata"]["name"]
+    if kind == SET_BINDING and _at(obj, ["spec", "clusterSet"]) != name:
+        yield f"write spec.clusterSet {name}: OCM requires the binding's own name"
+
+
+def _at(obj: Any, path: Sequence[str]) -> Any:
+    """Return the value at the path; None if it is missing or its parent is no map."""
+    for step in path:
+        obj = obj.get(step) if isinstance(obj, dict) else None
+    return obj
+
+
+@dataclass(frozen=True, slots=True)
+class _FieldShape:
+    holds: Callable[[Any], bool]
+    description: str
+    fix: str
+
+
+_OBJECT: Final = _FieldShape(lambda one: isinstance(one, dict), "an object", "write fields and values")
+_OBJECTS: Final = _FieldShape(
+    lambda many: isinstance(many, list) and all(isinstance(one, dict) for one in many),
+    "a list of objects",
+    "begin each with '-'",
+)
+_WORDS: Final = _FieldShape(
+    lambda many: isinstance(many, list) and all(isinstance(one, str) for one in many),
+    "a list of names",
+    "write one after '-' on each line",
+)
+_NUMBER: Final = _FieldShape(
+    lambda one: isinstance(one, int) and not isinstance(one, bool) and one >= 0,
+    "a whole number",
+    "write one from 0 on, without quotes",
+)
+_TEXT: Final = _FieldShape(lambda one: isinstance(one, str), "text", "put it in quotes")
+
+_SHAPES: Final[Mapping[Kind, Mapping[str, _FieldShape]]] = {
+    PLACEMENT: {
+        "spec": _OBJECT,
+        "spec.clusterSets": _WORDS,
+        "spec.numberOfClusters": _NUMBER,
+        "spec.predicates": _OBJECTS,
+        "spec.prioritizerPolicy": _OBJECT,
+        "spec.prioritizerPolicy.configurations": _OBJECTS,
+        "spec.tolerations": _OBJECTS,
+        "spec.spreadPolicy": _OBJECT,
+        "spec.decisionStrategy": _OBJECT,
+        "spec.decisionStrategy.groupStrategy": _OBJECT,
+        "spec.decisionStrategy.groupStrategy.decisionGroups": _OBJECTS,
+    },
+    MANAGED_CLUSTER: {"spec": _OBJECT, "spec.taints": _OBJECTS, "status": _OBJECT},
+    CLUSTER_SET: {"spec": _OBJECT, "spec.clusterSelector": _OBJECT},
+    ADMISSION_CHECK: {"spec": _OBJECT, "spec.controllerName": _TEXT, "spec.parameters": _OBJECT},
+    SECRET: {"data": _OBJECT, "stringData": _OBJECT},
+    PLACEMENT_SCORE: {"status": _OBJECT, "status.scores": _OBJECTS},
+    MULTIKUEUE_CONFIG: {"spec": _OBJECT, "spec.clusters": _WORDS},
+}
+"""By path, the shape that a value must have."""
+_PARSERS: Final[Mapping[Kind, Callable[[Object], str]]] = {
+    PLACEMENT: lambda obj: decode.placement(_without_status(obj)).problem,
+    ADMISSION_CHECK: lambda obj: decode.check(_without_status(obj)).problem,
+    CLUSTER_PROFILE: lambda obj: decode.cluster_profile(obj).problem,
+    PLACEMENT_SCORE: lambda obj: decode.scores(obj).problem,
+}
+
+
+def _without_status(obj: Object) -> Object:
+    return {key: value for key, value in obj.items() if key != "status"}

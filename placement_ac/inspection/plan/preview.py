@@ -1,0 +1,201 @@
+"""
+Preview the controller's writes for a Placement: those it makes now, and those it makes once jobs have ended.
+
+Pure. The writes come from `plan` and `diff`; this module applies them to copies of the objects.
+"""
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+import yaml
+
+from placement_ac.core.api.constants import ANNOTATION_DRAINING, FIELD_MANAGER, MULTIKUEUE_CONFIG, Kind
+from placement_ac.core.api.decode import kueue_object
+from placement_ac.core.api.objects import Check, KueueObject
+from placement_ac.core.api.schemas import Condition
+from placement_ac.core.inputs.state import Plan, Snapshot, WorkerCopies
+from placement_ac.core.plan.diff import Apply, Delete, Phase, SetCondition, diff
+from placement_ac.core.plan.plan import plan
+from placement_ac.inspection.hub.dump import Dump, Object
+from placement_ac.scheduling.objects import listed
+
+Verb = Literal["create", "apply", "delete", "setCondition"]
+When = Literal["at once", "when its jobs have ended"]
+AT_ONCE: Final[When] = "at once"
+LATER: Final[When] = "when its jobs have ended"
+_SHOWN_METADATA: Final = ("name", "namespace", "labels", "annotations", "ownerReferences")
+"""The metadata fields that a diff shows."""
+_SHOWN_CONDITION: Final = ("type", "status", "reason", "message")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedWrite:
+    """A write by the controller. `diff`: a unified diff of the YAML before and after."""
+
+    verb: Verb
+    kind: str
+    name: str
+    when: When
+    diff: str
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The plan in effect at once, and the writes that follow."""
+
+    plan: Plan
+    writes: tuple[PlannedWrite, ...]
+
+
+def preview_writes(seen: Snapshot, wanted: Plan, dump: Dump, *, waits: bool) -> Preview:
+    """Return the writes for `wanted`, the plan of `seen`; `waits`: clusters that leave still have jobs."""
+    paper = _PreviewedObjects(dump)
+    if not waits:
+        ended = seen._replace(workloads=())
+        wanted = plan(ended) if seen.workloads else wanted
+        return Preview(wanted, tuple(paper.carry_out(diff(ended, wanted), AT_ONCE)))
+    writes = [*paper.carry_out(diff(seen, wanted), AT_ONCE)]
+    ended = paper.snapshot_after(seen._replace(workloads=()))
+    writes += paper.carry_out(diff(ended, plan(ended)), LATER)
+    return Preview(wanted, tuple(writes))
+
+
+def without_unknown_copies(seen: Snapshot) -> Snapshot:
+    """Return the inputs as if no worker had a copy that the hub does not know of."""
+    return seen._replace(worker_copies=dict.fromkeys(seen.clusters, WorkerCopies()))
+
+
+class _PreviewedObjects:
+    """The objects of one Placement after the writes so far."""
+
+    def __init__(self, dump: Dump) -> None:
+        self._dump = dump
+        self._objects: dict[tuple[Kind, str], Object | None] = {}
+        self._conditions: dict[str, Object] = {}
+
+    def carry_out(self, phases: Iterable[Phase], when: When) -> Iterator[PlannedWrite]:
+        """Apply the writes and yield each; those on Workloads are left out."""
+        for action in (action for phase in phases for action in phase):
+            if isinstance(action, Apply):
+                yield self._apply(action, when)
+            elif isinstance(action, Delete):
+                there = self._current(action.kind, action.name)
+                self._objects[action.kind, action.name] = None
+                yield _write("delete", action.kind, action.name, when, (_visible_part(there), None))
+            elif isinstance(action, SetCondition):
+                before = self._conditions.get(action.name) or self._condition(action)
+                self._conditions[action.name] = action.condition
+                sides = (_visible_condition(before), _visible_condition(action.condition))
+                yield _write("setCondition", action.kind, action.name, when, sides)
+
+    def snapshot_after(self, seen: Snapshot) -> Snapshot:
+        """Return the controller's inputs after the writes."""
+        clusters = dict(seen.clusters)
+        config = seen.config
+        for (kind, name), obj in self._objects.items():
+            if kind == MULTIKUEUE_CONFIG:
+                config = _as_kueue_object(obj, config) if obj else None
+            elif obj is None:
+                clusters.pop(name, None)
+            else:
+                clusters[name] = _as_kueue_object(obj, clusters.get(name))
+        checks = tuple(self._with_condition(check) for check in seen.checks)
+        return seen._replace(config=config, clusters=clusters, checks=checks)
+
+    def _apply(self, action: Apply, when: When) -> PlannedWrite:
+        there = self._current(action.kind, action.name)
+        after = _after_apply(there, action)
+        self._objects[action.kind, action.name] = after
+        verb: Verb = "apply" if there else "create"
+        return _write(verb, action.kind, action.name, when, (_visible_part(there), _visible_part(after)))
+
+    def _current(self, kind: Kind, name: str) -> Object | None:
+        return self._objects.get((kind, name), self._dump.find(kind, name))
+
+    def _condition(self, action: SetCondition) -> Object | None:
+        check = self._dump.find(action.kind, action.name) or {}
+        said = listed(check, "status", "conditions")
+        return next((dict(one) for one in said if one.get("type") == action.condition["type"]), None)
+
+    def _with_condition(self, check: Check) -> Check:
+        said = self._conditions.get(check.meta.name)
+        return replace(check, active=Condition.model_validate(said)) if said else check
+
+
+def _after_apply(there: Object | None, action: Apply) -> Object:
+    """Return the object after our server-side apply."""
+    mine: Object = action.body["metadata"]
+    before: Object = dict((there or {}).get("metadata") or {})
+    kept = {
+        key: text for key, text in (before.get("annotations") or {}).items() if key != ANNOTATION_DRAINING
+    }
+    metadata: dict[str, Any] = before | {
+        "name": action.name,
+        "labels": (before.get("labels") or {}) | mine["labels"],
+        "annotations": kept | mine.get("annotations", {}),
+        "ownerReferences": _owners(before, action),
+        "managedFields": [_managed_fields(mine)],
+    }
+    metadata = {key: value for key, value in metadata.items() if value}
+    return (there or {}) | {"metadata": metadata, "spec": action.body.get("spec", {})}
+
+
+def _owners(before: Object, action: Apply) -> list[Object]:
+    """Return the owners in their present order, without those that we no longer want."""
+    wanted = {owner["uid"]: owner for owner in action.body["metadata"].get("ownerReferences", ())}
+    known = action.observed.applied_fields.owner_uids if action.observed else frozenset()
+    there = {owner.get("uid"): owner for owner in before.get("ownerReferences") or ()}
+    kept = {uid: wanted.pop(uid, owner) for uid, owner in there.items() if uid in wanted or uid not in known}
+    return [*kept.values(), *wanted.values()]
+
+
+def _managed_fields(mine: Object) -> Object:
+    fields: Object = {
+        "f:labels": {f"f:{label}": {} for label in mine["labels"]},
+        "f:annotations": {f"f:{name}": {} for name in mine.get("annotations", ())},
+    }
+    written = {"f:metadata": fields, "f:spec": {"f:clusters": {}}}
+    return {"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": written}
+
+
+def _as_kueue_object(obj: Object, before: KueueObject | None) -> KueueObject:
+    return replace(kueue_object(obj), active=before.active if before else None)
+
+
+# -- as text
+
+
+def _write(
+    verb: Verb, kind: Kind, name: str, when: When, sides: tuple[Object | None, Object | None]
+) -> PlannedWrite:
+    before, after = (_lines(side) for side in sides)
+    title = f"{kind.kind}/{name}"
+    lines = difflib.unified_diff(before, after, title, title, lineterm="")
+    return PlannedWrite(verb, kind.kind, name, when, "\n".join(lines))
+
+
+def _lines(obj: Object | None) -> list[str]:
+    if obj is None:
+        return []
+    text: str = yaml.dump(obj, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000)
+    return text.splitlines()
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # whichever was built
+    def ignore_aliases(self, _: object) -> bool:
+        return True
+
+
+def _visible_part(obj: Object | None) -> Object | None:
+    """Return the part of an object that a diff shows: no status, no fields that the API server sets."""
+    if obj is None:
+        return None
+    metadata: Mapping[str, Any] = obj["metadata"]
+    message = {key: metadata[key] for key in _SHOWN_METADATA if metadata.get(key)}
+    return {"metadata": message, "spec": obj.get("spec", {})}
+
+
+def _visible_condition(condition: Mapping[str, Any] | None) -> Object | None:
+    return {key: condition.get(key, "") for key in _SHOWN_CONDITION} if condition else None

@@ -1,0 +1,174 @@
+"""
+Compute OCM's decisions after a change: which Placements it schedules again, and which decisions differ.
+
+Pure. A decision counts as different only if it differs from the present decision and from what the scheduler
+decides without the change: a difference that scores have caused is not an effect of the change.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from placement_ac.core.api.constants import MANAGED_CLUSTER, PLACEMENT, PLACEMENT_DECISION, PLACEMENT_SCORE
+from placement_ac.inspection.hub.dump import Key, Object
+from placement_ac.inspection.hub.hub_view import Changes, HubView
+from placement_ac.inspection.hub.kinds import CLUSTER_SET, SET_BINDING
+from placement_ac.inspection.plan.manifest_changes import ManifestChange
+from placement_ac.scheduling import SchedulingResult
+from placement_ac.scheduling.affected import AffectedPlacements
+from placement_ac.scheduling.objects import Fleet, Obj, key_of, listed, name_of, own_decisions, section
+
+ALREADY_DIFFERENT: Final = (
+    "without these manifests, OCM would already decide differently for this Placement: scores have changed,"
+    " or a decision is pending"
+)
+_TIME_FIELDS: Final = ("lastTransitionTime", "lastScoreUpdateTime", "observedGeneration")
+
+
+@dataclass(frozen=True, slots=True)
+class RescheduleResult:
+    """The effect on a Placement's decisions."""
+
+    changed: bool = False
+    """Whether the change makes OCM decide differently."""
+    before: SchedulingResult | None = None
+    """The scheduler's result before the change, if OCM has not decided; None: OCM's present decision."""
+    after: SchedulingResult | None = None
+    """The scheduler's result after the change; None: OCM's present decision."""
+    warnings: tuple[str, ...] = ()
+
+
+def affected_placements(view: HubView, after: HubView, changes: Iterable[ManifestChange]) -> set[Key]:
+    """Return the Placements that OCM schedules again: namespace and name."""
+    reach = AffectedPlacements()
+    found: set[Key] = set()
+    for change in changes:
+        for side in (view, after):  # in this order: the state before the change matters too
+            found |= _affected_by(reach, change, side)
+    return {key for key in found if after.dump.find(PLACEMENT, key[1], key[0])}
+
+
+def _affected_by(reach: AffectedPlacements, change: ManifestChange, side: HubView) -> set[Key]:
+    fleet, placements, (namespace, name) = side.fleet, side.dump.by_key(PLACEMENT), change.key
+    if change.kind == PLACEMENT:
+        return {change.key}
+    if change.kind == PLACEMENT_DECISION:
+        return reach.of_decision(change.key, fleet)
+    if change.kind == MANAGED_CLUSTER:
+        return reach.of_cluster(name, fleet, placements)
+    if change.kind == PLACEMENT_SCORE:
+        return reach.of_score(namespace, name, fleet, placements)
+    if change.kind == CLUSTER_SET:
+        return reach.of_set(name, fleet, placements)
+    if change.kind == SET_BINDING:
+        return reach.of_set(name, fleet, placements, namespace)
+    return set()
+
+
+def reschedule(view: HubView, after: HubView, keys: Iterable[Key]) -> dict[Key, RescheduleResult]:
+    """Return the effect on the decisions of these Placements.
+
+    Existing Placements are scheduled with the present decisions, so that only the change makes a difference.
+    For a new Placement, Balance also counts the decisions of the new ones before it.
+    """
+    fleet = after.fleet
+    found = {}
+    for key in sorted(keys, key=lambda key: (_is_new(view, key), key)):
+        placement = after.dump.find(PLACEMENT, key[1], key[0])
+        if placement is None:
+            continue
+        one = _reschedule_one(view, after, placement, fleet)
+        found[key] = one
+        if one.after and _is_new(view, key):
+            made = dict(_decision_objects(placement, after.fleet, one.after))
+            fleet = fleet.with_decisions(key, list(made.values()))
+    return found
+
+
+def _is_new(view: HubView, key: Key) -> bool:
+    return view.dump.find(PLACEMENT, key[1], key[0]) is None
+
+
+def _reschedule_one(view: HubView, after: HubView, placement: Object, fleet: Fleet) -> RescheduleResult:
+    namespace, name = key_of(placement)
+    there = own_decisions(placement, view.fleet)
+    outcome = after.schedule(placement, fleet)
+    if outcome.hold:
+        return RescheduleResult(warnings=(f"OCM leaves its decisions as they are: {outcome.hold}",))
+    warnings = outcome.warnings
+    if _matches(outcome, placement, there):
+        return RescheduleResult(warnings=warnings)
+    was = view.dump.find(PLACEMENT, name, namespace)
+    before = view.schedule(was) if was else None
+    if before is None or before.hold:
+        return RescheduleResult(True, None, outcome, warnings)
+    same = _comparable(before) == _comparable(outcome)
+    if not _is_decided(was or {}, there):
+        return RescheduleResult(not same, before, outcome, warnings)
+    if not _matches(before, was or {}, there):
+        warnings += (ALREADY_DIFFERENT,)
+    return RescheduleResult(warnings=warnings) if same else RescheduleResult(True, None, outcome, warnings)
+
+
+def _is_decided(placement: Obj, there: list[Obj]) -> bool:
+    return "numberOfSelectedClusters" in section(placement, "status") or any("status" in one for one in there)
+
+
+def _matches(outcome: SchedulingResult, placement: Obj, there: Iterable[Obj]) -> bool:
+    """Whether it equals OCM's present decision."""
+    status = {key: value for key, value in outcome.status.items() if key != "conditions"}
+    kept = section(placement, "status")
+    wanted, found = _entries(outcome.decisions), _entries(there)
+    return (
+        {name: entries for name, (entries, _) in wanted.items()}
+        == {name: entries for name, (entries, _) in found.items()}
+        # Others may have added labels.
+        and all(labels.items() <= found[name][1].items() for name, (_, labels) in wanted.items())
+        and all(kept.get(key, 0) == value for key, value in status.items() if key not in _TIME_FIELDS)
+        and _without_times(outcome.status.get("conditions")) == _without_times(kept.get("conditions"))
+    )
+
+
+def _entries(decisions: Iterable[Obj]) -> dict[str, tuple[Any, ...]]:
+    return {
+        name_of(one): (listed(one, "status", "decisions"), dict(section(one, "metadata", "labels")))
+        for one in decisions
+    }
+
+
+def _comparable(outcome: SchedulingResult) -> Any:
+    return _entries(outcome.decisions), _without_times(outcome.status)
+
+
+def _without_times(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_times(one) for key, one in value.items() if key not in _TIME_FIELDS}
+    return [_without_times(one) for one in value] if isinstance(value, list) else value
+
+
+# -- as objects
+
+
+def decisions_as_changes(view: HubView, found: Mapping[Key, SchedulingResult]) -> Changes:
+    """Return these results as OCM would write them: decisions, and the status of each Placement."""
+    decisions: dict[Key, Object | None] = {}
+    placements: dict[Key, Object | None] = {}
+    for key, outcome in found.items():
+        placement = view.dump.find(PLACEMENT, key[1], key[0])
+        if placement is not None:
+            there = own_decisions(placement, view.fleet)
+            decisions |= dict.fromkeys((key_of(one) for one in there), None)
+            decisions |= dict(_decision_objects(placement, view.fleet, outcome))
+            placements[key] = placement | {"status": dict(outcome.status)}
+    return {PLACEMENT: placements, PLACEMENT_DECISION: decisions}
+
+
+def _decision_objects(
+    placement: Obj, fleet: Fleet, outcome: SchedulingResult
+) -> Iterator[tuple[Key, Object]]:
+    there = {key_of(one): one for one in own_decisions(placement, fleet)}
+    for wanted in outcome.decisions:
+        key = key_of(wanted)
+        known = section(there.get(key), "metadata")
+        metadata = {"uid": f"uid of the new PlacementDecision {'/'.join(key)}"} | dict(known)
+        yield key, dict(wanted) | {"metadata": metadata | dict(wanted["metadata"])}

@@ -1,0 +1,364 @@
+"""
+Compute the effect of manifests before they are applied: on decisions, Kueue's list, objects and jobs.
+
+Pure. OCM's scheduler and the controller's own rules decide for the hub before and after the change. Both
+sides are computed alike, so a controller that lags behind is not reported as a change.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from placement_ac.core.api.constants import (
+    CLUSTER_PROFILE,
+    NO_CLUSTER_SELECTED,
+    NO_CLUSTER_USABLE,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    PLACEMENT_SCORE,
+    SECRET,
+    WORKLOAD,
+    Kind,
+)
+from placement_ac.core.api.decode import decision, placement, scores
+from placement_ac.core.api.objects import Decision
+from placement_ac.core.inputs.ranking import RankedCluster, rank
+from placement_ac.core.inputs.state import Plan, Snapshot
+from placement_ac.core.kubeconfig.source import CredentialSource
+from placement_ac.core.plan.conditions import is_taken
+from placement_ac.core.plan.plan import plan
+from placement_ac.core.plan.targets import TargetClusters, select_targets
+from placement_ac.core.selection.selection import cluster_of, listed_clusters
+from placement_ac.inspection.hub.dump import Key, Object
+from placement_ac.inspection.hub.hub_view import PASSED, Changes, HubView
+from placement_ac.inspection.plan.manifest_changes import ManifestChange, ManifestChanges, apply_manifests
+from placement_ac.inspection.plan.plan_report import (
+    AffectedWorkload,
+    CheckChange,
+    CheckCondition,
+    ObjectChange,
+    PlacementCondition,
+    PlacementPlan,
+    PlannedPlacement,
+    PlanReport,
+)
+from placement_ac.inspection.plan.preview import Preview, preview_writes, without_unknown_copies
+from placement_ac.inspection.plan.reschedule import (
+    RescheduleResult,
+    affected_placements,
+    decisions_as_changes,
+    reschedule,
+)
+from placement_ac.inspection.status.jobs import workload_rows
+from placement_ac.scheduling.objects import listed, own_decisions, section, text
+
+CREDENTIALS_ASSUMED: Final = "the credentials of clusters are unknown: every cluster counts as having some"
+OVERWRITTEN_BY_OCM: Final = "do not apply {}: OCM writes PlacementDecisions and will overwrite it"
+JOBS_UNKNOWN: Final = "the jobs on the clusters that leave are unknown: {}"
+WRITTEN_BY_CONTROLLER: Final = (
+    "do not apply {}: the controller writes it, and will restore it or report NameTaken"
+)
+
+
+def what_if(view: HubView, manifests: Iterable[Object]) -> PlanReport:
+    """Return what these manifests would change on a hub. Raises InvalidManifest.
+
+    The report has every Placement in the manifests, and every other Placement that changes.
+    """
+    applied = apply_manifests(view.dump, manifests, view.settings.placement_namespace[0])
+    changes = _relevant(view, applied)
+    after, touched = view.with_changes(_objects_of(changes))
+    found = reschedule(view, after, affected_placements(view, after, changes) | _named_placements(applied))
+    before, _ = view.with_changes(
+        decisions_as_changes(view, {key: one.before for key, one in found.items() if one.before})
+    )
+    after, more = after.with_changes(
+        decisions_as_changes(after, {key: one.after for key, one in found.items() if one.after})
+    )
+    keys = _named_placements(applied) | {key for key, one in found.items() if one.changed}
+    keys |= {_placement_key(after, key.name) for key in touched | more if key.kind == "placement"}
+    pairs = (
+        (_PlacementSide(before, key), _PlacementSide(after, key), found.get(key, RescheduleResult()))
+        for key in sorted(keys)
+    )
+    named = _named_placements(applied)
+    every = (_planned_placement(*pair) for pair in pairs)
+    entries = tuple(one for one in every if one.changed or (one.plan.namespace, one.plan.name) in named)
+    return PlanReport(
+        entries=entries,
+        objects=tuple(ObjectChange(one.verb, one.kind.kind, *one.key) for one in applied.changes),
+        passed_over=applied.passed_over,
+        warnings=tuple(_warnings(view, applied, entries)),
+        after=after,
+    )
+
+
+def _relevant(view: HubView, applied: ManifestChanges) -> list[ManifestChange]:
+    """Leave out unchanged objects, and credentials if those of other clusters are unknown."""
+    unknown = () if view.credentials_known else (SECRET, CLUSTER_PROFILE)
+    return [one for one in applied.changes if one.verb != "none" and one.kind not in unknown]
+
+
+def _objects_of(changes: Iterable[ManifestChange]) -> Changes:
+    found: dict[Kind, dict[Key, Object | None]] = {}
+    for one in changes:
+        found.setdefault(one.kind, {})[one.key] = one.after
+    return found
+
+
+def _named_placements(applied: ManifestChanges) -> set[Key]:
+    return {one.key for one in applied.changes if one.kind == PLACEMENT}
+
+
+def _placement_key(view: HubView, name: str) -> Key:
+    """Return the key of the Placement of that name that the controller uses, or would use."""
+    there = view.placement(name)
+    return (text(there, "metadata", "namespace") if there else view.settings.placement_namespace[0]), name
+
+
+def _warnings(view: HubView, applied: ManifestChanges, entries: Iterable[PlannedPlacement]) -> Iterator[str]:
+    if not view.credentials_known:
+        yield CREDENTIALS_ASSUMED
+    if any(one.listed and one.plan.removed and not one.jobs_known for one in entries):
+        yield JOBS_UNKNOWN.format(view.dump.why_unknown(WORKLOAD))
+    for one in applied.changes:
+        if one.kind == PLACEMENT_DECISION:
+            yield OVERWRITTEN_BY_OCM.format(one)
+        if one.kind.kind in ("MultiKueueConfig", "MultiKueueCluster"):
+            yield WRITTEN_BY_CONTROLLER.format(one)
+
+
+# -- one side
+
+
+@dataclass(frozen=True)
+class _PlacementSide:
+    """One Placement on the hub before or after the change."""
+
+    view: HubView
+    key: Key
+
+    @cached_property
+    def placement(self) -> Object:
+        return self.view.dump.find(PLACEMENT, self.key[1], self.key[0]) or {}
+
+    @property
+    def spec(self) -> object:
+        return self.placement.get("spec")
+
+    @cached_property
+    def decisions(self) -> tuple[Decision, ...]:
+        found = own_decisions(self.placement, self.view.fleet) if self.placement else []
+        return tuple(sorted(map(decision, found), key=lambda one: (one.group, _number(one))))
+
+    @cached_property
+    def decided_clusters(self) -> tuple[str, ...]:
+        entries = (entry for one in self.decisions for entry in one.decided or ())
+        return tuple(dict.fromkeys(entry.cluster_name for entry in entries))
+
+    @cached_property
+    def ranked(self) -> tuple[RankedCluster, ...]:
+        """The selected clusters, in the controller's order."""
+        prioritizers = placement(self.placement).prioritizers if self.placement else ()
+        ids = [(cluster, one.resource_name) for cluster in self.decided_clusters for one in prioritizers]
+        found = {id_: self.view.dump.find(PLACEMENT_SCORE, id_[1], id_[0]) for id_ in ids}
+        table = {id_: scores(raw) for id_, raw in found.items() if raw}
+        return rank(self.decisions, prioritizers, table, self.view.now)
+
+    @cached_property
+    def snapshot(self) -> Snapshot | None:
+        """The controller's inputs; None: no check of ours names this Placement."""
+        if _placement_key(self.view, self.key[1]) != self.key:
+            return None
+        seen = self.view.snapshot(self.key[1])
+        known = seen.checks or (seen.config and not self.foreign_list)
+        return without_unknown_copies(seen._replace(ages=PASSED)) if known else None
+
+    @cached_property
+    def foreign_list(self) -> tuple[str, ...]:
+        """Kueue's list, if the MultiKueueConfig of this name is owned by someone else; () if not."""
+        seen = self.view.snapshot(self.key[1])
+        if seen.config is None or not is_taken(seen.config, seen.name, ""):
+            return ()
+        objects = ((name, self.view.cluster_objects.get(name)) for name in seen.config.listed)
+        return tuple(
+            cluster_of(seen, one) if one else seen.hub.cluster_of(seen.name, name) for name, one in objects
+        )
+
+    @cached_property
+    def targets(self) -> TargetClusters | None:
+        return select_targets(self.snapshot) if self.snapshot and self.snapshot.checks else None
+
+    @cached_property
+    def plan(self) -> Plan:
+        return plan(self.snapshot, self.targets) if self.snapshot else Plan()
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """Kueue's final list; without a check of ours, the selected clusters, best first."""
+        if self.snapshot is None:
+            return tuple(one.cluster for one in self.ranked)
+        if self.foreign_list:
+            return self.foreign_list
+        wanted = {name: cluster for cluster, name in listed_clusters(self.snapshot).items()}
+        if self.targets is None or self._refused:
+            names = self.plan.config.clusters if self.plan.config else ()
+            return tuple(wanted.get(name, name) for name in names)
+        stay = {entry.cluster for entry in self.targets.usable} | set(self.targets.queued)
+        ranked = tuple(one for one in self.targets.selection.ranked if one in stay)
+        if stay != set(wanted.values()) or not self.plan.config:
+            return ranked
+        return tuple(wanted.get(name, name) for name in self.plan.config.clusters)
+
+    @property
+    def _refused(self) -> bool:
+        """Whether the controller leaves the list unchanged."""
+        said = next(iter(self.plan.verdicts.values()), None)
+        reasons = (NO_CLUSTER_SELECTED, NO_CLUSTER_USABLE)
+        return said is not None and said.status == "False" and said.reason not in reasons
+
+    @cached_property
+    def check_conditions(self) -> dict[str, CheckCondition]:
+        """The condition of each check."""
+        return {
+            name: CheckCondition(one.status, one.reason, one.message)
+            for name, one in self.plan.verdicts.items()
+        }
+
+    def comparable(self) -> tuple[object, ...]:
+        """Return everything whose change is reported."""
+        course = self.targets
+        leaving = course.drain.staying if course else ()
+        return (
+            self.order,
+            self.check_conditions,
+            self.plan.config,
+            self.plan.clusters,
+            [one.cluster for one in leaving],
+        )
+
+
+def _number(one: Decision) -> int:
+    number = one.meta.name.rpartition("-")[2]
+    return int(number) if number.isdecimal() else 0
+
+
+# -- both sides
+
+
+def _planned_placement(
+    before: _PlacementSide, after: _PlacementSide, decided: RescheduleResult
+) -> PlannedPlacement:
+    was, order = (_kueue_list(side, before.snapshot or after.snapshot) for side in (before, after))
+    added = tuple(one for one in order if one not in was)
+    removed = tuple(one for one in was if one not in order)
+    changed = decided.changed or before.comparable() != after.comparable()
+    preview = _preview(after, changed)
+    course = after.targets
+    status = section(after.placement, "status")
+    return PlannedPlacement(
+        plan=PlacementPlan(
+            *after.key,
+            decisions=after.decided_clusters,
+            groups=tuple(dict(group) for group in listed(status, "decisionGroups")),
+            conditions=tuple(
+                PlacementCondition(*(text(one, key) for key in PlacementCondition.__dataclass_fields__))
+                for one in listed(status, "conditions")
+            ),
+            added=added,
+            removed=removed,
+            order=order,
+            writes=preview.writes,
+            affected=tuple(_affected_workloads(after, removed)),
+            checks=tuple(_checks(after, preview.plan)),
+            beyond=course.beyond if course else (),
+            unusable=dict(course.selection.left_out) if course else {},
+            draining=tuple(_draining(after)),
+            warnings=(*decided.warnings, *(_delays(after, removed) if before.spec == after.spec else ())),
+        ),
+        changed=changed,
+        listed=course is not None,
+        clusters_max=after.view.facts.clusters_max,
+        jobs_known=after.view.dump.knows(WORKLOAD),
+        cluster_details=dict(_cluster_details(after)),
+    )
+
+
+def _kueue_list(side: _PlacementSide, known: Snapshot | None) -> tuple[str, ...]:
+    """Return Kueue's list; `known`: the controller's inputs on either side."""
+    return side.order if side.snapshot or not known else side.foreign_list
+
+
+def _leaving_clusters(side: _PlacementSide) -> dict[str, str]:
+    """Return the MultiKueueClusters that leave → their clusters."""
+    if side.snapshot is None:
+        return {}
+    names = {name: cluster for cluster, name in listed_clusters(side.snapshot).items()}
+    if side.targets is None:
+        return names
+    return {one.name: one.cluster for one in side.targets.drain.steps}
+
+
+def _workloads_on(side: _PlacementSide, removed: Sequence[str]) -> Iterator[AffectedWorkload]:
+    """Yield the jobs on the clusters that leave, once per cluster."""
+    seen = side.snapshot
+    if seen is None:
+        return
+    leaving = {name: cluster for name, cluster in _leaving_clusters(side).items() if cluster in removed}
+    for job in workload_rows(side.view.dump, seen.workloads, lambda name: leaving.get(name, "")):
+        running = (job.cluster,) if job.cluster else ()
+        for cluster in running or job.nominated:
+            if cluster and job.state != "pending":
+                yield AffectedWorkload(job.namespace, job.name, job.queue, cluster, job.state, job.gpus)
+
+
+def _affected_workloads(side: _PlacementSide, removed: Sequence[str]) -> list[AffectedWorkload]:
+    place = {cluster: at for at, cluster in enumerate(removed)}
+    found = _workloads_on(side, removed)
+    return sorted(found, key=lambda one: (place[one.cluster], one.namespace, one.name))
+
+
+def _draining(side: _PlacementSide) -> list[str]:
+    """Return the clusters that leave but stay listed for now."""
+    if side.snapshot is None or side.targets is None:
+        return []
+    busy = {one.cluster for one in _workloads_on(side, tuple(_leaving_clusters(side).values()))}
+    stuck = {one.cluster for one in side.targets.drain.staying if one.cluster in side.snapshot.unreachable}
+    return [one.cluster for one in side.targets.drain.steps if one.cluster in busy | stuck]
+
+
+def _preview(side: _PlacementSide, changed: bool) -> Preview:
+    if side.snapshot is None or not changed:
+        return Preview(side.plan, ())
+    return preview_writes(side.snapshot, side.plan, side.view.dump, waits=bool(_draining(side)))
+
+
+def _checks(side: _PlacementSide, wanted: Plan) -> Iterator[CheckChange]:
+    for check in side.snapshot.checks if side.snapshot else ():
+        said, message = check.active, wanted.verdicts[check.meta.name]
+        before = CheckCondition(said.status, said.reason, said.message) if said else None
+        yield CheckChange(
+            check.meta.name, before, CheckCondition(message.status, message.reason, message.message)
+        )
+
+
+def _delays(side: _PlacementSide, removed: Sequence[str]) -> Iterator[str]:
+    """Yield why the removal is delayed: the controller holds a mass loss."""
+    if removed and side.snapshot and side.targets:
+        why = select_targets(side.snapshot._replace(ages={})).mass_loss.why
+        if why:
+            yield why
+
+
+def _cluster_details(side: _PlacementSide) -> Iterator[tuple[str, str]]:
+    credentials = side.snapshot.credentials if side.snapshot and side.targets else {}
+    known = side.view.credentials_known
+    for one in side.ranked:
+        source = credentials.get(one.cluster)
+        credential = (
+            f"credentials {source.kind} {source.name}"
+            if isinstance(source, CredentialSource) and known
+            else ""
+        )
+        yield one.cluster, ", ".join(filter(None, (f"score {one.score}", credential)))

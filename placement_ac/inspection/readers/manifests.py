@@ -1,0 +1,114 @@
+"""
+Read objects from files: manifests as kubectl reads them, and dumps as `kubectl get -o yaml` writes them.
+
+Reads YAML and JSON with several documents and `v1` Lists; the files of a folder by name; `-` is stdin.
+"""
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from placement_ac.inspection.hub.dump import InvalidManifest, Object
+from placement_ac.inspection.readers.metadata import metadata_problem
+
+SUFFIXES: Final = (".json", ".yaml", ".yml")
+"""The files of a folder that kubectl reads."""
+STDIN: Final = "-"
+_NAME: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.:]*|")
+
+
+def read_manifests(names: Iterable[str]) -> list[Object]:
+    """Return the objects in these files, folders, or stdin. Raises InvalidManifest."""
+    return [obj for name in names for source in _sources(name) for obj in _objects(source)]
+
+
+def _sources(name: str) -> Iterator[tuple[str, str]]:
+    """Yield the name of each file, and its text."""
+    if name == STDIN:
+        yield "stdin", sys.stdin.read()
+        return
+    path = Path(name)
+    if path.is_dir():
+        files = sorted(one for one in path.iterdir() if one.suffix in SUFFIXES and one.is_file())
+        if not files:
+            raise InvalidManifest(f"{name}: no file in it ends in {', '.join(SUFFIXES)}")
+    else:
+        files = [path]
+    for file in files:
+        try:
+            yield str(file), file.read_text("utf-8")
+        except OSError as error:
+            raise InvalidManifest(f"{file}: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise InvalidManifest(f"{file}: it is not UTF-8 text") from None
+
+
+def _objects(source: tuple[str, str]) -> Iterator[Object]:
+    name, text = source
+    try:
+        documents = list(yaml.load_all(text, Loader=_ManifestLoader))
+    except yaml.MarkedYAMLError as error:
+        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        # The part in quotes is from the file and may be a password.
+        problem = str(error.problem).partition(" '")[0]
+        raise InvalidManifest(f"{name}: it is not YAML: {line}{problem}") from None
+    except yaml.YAMLError:
+        raise InvalidManifest(f"{name}: it is not YAML: it has control characters") from None
+    except RecursionError:
+        raise InvalidManifest(f"{name}: it is nested too deeply") from None
+    for document in documents:
+        if document is not None:
+            yield from _unfolded(document, name)
+
+
+def _unfolded(document: Any, name: str) -> Iterator[Object]:
+    """Yield the object, or those in a List."""
+    if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
+        raise InvalidManifest(f"{name}: a document has no kind, so it is no Kubernetes object")
+    if not isinstance(document.get("apiVersion"), str):
+        raise InvalidManifest(f"{name}: the {document['kind']} has no apiVersion")
+    items = document.get("items")
+    if document["kind"].endswith("List") and isinstance(items, list):
+        for item in items:
+            yield from _unfolded(_of_list(item, document), name)
+        return
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        raise InvalidManifest(f"{name}: the {document['kind']} has no metadata.name")
+    if problem := metadata_problem(document):
+        raise InvalidManifest(f"{name}: the {document['kind']} {metadata['name']} cannot be read: {problem}")
+    if not _are_names(document["apiVersion"], metadata):
+        raise InvalidManifest(
+            f"{name}: the {document['kind']} has a name or namespace that no API server accepts"
+        )
+    yield document
+
+
+def _are_names(api_version: str, metadata: dict[str, Any]) -> bool:
+    """Whether an API server accepts name and namespace: they become part of commands to paste.
+
+    Names of roles may be anything; they are part of no command.
+    """
+    given = (metadata["name"], metadata.get("namespace") or "")
+    return api_version.startswith("rbac.authorization.k8s.io/") or all(map(_NAME.fullmatch, given))
+
+
+def _of_list(item: Any, around: Object) -> Any:
+    """Return an item of a typed list with its kind, which the API server omits."""
+    if not isinstance(item, dict) or around["kind"] == "List":
+        return item
+    return {"apiVersion": around["apiVersion"], "kind": around["kind"].removesuffix("List")} | item
+
+
+class _ManifestLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # whichever was built
+    """Loads times as text, like the API."""
+
+
+_ManifestLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in _ManifestLoader.yaml_implicit_resolvers.items()
+}

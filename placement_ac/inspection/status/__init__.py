@@ -1,0 +1,1 @@
+"""`placement-ac status`: each AdmissionCheck with its clusters, queues and Workloads."""

@@ -1,0 +1,282 @@
+"""
+Build the status of each AdmissionCheck from a hub.
+
+Pure. The state of a cluster follows from the controller's own rules and from Kueue's current list. If a right
+is missing, the status says that the value is unknown.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Literal
+
+from placement_ac.core.api.constants import (
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    PLACEMENT_SCORE,
+    WORKLOAD,
+)
+from placement_ac.core.api.decode import active_of, kueue_object
+from placement_ac.core.api.objects import Check, KueueObject
+from placement_ac.core.inputs.ranking import RankedCluster
+from placement_ac.core.inputs.state import Snapshot
+from placement_ac.core.kubeconfig.source import CredentialSource
+from placement_ac.core.plan.conditions import judge, placement_problems
+from placement_ac.core.plan.plan import keeps_objects
+from placement_ac.core.plan.targets import TargetClusters
+from placement_ac.core.selection.selection import cluster_of, ranking
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.status.jobs import workload_rows
+from placement_ac.inspection.status.model import (
+    CheckStatus,
+    ClusterRow,
+    ClusterState,
+    Credential,
+    WorkloadRow,
+)
+from placement_ac.inspection.status.queues import QueueIndex, condition_status, inactive_reason
+
+NEEDED: Final = (PLACEMENT, PLACEMENT_DECISION)
+"""Without these kinds it is unknown which clusters are selected."""
+NOT_SELECTED: Final = "OCM no longer selects it"
+CLUSTER_GONE: Final = "the ManagedCluster no longer exists"
+NOT_LISTED: Final = "it is not on Kueue's list yet"
+LIST_UNCHANGED: Final = "the list stays as it is: {}"
+"""Formatted with the reason of the condition."""
+NO_SLOT: Final = "it waits for the slot of a cluster that is draining"
+
+
+def check_statuses(view: HubView, names: Collection[str] = ()) -> tuple[CheckStatus, ...]:
+    """Return the status of each check of ours by name; only of `names`, if any are given."""
+    queues = QueueIndex(view.dump)
+    return tuple(
+        _CheckReader(view, queues, one).status()
+        for one in view.our_checks
+        if not names or one.meta.name in names
+    )
+
+
+@dataclass(frozen=True)
+class _CheckReader:
+    """Reads the status of one check."""
+
+    view: HubView
+    queues: QueueIndex
+    check: Check
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        return self.view.check_snapshot(self.check)
+
+    @cached_property
+    def targets(self) -> TargetClusters | None:
+        """None: the check names no Placement, or the selection is unknown."""
+        if not self.check.placement or self.unknown:
+            return None
+        return self.view.targets(self.check.placement)
+
+    @cached_property
+    def unknown(self) -> str:
+        """Why it is unknown which clusters are selected."""
+        whys = (self.view.dump.why_unknown(kind) for kind in NEEDED)
+        return next(filter(None, whys), "")
+
+    @cached_property
+    def unchanged_reason(self) -> str:
+        """Why the controller leaves the list unchanged; "" if it does not."""
+        verdict = judge(self.snapshot, self.targets) if self.targets else None
+        return LIST_UNCHANGED.format(verdict.reason) if verdict and keeps_objects(verdict) else ""
+
+    @cached_property
+    def held(self) -> Mapping[str, str]:
+        """The clusters that are kept because a mass loss is held → why."""
+        return self.view.held_clusters(self.check.placement) if self.targets else {}
+
+    @cached_property
+    def listed(self) -> dict[str, str]:
+        """MultiKueueCluster on Kueue's current list → its managed cluster."""
+        config = self.snapshot.config
+        return {name: self.cluster_of(name) for name in config.listed} if config else {}
+
+    def kueue_object(self, name: str) -> KueueObject | None:
+        if name in self.snapshot.clusters:
+            return self.snapshot.clusters[name]
+        raw = self.view.dump.find(MULTIKUEUE_CLUSTER, name)
+        return kueue_object(raw) if raw else None
+
+    def cluster_of(self, name: str) -> str:
+        """Return the managed cluster of a MultiKueueCluster."""
+        obj = self.kueue_object(name)
+        return (
+            cluster_of(self.snapshot, obj) if obj else self.snapshot.hub.cluster_of(self.snapshot.name, name)
+        )
+
+    def status(self) -> CheckStatus:
+        check, seen = self.check, self.snapshot
+        active = check.active
+        users = tuple(sorted(user.meta.name for user in seen.multikueue_checks))
+        return CheckStatus(
+            name=check.meta.name,
+            active=condition_status(active),
+            reason=active.reason if active else "",
+            message=active.message if active else "",
+            stale=_is_stale(check),
+            placement="/".join(seen.placement.meta.id) if seen.placement else check.placement,
+            placement_says=self._placement_says(),
+            config=self._config,
+            clusters=tuple(_ClusterRows(self).rows()),
+            queues=self.queues.of((check.meta.name, *users)),
+            users=users,
+            jobs=self.jobs,
+        )
+
+    @property
+    def _config(self) -> str | None:
+        if self.snapshot.config:
+            return self.snapshot.config.meta.name
+        return None if self.view.dump.why_hidden(MULTIKUEUE_CONFIG) else ""
+
+    @cached_property
+    def jobs(self) -> tuple[WorkloadRow, ...]:
+        return workload_rows(self.view.dump, self.snapshot.workloads, self.cluster_of)
+
+    def _placement_says(self) -> str:
+        if not self.check.placement:
+            return ""
+        if self.unknown:
+            return self.unknown
+        return placement_problems(self.snapshot.placement) if self.snapshot.placement else "it does not exist"
+
+
+@dataclass(frozen=True)
+class _CheckCluster:
+    """A cluster of the check: its MultiKueueCluster and its place in the decisions."""
+
+    cluster: str
+    name: str
+    rank: int | None = None
+    ranked: RankedCluster | None = None
+
+
+@dataclass(frozen=True)
+class _ClusterRows:
+    """The clusters of a check."""
+
+    check: _CheckReader
+
+    def rows(self) -> Iterator[ClusterRow]:
+        return map(self._row, self._clusters())
+
+    @cached_property
+    def _counted(self) -> Counter[tuple[str, str]]:
+        """(cluster, state) → number of Workloads."""
+        jobs = self.check.jobs
+        return Counter(
+            (cluster, job.state)
+            for job in jobs
+            for cluster in ((job.cluster,) if job.cluster else job.nominated)
+        )
+
+    def _clusters(self) -> Iterator[_CheckCluster]:
+        """Yield the selected clusters, best first; then those that are listed but not selected."""
+        seen, course = self.check.snapshot, self.check.targets
+        there = dict(self.check.listed)
+        if course:
+            there |= {one.name: one.cluster for one in course.drain.steps}
+            for place, one in enumerate(ranking(seen), 1):
+                name = seen.hub.cluster_object(seen.name, one.cluster)
+                there.pop(name, None)
+                yield _CheckCluster(one.cluster, name, place, one)
+        yield from (_CheckCluster(cluster, name) for name, cluster in there.items())
+
+    def _row(self, place: _CheckCluster) -> ClusterRow:
+        view, config = self.check.view, self.check.snapshot.config
+        state, why = self._state(place)
+        raw = view.dump.find(MULTIKUEUE_CLUSTER, place.name)
+        condition = active_of(raw) if raw else None
+        return ClusterRow(
+            name=place.cluster,
+            state=state,
+            why=why,
+            rank=place.rank,
+            score=self._score(place.ranked) if place.ranked else None,
+            group=place.ranked.group if place.ranked else None,
+            cluster_object=place.name,
+            credential=self._credential(place),
+            connected=condition_status(condition) if condition else "",
+            connected_why=inactive_reason(condition) if raw else self._missing_object(place, state),
+            draining_since=config.draining.get(place.name) if config and state == "draining" else None,
+            running=self._count(place, "running"),
+            waiting=self._count(place, "waiting"),
+        )
+
+    def _missing_object(self, place: _CheckCluster, state: ClusterState) -> str:
+        """Return that the MultiKueueCluster of a listed cluster does not exist; "" if it may exist."""
+        missed = state in ("listed", "draining") and self.check.view.dump.knows(MULTIKUEUE_CLUSTER)
+        return f"there is no MultiKueueCluster {place.name}" if missed else ""
+
+    def _score(self, ranked: RankedCluster) -> int | None:
+        """Return the score that ranks a cluster; None if it is unknown."""
+        placement = self.check.snapshot.placement
+        asks = placement is not None and placement.prioritizers and not ranked.score
+        return None if asks and self.check.view.dump.why_hidden(PLACEMENT_SCORE) else ranked.score
+
+    def _count(self, place: _CheckCluster, state: Literal["running", "waiting"]) -> int | None:
+        if not self.check.view.dump.knows(WORKLOAD):
+            return None
+        return self._counted[place.cluster, state]
+
+    def _state(self, place: _CheckCluster) -> tuple[ClusterState, str]:
+        course, cluster = self.check.targets, place.cluster
+        if course is None:
+            return "listed", self.check.unknown
+        is_listed = place.name in self.check.listed
+        if self.check.unchanged_reason and is_listed:
+            return "listed", self.check.unchanged_reason
+        if any(entry.name == place.name for entry in course.usable):
+            return ("listed", "") if is_listed else ("selected", self._not_listed())
+        if cluster in course.queued:
+            return "waiting", NO_SLOT
+        left_out = course.selection.left_out.get(cluster, "")
+        state: ClusterState = "unusable" if left_out else "beyond"
+        why = left_out or f"beyond the {self.check.snapshot.hub.clusters_max} clusters that Kueue takes"
+        if place.rank is None:
+            why = CLUSTER_GONE if cluster in self.check.snapshot.deleted_clusters else NOT_SELECTED
+        if not is_listed and place.rank is not None:
+            return state, why
+        held = self.check.held.get(cluster, "")
+        return "draining", "; ".join(filter(None, (why, held, self._drain_reason(course, place.name))))
+
+    def _not_listed(self) -> str:
+        return (
+            self.check.view.dump.why_unknown(MULTIKUEUE_CONFIG) or self.check.unchanged_reason or NOT_LISTED
+        )
+
+    def _drain_reason(self, course: TargetClusters, name: str) -> str:
+        """Return why a draining cluster is still listed."""
+        if unknown := self.check.view.dump.why_unknown(WORKLOAD):
+            return unknown
+        return next((one.why for one in course.drain.steps if one.name == name), "")
+
+    def _credential(self, place: _CheckCluster) -> Credential:
+        seen, view = self.check.snapshot, self.check.view
+        obj = self.check.kueue_object(place.name)
+        if not view.credentials_known:
+            kind, name = obj.source if obj else ("", "")
+            return Credential(_kind(kind), name, None, view.credentials_unknown)
+        found = seen.credentials.get(place.cluster) or seen.unselected_credentials.get(place.cluster)
+        if isinstance(found, CredentialSource):
+            return Credential(found.kind, found.name, found.expires)
+        return Credential(problem=found.why if found else "")
+
+
+def _is_stale(check: Check) -> bool:
+    told_of = check.active.observed_generation if check.active else None
+    return told_of is not None and told_of < check.meta.generation
+
+
+def _kind(kind: str) -> Literal["Secret", "ClusterProfile", ""]:
+    return "Secret" if kind == "Secret" else "ClusterProfile" if kind == "ClusterProfile" else ""

@@ -1,0 +1,354 @@
+"""
+Draw a timeline: a lane for each cluster, time from left to right. Pure.
+
+A lane shows when the cluster was listed as a bar (hatched while it drains), its score, and the Workloads that
+ran there. Exact scores are a line, others are dots. All scores share one scale; so do all counts.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from math import ceil
+from typing import Final
+
+from placement_ac.core.api.text import count_text, joined
+from placement_ac.inspection.drawing.svg import FONT, Element, color_css, cut, element, picture, width_of
+from placement_ac.inspection.timeline.model import Lane, Point, Span, Timeline, WorkloadRun
+
+WIDTH: Final = 1200.0
+LEFT: Final = 190.0
+RIGHT: Final = 40.0
+TOP: Final = 64.0
+PAD: Final = 10.0
+BAR: Final = 22.0
+SCORE: Final = 44.0
+"""Height of the score's line, with room for numbers above it."""
+RUN: Final = 18.0
+LEGEND: Final = 44.0
+NAME_SIZE, TEXT_SIZE, SMALL_SIZE = 14.0, 12.0, 11.0
+LANES_SHOWN: Final = 40
+"""Lanes in a picture; further clusters are counted."""
+RUNS_SHOWN: Final = 4
+"""Workloads in a lane; further ones are counted."""
+TICKS: Final = 9
+"""Times along the axis, at most."""
+_STEPS: Final = (
+    *(1, 2, 5, 10, 15, 30),
+    *(60, 120, 300, 600, 900, 1800),
+    *(3600, 7200, 10800, 21600, 43200),
+    *(86400, 172800, 604800),
+)
+"""Seconds between ticks; beyond the last, multiples of it."""
+
+STYLE: Final = color_css(
+    (
+        f"svg text{{font-family:{FONT};fill:$ink}}",
+        ".page{fill:$page}",
+        ".lane .box{fill:$plain;stroke:$faint;stroke-width:1}",
+        f".title{{font-size:{NAME_SIZE + 2}px;font-weight:600}}",
+        f".name{{font-size:{NAME_SIZE}px;font-weight:600}}",
+        f".says{{font-size:{TEXT_SIZE}px}}",
+        f"svg .small{{font-size:{SMALL_SIZE}px;fill:$muted}}",
+        f".value{{font-size:{SMALL_SIZE}px;font-weight:600}}",
+        ".tick{stroke:$faint;stroke-width:1}",
+        ".listed .bar{fill:$good;stroke:$good-line;stroke-width:1.4}",
+        ".draining .bar{fill:$drain;stroke:$drain-line;stroke-width:1.4;stroke-dasharray:6 3}",
+        ".hatch{stroke:$drain-line;stroke-width:1.2;opacity:.55}",
+        ".run .bar{fill:$next;stroke:$next-line;stroke-width:1.2}",
+        ".halo{paint-order:stroke;stroke:$drain;stroke-width:5px;stroke-linejoin:round}",
+        ".score{fill:none;stroke:$path;stroke-width:2}",
+        ".dot{fill:$path}",
+        ".zero{stroke:$line;stroke-width:1;stroke-dasharray:2 3}",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """Converts times to x, and values to a height above the bottom of a lane's score."""
+
+    begin: datetime
+    seconds: float
+    low: int
+    high: int
+
+    def x(self, at: datetime) -> float:
+        share = (at - self.begin).total_seconds() / self.seconds
+        return LEFT + (WIDTH - LEFT - RIGHT) * min(max(share, 0.0), 1.0)
+
+    def height(self, value: int) -> float:
+        return (SCORE - 16) * (value - self.low) / (self.high - self.low)
+
+
+def draw(timeline: Timeline, *, alone: bool = True) -> Element:
+    """Return the picture. `alone` False: it is part of a page, which has the style and shows the details."""
+    lanes, others = _drawn_lanes(timeline)
+    scales = {
+        counts: _scale(timeline, [one for one in lanes if bool(one.measure) is counts])
+        for counts in (True, False)
+    }
+    parts: list[Element] = []
+    y = TOP
+    for place, lane in enumerate(lanes):
+        height = _height(lane)
+        scale = scales[bool(lane.measure)]
+        parts.append(_lane(lane, y, height, scale, timeline, f"lane{place}" if not alone else ""))
+        y += height + PAD
+    title = f"Clusters of {timeline.check}, by {timeline.source}"
+    notes = [*timeline.notes, *_not_drawn(others)]
+    below = [
+        element("text", class_="small", x=PAD * 2, y=y + 16 + 16 * n, text=cut(note, WIDTH - 40, SMALL_SIZE))
+        for n, note in enumerate(notes)
+    ]
+    legend = _legend(timeline, y + 16 * len(notes) + PAD)
+    return picture(
+        WIDTH,
+        y + 16 * len(notes) + LEGEND,
+        title,
+        " ".join(describe_lane(lane, timeline.end) for lane in lanes) or "No cluster was listed.",
+        STYLE if alone else "",
+        element("defs", _hatch()),
+        element(
+            "text", class_="title", x=PAD * 2, y=26, text=cut(title, WIDTH - 320, NAME_SIZE + 2, bold=True)
+        ),
+        element("text", class_="small", x=WIDTH - RIGHT, y=26, text_anchor="end", text=_day(timeline)),
+        *_ticks(scales[False], y - PAD),
+        *parts,
+        *below,
+        legend,
+    )
+
+
+def _hatch() -> Element:
+    line = element("path", class_="hatch", d="M0 8L8 0")
+    return element("pattern", line, id="hatch", width=8, height=8, patternUnits="userSpaceOnUse")
+
+
+def _drawn_lanes(timeline: Timeline) -> tuple[Sequence[Lane], Sequence[Lane]]:
+    """Return the lanes to draw, and the others: those with only a score, and those beyond LANES_SHOWN."""
+    used = [lane for lane in timeline.lanes if lane.spans or lane.runs or lane.measure] or timeline.lanes
+    shown = used[:LANES_SHOWN]
+    return shown, [lane for lane in timeline.lanes if lane not in shown]
+
+
+def _not_drawn(lanes: Sequence[Lane]) -> Iterator[str]:
+    for used, message in (
+        (False, "never listed, not drawn"),
+        (True, "listed, not drawn for lack of space"),
+    ):
+        names = [lane.name for lane in lanes if bool(lane.spans or lane.runs) is used]
+        if names:
+            yield f"{message}: {joined(names)}"
+
+
+def _scale(timeline: Timeline, lanes: Iterable[Lane]) -> _Scale:
+    values = [point.value for lane in lanes for point in lane.scores if point.value is not None]
+    low, high = min([0, *values]), max([0, *values])
+    seconds = max((timeline.end - timeline.begin).total_seconds(), 1.0)
+    return _Scale(timeline.begin, seconds, low, max(high, low + 1))
+
+
+def _day(timeline: Timeline) -> str:
+    begin, end = (at.astimezone(UTC) for at in (timeline.begin, timeline.end))
+    days = f"{begin:%Y-%m-%d}" if begin.date() == end.date() else f"{begin:%Y-%m-%d} to {end:%Y-%m-%d}"
+    return f"{days}, UTC"
+
+
+def _ticks(scale: _Scale, bottom: float) -> Iterator[Element]:
+    step = next((one for one in _STEPS if scale.seconds / one <= TICKS), 0)
+    step = step or _STEPS[-1] * ceil(scale.seconds / TICKS / _STEPS[-1])
+    form = "%H:%M:%S" if step < 60 else "%H:%M" if step < 86400 else "%m-%d"
+    begin = scale.begin.astimezone(UTC)
+    midnight = begin.replace(hour=0, minute=0, second=0, microsecond=0)
+    first = ceil((begin - midnight).total_seconds() / step)
+    for n in range(first, first + TICKS + 1):
+        at = midnight + timedelta(seconds=n * step)
+        if (at - begin).total_seconds() <= scale.seconds:
+            x = scale.x(at)
+            text = f"{at:%m-%d}" if at.hour == at.minute == at.second == 0 else at.strftime(form)
+            yield element("line", class_="tick", x1=x, x2=x, y1=TOP - PAD, y2=bottom)
+            yield element("text", class_="small", x=x, y=TOP - PAD - 4, text_anchor="middle", text=text)
+
+
+# -- a lane
+
+
+def _height(lane: Lane) -> float:
+    rows = min(len(lane.runs), RUNS_SHOWN) + (len(lane.runs) > RUNS_SHOWN)
+    bar = 0.0 if lane.measure else BAR + PAD
+    return PAD + bar + (SCORE if lane.scores else 0.0) + rows * RUN + (PAD if rows or not lane.scores else 4)
+
+
+def _lane(lane: Lane, y: float, height: float, scale: _Scale, timeline: Timeline, page_id: str) -> Element:
+    parts = [
+        element("rect", class_="box", x=PAD, y=y, width=WIDTH - 2 * PAD, height=height, rx=6),
+        element(
+            "text", class_="name", x=PAD * 2, y=y + 24, text=cut(lane.name, LEFT - 40, NAME_SIZE, bold=True)
+        ),
+    ]
+    at = y + PAD
+    if not lane.measure:
+        parts += [_bar(span, at, scale) for span in lane.spans]
+        at += BAR + PAD
+    if lane.scores:
+        word = "how many" if lane.measure else "score"
+        down = 44 if lane.measure else 46
+        parts.append(element("text", class_="small", x=PAD * 2, y=y + down, text=word))
+        parts += _scores(lane, at + SCORE - 6, scale, timeline)
+        at += SCORE
+    parts += _runs(lane.runs, at, scale)
+    whole = describe_lane(lane, timeline.end)
+    if not page_id:
+        return element("g", element("title", text=whole), *parts, class_="lane")
+    return element(
+        "g",
+        *parts,
+        id=page_id,
+        class_="lane",
+        tabindex="0",
+        role="img",
+        aria_label=whole,
+        data_detail=whole,
+        data_find=whole.lower(),
+    )
+
+
+def _bar(span: Span, y: float, scale: _Scale) -> Element:
+    x, end = scale.x(span.begin), scale.x(span.end)
+    width = max(end - x, 2.0)
+    parts = [element("rect", class_="bar", x=x, y=y, width=width, height=BAR, rx=3)]
+    if span.state == "draining":
+        parts.append(element("rect", fill="url(#hatch)", x=x, y=y, width=width, height=BAR))
+    texts = (f"{span.state}{' since before' if not span.begin_known else ''}", span.state)
+    ends = "" if span.end_known else " until ?"
+    for text in texts:
+        if width_of(text + ends, TEXT_SIZE) + 12 <= width:
+            halo = "says halo" if span.state == "draining" else "says"
+            parts.append(element("text", class_=halo, x=x + 6, y=y + BAR / 2 + 4, text=text + ends))
+            break
+    return element("g", *parts, class_=f"inside {span.state}")
+
+
+def _scores(lane: Lane, bottom: float, scale: _Scale, timeline: Timeline) -> Iterator[Element]:
+    zero = bottom - scale.height(0)
+    yield element("line", class_="zero", x1=LEFT, x2=WIDTH - RIGHT, y1=zero, y2=zero)
+    if timeline.exact or lane.measure:
+        for points in _unbroken(lane.scores):
+            yield element("path", class_="score", d=_steps(points, bottom, scale, timeline.end))
+    else:
+        for point in lane.scores:
+            y = bottom - scale.height(point.value or 0)
+            yield element("circle", class_="dot", cx=scale.x(point.at), cy=y, r=3.5)
+    free = 0.0
+    for point in lane.scores:
+        x = min(scale.x(point.at) + 3, WIDTH - RIGHT - width_of(str(point.value), SMALL_SIZE, bold=True))
+        if point.value is not None and x >= free:
+            y = bottom - scale.height(point.value) - 5
+            yield element("text", class_="value", x=x, y=y, text=str(point.value))
+            free = x + width_of(str(point.value), SMALL_SIZE, bold=True) + 4
+
+
+def _unbroken(points: Sequence[Point]) -> Iterator[list[Point]]:
+    """Yield the points between two gaps; each part but the last includes the point that ends it."""
+    found: list[Point] = []
+    for point in points:
+        if point.value is None:
+            if found:
+                yield [*found, Point(point.at, found[-1].value)]
+            found = []
+        else:
+            found.append(point)
+    if found:
+        yield found
+
+
+def _steps(points: Sequence[Point], bottom: float, scale: _Scale, end: datetime) -> str:
+    """Return a line that keeps its height until the next point; the last one until the end."""
+    ended = len(points) > 1 and points[-1].value == points[-2].value
+    path = [f"M{scale.x(points[0].at):.1f} {bottom - scale.height(points[0].value or 0):.1f}"]
+    for _, point in pairwise(points):
+        path.append(f"H{scale.x(point.at):.1f}V{bottom - scale.height(point.value or 0):.1f}")
+    return "".join([*path, "" if ended else f"H{scale.x(end):.1f}"])
+
+
+def _runs(runs: Sequence[WorkloadRun], y: float, scale: _Scale) -> Iterator[Element]:
+    for place, run in enumerate(runs[:RUNS_SHOWN]):
+        x, top = scale.x(run.begin), y + place * RUN
+        width = max(scale.x(run.end) - x, 2.0)
+        text = cut(_describe_run(run), 400, SMALL_SIZE)
+        long = width_of(text, SMALL_SIZE)
+        bar = element("rect", class_="bar", x=x, y=top, width=width, height=RUN - 3, rx=2)
+        if long + 12 <= width:
+            inside = element("text", class_="says", font_size=SMALL_SIZE, x=x + 6, y=top + 11.5, text=text)
+            yield element("g", bar, inside, class_="inside run")
+            continue
+        after = x + width + 6
+        left = after + long > WIDTH - RIGHT
+        beside, anchor = (x - 6, "end") if left else (after, "start")
+        yield element("g", bar, class_="run")
+        yield element("text", class_="small", x=beside, y=top + 11.5, text_anchor=anchor, text=text)
+    if len(runs) > RUNS_SHOWN:
+        more = f"and {count_text(len(runs) - RUNS_SHOWN, 'Workload')} more"
+        yield element("text", class_="small", x=LEFT, y=y + RUNS_SHOWN * RUN + 11.5, text=more)
+
+
+# -- as text
+
+
+def _describe_run(run: WorkloadRun) -> str:
+    return run.name + (f", {count_text(run.gpus, 'GPU')}" if run.gpus else "")
+
+
+def _time(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%H:%M:%S}"
+
+
+def describe_lane(lane: Lane, end: datetime) -> str:
+    """Return the content of a lane as text, line by line; spans that last until `end` are open."""
+    scores = [f"{point.value} at {_time(point.at)}" for point in lane.scores if point.value is not None]
+    lines = [lane.name, *(_describe_span(span, end) for span in lane.spans)]
+    if scores:
+        lines.append(f"{'how many' if lane.measure else 'score'}: {joined(scores)}")
+    lines += [f"{_describe_run(run)}: {_time(run.begin)} {_until(run.end, end)}" for run in lane.runs]
+    return "\n".join(lines)
+
+
+def _describe_span(span: Span, end: datetime) -> str:
+    begin = _time(span.begin) if span.begin_known else f"before {_time(span.begin)}"
+    until = _until(span.end, end) if span.end_known else "to an unknown time"
+    return f"{span.state} from {begin} {until}" + (f": {span.why}" if span.why else "")
+
+
+def _until(at: datetime, end: datetime) -> str:
+    return f"to {_time(at)}" if at < end else "on"
+
+
+def _legend(timeline: Timeline, y: float) -> Element:
+    states = {span.state for lane in timeline.lanes for span in lane.spans}
+    shown: list[tuple[str, Element]] = []
+    for state, text in (("listed", "listed"), ("draining", "draining: listed until it has drained")):
+        if state in states:
+            bar = element("rect", class_="bar", width=30, height=16, y=y, rx=3)
+            hatch = element("rect", fill="url(#hatch)", width=30, height=16, y=y)
+            shown.append((text, element("g", bar, *([hatch] if state == "draining" else ()), class_=state)))
+    if any(lane.scores for lane in timeline.lanes):
+        exact = timeline.exact
+        mark = (
+            element("path", class_="score", d=f"M0 {y + 12:.1f}h14v-8h16")
+            if exact
+            else element("circle", class_="dot", cx=15, cy=y + 8, r=3.5)
+        )
+        shown.append(("score" if exact else "score at that time", mark))
+    if any(lane.runs for lane in timeline.lanes):
+        bar = element("rect", class_="bar", width=30, height=14, y=y + 1, rx=2)
+        shown.append(("a Workload that runs there", element("g", bar, class_="run")))
+    return element("g", *_in_a_row(shown, y), class_="legend")
+
+
+def _in_a_row(shown: Iterable[tuple[str, Element]], y: float) -> Iterator[Element]:
+    x = PAD * 2
+    for text, mark in shown:
+        yield element("g", mark, transform=f"translate({x:.1f} 0)")
+        yield element("text", class_="says", x=x + 38, y=y + 12, text=text)
+        x += 38 + width_of(text, TEXT_SIZE) + 20

@@ -1,0 +1,357 @@
+"""`doctor`: each of its lines breaks when just that thing is broken, and the others do not."""
+
+import copy
+import functools
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from placement_ac.cli.doctor import KINDS
+from placement_ac.cli.main import main
+from placement_ac.core.api.constants import LEASE as LEASE_KIND
+from placement_ac.core.api.constants import Kind
+from placement_ac.inspection.doctor.finding import Finding, Level
+from placement_ac.inspection.doctor.hub_rules import RULES, examine_hub
+from placement_ac.inspection.doctor.setup import HubSetup
+from placement_ac.inspection.hub.controller_settings import find_settings
+from placement_ac.inspection.hub.dump import Dump, MissingRight, dump_of
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.hub.kinds import ALL_KINDS
+from tests.inspection.doctor.broken_controller import CONTROLLERS
+from tests.inspection.doctor.broken_credentials import PROFILES
+from tests.inspection.doctor.broken_hub import CHECKS, DECISION, PLACEMENT, WORKERS
+from tests.inspection.doctor.broken_kueue import KUEUES, POD
+from tests.inspection.doctor.broken_setups import (
+    CHECK,
+    CONFIG,
+    CONTROLLER,
+    KUEUE,
+    LEASE,
+    QUEUE,
+    SENDER,
+    Break,
+    How,
+    Objects,
+    both,
+    configured,
+    image,
+    put,
+    said,
+    setting,
+    unlisted,
+    without,
+    worker,
+)
+from tests.support import healthy
+from tests.support.healthy import OURS
+
+BREAKS = (*KUEUES, *PROFILES, *CONTROLLERS, *CHECKS, *WORKERS)
+
+
+def stored() -> Objects:
+    return {healthy.key_of(obj): obj for obj in healthy.objects()}
+
+
+def read(objects: Objects) -> Dump:
+    """What is read of a hub with these objects, by who may read all."""
+    dump = dump_of(objects.values())
+    crds = {name for kind, _, name in objects if kind == "CustomResourceDefinition"}
+    served = {kind: at for kind, at in dump.served.items() if "." not in kind.group or str(kind) in crds}
+    return replace(dump, objects=dict.fromkeys(ALL_KINDS, ()) | dict(dump.objects), served=served, live=True)
+
+
+def examined(dump: Dump, **given: Any) -> tuple[Finding, ...]:
+    found = find_settings(dump, given)
+    view = HubView(dump, found.loaded.settings, healthy.NOW)
+    return examine_hub(HubSetup(view, found.deployment, found.problem, OURS))
+
+
+@functools.cache
+def of_the_healthy_hub() -> tuple[Finding, ...]:
+    return examined(read(stored()))
+
+
+def levels(findings: tuple[Finding, ...]) -> dict[str, Level]:
+    return {one.check: one.level for one in findings}
+
+
+def test_on_a_hub_that_is_set_up_right_every_line_is_ok() -> None:
+    assert [one for one in of_the_healthy_hub() if one.level is not Level.OK or one.cure] == []
+    assert [one.check for one in of_the_healthy_hub()] == [rule.check for rule in RULES]
+
+
+def test_so_it_is_in_a_dump_of_it() -> None:
+    assert levels(examined(dump_of(healthy.objects()))) == levels(of_the_healthy_hub())
+
+
+@pytest.mark.parametrize("broken", BREAKS, ids=lambda broken: broken.id)
+def test_each_problem_is_the_only_finding_and_has_its_fix(broken: Break) -> None:
+    objects = stored()
+    broken.how(objects)
+    findings = examined(read(objects))
+    others = dict.fromkeys(broken.unknown, Level.WARN) | {broken.check: broken.level}
+    assert levels(findings) == levels(of_the_healthy_hub()) | others
+    output = [one for one in findings if one.check == broken.check]
+    assert output == [Finding(broken.check, broken.level, broken.message, broken.cure)]
+    assert [one for one in findings if one.check in broken.unknown and "unknown" not in one.message] == []
+
+
+def test_every_rule_has_been_broken() -> None:
+    assert {rule.check for rule in RULES} == {broken.check for broken in BREAKS}
+
+
+def test_an_older_kueue_calls_access_providers_otherwise() -> None:
+    objects = stored()
+    image("0.18.6")(objects)
+    data = objects["ConfigMap", healthy.NS, "kueue-manager-config"]["data"]
+    key = "controller_manager_config.yaml"
+    data[key] = data[key].replace("credentialsProviders", "accessProviders")
+    assert [
+        (one.check, one.level, one.message)
+        for one in examined(read(objects))
+        if one.check == "access-providers"
+    ] == [
+        (
+            "access-providers",
+            Level.FAIL,
+            "Kueue 0.18.6 does not know accessProviders: they are called credentialsProviders there",
+        )
+    ]
+
+
+def test_kueue_takes_an_empty_list_and_no_gates_beside_those_that_count() -> None:
+    objects = stored()
+    configured("    accessProviders:\n", "    credentialsProviders: []\n    accessProviders:\n")(objects)
+    configured("featureGates:\n  MultiKueueClusterProfile: true\n", "featureGates:\n")(objects)
+    args = ["--config=/controller_manager_config.yaml", "--feature-gates=MultiKueueClusterProfile=true"]
+    put(KUEUE, *POD, "containers", 0, "args", args)(objects)
+    assert levels(examined(read(objects))) == levels(of_the_healthy_hub())
+
+
+def test_a_gate_may_be_turned_on_with_all_of_its_stage() -> None:
+    objects = stored()
+    configured("  MultiKueueClusterProfile: true\n", "  AllAlpha: true\n")(objects)
+    assert levels(examined(read(objects))) == levels(of_the_healthy_hub())
+    configured("  AllAlpha: true\n", "  AllAlpha: true\n  AllBeta: false\n")(objects)
+    failed = [one.check for one in examined(read(objects)) if one.level is Level.FAIL]
+    assert failed == ["multikueue-gate", "external-frameworks-gate"]
+
+
+def second_check(objects: Objects) -> None:
+    for key in (CHECK, PLACEMENT):
+        other = copy.deepcopy(objects[key])
+        other["metadata"]["name"] = "placement-b"
+        if key == CHECK:
+            other["spec"]["parameters"]["name"] = "placement-b"
+        objects[*key[:2], "placement-b"] = other
+
+
+@pytest.mark.parametrize(
+    ("how", "cure"),
+    [
+        pytest.param(both(), "kubectl patch admissioncheck multikueue-demo1 ", id="ours is listed beside it"),
+        pytest.param(
+            unlisted("multikueue-demo1"),
+            "kubectl edit admissioncheck multikueue-demo1  # parameters.name: placement-b or placement-demo1",
+            id="listed nowhere",
+        ),
+    ],
+)
+def test_a_fix_names_existing_objects_and_leaves_choices_to_the_admin(how: How, cure: str) -> None:
+    objects = stored()
+    both(second_check, put(SENDER, "spec", "parameters", "name", "other"), how)(objects)
+    [output] = [one for one in examined(read(objects)) if one.check == "multikueue-checks"]
+    assert output.cure.startswith(cure)
+    assert ('"name":"placement-demo1"' in output.cure) == ("patch" in cure)
+
+
+def test_provisioned_credentials_are_not_fixed_by_hand() -> None:
+    objects = stored()
+    setting("CREDENTIALS_PROVISION", "managed-serviceaccount")(objects)
+    del objects["Secret", healthy.NS, "multikueue-cluster3"]
+    [output] = [one for one in examined(read(objects)) if one.check == "credentials"]
+    accounts = "managedserviceaccounts.authentication.open-cluster-management.io"
+    permissions = "clusterpermissions.rbac.open-cluster-management.io"
+    assert output.message.startswith("cluster cluster3 of Placement placement-demo1 is left out: ")
+    assert output.cure == f"kubectl describe {accounts},{permissions} -n cluster3"
+
+
+# -- what cannot be read, and what cannot be
+
+
+def test_unreadable_kinds_are_warnings_never_failures() -> None:
+    everywhere = [MissingRight("list", kind) for kind in ALL_KINDS]
+    ours, kueues = ([MissingRight("list", kind, space) for kind in ALL_KINDS] for space in (OURS, healthy.NS))
+    nothing = Dump(dict.fromkeys(ALL_KINDS, ()), {}, (*everywhere, *ours, *kueues), live=True)
+    findings = examined(replace(nothing, served={kind: kind.at(kind.versions[0]) for kind in ALL_KINDS}))
+    assert [one for one in findings if one.level is Level.FAIL] == []
+    unknown = [one for one in findings if one.level is Level.WARN]
+    assert [one for one in unknown if "unknown" not in one.message or "kubectl" not in one.cure] == []
+    output = {rule.check for rule in RULES} - {one.check for one in unknown}
+    assert output == {
+        *("kueue-crds", "ocm-crds", "inventory-crd"),  # by discovery
+        *("frameworks", "controller-rights"),  # without a controller there is nothing to compare
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_of_a_kind_that_alone_may_not_be_read_nothing_is_held_against_the_hub(kind: Kind) -> None:
+    dump = read(stored())
+    served = {one: one.at(one.versions[0]) for one in ALL_KINDS}
+    spaces = ("", OURS, healthy.NS)
+    missing = tuple(MissingRight("list", kind, space) for space in spaces)
+    others = dict(dump.objects) | {kind: ()}
+    findings = examined(replace(dump, objects=others, served=served, missing=missing))
+    wrong = [one for one in findings if one.level is not Level.OK]
+    assert {one.check for one in findings} == {rule.check for rule in RULES}
+    assert [one for one in wrong if one.level is Level.FAIL or "unknown" not in one.message] == []
+
+
+def test_a_controller_may_run_elsewhere_where_its_lease_may_not_be_read() -> None:
+    objects = stored()
+    without(CONTROLLER, LEASE)(objects)
+    dump = read(objects)
+    findings = examined(replace(dump, missing=(MissingRight("list", LEASE_KIND, healthy.NS),)))
+    assert [one for one in findings if one.level is not Level.OK] == [
+        Finding(
+            "controller",
+            Level.WARN,
+            "unknown: the right to list leases.coordination.k8s.io in namespace kueue-system is missing",
+            "kubectl auth can-i list leases.coordination.k8s.io -n kueue-system",
+        )
+    ]
+
+
+def test_where_there_is_no_kueue_nothing_is_said_of_its_configuration() -> None:
+    objects = stored()
+    without(KUEUE, CONFIG)(objects)
+    wrong = {one.check: one for one in examined(read(objects)) if one.level is not Level.OK}
+    assert [one.check for one in wrong.values() if one.level is Level.FAIL] == ["kueue-deployment"]
+    assert wrong["kueue-configuration"].message == "unknown: Kueue's Deployment was not found"
+
+
+def test_nothing_is_held_against_settings_that_are_not_known() -> None:
+    """They may be right: the defaults are a guess."""
+    [broken] = [one for one in KUEUES if one.id == "Kueue waits for our nominations, and there are none"]
+    objects = stored()
+    broken.how(objects)
+    del objects["ConfigMap", OURS, "placement-ac"]
+    wrong = [one for one in examined(read(objects)) if one.level is not Level.OK]
+    assert [(one.check, one.level) for one in wrong] == [
+        ("dispatcher-name", Level.WARN),
+        ("controller-settings", Level.WARN),
+    ]
+    assert wrong[0].message.endswith(", if the controller uses the defaults: see controller-settings")
+
+
+def test_settings_that_are_given_count(tmp_path: Path) -> None:
+    [broken] = [one for one in KUEUES if one.id == "Kueue waits for our nominations, and there are none"]
+    objects = stored()
+    broken.how(objects)
+    dump, given = tmp_path / "dump.json", tmp_path / "settings.yaml"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects.values())}))
+    given.write_text("dispatcher: true")
+    words = ["doctor", "-o", "json", "--from-dump", str(dump)]
+    for more, output in (((), {"ok": 30, "warn": 0, "fail": 1}), (("--config", str(given)), {"ok": 31})):
+        shown = CliRunner().invoke(main, [*words, *more])
+        assert json.loads(shown.stdout)["summary"] == {"warn": 0, "fail": 0} | output
+
+
+def test_a_dump_of_kueues_namespace_says_nothing_of_the_controller() -> None:
+    kueues = [obj for key, obj in stored().items() if key[1] != OURS and key != LEASE]
+    wrong = [one for one in examined(dump_of(kueues)) if one.level is not Level.OK]
+    cure = f"kubectl get deployments.apps -n {OURS} -o yaml > deployments.yaml"
+    output = f"unknown: the dump has no deployments of namespace {OURS}"
+    assert wrong == [
+        Finding(check, Level.WARN, output, cure) for check in ("controller", "controller-settings")
+    ]
+
+
+@pytest.mark.parametrize("junk", [None, 0, "'$(x)", [], {}, [[None]], [{"name": 1}], {"a": {}}], ids=repr)
+def test_no_field_of_any_shape_makes_it_fall(junk: Any) -> None:
+    """Of each object, every so-manieth field is such."""
+    places = [(key, path) for key, obj in stored().items() for path in paths(obj) if path[0] in FUZZED]
+    for key, path in places[len(repr(junk)) :: 61]:
+        objects = stored()
+        put(key, *path, junk)(objects)
+        assert {one.check for one in examined(read(objects))} == {rule.check for rule in RULES}
+
+
+FUZZED = ("spec", "status", "data", "rules", "subjects", "roleRef")
+
+
+def paths(node: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    entries = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for key, value in entries:
+        yield (*at, key)
+        yield from paths(value, (*at, key))
+
+
+HOSTILE = "x'\nEOF\n$(touch pwned) `touch pwned`; touch pwned #"
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        put(PLACEMENT, "spec", "clusterSets", [HOSTILE]),
+        put(("ManagedClusterSetBinding", healthy.NS, "spoke"), "spec", "clusterSet", HOSTILE),
+        both(
+            put(worker("cluster2"), "spec", "clusterSource", "kubeConfig", "location", HOSTILE),
+            said(worker("cluster2"), "False", "ClientConnectionFailed", HOSTILE),
+        ),
+        both(
+            put(worker("cluster1"), "spec", "clusterSource", "clusterProfileRef", "name", HOSTILE),
+            said(worker("cluster1"), "False", "BadClusterProfile", HOSTILE),
+        ),
+        both(
+            put(
+                KUEUE,
+                "spec",
+                "template",
+                "spec",
+                "containers",
+                0,
+                "args",
+                [HOSTILE, "--feature-gates=A=true"],
+            ),
+        ),
+        both(
+            put(KUEUE, "spec", "template", "spec", "serviceAccountName", HOSTILE),
+        ),
+        put(KUEUE, *POD, "volumes", 1, "configMap", "name", HOSTILE),
+        configured("- name: open-cluster-management", f"- name: {json.dumps(HOSTILE)}"),
+        put(QUEUE, "spec", "admissionChecksStrategy", "admissionChecks", [{"name": HOSTILE}]),
+        both(
+            without(SENDER),
+            unlisted("multikueue-demo1"),
+            put(CHECK, "spec", "parameters", "name", HOSTILE),
+        ),
+        both(
+            put(("ClusterProfile", healthy.NS, "cluster1"), "status", "accessProviders", 0, "name", HOSTILE),
+            put(worker("cluster1"), "status", {}),
+        ),
+        put(DECISION, "status", "decisions", [{"clusterName": HOSTILE, "reason": ""}]),
+    ],
+)
+def test_a_fix_runs_no_text_from_the_hub(how: How, tmp_path: Path) -> None:
+    objects = stored()
+    how(objects)
+    cures = [one.cure for one in examined(read(objects)) if one.cure]
+    assert cures != []
+    nowhere = {"PATH": "/nowhere", "HOME": str(tmp_path)}
+    touching = "touch() { : > pwned; }; export -f touch\n"
+    for cure in cures:
+        subprocess.run(
+            ["/bin/bash", "-c", touching + cure],
+            cwd=tmp_path,
+            env=nowhere,
+            capture_output=True,
+            check=False,
+        )
+    assert not (tmp_path / "pwned").exists()

@@ -1,0 +1,238 @@
+"""`doctor` on a hub over HTTP: each problem is reported, and its fix, pasted into a shell, repairs it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from placement_ac.cli.main import main
+from placement_ac.inspection.doctor.hub_rules import RULES
+from placement_ac.inspection.hub.kinds import ALL_KINDS
+from placement_ac.lab.hub import Hub
+from tests.inspection.doctor.broken_setups import FILE, Break, Objects, both, configured, image
+from tests.inspection.doctor.test_hub_rules import BREAKS, stored
+from tests.inspection.test_hub_reader_on_hub import kubeconfig_of
+from tests.support import healthy
+from tests.support.builders import KUBECONFIG
+from tests.support.driver import Driver
+from tests.support.envtest import HubMaker
+from tests.support.healthy import Key, Object
+from tests.support.hub_client import Client as HubClient
+from tests.support.rights import ACCOUNTS, allow, rule, token_of
+from tests.support.shared import published_crds
+
+KINDS = {(kind.group, kind.kind): kind for kind in ALL_KINDS}
+CURED = [broken for broken in BREAKS if broken.runs]
+
+pytestmark = pytest.mark.embedded("it knows of objects that no controller has made")
+
+
+def path_of(obj: Object, name: bool = True) -> str:
+    group, _, version = obj["apiVersion"].rpartition("/")
+    metadata = obj["metadata"]
+    resource = KINDS[group, obj["kind"]].at(version)
+    return resource.path(metadata.get("namespace"), metadata["name"] if name else None)
+
+
+class Bench:
+    """A hub that is set up right, to be broken, and put right again."""
+
+    def __init__(self, hub: Hub, admin: Driver, kubeconfig: Path) -> None:
+        self.hub, self.admin, self.kubeconfig = hub, admin, kubeconfig
+        hub.write_kubeconfig(kubeconfig)
+        for namespace in (
+            *(name for kind, _, name in fresh() if kind == "Namespace"),
+            healthy.OURS,
+            "team",
+            "ocm",
+            "kueue",
+        ):
+            admin.namespace(namespace)
+        for obj in fresh().values():
+            self.create(obj)
+
+    def create(self, obj: Object) -> None:
+        if obj["kind"] in ("CustomResourceDefinition", "Namespace"):
+            return
+        self.admin.ask("POST", path_of(obj, name=False), obj)
+        if "status" in obj:
+            self.admin.ask("PATCH", f"{path_of(obj)}/status", {"status": obj["status"]}, "merge")
+
+    def delete(self, obj: Object) -> None:
+        self.admin.try_("PATCH", path_of(obj), {"metadata": {"finalizers": None}}, "merge")
+        self.admin.try_("DELETE", path_of(obj))
+
+    @contextmanager
+    def broken(self, how: Break) -> Iterator[None]:
+        """Make the hub so, and in the end as it was: also what the cure has changed."""
+        right, wrong = fresh(), fresh()
+        how.how(wrong)
+        touched = [key for key in {**right, **wrong} if right.get(key) != wrong.get(key)]
+        self._change(right, wrong, touched)
+        try:
+            yield
+        finally:
+            self._change({**right, **wrong}, right, list(dict.fromkeys((*touched, *MENDED))))
+
+    def _change(self, there: Objects, wanted: Objects, keys: list[Key]) -> None:
+        for key in keys:
+            if key in there:
+                self.delete(there[key])
+            if key in wanted:
+                self.create(wanted[key])
+
+    def doctor(self, *more: str) -> tuple[int, Any]:
+        words = ["doctor", "-o", "json", "--kubeconfig", str(self.kubeconfig), *more]
+        result = CliRunner().invoke(main, words)
+        assert result.exit_code in (0, 2), result.output
+        return result.exit_code, json.loads(result.stdout)
+
+    def line(self, check: str) -> list[tuple[str, str, str]]:
+        """What it says of one check: level, message, cure."""
+        _, document = self.doctor()
+        return [
+            (one["level"], one["message"], one["cure"])
+            for one in document["findings"]
+            if one["check"] == check
+        ]
+
+
+MENDED: list[Key] = [
+    ("Deployment", healthy.NS, "kueue-controller-manager"),
+    ("ConfigMap", healthy.NS, "kueue-manager-config"),
+    ("Deployment", healthy.OURS, "placement-ac"),
+]
+"""What cures change beside what was broken."""
+
+
+def fresh() -> Objects:
+    objects = stored()
+    lease = objects["Lease", healthy.NS, "placement-ac"]
+    lease["spec"]["renewTime"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return objects
+
+
+@pytest.fixture(scope="module")
+def bench(a_hub: HubMaker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    folder = tmp_path_factory.mktemp("doctor")
+    with a_hub(crds=published_crds()) as hub, Driver(hub) as admin:
+        yield Bench(hub, admin, folder / "kubeconfig")
+
+
+def test_a_hub_that_is_set_up_right(bench: Bench) -> None:
+    code, document = bench.doctor()
+    assert [one for one in document["findings"] if one["level"] != "OK"] == []
+    assert (code, document["summary"]) == (0, {"ok": len(document["findings"]), "warn": 0, "fail": 0})
+
+
+def test_missing_rights_are_reported_as_unknown(bench: Bench, tmp_path: Path) -> None:
+    owner = HubClient(bench.hub)
+    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
+    groups = ("kueue.x-k8s.io", "cluster.open-cluster-management.io", "multicluster.x-k8s.io")
+    allow(owner, *(rule("get list", group, "*") for group in groups))
+    reader = kubeconfig_of(bench.hub, tmp_path / "reader", token_of(owner))
+    code, document = bench.doctor("--kubeconfig", str(reader))
+    unsure = {one["check"]: one for one in document["findings"] if one["level"] != "OK"}
+    assert (code, {one["level"] for one in unsure.values()}) == (0, {"WARN"})
+    assert unsure["kueue-addon"] == {
+        "check": "kueue-addon",
+        "level": "WARN",
+        "message": "unknown: the right to list deployments.apps is missing",
+        "cure": "kubectl auth can-i list deployments.apps -A",
+    }
+    assert unsure["credentials"] == {
+        "check": "credentials",
+        "level": "WARN",
+        "message": "unknown: the right to list secrets in namespace kueue-system is missing",
+        "cure": "kubectl auth can-i list secrets -n kueue-system",
+    }
+    known = {one.check for one in RULES} - unsure.keys()
+    assert known >= {"kueue-crds", "cluster-set-bindings", "check-condition", "cluster-queues", "connections"}
+
+
+def test_a_warning_if_the_current_context_may_be_another_hub(bench: Bench, tmp_path: Path) -> None:
+    shown = CliRunner().invoke(main, ["doctor", "--kubeconfig", str(bench.kubeconfig)])
+    assert (shown.exit_code, shown.stderr, shown.stdout.splitlines()[3]) == (
+        0,
+        "",
+        "OK    kueue-release               Kueue 0.19.2",
+    )
+    dump = tmp_path / "dump.json"
+    dump.write_text('{"apiVersion": "v1", "kind": "List", "items": []}')
+    shown = CliRunner().invoke(main, ["doctor", "--from-dump", str(dump)])
+    assert (shown.exit_code, shown.stderr) == (
+        0,
+        "switch your current context to this hub before you paste the fixes\n",
+    )
+    assert shown.stdout.startswith(
+        "WARN  kueue-crds                  unknown: the dump has no customresourcedefinitions\n"
+        "      $ kubectl get customresourcedefinitions.apiextensions.k8s.io -o yaml"
+    )
+
+
+def paste(bench: Bench, cure: str, folder: Path) -> None:
+    path = (
+        f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # a cure may be one of our commands
+    )
+    environment = os.environ | {"KUBECONFIG": str(bench.kubeconfig), "PATH": path}
+    pasted = subprocess.run(
+        ["bash", "-c", cure], env=environment, cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert pasted.returncode == 0, pasted.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("broken", CURED, ids=lambda broken: broken.id)
+def test_the_fix_repairs_it(bench: Bench, broken: Break, tmp_path: Path) -> None:
+    (tmp_path / "cluster3.kubeconfig").write_bytes(KUBECONFIG)
+    with bench.broken(broken):
+        [(level, message, cure)] = bench.line(broken.check)
+        assert (level, message, cure) == (broken.level, broken.message, broken.cure)
+        paste(bench, cure, tmp_path)
+        assert {output for output, _, _ in bench.line(broken.check)} == {"OK"}
+
+
+def test_a_fix_keeps_fields_that_kubectl_has_applied(bench: Bench, tmp_path: Path) -> None:
+    [broken] = [one for one in CURED if one.id == "Kueue has no access provider"]
+    path = "/api/v1/namespaces/kueue-system/configmaps/kueue-manager-config"
+    with bench.broken(broken):
+        there = bench.admin.ask("GET", path)
+        more = {"metadata": {"name": there["metadata"]["name"], "labels": {"a": "b"}}, "data": {"c": "d"}}
+        body = {"apiVersion": "v1", "kind": "ConfigMap"} | more
+        bench.admin.ask("PATCH", path, body, "apply", fieldManager="kubectl", force="true")
+        paste(bench, broken.cure, tmp_path)
+        cured = bench.admin.ask("GET", path)
+    assert (cured["metadata"]["labels"], cured["data"]["c"]) == ({"a": "b"}, "d")
+    assert cured["data"].keys() == {"c", FILE}
+
+
+def test_a_newer_kueue_has_the_configuration_of_the_old_one(bench: Bench, tmp_path: Path) -> None:
+    path = "/api/v1/namespaces/kueue-system/configmaps/kueue-manager-config"
+    release = tmp_path / "manifests.yaml"
+    with bench.broken(replace(CURED[0], how=both(image("0.18.4"), without_providers))):
+        there = bench.admin.ask("GET", path)
+        metadata = {"name": there["metadata"]["name"], "namespace": healthy.NS}
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+        mine = body | {"data": there["data"]}
+        bench.admin.ask("DELETE", path)
+        bench.admin.ask("PATCH", path, mine, "apply", fieldManager="kubectl")
+        replaced = body | {"data": {FILE: "kind: Configuration"}}
+        refused = {"apiVersion": "v1", "kind": "NoSuchKind", "metadata": {"name": "a"}}
+        release.write_text(f"{json.dumps(replaced)}\n---\n{json.dumps(refused)}")
+        [(_, _, cure)] = bench.line("kueue-release")
+        address = next(word for word in cure.split() if word.startswith("https://"))
+        paste(bench, cure.replace(address, str(release)), tmp_path)
+        assert bench.admin.ask("GET", path)["data"] == {FILE: there["data"][FILE].removesuffix("\n")}
+
+
+def without_providers(objects: Objects) -> None:
+    configured(healthy.PROVIDERS.replace("accessProviders", "credentialsProviders"), "")(objects)

@@ -1,0 +1,93 @@
+"""Reading a hub with few rights: missing rights are reported with the command that checks them."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from placement_ac.cli.hub_options import HubSource, read_once, report_missing, with_client
+from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CONFIG, PLACEMENT, SECRET
+from placement_ac.core.api.errors import ApiError
+from placement_ac.inspection.hub.dump import MissingRight
+from placement_ac.inspection.hub.kinds import ALL_KINDS, DECISION_KINDS
+from placement_ac.inspection.readers.hub_reader import read_kinds
+from placement_ac.lab.hub import Hub
+from tests.support.driver import Driver
+from tests.support.hub_client import Client
+from tests.support.rights import ACCOUNTS, allow, rule, token_of
+
+pytestmark = pytest.mark.embedded("needs users of its own")
+
+
+def kubeconfig_of(hub: Hub, path: Path, token: str) -> Path:
+    """The hub's kubeconfig with another token in it."""
+    hub.write_kubeconfig(path)
+    content = yaml.safe_load(path.read_text())
+    content["users"][0]["user"] = {"token": token}
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+@pytest.fixture
+def reader(hub: Hub, admin: Driver, tmp_path: Path) -> Path:
+    """A kubeconfig of who may list all but Secrets."""
+    owner = Client(hub)
+    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
+    groups = ("kueue.x-k8s.io", "cluster.open-cluster-management.io", "multicluster.x-k8s.io")
+    allow(owner, *(rule("get list", group, "*") for group in groups))
+    return kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
+
+
+def test_missing_rights_are_noted_and_the_rest_is_read(
+    admin: Driver, reader: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    admin.check("p")
+    admin.select("p", "a")
+    found = read_once(HubSource(kubeconfig=reader), DECISION_KINDS)
+    assert found.dump.missing == (MissingRight("list", SECRET, "kueue-system"),)
+    assert [one.meta.name for one in found.view.our_checks] == ["p"]
+    assert (found.dump.knows(SECRET), found.dump.knows(PLACEMENT), found.view.credentials_known) == (
+        False,
+        True,
+        False,
+    )
+    report_missing(found.dump.missing, "credentials are not shown")
+    assert capsys.readouterr().err == (
+        "missing right: list secrets in namespace kueue-system; credentials are not shown "
+        "(check: kubectl auth can-i list secrets -n kueue-system)\n"
+    )
+
+
+def test_nothing_is_written_and_nothing_is_watched(hub: Hub, admin: Driver, tmp_path: Path) -> None:
+    hub.write_kubeconfig(tmp_path / "admin")
+    hub.journal.clear()
+    read_once(HubSource(kubeconfig=tmp_path / "admin"), ALL_KINDS)
+    assert {(entry.method, "watch" in entry.query) for entry in hub.journal} == {("GET", False)}
+    assert len(hub.journal) > len(ALL_KINDS)
+
+
+def test_the_schema_says_how_many_clusters_kueue_takes(hub: Hub, admin: Driver, tmp_path: Path) -> None:
+    hub.write_kubeconfig(tmp_path / "admin")
+    view = read_once(HubSource(kubeconfig=tmp_path / "admin"), DECISION_KINDS).view
+    assert (view.facts.clusters_max, view.facts.cluster_version) == (20, "v1beta2")
+
+
+def test_a_hub_that_does_not_answer_is_an_error(tmp_path: Path, hub: Hub) -> None:
+    hub.write_kubeconfig(tmp_path / "admin")
+    content = yaml.safe_load((tmp_path / "admin").read_text())
+    content["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"
+    (tmp_path / "admin").write_text(yaml.safe_dump(content))
+    with pytest.raises(ApiError):
+        read_once(HubSource(kubeconfig=tmp_path / "admin"), DECISION_KINDS)
+
+
+def test_a_kind_that_the_hub_does_not_serve_is_none_at_all(tmp_path: Path) -> None:
+    with Hub(crds=()) as bare:
+        bare.write_kubeconfig(tmp_path / "bare")
+        dump = with_client(
+            HubSource(kubeconfig=tmp_path / "bare"),
+            lambda client: read_kinds(client, (ADMISSION_CHECK, SECRET), {}),
+        )
+    assert (dump.knows(ADMISSION_CHECK), dump.of(ADMISSION_CHECK)) == (True, ())
+    assert list(dump.served) == [SECRET]
+    assert MULTIKUEUE_CONFIG not in dump.schemas
