@@ -32,7 +32,12 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.schemas import Raw
 from placement_ac.core.inputs.state import (
+    Checks,
+    ClusterCredentials,
+    DecisionState,
+    FleetState,
     Key,
+    KueueObjects,
     PlacementCluster,
     ProbeResult,
     Snapshot,
@@ -275,7 +280,7 @@ class Cache(CredentialLookup):
             check = self._checks.things.get(("", key.name))
             bad = (check,) if check and check.ours and not check.placement else ()
             workloads = self._workloads_of(bad)
-            return Snapshot(name="", now=now, hub=self.hub, checks=bad, ages=ages, workloads=workloads)
+            return Snapshot("", now, self.hub, checks=Checks(ours=bad), workloads=workloads, timer_ages=ages)
         return self._snapshot(key.name, now, ages, asked or {}, fits or {})
 
     def _snapshot(
@@ -298,29 +303,23 @@ class Cache(CredentialLookup):
         unselected = [cluster for cluster in listed if cluster not in credentials]
         gone, unreachable = self._lost(listed)
         return Snapshot(
-            name=name,
-            now=now,
-            hub=self.hub,
-            checks=tuple(checks),
-            multikueue_checks=tuple(users),
-            former_checks=self._holders(config, clusters.values(), name),
-            placement=placement,
-            decisions=decisions,
-            scores=self._scores_of(credentials, placement),
-            credentials=credentials,
-            config=config,
-            clusters=clusters,
-            name_conflicts=self._rivals(name, credentials, now),
-            other_owners=self._others(name, {*clusters, *credentials}, now),
-            listed_elsewhere=frozenset(self._configs.keys("listed").others(clusters, ("", name))),
-            unselected_credentials=self._credentials_for(unselected, now) if unselected else {},
-            policy=self._policy,
-            ages=ages,
-            workloads=workloads,
-            deleted_clusters=gone,
-            unreachable=unreachable,
-            worker_copies=asked,
-            probe_results=fits,
+            name,
+            now,
+            self.hub,
+            self._policy,
+            Checks(tuple(checks), tuple(users), self._holders(config, clusters.values(), name)),
+            DecisionState(placement, decisions, self._scores_of(credentials, placement)),
+            ClusterCredentials(credentials, self._credentials_for(unselected, now) if unselected else {}),
+            KueueObjects(
+                config,
+                clusters,
+                name_conflicts=self._rivals(name, credentials, now),
+                other_owners=self._others(name, {*clusters, *credentials}, now),
+                listed_elsewhere=frozenset(self._configs.keys("listed").others(clusters, ("", name))),
+            ),
+            FleetState(gone, unreachable, asked, fits),
+            workloads,
+            ages,
         )
 
     def _names_listed(

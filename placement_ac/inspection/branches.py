@@ -90,12 +90,12 @@ class _Reading:
     @cached_property
     def listed(self) -> dict[str, str]:
         """MultiKueueCluster on Kueue's list as it is → its managed cluster."""
-        config = self.seen.config
+        config = self.seen.objects.config
         return {name: self.cluster_of(name) for name in config.listed} if config else {}
 
     def object(self, name: str) -> KueueObject | None:
-        if name in self.seen.clusters:
-            return self.seen.clusters[name]
+        if name in self.seen.objects.clusters:
+            return self.seen.objects.clusters[name]
         raw = self.view.dump.find(MULTIKUEUE_CLUSTER, name)
         return kueue_object(raw) if raw else None
 
@@ -107,14 +107,16 @@ class _Reading:
     def branch(self) -> Branch:
         check, seen = self.check, self.seen
         active = check.active
-        users = tuple(sorted(user.meta.name for user in seen.multikueue_checks))
+        users = tuple(sorted(user.meta.name for user in seen.checks.multikueue))
         return Branch(
             name=check.meta.name,
             active=status_of(active),
             reason=active.reason if active else "",
             message=active.message if active else "",
             stale=_is_stale(check),
-            placement="/".join(seen.placement.meta.id) if seen.placement else check.placement,
+            placement="/".join(seen.decision.placement.meta.id)
+            if seen.decision.placement
+            else check.placement,
             placement_says=self._placement_says(),
             config=self._config,
             clusters=tuple(_Rows(self).rows()),
@@ -125,8 +127,8 @@ class _Reading:
 
     @property
     def _config(self) -> str | None:
-        if self.seen.config:
-            return self.seen.config.meta.name
+        if self.seen.objects.config:
+            return self.seen.objects.config.meta.name
         return None if self.view.dump.why_hidden(MULTIKUEUE_CONFIG) else ""
 
     @cached_property
@@ -138,7 +140,11 @@ class _Reading:
             return ""
         if self.unknown:
             return self.unknown
-        return placement_problems(self.seen.placement) if self.seen.placement else "it is not there"
+        return (
+            placement_problems(self.seen.decision.placement)
+            if self.seen.decision.placement
+            else "it is not there"
+        )
 
 
 @dataclass(frozen=True)
@@ -183,7 +189,7 @@ class _Rows:
         yield from (_Place(cluster, name) for name, cluster in there.items())
 
     def _row(self, place: _Place) -> ClusterRow:
-        view, config = self.of.view, self.of.seen.config
+        view, config = self.of.view, self.of.seen.objects.config
         state, why = self._state(place)
         raw = view.dump.find(MULTIKUEUE_CLUSTER, place.name)
         condition = active_of(raw) if raw else None
@@ -210,7 +216,7 @@ class _Rows:
 
     def _score(self, ranked: RankedCluster) -> int | None:
         """Return what put a cluster in its place; None where it is not known."""
-        placement = self.of.seen.placement
+        placement = self.of.seen.decision.placement
         asks = placement is not None and placement.prioritizers and not ranked.score
         return None if asks and self.of.view.dump.why_hidden(PLACEMENT_SCORE) else ranked.score
 
@@ -234,7 +240,7 @@ class _Rows:
         state: State = "unusable" if left_out else "beyond"
         why = left_out or f"beyond the {self.of.seen.hub.clusters_max} clusters that Kueue takes"
         if place.rank is None:
-            why = GONE if cluster in self.of.seen.deleted_clusters else NOT_SELECTED
+            why = GONE if cluster in self.of.seen.fleet.deleted_clusters else NOT_SELECTED
         if not is_listed and place.rank is not None:
             return state, why
         held = self.of.held.get(cluster, "")
@@ -255,7 +261,7 @@ class _Rows:
         if not view.credentials_known:
             kind, name = obj.source if obj else ("", "")
             return Credential(_kind(kind), name, None, view.credentials_unknown)
-        found = seen.credentials.get(place.cluster) or seen.unselected_credentials.get(place.cluster)
+        found = seen.credentials.selected.get(place.cluster) or seen.credentials.unselected.get(place.cluster)
         if isinstance(found, CredentialSource):
             return Credential(found.kind, found.name, found.expires)
         return Credential(problem=found.why if found else "")

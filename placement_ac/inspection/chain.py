@@ -217,9 +217,12 @@ def _lists(case: Case) -> Iterator[Link]:
         yield Link(Step.GUARD, Result.NOTE, why, "settings mass-loss-share, mass-loss-grace")
     if unknown := case.view.dump.why_unknown(MULTIKUEUE_CONFIG):
         yield Link(Step.LIST, Result.UNKNOWN, f"what is on Kueue's list is {unknown}", source)
-    elif case.seen.config is None:
+    elif case.seen.objects.config is None:
         yield Link(Step.LIST, Result.FAILED, f"there is no {source}", source)
     else:
         yield Link(
-            Step.LIST, Result.PASSED, f"on the list, in order: {joined(case.seen.config.listed)}", source
+            Step.LIST,
+            Result.PASSED,
+            f"on the list, in order: {joined(case.seen.objects.config.listed)}",
+            source,
         )

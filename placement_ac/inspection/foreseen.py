@@ -53,18 +53,19 @@ def foresee(seen: Snapshot, wanted: Plan, dump: Dump, *, waits: bool) -> Foresee
     """Return what is written for `wanted`, the plan of `seen`; `waits`: jobs are on clusters that leave."""
     paper = _Paper(dump)
     if not waits:
-        ended = seen._replace(workloads=())
+        ended = replace(seen, workloads=())
         wanted = plan(ended) if seen.workloads else wanted
         return Foreseen(wanted, tuple(paper.written(diff(ended, wanted), AT_ONCE)))
     writes = [*paper.written(diff(seen, wanted), AT_ONCE)]
-    ended = paper.after(seen._replace(workloads=()))
+    ended = paper.after(replace(seen, workloads=()))
     writes += paper.written(diff(ended, plan(ended)), LATER)
     return Foreseen(wanted, tuple(writes))
 
 
 def answered(seen: Snapshot) -> Snapshot:
     """Let every cluster say that it holds no copy that the hub does not know of."""
-    return seen._replace(worker_copies=dict.fromkeys(seen.clusters, WorkerCopies()))
+    copies = dict.fromkeys(seen.objects.clusters, WorkerCopies())
+    return replace(seen, fleet=replace(seen.fleet, worker_copies=copies))
 
 
 class _Paper:
@@ -92,8 +93,8 @@ class _Paper:
 
     def after(self, seen: Snapshot) -> Snapshot:
         """Return what would be seen then of the objects and the conditions."""
-        clusters = dict(seen.clusters)
-        config = seen.config
+        clusters = dict(seen.objects.clusters)
+        config = seen.objects.config
         for (kind, name), obj in self._objects.items():
             if kind == MULTIKUEUE_CONFIG:
                 config = _seen(obj, config) if obj else None
@@ -101,8 +102,12 @@ class _Paper:
                 clusters.pop(name, None)
             else:
                 clusters[name] = _seen(obj, clusters.get(name))
-        checks = tuple(self._told(check) for check in seen.checks)
-        return seen._replace(config=config, clusters=clusters, checks=checks)
+        checks = tuple(self._told(check) for check in seen.checks.ours)
+        return replace(
+            seen,
+            checks=replace(seen.checks, ours=checks),
+            objects=replace(seen.objects, config=config, clusters=clusters),
+        )
 
     def _apply(self, action: Apply, when: When) -> Write:
         there = self._there(action.kind, action.name)

@@ -39,7 +39,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import check, kueue_object
 from placement_ac.core.api.objects import AppliedFields, Check, KueueObject
-from placement_ac.core.inputs.state import HubFacts, Key, Plan, Snapshot, Timer, TimerAges
+from placement_ac.core.inputs.state import ClusterCredentials, HubFacts, Key, Plan, Snapshot, Timer, TimerAges
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
 from placement_ac.core.plan.diff import Phase, diff
 from placement_ac.core.plan.plan import plan
@@ -215,14 +215,13 @@ class HubView:
 
     def _assumed(self, seen: Snapshot) -> Snapshot:
         if not self.dump.live:
-            clusters = {name: _as_applied(obj) for name, obj in seen.clusters.items()}
-            config = _as_applied(seen.config) if seen.config else None
-            seen = seen._replace(config=config, clusters=clusters)
+            clusters = {name: _as_applied(obj) for name, obj in seen.objects.clusters.items()}
+            config = _as_applied(seen.objects.config) if seen.objects.config else None
+            seen = replace(seen, objects=replace(seen.objects, config=config, clusters=clusters))
         if self.credentials_known:
             return seen
-        return seen._replace(
-            credentials=_usable(seen.credentials), unselected_credentials=_usable(seen.unselected_credentials)
-        )
+        usable = ClusterCredentials(_usable(seen.credentials.selected), _usable(seen.credentials.unselected))
+        return replace(seen, credentials=usable)
 
     def course(self, name: str) -> TargetClusters:
         """Return which clusters of a Placement are to be listed, and what becomes of the others."""
@@ -235,7 +234,7 @@ class HubView:
 
         For how long already only the controller knows: those that are listed and not marked are held.
         """
-        seen = self.snapshot(name)._replace(ages={})
+        seen = replace(self.snapshot(name), timer_ages={})
         guarded = hold_mass_loss(seen, self.course(name).selection, listed_clusters(seen))
         return dict.fromkeys((one.cluster for one in guarded.held), guarded.why)
 

@@ -81,16 +81,19 @@ def _order(case: Case, row: ClusterRow) -> Link:
 
 
 def _ranked_by(case: Case) -> str:
-    if any(entry.score for one in case.seen.decisions for entry in one.decided or ()):
+    if any(entry.score for one in case.seen.decision.decisions for entry in one.decided or ()):
         return "the scores in OCM's decisions"
-    if case.seen.placement and case.seen.placement.prioritizers:
+    if case.seen.decision.placement and case.seen.decision.placement.prioritizers:
         return "AddOnPlacementScores, as OCM's decisions hold no score"
     return "decision group and name, as there is no score to go by"
 
 
 def _entrance(case: Case, row: ClusterRow) -> Iterator[Link]:
     """Yield name, credential, fitness and seat, up to the one that keeps it out."""
-    found, left_out = case.seen.credentials.get(row.name), case.course.selection.left_out.get(row.name, "")
+    found, left_out = (
+        case.seen.credentials.selected.get(row.name),
+        case.course.selection.left_out.get(row.name, ""),
+    )
     no_way = isinstance(found, Unusable) and found.why == left_out
     not_fit = (
         isinstance(found, CredentialSource)
@@ -177,7 +180,7 @@ def _jobs(what: str, workloads: Iterable[Workload]) -> Iterator[str]:
 
 
 def _listed(case: Case, row: ClusterRow) -> Link:
-    source, config = f"MultiKueueConfig {case.name}", case.seen.config
+    source, config = f"MultiKueueConfig {case.name}", case.seen.objects.config
     if unknown := case.view.dump.why_unknown(MULTIKUEUE_CONFIG):
         return Link(Step.LIST, Result.UNKNOWN, f"whether Kueue's list holds it is {unknown}", source)
     now = config.listed if config else ()

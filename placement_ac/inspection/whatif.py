@@ -6,7 +6,7 @@ the hub as it is and as it would be, are judged alike, so that a controller that
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -158,23 +158,23 @@ class _Side:
         if _home(self.view, self.key[1]) != self.key:
             return None
         seen = self.view.snapshot(self.key[1])
-        known = seen.checks or (seen.config and not self.theirs)
-        return answered(seen._replace(ages=PASSED)) if known else None
+        known = seen.checks.ours or (seen.objects.config and not self.theirs)
+        return answered(replace(seen, timer_ages=PASSED)) if known else None
 
     @cached_property
     def theirs(self) -> tuple[str, ...]:
         """Kueue's list, if the MultiKueueConfig of this name is somebody else's; () if not."""
         seen = self.view.snapshot(self.key[1])
-        if seen.config is None or not is_taken(seen.config, seen.name, ""):
+        if seen.objects.config is None or not is_taken(seen.objects.config, seen.name, ""):
             return ()
-        objects = ((name, self.view.cluster_objects.get(name)) for name in seen.config.listed)
+        objects = ((name, self.view.cluster_objects.get(name)) for name in seen.objects.config.listed)
         return tuple(
             cluster_of(seen, one) if one else seen.hub.cluster_of(seen.name, name) for name, one in objects
         )
 
     @cached_property
     def course(self) -> TargetClusters | None:
-        return select_targets(self.seen) if self.seen and self.seen.checks else None
+        return select_targets(self.seen) if self.seen and self.seen.checks.ours else None
 
     @cached_property
     def plan(self) -> Plan:
@@ -299,7 +299,7 @@ def _draining(side: _Side) -> list[str]:
     if side.seen is None or side.course is None:
         return []
     busy = {one.cluster for one in _jobs(side, tuple(_leaving(side).values()))}
-    stuck = {one.cluster for one in side.course.drain.staying if one.cluster in side.seen.unreachable}
+    stuck = {one.cluster for one in side.course.drain.staying if one.cluster in side.seen.fleet.unreachable}
     return [one.cluster for one in side.course.drain.steps if one.cluster in busy | stuck]
 
 
@@ -310,7 +310,7 @@ def _foreseen(side: _Side, changed: bool) -> Foreseen:
 
 
 def _checks(side: _Side, wanted: Plan) -> Iterator[CheckChange]:
-    for check in side.seen.checks if side.seen else ():
+    for check in side.seen.checks.ours if side.seen else ():
         said, told = check.active, wanted.verdicts[check.meta.name]
         before = Told(said.status, said.reason, said.message) if said else None
         yield CheckChange(check.meta.name, before, Told(told.status, told.reason, told.message))
@@ -319,13 +319,13 @@ def _checks(side: _Side, wanted: Plan) -> Iterator[CheckChange]:
 def _held(side: _Side, removed: Sequence[str]) -> Iterator[str]:
     """Yield what delays the removal: the controller holds what looks like a mishap."""
     if removed and side.seen and side.course:
-        why = select_targets(side.seen._replace(ages={})).mass_loss.why
+        why = select_targets(replace(side.seen, timer_ages={})).mass_loss.why
         if why:
             yield why
 
 
 def _ways(side: _Side) -> Iterator[tuple[str, str]]:
-    credentials = side.seen.credentials if side.seen and side.course else {}
+    credentials = side.seen.credentials.selected if side.seen and side.course else {}
     known = side.view.credentials_known
     for one in side.ranked:
         source = credentials.get(one.cluster)

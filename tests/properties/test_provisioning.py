@@ -206,7 +206,7 @@ def test_in_the_end_all_is_there_that_is_needed_and_nothing_else(hub: MemoryHub)
     for cluster in CLUSTERS:
         seen = world.inputs_for_provisioning(cluster, NOW, {})
         is_ready = isinstance(
-            world.snapshot(Key("placement", "p"), NOW, {}).credentials.get(cluster), CredentialSource
+            world.snapshot(Key("placement", "p"), NOW, {}).credentials.selected.get(cluster), CredentialSource
         )
         event(f"selected {seen.selected}, found {seen.found}, in use {seen.in_use}, ready {is_ready}")
         ours = {

@@ -70,7 +70,7 @@ def plan_drain(
     """
     names = listed_names(seen)
     going = [name for name in names if name not in wanted]
-    went = [mark.subject for mark in seen.ages if mark.kind == "going"]
+    went = [mark.subject for mark in seen.timer_ages if mark.kind == "going"]
     clusters = {name: cluster for cluster, name in listed.items()} if going or went else {}
     case = DrainContext(seen, jobs, _is_reopened(seen))
     leaving = tuple([_stranded(case, _leave(case, clusters.get(name, name), name)) for name in going])
@@ -94,9 +94,9 @@ def plan_drain(
 def _leave(case: DrainContext, cluster: str, name: str) -> DrainStep:
     seen, here = case.seen, DrainStep(cluster, name)
     running = case.workloads.running.get(name, [])
-    if cluster in seen.deleted_clusters and name == seen.hub.cluster_object(seen.name, cluster):
+    if cluster in seen.fleet.deleted_clusters and name == seen.hub.cluster_object(seen.name, cluster):
         return _lost(here, [*running, *case.workloads.waiting.get(name, [])])
-    if cluster in seen.unreachable:
+    if cluster in seen.fleet.unreachable:
         return here._replace(why="OCM cannot reach it")
     if not seen.workloads:
         return _once_cleared(case, here)
@@ -109,7 +109,7 @@ def _once_cleared(case: DrainContext, here: DrainStep) -> DrainStep:
     """Give Kueue a moment to clear up where jobs have just ended: it does so while the cluster is listed."""
     mark = Timer("quiet", here.cluster)
     left = QUIET_SECONDS - case.age(mark)
-    config = case.seen.config
+    config = case.seen.objects.config
     if config is None or here.name not in config.draining or left <= 0:
         return here
     return here._replace(why=SOON, timers=frozenset({mark}), recheck_after=left)
@@ -141,7 +141,7 @@ def _drain(case: DrainContext, here: DrainStep, running: list[Workload]) -> Drai
     here = close_gate(case, here)
     if not here.gate_closed:
         return here._replace(why=f"{RUN}; {here.why}" if drain_obstacle(case, here.name) else RUN)
-    if Timer("closed", here.cluster) not in case.seen.ages:
+    if Timer("closed", here.cluster) not in case.seen.timer_ages:
         return here._replace(why=RUN, gate_closed=not case.seen.policy.dispatcher)
     send_back = tuple(w for w in running if not case.workloads.is_sent_back(w))
     return here._replace(
@@ -163,7 +163,7 @@ def _told(case: DrainContext, cluster: str, send_back: tuple[Workload, ...]) -> 
 
 def _deadline_left(case: DrainContext, name: str) -> float | None:
     """Return the seconds for which what runs there is still waited for; None: for ever."""
-    policy, config = case.seen.policy, case.seen.config
+    policy, config = case.seen.policy, case.seen.objects.config
     if policy.removal == IMMEDIATE:
         return 0.0
     if policy.drain_deadline is None:
@@ -212,16 +212,20 @@ def _held_back(case: DrainContext, leaving: Iterable[DrainStep]) -> tuple[dict[s
 def _has_let_go(case: DrainContext, one: DrainStep, workload: Workload) -> bool:
     """Whether the cluster, asked well after Kueue took the Workload back, holds no copy of it."""
     return (
-        _asked_since(case, one, workload) and workload.meta.id not in case.seen.worker_copies[one.name].copies
+        _asked_since(case, one, workload)
+        and workload.meta.id not in case.seen.fleet.worker_copies[one.name].copies
     )
 
 
 def _still_holds(case: DrainContext, one: DrainStep, workload: Workload) -> bool:
-    return _asked_since(case, one, workload) and workload.meta.id in case.seen.worker_copies[one.name].copies
+    return (
+        _asked_since(case, one, workload)
+        and workload.meta.id in case.seen.fleet.worker_copies[one.name].copies
+    )
 
 
 def _asked_since(case: DrainContext, one: DrainStep, workload: Workload) -> bool:
-    asked = case.seen.worker_copies.get(one.name)
+    asked = case.seen.fleet.worker_copies.get(one.name)
     if asked is None or asked.problem or workload.evicted_at is None:
         return False
     since = (case.seen.now - workload.evicted_at).total_seconds() - asked.age
@@ -229,7 +233,7 @@ def _asked_since(case: DrainContext, one: DrainStep, workload: Workload) -> bool
 
 
 def _word_is_old(case: DrainContext, one: DrainStep, workload: Workload) -> bool:
-    asked = case.seen.worker_copies.get(one.name)
+    asked = case.seen.fleet.worker_copies.get(one.name)
     if asked is None:
         return True
     early = not asked.problem and not _asked_since(case, one, workload)
@@ -241,10 +245,10 @@ def _word_is_old(case: DrainContext, one: DrainStep, workload: Workload) -> bool
 
 def _is_reopened(seen: Snapshot) -> bool:
     """Whether the gate opens for a while: it has been closed for long, whoever closed it, and others wait."""
-    aired = seen.ages.get(AIRED)
+    aired = seen.timer_ages.get(AIRED)
     if aired is not None:
         return aired < GATE_MOST_SECONDS
-    return seen.ages.get(SHUT, 0.0) >= waiting_grace(seen) + GATE_MOST_SECONDS
+    return seen.timer_ages.get(SHUT, 0.0) >= waiting_grace(seen) + GATE_MOST_SECONDS
 
 
 def _gate_marks(case: DrainContext, leaving: Iterable[DrainStep]) -> set[Timer]:
@@ -255,7 +259,7 @@ def _gate_marks(case: DrainContext, leaving: Iterable[DrainStep]) -> set[Timer]:
 
 def _healed(case: DrainContext, leaving: Iterable[DrainStep]) -> set[Timer]:
     ready = {w.meta.uid for w in case.workloads.undecided if case.workloads.is_ready(w)}
-    known = {mark for mark in case.seen.ages if mark.kind == "healed" and mark.subject in ready}
+    known = {mark for mark in case.seen.timer_ages if mark.kind == "healed" and mark.subject in ready}
     return known | {Timer("healed", w.meta.uid) for one in leaving for w in one.make_ready}
 
 
@@ -265,7 +269,7 @@ def _left(seen: Snapshot, went: Iterable[str], listed: Collection[str]) -> set[T
     `went`: those that were to go when it was looked last.
     """
     gone = {Timer("left", cluster) for cluster in went if cluster not in listed}
-    return gone | {m for m, age in seen.ages.items() if m.kind == "left" and age < OPEN_SECONDS}
+    return gone | {m for m, age in seen.timer_ages.items() if m.kind == "left" and age < OPEN_SECONDS}
 
 
 def _waits(case: DrainContext, leaving: Collection[DrainStep], left: Iterable[Timer]) -> Iterable[float]:

@@ -40,7 +40,7 @@ def advance_drain(case: DrainContext, here: DrainStep) -> DrainStep:
     if case.reopened:
         return here._replace(why=AIRING)
     here = close_gate(case, here)
-    if not here.gate_closed or Timer("closed", here.cluster) not in case.seen.ages:
+    if not here.gate_closed or Timer("closed", here.cluster) not in case.seen.timer_ages:
         return here
     ready = tuple(filter(case.workloads.is_ready, case.workloads.undecided))
     if ready:
@@ -55,13 +55,13 @@ def close_gate(case: DrainContext, here: DrainStep) -> DrainStep:
     mark = Timer("closed", here.cluster)
     if problem := drain_obstacle(case, here.name):
         return _not_asked(case, here, problem)
-    asked = case.seen.worker_copies.get(here.name)
-    if mark not in case.seen.ages:
+    asked = case.seen.fleet.worker_copies.get(here.name)
+    if mark not in case.seen.timer_ages:
         if asked and (why := _others(case, here, asked)):
             return _left_open(here, asked, why)
         if asked is None or asked.age > ASK_FRESH_SECONDS:
             return here._replace(why=SOON, ask_for_copies=True)
-    again = None if mark in case.seen.ages else 0.0
+    again = None if mark in case.seen.timer_ages else 0.0
     return here._replace(why=SOON, gate_closed=True, timers=here.timers | {mark}, recheck_after=again)
 
 
@@ -72,7 +72,7 @@ def advance_dispatcher_drain(case: DrainContext, here: DrainStep) -> DrainStep:
     waiting = case.workloads.waiting.get(here.name, [])
     if not waiting:
         return _ask(case, here)
-    asked = case.seen.worker_copies.get(here.name)
+    asked = case.seen.fleet.worker_copies.get(here.name)
     if asked is None or asked.age > QUIET_SECONDS:
         return here._replace(why=WAIT, ask_for_copies=True)
     free = tuple(w for w in waiting if not asked.copies.get(w.meta.id))
@@ -81,15 +81,15 @@ def advance_dispatcher_drain(case: DrainContext, here: DrainStep) -> DrainStep:
 
 def drain_obstacle(case: DrainContext, name: str) -> str:
     """Return why nothing can be done about a cluster now: it does not answer, or not to Kueue."""
-    cluster = case.seen.clusters.get(name)
+    cluster = case.seen.objects.clusters.get(name)
     if cluster is not None and cluster.active is False:
         return NOT_CONNECTED
-    asked = case.seen.worker_copies.get(name)
+    asked = case.seen.fleet.worker_copies.get(name)
     return f"it cannot be asked for copies: {asked.problem}" if asked and asked.problem else ""
 
 
 def _not_asked(case: DrainContext, here: DrainStep, problem: str) -> DrainStep:
-    asked = case.seen.worker_copies.get(here.name)
+    asked = case.seen.fleet.worker_copies.get(here.name)
     if problem == NOT_CONNECTED or asked is None:
         return here._replace(why=problem)
     left = ASK_AGAIN_SECONDS - asked.age
@@ -108,7 +108,7 @@ def _send_back(case: DrainContext, here: DrainStep, ready: Collection[Workload])
 
 
 def _grace_left(case: DrainContext, here: DrainStep, workload: Workload) -> float:
-    healed = case.seen.ages.get(Timer("healed", workload.meta.uid))
+    healed = case.seen.timer_ages.get(Timer("healed", workload.meta.uid))
     if healed is not None:
         return HEAL_SECONDS - healed
     grace = waiting_grace(case.seen)
@@ -139,7 +139,7 @@ def _ask(case: DrainContext, here: DrainStep) -> DrainStep:
     here = here._replace(timers=here.timers | {mark}, why=SOON)
     if quiet < QUIET_SECONDS:
         return here._replace(recheck_after=QUIET_SECONDS - quiet)
-    asked = case.seen.worker_copies.get(here.name)
+    asked = case.seen.fleet.worker_copies.get(here.name)
     if asked is None or asked.age > quiet - QUIET_SECONDS:
         return here._replace(ask_for_copies=True)
     return _told(case, here, asked)

@@ -69,7 +69,7 @@ class DrainContext(NamedTuple):
     """Whether the gate has been closed for too long, and is open for a while."""
 
     def age(self, mark: Timer) -> float:
-        return self.seen.ages.get(mark, 0.0)
+        return self.seen.timer_ages.get(mark, 0.0)
 
 
 def group_workloads(seen: Snapshot) -> ConfigWorkloads:
@@ -82,4 +82,6 @@ def group_workloads(seen: Snapshot) -> ConfigWorkloads:
         for name in workload.nominated:
             waiting.setdefault(name, []).append(workload)
     undecided = tuple(workload for workload in seen.workloads if not workload.cluster)
-    return ConfigWorkloads(frozenset(check.meta.name for check in seen.checks), running, waiting, undecided)
+    return ConfigWorkloads(
+        frozenset(check.meta.name for check in seen.checks.ours), running, waiting, undecided
+    )

@@ -260,48 +260,85 @@ class ProvisioningInputs:
         return f"{self.name}-{self.cluster}"
 
 
-class Snapshot(NamedTuple):
-    """All that one key depends on, taken in one go."""
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """The AdmissionChecks that use a Placement or its MultiKueueConfig."""
 
-    name: str
-    """The Placement's name, which is the MultiKueueConfig's."""
-    now: datetime
-    hub: HubFacts = HubFacts()
-    checks: tuple[Check, ...] = ()
+    ours: tuple[Check, ...] = ()
     """Ours that name the Placement (or the one check with unusable parameters), by name."""
-    multikueue_checks: tuple[Check, ...] = ()
+    multikueue: tuple[Check, ...] = ()
     """Kueue's checks whose parameters name the MultiKueueConfig."""
-    former_checks: tuple[Check, ...] = ()
-    """Ours that own objects here while their parameters are unusable."""
+    former: tuple[Check, ...] = ()
+    """Ours that own objects of the Placement, but whose parameters are unusable now."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionState:
+    """What OCM says of a Placement."""
+
     placement: Placement | None = None
     decisions: tuple[Decision, ...] = ()
-    scores: ScoreTable = NOTHING
-    credentials: CredentialsByCluster = NOTHING
-    unselected_credentials: CredentialsByCluster = NOTHING
-    """The same for clusters that are listed though not selected."""
+    scores: ScoreTable = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterCredentials:
+    """The credentials of clusters, or why they have none."""
+
+    selected: CredentialsByCluster = field(default_factory=dict)
+    """Of the clusters that OCM has decided on."""
+    unselected: CredentialsByCluster = field(default_factory=dict)
+    """Of clusters that are listed though not selected."""
+
+
+@dataclass(frozen=True, slots=True)
+class KueueObjects:
+    """The MultiKueueConfig and the MultiKueueClusters that matter to a Placement."""
+
     config: KueueObject | None = None
-    """The MultiKueueConfig of that name, whoever made it."""
-    clusters: Mapping[str, KueueObject] = NOTHING
+    """The MultiKueueConfig of the Placement's name, whoever made it."""
+    clusters: Mapping[str, KueueObject] = field(default_factory=dict)
     """MultiKueueClusters by name: those that may be wanted and those that are this Placement's."""
-    name_conflicts: Mapping[str, PlacementCluster] = NOTHING
-    """MultiKueueCluster name → another Placement and usable cluster that make it too and come first."""
-    other_owners: Mapping[str, Mapping[str, str]] = NOTHING
+    name_conflicts: Mapping[str, PlacementCluster] = field(default_factory=dict)
+    """MultiKueueCluster name → another Placement and usable cluster that use this name and come first."""
+    other_owners: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """MultiKueueCluster name → owners (uid → name) that other Placements which list it, or are about to,
     give it; only when shared."""
     listed_elsewhere: frozenset[str] = frozenset()
     """MultiKueueClusters that other MultiKueueConfigs of ours list: Kueue would never get over their loss."""
-    policy: PlacementPolicy = PlacementPolicy()
-    ages: TimerAges = NOTHING
-    workloads: tuple[Workload, ...] = ()
-    """Unfinished Workloads that carry one of `checks` or `users`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetState:
+    """The state of the worker clusters themselves."""
+
     deleted_clusters: frozenset[str] = frozenset()
-    """Clusters whose ManagedCluster is not there (any more)."""
+    """Clusters that have no ManagedCluster (any more)."""
     unreachable: frozenset[str] = frozenset()
-    """Clusters that OCM has lost sight of."""
-    worker_copies: Mapping[str, WorkerCopies] = NOTHING
-    """MultiKueueCluster name → what the cluster said when it was last asked."""
-    probe_results: Mapping[str, ProbeResult] = NOTHING
-    """Cluster → whether it is fit, as it last said."""
+    """Clusters that OCM cannot reach."""
+    worker_copies: Mapping[str, WorkerCopies] = field(default_factory=dict)
+    """MultiKueueCluster name → the copies that the cluster reported last."""
+    probe_results: Mapping[str, ProbeResult] = field(default_factory=dict)
+    """Cluster → the result of its last probe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that one key depends on, taken at one moment."""
+
+    name: str
+    """The Placement's name, which is the MultiKueueConfig's; "" for a check without a usable Placement."""
+    now: datetime
+    hub: HubFacts = HubFacts()
+    policy: PlacementPolicy = PlacementPolicy()
+    checks: Checks = Checks()
+    decision: DecisionState = DecisionState()
+    credentials: ClusterCredentials = ClusterCredentials()
+    objects: KueueObjects = KueueObjects()
+    fleet: FleetState = FleetState()
+    workloads: tuple[Workload, ...] = ()
+    """Unfinished Workloads that carry one of the checks, ours or Kueue's."""
+    timer_ages: TimerAges = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,12 +69,12 @@ def is_taken(obj: KueueObject | None, placement: str, cluster: str) -> bool:
 
 
 def parameters_are_wrong(seen: Snapshot, _: TargetClusters) -> Verdict | None:
-    problem = parameters_problem(seen.checks[0])
+    problem = parameters_problem(seen.checks.ours[0])
     return refuse(BAD_PARAMETERS, f"{problem}; {_parameters_fix(seen)}") if problem else None
 
 
 def placement_is_missing(seen: Snapshot, _: TargetClusters) -> Verdict | None:
-    if seen.placement:
+    if seen.decision.placement:
         return None
     looked_for = joined([f"{namespace}/{seen.name}" for namespace in seen.hub.namespaces], " or ")
     return refuse(PLACEMENT_NOT_FOUND, f"there is no Placement {looked_for}")
@@ -111,14 +111,14 @@ def name_is_taken(seen: Snapshot, course: TargetClusters) -> Verdict | None:
 
 
 def _config_in_the_way(seen: Snapshot) -> Iterator[str]:
-    if is_taken(seen.config, seen.name, ""):
-        yield _in_the_way(MULTIKUEUE_CONFIG, seen.config, seen.name)
+    if is_taken(seen.objects.config, seen.name, ""):
+        yield _in_the_way(MULTIKUEUE_CONFIG, seen.objects.config, seen.name)
 
 
 def _clusters_in_the_way(seen: Snapshot, course: TargetClusters) -> Iterator[str]:
-    there, placement = seen.clusters.get, _labelled(seen)
+    there, placement = seen.objects.clusters.get, _labelled(seen)
     for entry in course.usable:  # before every list is written, and mostly none is: no words are looked for
-        if (seen.name_conflicts or is_taken(there(entry.name), placement, entry.cluster)) and (
+        if (seen.objects.name_conflicts or is_taken(there(entry.name), placement, entry.cluster)) and (
             problem := cluster_name_conflict(seen, entry)
         ):
             yield problem
@@ -131,12 +131,12 @@ def _labelled(seen: Snapshot) -> str:
 
 def cluster_name_conflict(seen: Snapshot, entry: UsableCluster) -> str:
     """Return whose the name of a MultiKueueCluster is, and what to do; "" when it is free or ours."""
-    obj = seen.clusters.get(entry.name)
+    obj = seen.objects.clusters.get(entry.name)
     if is_taken(obj, _labelled(seen), entry.cluster):
         return _in_the_way(MULTIKUEUE_CLUSTER, obj, entry.name)
-    if not seen.name_conflicts or not claimed_elsewhere(seen, entry):
+    if not seen.objects.name_conflicts or not claimed_elsewhere(seen, entry):
         return ""
-    rival = seen.name_conflicts[entry.name]
+    rival = seen.objects.name_conflicts[entry.name]
     return (
         f"MultiKueueCluster {entry.name} is the name for cluster {rival.cluster} of Placement "
         f"{rival.placement} as well: rename one of the Placements"
@@ -144,7 +144,7 @@ def cluster_name_conflict(seen: Snapshot, entry: UsableCluster) -> str:
 
 
 def claimed_elsewhere(seen: Snapshot, entry: UsableCluster) -> bool:
-    return entry.name in seen.name_conflicts and entry.name not in seen.clusters
+    return entry.name in seen.objects.name_conflicts and entry.name not in seen.objects.clusters
 
 
 # Order matters: a rule may assume that those above it had no objection.
@@ -189,7 +189,11 @@ def _parameters_fix(seen: Snapshot) -> str:
 
 
 def _placement(seen: Snapshot) -> str:
-    return f"{PLACEMENT.kind} {seen.placement.meta.namespace}/{seen.name}" if seen.placement else ""
+    return (
+        f"{PLACEMENT.kind} {seen.decision.placement.meta.namespace}/{seen.name}"
+        if seen.decision.placement
+        else ""
+    )
 
 
 def _in_the_way(kind: Kind, obj: KueueObject | None, name: str) -> str:
@@ -205,7 +209,7 @@ def _in_the_way(kind: Kind, obj: KueueObject | None, name: str) -> str:
 
 def _placement_says(seen: Snapshot) -> str:
     """Quote the Placement's own conditions where they tell of trouble."""
-    said = placement_problems(seen.placement) if seen.placement else ""
+    said = placement_problems(seen.decision.placement) if seen.decision.placement else ""
     return f" ({said})" if said else ""
 
 
@@ -223,7 +227,9 @@ def placement_problems(placement: Placement) -> str:
 
 def _malformed(seen: Snapshot) -> str:
     return "; ".join(
-        f"PlacementDecision {d.meta.namespace}/{d.meta.name} {d.problem}" for d in seen.decisions if d.problem
+        f"PlacementDecision {d.meta.namespace}/{d.meta.name} {d.problem}"
+        for d in seen.decision.decisions
+        if d.problem
     )
 
 

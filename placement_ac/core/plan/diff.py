@@ -150,7 +150,7 @@ def repairs(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
 def last_phases(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phases after the config."""
     told = {action.check for action in _objections(seen, wanted.objection)}
-    others = [check for check in seen.checks if check.meta.name not in told]
+    others = [check for check in seen.checks.ours if check.meta.name not in told]
     return repairs(seen, wanted) + _done_one_by_one(
         tuple(_superfluous(seen, wanted)),
         tuple(_conditions(others, wanted.verdicts, seen)),
@@ -167,13 +167,13 @@ def _objections(seen: Snapshot, objection: Verdict | None) -> tuple[SetCondition
     """Return what the checks are told that turn False."""
     if objection is None:
         return ()
-    turn = [check for check in seen.checks if check.active is None or check.active.status != "False"]
+    turn = [check for check in seen.checks.ours if check.active is None or check.active.status != "False"]
     return tuple(_conditions(turn, {check.meta.name: objection for check in turn}, seen))
 
 
 def conditions(seen: Snapshot, verdicts: Mapping[str, Verdict]) -> Phase:
     """Return the conditions alone: what is told when the objects could not be written."""
-    return tuple(_conditions(seen.checks, verdicts, seen))
+    return tuple(_conditions(seen.checks.ours, verdicts, seen))
 
 
 # -- objects
@@ -181,12 +181,14 @@ def conditions(seen: Snapshot, verdicts: Mapping[str, Verdict]) -> Phase:
 
 def _listed(seen: Snapshot) -> set[str]:
     """Return the MultiKueueClusters that are listed already, and there."""
-    return set(seen.config.listed).intersection(seen.clusters) if seen.config else set()
+    return (
+        set(seen.objects.config.listed).intersection(seen.objects.clusters) if seen.objects.config else set()
+    )
 
 
 def _clusters(seen: Snapshot, wanted: Iterable[WantedCluster]) -> Iterable[Apply]:
     for cluster in wanted:
-        if write := cluster_write(cluster, seen.name, seen.clusters.get(cluster.name), seen.hub):
+        if write := cluster_write(cluster, seen.name, seen.objects.clusters.get(cluster.name), seen.hub):
             yield write
 
 
@@ -205,7 +207,7 @@ def cluster_write(
 
 
 def _config(seen: Snapshot, wanted: WantedConfig | None) -> Iterable[Action]:
-    observed = seen.config
+    observed = seen.objects.config
     if wanted is None:
         mine = observed and observed.ours and observed.placement in ("", seen.name)
         if observed and mine and not observed.meta.deleting:

@@ -60,7 +60,7 @@ def list_events(
     seen: Snapshot, course: TargetClusters, wanted: WantedConfig | None
 ) -> tuple[EventIntent, ...]:
     """Return what the write of the list is to be told by: one event per reason, however many clusters."""
-    config = seen.config
+    config = seen.objects.config
     before, left = (config.listed, config.draining) if config else ((), {})
     after, leaving = (wanted.clusters, wanted.draining) if wanted else ((), {})
     live = [name for name in before if name not in left]
@@ -80,7 +80,7 @@ def unusable_clusters(seen: Snapshot, course: TargetClusters) -> UnusableCluster
     """
     if not course.selection.left_out:
         return UnusableClusters()
-    decided = {cluster for decision in seen.decisions for cluster in decision.clusters}
+    decided = {cluster for decision in seen.decision.decisions for cluster in decision.clusters}
     staying = {one.cluster for one in course.drain.staying}
     whys = {
         cluster: f"{why}; listed until it has drained" if cluster in staying else why
@@ -92,7 +92,7 @@ def unusable_clusters(seen: Snapshot, course: TargetClusters) -> UnusableCluster
     what = "selected cluster cannot" if len(whys) == 1 else "selected clusters cannot"
     message = f"{len(whys)} {what} be used: {_each(whys)}"
     mark = Timer("unusable", message)
-    left = UNUSABLE_SECONDS - seen.ages.get(mark, 0.0)
+    left = UNUSABLE_SECONDS - seen.timer_ages.get(mark, 0.0)
     if left > 0:
         return UnusableClusters(timers=frozenset({mark}), recheck_after=left)
     return UnusableClusters((EventIntent(CLUSTER_UNUSABLE, message),), frozenset({mark}))
@@ -111,7 +111,7 @@ def _added(
 
 
 def _by(seen: Snapshot, what: str, whys: Mapping[str, str]) -> str:
-    where = f"{seen.placement.meta.namespace}/" if seen.placement else ""
+    where = f"{seen.decision.placement.meta.namespace}/" if seen.decision.placement else ""
     return f"{what}, by Placement {where}{seen.name}: {_each(whys)}" if whys else ""
 
 
@@ -163,7 +163,7 @@ def _removed(
     for name in names:
         cluster = clusters.get(name, name)
         cause = _cause(seen, course, cluster)
-        gone = cluster in seen.deleted_clusters
+        gone = cluster in seen.fleet.deleted_clusters
         whys[cluster] = cause if gone else f"{cause}; {'drained' if name in left else 'nothing ran there'}"
     verb = "is" if len(whys) == 1 else "are"
     told = f"{count_text(len(whys), 'cluster')} {verb} listed no more: {_each(whys)}"
@@ -172,7 +172,7 @@ def _removed(
 
 def _cause(seen: Snapshot, course: TargetClusters, cluster: str) -> str:
     """Return why a listed cluster leaves."""
-    if cluster in seen.deleted_clusters:
+    if cluster in seen.fleet.deleted_clusters:
         return "its ManagedCluster is gone"
     if cluster in course.selection.left_out:
         return f"unusable: {course.selection.left_out[cluster]}"

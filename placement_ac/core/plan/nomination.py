@@ -40,7 +40,7 @@ def nominate(seen: Snapshot, course: TargetClusters) -> Nominations:
     for workload in course.workloads.undecided:
         uid = workload.meta.uid
         round_ = Timer("round", f"{uid}/{len(workload.nominated)}")
-        left = seen.policy.round_timeout - seen.ages.get(round_, 0.0)
+        left = seen.policy.round_timeout - seen.timer_ages.get(round_, 0.0)
         stay = _stay(seen, workload, off.get(uid, ()), on.get(uid, ()))
         new = [name for name in eligible if name not in stay] if _may_go(seen, workload) else []
         due = not stay or left <= 0
@@ -62,17 +62,17 @@ def _stay(seen: Snapshot, workload: Workload, off: Collection[str], on: Iterable
 def _eligible(seen: Snapshot, course: TargetClusters) -> Sequence[str]:
     """Return the usable clusters that Kueue sees and is connected to, in the order of the list."""
     usable = {entry.name for entry in course.usable}
-    connected = {name for name in usable if (obj := seen.clusters.get(name)) and obj.active}
+    connected = {name for name in usable if (obj := seen.objects.clusters.get(name)) and obj.active}
     return tuple(name for name in _listed(seen) if name in connected)
 
 
 def _listed(seen: Snapshot) -> Sequence[str]:
-    return seen.config.listed if seen.config and seen.config.ours else ()
+    return seen.objects.config.listed if seen.objects.config and seen.objects.config.ours else ()
 
 
 def _may_go(seen: Snapshot, workload: Workload) -> bool:
     """Whether Kueue's own check is the only one that is not Ready yet."""
-    multikueue = {check.meta.name for check in seen.multikueue_checks}
+    multikueue = {check.meta.name for check in seen.checks.multikueue}
     states = {answer.check: answer.state for answer in workload.check_states}
     return (
         workload.has_quota

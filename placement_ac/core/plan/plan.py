@@ -101,7 +101,7 @@ def plan(seen: Snapshot, course: TargetClusters | None = None) -> Plan:
 
     `course`: what `chart` says of it, where that is known already.
     """
-    if seen.checks:
+    if seen.checks.ours:
         return _planned(seen, course or select_targets(seen))
     if owners_of(seen):
         objects = _held(seen)
@@ -132,7 +132,7 @@ def _planned(seen: Snapshot, course: TargetClusters) -> Plan:
     return Plan(
         selected=selection.ranked,
         unusable=tuple(cluster for cluster in selection.ranked if cluster in selection.left_out),
-        verdicts={check.meta.name: verdict for check in seen.checks},
+        verdicts={check.meta.name: verdict for check in seen.checks.ours},
         config=objects.config,
         clusters=objects.clusters,
         retained=kept.names,
@@ -159,7 +159,7 @@ def _step(seen: Snapshot, course: TargetClusters, objects: TargetObjects, verdic
 
 def _standstill(seen: Snapshot, verdict: Verdict) -> PlanStep:
     """Leave all as it is; what is under way goes on when the reason has gone."""
-    under_way = frozenset(mark for mark in seen.ages if mark.kind in UNDER_WAY)
+    under_way = frozenset(mark for mark in seen.timer_ages if mark.kind in UNDER_WAY)
     return PlanStep(_told(seen, AnswerContext(verdict, "")), DrainPlan(timers=under_way))
 
 
@@ -170,7 +170,7 @@ def keeps_objects(verdict: Verdict) -> bool:
 
 def _rivals_may_go(seen: Snapshot, course: TargetClusters) -> float | None:
     """Return when to look again at a name that another pair makes too."""
-    blocked = seen.name_conflicts and any(claimed_elsewhere(seen, entry) for entry in course.usable)
+    blocked = seen.objects.name_conflicts and any(claimed_elsewhere(seen, entry) for entry in course.usable)
     return RIVAL_SECONDS if blocked else None
 
 
@@ -205,7 +205,7 @@ def owners_of(seen: Snapshot) -> dict[str, str]:
     """Return the AdmissionChecks that use the config, uid → name: as long as one lives, so does it."""
     return {
         check.meta.uid: check.meta.name
-        for check in (*seen.checks, *seen.multikueue_checks, *seen.former_checks)
+        for check in (*seen.checks.ours, *seen.checks.multikueue, *seen.checks.former)
     }
 
 
@@ -219,13 +219,13 @@ def _listed(seen: Snapshot, course: TargetClusters) -> TargetObjects:
     clusters = [WantedCluster(entry.name, entry.cluster, entry.source, owners) for entry in course.usable]
     mine = course.listed.values()
     for one in staying:
-        found = seen.credentials.get(one.cluster) or seen.unselected_credentials.get(one.cluster)
+        found = seen.credentials.selected.get(one.cluster) or seen.credentials.unselected.get(one.cluster)
         source = found if isinstance(found, CredentialSource) else None
-        if one.name in mine and (source or one.name in seen.clusters):
+        if one.name in mine and (source or one.name in seen.objects.clusters):
             clusters.append(WantedCluster(one.name, one.cluster, source, owners))
     return TargetObjects(
         _config(seen, course, ordered.names, owners),
-        _shared(seen, clusters) if seen.other_owners else tuple(clusters),
+        _shared(seen, clusters) if seen.objects.other_owners else tuple(clusters),
         ordered.timers,
         ordered.recheck_after,
     )
@@ -240,11 +240,11 @@ def _shared(seen: Snapshot, clusters: Iterable[WantedCluster]) -> tuple[WantedCl
 def _config(
     seen: Snapshot, course: TargetClusters, names: tuple[str, ...], owners: Mapping[str, str]
 ) -> WantedConfig | None:
-    known = seen.config.draining if seen.config and seen.config.ours else {}
+    known = seen.objects.config.draining if seen.objects.config and seen.objects.config.ours else {}
     draining = {one.name: known.get(one.name, seen.now) for one in course.drain.staying}
-    if len(names) > seen.hub.clusters_max and seen.config:
+    if len(names) > seen.hub.clusters_max and seen.objects.config:
         # The cap has shrunk: nothing can be written before enough of them could go together.
-        names = seen.config.listed
+        names = seen.objects.config.listed
     return WantedConfig(seen.name, names, owners, draining) if names else None
 
 
@@ -255,14 +255,14 @@ def _kept(seen: Snapshot, objects: TargetObjects) -> RetainedClusters:
     marks = [
         Timer("unlisted", obj.meta.name) for obj in removable_clusters(seen) if obj.meta.name not in wanted
     ]
-    left = {mark: _retention(seen, mark.subject) - seen.ages.get(mark, 0.0) for mark in marks}
+    left = {mark: _retention(seen, mark.subject) - seen.timer_ages.get(mark, 0.0) for mark in marks}
     kept = {mark: seconds for mark, seconds in left.items() if seconds > 0}
     return RetainedClusters(frozenset(kept), soonest(kept.values()))
 
 
 def _retention(seen: Snapshot, name: str) -> float:
     """Return how long a MultiKueueCluster is kept: longer where Kueue has yet to come back and clear up."""
-    kept, lost = seen.policy.retention, seen.clusters[name].active is False
+    kept, lost = seen.policy.retention, seen.objects.clusters[name].active is False
     return max(kept, LOST_SECONDS) if kept and lost else kept
 
 
@@ -270,11 +270,11 @@ def _held(seen: Snapshot) -> TargetObjects:
     """Keep what is there as it is; only its owners follow."""
     owners = owners_of(seen)
     config = None
-    if seen.config and not is_taken(seen.config, seen.name, ""):
-        config = WantedConfig(seen.name, seen.config.listed, owners, seen.config.draining)
+    if seen.objects.config and not is_taken(seen.objects.config, seen.name, ""):
+        config = WantedConfig(seen.name, seen.objects.config.listed, owners, seen.objects.config.draining)
     mine = [
         WantedCluster(name, cluster_of(seen, obj), None, _with_others(seen, name, owners))
-        for name, obj in seen.clusters.items()
+        for name, obj in seen.objects.clusters.items()
         if obj.ours and (obj.placement == seen.name or _listed_without_placement(obj, config))
     ]
     kept = [cluster.name for cluster in mine]
@@ -288,8 +288,8 @@ def _listed_without_placement(obj: KueueObject, config: WantedConfig | None) -> 
 
 def _needed_elsewhere(seen: Snapshot, wanted: Container[str]) -> Iterator[WantedCluster]:
     """Yield shared MultiKueueClusters that only other Placements list: they stay as they are."""
-    for name, obj in seen.clusters.items() if seen.other_owners else ():
-        others = seen.other_owners.get(name)
+    for name, obj in seen.objects.clusters.items() if seen.objects.other_owners else ():
+        others = seen.objects.other_owners.get(name)
         if others and obj.ours and not obj.placement and name not in wanted:
             owners = {**others, **_own_claim(seen, name)}
             yield WantedCluster(name, cluster_of(seen, obj), None, owners)
@@ -300,10 +300,14 @@ def _own_claim(seen: Snapshot, name: str) -> dict[str, str]:
 
     All Placements must come to the same owners of what they share, or they would write them for ever.
     """
-    return owners_of(seen) if seen.checks and isinstance(seen.credentials.get(name), CredentialSource) else {}
+    return (
+        owners_of(seen)
+        if seen.checks.ours and isinstance(seen.credentials.selected.get(name), CredentialSource)
+        else {}
+    )
 
 
 def _with_others(seen: Snapshot, name: str, owners: Mapping[str, str]) -> Mapping[str, str]:
     """Return the owners of a MultiKueueCluster: those of this Placement, and of whoever shares it."""
-    others = seen.other_owners.get(name)
+    others = seen.objects.other_owners.get(name)
     return {**owners, **others} if others else owners

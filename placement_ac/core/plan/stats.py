@@ -26,7 +26,7 @@ class PlacementStats:
 
 def placement_stats(seen: Snapshot, wanted: Plan) -> PlacementStats:
     """Return how it stands with the Placement in `seen`, for which `wanted` was planned."""
-    config = seen.config if seen.config and seen.config.ours else None
+    config = seen.objects.config if seen.objects.config and seen.objects.config.ours else None
     listed = config.listed if config else ()
     since = config.draining if config else {}
     return PlacementStats(
@@ -35,7 +35,7 @@ def placement_stats(seen: Snapshot, wanted: Plan) -> PlacementStats:
             (check.meta.name, check.active.status == "True", check.active.reason)
             if check.active
             else (check.meta.name, False, "")
-            for check in seen.checks
+            for check in seen.checks.ours
         ),
         selected=wanted.selected,
         unusable=len(wanted.unusable),

@@ -30,7 +30,7 @@ class AnswerContext:
 
 def check_state_updates(seen: Snapshot, outlook: AnswerContext) -> Iterator[CheckStateUpdate]:
     """Yield what is to be written, and nothing that stands there already."""
-    ours = {check.meta.name for check in seen.checks}
+    ours = {check.meta.name for check in seen.checks.ours}
     sent = {w.meta.uid: one.cluster for one in outlook.drain.steps for w in one.send_back}
     for workload in seen.workloads:
         for answer in workload.check_states:
@@ -42,7 +42,7 @@ def stuck_timers(seen: Snapshot, outlook: AnswerContext) -> frozenset[Timer]:
     """Return a mark for every Workload that holds quota and that no cluster could take."""
     if seen.policy.retry_after is None or outlook.ready:
         return frozenset()
-    ours = {check.meta.name for check in seen.checks}
+    ours = {check.meta.name for check in seen.checks.ours}
     return frozenset(
         _stuck(workload)
         for workload in seen.workloads
@@ -53,7 +53,7 @@ def stuck_timers(seen: Snapshot, outlook: AnswerContext) -> frozenset[Timer]:
 def next_retry(seen: Snapshot, marks: Iterable[Timer]) -> float | None:
     """Return the seconds until the first of them is sent back."""
     after = seen.policy.retry_after
-    left = (after - seen.ages.get(mark, 0.0) for mark in marks) if after is not None else ()
+    left = (after - seen.timer_ages.get(mark, 0.0) for mark in marks) if after is not None else ()
     return min((seconds for seconds in left if seconds > 0), default=None)
 
 
@@ -89,7 +89,7 @@ def _update(
 
 def stuck_for(seen: Snapshot) -> Iterator[float]:
     """Yield for how long each Workload is Ready, and sent nowhere, that was sent back once. Unit: seconds."""
-    ours = {check.meta.name for check in seen.checks}
+    ours = {check.meta.name for check in seen.checks.ours}
     for workload in seen.workloads:
         for answer in workload.check_states if workload.sent_back_from else ():
             if answer.check in ours and (seconds := _stuck_for(seen, workload, answer)) is not None:
@@ -109,7 +109,7 @@ def _stuck_for(seen: Snapshot, workload: Workload, answer: AdmissionCheckState) 
         return None
     if workload.cluster or workload.nominated or not (workload.has_quota and workload.active):
         return None
-    theirs = {check.meta.name for check in seen.multikueue_checks}
+    theirs = {check.meta.name for check in seen.checks.multikueue}
     others = [entry.state for entry in workload.check_states if entry.check not in theirs]
     if not theirs or any(state != READY for state in others):
         return None
@@ -133,6 +133,6 @@ def _comes_back(
 ) -> CheckStateUpdate | None:
     """Give the hub's quota back after a long wait; optional."""
     after = seen.policy.retry_after
-    if after is None or seen.ages.get(_stuck(workload), 0.0) < after:
+    if after is None or seen.timer_ages.get(_stuck(workload), 0.0) < after:
         return None
     return CheckStateUpdate(workload, answer.check, RETRY, why, seen.policy.requeue_after)

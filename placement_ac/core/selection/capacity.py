@@ -59,18 +59,20 @@ def _claim(entry: UsableCluster, bonus: int) -> tuple[bool, int, int]:
 def order_names(seen: Snapshot, wanted: Sequence[UsableCluster], staying: Sequence[str]) -> OrderedNames:
     """Return the names to list: those wanted in their order, those that leave last."""
     names = (*[entry.name for entry in wanted], *staying)
-    listed = seen.config.listed if seen.config and seen.config.ours else ()
+    listed = seen.objects.config.listed if seen.objects.config and seen.objects.config.ours else ()
     if set(names) != set(listed):
         return OrderedNames(names, frozenset({_written(names)}))
     if names == listed:
-        return OrderedNames(names, frozenset({_written(names)} & seen.ages.keys()))
+        return OrderedNames(names, frozenset({_written(names)} & seen.timer_ages.keys()))
     if any(entry.rank is None for entry in wanted) and not _out_of_line(listed, staying):
         return OrderedNames(listed)
-    if _out_of_line(listed, staying) or (seen.config and not seen.config.applied_fields.clusters):
+    if _out_of_line(listed, staying) or (
+        seen.objects.config and not seen.objects.config.applied_fields.clusters
+    ):
         return OrderedNames(names, frozenset({_written(names)}))
     if not _matters(wanted, listed, seen.policy.reorder_margin):
-        return OrderedNames(listed, frozenset({_written(listed)} & seen.ages.keys()))
-    age = seen.ages.get(_written(listed), NEVER)
+        return OrderedNames(listed, frozenset({_written(listed)} & seen.timer_ages.keys()))
+    age = seen.timer_ages.get(_written(listed), NEVER)
     if age < seen.policy.reorder_interval:
         return OrderedNames(listed, frozenset({_written(listed)}), seen.policy.reorder_interval - age)
     return OrderedNames(names, frozenset({_written(names)}))

@@ -33,7 +33,7 @@ def hold_mass_loss(seen: Snapshot, selection: Selection, listed: Mapping[str, st
     """Return what is to be held of what `selection` would take away from `listed`."""
     marks, edited = _edits(seen)
     selected = {entry.cluster for entry in selection.usable}
-    leaving = seen.config.draining if seen.config else {}
+    leaving = seen.objects.config.draining if seen.objects.config else {}
     gone = [cluster for cluster in listed if cluster not in selected]
     lost = [cluster for cluster in gone if listed[cluster] not in leaving]
     if not lost or edited or not selection.decided:
@@ -41,7 +41,7 @@ def hold_mass_loss(seen: Snapshot, selection: Selection, listed: Mapping[str, st
     staying = len(listed) - len(gone)
     if not _too_much(seen, len(lost), staying, new=len(selected) - staying):
         return MassLossHold(timers=marks)
-    age = seen.ages.get(Timer("loss"), 0.0)
+    age = seen.timer_ages.get(Timer("loss"), 0.0)
     if age >= seen.policy.loss_grace:
         return MassLossHold(timers=marks | {Timer("loss")})
     why = (
@@ -71,15 +71,15 @@ def _edits(seen: Snapshot) -> tuple[frozenset[Timer], bool]:
     The generation that is found at the start is none: a restart must not open the guard. Nor is that of
     a Placement in another namespace, which counts as one there has come or gone: nobody changed it.
     """
-    if seen.placement is None:
-        return frozenset(mark for mark in seen.ages if mark.kind == "generation"), False
-    now = _generation(seen.placement)
-    here = f"{seen.placement.meta.namespace}/"
-    changed = now not in seen.ages and any(
-        mark.kind == "generation" and mark.subject.startswith(here) for mark in seen.ages
+    if seen.decision.placement is None:
+        return frozenset(mark for mark in seen.timer_ages if mark.kind == "generation"), False
+    now = _generation(seen.decision.placement)
+    here = f"{seen.decision.placement.meta.namespace}/"
+    changed = now not in seen.timer_ages and any(
+        mark.kind == "generation" and mark.subject.startswith(here) for mark in seen.timer_ages
     )
     mark = Timer("edited", now.subject)
-    edited = changed or seen.ages.get(mark, EDITED_SECONDS) < EDITED_SECONDS
+    edited = changed or seen.timer_ages.get(mark, EDITED_SECONDS) < EDITED_SECONDS
     return frozenset((now, mark) if edited else (now,)), edited
 
 

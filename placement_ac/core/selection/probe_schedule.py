@@ -31,8 +31,8 @@ def probe_objection(seen: Snapshot, cluster: str, source: CredentialSource) -> U
 def probe_remarks(seen: Snapshot, listed: Iterable[str]) -> Mapping[str, str]:
     """Return what is to be told of clusters that are listed: cluster → words."""
     found: dict[str, str] = {}
-    for cluster in listed if seen.probe_results else ():
-        source = seen.credentials.get(cluster)
+    for cluster in listed if seen.fleet.probe_results else ():
+        source = seen.credentials.selected.get(cluster)
         fit = _answer(seen, cluster, source) if isinstance(source, CredentialSource) else None
         told = (*fit.fitness.problems, *fit.fitness.warnings) if fit else ()
         if told:
@@ -45,7 +45,7 @@ def due_probes(seen: Snapshot) -> tuple[tuple[ProbeRequest, ...], float | None]:
     if not seen.policy.probe:
         return (), None
     due, waits = [], []
-    for cluster, source in seen.credentials.items():
+    for cluster, source in seen.credentials.selected.items():
         if not isinstance(source, CredentialSource):
             continue
         fit = _answer(seen, cluster, source)
@@ -63,5 +63,5 @@ def _believed(fit: ProbeResult) -> float:
 
 def _answer(seen: Snapshot, cluster: str, source: CredentialSource) -> ProbeResult | None:
     """Return what the cluster said, if it was entered by the same way."""
-    fit = seen.probe_results.get(cluster)
+    fit = seen.fleet.probe_results.get(cluster)
     return fit if fit and fit.source == source else None

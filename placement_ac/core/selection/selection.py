@@ -87,7 +87,7 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
     staying = [UsableCluster(name, listed[name], None) for name in missing if _waits(seen, name, seconds)]
     pending |= dict.fromkeys(missing, seconds)
     return Selection(
-        decided=bool(staying) or is_decided(seen.placement, seen.decisions),
+        decided=bool(staying) or is_decided(seen.decision.placement, seen.decision.decisions),
         ranked=clusters,
         usable=(*usable, *staying),
         left_out=left_out,
@@ -98,8 +98,8 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
 
 def ranking(seen: Snapshot) -> tuple[RankedCluster, ...]:
     """Return every cluster that is decided on, best first."""
-    prioritizers = seen.placement.prioritizers if seen.placement else ()
-    return rank(seen.decisions, prioritizers, seen.scores, seen.now)
+    prioritizers = seen.decision.placement.prioritizers if seen.decision.placement else ()
+    return rank(seen.decision.decisions, prioritizers, seen.decision.scores, seen.now)
 
 
 def soonest(waits: Iterable[float | None]) -> float | None:
@@ -148,15 +148,15 @@ def listed_names(seen: Snapshot) -> tuple[str, ...]:
 
     If somebody has deleted it, those on which Workloads are: Kueue leaves them there, our next list must too.
     """
-    if seen.config is not None:
-        return seen.config.listed if seen.config.ours else ()
+    if seen.objects.config is not None:
+        return seen.objects.config.listed if seen.objects.config.ours else ()
     named = {name for workload in seen.workloads for name in (workload.cluster, *workload.nominated)}
-    return tuple(sorted(name for name in named if (obj := seen.clusters.get(name)) and obj.ours))
+    return tuple(sorted(name for name in named if (obj := seen.objects.clusters.get(name)) and obj.ours))
 
 
 def listed_clusters(seen: Snapshot) -> dict[str, str]:
     """Return the clusters that our config lists now, each with its MultiKueueCluster's name, in its order."""
-    there, placement = seen.clusters.get, seen.name
+    there, placement = seen.objects.clusters.get, seen.name
     return {
         obj.cluster if obj and obj.cluster else seen.hub.cluster_of(placement, name): name
         for name in listed_names(seen)
@@ -171,12 +171,12 @@ def listed_clusters(seen: Snapshot) -> dict[str, str]:
 
 def removable_clusters(seen: Snapshot) -> Iterable[KueueObject]:
     """Yield the MultiKueueClusters that this Placement may remove when it needs them no more."""
-    for name, obj in seen.clusters.items():
+    for name, obj in seen.objects.clusters.items():
         if not obj.applied_fields.applied:
             continue  # labels are easily copied with an object, managed fields are not
-        mine = obj.placement == seen.name or (not obj.placement and not seen.other_owners.get(name))
+        mine = obj.placement == seen.name or (not obj.placement and not seen.objects.other_owners.get(name))
         # After a change of `cluster_names` another may list it; who lists it last brings us back here.
-        if mine and name not in seen.listed_elsewhere:
+        if mine and name not in seen.objects.listed_elsewhere:
             yield obj
 
 
@@ -193,10 +193,14 @@ def settle_seconds(seen: Snapshot) -> float:
     OCM writes one decision after another: one that moves to the next is in none for a moment, while
     all the numbers agree (another one came, and a third went).
     """
-    placement = seen.placement
-    if placement is None or not decisions_agree(placement, seen.decisions) or _is_new(placement, seen.now):
+    placement = seen.decision.placement
+    if (
+        placement is None
+        or not decisions_agree(placement, seen.decision.decisions)
+        or _is_new(placement, seen.now)
+    ):
         return SETTLE_SECONDS
-    return REGROUP_SECONDS if placement.grouped or len(seen.decisions) > 1 else 0.0
+    return REGROUP_SECONDS if placement.grouped or len(seen.decision.decisions) > 1 else 0.0
 
 
 def _is_new(placement: Placement, now: datetime) -> bool:
@@ -213,13 +217,13 @@ def _is_new(placement: Placement, now: datetime) -> bool:
 
 def _waits(seen: Snapshot, cluster: str, seconds: float) -> bool:
     """Whether a cluster that would go stays for now; a decision that cannot be read takes nothing away."""
-    unreadable = any(decision.problem for decision in seen.decisions)
-    return unreadable or seen.ages.get(Timer("pending", cluster), 0.0) < seconds
+    unreadable = any(decision.problem for decision in seen.decision.decisions)
+    return unreadable or seen.timer_ages.get(Timer("pending", cluster), 0.0) < seconds
 
 
 def _left(seen: Snapshot, pending: Mapping[str, float]) -> Iterable[float]:
     for cluster, seconds in pending.items():
-        left = seconds - seen.ages.get(Timer("pending", cluster), 0.0)
+        left = seconds - seen.timer_ages.get(Timer("pending", cluster), 0.0)
         if left > 0:
             yield left
 
@@ -229,7 +233,7 @@ def _credentials_for(
 ) -> CredentialSource | Unusable:
     if problem := _name_problem(cluster) or ("" if len(name) <= _NAME_MAX else _TOO_LONG):
         return Unusable(problem)
-    found = seen.credentials.get(cluster, _NO_CREDENTIALS)
+    found = seen.credentials.selected.get(cluster, _NO_CREDENTIALS)
     if isinstance(found, CredentialSource) and cluster not in listed:
         return probe_objection(seen, cluster, found) or found
     return found
@@ -245,7 +249,7 @@ def _name_problem(cluster: str) -> str:
 def _entries_without_name(seen: Snapshot) -> dict[str, str]:
     return {
         f"PlacementDecision {decision.meta.namespace}/{decision.meta.name}": why
-        for decision in seen.decisions
+        for decision in seen.decision.decisions
         if (why := decision.problem or _unnamed(decision))
     }
 

@@ -75,8 +75,10 @@ def name_taken(setup: Setup) -> Iterator[Told]:
     found: dict[tuple[Kind, str], Told] = {}
     for placement in sorted({one.placement for one in setup.view.ours if one.placement}):
         seen, course = setup.view.snapshot(placement), setup.view.course(placement)
-        clusters = ((MULTIKUEUE_CLUSTER, seen.clusters.get(one.name), one.cluster) for one in course.usable)
-        wanted = ((MULTIKUEUE_CONFIG, seen.config, ""), *clusters)
+        clusters = (
+            (MULTIKUEUE_CLUSTER, seen.objects.clusters.get(one.name), one.cluster) for one in course.usable
+        )
+        wanted = ((MULTIKUEUE_CONFIG, seen.objects.config, ""), *clusters)
         for kind, obj, cluster in wanted:
             label = "" if seen.hub.shared and kind == MULTIKUEUE_CLUSTER else placement
             if obj and is_taken(obj, label, cluster):

@@ -58,7 +58,7 @@ def in_use(setup: Setup) -> tuple[str, ...]:
     names = {name for kind, name in listed if kind == CLUSTER_PROFILE.kind}
     for one in setup.view.ours:
         if one.placement:
-            ways = setup.view.snapshot(one.placement).credentials.values()
+            ways = setup.view.snapshot(one.placement).credentials.selected.values()
             names |= {
                 way.name
                 for way in ways

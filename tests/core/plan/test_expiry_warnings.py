@@ -1,5 +1,6 @@
 """When credentials end is known ahead: it is told in time, and looked at again at the very moment."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -80,7 +81,7 @@ def test_an_admin_who_wants_to_be_told_always_is() -> None:
 
 
 def test_the_words_stay_the_same_until_it_is_renewed() -> None:
-    later = seen()._replace(now=NOW + timedelta(minutes=59))
+    later = replace(seen(), now=NOW + timedelta(minutes=59))
     assert (
         expiry_warnings(later, [cluster(HOUR)]).events
         == expiry_warnings(seen(), [cluster(HOUR)]).events
