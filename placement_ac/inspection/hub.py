@@ -39,7 +39,16 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import check, kueue_object
 from placement_ac.core.api.objects import AppliedFields, Check, KueueObject
-from placement_ac.core.inputs.state import ClusterCredentials, HubFacts, Key, Plan, Snapshot, Timer, TimerAges
+from placement_ac.core.inputs.state import (
+    ClusterCredentials,
+    HubFacts,
+    Key,
+    Plan,
+    Snapshot,
+    Timer,
+    TimerAges,
+    TimerKind,
+)
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
 from placement_ac.core.plan.diff import Phase, diff
 from placement_ac.core.plan.plan import plan
@@ -61,7 +70,15 @@ _FOUND_IN: Final[Mapping[CredentialMethod, tuple[Kind, ...]]] = {
 }
 _LONG: Final = 1e6
 """Seconds; longer than anything waits."""
-_SETTLING: Final = frozenset(("pending", "loss", "ordered", "missing", "unneeded"))
+_SETTLING: Final = frozenset(
+    (
+        TimerKind.REMOVAL_UNSETTLED,
+        TimerKind.MASS_LOSS,
+        TimerKind.LIST_ORDER,
+        TimerKind.CREDENTIALS_MISSING,
+        TimerKind.CREDENTIALS_UNNEEDED,
+    )
+)
 """Marks of what time alone brings about."""
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from placement_ac.cache.store import Cache
 from placement_ac.core.api.constants import PLACEMENT, PLACEMENT_DECISION, SECRET
-from placement_ac.core.inputs.state import HubFacts, Key, PlacementPolicy, Plan, Timer
+from placement_ac.core.inputs.state import HubFacts, Key, PlacementPolicy, Plan, Timer, TimerKind
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
     NOW,
@@ -145,7 +145,7 @@ def switched(ages: dict[Timer, float], **rest: int) -> Plan:
     return plan(snapshot(seen, ages=ages))
 
 
-FIRSTS = Timer("generation", "first/Placement/p@first/1")
+FIRSTS = Timer(TimerKind.PLACEMENT_GENERATION, "first/Placement/p@first/1")
 SECONDS = "second/Placement/p@second/{}"
 
 
@@ -153,17 +153,24 @@ def test_a_placement_that_went_is_no_edit_of_the_one_that_counts_now() -> None:
     answer = switched({FIRSTS: 999.0})
     assert answer.config
     assert answer.config.clusters == ("p-a", "p-b", "p-c", "p-d")
-    assert {mark for mark in answer.timers if mark.kind in ("generation", "edited", "loss")} == {
-        Timer("generation", SECONDS.format(1)),
-        Timer("loss"),
+    assert {
+        mark
+        for mark in answer.timers
+        if mark.kind in (TimerKind.PLACEMENT_GENERATION, TimerKind.PLACEMENT_EDITED, TimerKind.MASS_LOSS)
+    } == {
+        Timer(TimerKind.PLACEMENT_GENERATION, SECONDS.format(1)),
+        Timer(TimerKind.MASS_LOSS),
     }
 
 
 def test_an_edit_of_the_one_that_counts_now_goes_through() -> None:
-    answer = switched({Timer("generation", SECONDS.format(1)): 9.0, Timer("loss"): 9.0}, generation=2)
+    answer = switched(
+        {Timer(TimerKind.PLACEMENT_GENERATION, SECONDS.format(1)): 9.0, Timer(TimerKind.MASS_LOSS): 9.0},
+        generation=2,
+    )
     assert answer.config
     assert answer.config.clusters == ("p-a",)
-    assert Timer("edited", SECONDS.format(2)) in answer.timers
+    assert Timer(TimerKind.PLACEMENT_EDITED, SECONDS.format(2)) in answer.timers
 
 
 # -- what is told

@@ -23,7 +23,14 @@ from placement_ac.core.api.constants import (
     WATCHED_KINDS,
     token_kind,
 )
-from placement_ac.core.inputs.state import HubFacts, Key, PlacementCluster, ProvisioningPolicy, Timer
+from placement_ac.core.inputs.state import (
+    HubFacts,
+    Key,
+    PlacementCluster,
+    ProvisioningPolicy,
+    Timer,
+    TimerKind,
+)
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from tests.support.builders import (
     NOW,
@@ -346,7 +353,7 @@ def test_a_snapshot_holds_all_that_a_placement_depends_on() -> None:
         {"a": CredentialSource("Secret", "multikueue-a")},
         "p",
         ["p-a"],
-        ({}, {}, {Timer("pending", "a"): 1.0}, NOW),
+        ({}, {}, {Timer(TimerKind.REMOVAL_UNSETTLED, "a"): 1.0}, NOW),
     )
 
 

@@ -9,12 +9,12 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import (
-    ASK_AGAIN_SECONDS,
     CLUSTER_LOST,
-    GATE_MOST_SECONDS,
-    HEAL_SECONDS,
+    COPIES_RETRY_SECONDS,
+    GATE_CLOSED_MAX_SECONDS,
+    GATE_REOPEN_SECONDS,
     IMMEDIATE,
-    OPEN_SECONDS,
+    MIN_READY_SECONDS,
     QUIET_SECONDS,
     WORKLOAD_SENT_BACK,
     WORKLOADS_SENT_BACK,
@@ -32,12 +32,12 @@ from placement_ac.core.draining.gate import (
     waiting_grace,
 )
 from placement_ac.core.draining.state import ConfigWorkloads, DrainContext, DrainStep
-from placement_ac.core.inputs.state import NOTHING, EventIntent, Snapshot, Timer
+from placement_ac.core.inputs.state import NOTHING, EventIntent, Snapshot, Timer, TimerKind
 from placement_ac.core.selection.selection import listed_names, soonest
 
 RUN: Final = "Workloads run there"
-SHUT: Final = Timer("shut")
-AIRED: Final = Timer("aired")
+SHUT: Final = Timer(TimerKind.GATE_CLOSED)
+AIRED: Final = Timer(TimerKind.GATE_REOPENED)
 
 
 class DrainPlan(NamedTuple):
@@ -57,7 +57,7 @@ class DrainPlan(NamedTuple):
     def closed(self) -> str:
         """Why no Workload becomes Ready; "" when the gate is open."""
         names = {one.cluster for one in self.steps if one.gate_closed or not one.why}
-        names |= {mark.subject for mark in self.timers if mark.kind == "left"}
+        names |= {mark.subject for mark in self.timers if mark.kind == TimerKind.JUST_UNLISTED}
         return f"{joined(sorted(names))} is leaving: it takes a moment" if names else ""
 
 
@@ -70,13 +70,13 @@ def plan_drain(
     """
     names = listed_names(seen)
     going = [name for name in names if name not in wanted]
-    went = [mark.subject for mark in seen.timer_ages if mark.kind == "going"]
+    went = [mark.subject for mark in seen.timer_ages if mark.kind == TimerKind.BEING_UNLISTED]
     clusters = {name: cluster for cluster, name in listed.items()} if going or went else {}
     case = DrainContext(seen, jobs, _is_reopened(seen))
     leaving = tuple([_stranded(case, _leave(case, clusters.get(name, name), name)) for name in going])
     held, asking = _held_back(case, leaving) if seen.workloads else ({}, [])
     left = _left(seen, went, {clusters.get(name, name) for name in names} if went else ())
-    marks = {Timer("going", one.cluster) for one in leaving if not one.why} | left
+    marks = {Timer(TimerKind.BEING_UNLISTED, one.cluster) for one in leaving if not one.why} | left
     marks |= _gate_marks(case, leaving)
     if seen.workloads:
         marks |= _healed(case, leaving)
@@ -107,7 +107,7 @@ def _leave(case: DrainContext, cluster: str, name: str) -> DrainStep:
 
 def _once_cleared(case: DrainContext, here: DrainStep) -> DrainStep:
     """Give Kueue a moment to clear up where jobs have just ended: it does so while the cluster is listed."""
-    mark = Timer("quiet", here.cluster)
+    mark = Timer(TimerKind.QUIET, here.cluster)
     left = QUIET_SECONDS - case.age(mark)
     config = case.seen.objects.config
     if config is None or here.name not in config.draining or left <= 0:
@@ -141,7 +141,7 @@ def _drain(case: DrainContext, here: DrainStep, running: list[Workload]) -> Drai
     here = close_gate(case, here)
     if not here.gate_closed:
         return here._replace(why=f"{RUN}; {here.why}" if drain_obstacle(case, here.name) else RUN)
-    if Timer("closed", here.cluster) not in case.seen.timer_ages:
+    if Timer(TimerKind.GATE_CLOSED_FOR, here.cluster) not in case.seen.timer_ages:
         return here._replace(why=RUN, gate_closed=not case.seen.policy.dispatcher)
     send_back = tuple(w for w in running if not case.workloads.is_sent_back(w))
     return here._replace(
@@ -189,7 +189,8 @@ def _stranded(case: DrainContext, one: DrainStep) -> DrainStep:
     late = tuple(
         w
         for w in sent
-        if case.workloads.is_ready(w) and case.age(Timer("healed", w.meta.uid)) >= HEAL_SECONDS
+        if case.workloads.is_ready(w)
+        and case.age(Timer(TimerKind.MADE_READY, w.meta.uid)) >= MIN_READY_SECONDS
         if w not in one.send_back
     )
     return one._replace(make_ready=(*one.make_ready, *heal), send_back=(*one.send_back, *late))
@@ -237,7 +238,7 @@ def _word_is_old(case: DrainContext, one: DrainStep, workload: Workload) -> bool
     if asked is None:
         return True
     early = not asked.problem and not _asked_since(case, one, workload)
-    return asked.age > (QUIET_SECONDS if early else ASK_AGAIN_SECONDS)
+    return asked.age > (QUIET_SECONDS if early else COPIES_RETRY_SECONDS)
 
 
 # -- marks
@@ -247,8 +248,8 @@ def _is_reopened(seen: Snapshot) -> bool:
     """Whether the gate opens for a while: it has been closed for long, whoever closed it, and others wait."""
     aired = seen.timer_ages.get(AIRED)
     if aired is not None:
-        return aired < GATE_MOST_SECONDS
-    return seen.timer_ages.get(SHUT, 0.0) >= waiting_grace(seen) + GATE_MOST_SECONDS
+        return aired < GATE_CLOSED_MAX_SECONDS
+    return seen.timer_ages.get(SHUT, 0.0) >= waiting_grace(seen) + GATE_CLOSED_MAX_SECONDS
 
 
 def _gate_marks(case: DrainContext, leaving: Iterable[DrainStep]) -> set[Timer]:
@@ -259,8 +260,10 @@ def _gate_marks(case: DrainContext, leaving: Iterable[DrainStep]) -> set[Timer]:
 
 def _healed(case: DrainContext, leaving: Iterable[DrainStep]) -> set[Timer]:
     ready = {w.meta.uid for w in case.workloads.undecided if case.workloads.is_ready(w)}
-    known = {mark for mark in case.seen.timer_ages if mark.kind == "healed" and mark.subject in ready}
-    return known | {Timer("healed", w.meta.uid) for one in leaving for w in one.make_ready}
+    known = {
+        mark for mark in case.seen.timer_ages if mark.kind == TimerKind.MADE_READY and mark.subject in ready
+    }
+    return known | {Timer(TimerKind.MADE_READY, w.meta.uid) for one in leaving for w in one.make_ready}
 
 
 def _left(seen: Snapshot, went: Iterable[str], listed: Collection[str]) -> set[Timer]:
@@ -268,15 +271,19 @@ def _left(seen: Snapshot, went: Iterable[str], listed: Collection[str]) -> set[T
 
     `went`: those that were to go when it was looked last.
     """
-    gone = {Timer("left", cluster) for cluster in went if cluster not in listed}
-    return gone | {m for m, age in seen.timer_ages.items() if m.kind == "left" and age < OPEN_SECONDS}
+    gone = {Timer(TimerKind.JUST_UNLISTED, cluster) for cluster in went if cluster not in listed}
+    return gone | {
+        m
+        for m, age in seen.timer_ages.items()
+        if m.kind == TimerKind.JUST_UNLISTED and age < GATE_REOPEN_SECONDS
+    }
 
 
 def _waits(case: DrainContext, leaving: Collection[DrainStep], left: Iterable[Timer]) -> Iterable[float]:
     """Yield when the gate is to be looked at again, though nothing happens."""
     for mark in left if case.seen.workloads else ():  # one that comes later is looked at then
-        yield OPEN_SECONDS - case.age(mark)
+        yield GATE_REOPEN_SECONDS - case.age(mark)
     if case.reopened:
-        yield GATE_MOST_SECONDS - case.age(AIRED)
+        yield GATE_CLOSED_MAX_SECONDS - case.age(AIRED)
     elif any(one.gate_closed for one in leaving):
-        yield max(waiting_grace(case.seen) + GATE_MOST_SECONDS - case.age(SHUT), 0.0)
+        yield max(waiting_grace(case.seen) + GATE_CLOSED_MAX_SECONDS - case.age(SHUT), 0.0)

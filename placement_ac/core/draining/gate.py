@@ -11,16 +11,16 @@ from collections.abc import Collection
 from typing import Final
 
 from placement_ac.core.api.constants import (
-    ASK_AGAIN_SECONDS,
-    ASK_FRESH_SECONDS,
-    HEAL_SECONDS,
+    COPIES_FRESH_SECONDS,
+    COPIES_RETRY_SECONDS,
     IMMEDIATE,
+    MIN_READY_SECONDS,
     QUIET_SECONDS,
     READY,
 )
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.draining.state import DrainContext, DrainStep
-from placement_ac.core.inputs.state import Snapshot, Timer, WorkerCopies
+from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind, WorkerCopies
 from placement_ac.core.selection.selection import soonest
 
 WAIT: Final = "Workloads wait there"
@@ -40,7 +40,7 @@ def advance_drain(case: DrainContext, here: DrainStep) -> DrainStep:
     if case.reopened:
         return here._replace(why=AIRING)
     here = close_gate(case, here)
-    if not here.gate_closed or Timer("closed", here.cluster) not in case.seen.timer_ages:
+    if not here.gate_closed or Timer(TimerKind.GATE_CLOSED_FOR, here.cluster) not in case.seen.timer_ages:
         return here
     ready = tuple(filter(case.workloads.is_ready, case.workloads.undecided))
     if ready:
@@ -52,14 +52,14 @@ def advance_drain(case: DrainContext, here: DrainStep) -> DrainStep:
 
 def close_gate(case: DrainContext, here: DrainStep) -> DrainStep:
     """Close the gate, if the cluster answers: else it would be closed in vain, for who knows how long."""
-    mark = Timer("closed", here.cluster)
+    mark = Timer(TimerKind.GATE_CLOSED_FOR, here.cluster)
     if problem := drain_obstacle(case, here.name):
         return _not_asked(case, here, problem)
     asked = case.seen.fleet.worker_copies.get(here.name)
     if mark not in case.seen.timer_ages:
         if asked and (why := _others(case, here, asked)):
             return _left_open(here, asked, why)
-        if asked is None or asked.age > ASK_FRESH_SECONDS:
+        if asked is None or asked.age > COPIES_FRESH_SECONDS:
             return here._replace(why=SOON, ask_for_copies=True)
     again = None if mark in case.seen.timer_ages else 0.0
     return here._replace(why=SOON, gate_closed=True, timers=here.timers | {mark}, recheck_after=again)
@@ -92,7 +92,7 @@ def _not_asked(case: DrainContext, here: DrainStep, problem: str) -> DrainStep:
     asked = case.seen.fleet.worker_copies.get(here.name)
     if problem == NOT_CONNECTED or asked is None:
         return here._replace(why=problem)
-    left = ASK_AGAIN_SECONDS - asked.age
+    left = COPIES_RETRY_SECONDS - asked.age
     return here._replace(why=problem, ask_for_copies=left <= 0, recheck_after=left if left > 0 else None)
 
 
@@ -108,12 +108,12 @@ def _send_back(case: DrainContext, here: DrainStep, ready: Collection[Workload])
 
 
 def _grace_left(case: DrainContext, here: DrainStep, workload: Workload) -> float:
-    healed = case.seen.timer_ages.get(Timer("healed", workload.meta.uid))
+    healed = case.seen.timer_ages.get(Timer(TimerKind.MADE_READY, workload.meta.uid))
     if healed is not None:
-        return HEAL_SECONDS - healed
+        return MIN_READY_SECONDS - healed
     grace = waiting_grace(case.seen)
-    closed_for = case.age(Timer("closed", here.cluster))
-    return max(grace - closed_for, max(grace, HEAL_SECONDS) - _ready_for(case, workload))
+    closed_for = case.age(Timer(TimerKind.GATE_CLOSED_FOR, here.cluster))
+    return max(grace - closed_for, max(grace, MIN_READY_SECONDS) - _ready_for(case, workload))
 
 
 def waiting_grace(seen: Snapshot) -> float:
@@ -134,7 +134,7 @@ def _ready_for(case: DrainContext, workload: Workload) -> float:
 
 
 def _ask(case: DrainContext, here: DrainStep) -> DrainStep:
-    mark = Timer("quiet", here.cluster)
+    mark = Timer(TimerKind.QUIET, here.cluster)
     quiet = case.age(mark)
     here = here._replace(timers=here.timers | {mark}, why=SOON)
     if quiet < QUIET_SECONDS:
@@ -168,7 +168,7 @@ def _others(case: DrainContext, here: DrainStep, asked: WorkerCopies) -> str:
 
 def _left_open(here: DrainStep, asked: WorkerCopies, why: str) -> DrainStep:
     """Stay, with the gate open, and ask again later: it may take long."""
-    left = ASK_AGAIN_SECONDS - asked.age
-    marks = here.timers - {Timer("closed", here.cluster)}
+    left = COPIES_RETRY_SECONDS - asked.age
+    marks = here.timers - {Timer(TimerKind.GATE_CLOSED_FOR, here.cluster)}
     here = here._replace(why=why, gate_closed=False, timers=marks)
     return here._replace(recheck_after=left) if left > 0 else here._replace(ask_for_copies=True)

@@ -7,6 +7,7 @@ No logic beyond reading what is there; no I/O, no clock.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum, auto
 from typing import Any, Final, Literal, NamedTuple
 
 from placement_ac.core.api.constants import (
@@ -120,34 +121,38 @@ class PlacementPolicy:
     """Whether clusters are asked if they are fit before they are listed."""
 
 
-class Timer(NamedTuple):
-    """Something whose age counts: a plan names it while it lasts, the next snapshot tells its age."""
+class TimerKind(StrEnum):
+    """The event whose age a timer counts; the comment says what its subject is."""
 
-    kind: Literal[
-        "pending",  # a listed cluster that would go, without OCM having settled it
-        "missing",  # credentials that others had put there, and that are to be made now
-        "unneeded",  # credentials of ours that nobody needs
-        "loss",  # too many clusters at once would go
-        "generation",  # of the Placement, as namespace/uid/generation
-        "edited",  # the Placement was changed
-        "closed",  # a cluster for which the gate is closed
-        "shut",  # the gate, whoever closed it
-        "aired",  # the gate that was closed for too long, and is open for a while
-        "quiet",  # a cluster where nothing runs and nothing waits
-        "healed",  # a Workload (its uid) that is Ready as a copy of it was found
-        "going",  # a cluster that is being unlisted
-        "left",  # a cluster that was unlisted just now
-        "unlisted",  # a MultiKueueCluster that is listed no more
-        "ordered",  # the order of the list
-        "stuck",  # a Workload (its uid) with quota and no cluster that could take it
-        "round",  # a Workload's nominations, as uid/count
-        "unusable",  # what an event is to say of clusters that cannot be used
-    ]
+    REMOVAL_UNSETTLED = auto()  # a listed cluster that would go, though OCM has not settled it
+    CREDENTIALS_MISSING = auto()  # credentials by others have vanished, and ours replace them
+    CREDENTIALS_UNNEEDED = auto()  # nobody needs the credentials that we made
+    MASS_LOSS = auto()  # too many clusters would go at once
+    PLACEMENT_GENERATION = auto()  # namespace/uid/generation of the Placement
+    PLACEMENT_EDITED = auto()  # the same, when it has just changed
+    GATE_CLOSED_FOR = auto()  # a cluster for which the gate is closed
+    GATE_CLOSED = auto()  # the gate is closed, for whichever cluster
+    GATE_REOPENED = auto()  # the gate was closed for too long, and is open for a while
+    QUIET = auto()  # a cluster where nothing runs and nothing waits
+    MADE_READY = auto()  # uid of a Workload that became Ready because a cluster holds a copy of it
+    BEING_UNLISTED = auto()  # a cluster that the next list does not hold
+    JUST_UNLISTED = auto()  # a cluster that the list has just lost
+    RETAINED = auto()  # a MultiKueueCluster that is no longer listed
+    LIST_ORDER = auto()  # the names of the list in their order
+    NO_CLUSTER = auto()  # uid of a Workload with quota that no cluster can take
+    NOMINATION_ROUND = auto()  # uid/count of a Workload's nominations
+    CLUSTERS_UNUSABLE = auto()  # the message of an event about unusable clusters
+
+
+class Timer(NamedTuple):
+    """Something whose age matters: a plan names it while it lasts, the next snapshot gives its age."""
+
+    kind: TimerKind
     subject: str = ""
 
 
 TimerAges = Mapping[Timer, float]
-"""Seconds since each mark was first made."""
+"""Seconds since each timer began."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import and_more, count_text, duration_text, joined
 from placement_ac.core.draining.drain import RUN
 from placement_ac.core.draining.state import DrainStep
-from placement_ac.core.inputs.state import EventIntent, Snapshot, Timer, WantedConfig
+from placement_ac.core.inputs.state import EventIntent, Snapshot, Timer, TimerKind, WantedConfig
 from placement_ac.core.plan.targets import TargetClusters
 
 NAMES_SHOWN: Final = 5
@@ -91,7 +91,7 @@ def unusable_clusters(seen: Snapshot, course: TargetClusters) -> UnusableCluster
         return UnusableClusters()
     what = "selected cluster cannot" if len(whys) == 1 else "selected clusters cannot"
     message = f"{len(whys)} {what} be used: {_each(whys)}"
-    mark = Timer("unusable", message)
+    mark = Timer(TimerKind.CLUSTERS_UNUSABLE, message)
     left = UNUSABLE_SECONDS - seen.timer_ages.get(mark, 0.0)
     if left > 0:
         return UnusableClusters(timers=frozenset({mark}), recheck_after=left)

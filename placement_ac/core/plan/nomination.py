@@ -12,7 +12,7 @@ from typing import Final
 
 from placement_ac.core.api.constants import PENDING, READY
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.inputs.state import Nomination, Snapshot, Timer
+from placement_ac.core.inputs.state import Nomination, Snapshot, Timer, TimerKind
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import soonest
 
@@ -39,7 +39,7 @@ def nominate(seen: Snapshot, course: TargetClusters) -> Nominations:
     nominations, marks, waits = [], set(), []
     for workload in course.workloads.undecided:
         uid = workload.meta.uid
-        round_ = Timer("round", f"{uid}/{len(workload.nominated)}")
+        round_ = Timer(TimerKind.NOMINATION_ROUND, f"{uid}/{len(workload.nominated)}")
         left = seen.policy.round_timeout - seen.timer_ages.get(round_, 0.0)
         stay = _stay(seen, workload, off.get(uid, ()), on.get(uid, ()))
         new = [name for name in eligible if name not in stay] if _may_go(seen, workload) else []

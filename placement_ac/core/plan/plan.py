@@ -14,12 +14,12 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import (
-    LOST_SECONDS,
+    DISCONNECTED_RETENTION_SECONDS,
+    NAME_CONFLICT_SECONDS,
     NO_CLUSTER_SELECTED,
     NO_CLUSTER_USABLE,
-    REPLIES_AT_ONCE,
-    RIVAL_SECONDS,
-    STRANDED_SECONDS,
+    STUCK_READY_SECONDS,
+    WORKLOAD_WRITES_AT_ONCE,
 )
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.api.text import joined
@@ -30,6 +30,7 @@ from placement_ac.core.inputs.state import (
     Plan,
     Snapshot,
     Timer,
+    TimerKind,
     Verdict,
     WantedCluster,
     WantedConfig,
@@ -51,7 +52,7 @@ from placement_ac.core.selection.capacity import order_names
 from placement_ac.core.selection.probe_schedule import due_probes
 from placement_ac.core.selection.selection import cluster_of, removable_clusters, soonest
 
-UNDER_WAY: Final = ("going", "left")
+UNDER_WAY: Final = (TimerKind.BEING_UNLISTED, TimerKind.JUST_UNLISTED)
 """Marks of clusters that leave: kept while nothing can be decided."""
 
 
@@ -171,7 +172,7 @@ def keeps_objects(verdict: Verdict) -> bool:
 def _rivals_may_go(seen: Snapshot, course: TargetClusters) -> float | None:
     """Return when to look again at a name that another pair makes too."""
     blocked = seen.objects.name_conflicts and any(claimed_elsewhere(seen, entry) for entry in course.usable)
-    return RIVAL_SECONDS if blocked else None
+    return NAME_CONFLICT_SECONDS if blocked else None
 
 
 def _told(seen: Snapshot, outlook: AnswerContext) -> WorkloadAnswers:
@@ -180,15 +181,19 @@ def _told(seen: Snapshot, outlook: AnswerContext) -> WorkloadAnswers:
         return WorkloadAnswers()
     told = _by_turns(tuple(check_state_updates(seen, outlook)), seen)
     waiting = stuck_timers(seen, outlook)
-    more = 0.0 if len(told) > REPLIES_AT_ONCE else None
-    stranded = [STRANDED_SECONDS - seconds for seconds in stuck_for(seen) if seconds < STRANDED_SECONDS]
+    more = 0.0 if len(told) > WORKLOAD_WRITES_AT_ONCE else None
+    stranded = [STUCK_READY_SECONDS - seconds for seconds in stuck_for(seen) if seconds < STUCK_READY_SECONDS]
     waits = (next_retry(seen, waiting), more, *stranded)
-    return WorkloadAnswers(told[:REPLIES_AT_ONCE], waiting, soonest(waits))
+    return WorkloadAnswers(told[:WORKLOAD_WRITES_AT_ONCE], waiting, soonest(waits))
 
 
 def _by_turns(told: tuple[CheckStateUpdate, ...], seen: Snapshot) -> tuple[CheckStateUpdate, ...]:
     """Begin somewhere else each second: those that cannot be written must not stand before all others."""
-    at = int(seen.now.timestamp()) * REPLIES_AT_ONCE % len(told) if len(told) > REPLIES_AT_ONCE else 0
+    at = (
+        int(seen.now.timestamp()) * WORKLOAD_WRITES_AT_ONCE % len(told)
+        if len(told) > WORKLOAD_WRITES_AT_ONCE
+        else 0
+    )
     return told[at:] + told[:at]
 
 
@@ -253,7 +258,9 @@ def _kept(seen: Snapshot, objects: TargetObjects) -> RetainedClusters:
     wanted = {cluster.name for cluster in objects.clusters}
     wanted.update(objects.config.clusters if objects.config else ())
     marks = [
-        Timer("unlisted", obj.meta.name) for obj in removable_clusters(seen) if obj.meta.name not in wanted
+        Timer(TimerKind.RETAINED, obj.meta.name)
+        for obj in removable_clusters(seen)
+        if obj.meta.name not in wanted
     ]
     left = {mark: _retention(seen, mark.subject) - seen.timer_ages.get(mark, 0.0) for mark in marks}
     kept = {mark: seconds for mark, seconds in left.items() if seconds > 0}
@@ -263,7 +270,7 @@ def _kept(seen: Snapshot, objects: TargetObjects) -> RetainedClusters:
 def _retention(seen: Snapshot, name: str) -> float:
     """Return how long a MultiKueueCluster is kept: longer where Kueue has yet to come back and clear up."""
     kept, lost = seen.policy.retention, seen.objects.clusters[name].active is False
-    return max(kept, LOST_SECONDS) if kept and lost else kept
+    return max(kept, DISCONNECTED_RETENTION_SECONDS) if kept and lost else kept
 
 
 def _held(seen: Snapshot) -> TargetObjects:

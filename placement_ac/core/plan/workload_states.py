@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from placement_ac.core.api.constants import PENDING, READY, RETRY, SENT_AGAIN, SENT_BACK, STRANDED_SECONDS
+from placement_ac.core.api.constants import PENDING, READY, RETRY, SENT_AGAIN, SENT_BACK, STUCK_READY_SECONDS
 from placement_ac.core.api.objects import AdmissionCheckState, Workload
 from placement_ac.core.draining.drain import DrainPlan
-from placement_ac.core.inputs.state import CheckStateUpdate, Snapshot, Timer, Verdict
+from placement_ac.core.inputs.state import CheckStateUpdate, Snapshot, Timer, TimerKind, Verdict
 
 MESSAGE_MAX: Final = 1024
 """Characters of what a Workload is told: there may be thousands of them."""
@@ -58,7 +58,7 @@ def next_retry(seen: Snapshot, marks: Iterable[Timer]) -> float | None:
 
 
 def _stuck(workload: Workload) -> Timer:
-    return Timer("stuck", workload.meta.uid)
+    return Timer(TimerKind.NO_CLUSTER, workload.meta.uid)
 
 
 def _update(
@@ -100,7 +100,7 @@ def _is_stuck(seen: Snapshot, workload: Workload, answer: AdmissionCheckState) -
     if not workload.sent_back_from:
         return False
     seconds = _stuck_for(seen, workload, answer)
-    return seconds is not None and seconds >= STRANDED_SECONDS
+    return seconds is not None and seconds >= STUCK_READY_SECONDS
 
 
 def _stuck_for(seen: Snapshot, workload: Workload, answer: AdmissionCheckState) -> float | None:

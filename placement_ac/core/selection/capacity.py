@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from itertools import combinations
 from typing import Final, NamedTuple
 
-from placement_ac.core.inputs.state import Snapshot, Timer
+from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
 from placement_ac.core.selection.selection import UsableCluster
 
 NEVER: Final = float("inf")
@@ -79,7 +79,7 @@ def order_names(seen: Snapshot, wanted: Sequence[UsableCluster], staying: Sequen
 
 
 def _written(names: Sequence[str]) -> Timer:
-    return Timer("ordered", ",".join(names))
+    return Timer(TimerKind.LIST_ORDER, ",".join(names))
 
 
 def _out_of_line(listed: Sequence[str], staying: Collection[str]) -> bool:

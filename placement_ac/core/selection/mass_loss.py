@@ -9,10 +9,10 @@ A cluster that another one replaces is no loss: that is what scores are for.
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from placement_ac.core.api.constants import EDITED_SECONDS, HELD
+from placement_ac.core.api.constants import EDIT_WINDOW_SECONDS, HELD
 from placement_ac.core.api.objects import Placement
 from placement_ac.core.api.text import duration_text
-from placement_ac.core.inputs.state import EventIntent, Snapshot, Timer
+from placement_ac.core.inputs.state import EventIntent, Snapshot, Timer, TimerKind
 from placement_ac.core.selection.selection import Selection, UsableCluster
 
 FEW: Final = 4
@@ -41,9 +41,9 @@ def hold_mass_loss(seen: Snapshot, selection: Selection, listed: Mapping[str, st
     staying = len(listed) - len(gone)
     if not _too_much(seen, len(lost), staying, new=len(selected) - staying):
         return MassLossHold(timers=marks)
-    age = seen.timer_ages.get(Timer("loss"), 0.0)
+    age = seen.timer_ages.get(Timer(TimerKind.MASS_LOSS), 0.0)
     if age >= seen.policy.loss_grace:
-        return MassLossHold(timers=marks | {Timer("loss")})
+        return MassLossHold(timers=marks | {Timer(TimerKind.MASS_LOSS)})
     why = (
         f"{len(lost)} of {len(lost) + staying} clusters would go at once though the Placement was not"
         f" changed: held for {duration_text(seen.policy.loss_grace)}, or until the Placement is changed"
@@ -51,7 +51,7 @@ def hold_mass_loss(seen: Snapshot, selection: Selection, listed: Mapping[str, st
     return MassLossHold(
         held=tuple(UsableCluster(cluster, listed[cluster], None) for cluster in lost),
         why=why,
-        timers=marks | {Timer("loss")},
+        timers=marks | {Timer(TimerKind.MASS_LOSS)},
         events=(EventIntent(HELD, why),),
         recheck_after=seen.policy.loss_grace - age,
     )
@@ -72,17 +72,20 @@ def _edits(seen: Snapshot) -> tuple[frozenset[Timer], bool]:
     a Placement in another namespace, which counts as one there has come or gone: nobody changed it.
     """
     if seen.decision.placement is None:
-        return frozenset(mark for mark in seen.timer_ages if mark.kind == "generation"), False
+        return frozenset(
+            mark for mark in seen.timer_ages if mark.kind == TimerKind.PLACEMENT_GENERATION
+        ), False
     now = _generation(seen.decision.placement)
     here = f"{seen.decision.placement.meta.namespace}/"
     changed = now not in seen.timer_ages and any(
-        mark.kind == "generation" and mark.subject.startswith(here) for mark in seen.timer_ages
+        mark.kind == TimerKind.PLACEMENT_GENERATION and mark.subject.startswith(here)
+        for mark in seen.timer_ages
     )
-    mark = Timer("edited", now.subject)
-    edited = changed or seen.timer_ages.get(mark, EDITED_SECONDS) < EDITED_SECONDS
+    mark = Timer(TimerKind.PLACEMENT_EDITED, now.subject)
+    edited = changed or seen.timer_ages.get(mark, EDIT_WINDOW_SECONDS) < EDIT_WINDOW_SECONDS
     return frozenset((now, mark) if edited else (now,)), edited
 
 
 def _generation(placement: Placement) -> Timer:
     meta = placement.meta
-    return Timer("generation", f"{meta.namespace}/{meta.uid}/{meta.generation}")
+    return Timer(TimerKind.PLACEMENT_GENERATION, f"{meta.namespace}/{meta.uid}/{meta.generation}")

@@ -22,7 +22,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.objects import Decision, KueueObject, Placement
 from placement_ac.core.inputs.ranking import RankedCluster, rank
-from placement_ac.core.inputs.state import NOTHING, Snapshot, Timer
+from placement_ac.core.inputs.state import NOTHING, Snapshot, Timer, TimerKind
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from placement_ac.core.selection.probe_schedule import probe_objection
 
@@ -91,7 +91,7 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
         ranked=clusters,
         usable=(*usable, *staying),
         left_out=left_out,
-        timers=frozenset([Timer("pending", cluster) for cluster in pending]),
+        timers=frozenset([Timer(TimerKind.REMOVAL_UNSETTLED, cluster) for cluster in pending]),
         recheck_after=soonest(_left(seen, pending)) if pending else None,
     )
 
@@ -218,12 +218,12 @@ def _is_new(placement: Placement, now: datetime) -> bool:
 def _waits(seen: Snapshot, cluster: str, seconds: float) -> bool:
     """Whether a cluster that would go stays for now; a decision that cannot be read takes nothing away."""
     unreadable = any(decision.problem for decision in seen.decision.decisions)
-    return unreadable or seen.timer_ages.get(Timer("pending", cluster), 0.0) < seconds
+    return unreadable or seen.timer_ages.get(Timer(TimerKind.REMOVAL_UNSETTLED, cluster), 0.0) < seconds
 
 
 def _left(seen: Snapshot, pending: Mapping[str, float]) -> Iterable[float]:
     for cluster, seconds in pending.items():
-        left = seconds - seen.timer_ages.get(Timer("pending", cluster), 0.0)
+        left = seconds - seen.timer_ages.get(Timer(TimerKind.REMOVAL_UNSETTLED, cluster), 0.0)
         if left > 0:
             yield left
 

@@ -399,5 +399,5 @@ def test_workloads_come_last() -> None:
     ]
     kinds = [phase[0].split()[0] for phase in told(phases(*objects))]
     names = [write for phase in told(phases(*objects)) for write in phase]
-    assert kinds[-1] == "SetAnswer"
-    assert names.index("Apply MultiKueueConfig p") < names.index("SetAnswer Workload job")
+    assert kinds[-1] == "SetCheckStates"
+    assert names.index("Apply MultiKueueConfig p") < names.index("SetCheckStates Workload job")

@@ -8,7 +8,7 @@ import pytest
 
 from placement_ac.core.api import decode, objects
 from placement_ac.core.api.constants import ANNOTATION_DRAINING, EVENTS, IMMEDIATE, UNUSABLE_SECONDS
-from placement_ac.core.inputs.state import EventIntent, PlacementPolicy, Plan, Timer
+from placement_ac.core.inputs.state import EventIntent, PlacementPolicy, Plan, Timer, TimerKind
 from placement_ac.core.plan.event_intents import (
     NAMES_SHOWN,
     WORKLOAD_EVENTS_MAX,
@@ -150,7 +150,7 @@ def test_a_change_of_the_list_is_told_once_per_reason(hub: Hub, told: list[tuple
 
 def test_a_cluster_that_has_drained_is_told_so() -> None:
     hub = Hub("a", "ab", "b")
-    quiet = Timer("quiet", "b")
+    quiet = Timer(TimerKind.QUIET, "b")
     assert on_checks(hub.planned()) == []  # Kueue has a moment to clear up
     told = "1 cluster is listed no more: b (not selected any more; drained)"
     assert on_checks(hub.planned({quiet: 2.0})) == [("ClusterRemoved", told)]
@@ -174,7 +174,7 @@ def unusable(answer: Plan) -> list[str]:
 
 
 def the_mark(answer: Plan) -> Timer:
-    [mark] = [mark for mark in answer.timers if mark.kind == "unusable"]
+    [mark] = [mark for mark in answer.timers if mark.kind is TimerKind.CLUSTERS_UNUSABLE]
     return mark
 
 
@@ -191,7 +191,7 @@ def test_a_cluster_that_cannot_be_used_is_told_when_that_has_lasted() -> None:
 
 def test_one_that_stays_listed_though_it_cannot_be_used_is_told_as_well() -> None:
     hub = Hub("ab", "ab", "b", without="b", jobs=A_JOB)
-    gone = {Timer("pending", "b"): 5.0}
+    gone = {Timer(TimerKind.REMOVAL_UNSETTLED, "b"): 5.0}
     late = hub.planned(gone | {the_mark(hub.planned(gone)): UNUSABLE_SECONDS})
     [told] = unusable(late)
     assert told.startswith("1 selected cluster cannot be used: b (")

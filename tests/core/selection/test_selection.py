@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.inputs.state import HubFacts, Timer
+from placement_ac.core.inputs.state import HubFacts, Timer, TimerKind
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.targets import select_targets
 from placement_ac.core.selection.selection import Selection, UsableCluster
@@ -30,7 +30,7 @@ NOTHING_FOUND = (
     "no Secret kueue-admin-{0}-kubeconfig or multikueue-{0} in namespace kueue-system, "
     "no ClusterProfile in namespace kueue-system has an access provider"
 )
-WAITS = frozenset({Timer("pending", "b")})
+WAITS = frozenset({Timer(TimerKind.REMOVAL_UNSETTLED, "b")})
 MANY = [f"c{number:02}" for number in range(23)]
 
 
