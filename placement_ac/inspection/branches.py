@@ -253,7 +253,7 @@ class _Rows:
         """Return why a cluster that leaves has not gone yet."""
         if unknown := self.of.view.dump.why_unknown(WORKLOAD):
             return unknown
-        return next((one.why for one in course.drain.steps if one.name == name), "")
+        return next((one.message for one in course.drain.steps if one.name == name), "")
 
     def _credential(self, place: _Place) -> Credential:
         seen, view = self.of.seen, self.of.view

@@ -166,7 +166,7 @@ def _leaving(case: Case, row: ClusterRow) -> Iterator[Link]:
         *_jobs("run there", jobs.running.get(one.name, ())),
         *_jobs("wait there", jobs.waiting.get(one.name, ())),
     )
-    told = f"it drains, and stays listed for now: {one.why}" if one.why else "it leaves the list now"
+    told = f"it drains, and stays listed for now: {one.message}" if one.stays else "it leaves the list now"
     yield Link(Step.DRAINING, Result.NOTE, "; ".join((told, *parts)), source)
 
 

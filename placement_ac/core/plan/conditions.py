@@ -256,7 +256,7 @@ def _queued(course: TargetClusters) -> Iterator[str]:
 def _draining(course: TargetClusters) -> Iterator[str]:
     staying = course.drain.staying
     if staying:
-        yield "draining: " + joined([f"{one.cluster} ({one.why})" for one in staying])
+        yield "draining: " + joined([f"{one.cluster} ({one.message})" for one in staying])
 
 
 def _with_reasons(left_out: Mapping[str, str]) -> str:

@@ -22,8 +22,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import and_more, count_text, duration_text, joined
-from placement_ac.core.draining.drain import RUN
-from placement_ac.core.draining.state import DrainStep
+from placement_ac.core.draining.state import DrainState, DrainStep
 from placement_ac.core.inputs.state import EventIntent, Snapshot, Timer, TimerKind, WantedConfig
 from placement_ac.core.plan.targets import TargetClusters
 
@@ -31,6 +30,10 @@ NAMES_SHOWN: Final = 5
 """Clusters told one by one in an event; the rest is counted."""
 WORKLOAD_EVENTS_MAX: Final = 20
 """Workloads that get an event of their own on one occasion; the check's tells of all."""
+
+
+RUNNING_STATES: Final = (DrainState.RUNNING, DrainState.SEND_BACK_DUE, DrainState.CANNOT_SEND_BACK)
+"""States in which an event says how many Workloads run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +144,8 @@ def _draining(seen: Snapshot, course: TargetClusters, names: Collection[str]) ->
 def _stays(course: TargetClusters, one: DrainStep) -> str:
     """Return why it is still listed; where Workloads run, how many."""
     running = len(course.workloads.running.get(one.name, ()))
-    if not running or not one.why.startswith(RUN):
-        return one.why
+    if not running or one.state not in RUNNING_STATES:
+        return one.message
     return f"{count_text(running, 'Workload')} {'runs' if running == 1 else 'run'} there"
 
 

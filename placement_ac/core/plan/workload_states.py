@@ -71,8 +71,13 @@ def _update(
     uid = workload.meta.uid
     if uid in sent and answer.state != RETRY:
         return CheckStateUpdate(workload, answer.check, RETRY, SENT_BACK.format(sent[uid]))
-    if answer.state == READY and not workload.has_quota and not workload.cluster and outlook.drain.closed:
-        return CheckStateUpdate(workload, answer.check, PENDING, outlook.drain.closed)
+    if (
+        answer.state == READY
+        and not workload.has_quota
+        and not workload.cluster
+        and outlook.drain.gate_message
+    ):
+        return CheckStateUpdate(workload, answer.check, PENDING, outlook.drain.gate_message)
     if _is_stuck(seen, workload, answer):
         return CheckStateUpdate(workload, answer.check, RETRY, SENT_AGAIN.format(workload.sent_back_from))
     if answer.state != PENDING or not workload.has_quota or not workload.active:
@@ -125,7 +130,7 @@ def _why_not(outlook: AnswerContext, workload: Workload) -> str:
         return f"{outlook.verdict.reason}: {outlook.verdict.message}"[:MESSAGE_MAX]
     if cluster := removal.held_back.get(workload.meta.uid):
         return f"waits until cluster {cluster} has let go of it"
-    return f"waits: {removal.closed}" if removal.closed else ""
+    return f"waits: {removal.gate_message}" if removal.gate_message else ""
 
 
 def _comes_back(

@@ -232,7 +232,7 @@ def test_a_workload_that_is_ready_without_quota_is_taken_back_without_an_evictio
 def test_workloads_without_our_check_are_waited_for_with_the_gate_open() -> None:
     answer = scene(workload("theirs", nominated=["p-a"], **UNGATED), workload("new"), asked=NOBODY)
     assert (listed(answer), replies(answer)) == (("p-b", "p-a"), {"new": "Ready"})
-    assert "do not carry our check" in message(answer)
+    assert "Workloads without our check" in message(answer)
 
 
 # -- step 3: nothing there, and the cluster itself is asked
@@ -360,7 +360,7 @@ def test_immediate_sends_back_what_runs_there_while_it_is_listed() -> None:
     assert (closing.check_state_updates, CLOSED in closing.timers) == ((), True)
     answer = scene(job, workload("new"), policy=AT_ONCE, asked=NOBODY, ages={CLOSED: 0.1})
     assert (replies(answer), listed(answer)) == ({"job": "Retry", "new": "Pending"}, ("p-b", "p-a"))
-    back = "sent back from cluster a, which leaves at once; it starts anew elsewhere"
+    back = "sent back from cluster a, which leaves at once; it starts again elsewhere"
     assert posts(answer)[:2] == [
         ("WorkloadsSentBack", "", "cluster a leaves at once; sent back: default/job"),
         ("SentBack", "job", back),
@@ -467,7 +467,7 @@ def test_jobs_without_our_check_cannot_be_sent_back() -> None:
     theirs = workload("theirs", cluster="p-a", mk="Ready")
     answer = scene(theirs, running("job", "p-a"), policy=AT_ONCE, asked=NOBODY, ages={CLOSED: 1.0})
     assert (answer.check_state_updates, listed(answer)) == ((), ("p-b", "p-a"))
-    assert "do not carry our check" in message(answer)
+    assert "Workloads without our check" in message(answer)
 
 
 def test_a_deadline_that_expires_sends_back_too_with_an_event() -> None:
@@ -482,7 +482,7 @@ def test_a_deadline_that_expires_sends_back_too_with_an_event() -> None:
         (
             "SentBack",
             "job",
-            "sent back from cluster a, which leaves as the deadline has passed; it starts anew elsewhere",
+            "sent back from cluster a, which leaves as the deadline has passed; it starts again elsewhere",
         ),
     ]
 
@@ -501,7 +501,7 @@ def test_an_unreachable_cluster_is_left_to_kueues_own_timer() -> None:
 def test_a_deleted_managed_cluster_goes_at_once_and_its_workloads_are_told() -> None:
     answer = scene(running("job", "p-a"), running("other", "p-b"), fleet=managed_clusters("b"))
     assert listed(answer) == ("p-b",)
-    lost = "cluster a, where it was, is lost with its ManagedCluster; it starts anew elsewhere"
+    lost = "cluster a, where it was, is lost with its ManagedCluster; it starts again elsewhere"
     assert posts(answer) == [
         ("ClusterLost", "", "ManagedCluster a is gone, and with it: default/job"),
         ("ClusterLost", "job", lost),
