@@ -234,7 +234,7 @@ class _Rows:
             return "listed", self.of.kept
         if any(entry.name == place.name for entry in course.usable):
             return ("listed", "") if is_listed else ("selected", self._not_listed())
-        if cluster in course.queued:
+        if cluster in course.waiting_for_slot:
             return "waiting", NO_SEAT
         left_out = course.selection.left_out.get(cluster, "")
         state: State = "unusable" if left_out else "beyond"

@@ -133,11 +133,13 @@ def _credential(case: Case, row: ClusterRow, problem: str) -> Link:
 
 def _seat(case: Case, row: ClusterRow) -> Link:
     most, course = case.seen.hub.clusters_max, case.course
-    usable = count_text(len(course.usable) + len(course.queued) + len(course.beyond), "usable cluster")
-    if row.name in course.beyond:
+    usable = count_text(
+        len(course.usable) + len(course.waiting_for_slot) + len(course.over_limit), "usable cluster"
+    )
+    if row.name in course.over_limit:
         told = f"{usable}, and Kueue takes {most} at most: it is beyond them"
         return Link(Step.SEAT, Result.FAILED, told, "the schema of MultiKueueConfig")
-    if row.name in course.queued:
+    if row.name in course.waiting_for_slot:
         staying = joined(one.cluster for one in course.drain.staying)
         told = f"it has the seat of a cluster that leaves, when that has given it up: {staying}"
         return Link(Step.SEAT, Result.FAILED, told, f"MultiKueueConfig {case.name}")

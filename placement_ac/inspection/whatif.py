@@ -191,7 +191,7 @@ class _Side:
         if self.course is None or self._refused:
             names = self.plan.config.clusters if self.plan.config else ()
             return tuple(wanted.get(name, name) for name in names)
-        stay = {entry.cluster for entry in self.course.usable} | set(self.course.queued)
+        stay = {entry.cluster for entry in self.course.usable} | set(self.course.waiting_for_slot)
         ranked = tuple(one for one in self.course.selection.ranked if one in stay)
         if stay != set(wanted.values()) or not self.plan.config:
             return ranked
@@ -247,7 +247,7 @@ def _entry(before: _Side, after: _Side, decided: Decided) -> Entry:
             writes=foreseen.writes,
             affected=tuple(_affected(after, removed)),
             checks=tuple(_checks(after, foreseen.at_once)),
-            beyond=course.beyond if course else (),
+            beyond=course.over_limit if course else (),
             unusable=dict(course.selection.left_out) if course else {},
             draining=tuple(_draining(after)),
             warnings=(*decided.warnings, *(_held(after, removed) if before.spec == after.spec else ())),

@@ -35,24 +35,33 @@ from placement_ac.core.selection.selection import UsableCluster
 _TROUBLE: Final = (("PlacementSatisfied", "False"), ("PlacementMisconfigured", "True"))
 
 
-def judge(seen: Snapshot, course: TargetClusters) -> Verdict:
+def judge(seen: Snapshot, targets: TargetClusters) -> Verdict:
     """Return the first objection, or what has been generated."""
-    return objection(seen, course) or generated(seen, course)
+    return objection(seen, targets) or generated(seen, targets)
 
 
-def objection(seen: Snapshot, course: TargetClusters) -> Verdict | None:
+def objection(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
     """Return the first objection; None: there is none."""
     for rule in RULES:
-        if found := rule(seen, course):
+        if found := rule(seen, targets):
             return found
     return None
 
 
-def generated(seen: Snapshot, course: TargetClusters) -> Verdict:
+def generated(seen: Snapshot, targets: TargetClusters) -> Verdict:
     """Return what has been generated, where there is no objection."""
-    told = "; ".join((GENERATED, *_remarks(seen, course)))[:CONDITION_MESSAGE_MAX]
-    missing = course.selection.left_out or course.beyond or course.queued
+    told = "; ".join((GENERATED, *_remarks(seen, targets)))[:CONDITION_MESSAGE_MAX]
+    missing = targets.selection.left_out or targets.over_limit or targets.waiting_for_slot
     return Verdict("True", SOME_CLUSTERS_UNUSABLE if missing else ACTIVE, told)
+
+
+def usable_message(targets: TargetClusters) -> str:
+    """Return how many of the selected clusters are usable, and which; "" if none is."""
+    usable = [entry.cluster for entry in targets.usable]
+    others = (*targets.selection.left_out, *targets.over_limit, *targets.waiting_for_slot)
+    if not usable:
+        return ""
+    return f"{len(usable)} of {len(usable) + len(others)} selected clusters usable: {joined(usable)}"
 
 
 def is_taken(obj: KueueObject | None, placement: str, cluster: str) -> bool:
@@ -80,9 +89,9 @@ def placement_is_missing(seen: Snapshot, _: TargetClusters) -> Verdict | None:
     return refuse(PLACEMENT_NOT_FOUND, f"there is no Placement {looked_for}")
 
 
-def nothing_is_decided(seen: Snapshot, course: TargetClusters) -> Verdict | None:
+def nothing_is_decided(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
     malformed = _malformed(seen)
-    if course.selection.decided and (course.usable or not malformed):
+    if targets.selection.decided and (targets.usable or not malformed):
         return None
     where = _placement(seen)
     if malformed:
@@ -90,23 +99,23 @@ def nothing_is_decided(seen: Snapshot, course: TargetClusters) -> Verdict | None
     return refuse(NO_DECISION, f"OCM has not decided yet for {where}{_placement_says(seen)}")
 
 
-def nothing_is_selected(seen: Snapshot, course: TargetClusters) -> Verdict | None:
-    if course.usable or course.selection.left_out or course.beyond or course.queued:
+def nothing_is_selected(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
+    if targets.usable or targets.selection.left_out or targets.over_limit or targets.waiting_for_slot:
         return None
     told = f"{_placement(seen)} selects no cluster{_placement_says(seen)}"
-    return refuse(NO_CLUSTER_SELECTED, "; ".join((told, *_draining(course))))
+    return refuse(NO_CLUSTER_SELECTED, "; ".join((told, *_draining(targets))))
 
 
-def nothing_is_usable(_: Snapshot, course: TargetClusters) -> Verdict | None:
-    if course.usable:
+def nothing_is_usable(_: Snapshot, targets: TargetClusters) -> Verdict | None:
+    if targets.usable:
         return None
-    left_out = course.selection.left_out
+    left_out = targets.selection.left_out
     told = "no selected cluster is usable" + (f": {_with_reasons(left_out)}" if left_out else "")
-    return refuse(NO_CLUSTER_USABLE, "; ".join((told, *_queued(course), *_draining(course))))
+    return refuse(NO_CLUSTER_USABLE, "; ".join((told, *_queued(targets), *_draining(targets))))
 
 
-def name_is_taken(seen: Snapshot, course: TargetClusters) -> Verdict | None:
-    problems = [*_config_in_the_way(seen), *_clusters_in_the_way(seen, course)]
+def name_is_taken(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
+    problems = [*_config_in_the_way(seen), *_clusters_in_the_way(seen, targets)]
     return refuse(NAME_TAKEN, joined(problems, "; ")) if problems else None
 
 
@@ -115,9 +124,9 @@ def _config_in_the_way(seen: Snapshot) -> Iterator[str]:
         yield _in_the_way(MULTIKUEUE_CONFIG, seen.objects.config, seen.name)
 
 
-def _clusters_in_the_way(seen: Snapshot, course: TargetClusters) -> Iterator[str]:
+def _clusters_in_the_way(seen: Snapshot, targets: TargetClusters) -> Iterator[str]:
     there, placement = seen.objects.clusters.get, _labelled(seen)
-    for entry in course.usable:  # before every list is written, and mostly none is: no words are looked for
+    for entry in targets.usable:  # before every list is written, and mostly none is: no words are looked for
         if (seen.objects.name_conflicts or is_taken(there(entry.name), placement, entry.cluster)) and (
             problem := cluster_name_conflict(seen, entry)
         ):
@@ -134,7 +143,7 @@ def cluster_name_conflict(seen: Snapshot, entry: UsableCluster) -> str:
     obj = seen.objects.clusters.get(entry.name)
     if is_taken(obj, _labelled(seen), entry.cluster):
         return _in_the_way(MULTIKUEUE_CLUSTER, obj, entry.name)
-    if not seen.objects.name_conflicts or not claimed_elsewhere(seen, entry):
+    if not seen.objects.name_conflicts or not has_name_conflict(seen, entry):
         return ""
     rival = seen.objects.name_conflicts[entry.name]
     return (
@@ -143,7 +152,7 @@ def cluster_name_conflict(seen: Snapshot, entry: UsableCluster) -> str:
     )
 
 
-def claimed_elsewhere(seen: Snapshot, entry: UsableCluster) -> bool:
+def has_name_conflict(seen: Snapshot, entry: UsableCluster) -> bool:
     return entry.name in seen.objects.name_conflicts and entry.name not in seen.objects.clusters
 
 
@@ -233,28 +242,28 @@ def _malformed(seen: Snapshot) -> str:
     )
 
 
-def _remarks(seen: Snapshot, course: TargetClusters) -> Iterator[str]:
+def _remarks(seen: Snapshot, targets: TargetClusters) -> Iterator[str]:
     """Yield what is to be said although all is well."""
-    left_out, beyond = course.selection.left_out, course.beyond
+    left_out, beyond = targets.selection.left_out, targets.over_limit
     if left_out:
         yield f"left out: {_with_reasons(left_out)}"
     if beyond:
         yield f"{len(beyond)} beyond the {seen.hub.clusters_max} clusters that Kueue takes: {joined(beyond)}"
-    yield from _queued(course)
-    told = probe_remarks(seen, [entry.cluster for entry in course.usable])
+    yield from _queued(targets)
+    told = probe_remarks(seen, [entry.cluster for entry in targets.usable])
     yield from (f"{cluster}: {what}" for cluster, what in told.items())
-    if course.mass_loss.held:
-        yield course.mass_loss.why
-    yield from _draining(course)
+    if targets.mass_loss.held:
+        yield targets.mass_loss.why
+    yield from _draining(targets)
 
 
-def _queued(course: TargetClusters) -> Iterator[str]:
-    if course.queued:
-        yield f"waiting for the seat of a cluster that leaves: {joined(course.queued)}"
+def _queued(targets: TargetClusters) -> Iterator[str]:
+    if targets.waiting_for_slot:
+        yield f"waiting for the seat of a cluster that leaves: {joined(targets.waiting_for_slot)}"
 
 
-def _draining(course: TargetClusters) -> Iterator[str]:
-    staying = course.drain.staying
+def _draining(targets: TargetClusters) -> Iterator[str]:
+    staying = targets.drain.staying
     if staying:
         yield "draining: " + joined([f"{one.cluster} ({one.message})" for one in staying])
 

@@ -60,7 +60,7 @@ class PostableEvent:
 
 
 def list_events(
-    seen: Snapshot, course: TargetClusters, wanted: WantedConfig | None
+    seen: Snapshot, targets: TargetClusters, wanted: WantedConfig | None
 ) -> tuple[EventIntent, ...]:
     """Return what the write of the list is to be told by: one event per reason, however many clusters."""
     config = seen.objects.config
@@ -69,25 +69,25 @@ def list_events(
     live = [name for name in before if name not in left]
     added = [name for name in after if name not in leaving and name not in live]
     told = (
-        _selected(seen, course, added) if not live else _added(seen, course, added, left),
-        _draining(seen, course, [name for name in leaving if name not in left]),
-        _removed(seen, course, [name for name in before if name not in after], left),
+        _selected(seen, targets, added) if not live else _added(seen, targets, added, left),
+        _draining(seen, targets, [name for name in leaving if name not in left]),
+        _removed(seen, targets, [name for name in before if name not in after], left),
     )
     return tuple(EventIntent(reason, message, "list") for reason, message in told if message)
 
 
-def unusable_clusters(seen: Snapshot, course: TargetClusters) -> UnusableClusters:
+def unusable_clusters(seen: Snapshot, targets: TargetClusters) -> UnusableClusters:
     """Return what is to be said of selected clusters that cannot be used, listed for now or not.
 
     While they are made, credentials fall short for one reason after another: only what stays is told.
     """
-    if not course.selection.left_out:
+    if not targets.selection.left_out:
         return UnusableClusters()
     decided = {cluster for decision in seen.decision.decisions for cluster in decision.clusters}
-    staying = {one.cluster for one in course.drain.staying}
+    staying = {one.cluster for one in targets.drain.staying}
     whys = {
         cluster: f"{why}; listed until it has drained" if cluster in staying else why
-        for cluster, why in course.selection.left_out.items()
+        for cluster, why in targets.selection.left_out.items()
         if cluster in decided
     }
     if not whys:
@@ -101,15 +101,15 @@ def unusable_clusters(seen: Snapshot, course: TargetClusters) -> UnusableCluster
     return UnusableClusters((EventIntent(CLUSTER_UNUSABLE, message),), frozenset({mark}))
 
 
-def _selected(seen: Snapshot, course: TargetClusters, names: Collection[str]) -> tuple[str, str]:
-    return CLUSTERS_SELECTED, _by(seen, count_text(len(names), "cluster"), _scores(course, names))
+def _selected(seen: Snapshot, targets: TargetClusters, names: Collection[str]) -> tuple[str, str]:
+    return CLUSTERS_SELECTED, _by(seen, count_text(len(names), "cluster"), _scores(targets, names))
 
 
 def _added(
-    seen: Snapshot, course: TargetClusters, names: Collection[str], left: Collection[str]
+    seen: Snapshot, targets: TargetClusters, names: Collection[str], left: Collection[str]
 ) -> tuple[str, str]:
-    whys = _scores(course, [name for name in names if name not in left])
-    whys |= dict.fromkeys(_clusters(course, names, left), "selected again while it drained")
+    whys = _scores(targets, [name for name in names if name not in left])
+    whys |= dict.fromkeys(_clusters(targets, names, left), "selected again while it drained")
     return CLUSTER_ADDED, _by(seen, f"{count_text(len(names), 'cluster')} more", whys)
 
 
@@ -118,32 +118,32 @@ def _by(seen: Snapshot, what: str, whys: Mapping[str, str]) -> str:
     return f"{what}, by Placement {where}{seen.name}: {_each(whys)}" if whys else ""
 
 
-def _scores(course: TargetClusters, names: Collection[str]) -> dict[str, str]:
+def _scores(targets: TargetClusters, names: Collection[str]) -> dict[str, str]:
     return {
         entry.cluster: f"score {entry.rank.score}" if entry.rank and entry.rank.score else ""
-        for entry in course.usable
+        for entry in targets.usable
         if entry.name in names
     }
 
 
-def _clusters(course: TargetClusters, names: Collection[str], among: Collection[str]) -> list[str]:
-    return [entry.cluster for entry in course.usable if entry.name in names and entry.name in among]
+def _clusters(targets: TargetClusters, names: Collection[str], among: Collection[str]) -> list[str]:
+    return [entry.cluster for entry in targets.usable if entry.name in names and entry.name in among]
 
 
-def _draining(seen: Snapshot, course: TargetClusters, names: Collection[str]) -> tuple[str, str]:
-    leaving = [one for one in course.drain.staying if one.name in names]
-    whys = {one.cluster: f"{_cause(seen, course, one.cluster)}; {_stays(course, one)}" for one in leaving}
+def _draining(seen: Snapshot, targets: TargetClusters, names: Collection[str]) -> tuple[str, str]:
+    leaving = [one for one in targets.drain.staying if one.name in names]
+    whys = {one.cluster: f"{_cause(seen, targets, one.cluster)}; {_stays(targets, one)}" for one in leaving}
     if not whys:
         return CLUSTER_DRAINING, ""
     verb = "drains" if len(whys) == 1 else "drain"
-    runs = any(course.workloads.running.get(one.name) for one in leaving)
+    runs = any(targets.workloads.running.get(one.name) for one in leaving)
     patience = f"; {_patience(seen)}" if runs else ""
     return CLUSTER_DRAINING, f"{count_text(len(whys), 'cluster')} {verb}: {_each(whys)}{patience}"
 
 
-def _stays(course: TargetClusters, one: DrainStep) -> str:
+def _stays(targets: TargetClusters, one: DrainStep) -> str:
     """Return why it is still listed; where Workloads run, how many."""
-    running = len(course.workloads.running.get(one.name, ()))
+    running = len(targets.workloads.running.get(one.name, ()))
     if not running or one.state not in RUNNING_STATES:
         return one.message
     return f"{count_text(running, 'Workload')} {'runs' if running == 1 else 'run'} there"
@@ -159,13 +159,13 @@ def _patience(seen: Snapshot) -> str:
 
 
 def _removed(
-    seen: Snapshot, course: TargetClusters, names: Collection[str], left: Collection[str]
+    seen: Snapshot, targets: TargetClusters, names: Collection[str], left: Collection[str]
 ) -> tuple[str, str]:
-    clusters = {name: cluster for cluster, name in course.listed.items()}
+    clusters = {name: cluster for cluster, name in targets.listed.items()}
     whys: dict[str, str] = {}
     for name in names:
         cluster = clusters.get(name, name)
-        cause = _cause(seen, course, cluster)
+        cause = _cause(seen, targets, cluster)
         gone = cluster in seen.fleet.deleted_clusters
         whys[cluster] = cause if gone else f"{cause}; {'drained' if name in left else 'nothing ran there'}"
     verb = "is" if len(whys) == 1 else "are"
@@ -173,13 +173,13 @@ def _removed(
     return CLUSTER_REMOVED, told if whys else ""
 
 
-def _cause(seen: Snapshot, course: TargetClusters, cluster: str) -> str:
+def _cause(seen: Snapshot, targets: TargetClusters, cluster: str) -> str:
     """Return why a listed cluster leaves."""
     if cluster in seen.fleet.deleted_clusters:
         return "its ManagedCluster is gone"
-    if cluster in course.selection.left_out:
-        return f"unusable: {course.selection.left_out[cluster]}"
-    return "others have its seat" if cluster in course.beyond else "not selected any more"
+    if cluster in targets.selection.left_out:
+        return f"unusable: {targets.selection.left_out[cluster]}"
+    return "others have its seat" if cluster in targets.over_limit else "not selected any more"
 
 
 def _each(whys: Mapping[str, str]) -> str:

@@ -29,15 +29,15 @@ class Nominations:
     recheck_after: float | None = None
 
 
-def nominate(seen: Snapshot, course: TargetClusters) -> Nominations:
+def nominate(seen: Snapshot, targets: TargetClusters) -> Nominations:
     """Return the nominations of every Workload of this config that is nowhere yet."""
     if not seen.policy.dispatcher:
         return Nominations()
-    eligible = _eligible(seen, course)
-    off = _by_workload((one.name, one.denominate) for one in course.drain.steps)
-    on = _by_workload((one.name, one.make_ready) for one in course.drain.steps)
+    eligible = _eligible(seen, targets)
+    off = _by_workload((one.name, one.denominate) for one in targets.drain.steps)
+    on = _by_workload((one.name, one.make_ready) for one in targets.drain.steps)
     nominations, marks, waits = [], set(), []
-    for workload in course.workloads.undecided:
+    for workload in targets.workloads.undecided:
         uid = workload.meta.uid
         round_ = Timer(TimerKind.NOMINATION_ROUND, f"{uid}/{len(workload.nominated)}")
         left = seen.policy.round_timeout - seen.timer_ages.get(round_, 0.0)
@@ -59,9 +59,9 @@ def _stay(seen: Snapshot, workload: Workload, off: Collection[str], on: Iterable
     return stay + [name for name in on if name not in stay]
 
 
-def _eligible(seen: Snapshot, course: TargetClusters) -> Sequence[str]:
+def _eligible(seen: Snapshot, targets: TargetClusters) -> Sequence[str]:
     """Return the usable clusters that Kueue sees and is connected to, in the order of the list."""
-    usable = {entry.name for entry in course.usable}
+    usable = {entry.name for entry in targets.usable}
     connected = {name for name in usable if (obj := seen.objects.clusters.get(name)) and obj.active}
     return tuple(name for name in _listed(seen) if name in connected)
 

@@ -20,7 +20,7 @@ class LimitedClusters(NamedTuple):
     """Who has a seat, in the Placement's order, and who finds none."""
 
     within: tuple[UsableCluster, ...]
-    beyond: tuple[str, ...]
+    over_limit: tuple[str, ...]
 
 
 class OrderedNames(NamedTuple):
