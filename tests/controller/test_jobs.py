@@ -12,7 +12,7 @@ from tests.support.jobs import UNREACHABLE, Play, Stage, soon
 
 LEAVES = ("Retry", "cluster c is leaving the Placement")
 BEHIND = ("Pending", "waits: c is leaving: it takes a moment")
-HELD_BACK = ("Pending", "waits until cluster c has let go of it")
+HELD_BACK = ("Pending", "waits until cluster c holds no copy of it")
 ONLY_B = ("Ready", "1 of 1 selected clusters usable: b")
 ONLY_C = ("Ready", "1 of 1 selected clusters usable: c")
 

@@ -1,8 +1,8 @@
 """
-What each Workload is told in its entry for our check: Ready, or why not yet, or to come back.
+Decide the state of our entry in each Workload: Ready, Pending with the reason, or Retry.
 
-Pure. Never `Rejected`, and never from Ready back because a Placement changed: only what a
-cluster that leaves gives up is sent back, and Kueue resets the entry after every eviction.
+Pure. Never `Rejected`. A change of a Placement alone takes no Ready back: only a cluster that
+leaves sends Workloads back, and Kueue resets the entry after every eviction.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,16 +24,16 @@ from placement_ac.core.inputs.state import CheckStateUpdate, Snapshot, Timer, Ti
 from placement_ac.core.selection.selection import soonest
 
 MESSAGE_MAX: Final = 1024
-"""Characters of what a Workload is told: there may be thousands of them."""
+"""Characters of a message in a Workload: there may be thousands of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerContext:
-    """What a Workload of this config may hope for."""
+    """The data that the answers to all Workloads of a config depend on."""
 
     verdict: Verdict
     ready: str
-    """What is said when it may go; "": no selected cluster can take it."""
+    """The message of Ready; "": no selected cluster can take a Workload."""
     drain: DrainPlan = field(default_factory=DrainPlan)
 
 
@@ -69,29 +69,31 @@ def _rotated(updates: tuple[CheckStateUpdate, ...], seen: Snapshot) -> tuple[Che
 def _check_state_updates(seen: Snapshot, context: AnswerContext) -> Iterator[CheckStateUpdate]:
     """Yield the entries that differ from those that are there."""
     ours = {check.meta.name for check in seen.checks.ours}
-    sent = {w.meta.uid: one.cluster for one in context.drain.steps for w in one.send_back}
+    sent_back = {w.meta.uid: step.cluster for step in context.drain.steps for w in step.send_back}
     for workload in seen.workloads:
-        for answer in workload.check_states:
-            if answer.check in ours and (reply := _update(seen, context, workload, answer, sent)):
-                yield reply
+        for entry in workload.check_states:
+            if entry.check in ours and (update := _update(seen, context, workload, entry, sent_back)):
+                yield update
 
 
 def _no_cluster_timers(seen: Snapshot, context: AnswerContext) -> frozenset[Timer]:
-    """Return a mark for every Workload that holds quota and that no cluster could take."""
+    """Return a timer for every Workload that holds quota and that no cluster can take."""
     if seen.policy.retry_after is None or context.ready:
         return frozenset()
     ours = {check.meta.name for check in seen.checks.ours}
     return frozenset(
         _no_cluster_timer(workload)
         for workload in seen.workloads
-        if workload.has_quota and not workload.cluster and any(a.check in ours for a in workload.check_states)
+        if workload.has_quota
+        and not workload.cluster
+        and any(entry.check in ours for entry in workload.check_states)
     )
 
 
-def _next_retry(seen: Snapshot, marks: Iterable[Timer]) -> float | None:
-    """Return the seconds until the first of them is sent back."""
+def _next_retry(seen: Snapshot, timers: Iterable[Timer]) -> float | None:
+    """Return the seconds until the first Workload is sent back for want of a cluster."""
     after = seen.policy.retry_after
-    left = (after - seen.timer_ages.get(mark, 0.0) for mark in marks) if after is not None else ()
+    left = (after - seen.timer_ages.get(timer, 0.0) for timer in timers) if after is not None else ()
     return min((seconds for seconds in left if seconds > 0), default=None)
 
 
@@ -103,79 +105,82 @@ def _update(
     seen: Snapshot,
     context: AnswerContext,
     workload: Workload,
-    answer: AdmissionCheckState,
-    sent: dict[str, str],
+    entry: AdmissionCheckState,
+    sent_back: dict[str, str],
 ) -> CheckStateUpdate | None:
     uid = workload.meta.uid
-    if uid in sent and answer.state != RETRY:
-        return CheckStateUpdate(workload, answer.check, RETRY, SENT_BACK.format(sent[uid]))
+    if uid in sent_back and entry.state != RETRY:
+        return CheckStateUpdate(workload, entry.check, RETRY, SENT_BACK.format(sent_back[uid]))
     if (
-        answer.state == READY
+        entry.state == READY
         and not workload.has_quota
         and not workload.cluster
         and context.drain.gate_message
     ):
-        return CheckStateUpdate(workload, answer.check, PENDING, context.drain.gate_message)
-    if _is_stuck(seen, workload, answer):
-        return CheckStateUpdate(workload, answer.check, RETRY, SENT_AGAIN.format(workload.sent_back_from))
-    if answer.state != PENDING or not workload.has_quota or not workload.active:
+        return CheckStateUpdate(workload, entry.check, PENDING, context.drain.gate_message)
+    if _is_stuck(seen, workload, entry):
+        return CheckStateUpdate(workload, entry.check, RETRY, SENT_AGAIN.format(workload.sent_back_from))
+    if entry.state != PENDING or not workload.has_quota or not workload.active:
         return None
     if workload.cluster:
-        return CheckStateUpdate(workload, answer.check, READY, f"it runs on {workload.cluster}")
-    why = _why_not(context, workload)
-    if not why:
-        return CheckStateUpdate(workload, answer.check, READY, context.ready)
-    if not context.ready and (retry := _comes_back(seen, workload, answer, why)):
+        return CheckStateUpdate(workload, entry.check, READY, f"it runs on {workload.cluster}")
+    reason = _pending_reason(context, workload)
+    if not reason:
+        return CheckStateUpdate(workload, entry.check, READY, context.ready)
+    if not context.ready and (retry := _give_quota_back(seen, workload, entry, reason)):
         return retry
-    return CheckStateUpdate(workload, answer.check, PENDING, why) if answer.message != why else None
+    if entry.message == reason:
+        return None
+    return CheckStateUpdate(workload, entry.check, PENDING, reason)
 
 
 def _stuck_ages(seen: Snapshot) -> Iterator[float]:
-    """Yield for how long each Workload is Ready, and sent nowhere, that was sent back once. Unit: seconds."""
+    """Yield the seconds for which each Workload that was sent back once is Ready and not dispatched."""
     ours = {check.meta.name for check in seen.checks.ours}
     for workload in seen.workloads:
-        for answer in workload.check_states if workload.sent_back_from else ():
-            if answer.check in ours and (seconds := _stuck_age(seen, workload, answer)) is not None:
+        for entry in workload.check_states if workload.sent_back_from else ():
+            if entry.check in ours and (seconds := _stuck_age(seen, workload, entry)) is not None:
                 yield seconds
 
 
-def _is_stuck(seen: Snapshot, workload: Workload, answer: AdmissionCheckState) -> bool:
+def _is_stuck(seen: Snapshot, workload: Workload, entry: AdmissionCheckState) -> bool:
     if not workload.sent_back_from:
         return False
-    seconds = _stuck_age(seen, workload, answer)
+    seconds = _stuck_age(seen, workload, entry)
     return seconds is not None and seconds >= STUCK_READY_SECONDS
 
 
-def _stuck_age(seen: Snapshot, workload: Workload, answer: AdmissionCheckState) -> float | None:
-    """Kueue (by its code) sends nowhere what has an admitted copy left that is not nominated."""
-    if answer.state != READY or answer.since is None or seen.policy.dispatcher:
+def _stuck_age(seen: Snapshot, workload: Workload, entry: AdmissionCheckState) -> float | None:
+    """Kueue (by its code) does not dispatch a Workload that left an admitted copy and is not nominated."""
+    if entry.state != READY or entry.since is None or seen.policy.dispatcher:
         return None
     if workload.cluster or workload.nominated or not (workload.has_quota and workload.active):
         return None
-    theirs = {check.meta.name for check in seen.checks.multikueue}
-    others = [entry.state for entry in workload.check_states if entry.check not in theirs]
-    if not theirs or any(state != READY for state in others):
+    multikueue = {check.meta.name for check in seen.checks.multikueue}
+    others = [entry.state for entry in workload.check_states if entry.check not in multikueue]
+    if not multikueue or any(state != READY for state in others):
         return None
-    return (seen.now - answer.since).total_seconds()
+    return (seen.now - entry.since).total_seconds()
 
 
-def _why_not(context: AnswerContext, workload: Workload) -> str:
-    removal = context.drain
-    healed = {w.meta.uid for one in removal.steps for w in one.make_ready}
-    if workload.meta.uid in healed:
+def _pending_reason(context: AnswerContext, workload: Workload) -> str:
+    """Return why a Workload may not be dispatched yet; "" if it may."""
+    drain = context.drain
+    made_ready = {w.meta.uid for step in drain.steps for w in step.make_ready}
+    if workload.meta.uid in made_ready:
         return ""
     if not context.ready:
         return f"{context.verdict.reason}: {context.verdict.message}"[:MESSAGE_MAX]
-    if cluster := removal.held_back.get(workload.meta.uid):
-        return f"waits until cluster {cluster} has let go of it"
-    return f"waits: {removal.gate_message}" if removal.gate_message else ""
+    if cluster := drain.held_back.get(workload.meta.uid):
+        return f"waits until cluster {cluster} holds no copy of it"
+    return f"waits: {drain.gate_message}" if drain.gate_message else ""
 
 
-def _comes_back(
-    seen: Snapshot, workload: Workload, answer: AdmissionCheckState, why: str
+def _give_quota_back(
+    seen: Snapshot, workload: Workload, entry: AdmissionCheckState, reason: str
 ) -> CheckStateUpdate | None:
-    """Give the hub's quota back after a long wait; optional."""
+    """Send a Workload back after a long wait for a cluster (a setting), so that its quota is free."""
     after = seen.policy.retry_after
     if after is None or seen.timer_ages.get(_no_cluster_timer(workload), 0.0) < after:
         return None
-    return CheckStateUpdate(workload, answer.check, RETRY, why, seen.policy.requeue_after)
+    return CheckStateUpdate(workload, entry.check, RETRY, reason, seen.policy.requeue_after)

@@ -390,7 +390,7 @@ def test_what_was_sent_back_waits_until_the_cluster_has_let_go_of_it(policy: Pla
     answer = scene(evicted("job", 9), workload("new"), policy=policy, asked=WorkerCopies({}, "no answer"))
     assert replies(answer) == {"job": "Pending", "new": "Ready"}
     told = {reply.workload.meta.name: reply.message for reply in answer.check_state_updates}
-    assert told["job"] == "waits until cluster a has let go of it"
+    assert told["job"] == "waits until cluster a holds no copy of it"
 
 
 def test_it_waits_no_more_when_the_cluster_has_told_so_though_others_keep_it() -> None:
