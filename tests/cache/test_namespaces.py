@@ -179,7 +179,7 @@ def test_an_edit_of_the_one_that_counts_now_goes_through() -> None:
 @pytest.mark.parametrize(
     ("objects", "told"),
     [
-        pytest.param([check()], "there is no Placement first/p or second/p", id="none"),
+        pytest.param([check()], "create Placement first/p or second/p: it does not exist", id="none"),
         pytest.param(
             [check(), placement(namespace="second")],
             "OCM has not decided yet for Placement second/p",
@@ -192,9 +192,8 @@ def test_an_edit_of_the_one_that_counts_now_goes_through() -> None:
         ),
         pytest.param(
             [check_with(None)],
-            "spec.parameters is missing; set spec.parameters to apiGroup: "
-            "cluster.open-cluster-management.io, kind: Placement and the name of a Placement in namespace "
-            "first or second",
+            "set spec.parameters to apiGroup: cluster.open-cluster-management.io, kind: Placement and the "
+            "name of a Placement in namespace first or second: spec.parameters is missing",
             id="bad parameters",
         ),
     ],

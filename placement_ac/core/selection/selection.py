@@ -33,7 +33,7 @@ _DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-
 
 
 class UsableCluster(NamedTuple):
-    """A cluster that is listed: its MultiKueueCluster, and the way in (None: the one that it has).
+    """A cluster that can be listed: its MultiKueueCluster and credentials (None: those that it has).
 
     `rank` is None for one that only stays where it is.
     """
@@ -45,7 +45,7 @@ class UsableCluster(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """What a Placement's decisions come to."""
+    """The clusters that a Placement's decisions select, usable or not."""
 
     decided: bool
     """False: OCM has not said anything that could be acted on."""
@@ -53,17 +53,17 @@ class Selection(NamedTuple):
     """Every cluster that is decided on, best first."""
     usable: tuple[UsableCluster, ...] = ()
     left_out: Mapping[str, str] = NOTHING
-    """Cluster (or where it should stand) → why it is not in."""
+    """Cluster, or PlacementDecision → why it is left out."""
     timers: frozenset[Timer] = frozenset()
-    """Listed clusters that would go without OCM having settled it, whether they still wait or no more."""
+    """Listed clusters that would go though OCM has not settled it, whether or not they still wait."""
     recheck_after: float | None = None
     """Seconds until the first of them has waited long enough; None: none waits for time."""
 
 
 def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
-    """Return what the decisions in `seen` come to: those that only stay for now come last.
+    """Return the selection by the decisions in `seen`; clusters that only stay for now come last.
 
-    `listed`: what `listed_now` gives.
+    `listed`: the result of `listed_clusters`.
     """
     usable: list[UsableCluster] = []
     left_out = _entries_without_name(seen)
@@ -122,11 +122,11 @@ def decisions_agree(placement: Placement | None, decisions: tuple[Decision, ...]
     if placement is None or placement.problem or any(decision.problem for decision in decisions):
         return False
     if placement.selected is None:
-        # Nobody keeps that status: there is nothing to disagree with, but nothing to fall back on either.
+        # Nobody writes that status: nothing can disagree with it, and nothing can replace decisions.
         return all(decision.decided is not None for decision in decisions)
     names = list(chain.from_iterable([decision.clusters for decision in decisions]))
     if len(names) != placement.selected or len(set(names)) < len(names):
-        return False  # in the latter case OCM is regrouping: who stands there twice has displaced another
+        return False  # a duplicate: OCM is regrouping, and it has displaced another cluster
     sizes = {decision.meta.name: len(decision.clusters) for decision in decisions}
     named = {name for group in placement.groups for name in group.decisions}
     return not named or (
@@ -139,14 +139,15 @@ def decisions_agree(placement: Placement | None, decisions: tuple[Decision, ...]
 
 
 def cluster_of(seen: Snapshot, obj: KueueObject) -> str:
-    """Return the cluster of one of the Placement's MultiKueueClusters, though its label be taken off."""
+    """Return the cluster of one of the Placement's MultiKueueClusters, even without its label."""
     return obj.cluster or seen.hub.cluster_of(seen.name, obj.meta.name)
 
 
 def listed_names(seen: Snapshot) -> tuple[str, ...]:
     """Return the MultiKueueClusters that our config lists now.
 
-    If somebody has deleted it, those on which Workloads are: Kueue leaves them there, our next list must too.
+    If someone has deleted it, those on which Workloads are: Kueue leaves them there, so our list must hold
+    them too.
     """
     if seen.objects.config is not None:
         return seen.objects.config.listed if seen.objects.config.ours else ()
@@ -156,27 +157,27 @@ def listed_names(seen: Snapshot) -> tuple[str, ...]:
 
 def listed_clusters(seen: Snapshot) -> dict[str, str]:
     """Return the clusters that our config lists now, each with its MultiKueueCluster's name, in its order."""
-    there, placement = seen.objects.clusters.get, seen.name
+    observed, placement = seen.objects.clusters.get, seen.name
     return {
         obj.cluster if obj and obj.cluster else seen.hub.cluster_of(placement, name): name
         for name in listed_names(seen)
-        # A label that was taken off is put back, and so is an object that somebody deleted.
+        # A label that someone removed is put back, and so is an object that someone deleted.
         if (
             obj.ours and obj.placement in ("", placement)
-            if (obj := there(name))
+            if (obj := observed(name))
             else seen.hub.is_for(placement, name)
         )
     }
 
 
 def removable_clusters(seen: Snapshot) -> Iterable[KueueObject]:
-    """Yield the MultiKueueClusters that this Placement may remove when it needs them no more."""
+    """Yield the MultiKueueClusters that this Placement may remove when it no longer needs them."""
     for name, obj in seen.objects.clusters.items():
         if not obj.applied_fields.applied:
             continue  # labels are easily copied with an object, managed fields are not
-        mine = obj.placement == seen.name or (not obj.placement and not seen.objects.other_owners.get(name))
-        # After a change of `cluster_names` another may list it; who lists it last brings us back here.
-        if mine and name not in seen.objects.listed_elsewhere:
+        ours = obj.placement == seen.name or (not obj.placement and not seen.objects.other_owners.get(name))
+        # After a change of `cluster_names` another may list it; the last to unlist it triggers us again.
+        if ours and name not in seen.objects.listed_elsewhere:
             yield obj
 
 
@@ -188,7 +189,7 @@ def _missing(
 
 
 def settle_seconds(seen: Snapshot) -> float:
-    """Return how long a cluster stays that no decision holds any more.
+    """Return how long a cluster stays that no decision holds any more. Unit: seconds.
 
     OCM writes one decision after another: one that moves to the next is in none for a moment, while
     all the numbers agree (another one came, and a third went).
@@ -204,7 +205,7 @@ def settle_seconds(seen: Snapshot) -> float:
 
 
 def _is_new(placement: Placement, now: datetime) -> bool:
-    """Whether it was made just now and says nothing yet: one made again is decided bit by bit.
+    """Whether it was made just now and has no status yet: one that is made again is decided bit by bit.
 
     API servers give times in whole seconds.
     """

@@ -505,7 +505,7 @@ def test_a_deleted_managed_cluster_goes_at_once_and_its_workloads_are_told() -> 
     assert posts(answer) == [
         ("ClusterLost", "", "ManagedCluster a is gone, and with it: default/job"),
         ("ClusterLost", "job", lost),
-        ("ClusterRemoved", "", "1 cluster is listed no more: a (its ManagedCluster is gone)"),
+        ("ClusterRemoved", "", "1 cluster is no longer listed: a (its ManagedCluster is gone)"),
     ]
 
 
@@ -540,7 +540,7 @@ def test_a_draining_cluster_keeps_its_seat_and_who_waits_for_it_is_told() -> Non
     answer = plan(snapshot(world(hub, running("job", "p-a"), managed_clusters("a", *names), policy=PATIENT)))
     assert listed(answer) == (*(f"p-{name}" for name in names[:19]), "p-a")
     assert answer.verdicts["check"].reason == "SomeClustersUnusable"
-    assert "waiting for the seat of a cluster that leaves: c19" in message(answer)
+    assert "waiting for the slot of a cluster that leaves: c19" in message(answer)
 
 
 # -- retention

@@ -123,12 +123,12 @@ AN_HOUR: Final = PlacementPolicy(retention=0.0, loss_grace=0.0, drain_deadline=3
         pytest.param(Hub("a", "ab", "b", jobs=A_JOB), [], id="drains on"),
         pytest.param(
             Hub("a", "ab"),
-            [("ClusterRemoved", f"1 cluster is listed no more: b {NOTHING_RAN}")],
+            [("ClusterRemoved", f"1 cluster is no longer listed: b {NOTHING_RAN}")],
             id="goes at once",
         ),
         pytest.param(
             Hub("", "a"),
-            [("ClusterRemoved", f"1 cluster is listed no more: a {NOTHING_RAN}")],
+            [("ClusterRemoved", f"1 cluster is no longer listed: a {NOTHING_RAN}")],
             id="the last one goes",
         ),
         pytest.param(
@@ -137,7 +137,7 @@ AN_HOUR: Final = PlacementPolicy(retention=0.0, loss_grace=0.0, drain_deadline=3
                 ("ClusterAdded", f"1 cluster more, {BY}: c"),
                 (
                     "ClusterRemoved",
-                    f"2 clusters are listed no more: a (its ManagedCluster is gone); b {NOTHING_RAN}",
+                    f"2 clusters are no longer listed: a (its ManagedCluster is gone); b {NOTHING_RAN}",
                 ),
             ],
             id="goes with its ManagedCluster",
@@ -152,7 +152,7 @@ def test_a_cluster_that_has_drained_is_told_so() -> None:
     hub = Hub("a", "ab", "b")
     quiet = Timer(TimerKind.QUIET, "b")
     assert on_checks(hub.planned()) == []  # Kueue has a moment to clear up
-    told = "1 cluster is listed no more: b (not selected any more; drained)"
+    told = "1 cluster is no longer listed: b (not selected any more; drained)"
     assert on_checks(hub.planned({quiet: 2.0})) == [("ClusterRemoved", told)]
 
 
@@ -163,7 +163,7 @@ def test_a_burst_is_one_event_that_names_some_and_counts_the_rest() -> None:
         f"17 clusters, {BY}: c00, c01, c02, c03, c04 and {17 - NAMES_SHOWN} more",
     )
     [(reason, said)] = on_checks(Hub("", MANY).planned())
-    assert said == f"17 clusters are listed no more: c00, c01, c02, c03, c04 {NOTHING_RAN} and 12 more"
+    assert said == f"17 clusters are no longer listed: c00, c01, c02, c03, c04 {NOTHING_RAN} and 12 more"
 
 
 # -- clusters that cannot be used

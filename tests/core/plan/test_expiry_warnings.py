@@ -69,7 +69,7 @@ def test_the_first_of_several_counts_and_each_is_told() -> None:
         seen(), [cluster(2 * HOUR), cluster(HOUR, name="b"), cluster(None), cluster(90 * DAY)]
     )
     assert ageing.recheck_after == HOUR
-    assert [notice.message.split()[4] for notice in ageing.events] == ["a", "b"]
+    assert [notice.message.split()[5] for notice in ageing.events] == ["a", "b"]
 
 
 def test_an_admin_who_wants_no_warning_gets_none() -> None:

@@ -94,14 +94,17 @@ def test_nothing_is_taken_back_from_an_admitted_workload() -> None:
 def test_a_check_that_cannot_be_answered_tells_why() -> None:
     objects = [check(), multikueue_check(), workload("job")]
     ((_, state, message),) = told(plan(snapshot(world(objects))))
-    assert (state, message) == ("Pending", "PlacementNotFound: there is no Placement kueue-system/p")
+    assert (state, message) == (
+        "Pending",
+        "PlacementNotFound: create Placement kueue-system/p: it does not exist",
+    )
 
 
 def test_a_check_with_unusable_parameters_tells_its_workloads_so() -> None:
     objects = [check_with(None, "bad"), workload("job", bad="Pending")]
     seen = world(objects).snapshot(Key("check", "bad"), NOW, {})
     ((_, state, message),) = told(plan(seen))
-    assert (state, message.startswith("BadParameters: spec.parameters is missing")) == ("Pending", True)
+    assert (state, message.startswith("BadParameters: set spec.parameters to ")) == ("Pending", True)
 
 
 def test_a_workload_touches_what_its_checks_name() -> None:
