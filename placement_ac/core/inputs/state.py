@@ -1,5 +1,5 @@
 """
-The plain data that flows: what one decision is made of, and what it comes to.
+The inputs and the outputs of one decision, as plain data.
 
 No logic beyond reading what is there; no I/O, no clock.
 """
@@ -100,7 +100,7 @@ class HubFacts:
 
 @dataclass(frozen=True, slots=True)
 class PlacementPolicy:
-    """What an admin may choose of how clusters leave, in which order they stand, and who is told. Seconds."""
+    """The settings for removal, order, dispatching and warnings. Times are in seconds."""
 
     removal: RemovalPolicy = DRAIN
     drain_deadline: float | None = None
@@ -116,9 +116,9 @@ class PlacementPolicy:
     step_size: int = 3
     round_timeout: float = 300.0
     expiry_warning: float = 604800.0
-    """How long before credentials expire it is told."""
+    """How long before credentials expire an event warns of it."""
     probe: bool = False
-    """Whether clusters are asked if they are fit before they are listed."""
+    """Whether clusters are probed before they are listed."""
 
 
 class TimerKind(StrEnum):
@@ -157,7 +157,7 @@ TimerAges = Mapping[Timer, float]
 
 @dataclass(frozen=True, slots=True)
 class WorkerCopies:
-    """What a worker said of the copies of this hub's Workloads; `problem`: why it could not be asked."""
+    """The copies of this hub's Workloads that a worker reported; `problem`: why it could not be asked."""
 
     copies: Mapping[tuple[str, str], bool] = field(default_factory=dict)
     """(namespace, name) → whether it holds quota there."""
@@ -167,7 +167,7 @@ class WorkerCopies:
 
 
 class ProbeRequest(NamedTuple):
-    """A cluster that is to be asked whether it is fit, and the way in."""
+    """A cluster to probe, and the credentials for it."""
 
     cluster: str
     source: CredentialSource
@@ -175,7 +175,7 @@ class ProbeRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """What a cluster answered when it was asked whether it is fit, and by which way it was entered."""
+    """The result of a cluster's probe, and the credentials that were used."""
 
     fitness: Fitness
     source: CredentialSource
@@ -356,7 +356,7 @@ class Verdict:
 
 
 class WantedCluster(NamedTuple):
-    """A MultiKueueCluster that must be there. `source` None: its spec stays as it is."""
+    """A MultiKueueCluster that must exist. `source` None: its spec stays as it is."""
 
     name: str
     cluster: str
@@ -365,7 +365,7 @@ class WantedCluster(NamedTuple):
 
 
 class WantedConfig(NamedTuple):
-    """The MultiKueueConfig that must be there, its clusters in order."""
+    """The MultiKueueConfig that must exist, its clusters in order."""
 
     name: str
     clusters: tuple[str, ...]
@@ -401,9 +401,9 @@ class EventIntent:
     message: str
     """Where it names Workloads, their names follow."""
     after: Literal["", "list", "answers"] = ""
-    """The write that must have been done: of the MultiKueueConfig, or of what a Workload named here is told.
+    """The write that must have been done: of the MultiKueueConfig, or of an entry in a Workload named here.
 
-    "": it tells of what lasts, not of what is done.
+    "": the event is about a state that lasts, not about a write.
     """
     workloads: tuple[Workload, ...] = ()
     to_each: tuple[str, str] = ("", "")
@@ -412,18 +412,18 @@ class EventIntent:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What one Placement calls for."""
+    """The objects, conditions, answers and events that one Placement calls for."""
 
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     """AdmissionCheck name → its verdict."""
     selected: tuple[str, ...] = ()
     """The clusters that OCM has decided on, best first."""
     unusable: tuple[str, ...] = ()
-    """Those of them that are left out for what they are."""
+    """Those of them that cannot be used."""
     config: WantedConfig | None = None
     clusters: tuple[WantedCluster, ...] = ()
     retained: frozenset[str] = frozenset()
-    """MultiKueueClusters that are needed no more, but stay for a while as they are."""
+    """MultiKueueClusters that are no longer needed, but stay for a while as they are."""
     check_state_updates: tuple[CheckStateUpdate, ...] = ()
     nominations: tuple[Nomination, ...] = ()
     ask_for_copies: tuple[str, ...] = ()
@@ -432,13 +432,13 @@ class Plan:
     """Clusters that are to be asked whether they are fit."""
     events: tuple[EventIntent, ...] = ()
     list_events: Callable[[], tuple[EventIntent, ...]] = field(default=tuple, compare=False)
-    """What the write of the list is to be told by: put into words when it has been done."""
+    """Returns the events about the write of the list: called after it was written."""
     timers: frozenset[Timer] = frozenset()
-    """What lasts: the next snapshot tells the age of each."""
+    """The timers that run: the next snapshot gives the age of each."""
     recheck_after: float | None = None
     """Seconds after which the answer may change although nothing happens; None: it will not."""
 
     @property
     def objection(self) -> Verdict | None:
-        """What is told to a check that is not Active: all checks of a Placement are told the same."""
+        """The verdict on checks that are not Active: it is the same for all checks of a Placement."""
         return next((verdict for verdict in self.verdicts.values() if verdict.status == "False"), None)
