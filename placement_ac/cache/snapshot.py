@@ -14,7 +14,12 @@ from placement_ac.cache.tables import Tables, clusters_in
 from placement_ac.core.api import objects
 from placement_ac.core.api.constants import MANAGED_CLUSTER
 from placement_ac.core.inputs.state import (
+    Checks,
+    ClusterCredentials,
+    DecisionState,
+    FleetState,
     Key,
+    KueueObjects,
     PlacementCluster,
     PlacementPolicy,
     ProbeResult,
@@ -62,26 +67,22 @@ class SnapshotBuilder:
             name=name,
             now=now,
             hub=tables.hub,
-            checks=tuple(checks),
-            multikueue_checks=tuple(users),
-            former_checks=self._former_checks(config, clusters.values(), name),
-            placement=placement,
-            decisions=decisions,
-            scores=self._scores(credentials, placement),
-            credentials=credentials,
-            config=config,
-            clusters=clusters,
-            name_conflicts=self._name_conflicts(name, credentials, now),
-            other_owners=self._other_owners(name, {*clusters, *credentials}, now),
-            listed_elsewhere=frozenset(tables.configs.index("listed").used_by_others(clusters, ("", name))),
-            unselected_credentials=self._credentials.sources(unselected, now),
             policy=self._policy,
-            ages=ages,
+            checks=Checks(tuple(checks), tuple(users), self._former_checks(config, clusters.values(), name)),
+            decision=DecisionState(placement, decisions, self._scores(credentials, placement)),
+            credentials=ClusterCredentials(credentials, self._credentials.sources(unselected, now)),
+            objects=KueueObjects(
+                config,
+                clusters,
+                name_conflicts=self._name_conflicts(name, credentials, now),
+                other_owners=self._other_owners(name, {*clusters, *credentials}, now),
+                listed_elsewhere=frozenset(
+                    tables.configs.index("listed").used_by_others(clusters, ("", name))
+                ),
+            ),
+            fleet=FleetState(deleted, unreachable, worker_copies, probe_results),
             workloads=workloads,
-            deleted_clusters=deleted,
-            unreachable=unreachable,
-            worker_copies=worker_copies,
-            probe_results=probe_results,
+            timer_ages=ages,
         )
 
     def _of_check(self, name: str, now: datetime, ages: TimerAges) -> Snapshot:
@@ -89,7 +90,14 @@ class SnapshotBuilder:
         check = self._tables.checks.get(("", name))
         checks = (check,) if check and check.ours and not check.placement else ()
         workloads = self._workloads_of(checks)
-        return Snapshot(name="", now=now, hub=self._tables.hub, checks=checks, ages=ages, workloads=workloads)
+        return Snapshot(
+            name="",
+            now=now,
+            hub=self._tables.hub,
+            checks=Checks(ours=checks),
+            workloads=workloads,
+            timer_ages=ages,
+        )
 
     def _workloads_of(self, *checks: Iterable[objects.Check]) -> tuple[objects.Workload, ...]:
         """Return the Workloads that carry any of these checks."""

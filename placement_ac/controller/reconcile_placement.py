@@ -105,7 +105,9 @@ class PlacementReconciler:
         )
 
     def _remember(self, key: Key, seen: Snapshot, wanted: Plan) -> None:
-        self._memories.of(key).keep_answers(seen.config.listed if seen.config else (), seen.credentials)
+        self._memories.of(key).keep_answers(
+            seen.objects.config.listed if seen.objects.config else (), seen.credentials.selected
+        )
         self._memories.keep(key, wanted.timers)
 
     async def _act(self, phases: Iterable[Phase], done: Done) -> ApiError | None:
@@ -122,7 +124,7 @@ class PlacementReconciler:
     def _post(self, seen: Snapshot, wanted: Plan, done: Done, *, calm: bool) -> None:
         notices = (*wanted.events, *(wanted.list_events() if done.listed else ()))
         self._events.post(
-            postable_events(notices, listed=done.listed, answered=done.answered, calm=calm), seen.checks
+            postable_events(notices, listed=done.listed, answered=done.answered, calm=calm), seen.checks.ours
         )
 
     async def _report(self, key: Key, seen: Snapshot, wanted: Plan, error: ApiError) -> None:

@@ -40,8 +40,8 @@ class WorkerQuestions:
     def ask(self, key: Key, seen: Snapshot, wanted: Plan) -> None:
         """Ask whatever `wanted` wants to know and nobody has asked yet."""
         for name in wanted.ask_for_copies:
-            self._begin((key, name), self._ask_for_copies(key, name, seen.clusters.get(name)))
-        checks = [check.meta.name for check in (*seen.checks, *seen.multikueue_checks)]
+            self._begin((key, name), self._ask_for_copies(key, name, seen.objects.clusters.get(name)))
+        checks = [check.meta.name for check in (*seen.checks.ours, *seen.checks.multikueue)]
         for question in wanted.probe_requests:
             if self._examine:
                 self._begin((key, question), self._probe(key, question, checks, self._examine))

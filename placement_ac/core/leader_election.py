@@ -1,5 +1,5 @@
 """
-Who leads: what a Lease says to one of those who want to, and what that one is to write there.
+Leader election: who leads by a Lease, and the Lease that a candidate writes.
 
 Pure: no I/O, and time is an argument, in seconds of one's own clock, which goes on whatever happens to the
 process. It is never compared with another machine's: whoever holds a Lease that has not changed for as long
@@ -68,7 +68,7 @@ class LeaderElection:
         return max(0.0, self._unchanged_since + good - now)
 
     def is_news(self, change: str, lease: Body) -> bool:
-        """Whether what a watch tells is a reason to look: not the echo of what `me` has written."""
+        """Whether an event of a watch matters: it is not the echo of a write by `me`."""
         if change == "BOOKMARK":
             return False
         if change == "DELETED" or self._seen is None:
@@ -97,13 +97,13 @@ class LeaderElection:
             self._held_since = began
 
     def let_go(self) -> None:
-        """Lead no more."""
+        """Stop leading."""
         self._held_since = -math.inf
 
     # -- what to write
 
     def claim(self, now: float, time: datetime) -> Body | None:
-        """Return the Lease by which `me` takes or keeps it; None while somebody else holds it.
+        """Return the Lease by which `me` takes or keeps it; None while someone else holds it.
 
         With a resourceVersion it takes the place of the one seen; without, there is none.
         """
@@ -158,12 +158,12 @@ def _holder(lease: Body) -> str:
 
 
 def _duration(lease: Body) -> float:
-    told = _spec(lease).get("leaseDurationSeconds")
-    return float(told) if isinstance(told, int | float) and not isinstance(told, bool) else 0.0
+    seconds = _spec(lease).get("leaseDurationSeconds")
+    return float(seconds) if isinstance(seconds, int | float) and not isinstance(seconds, bool) else 0.0
 
 
-def _count(told: object) -> int:
-    return told if isinstance(told, int) and told >= 0 else 0
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and value >= 0 else 0
 
 
 def _version(lease: Body) -> object:

@@ -4,7 +4,7 @@ import pytest
 
 from placement_ac.cache.store import Cache
 from placement_ac.core.api.constants import PLACEMENT, PLACEMENT_DECISION, SECRET
-from placement_ac.core.inputs.state import HubFacts, Key, PlacementPolicy, Plan, Timer
+from placement_ac.core.inputs.state import HubFacts, Key, PlacementPolicy, Plan, Timer, TimerKind
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
     NOW,
@@ -36,8 +36,8 @@ def here(namespace: str, *clusters: str) -> list[Raw]:
 def counts(seen: Cache) -> tuple[str, list[str]]:
     """The namespace of the Placement that counts, "" if there is none, and what is decided for it."""
     found = snapshot(seen)
-    clusters = [entry.cluster_name for one in found.decisions for entry in one.decided or ()]
-    return found.placement.meta.namespace if found.placement else "", clusters
+    clusters = [entry.cluster_name for one in found.decision.decisions for entry in one.decided or ()]
+    return found.decision.placement.meta.namespace if found.decision.placement else "", clusters
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def switched(ages: dict[Timer, float], **rest: int) -> Plan:
     return plan(snapshot(seen, ages=ages))
 
 
-FIRSTS = Timer("generation", "first/Placement/p@first/1")
+FIRSTS = Timer(TimerKind.PLACEMENT_GENERATION, "first/Placement/p@first/1")
 SECONDS = "second/Placement/p@second/{}"
 
 
@@ -155,17 +155,24 @@ def test_a_placement_that_went_is_no_edit_of_the_one_that_counts_now() -> None:
     answer = switched({FIRSTS: 999.0})
     assert answer.config
     assert answer.config.clusters == ("p-a", "p-b", "p-c", "p-d")
-    assert {mark for mark in answer.timers if mark.kind in ("generation", "edited", "loss")} == {
-        Timer("generation", SECONDS.format(1)),
-        Timer("loss"),
+    assert {
+        mark
+        for mark in answer.timers
+        if mark.kind in (TimerKind.PLACEMENT_GENERATION, TimerKind.PLACEMENT_EDITED, TimerKind.MASS_LOSS)
+    } == {
+        Timer(TimerKind.PLACEMENT_GENERATION, SECONDS.format(1)),
+        Timer(TimerKind.MASS_LOSS),
     }
 
 
 def test_an_edit_of_the_one_that_counts_now_goes_through() -> None:
-    answer = switched({Timer("generation", SECONDS.format(1)): 9.0, Timer("loss"): 9.0}, generation=2)
+    answer = switched(
+        {Timer(TimerKind.PLACEMENT_GENERATION, SECONDS.format(1)): 9.0, Timer(TimerKind.MASS_LOSS): 9.0},
+        generation=2,
+    )
     assert answer.config
     assert answer.config.clusters == ("p-a",)
-    assert Timer("edited", SECONDS.format(2)) in answer.timers
+    assert Timer(TimerKind.PLACEMENT_EDITED, SECONDS.format(2)) in answer.timers
 
 
 # -- what is message
@@ -174,7 +181,7 @@ def test_an_edit_of_the_one_that_counts_now_goes_through() -> None:
 @pytest.mark.parametrize(
     ("objects", "message"),
     [
-        pytest.param([check()], "there is no Placement first/p or second/p", id="none"),
+        pytest.param([check()], "create Placement first/p or second/p: it does not exist", id="none"),
         pytest.param(
             [check(), placement(namespace="second")],
             "OCM has not decided yet for Placement second/p",
@@ -187,9 +194,8 @@ def test_an_edit_of_the_one_that_counts_now_goes_through() -> None:
         ),
         pytest.param(
             [check_with(None)],
-            "spec.parameters is missing; set spec.parameters to apiGroup: "
-            "cluster.open-cluster-management.io, kind: Placement and the name of a Placement in namespace "
-            "first or second",
+            "set spec.parameters to apiGroup: cluster.open-cluster-management.io, kind: Placement and the "
+            "name of a Placement in namespace first or second: spec.parameters is missing",
             id="bad parameters",
         ),
     ],

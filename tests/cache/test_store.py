@@ -24,7 +24,7 @@ from placement_ac.core.api.constants import (
     token_kind,
 )
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
-from placement_ac.core.inputs.state import HubFacts, Key, PlacementCluster, Timer
+from placement_ac.core.inputs.state import HubFacts, Key, PlacementCluster, Timer, TimerKind
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from tests.support.builders import (
     NOW,
@@ -71,7 +71,7 @@ def placements(*names: str) -> set[Key]:
 
 def decided_clusters(seen: Cache, name: str = "p") -> list[str]:
     """The clusters that a Placement's decisions hold, by the cache."""
-    found = seen.snapshot(Key("placement", name), NOW, {}).decisions
+    found = seen.snapshot(Key("placement", name), NOW, {}).decision.decisions
     return [entry.cluster_name for decision in found for entry in decision.decided or ()]
 
 
@@ -331,16 +331,16 @@ def test_a_snapshot_holds_all_that_a_placement_depends_on() -> None:
     ]
     seen = snapshot(world(*objects), ages={"a": 1.0})
     assert (
-        [c.meta.name for c in seen.checks],
-        [c.meta.name for c in seen.multikueue_checks],
-        [c.meta.name for c in seen.former_checks],
-        seen.placement and seen.placement.meta.name,
-        [d.meta.name for d in seen.decisions],
-        list(seen.scores),
-        dict(seen.credentials),
-        seen.config and seen.config.meta.name,
-        list(seen.clusters),
-        (seen.name_conflicts, seen.other_owners, seen.ages, seen.now),
+        [c.meta.name for c in seen.checks.ours],
+        [c.meta.name for c in seen.checks.multikueue],
+        [c.meta.name for c in seen.checks.former],
+        seen.decision.placement and seen.decision.placement.meta.name,
+        [d.meta.name for d in seen.decision.decisions],
+        list(seen.decision.scores),
+        dict(seen.credentials.selected),
+        seen.objects.config and seen.objects.config.meta.name,
+        list(seen.objects.clusters),
+        (seen.objects.name_conflicts, seen.objects.other_owners, seen.timer_ages, seen.now),
     ) == (
         ["one"],
         ["mk"],
@@ -351,7 +351,7 @@ def test_a_snapshot_holds_all_that_a_placement_depends_on() -> None:
         {"a": CredentialSource("Secret", "multikueue-a")},
         "p",
         ["p-a"],
-        ({}, {}, {Timer("pending", "a"): 1.0}, NOW),
+        ({}, {}, {Timer(TimerKind.REMOVAL_UNSETTLED, "a"): 1.0}, NOW),
     )
 
 
@@ -360,23 +360,23 @@ def test_methods_and_kueues_version_decide_the_source() -> None:
     seen = snapshot(
         world(*objects, profile("b", "other", providers=["x"]), methods=["access-provider", "secret"])
     )
-    assert seen.credentials["a"] == CredentialSource("ClusterProfile", "a")
+    assert seen.credentials.selected["a"] == CredentialSource("ClusterProfile", "a")
     old = snapshot(world(*objects, hub=HubFacts(cluster_version="v1beta1"), methods=["access-provider"]))
-    assert "too old" in getattr(old.credentials["a"], "why", "")
+    assert "too old" in getattr(old.credentials.selected["a"], "why", "")
 
 
 def test_credentials_count_until_they_expire_or_change() -> None:
     seen = world(check(), decision("a"), secret("multikueue-a", kubeconfig(jwt(hours=1))))
 
     def way(at: datetime) -> CredentialSource | Unusable:
-        return seen.snapshot(Key("placement", "p"), at, {}).credentials["a"]
+        return seen.snapshot(Key("placement", "p"), at, {}).credentials.selected["a"]
 
     assert way(NOW) == way(NOW) == CredentialSource("Secret", "multikueue-a")
     assert isinstance(way(NOW + HOUR), Unusable)
     assert way(NOW) == CredentialSource("Secret", "multikueue-a")
     other = seen.copy()
     other.remove(SECRET, secret("multikueue-a"))
-    assert isinstance(other.snapshot(Key("placement", "p"), NOW, {}).credentials["a"], Unusable)
+    assert isinstance(other.snapshot(Key("placement", "p"), NOW, {}).credentials.selected["a"], Unusable)
     assert way(NOW) == CredentialSource("Secret", "multikueue-a"), "what a copy knows is its own"
     seen.put(SECRET, secret("kueue-admin-a-kubeconfig"))
     assert way(NOW) == CredentialSource("Secret", "kueue-admin-a-kubeconfig")
@@ -385,18 +385,18 @@ def test_credentials_count_until_they_expire_or_change() -> None:
 def test_a_name_conflict_is_another_pair_that_comes_first() -> None:
     objects = [check("one", "a"), check("two", "a-b"), decision("b-c", of="a"), decision("c", of="a-b")]
     seen = world(*objects, secrets("c", "b-c"))
-    assert (snapshot(seen, "a").name_conflicts, snapshot(seen, "a-b").name_conflicts) == (
+    assert (snapshot(seen, "a").objects.name_conflicts, snapshot(seen, "a-b").objects.name_conflicts) == (
         {},
         {"a-b-c": PlacementCluster("kueue-system/a", "b-c")},
     )
     shared = world(*objects, secrets("c", "b-c"), hub=SHARED)
-    assert snapshot(shared, "a-b").name_conflicts == {}
+    assert snapshot(shared, "a-b").objects.name_conflicts == {}
 
 
 def test_a_label_that_is_off_a_config_does_not_free_its_holder() -> None:
     config, cluster = made("a")
     config["metadata"]["labels"] = {}
-    assert [c.meta.name for c in snapshot(world(check_with(None), config, cluster)).former_checks] == [
+    assert [c.meta.name for c in snapshot(world(check_with(None), config, cluster)).checks.former] == [
         "check"
     ]
 
@@ -405,7 +405,7 @@ def test_owners_of_a_shared_cluster_are_those_of_all_placements() -> None:
     held = our_config("a", of="r", owners=["held"])
     objects = [check("one", "p"), check("two", "q"), multikueue_check("mk", "q"), check_with(None, "held")]
     seen = world(*objects, decision("a"), decision("a", of="q"), secrets("a"), held, hub=SHARED)
-    assert snapshot(seen).other_owners == {
+    assert snapshot(seen).objects.other_owners == {
         "a": {"AdmissionCheck/two": "two", "AdmissionCheck/mk": "mk", "AdmissionCheck/held": "held"}
     }
 

@@ -49,7 +49,9 @@ def test_a_token_that_expires_is_told_before_and_then_the_cluster_leaves(play: P
             event for event in admin.ask("GET", EVENTS)["items"] if event["reason"] == "CredentialsExpireSoon"
         ]
         assert {event["type"] for event in told} == {"Warning"}
-        assert any("of cluster a in Secret multikueue-a expire at 20" in event["message"] for event in told)
+        assert any(
+            "of cluster a in Secret multikueue-a: they expire at 20" in event["message"] for event in told
+        )
         assert not any("cluster b" in event["message"] for event in told)
         put(there, "a", token_of(a, 3600))
         soon(lambda: admin.listed("p"), ["p-a", "p-b"])

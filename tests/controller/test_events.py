@@ -11,7 +11,7 @@ BY = "by Placement kueue-system/p"
 NOTHING_RAN = "(not selected any more; nothing ran there)"
 SELECTED = ("ClustersSelected", f"1 cluster, {BY}: c", 1)
 DRAINS = "1 cluster drains: c (not selected any more; 1 Workload runs there); Workloads are waited for"
-DRAINED = "1 cluster is listed no more: c (not selected any more; drained)"
+DRAINED = "1 cluster is no longer listed: c (not selected any more; drained)"
 
 
 def told(admin: Driver) -> list[tuple[str, str, int]]:

@@ -147,7 +147,7 @@ def test_placements_and_kueue_may_live_in_other_namespaces(
     api = {"apiVersion": "cluster.open-cluster-management.io/v1beta1"}
     controllers.start(placement_namespace="teams", kueue_namespace="kueue")
     eventually(lambda: admin.reason("p"), "PlacementNotFound")
-    assert admin.active("p")["message"] == "there is no Placement teams/p"
+    assert admin.active("p")["message"] == "create Placement teams/p: it does not exist"
     post(f"{group}/placements", api | {"kind": "Placement", "metadata": {"name": "p"}, "spec": {}})
     decision = {"kind": "PlacementDecision", "metadata": {"name": "p-decision-1", "labels": labels}}
     post(f"{group}/placementdecisions", api | decision)

@@ -12,7 +12,7 @@ from tests.support.jobs import UNREACHABLE, Play, Stage, soon
 
 LEAVES = ("Retry", "cluster c is leaving the Placement")
 BEHIND = ("Pending", "waits: c is leaving: it takes a moment")
-HELD_BACK = ("Pending", "waits until cluster c has let go of it")
+HELD_BACK = ("Pending", "waits until cluster c holds no copy of it")
 ONLY_B = ("Ready", "1 of 1 selected clusters usable: b")
 ONLY_C = ("Ready", "1 of 1 selected clusters usable: c")
 
@@ -69,7 +69,7 @@ def test_a_job_is_sent_back_while_its_cluster_is_listed(play: Play, settings: An
     there.until_listed("b")
     told = f"cluster c leaves {cause}; sent back: {named(there, 'j')}"
     soon(there.warnings, [("WorkloadsSentBack", told)])
-    told = f"sent back from cluster c, which leaves {cause}; it starts anew elsewhere"
+    told = f"sent back from cluster c, which leaves {cause}; it starts again elsewhere"
     soon(lambda: there.warnings("Workload"), [("SentBack", told)])
     answers = there.answers("j")
     assert (answers[:2], answers[-1]) == ([ONLY_C, LEAVES], ONLY_B)

@@ -134,8 +134,8 @@ def test_bad_parameters_are_told(
     controllers.start()
     eventually(lambda: admin.reason("bad"), "BadParameters")
     assert admin.active("bad")["message"] == (
-        f"{message}; set spec.parameters to apiGroup: cluster.open-cluster-management.io, "
-        "kind: Placement and the name of a Placement in namespace kueue-system"
+        "set spec.parameters to apiGroup: cluster.open-cluster-management.io, "
+        f"kind: Placement and the name of a Placement in namespace kueue-system: {message}"
     )
 
 
@@ -148,7 +148,7 @@ def test_missing_parameters_block_nobody_else_and_can_be_mended(
     controllers.start()
     eventually(lambda: admin.reason("p"), "Active")
     eventually(lambda: admin.reason("bare"), "BadParameters")
-    assert admin.active("bare")["message"].startswith("spec.parameters is missing; set spec.parameters to")
+    assert admin.active("bare")["message"].endswith(": spec.parameters is missing")
     patch = {"spec": {"parameters": PARAMETERS | {"name": "p"}}}
     admin.ask("PATCH", admin.kueue("admissionchecks", "bare"), patch, "merge")
     eventually(lambda: admin.reason("bare"), "Active")
@@ -165,7 +165,7 @@ def test_a_placement_comes_later_is_decided_goes_and_comes_back(
     admin.secrets_for("a")
     controllers.start()
     eventually(lambda: admin.reason("p"), "PlacementNotFound")
-    assert admin.active("p")["message"] == "there is no Placement kueue-system/p"
+    assert admin.active("p")["message"] == "create Placement kueue-system/p: it does not exist"
     admin.placement("p")
     eventually(lambda: admin.reason("p"), "NoDecision")
     admin.decide("p", "a")

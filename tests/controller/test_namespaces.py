@@ -27,7 +27,9 @@ def test_a_check_follows_the_first_namespace_that_has_its_placement(
     controllers.start(placement_namespace="first, second")
     for name in ("p", "q"):
         admin.check(name)
-    eventually(lambda: admin.active("p").get("message"), "there is no Placement first/p or second/p")
+    eventually(
+        lambda: admin.active("p").get("message"), "create Placement first/p or second/p: it does not exist"
+    )
     admin.secrets_for("a", "b", "c")
     second.select("p", "b", "c")
     first.select("q", "c")

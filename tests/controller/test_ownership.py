@@ -191,8 +191,8 @@ def test_a_hand_made_object_in_the_way_is_told_and_can_be_handed_over(
     eventually(lambda: admin.reason("p"), "NameTaken")
     word, name = what.split()
     assert admin.active("p")["message"] == (
-        f"{what} was not made by placement-ac: delete it, or hand it over with kubectl annotate "
-        f"{word.lower()} {name} placement-ac.open-cluster-management.io/adopt=true"
+        f"delete {what}, or hand it over with kubectl annotate {word.lower()} {name} "
+        "placement-ac.open-cluster-management.io/adopt=true: it was not made by placement-ac"
     )
     patch = {"metadata": {"annotations": {"placement-ac.open-cluster-management.io/adopt": "true"}}}
     admin.ask("PATCH", path, patch, "merge")
@@ -301,9 +301,9 @@ def test_everything_in_the_way_is_told_at_once(admin: Driver, controllers: Contr
     controllers.start()
     eventually(lambda: admin.reason("p"), "NameTaken")
     told = admin.active("p")["message"].split("; ")
-    assert [text.split(" was not made by")[0] for text in told] == [
-        "MultiKueueConfig p",
-        "MultiKueueCluster p-b",
+    assert [text.split(",")[0] for text in told] == [
+        "delete MultiKueueConfig p",
+        "delete MultiKueueCluster p-b",
     ]
 
 

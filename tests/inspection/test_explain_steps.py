@@ -416,8 +416,8 @@ CONTROLLERS_STEPS = [
         StepName.NAME,
         [
             (
-                "failed: MultiKueueCluster p-c belongs to Placement other, cluster c: rename one of the "
-                "Placements"
+                "failed: rename one of the Placements: MultiKueueCluster p-c belongs to Placement other, "
+                "cluster c"
             )
         ],
         id="the name is taken",
@@ -522,9 +522,9 @@ CONTROLLERS_STEPS = [
         StepName.LIST,
         [
             (
-                "failed: it is not on the list, which stays unchanged: NameTaken: MultiKueueConfig p was not"
-                " made by placement-ac: delete it, or hand it over with kubectl annotate multikueueconfig p"
-                " placement-ac.open-cluster-management.io/adopt=true"
+                "failed: it is not on the list, which stays unchanged: NameTaken: delete MultiKueueConfig p,"
+                " or hand it over with kubectl annotate multikueueconfig p"
+                " placement-ac.open-cluster-management.io/adopt=true: it was not made by placement-ac"
             )
         ],
         id="the list is somebody else's",

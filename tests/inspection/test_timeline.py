@@ -65,7 +65,7 @@ MESSAGES = [
         id="draining",
     ),
     pytest.param(
-        "2 clusters are listed no more: a, b (unusable: no Secret (a; b), no token; drained)",
+        "2 clusters are no longer listed: a, b (unusable: no Secret (a; b), no token; drained)",
         {
             "a": "unusable: no Secret (a; b), no token; drained",
             "b": "unusable: no Secret (a; b), no token; drained",
@@ -89,7 +89,7 @@ def test_what_notices_write_is_read_back() -> None:
 
 
 SELECTED, ADDED = "2 clusters, by Placement ns/demo: a (score 9); b (score 5)", "1 cluster more: c (score 7)"
-DRAINS, GONE = "1 cluster drains: a (not selected any more)", "1 cluster is listed no more: a (drained)"
+DRAINS, GONE = "1 cluster drains: a (not selected any more)", "1 cluster is no longer listed: a (drained)"
 
 
 def event(reason: str, message: str, seconds: float, again: float | None = None, **rest: Any) -> Object:

@@ -436,7 +436,7 @@ def careless(seen: Snapshot) -> Plan:
         for workload in seen.workloads
         if workload.has_quota and (answer := workload.check_state(OURS)) and answer.state == PENDING
     )
-    return replace(plan(seen._replace(workloads=())), check_state_updates=tuple(ready))
+    return replace(plan(replace(seen, workloads=())), check_state_updates=tuple(ready))
 
 
 @pytest.mark.parametrize("dispatcher", [ALL_AT_ONCE, INCREMENTAL])

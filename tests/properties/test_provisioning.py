@@ -206,7 +206,7 @@ def test_in_the_end_all_is_there_that_is_needed_and_nothing_else(hub: MemoryHub)
     for cluster in CLUSTERS:
         seen = world.provisioning_inputs(cluster, NOW, {})
         is_ready = isinstance(
-            world.snapshot(Key("placement", "p"), NOW, {}).credentials.get(cluster), CredentialSource
+            world.snapshot(Key("placement", "p"), NOW, {}).credentials.selected.get(cluster), CredentialSource
         )
         usage = seen.usage
         event(f"selected {usage.selected}, external {seen.external}, in use {usage.in_use}, ready {is_ready}")

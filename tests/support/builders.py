@@ -27,6 +27,7 @@ from placement_ac.core.inputs.state import (
     Plan,
     Snapshot,
     Timer,
+    TimerKind,
     Verdict,
     WorkerCopies,
 )
@@ -326,7 +327,10 @@ AnyAges = Mapping[Any, float]
 
 
 def snapshot(seen: Cache, name: str = "p", ages: AnyAges | None = None, **asked: WorkerCopies) -> Snapshot:
-    marks = {k if isinstance(k, Timer) else Timer("pending", k): age for k, age in (ages or {}).items()}
+    marks = {
+        k if isinstance(k, Timer) else Timer(TimerKind.REMOVAL_UNSETTLED, k): age
+        for k, age in (ages or {}).items()
+    }
     return seen.snapshot(Key("placement", name), NOW, marks, asked)
 
 

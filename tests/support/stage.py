@@ -18,7 +18,7 @@ def play(admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatc
 
     Whatever is played there, no secret may come up in a log line at the level debug, nor on the hub.
     """
-    shorten(monkeypatch, HEAL_SECONDS=1.5)  # it waits for Kueue, which is faster here
+    shorten(monkeypatch, MIN_READY_SECONDS=1.5)  # it waits for Kueue, which is faster here
     log = io.StringIO()
     with redirect_stderr(log):
         logs.configure("text", "debug")
@@ -41,7 +41,7 @@ def play(admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatc
 @pytest.fixture
 def ask_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that could not be asked is asked again soon."""
-    shorten(monkeypatch, ASK_AGAIN_SECONDS=0.5)
+    shorten(monkeypatch, COPIES_RETRY_SECONDS=0.5)
 
 
 def shorten(monkeypatch: pytest.MonkeyPatch, **constants: float) -> None:

@@ -160,26 +160,26 @@ REGROUP_SECONDS: Final = 0.25
 
 QUIET_SECONDS: Final = 2.0
 """How long nothing may run or wait on a cluster before it is asked and unlisted (Kueue: 1 s late)."""
-HEAL_SECONDS: Final = 3.0
+MIN_READY_SECONDS: Final = 3.0
 """How long a Workload is Ready at least before it is sent back (Kueue: 1 s to record where it was placed)."""
-OPEN_SECONDS: Final = 1.0
+GATE_REOPEN_SECONDS: Final = 1.0
 """How long the gate stays closed after a cluster was unlisted, until Kueue has surely seen it."""
-GATE_MOST_SECONDS: Final = 60.0
+GATE_CLOSED_MAX_SECONDS: Final = 60.0
 """How long the gate is closed at most, besides the grace of what waits; then it opens for as long."""
-ASK_FRESH_SECONDS: Final = 10.0
+COPIES_FRESH_SECONDS: Final = 10.0
 """How old a cluster's word may be that it can be asked, before the gate closes."""
-ASK_AGAIN_SECONDS: Final = 15.0
+COPIES_RETRY_SECONDS: Final = 15.0
 """How often a cluster is asked that could not be asked."""
-LOST_SECONDS: Final = 3600.0
+DISCONNECTED_RETENTION_SECONDS: Final = 3600.0
 """How long a MultiKueueCluster is kept that Kueue is not connected to: it clears up when it is again."""
-STRANDED_SECONDS: Final = 60.0
+STUCK_READY_SECONDS: Final = 60.0
 """After this long Ready, and sent nowhere, a Workload that was sent back once is sent back once more."""
-EDITED_SECONDS: Final = 60.0
+EDIT_WINDOW_SECONDS: Final = 60.0
 """How long after a change of the Placement whatever it takes away goes at once."""
-REPLIES_AT_ONCE: Final = 200
+WORKLOAD_WRITES_AT_ONCE: Final = 200
 """Workloads that are answered in one go; then it is looked again whether anything else has changed."""
 
-RIVAL_SECONDS: Final = 10.0
+NAME_CONFLICT_SECONDS: Final = 10.0
 """How often it is looked again whether the other claimant of a name, which never took it, has gone."""
 
 CONDITION_ACTIVE: Final = "Active"

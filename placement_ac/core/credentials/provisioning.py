@@ -29,12 +29,12 @@ from placement_ac.core.api.decode import digest_of
 from placement_ac.core.api.objects import WritableObject
 from placement_ac.core.credentials.readiness import kubeconfig_of, name_conflict
 from placement_ac.core.inputs.provisioning import ProvisioningInputs
-from placement_ac.core.inputs.state import Body, Timer
+from placement_ac.core.inputs.state import Body, Timer, TimerKind
 from placement_ac.core.kubeconfig.source import Unusable
 from placement_ac.core.plan.diff import Action, Apply, Delete, Phase, body_of, is_same
 
-MISSING: Final = Timer("missing")
-UNNEEDED: Final = Timer("unneeded")
+MISSING: Final = Timer(TimerKind.CREDENTIALS_MISSING)
+UNNEEDED: Final = Timer(TimerKind.CREDENTIALS_UNNEEDED)
 NO_ANNOTATIONS: Final[Mapping[str, str]] = {}
 
 

@@ -1,20 +1,20 @@
 """
-What becomes of a cluster that is listed and not wanted: it drains, passes the gate, or is lost.
+Decide about each cluster that is listed and no longer wanted: it drains, passes the gate, or is lost.
 
-Pure. The reason why it leaves counts, and so does the admin's policy; that no job is killed
-or doubled counts more. Nothing goes at once but what no unfinished Workload can be on.
+Pure. The cause for which it leaves matters, and so does the admin's policy; it matters more that no
+job is killed or runs twice. A cluster is unlisted at once only if no unfinished Workload can be there.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from placement_ac.core.api.constants import (
-    ASK_AGAIN_SECONDS,
     CLUSTER_LOST,
-    GATE_MOST_SECONDS,
-    HEAL_SECONDS,
+    COPIES_RETRY_SECONDS,
+    GATE_CLOSED_MAX_SECONDS,
+    GATE_REOPEN_SECONDS,
     IMMEDIATE,
-    OPEN_SECONDS,
+    MIN_READY_SECONDS,
     QUIET_SECONDS,
     WORKLOAD_SENT_BACK,
     WORKLOADS_SENT_BACK,
@@ -22,257 +22,297 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import joined
 from placement_ac.core.draining.gate import (
-    AIRING,
-    SOON,
-    THEIRS,
     advance_dispatcher_drain,
     advance_drain,
     close_gate,
     drain_obstacle,
+    gate_timer,
     waiting_grace,
 )
-from placement_ac.core.draining.state import ConfigWorkloads, DrainContext, DrainStep
-from placement_ac.core.inputs.state import NOTHING, EventIntent, Snapshot, Timer
+from placement_ac.core.draining.state import ConfigWorkloads, DrainContext, DrainState, DrainStep
+from placement_ac.core.inputs.state import NOTHING, EventIntent, Snapshot, Timer, TimerKind
 from placement_ac.core.selection.selection import listed_names, soonest
 
-RUN: Final = "Workloads run there"
-SHUT: Final = Timer("shut")
-AIRED: Final = Timer("aired")
+GATE_CLOSED = Timer(TimerKind.GATE_CLOSED)
+GATE_REOPENED = Timer(TimerKind.GATE_REOPENED)
 
 
 class DrainPlan(NamedTuple):
-    """What becomes of all of them."""
+    """The steps of all clusters that leave, and what follows from them together."""
 
     steps: tuple[DrainStep, ...] = ()
     timers: frozenset[Timer] = frozenset()
     recheck_after: float | None = None
     held_back: Mapping[str, str] = NOTHING
-    """Uid of a Workload that was sent back → the cluster that has not let go of it for sure."""
+    """Uid of a Workload that was sent back → the cluster that may still hold a copy of it."""
     ask_for_copies: tuple[str, ...] = ()
     """MultiKueueClusters whose clusters are to be asked."""
-    staying: tuple[DrainStep, ...] = ()
-    """Those of `leaving` that have a reason to stay for now."""
+    gate_closed_for: tuple[str, ...] = ()
+    """The clusters for which no Workload becomes Ready; empty when the gate is open."""
 
     @property
-    def closed(self) -> str:
+    def staying(self) -> tuple[DrainStep, ...]:
+        """The steps of the clusters that stay listed for now."""
+        return tuple([step for step in self.steps if step.stays])
+
+    @property
+    def gate_message(self) -> str:
         """Why no Workload becomes Ready; "" when the gate is open."""
-        names = {one.cluster for one in self.steps if one.gate_closed or not one.why}
-        names |= {mark.subject for mark in self.timers if mark.kind == "left"}
-        return f"{joined(sorted(names))} is leaving: it takes a moment" if names else ""
+        names = joined(self.gate_closed_for)
+        return f"{names} is leaving: it takes a moment" if names else ""
 
 
 def plan_drain(
-    seen: Snapshot, wanted: Collection[str], jobs: ConfigWorkloads, listed: Mapping[str, str]
+    seen: Snapshot, wanted: Collection[str], workloads: ConfigWorkloads, listed: Mapping[str, str]
 ) -> DrainPlan:
-    """Return what becomes of every listed MultiKueueCluster that is not `wanted`; `listed` by `listed_now`.
+    """Return a step for every listed MultiKueueCluster that is not `wanted`; `listed` by `listed_clusters`.
 
-    Somebody else may have put it there: jobs may run on it all the same.
+    Someone else may have listed it: jobs may run on it all the same.
     """
     names = listed_names(seen)
-    going = [name for name in names if name not in wanted]
-    went = [mark.subject for mark in seen.ages if mark.kind == "going"]
-    clusters = {name: cluster for cluster, name in listed.items()} if going or went else {}
-    case = DrainContext(seen, jobs, _is_reopened(seen))
-    leaving = tuple([_stranded(case, _leave(case, clusters.get(name, name), name)) for name in going])
-    held, asking = _held_back(case, leaving) if seen.workloads else ({}, [])
-    left = _left(seen, went, {clusters.get(name, name) for name in names} if went else ())
-    marks = {Timer("going", one.cluster) for one in leaving if not one.why} | left
-    marks |= _gate_marks(case, leaving)
-    if seen.workloads:
-        marks |= _healed(case, leaving)
-    waits = (*_waits(case, leaving, left), QUIET_SECONDS if held else None)
+    unwanted = [name for name in names if name not in wanted]
+    unlisting = [timer.subject for timer in seen.timer_ages if timer.kind is TimerKind.BEING_UNLISTED]
+    clusters = {name: cluster for cluster, name in listed.items()} if unwanted or unlisting else {}
+    context = DrainContext(seen, workloads, _is_reopened(seen))
+    steps = tuple([_next_step(context, clusters.get(name, name), name) for name in unwanted])
+    held_back, unsure = _held_back(context, steps) if seen.workloads else ({}, [])
+    still_listed = {clusters.get(name, name) for name in names} if unlisting else set[str]()
+    just_unlisted = _just_unlisted(seen, unlisting, still_listed)
+    waits = (*_gate_waits(context, steps, just_unlisted), QUIET_SECONDS if held_back else None)
     return DrainPlan(
-        leaving,
-        frozenset(marks).union(*[one.timers for one in leaving]),
-        soonest((*waits, *[one.recheck_after for one in leaving])),
-        held,
-        tuple(dict.fromkeys((*[one.name for one in leaving if one.ask_for_copies], *asking))),
-        tuple([one for one in leaving if one.why]),
+        steps,
+        _timers(context, steps, just_unlisted),
+        soonest((*waits, *[step.recheck_after for step in steps])),
+        held_back,
+        tuple(dict.fromkeys((*[step.name for step in steps if step.ask_for_copies], *unsure))),
+        _gate_closed_for(context, steps, just_unlisted),
     )
 
 
-def _leave(case: DrainContext, cluster: str, name: str) -> DrainStep:
-    seen, here = case.seen, DrainStep(cluster, name)
-    running = case.workloads.running.get(name, [])
-    if cluster in seen.deleted_clusters and name == seen.hub.cluster_object(seen.name, cluster):
-        return _lost(here, [*running, *case.workloads.waiting.get(name, [])])
-    if cluster in seen.unreachable:
-        return here._replace(why="OCM cannot reach it")
+def _next_step(context: DrainContext, cluster: str, name: str) -> DrainStep:
+    return _recover_copies(context, _advance(context, DrainStep(cluster, name)))
+
+
+def _advance(context: DrainContext, step: DrainStep) -> DrainStep:
+    seen, cluster = context.seen, step.cluster
+    running = context.workloads.running.get(step.name, [])
+    if cluster in seen.fleet.deleted_clusters and step.name == seen.hub.cluster_object(seen.name, cluster):
+        return _lose(step, [*running, *context.workloads.waiting.get(step.name, [])])
+    if cluster in seen.fleet.unreachable:
+        return step._replace(state=DrainState.UNREACHABLE)
     if not seen.workloads:
-        return _once_cleared(case, here)
+        return _finish(context, step)
     if running:
-        return _drain(case, here, running)
-    return advance_dispatcher_drain(case, here) if seen.policy.dispatcher else advance_drain(case, here)
+        return _drain(context, step, running)
+    return advance_dispatcher_drain(context, step) if seen.policy.dispatcher else advance_drain(context, step)
 
 
-def _once_cleared(case: DrainContext, here: DrainStep) -> DrainStep:
+def _finish(context: DrainContext, step: DrainStep) -> DrainStep:
     """Give Kueue a moment to clear up where jobs have just ended: it does so while the cluster is listed."""
-    mark = Timer("quiet", here.cluster)
-    left = QUIET_SECONDS - case.age(mark)
-    config = case.seen.config
-    if config is None or here.name not in config.draining or left <= 0:
-        return here
-    return here._replace(why=SOON, timers=frozenset({mark}), recheck_after=left)
+    timer = Timer(TimerKind.QUIET, step.cluster)
+    left = QUIET_SECONDS - context.age(timer)
+    config = context.seen.objects.config
+    if config is None or step.name not in config.draining or left <= 0:
+        return step
+    return step._replace(state=DrainState.FINISHED, timers=frozenset({timer}), recheck_after=left)
 
 
-def _lost(here: DrainStep, workloads: Collection[Workload]) -> DrainStep:
+def _lose(step: DrainStep, workloads: Collection[Workload]) -> DrainStep:
     if not workloads:
-        return here
-    told = f"ManagedCluster {here.cluster} is gone, and with it"
+        return step
+    message = f"ManagedCluster {step.cluster} is gone, and with it"
     to_each = (
-        f"cluster {here.cluster}, where it was, is lost with its ManagedCluster; it starts anew elsewhere"
+        f"cluster {step.cluster}, where it was, is lost with its ManagedCluster; it starts again elsewhere"
     )
-    notice = EventIntent(CLUSTER_LOST, told, "list", tuple(workloads), (CLUSTER_LOST, to_each))
-    return here._replace(events=(notice,))
+    lost = EventIntent(CLUSTER_LOST, message, "list", tuple(workloads), (CLUSTER_LOST, to_each))
+    return step._replace(events=(lost,))
 
 
 # -- while jobs run there
 
 
-def _drain(case: DrainContext, here: DrainStep, running: list[Workload]) -> DrainStep:
-    """Wait for what runs there; send it back if the policy or a deadline says so, while it is listed."""
-    left = _deadline_left(case, here.name)
+def _drain(context: DrainContext, step: DrainStep, running: list[Workload]) -> DrainStep:
+    """Wait for the running jobs; while the cluster is listed, send them back if policy or deadline say so."""
+    left = _deadline_left(context, step.name)
     if left is None or left > 0:
-        return here._replace(why=RUN, recheck_after=left)
-    if not all(map(case.workloads.gated, running)):
-        return here._replace(why=THEIRS)
-    if case.reopened:
-        return here._replace(why=AIRING)
-    here = close_gate(case, here)
-    if not here.gate_closed:
-        return here._replace(why=f"{RUN}; {here.why}" if drain_obstacle(case, here.name) else RUN)
-    if Timer("closed", here.cluster) not in case.seen.ages:
-        return here._replace(why=RUN, gate_closed=not case.seen.policy.dispatcher)
-    send_back = tuple(w for w in running if not case.workloads.is_sent_back(w))
-    return here._replace(
-        why="its Workloads are sent back",
-        gate_closed=not case.seen.policy.dispatcher,
+        return step._replace(state=DrainState.RUNNING, recheck_after=left)
+    if not all(map(context.workloads.gated, running)):
+        return step._replace(state=DrainState.WITHOUT_OUR_CHECK)
+    if context.reopened:
+        return step._replace(state=DrainState.GATE_REOPENED)
+    step = close_gate(context, step)
+    if step.state in (DrainState.DISCONNECTED, DrainState.NOT_ANSWERING):
+        return step._replace(state=DrainState.CANNOT_SEND_BACK, detail=step.message)
+    if step.state is not DrainState.CLOSING:
+        return step._replace(state=DrainState.RUNNING)
+    if gate_timer(step.cluster) not in context.seen.timer_ages:
+        return step._replace(state=DrainState.SEND_BACK_DUE)
+    send_back = tuple(w for w in running if not context.workloads.is_sent_back(w))
+    return step._replace(
+        state=DrainState.SENDING_BACK,
         send_back=send_back,
-        events=_told(case, here.cluster, send_back),
+        events=_sent_back_events(context, step.cluster, send_back),
     )
 
 
-def _told(case: DrainContext, cluster: str, send_back: tuple[Workload, ...]) -> tuple[EventIntent, ...]:
+def _sent_back_events(
+    context: DrainContext, cluster: str, send_back: tuple[Workload, ...]
+) -> tuple[EventIntent, ...]:
     if not send_back:
         return ()
-    cause = "at once" if case.seen.policy.removal == IMMEDIATE else "as the deadline has passed"
-    told = f"cluster {cluster} leaves {cause}; sent back"
-    to_each = f"sent back from cluster {cluster}, which leaves {cause}; it starts anew elsewhere"
-    return (EventIntent(WORKLOADS_SENT_BACK, told, "answers", send_back, (WORKLOAD_SENT_BACK, to_each)),)
+    cause = "at once" if context.seen.policy.removal == IMMEDIATE else "as the deadline has passed"
+    message = f"cluster {cluster} leaves {cause}; sent back"
+    to_each = f"sent back from cluster {cluster}, which leaves {cause}; it starts again elsewhere"
+    return (EventIntent(WORKLOADS_SENT_BACK, message, "answers", send_back, (WORKLOAD_SENT_BACK, to_each)),)
 
 
-def _deadline_left(case: DrainContext, name: str) -> float | None:
-    """Return the seconds for which what runs there is still waited for; None: for ever."""
-    policy, config = case.seen.policy, case.seen.config
+def _deadline_left(context: DrainContext, name: str) -> float | None:
+    """Return the seconds until running Workloads are sent back; None: they are never sent back."""
+    policy, config = context.seen.policy, context.seen.objects.config
     if policy.removal == IMMEDIATE:
         return 0.0
     if policy.drain_deadline is None:
         return None
     since = config.draining.get(name) if config else None
-    drained_for = (case.seen.now - since).total_seconds() if since else 0.0
+    drained_for = (context.seen.now - since).total_seconds() if since else 0.0
     return max(0.0, policy.drain_deadline - drained_for)
 
 
-# -- what was sent back
+# -- Workloads that were sent back
 
 
-def _stranded(case: DrainContext, one: DrainStep) -> DrainStep:
-    """Heal what was sent back from here though its copy was left, whatever else keeps the cluster."""
-    if not one.why or not case.workloads.undecided:
-        return one
-    sent = [
-        w for w in case.workloads.undecided if w.sent_back_from == one.cluster and w not in one.make_ready
-    ]
-    if not sent or drain_obstacle(case, one.name):
-        return one
-    heal = tuple(w for w in sent if case.workloads.is_back(w) and _still_holds(case, one, w))
-    late = tuple(
+def _recover_copies(context: DrainContext, step: DrainStep) -> DrainStep:
+    """Make Ready what was sent back from here and left a copy, in whatever state the cluster is."""
+    workloads = context.workloads
+    if not step.stays or not workloads.undecided:
+        return step
+    sent = [w for w in workloads.undecided if w.sent_back_from == step.cluster and w not in step.make_ready]
+    if not sent or drain_obstacle(context, step):
+        return step
+    left_copy = tuple(w for w in sent if workloads.is_pending(w) and _still_holds(context, step, w))
+    not_recorded = tuple(
         w
         for w in sent
-        if case.workloads.is_ready(w) and case.age(Timer("healed", w.meta.uid)) >= HEAL_SECONDS
-        if w not in one.send_back
+        if workloads.is_ready(w)
+        and context.age(Timer(TimerKind.MADE_READY, w.meta.uid)) >= MIN_READY_SECONDS
+        and w not in step.send_back
     )
-    return one._replace(make_ready=(*one.make_ready, *heal), send_back=(*one.send_back, *late))
+    return step._replace(
+        make_ready=(*step.make_ready, *left_copy), send_back=(*step.send_back, *not_recorded)
+    )
 
 
-def _held_back(case: DrainContext, leaving: Iterable[DrainStep]) -> tuple[dict[str, str], list[str]]:
-    """Return the Workloads sent back from a cluster that may still run them, and whom to ask about it."""
-    staying = {one.cluster: one for one in leaving if one.why}
-    held, asking = {}, []
-    for workload in filter(case.workloads.is_back, case.workloads.undecided):
-        one = staying.get(workload.sent_back_from)
-        if one is None or workload in one.make_ready or _has_let_go(case, one, workload):
+def _held_back(context: DrainContext, steps: Iterable[DrainStep]) -> tuple[dict[str, str], list[str]]:
+    """Return the Workloads sent back from a cluster that may still run them, and the clusters to ask."""
+    staying = {step.cluster: step for step in steps if step.stays}
+    held: dict[str, str] = {}
+    ask: list[str] = []
+    for workload in filter(context.workloads.is_pending, context.workloads.undecided):
+        step = staying.get(workload.sent_back_from)
+        if step is None or workload in step.make_ready or _holds_none(context, step, workload):
             continue
-        held[workload.meta.uid] = one.cluster
-        if _word_is_old(case, one, workload):
-            asking.append(one.name)
-    return held, asking
+        held[workload.meta.uid] = step.cluster
+        if _is_report_due(context, step, workload):
+            ask.append(step.name)
+    return held, ask
 
 
-def _has_let_go(case: DrainContext, one: DrainStep, workload: Workload) -> bool:
+def _holds_none(context: DrainContext, step: DrainStep, workload: Workload) -> bool:
     """Whether the cluster, asked well after Kueue took the Workload back, holds no copy of it."""
-    return (
-        _asked_since(case, one, workload) and workload.meta.id not in case.seen.worker_copies[one.name].copies
-    )
+    copies = context.seen.fleet.worker_copies
+    return _asked_since(context, step, workload) and workload.meta.id not in copies[step.name].copies
 
 
-def _still_holds(case: DrainContext, one: DrainStep, workload: Workload) -> bool:
-    return _asked_since(case, one, workload) and workload.meta.id in case.seen.worker_copies[one.name].copies
+def _still_holds(context: DrainContext, step: DrainStep, workload: Workload) -> bool:
+    copies = context.seen.fleet.worker_copies
+    return _asked_since(context, step, workload) and workload.meta.id in copies[step.name].copies
 
 
-def _asked_since(case: DrainContext, one: DrainStep, workload: Workload) -> bool:
-    asked = case.seen.worker_copies.get(one.name)
-    if asked is None or asked.problem or workload.evicted_at is None:
+def _asked_since(context: DrainContext, step: DrainStep, workload: Workload) -> bool:
+    reported = context.seen.fleet.worker_copies.get(step.name)
+    if reported is None or reported.problem or workload.evicted_at is None:
         return False
-    since = (case.seen.now - workload.evicted_at).total_seconds() - asked.age
-    return since >= QUIET_SECONDS + 1.0  # the API tells whole seconds
+    since = (context.seen.now - workload.evicted_at).total_seconds() - reported.age
+    return since >= QUIET_SECONDS + 1.0  # the API gives whole seconds
 
 
-def _word_is_old(case: DrainContext, one: DrainStep, workload: Workload) -> bool:
-    asked = case.seen.worker_copies.get(one.name)
-    if asked is None:
+def _is_report_due(context: DrainContext, step: DrainStep, workload: Workload) -> bool:
+    reported = context.seen.fleet.worker_copies.get(step.name)
+    if reported is None:
         return True
-    early = not asked.problem and not _asked_since(case, one, workload)
-    return asked.age > (QUIET_SECONDS if early else ASK_AGAIN_SECONDS)
+    early = not reported.problem and not _asked_since(context, step, workload)
+    return reported.age > (QUIET_SECONDS if early else COPIES_RETRY_SECONDS)
 
 
-# -- marks
+# -- the gate as a whole, and the timers
 
 
 def _is_reopened(seen: Snapshot) -> bool:
-    """Whether the gate opens for a while: it has been closed for long, whoever closed it, and others wait."""
-    aired = seen.ages.get(AIRED)
-    if aired is not None:
-        return aired < GATE_MOST_SECONDS
-    return seen.ages.get(SHUT, 0.0) >= waiting_grace(seen) + GATE_MOST_SECONDS
+    """Whether the gate opens for a while: it has been closed for too long, for whichever clusters."""
+    reopened_for = seen.timer_ages.get(GATE_REOPENED)
+    if reopened_for is not None:
+        return reopened_for < GATE_CLOSED_MAX_SECONDS
+    return seen.timer_ages.get(GATE_CLOSED, 0.0) >= waiting_grace(seen) + GATE_CLOSED_MAX_SECONDS
 
 
-def _gate_marks(case: DrainContext, leaving: Iterable[DrainStep]) -> set[Timer]:
-    if case.reopened:
-        return {AIRED}
-    return {SHUT} if any(one.gate_closed for one in leaving) else set()
+def _closes_gate(context: DrainContext, step: DrainStep) -> bool:
+    """Whether a cluster that stays keeps the gate closed; our own dispatcher needs no gate."""
+    return step.stays and step.state.closes_gate and not context.seen.policy.dispatcher
 
 
-def _healed(case: DrainContext, leaving: Iterable[DrainStep]) -> set[Timer]:
-    ready = {w.meta.uid for w in case.workloads.undecided if case.workloads.is_ready(w)}
-    known = {mark for mark in case.seen.ages if mark.kind == "healed" and mark.subject in ready}
-    return known | {Timer("healed", w.meta.uid) for one in leaving for w in one.make_ready}
+def _gate_closed_for(
+    context: DrainContext, steps: Iterable[DrainStep], just_unlisted: Iterable[Timer]
+) -> tuple[str, ...]:
+    closing = {step.cluster for step in steps if not step.stays or _closes_gate(context, step)}
+    return tuple(sorted(closing | {timer.subject for timer in just_unlisted}))
 
 
-def _left(seen: Snapshot, went: Iterable[str], listed: Collection[str]) -> set[Timer]:
+def _timers(
+    context: DrainContext, steps: Collection[DrainStep], just_unlisted: set[Timer]
+) -> frozenset[Timer]:
+    unlisting = {Timer(TimerKind.BEING_UNLISTED, step.cluster) for step in steps if not step.stays}
+    gate = set[Timer]()
+    if context.reopened:
+        gate = {GATE_REOPENED}
+    elif any(_closes_gate(context, step) for step in steps):
+        gate = {GATE_CLOSED}
+    made_ready = _made_ready(context, steps) if context.seen.workloads else set[Timer]()
+    return frozenset(just_unlisted | unlisting | gate | made_ready).union(*[step.timers for step in steps])
+
+
+def _made_ready(context: DrainContext, steps: Iterable[DrainStep]) -> set[Timer]:
+    ready = {w.meta.uid for w in context.workloads.undecided if context.workloads.is_ready(w)}
+    running = {
+        timer
+        for timer in context.seen.timer_ages
+        if timer.kind is TimerKind.MADE_READY and timer.subject in ready
+    }
+    return running | {Timer(TimerKind.MADE_READY, w.meta.uid) for step in steps for w in step.make_ready}
+
+
+def _just_unlisted(seen: Snapshot, unlisting: Iterable[str], still_listed: Collection[str]) -> set[Timer]:
     """Return the clusters that were unlisted just now, from when the list was first seen without them.
 
-    `went`: those that were to go when it was looked last.
+    `unlisting`: those that the last plan unlisted.
     """
-    gone = {Timer("left", cluster) for cluster in went if cluster not in listed}
-    return gone | {m for m, age in seen.ages.items() if m.kind == "left" and age < OPEN_SECONDS}
+    unlisted = {
+        Timer(TimerKind.JUST_UNLISTED, cluster) for cluster in unlisting if cluster not in still_listed
+    }
+    return unlisted | {
+        timer
+        for timer, age in seen.timer_ages.items()
+        if timer.kind is TimerKind.JUST_UNLISTED and age < GATE_REOPEN_SECONDS
+    }
 
 
-def _waits(case: DrainContext, leaving: Collection[DrainStep], left: Iterable[Timer]) -> Iterable[float]:
-    """Yield when the gate is to be looked at again, though nothing happens."""
-    for mark in left if case.seen.workloads else ():  # one that comes later is looked at then
-        yield OPEN_SECONDS - case.age(mark)
-    if case.reopened:
-        yield GATE_MOST_SECONDS - case.age(AIRED)
-    elif any(one.gate_closed for one in leaving):
-        yield max(waiting_grace(case.seen) + GATE_MOST_SECONDS - case.age(SHUT), 0.0)
+def _gate_waits(
+    context: DrainContext, steps: Collection[DrainStep], just_unlisted: Iterable[Timer]
+) -> Iterable[float]:
+    """Yield the seconds until the gate opens, closes again or reopens, though nothing else happens."""
+    for timer in just_unlisted if context.seen.workloads else ():  # a Workload that comes later is an event
+        yield GATE_REOPEN_SECONDS - context.age(timer)
+    if context.reopened:
+        yield GATE_CLOSED_MAX_SECONDS - context.age(GATE_REOPENED)
+    elif any(_closes_gate(context, step) for step in steps):
+        longest = waiting_grace(context.seen) + GATE_CLOSED_MAX_SECONDS
+        yield max(longest - context.age(GATE_CLOSED), 0.0)

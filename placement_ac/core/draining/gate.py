@@ -1,174 +1,169 @@
 """
-The gate: how a cluster goes on which nothing runs any more, without a job being killed or doubled.
+The gate: how a cluster on which nothing runs is unlisted, so that no job is killed or runs twice.
 
-Pure. No Workload of the config becomes Ready, what only waits is sent back, and the cluster
-itself is asked for copies; then it goes. Every step is told by what the API says and by the
-ages of marks, so that whoever comes next can go on from anywhere.
+Pure. No Workload of the config becomes Ready, those that only wait are sent back, and the cluster
+itself is asked for copies; then it is unlisted. Each step depends only on what the API says and on
+the ages of timers, so that a controller that starts anew goes on from there.
 Source: shared/kueue/gate.txt and external-dispatcher.txt.
 """
 
 from collections.abc import Collection
-from typing import Final
 
 from placement_ac.core.api.constants import (
-    ASK_AGAIN_SECONDS,
-    ASK_FRESH_SECONDS,
-    HEAL_SECONDS,
+    COPIES_FRESH_SECONDS,
+    COPIES_RETRY_SECONDS,
     IMMEDIATE,
+    MIN_READY_SECONDS,
     QUIET_SECONDS,
     READY,
 )
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.draining.state import DrainContext, DrainStep
-from placement_ac.core.inputs.state import Snapshot, Timer, WorkerCopies
+from placement_ac.core.draining.state import DrainContext, DrainState, DrainStep
+from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind, WorkerCopies
 from placement_ac.core.selection.selection import soonest
 
-WAIT: Final = "Workloads wait there"
-SOON: Final = "nothing runs there any more"
-"""Told through all the short steps at the end: a condition is not written for each of them."""
-AIRING: Final = "it could not be cleared in time, and others waited: tried again in a minute"
-THEIRS: Final = "Workloads are there that do not carry our check: they are waited for"
-ELSEWHERE: Final = "it holds copies of Workloads that are placed elsewhere"
-NOT_CONNECTED: Final = "Kueue is not connected to it"
 
-
-def advance_drain(case: DrainContext, here: DrainStep) -> DrainStep:
-    """Go through DESIGN.md, “The gate”, steps 1 to 3; 4 is that no cluster closes it any more."""
-    waiting = case.workloads.waiting.get(here.name, [])
-    if not all(map(case.workloads.gated, waiting)):
-        return here._replace(why=THEIRS)
-    if case.reopened:
-        return here._replace(why=AIRING)
-    here = close_gate(case, here)
-    if not here.gate_closed or Timer("closed", here.cluster) not in case.seen.ages:
-        return here
-    ready = tuple(filter(case.workloads.is_ready, case.workloads.undecided))
+def advance_drain(context: DrainContext, step: DrainStep) -> DrainStep:
+    """Take the next of steps 1 to 3 of DESIGN.md, “The gate”; in step 4 no cluster closes it any more."""
+    workloads = context.workloads
+    if not all(map(workloads.gated, workloads.waiting.get(step.name, []))):
+        return step._replace(state=DrainState.WITHOUT_OUR_CHECK)
+    if context.reopened:
+        return step._replace(state=DrainState.GATE_REOPENED)
+    step = close_gate(context, step)
+    if step.state is not DrainState.CLOSING or gate_timer(step.cluster) not in context.seen.timer_ages:
+        return step
+    ready = tuple(filter(workloads.is_ready, workloads.undecided))
     if ready:
-        return _send_back(case, here, ready)
-    if not all(case.workloads.is_back(w) for w in case.workloads.undecided if case.workloads.gated(w)):
-        return here._replace(why=SOON)  # Kueue takes back what was sent back
-    return _ask(case, here)
+        return _send_back(context, step, ready)
+    if not all(workloads.is_pending(w) for w in workloads.undecided if workloads.gated(w)):
+        return step._replace(state=DrainState.TAKING_BACK)
+    return _ask_when_quiet(context, step)
 
 
-def close_gate(case: DrainContext, here: DrainStep) -> DrainStep:
-    """Close the gate, if the cluster answers: else it would be closed in vain, for who knows how long."""
-    mark = Timer("closed", here.cluster)
-    if problem := drain_obstacle(case, here.name):
-        return _not_asked(case, here, problem)
-    asked = case.seen.worker_copies.get(here.name)
-    if mark not in case.seen.ages:
-        if asked and (why := _others(case, here, asked)):
-            return _left_open(here, asked, why)
-        if asked is None or asked.age > ASK_FRESH_SECONDS:
-            return here._replace(why=SOON, ask_for_copies=True)
-    again = None if mark in case.seen.ages else 0.0
-    return here._replace(why=SOON, gate_closed=True, timers=here.timers | {mark}, recheck_after=again)
+def close_gate(context: DrainContext, step: DrainStep) -> DrainStep:
+    """Close the gate (state CLOSING) if the cluster answers: else it would be closed in vain."""
+    timer = gate_timer(step.cluster)
+    if obstacle := drain_obstacle(context, step):
+        return _retry_later(context, obstacle)
+    if timer in context.seen.timer_ages:
+        return step._replace(state=DrainState.CLOSING, timers=step.timers | {timer})
+    reported = context.seen.fleet.worker_copies.get(step.name)
+    if reported and (state := _other_copies(context, step, reported)):
+        return _leave_open(step, reported, state)
+    if reported is None or reported.age > COPIES_FRESH_SECONDS:
+        return step._replace(state=DrainState.ASKING, ask_for_copies=True)
+    return step._replace(state=DrainState.CLOSING, timers=step.timers | {timer}, recheck_after=0.0)
 
 
-def advance_dispatcher_drain(case: DrainContext, here: DrainStep) -> DrainStep:
-    """With our own dispatcher: out of the nominations, and the cluster is asked before and after."""
-    if problem := drain_obstacle(case, here.name):
-        return _not_asked(case, here, problem)
-    waiting = case.workloads.waiting.get(here.name, [])
+def gate_timer(cluster: str) -> Timer:
+    """Return the timer that runs while the gate is closed for a cluster."""
+    return Timer(TimerKind.GATE_CLOSED_FOR, cluster)
+
+
+def advance_dispatcher_drain(context: DrainContext, step: DrainStep) -> DrainStep:
+    """Do the same with our own dispatcher: denominate the cluster, and ask it before and after."""
+    if obstacle := drain_obstacle(context, step):
+        return _retry_later(context, obstacle)
+    waiting = context.workloads.waiting.get(step.name, [])
     if not waiting:
-        return _ask(case, here)
-    asked = case.seen.worker_copies.get(here.name)
-    if asked is None or asked.age > QUIET_SECONDS:
-        return here._replace(why=WAIT, ask_for_copies=True)
-    free = tuple(w for w in waiting if not asked.copies.get(w.meta.id))
-    return here._replace(why=WAIT, denominate=free, recheck_after=QUIET_SECONDS)
+        return _ask_when_quiet(context, step)
+    reported = context.seen.fleet.worker_copies.get(step.name)
+    if reported is None or reported.age > QUIET_SECONDS:
+        return step._replace(state=DrainState.WAITING, ask_for_copies=True)
+    without_quota = tuple(w for w in waiting if not reported.copies.get(w.meta.id))
+    return step._replace(state=DrainState.WAITING, denominate=without_quota, recheck_after=QUIET_SECONDS)
 
 
-def drain_obstacle(case: DrainContext, name: str) -> str:
-    """Return why nothing can be done about a cluster now: it does not answer, or not to Kueue."""
-    cluster = case.seen.clusters.get(name)
+def drain_obstacle(context: DrainContext, step: DrainStep) -> DrainStep | None:
+    """Return the step in the state that says why nothing can be done about its cluster now, if any."""
+    cluster = context.seen.objects.clusters.get(step.name)
     if cluster is not None and cluster.active is False:
-        return NOT_CONNECTED
-    asked = case.seen.worker_copies.get(name)
-    return f"it cannot be asked for copies: {asked.problem}" if asked and asked.problem else ""
+        return step._replace(state=DrainState.DISCONNECTED)
+    reported = context.seen.fleet.worker_copies.get(step.name)
+    if reported and reported.problem:
+        return step._replace(state=DrainState.NOT_ANSWERING, detail=reported.problem)
+    return None
 
 
-def _not_asked(case: DrainContext, here: DrainStep, problem: str) -> DrainStep:
-    asked = case.seen.worker_copies.get(here.name)
-    if problem == NOT_CONNECTED or asked is None:
-        return here._replace(why=problem)
-    left = ASK_AGAIN_SECONDS - asked.age
-    return here._replace(why=problem, ask_for_copies=left <= 0, recheck_after=left if left > 0 else None)
+def _retry_later(context: DrainContext, step: DrainStep) -> DrainStep:
+    reported = context.seen.fleet.worker_copies.get(step.name)
+    if step.state is DrainState.DISCONNECTED or reported is None:
+        return step
+    left = COPIES_RETRY_SECONDS - reported.age
+    return step._replace(ask_for_copies=left <= 0, recheck_after=left if left > 0 else None)
 
 
-# -- step 2: what only waits
+# -- step 2: Workloads that only wait
 
 
-def _send_back(case: DrainContext, here: DrainStep, ready: Collection[Workload]) -> DrainStep:
-    """Send back what has had its grace; what has just been placed there is seen in time, or conflicts."""
-    left = [_grace_left(case, here, workload) for workload in ready]
+def _send_back(context: DrainContext, step: DrainStep, ready: Collection[Workload]) -> DrainStep:
+    """Send back those whose grace is over; a Workload placed meanwhile is seen in time, or conflicts."""
+    left = [_grace_left(context, step, workload) for workload in ready]
     due = tuple(workload for workload, seconds in zip(ready, left, strict=True) if seconds <= 0)
     later = soonest(seconds for seconds in left if seconds > 0)
-    return here._replace(why=WAIT, send_back=due, recheck_after=later)
+    return step._replace(state=DrainState.WAITING, send_back=due, recheck_after=later)
 
 
-def _grace_left(case: DrainContext, here: DrainStep, workload: Workload) -> float:
-    healed = case.seen.ages.get(Timer("healed", workload.meta.uid))
-    if healed is not None:
-        return HEAL_SECONDS - healed
-    grace = waiting_grace(case.seen)
-    closed_for = case.age(Timer("closed", here.cluster))
-    return max(grace - closed_for, max(grace, HEAL_SECONDS) - _ready_for(case, workload))
+def _grace_left(context: DrainContext, step: DrainStep, workload: Workload) -> float:
+    made_ready = context.seen.timer_ages.get(Timer(TimerKind.MADE_READY, workload.meta.uid))
+    if made_ready is not None:
+        return MIN_READY_SECONDS - made_ready
+    grace = waiting_grace(context.seen)
+    closed_for = context.age(gate_timer(step.cluster))
+    return max(grace - closed_for, max(grace, MIN_READY_SECONDS) - _ready_for(context, workload))
 
 
 def waiting_grace(seen: Snapshot) -> float:
-    """Return how long what only waits may still be placed. Unit: seconds."""
+    """Return how long a waiting Workload may still be placed. Unit: seconds."""
     return 0.0 if seen.policy.removal == IMMEDIATE else seen.policy.waiting_grace
 
 
-def _ready_for(case: DrainContext, workload: Workload) -> float:
+def _ready_for(context: DrainContext, workload: Workload) -> float:
     since = [
-        a.since
-        for a in workload.check_states
-        if a.state == READY and a.check in case.workloads.checks and a.since
+        entry.since
+        for entry in workload.check_states
+        if entry.state == READY and entry.check in context.workloads.checks and entry.since
     ]
-    return (case.seen.now - max(since)).total_seconds() if since else float("inf")
+    return (context.seen.now - max(since)).total_seconds() if since else float("inf")
 
 
-# -- step 3: nothing there, and the cluster itself is asked
+# -- step 3: nothing is there, and the cluster itself is asked
 
 
-def _ask(case: DrainContext, here: DrainStep) -> DrainStep:
-    mark = Timer("quiet", here.cluster)
-    quiet = case.age(mark)
-    here = here._replace(timers=here.timers | {mark}, why=SOON)
+def _ask_when_quiet(context: DrainContext, step: DrainStep) -> DrainStep:
+    timer = Timer(TimerKind.QUIET, step.cluster)
+    quiet = context.age(timer)
+    step = step._replace(timers=step.timers | {timer}, state=DrainState.QUIET)
     if quiet < QUIET_SECONDS:
-        return here._replace(recheck_after=QUIET_SECONDS - quiet)
-    asked = case.seen.worker_copies.get(here.name)
-    if asked is None or asked.age > quiet - QUIET_SECONDS:
-        return here._replace(ask_for_copies=True)
-    return _told(case, here, asked)
+        return step._replace(recheck_after=QUIET_SECONDS - quiet)
+    reported = context.seen.fleet.worker_copies.get(step.name)
+    if reported is None or reported.age > quiet - QUIET_SECONDS:
+        return step._replace(ask_for_copies=True)
+    return _unlist_if_empty(context, step, reported)
 
 
-def _told(case: DrainContext, here: DrainStep, asked: WorkerCopies) -> DrainStep:
-    """Let it go if it holds no copy of any unfinished Workload of this config."""
-    if why := _others(case, here, asked):
-        return _left_open(here, asked, why)
-    held = tuple(workload for workload in case.seen.workloads if workload.meta.id in asked.copies)
-    return (
-        here._replace(make_ready=held)
-        if held
-        else here._replace(why="", gate_closed=False, timers=frozenset())
-    )
+def _unlist_if_empty(context: DrainContext, step: DrainStep, reported: WorkerCopies) -> DrainStep:
+    """Unlist the cluster if it holds no copy of any unfinished Workload of this config."""
+    if state := _other_copies(context, step, reported):
+        return _leave_open(step, reported, state)
+    held = tuple(workload for workload in context.seen.workloads if workload.meta.id in reported.copies)
+    if held:
+        return step._replace(state=DrainState.COPY_FOUND, make_ready=held)
+    return step._replace(state=DrainState.UNLISTED, timers=frozenset())
 
 
-def _others(case: DrainContext, here: DrainStep, asked: WorkerCopies) -> str:
-    """Return whose copies keep the cluster that are not ours to heal: it is Kueue that clears them."""
-    held = [workload for workload in case.seen.workloads if workload.meta.id in asked.copies]
-    if any(workload.cluster not in ("", here.name) for workload in held):
-        return ELSEWHERE
-    ours = case.seen.policy.dispatcher or all(case.workloads.gated(w) for w in held if not w.cluster)
-    return "" if ours else THEIRS
+def _other_copies(context: DrainContext, step: DrainStep, reported: WorkerCopies) -> DrainState | None:
+    """Return the state of a cluster that holds copies which Kueue alone can remove; None: it holds none."""
+    held = [workload for workload in context.seen.workloads if workload.meta.id in reported.copies]
+    if any(workload.cluster not in ("", step.name) for workload in held):
+        return DrainState.PLACED_ELSEWHERE
+    gated = all(context.workloads.gated(workload) for workload in held if not workload.cluster)
+    return None if context.seen.policy.dispatcher or gated else DrainState.WITHOUT_OUR_CHECK
 
 
-def _left_open(here: DrainStep, asked: WorkerCopies, why: str) -> DrainStep:
-    """Stay, with the gate open, and ask again later: it may take long."""
-    left = ASK_AGAIN_SECONDS - asked.age
-    marks = here.timers - {Timer("closed", here.cluster)}
-    here = here._replace(why=why, gate_closed=False, timers=marks)
-    return here._replace(recheck_after=left) if left > 0 else here._replace(ask_for_copies=True)
+def _leave_open(step: DrainStep, reported: WorkerCopies, state: DrainState) -> DrainStep:
+    """Stay with the gate open, and ask again later: it may take long."""
+    left = COPIES_RETRY_SECONDS - reported.age
+    step = step._replace(state=state, timers=step.timers - {gate_timer(step.cluster)})
+    return step._replace(recheck_after=left) if left > 0 else step._replace(ask_for_copies=True)

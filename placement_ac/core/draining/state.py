@@ -1,10 +1,11 @@
 """
-What is known while a cluster leaves: the Workloads by where they are, and what becomes of the cluster.
+The states of a cluster that drains, and the data that decide between them.
 
-Pure data, and no rule but what can be read off it.
+Pure data. docs/draining.md shows `DrainState` as a table, and a test compares the two.
 """
 
 from collections.abc import Mapping
+from enum import Enum, unique
 from typing import NamedTuple
 
 from placement_ac.core.api.constants import PENDING, READY, RETRY
@@ -12,45 +13,167 @@ from placement_ac.core.api.objects import Workload
 from placement_ac.core.inputs.state import NOTHING, EventIntent, Snapshot, Timer
 
 
+@unique
+class DrainState(Enum):
+    """The state of a cluster that is listed and no longer wanted.
+
+    Each snapshot alone decides the state, so any of them may follow any other.
+    """
+
+    message: str
+    """The reason in the condition `Active`; `{}` takes the detail of the step."""
+    closes_gate: bool
+    """Whether no Workload of the config becomes Ready. Our own dispatcher needs no gate."""
+    ends_when: str
+
+    def __init__(self, message: str, closes_gate: bool, ends_when: str) -> None:
+        self.message = message
+        self.closes_gate = closes_gate
+        self.ends_when = ends_when
+
+    RUNNING = (
+        "Workloads run there",
+        False,
+        "the last of them ends, the deadline passes, or the policy is `Immediate`",
+    )
+    SEND_BACK_DUE = (
+        "Workloads run there",
+        True,
+        "the gate is closed: they are sent back",
+    )
+    CANNOT_SEND_BACK = (
+        "Workloads run there; {}",
+        False,
+        "the cluster answers, and Kueue is connected to it",
+    )
+    SENDING_BACK = (
+        "its Workloads are sent back",
+        True,
+        "Kueue has taken them back",
+    )
+    WAITING = (
+        "Workloads wait there",
+        True,
+        "they are placed, or sent back after `--waiting-grace`",
+    )
+    ASKING = (
+        "nothing runs there any more",
+        False,
+        "the cluster has reported its copies: the gate closes",
+    )
+    CLOSING = (
+        "nothing runs there any more",
+        True,
+        "the gate is closed",
+    )
+    TAKING_BACK = (
+        "nothing runs there any more",
+        True,
+        "Kueue has set every Workload that was sent back to `Pending`",
+    )
+    QUIET = (
+        "nothing runs there any more",
+        True,
+        "after 2 s the cluster is asked again, and reports no copy",
+    )
+    COPY_FOUND = (
+        "nothing runs there any more",
+        True,
+        "Kueue records the Workload, which is `Ready` for 3 s, or it is sent back once more",
+    )
+    FINISHED = (
+        "nothing runs there any more",
+        False,
+        "2 s have passed since the last Workload of the config ended",
+    )
+    WITHOUT_OUR_CHECK = (
+        "Workloads without our check are there: they must finish first",
+        False,
+        "they have finished",
+    )
+    PLACED_ELSEWHERE = (
+        "it holds copies of Workloads that are placed elsewhere",
+        False,
+        "Kueue has removed these copies",
+    )
+    GATE_REOPENED = (
+        "the gate was closed for too long: it is open for a minute, and is closed again",
+        False,
+        "a minute has passed",
+    )
+    DISCONNECTED = (
+        "Kueue is not connected to it",
+        False,
+        "Kueue is connected to it",
+    )
+    NOT_ANSWERING = (
+        "it cannot be asked for copies: {}",
+        False,
+        "it reports its copies; it is asked every 15 s",
+    )
+    UNREACHABLE = (
+        "OCM cannot reach it",
+        False,
+        "OCM takes the taint `unreachable` away, or the ManagedCluster is deleted",
+    )
+    UNLISTED = (
+        "",
+        True,
+        "the list is written without it; a second later the gate opens",
+    )
+
+
 class DrainStep(NamedTuple):
-    """What becomes of one cluster that is listed and not wanted."""
+    """The state of one cluster that is listed and not wanted, and what to do about it."""
 
     cluster: str
     name: str
     """Its MultiKueueCluster."""
-    why: str = ""
-    """Why it stays for now; "": it goes."""
-    gate_closed: bool = False
-    """Whether the gate is closed for it."""
+    state: DrainState = DrainState.UNLISTED
+    detail: str = ""
+    """The part of the message that differs from cluster to cluster."""
     ask_for_copies: bool = False
     send_back: tuple[Workload, ...] = ()
     make_ready: tuple[Workload, ...] = ()
     """Workloads of which it holds a copy that the hub does not know of: Kueue records one that is Ready."""
     denominate: tuple[Workload, ...] = ()
-    """Workloads that wait there and are to wait there no more (our dispatcher)."""
+    """Workloads to take out of its nominations (our dispatcher)."""
     timers: frozenset[Timer] = frozenset()
     events: tuple[EventIntent, ...] = ()
     recheck_after: float | None = None
 
+    @property
+    def stays(self) -> bool:
+        """Whether the cluster stays listed for now."""
+        return self.state is not DrainState.UNLISTED
+
+    @property
+    def message(self) -> str:
+        """Why it stays for now; "" when it is unlisted."""
+        return self.state.message.format(self.detail)
+
 
 class ConfigWorkloads(NamedTuple):
-    """The Workloads of a config, by where they are."""
+    """The Workloads of a MultiKueueConfig, by where they are."""
 
     checks: frozenset[str]
-    """Our checks: the Workloads that carry one of them pass the gate."""
+    """Our checks: a Workload that carries one of them is gated."""
     running: Mapping[str, list[Workload]] = NOTHING
+    """MultiKueueCluster → the Workloads that it runs."""
     waiting: Mapping[str, list[Workload]] = NOTHING
-    """By MultiKueueCluster, as the nominations have it."""
+    """MultiKueueCluster → the Workloads that are nominated there."""
     undecided: tuple[Workload, ...] = ()
+    """Those that no cluster runs."""
 
     def gated(self, workload: Workload) -> bool:
+        """Whether it carries a check of ours, so that Kueue waits for our Ready."""
         return any(answer.check in self.checks for answer in workload.check_states)
 
     def is_ready(self, workload: Workload) -> bool:
         return READY in self._states(workload)
 
-    def is_back(self, workload: Workload) -> bool:
-        """Whether nothing of ours lets it pass: Kueue has taken it back, or it never was let through."""
+    def is_pending(self, workload: Workload) -> bool:
+        """Whether all our entries are Pending: it was never Ready, or Kueue has taken it back."""
         return self._states(workload) == {PENDING}
 
     def is_sent_back(self, workload: Workload) -> bool:
@@ -61,15 +184,16 @@ class ConfigWorkloads(NamedTuple):
 
 
 class DrainContext(NamedTuple):
-    """What the fate of every cluster that leaves is decided on."""
+    """The data that all steps of a drain share."""
 
     seen: Snapshot
     workloads: ConfigWorkloads
     reopened: bool = False
     """Whether the gate has been closed for too long, and is open for a while."""
 
-    def age(self, mark: Timer) -> float:
-        return self.seen.ages.get(mark, 0.0)
+    def age(self, timer: Timer) -> float:
+        """Return the seconds since the timer began; 0 if it has not."""
+        return self.seen.timer_ages.get(timer, 0.0)
 
 
 def group_workloads(seen: Snapshot) -> ConfigWorkloads:
@@ -82,4 +206,6 @@ def group_workloads(seen: Snapshot) -> ConfigWorkloads:
         for name in workload.nominated:
             waiting.setdefault(name, []).append(workload)
     undecided = tuple(workload for workload in seen.workloads if not workload.cluster)
-    return ConfigWorkloads(frozenset(check.meta.name for check in seen.checks), running, waiting, undecided)
+    return ConfigWorkloads(
+        frozenset(check.meta.name for check in seen.checks.ours), running, waiting, undecided
+    )

@@ -1,5 +1,5 @@
 """
-Put the clusters of a Placement's decisions into one order.
+Rank the clusters of a Placement's decisions.
 
 Pure: no clock, no I/O; time is an argument. The order is the Placement's own:
 by the decisions' scores when OCM gives any, else by the AddOn prioritizers
@@ -15,7 +15,7 @@ from placement_ac.core.api.objects import AddOnPrioritizer, Decision, Scores
 
 
 class RankedCluster(NamedTuple):
-    """A cluster in its place; `score` is the sum that put it there (0 when nothing scores)."""
+    """A cluster with the sum of its scores (0 if nothing scores) and its decision group."""
 
     cluster: str
     score: int
@@ -31,15 +31,15 @@ def rank(
     decisions: Iterable[Decision], prioritizers: Sequence[AddOnPrioritizer], scores: ScoreTable, now: datetime
 ) -> tuple[RankedCluster, ...]:
     """Return every decided cluster once, the best first."""
-    places = _once_each(decisions)
-    if prioritizers and not any(minus for minus, _, _ in places):
-        places = [(-score_of(name, prioritizers, scores, now), group, name) for _, group, name in places]
-    places.sort()
-    return tuple([RankedCluster(name, -minus, group) for minus, group, name in places])
+    entries = _once_each(decisions)
+    if prioritizers and not any(negative for negative, _, _ in entries):
+        entries = [(-score_of(name, prioritizers, scores, now), group, name) for _, group, name in entries]
+    entries.sort()
+    return tuple([RankedCluster(name, -negative, group) for negative, group, name in entries])
 
 
 def _once_each(decisions: Iterable[Decision]) -> list[tuple[int, int, str]]:
-    """Return (-score, group, cluster) of each; one that stands in several groups counts where it is first."""
+    """Return (-score, group, cluster) of each; a cluster in several groups counts in the first."""
     first: dict[str, tuple[int, int, str]] = {}
     for decision in sorted(decisions, key=_group):
         group = decision.group
@@ -53,7 +53,7 @@ def _once_each(decisions: Iterable[Decision]) -> list[tuple[int, int, str]]:
 def score_of(
     cluster: str, prioritizers: Sequence[AddOnPrioritizer], scores: ScoreTable, now: datetime
 ) -> int:
-    """Return the sum that puts a cluster in its place, by the AddOn prioritizers alone."""
+    """Return the weighted sum of a cluster's scores, by the AddOn prioritizers alone."""
     return sum(p.weight * _score(scores.get((cluster, p.resource_name)), p, now) for p in prioritizers)
 
 

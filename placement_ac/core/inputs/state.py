@@ -1,5 +1,5 @@
 """
-The plain data that flows: what one decision is made of, and what it comes to.
+The inputs and the outputs of one decision, as plain data.
 
 No logic beyond reading what is there; no I/O, no clock.
 """
@@ -7,6 +7,7 @@ No logic beyond reading what is there; no I/O, no clock.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum, auto
 from typing import Any, Final, Literal, NamedTuple
 
 from placement_ac.core.api.constants import (
@@ -91,7 +92,7 @@ class HubFacts:
 
 @dataclass(frozen=True, slots=True)
 class PlacementPolicy:
-    """What an admin may choose of how clusters leave, in which order they stand, and who is told. Seconds."""
+    """The settings for removal, order, dispatching and warnings. Times are in seconds."""
 
     removal: RemovalPolicy = DRAIN
     drain_deadline: float | None = None
@@ -107,44 +108,48 @@ class PlacementPolicy:
     step_size: int = 3
     round_timeout: float = 300.0
     expiry_warning: float = 604800.0
-    """How long before credentials expire it is told."""
+    """How long before credentials expire an event warns of it."""
     probe: bool = False
-    """Whether clusters are asked if they are fit before they are listed."""
+    """Whether clusters are probed before they are listed."""
+
+
+class TimerKind(StrEnum):
+    """The event whose age a timer counts; the comment says what its subject is."""
+
+    REMOVAL_UNSETTLED = auto()  # a listed cluster that would go, though OCM has not settled it
+    CREDENTIALS_MISSING = auto()  # credentials by others have vanished, and ours replace them
+    CREDENTIALS_UNNEEDED = auto()  # nobody needs the credentials that we made
+    MASS_LOSS = auto()  # too many clusters would go at once
+    PLACEMENT_GENERATION = auto()  # namespace/uid/generation of the Placement
+    PLACEMENT_EDITED = auto()  # the same, when it has just changed
+    GATE_CLOSED_FOR = auto()  # a cluster for which the gate is closed
+    GATE_CLOSED = auto()  # the gate is closed, for whichever cluster
+    GATE_REOPENED = auto()  # the gate was closed for too long, and is open for a while
+    QUIET = auto()  # a cluster where nothing runs and nothing waits
+    MADE_READY = auto()  # uid of a Workload that became Ready because a cluster holds a copy of it
+    BEING_UNLISTED = auto()  # a cluster that the next list does not hold
+    JUST_UNLISTED = auto()  # a cluster that the list has just lost
+    RETAINED = auto()  # a MultiKueueCluster that is no longer listed
+    LIST_ORDER = auto()  # the names of the list in their order
+    NO_CLUSTER = auto()  # uid of a Workload with quota that no cluster can take
+    NOMINATION_ROUND = auto()  # uid/count of a Workload's nominations
+    CLUSTERS_UNUSABLE = auto()  # the message of an event about unusable clusters
 
 
 class Timer(NamedTuple):
-    """Something whose age counts: a plan names it while it lasts, the next snapshot tells its age."""
+    """Something whose age matters: a plan names it while it lasts, the next snapshot gives its age."""
 
-    kind: Literal[
-        "pending",  # a listed cluster that would go, without OCM having settled it
-        "missing",  # credentials that others had put there, and that are to be made now
-        "unneeded",  # credentials of ours that nobody needs
-        "loss",  # too many clusters at once would go
-        "generation",  # of the Placement, as namespace/uid/generation
-        "edited",  # the Placement was changed
-        "closed",  # a cluster for which the gate is closed
-        "shut",  # the gate, whoever closed it
-        "aired",  # the gate that was closed for too long, and is open for a while
-        "quiet",  # a cluster where nothing runs and nothing waits
-        "healed",  # a Workload (its uid) that is Ready as a copy of it was found
-        "going",  # a cluster that is being unlisted
-        "left",  # a cluster that was unlisted just now
-        "unlisted",  # a MultiKueueCluster that is listed no more
-        "ordered",  # the order of the list
-        "stuck",  # a Workload (its uid) with quota and no cluster that could take it
-        "round",  # a Workload's nominations, as uid/count
-        "unusable",  # what an event is to say of clusters that cannot be used
-    ]
+    kind: TimerKind
     subject: str = ""
 
 
 TimerAges = Mapping[Timer, float]
-"""Seconds since each mark was first made."""
+"""Seconds since each timer began."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerCopies:
-    """What a worker said of the copies of this hub's Workloads; `problem`: why it could not be asked."""
+    """The copies of this hub's Workloads that a worker reported; `problem`: why it could not be asked."""
 
     copies: Mapping[tuple[str, str], bool] = field(default_factory=dict)
     """(namespace, name) → whether it holds quota there."""
@@ -154,7 +159,7 @@ class WorkerCopies:
 
 
 class ProbeRequest(NamedTuple):
-    """A cluster that is to be asked whether it is fit, and the way in."""
+    """A cluster to probe, and the credentials for it."""
 
     cluster: str
     source: CredentialSource
@@ -162,7 +167,7 @@ class ProbeRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """What a cluster answered when it was asked whether it is fit, and by which way it was entered."""
+    """The result of a cluster's probe, and the credentials that were used."""
 
     fitness: Fitness
     source: CredentialSource
@@ -181,48 +186,85 @@ class PlacementCluster:
     cluster: str
 
 
-class Snapshot(NamedTuple):
-    """All that one key depends on, taken in one go."""
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """The AdmissionChecks that use a Placement or its MultiKueueConfig."""
 
-    name: str
-    """The Placement's name, which is the MultiKueueConfig's."""
-    now: datetime
-    hub: HubFacts = HubFacts()
-    checks: tuple[Check, ...] = ()
+    ours: tuple[Check, ...] = ()
     """Ours that name the Placement (or the one check with unusable parameters), by name."""
-    multikueue_checks: tuple[Check, ...] = ()
+    multikueue: tuple[Check, ...] = ()
     """Kueue's checks whose parameters name the MultiKueueConfig."""
-    former_checks: tuple[Check, ...] = ()
-    """Ours that own objects here while their parameters are unusable."""
+    former: tuple[Check, ...] = ()
+    """Ours that own objects of the Placement, but whose parameters are unusable now."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionState:
+    """What OCM says of a Placement."""
+
     placement: Placement | None = None
     decisions: tuple[Decision, ...] = ()
-    scores: ScoreTable = NOTHING
-    credentials: CredentialsByCluster = NOTHING
-    unselected_credentials: CredentialsByCluster = NOTHING
-    """The same for clusters that are listed though not selected."""
+    scores: ScoreTable = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterCredentials:
+    """The credentials of clusters, or why they have none."""
+
+    selected: CredentialsByCluster = field(default_factory=dict)
+    """Of the clusters that OCM has decided on."""
+    unselected: CredentialsByCluster = field(default_factory=dict)
+    """Of clusters that are listed though not selected."""
+
+
+@dataclass(frozen=True, slots=True)
+class KueueObjects:
+    """The MultiKueueConfig and the MultiKueueClusters that matter to a Placement."""
+
     config: KueueObject | None = None
-    """The MultiKueueConfig of that name, whoever made it."""
-    clusters: Mapping[str, KueueObject] = NOTHING
+    """The MultiKueueConfig of the Placement's name, whoever made it."""
+    clusters: Mapping[str, KueueObject] = field(default_factory=dict)
     """MultiKueueClusters by name: those that may be wanted and those that are this Placement's."""
-    name_conflicts: Mapping[str, PlacementCluster] = NOTHING
-    """MultiKueueCluster name → another Placement and usable cluster that make it too and come first."""
-    other_owners: Mapping[str, Mapping[str, str]] = NOTHING
+    name_conflicts: Mapping[str, PlacementCluster] = field(default_factory=dict)
+    """MultiKueueCluster name → another Placement and usable cluster that use this name and come first."""
+    other_owners: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """MultiKueueCluster name → owners (uid → name) that other Placements which list it, or are about to,
     give it; only when shared."""
     listed_elsewhere: frozenset[str] = frozenset()
     """MultiKueueClusters that other MultiKueueConfigs of ours list: Kueue would never get over their loss."""
-    policy: PlacementPolicy = PlacementPolicy()
-    ages: TimerAges = NOTHING
-    workloads: tuple[Workload, ...] = ()
-    """Unfinished Workloads that carry one of `checks` or `users`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetState:
+    """The state of the worker clusters themselves."""
+
     deleted_clusters: frozenset[str] = frozenset()
-    """Clusters whose ManagedCluster is not there (any more)."""
+    """Clusters that have no ManagedCluster (any more)."""
     unreachable: frozenset[str] = frozenset()
-    """Clusters that OCM has lost sight of."""
-    worker_copies: Mapping[str, WorkerCopies] = NOTHING
-    """MultiKueueCluster name → what the cluster said when it was last asked."""
-    probe_results: Mapping[str, ProbeResult] = NOTHING
-    """Cluster → whether it is fit, as it last said."""
+    """Clusters that OCM cannot reach."""
+    worker_copies: Mapping[str, WorkerCopies] = field(default_factory=dict)
+    """MultiKueueCluster name → the copies that the cluster reported last."""
+    probe_results: Mapping[str, ProbeResult] = field(default_factory=dict)
+    """Cluster → the result of its last probe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that one key depends on, taken at one moment."""
+
+    name: str
+    """The Placement's name, which is the MultiKueueConfig's; "" for a check without a usable Placement."""
+    now: datetime
+    hub: HubFacts = HubFacts()
+    policy: PlacementPolicy = PlacementPolicy()
+    checks: Checks = Checks()
+    decision: DecisionState = DecisionState()
+    credentials: ClusterCredentials = ClusterCredentials()
+    objects: KueueObjects = KueueObjects()
+    fleet: FleetState = FleetState()
+    workloads: tuple[Workload, ...] = ()
+    """Unfinished Workloads that carry one of the checks, ours or Kueue's."""
+    timer_ages: TimerAges = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +277,7 @@ class Verdict:
 
 
 class WantedCluster(NamedTuple):
-    """A MultiKueueCluster that must be there. `source` None: its spec stays as it is."""
+    """A MultiKueueCluster that must exist. `source` None: its spec stays as it is."""
 
     name: str
     cluster: str
@@ -244,7 +286,7 @@ class WantedCluster(NamedTuple):
 
 
 class WantedConfig(NamedTuple):
-    """The MultiKueueConfig that must be there, its clusters in order."""
+    """The MultiKueueConfig that must exist, its clusters in order."""
 
     name: str
     clusters: tuple[str, ...]
@@ -280,9 +322,9 @@ class EventIntent:
     message: str
     """Where it names Workloads, their names follow."""
     after: Literal["", "list", "answers"] = ""
-    """The write that must have been done: of the MultiKueueConfig, or of what a Workload named here is told.
+    """The write that must have been done: of the MultiKueueConfig, or of an entry in a Workload named here.
 
-    "": it tells of what lasts, not of what is done.
+    "": the event is about a state that lasts, not about a write.
     """
     workloads: tuple[Workload, ...] = ()
     to_each: tuple[str, str] = ("", "")
@@ -291,18 +333,18 @@ class EventIntent:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What one Placement calls for."""
+    """The objects, conditions, answers and events that one Placement calls for."""
 
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     """AdmissionCheck name → its verdict."""
     selected: tuple[str, ...] = ()
     """The clusters that OCM has decided on, best first."""
     unusable: tuple[str, ...] = ()
-    """Those of them that are left out for what they are."""
+    """Those of them that cannot be used."""
     config: WantedConfig | None = None
     clusters: tuple[WantedCluster, ...] = ()
     retained: frozenset[str] = frozenset()
-    """MultiKueueClusters that are needed no more, but stay for a while as they are."""
+    """MultiKueueClusters that are no longer needed, but stay for a while as they are."""
     check_state_updates: tuple[CheckStateUpdate, ...] = ()
     nominations: tuple[Nomination, ...] = ()
     ask_for_copies: tuple[str, ...] = ()
@@ -311,13 +353,13 @@ class Plan:
     """Clusters that are to be asked whether they are fit."""
     events: tuple[EventIntent, ...] = ()
     list_events: Callable[[], tuple[EventIntent, ...]] = field(default=tuple, compare=False)
-    """What the write of the list is to be told by: put into words when it has been done."""
+    """Returns the events about the write of the list: called after it was written."""
     timers: frozenset[Timer] = frozenset()
-    """What lasts: the next snapshot tells the age of each."""
+    """The timers that run: the next snapshot gives the age of each."""
     recheck_after: float | None = None
     """Seconds after which the answer may change although nothing happens; None: it will not."""
 
     @property
     def objection(self) -> Verdict | None:
-        """What is told to a check that is not Active: all checks of a Placement are told the same."""
+        """The verdict on checks that are not Active: it is the same for all checks of a Placement."""
         return next((verdict for verdict in self.verdicts.values() if verdict.status == "False"), None)

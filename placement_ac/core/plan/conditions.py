@@ -1,7 +1,8 @@
 """
-What a check is told: the first objection, or what has been generated, in words for an admin.
+Decide the condition `Active` of a check: the first objection, or the objects that were generated.
 
-Pure. Each reason of names.REASONS stands in one rule here, except ApplyFailed.
+Pure. Each reason in constants.REASONS has one rule here, except ApplyFailed. A message to an admin
+leads with the fix, where there is one.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,35 +33,44 @@ from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.probe_schedule import probe_remarks
 from placement_ac.core.selection.selection import UsableCluster
 
-_TROUBLE: Final = (("PlacementSatisfied", "False"), ("PlacementMisconfigured", "True"))
+_PROBLEMS: Final = (("PlacementSatisfied", "False"), ("PlacementMisconfigured", "True"))
 
 
-def judge(seen: Snapshot, course: TargetClusters) -> Verdict:
-    """Return the first objection, or what has been generated."""
-    return objection(seen, course) or generated(seen, course)
+def judge(seen: Snapshot, targets: TargetClusters) -> Verdict:
+    """Return the first objection, else the verdict that the objects were generated."""
+    return objection(seen, targets) or generated(seen, targets)
 
 
-def objection(seen: Snapshot, course: TargetClusters) -> Verdict | None:
+def objection(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
     """Return the first objection; None: there is none."""
     for rule in RULES:
-        if found := rule(seen, course):
+        if found := rule(seen, targets):
             return found
     return None
 
 
-def generated(seen: Snapshot, course: TargetClusters) -> Verdict:
-    """Return what has been generated, where there is no objection."""
-    told = "; ".join((GENERATED, *_remarks(seen, course)))[:CONDITION_MESSAGE_MAX]
-    missing = course.selection.left_out or course.beyond or course.queued
-    return Verdict("True", SOME_CLUSTERS_UNUSABLE if missing else ACTIVE, told)
+def generated(seen: Snapshot, targets: TargetClusters) -> Verdict:
+    """Return the verdict where there is no objection."""
+    message = "; ".join((GENERATED, *_remarks(seen, targets)))[:CONDITION_MESSAGE_MAX]
+    missing = targets.selection.left_out or targets.over_limit or targets.waiting_for_slot
+    return Verdict("True", SOME_CLUSTERS_UNUSABLE if missing else ACTIVE, message)
+
+
+def usable_message(targets: TargetClusters) -> str:
+    """Return how many of the selected clusters are usable, and which; "" if none is."""
+    usable = [entry.cluster for entry in targets.usable]
+    others = (*targets.selection.left_out, *targets.over_limit, *targets.waiting_for_slot)
+    if not usable:
+        return ""
+    return f"{len(usable)} of {len(usable) + len(others)} selected clusters usable: {joined(usable)}"
 
 
 def is_taken(obj: KueueObject | None, placement: str, cluster: str) -> bool:
-    """Whether an object is somebody else's: not made for this pair, and not handed over."""
+    """Whether an object belongs to someone else: not made for this pair, and not handed over."""
     if obj is None:
         return False
     if obj.ours:
-        # A label that somebody took off says nothing, and is put back.
+        # A label that someone removed says nothing, and is put back.
         return obj.placement not in ("", placement) or obj.cluster not in ("", cluster)
     return obj.meta.annotations.get(ANNOTATION_ADOPT) != "true"
 
@@ -69,20 +79,20 @@ def is_taken(obj: KueueObject | None, placement: str, cluster: str) -> bool:
 
 
 def parameters_are_wrong(seen: Snapshot, _: TargetClusters) -> Verdict | None:
-    problem = parameters_problem(seen.checks[0])
-    return refuse(BAD_PARAMETERS, f"{problem}; {_parameters_fix(seen)}") if problem else None
+    problem = parameters_problem(seen.checks.ours[0])
+    return refuse(BAD_PARAMETERS, f"{_parameters_fix(seen)}: {problem}") if problem else None
 
 
 def placement_is_missing(seen: Snapshot, _: TargetClusters) -> Verdict | None:
-    if seen.placement:
+    if seen.decision.placement:
         return None
     looked_for = joined([f"{namespace}/{seen.name}" for namespace in seen.hub.namespaces], " or ")
-    return refuse(PLACEMENT_NOT_FOUND, f"there is no Placement {looked_for}")
+    return refuse(PLACEMENT_NOT_FOUND, f"create Placement {looked_for}: it does not exist")
 
 
-def nothing_is_decided(seen: Snapshot, course: TargetClusters) -> Verdict | None:
+def nothing_is_decided(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
     malformed = _malformed(seen)
-    if course.selection.decided and (course.usable or not malformed):
+    if targets.selection.decided and (targets.usable or not malformed):
         return None
     where = _placement(seen)
     if malformed:
@@ -90,61 +100,62 @@ def nothing_is_decided(seen: Snapshot, course: TargetClusters) -> Verdict | None
     return refuse(NO_DECISION, f"OCM has not decided yet for {where}{_placement_says(seen)}")
 
 
-def nothing_is_selected(seen: Snapshot, course: TargetClusters) -> Verdict | None:
-    if course.usable or course.selection.left_out or course.beyond or course.queued:
+def nothing_is_selected(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
+    if targets.usable or targets.selection.left_out or targets.over_limit or targets.waiting_for_slot:
         return None
-    told = f"{_placement(seen)} selects no cluster{_placement_says(seen)}"
-    return refuse(NO_CLUSTER_SELECTED, "; ".join((told, *_draining(course))))
+    finding = f"{_placement(seen)} selects no cluster{_placement_says(seen)}"
+    return refuse(NO_CLUSTER_SELECTED, "; ".join((finding, *_draining(targets))))
 
 
-def nothing_is_usable(_: Snapshot, course: TargetClusters) -> Verdict | None:
-    if course.usable:
+def nothing_is_usable(_: Snapshot, targets: TargetClusters) -> Verdict | None:
+    if targets.usable:
         return None
-    left_out = course.selection.left_out
-    told = "no selected cluster is usable" + (f": {_with_reasons(left_out)}" if left_out else "")
-    return refuse(NO_CLUSTER_USABLE, "; ".join((told, *_queued(course), *_draining(course))))
+    left_out = targets.selection.left_out
+    finding = "no selected cluster is usable" + (f": {_with_reasons(left_out)}" if left_out else "")
+    return refuse(NO_CLUSTER_USABLE, "; ".join((finding, *_waiting_for_slot(targets), *_draining(targets))))
 
 
-def name_is_taken(seen: Snapshot, course: TargetClusters) -> Verdict | None:
-    problems = [*_config_in_the_way(seen), *_clusters_in_the_way(seen, course)]
+def name_is_taken(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
+    problems = [*_config_conflict(seen), *_cluster_conflicts(seen, targets)]
     return refuse(NAME_TAKEN, joined(problems, "; ")) if problems else None
 
 
-def _config_in_the_way(seen: Snapshot) -> Iterator[str]:
-    if is_taken(seen.config, seen.name, ""):
-        yield _in_the_way(MULTIKUEUE_CONFIG, seen.config, seen.name)
+def _config_conflict(seen: Snapshot) -> Iterator[str]:
+    if is_taken(seen.objects.config, seen.name, ""):
+        yield _conflict(MULTIKUEUE_CONFIG, seen.objects.config, seen.name)
 
 
-def _clusters_in_the_way(seen: Snapshot, course: TargetClusters) -> Iterator[str]:
-    there, placement = seen.clusters.get, _labelled(seen)
-    for entry in course.usable:  # before every list is written, and mostly none is: no words are looked for
-        if (seen.name_conflicts or is_taken(there(entry.name), placement, entry.cluster)) and (
+def _cluster_conflicts(seen: Snapshot, targets: TargetClusters) -> Iterator[str]:
+    observed, placement = seen.objects.clusters.get, _labelled(seen)
+    for entry in targets.usable:  # runs before every write of a list: the message is made only if needed
+        if (seen.objects.name_conflicts or is_taken(observed(entry.name), placement, entry.cluster)) and (
             problem := cluster_name_conflict(seen, entry)
         ):
             yield problem
 
 
 def _labelled(seen: Snapshot) -> str:
-    """Return the Placement that a MultiKueueCluster may say it is of: none, where they are shared."""
+    """Return the Placement that the label of a MultiKueueCluster must name: none, where they are shared."""
     return "" if seen.hub.shared else seen.name
 
 
 def cluster_name_conflict(seen: Snapshot, entry: UsableCluster) -> str:
-    """Return whose the name of a MultiKueueCluster is, and what to do; "" when it is free or ours."""
-    obj = seen.clusters.get(entry.name)
+    """Return the fix and the owner of a MultiKueueCluster's name; "" when it is free or ours."""
+    obj = seen.objects.clusters.get(entry.name)
     if is_taken(obj, _labelled(seen), entry.cluster):
-        return _in_the_way(MULTIKUEUE_CLUSTER, obj, entry.name)
-    if not seen.name_conflicts or not claimed_elsewhere(seen, entry):
+        return _conflict(MULTIKUEUE_CLUSTER, obj, entry.name)
+    if not seen.objects.name_conflicts or not has_name_conflict(seen, entry):
         return ""
-    rival = seen.name_conflicts[entry.name]
+    other = seen.objects.name_conflicts[entry.name]
     return (
-        f"MultiKueueCluster {entry.name} is the name for cluster {rival.cluster} of Placement "
-        f"{rival.placement} as well: rename one of the Placements"
+        f"rename one of the Placements: MultiKueueCluster {entry.name} is the name for cluster "
+        f"{other.cluster} of Placement {other.placement} as well"
     )
 
 
-def claimed_elsewhere(seen: Snapshot, entry: UsableCluster) -> bool:
-    return entry.name in seen.name_conflicts and entry.name not in seen.clusters
+def has_name_conflict(seen: Snapshot, entry: UsableCluster) -> bool:
+    """Whether another Placement and cluster, which come first, use the name."""
+    return entry.name in seen.objects.name_conflicts and entry.name not in seen.objects.clusters
 
 
 # Order matters: a rule may assume that those above it had no objection.
@@ -159,7 +170,7 @@ RULES: Final = (
 
 
 def parameters_problem(check: Check) -> str:
-    """Return what keeps the parameters of a check of ours from naming a Placement; "" when nothing does."""
+    """Return why the parameters of a check of ours name no Placement; "" if they name one."""
     if check.placement:
         return ""
     if check.problem:
@@ -178,7 +189,7 @@ def refuse(reason: str, message: str) -> Verdict:
     return Verdict("False", reason, message[:CONDITION_MESSAGE_MAX])
 
 
-# -- the words
+# -- messages
 
 
 def _parameters_fix(seen: Snapshot) -> str:
@@ -189,68 +200,75 @@ def _parameters_fix(seen: Snapshot) -> str:
 
 
 def _placement(seen: Snapshot) -> str:
-    return f"{PLACEMENT.kind} {seen.placement.meta.namespace}/{seen.name}" if seen.placement else ""
+    return (
+        f"{PLACEMENT.kind} {seen.decision.placement.meta.namespace}/{seen.name}"
+        if seen.decision.placement
+        else ""
+    )
 
 
-def _in_the_way(kind: Kind, obj: KueueObject | None, name: str) -> str:
+def _conflict(kind: Kind, obj: KueueObject | None, name: str) -> str:
     if obj and obj.ours:
         pair = (f"Placement {obj.placement}", f"cluster {obj.cluster}")
-        told = ", ".join(part for part in pair if not part.endswith(" "))
-        return f"{kind.kind} {name} belongs to {told}: rename one of the Placements"
+        owner = ", ".join(part for part in pair if not part.endswith(" "))
+        return f"rename one of the Placements: {kind.kind} {name} belongs to {owner}"
     return (
-        f"{kind.kind} {name} was not made by placement-ac: delete it, or hand it over with "
-        f"kubectl annotate {kind.kind.lower()} {name} {ANNOTATION_ADOPT}=true"
+        f"delete {kind.kind} {name}, or hand it over with kubectl annotate {kind.kind.lower()} {name} "
+        f"{ANNOTATION_ADOPT}=true: it was not made by placement-ac"
     )
 
 
 def _placement_says(seen: Snapshot) -> str:
-    """Quote the Placement's own conditions where they tell of trouble."""
-    said = placement_problems(seen.placement) if seen.placement else ""
-    return f" ({said})" if said else ""
+    """Quote the Placement's own conditions where they report a problem."""
+    problems = placement_problems(seen.decision.placement) if seen.decision.placement else ""
+    return f" ({problems})" if problems else ""
 
 
 def placement_problems(placement: Placement) -> str:
-    """Return what a Placement says of itself where that tells of trouble; "" where it does not."""
-    said = [
+    """Return the problems that a Placement's conditions report; "" if there are none."""
+    problems = [
         f"{c.reason}: {c.message}".rstrip(": ")
         for c in placement.conditions
-        if (c.type, c.status) in _TROUBLE
+        if (c.type, c.status) in _PROBLEMS
     ]
     if placement.problem:
-        said.append(f"it cannot be read: {placement.problem}")
-    return "; ".join(said)
+        problems.append(f"it cannot be read: {placement.problem}")
+    return "; ".join(problems)
 
 
 def _malformed(seen: Snapshot) -> str:
     return "; ".join(
-        f"PlacementDecision {d.meta.namespace}/{d.meta.name} {d.problem}" for d in seen.decisions if d.problem
+        f"PlacementDecision {d.meta.namespace}/{d.meta.name} {d.problem}"
+        for d in seen.decision.decisions
+        if d.problem
     )
 
 
-def _remarks(seen: Snapshot, course: TargetClusters) -> Iterator[str]:
-    """Yield what is to be said although all is well."""
-    left_out, beyond = course.selection.left_out, course.beyond
+def _remarks(seen: Snapshot, targets: TargetClusters) -> Iterator[str]:
+    """Yield the remarks on a check that is Active."""
+    left_out, over_limit = targets.selection.left_out, targets.over_limit
     if left_out:
         yield f"left out: {_with_reasons(left_out)}"
-    if beyond:
-        yield f"{len(beyond)} beyond the {seen.hub.clusters_max} clusters that Kueue takes: {joined(beyond)}"
-    yield from _queued(course)
-    told = probe_remarks(seen, [entry.cluster for entry in course.usable])
-    yield from (f"{cluster}: {what}" for cluster, what in told.items())
-    if course.mass_loss.held:
-        yield course.mass_loss.why
-    yield from _draining(course)
+    if over_limit:
+        limit = f"beyond the {seen.hub.clusters_max} clusters that Kueue takes"
+        yield f"{len(over_limit)} {limit}: {joined(over_limit)}"
+    yield from _waiting_for_slot(targets)
+    remarks = probe_remarks(seen, [entry.cluster for entry in targets.usable])
+    yield from (f"{cluster}: {remark}" for cluster, remark in remarks.items())
+    if targets.mass_loss.held:
+        yield targets.mass_loss.why
+    yield from _draining(targets)
 
 
-def _queued(course: TargetClusters) -> Iterator[str]:
-    if course.queued:
-        yield f"waiting for the seat of a cluster that leaves: {joined(course.queued)}"
+def _waiting_for_slot(targets: TargetClusters) -> Iterator[str]:
+    if targets.waiting_for_slot:
+        yield f"waiting for the slot of a cluster that leaves: {joined(targets.waiting_for_slot)}"
 
 
-def _draining(course: TargetClusters) -> Iterator[str]:
-    staying = course.drain.staying
+def _draining(targets: TargetClusters) -> Iterator[str]:
+    staying = targets.drain.staying
     if staying:
-        yield "draining: " + joined([f"{one.cluster} ({one.why})" for one in staying])
+        yield "draining: " + joined([f"{step.cluster} ({step.message})" for step in staying])
 
 
 def _with_reasons(left_out: Mapping[str, str]) -> str:

@@ -1,8 +1,8 @@
 """
-Compare what a plan wants with what is there: the writes that make the difference, in their order.
+Compare a plan with the observed objects, and return the writes in their order.
 
-Pure. Nothing is compared but what we own, so that what others add stays, and
-a second look after our own writes finds nothing left to do.
+Pure. Only the fields that we own are compared, so that fields of others stay, and a diff after
+our own writes is empty.
 """
 
 from collections.abc import Iterable, Mapping
@@ -124,10 +124,10 @@ OLD_SHAPE: Final = ("v1beta1", "v1alpha1")
 def diff(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phases still to be done, none of them empty.
 
-    A MultiKueueCluster is there before the config lists it (one that is listed already is put right
-    after that) and goes after the config has let go of it. A check that turns False is told so before
-    things are taken away; all else is told when they have been done (and a refusal that stays is not
-    talked over at every try). Workloads come last: what becomes Ready must find the config as it is to be.
+    A MultiKueueCluster exists before the config lists it (one that is listed already is repaired after
+    that), and is deleted after the config no longer lists it. A check turns False before objects are
+    removed; all other conditions are written after the objects, and a refusal that lasts is not
+    overwritten at every try. Workloads come last: what becomes Ready must find the final config.
     """
     return first_phases(seen, wanted) + last_phases(seen, wanted)
 
@@ -149,8 +149,8 @@ def repairs(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
 
 def last_phases(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phases after the config."""
-    told = {action.check for action in _objections(seen, wanted.objection)}
-    others = [check for check in seen.checks if check.meta.name not in told]
+    turned_false = {action.check for action in _objections(seen, wanted.objection)}
+    others = [check for check in seen.checks.ours if check.meta.name not in turned_false]
     return repairs(seen, wanted) + _done_one_by_one(
         tuple(_superfluous(seen, wanted)),
         tuple(_conditions(others, wanted.verdicts, seen)),
@@ -164,16 +164,16 @@ def _done_one_by_one(*phases: Phase) -> tuple[Phase, ...]:
 
 
 def _objections(seen: Snapshot, objection: Verdict | None) -> tuple[SetCondition, ...]:
-    """Return what the checks are told that turn False."""
+    """Return the conditions of the checks that turn False."""
     if objection is None:
         return ()
-    turn = [check for check in seen.checks if check.active is None or check.active.status != "False"]
+    turn = [check for check in seen.checks.ours if check.active is None or check.active.status != "False"]
     return tuple(_conditions(turn, {check.meta.name: objection for check in turn}, seen))
 
 
 def conditions(seen: Snapshot, verdicts: Mapping[str, Verdict]) -> Phase:
-    """Return the conditions alone: what is told when the objects could not be written."""
-    return tuple(_conditions(seen.checks, verdicts, seen))
+    """Return the conditions alone, for when the objects could not be written."""
+    return tuple(_conditions(seen.checks.ours, verdicts, seen))
 
 
 # -- objects
@@ -181,12 +181,14 @@ def conditions(seen: Snapshot, verdicts: Mapping[str, Verdict]) -> Phase:
 
 def _listed(seen: Snapshot) -> set[str]:
     """Return the MultiKueueClusters that are listed already, and there."""
-    return set(seen.config.listed).intersection(seen.clusters) if seen.config else set()
+    return (
+        set(seen.objects.config.listed).intersection(seen.objects.clusters) if seen.objects.config else set()
+    )
 
 
 def _clusters(seen: Snapshot, wanted: Iterable[WantedCluster]) -> Iterable[Apply]:
     for cluster in wanted:
-        if write := cluster_write(cluster, seen.name, seen.clusters.get(cluster.name), seen.hub):
+        if write := cluster_write(cluster, seen.name, seen.objects.clusters.get(cluster.name), seen.hub):
             yield write
 
 
@@ -205,7 +207,7 @@ def cluster_write(
 
 
 def _config(seen: Snapshot, wanted: WantedConfig | None) -> Iterable[Action]:
-    observed = seen.config
+    observed = seen.objects.config
     if wanted is None:
         mine = observed and observed.ours and observed.placement in ("", seen.name)
         if observed and mine and not observed.meta.deleting:

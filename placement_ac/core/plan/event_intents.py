@@ -1,14 +1,15 @@
 """
-What Kubernetes events tell of the list: how it changes, and which selected clusters cannot be used.
+Decide the Kubernetes events about the list: how it changes, and which clusters cannot be used.
 
-Pure. A change is told by the difference between the list that is there and the one that is to be,
-never from memory: a new controller that finds all in order has nothing to tell. What is told
-of a write is posted only when that write was done (`due`).
+Pure. Events compare the observed list with the wanted one and remember nothing: a new controller
+that finds all in order posts none. An event about a write is posted only after that write
+(`postable_events`).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 from placement_ac.core.api.constants import (
@@ -22,20 +23,23 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import and_more, count_text, duration_text, joined
-from placement_ac.core.draining.drain import RUN
-from placement_ac.core.draining.state import DrainStep
-from placement_ac.core.inputs.state import EventIntent, Snapshot, Timer, WantedConfig
+from placement_ac.core.draining.state import DrainState, DrainStep
+from placement_ac.core.inputs.state import EventIntent, Snapshot, Timer, TimerKind, WantedConfig
 from placement_ac.core.plan.targets import TargetClusters
 
 NAMES_SHOWN: Final = 5
-"""Clusters told one by one in an event; the rest is counted."""
+"""An event names so many clusters, and counts the rest."""
 WORKLOAD_EVENTS_MAX: Final = 20
-"""Workloads that get an event of their own on one occasion; the check's tells of all."""
+"""So many Workloads get an event of their own at once; the event on the check names all."""
+
+
+RUNNING_STATES: Final = (DrainState.RUNNING, DrainState.SEND_BACK_DUE, DrainState.CANNOT_SEND_BACK)
+"""States in which an event says how many Workloads run."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnusableClusters:
-    """What is to be said of clusters that cannot be used, once it has lasted."""
+    """The event about clusters that cannot be used, once that has lasted."""
 
     events: tuple[EventIntent, ...] = ()
     timers: frozenset[Timer] = frozenset()
@@ -49,104 +53,107 @@ class PostableEvent:
     reason: str
     message: str
     lasts: bool
-    """Whether it tells of what lasts: then it is the same, however often it is said."""
+    """Whether it is about a state that lasts: then a repetition counts as the same event."""
     about: Workload | None = None
 
 
-# -- what is to be told
+# -- events about the list
 
 
 def list_events(
-    seen: Snapshot, course: TargetClusters, wanted: WantedConfig | None
+    seen: Snapshot, targets: TargetClusters, wanted: WantedConfig | None
 ) -> tuple[EventIntent, ...]:
-    """Return what the write of the list is to be told by: one event per reason, however many clusters."""
-    config = seen.config
-    before, left = (config.listed, config.draining) if config else ((), {})
-    after, leaving = (wanted.clusters, wanted.draining) if wanted else ((), {})
-    live = [name for name in before if name not in left]
-    added = [name for name in after if name not in leaving and name not in live]
-    told = (
-        _selected(seen, course, added) if not live else _added(seen, course, added, left),
-        _draining(seen, course, [name for name in leaving if name not in left]),
-        _removed(seen, course, [name for name in before if name not in after], left),
+    """Return the events to post when the list is written: one per reason, however many clusters."""
+    config = seen.objects.config
+    before, drained = (config.listed, config.draining) if config else ((), {})
+    after, draining = (wanted.clusters, wanted.draining) if wanted else ((), {})
+    live = [name for name in before if name not in drained]
+    added = [name for name in after if name not in draining and name not in live]
+    events = (
+        _selected(seen, targets, added) if not live else _added(seen, targets, added, drained),
+        _draining(seen, targets, [name for name in draining if name not in drained]),
+        _removed(seen, targets, [name for name in before if name not in after], drained),
     )
-    return tuple(EventIntent(reason, message, "list") for reason, message in told if message)
+    return tuple(EventIntent(reason, message, "list") for reason, message in events if message)
 
 
-def unusable_clusters(seen: Snapshot, course: TargetClusters) -> UnusableClusters:
-    """Return what is to be said of selected clusters that cannot be used, listed for now or not.
+def unusable_clusters(seen: Snapshot, targets: TargetClusters) -> UnusableClusters:
+    """Return the event about selected clusters that cannot be used, listed for now or not.
 
-    While they are made, credentials fall short for one reason after another: only what stays is told.
+    While credentials are made, one reason follows another: only a reason that lasts gives an event.
     """
-    if not course.selection.left_out:
+    if not targets.selection.left_out:
         return UnusableClusters()
-    decided = {cluster for decision in seen.decisions for cluster in decision.clusters}
-    staying = {one.cluster for one in course.drain.staying}
-    whys = {
+    decided = {cluster for decision in seen.decision.decisions for cluster in decision.clusters}
+    staying = {step.cluster for step in targets.drain.staying}
+    reasons = {
         cluster: f"{why}; listed until it has drained" if cluster in staying else why
-        for cluster, why in course.selection.left_out.items()
+        for cluster, why in targets.selection.left_out.items()
         if cluster in decided
     }
-    if not whys:
+    if not reasons:
         return UnusableClusters()
-    what = "selected cluster cannot" if len(whys) == 1 else "selected clusters cannot"
-    message = f"{len(whys)} {what} be used: {_each(whys)}"
-    mark = Timer("unusable", message)
-    left = UNUSABLE_SECONDS - seen.ages.get(mark, 0.0)
+    what = "selected cluster cannot" if len(reasons) == 1 else "selected clusters cannot"
+    message = f"{len(reasons)} {what} be used: {_each(reasons)}"
+    timer = Timer(TimerKind.CLUSTERS_UNUSABLE, message)
+    left = UNUSABLE_SECONDS - seen.timer_ages.get(timer, 0.0)
     if left > 0:
-        return UnusableClusters(timers=frozenset({mark}), recheck_after=left)
-    return UnusableClusters((EventIntent(CLUSTER_UNUSABLE, message),), frozenset({mark}))
+        return UnusableClusters(timers=frozenset({timer}), recheck_after=left)
+    return UnusableClusters((EventIntent(CLUSTER_UNUSABLE, message),), frozenset({timer}))
 
 
-def _selected(seen: Snapshot, course: TargetClusters, names: Collection[str]) -> tuple[str, str]:
-    return CLUSTERS_SELECTED, _by(seen, count_text(len(names), "cluster"), _scores(course, names))
+def _selected(seen: Snapshot, targets: TargetClusters, names: Collection[str]) -> tuple[str, str]:
+    return CLUSTERS_SELECTED, _by(seen, count_text(len(names), "cluster"), _scores(targets, names))
 
 
 def _added(
-    seen: Snapshot, course: TargetClusters, names: Collection[str], left: Collection[str]
+    seen: Snapshot, targets: TargetClusters, names: Collection[str], drained: Collection[str]
 ) -> tuple[str, str]:
-    whys = _scores(course, [name for name in names if name not in left])
-    whys |= dict.fromkeys(_clusters(course, names, left), "selected again while it drained")
-    return CLUSTER_ADDED, _by(seen, f"{count_text(len(names), 'cluster')} more", whys)
+    reasons = _scores(targets, [name for name in names if name not in drained])
+    reasons |= dict.fromkeys(_clusters(targets, names, drained), "selected again while it drained")
+    return CLUSTER_ADDED, _by(seen, f"{count_text(len(names), 'cluster')} more", reasons)
 
 
-def _by(seen: Snapshot, what: str, whys: Mapping[str, str]) -> str:
-    where = f"{seen.placement.meta.namespace}/" if seen.placement else ""
-    return f"{what}, by Placement {where}{seen.name}: {_each(whys)}" if whys else ""
+def _by(seen: Snapshot, what: str, reasons: Mapping[str, str]) -> str:
+    where = f"{seen.decision.placement.meta.namespace}/" if seen.decision.placement else ""
+    return f"{what}, by Placement {where}{seen.name}: {_each(reasons)}" if reasons else ""
 
 
-def _scores(course: TargetClusters, names: Collection[str]) -> dict[str, str]:
+def _scores(targets: TargetClusters, names: Collection[str]) -> dict[str, str]:
     return {
         entry.cluster: f"score {entry.rank.score}" if entry.rank and entry.rank.score else ""
-        for entry in course.usable
+        for entry in targets.usable
         if entry.name in names
     }
 
 
-def _clusters(course: TargetClusters, names: Collection[str], among: Collection[str]) -> list[str]:
-    return [entry.cluster for entry in course.usable if entry.name in names and entry.name in among]
+def _clusters(targets: TargetClusters, names: Collection[str], among: Collection[str]) -> list[str]:
+    return [entry.cluster for entry in targets.usable if entry.name in names and entry.name in among]
 
 
-def _draining(seen: Snapshot, course: TargetClusters, names: Collection[str]) -> tuple[str, str]:
-    leaving = [one for one in course.drain.staying if one.name in names]
-    whys = {one.cluster: f"{_cause(seen, course, one.cluster)}; {_stays(course, one)}" for one in leaving}
-    if not whys:
+def _draining(seen: Snapshot, targets: TargetClusters, names: Collection[str]) -> tuple[str, str]:
+    steps = [step for step in targets.drain.staying if step.name in names]
+    reasons = {
+        step.cluster: f"{_cause(seen, targets, step.cluster)}; {_drain_message(targets, step)}"
+        for step in steps
+    }
+    if not reasons:
         return CLUSTER_DRAINING, ""
-    verb = "drains" if len(whys) == 1 else "drain"
-    runs = any(course.workloads.running.get(one.name) for one in leaving)
-    patience = f"; {_patience(seen)}" if runs else ""
-    return CLUSTER_DRAINING, f"{count_text(len(whys), 'cluster')} {verb}: {_each(whys)}{patience}"
+    verb = "drains" if len(reasons) == 1 else "drain"
+    runs = any(targets.workloads.running.get(step.name) for step in steps)
+    policy = f"; {_removal_message(seen)}" if runs else ""
+    return CLUSTER_DRAINING, f"{count_text(len(reasons), 'cluster')} {verb}: {_each(reasons)}{policy}"
 
 
-def _stays(course: TargetClusters, one: DrainStep) -> str:
-    """Return why it is still listed; where Workloads run, how many."""
-    running = len(course.workloads.running.get(one.name, ()))
-    if not running or not one.why.startswith(RUN):
-        return one.why
+def _drain_message(targets: TargetClusters, step: DrainStep) -> str:
+    """Return why a cluster is still listed; where Workloads run, how many."""
+    running = len(targets.workloads.running.get(step.name, ()))
+    if not running or step.state not in RUNNING_STATES:
+        return step.message
     return f"{count_text(running, 'Workload')} {'runs' if running == 1 else 'run'} there"
 
 
-def _patience(seen: Snapshot) -> str:
+def _removal_message(seen: Snapshot) -> str:
     policy = seen.policy
     if policy.removal == IMMEDIATE:
         return "Workloads are sent back at once"
@@ -156,56 +163,58 @@ def _patience(seen: Snapshot) -> str:
 
 
 def _removed(
-    seen: Snapshot, course: TargetClusters, names: Collection[str], left: Collection[str]
+    seen: Snapshot, targets: TargetClusters, names: Collection[str], drained: Collection[str]
 ) -> tuple[str, str]:
-    clusters = {name: cluster for cluster, name in course.listed.items()}
-    whys: dict[str, str] = {}
+    clusters = {name: cluster for cluster, name in targets.listed.items()}
+    reasons: dict[str, str] = {}
     for name in names:
         cluster = clusters.get(name, name)
-        cause = _cause(seen, course, cluster)
-        gone = cluster in seen.deleted_clusters
-        whys[cluster] = cause if gone else f"{cause}; {'drained' if name in left else 'nothing ran there'}"
-    verb = "is" if len(whys) == 1 else "are"
-    told = f"{count_text(len(whys), 'cluster')} {verb} listed no more: {_each(whys)}"
-    return CLUSTER_REMOVED, told if whys else ""
+        cause = _cause(seen, targets, cluster)
+        gone = cluster in seen.fleet.deleted_clusters
+        reasons[cluster] = (
+            cause if gone else f"{cause}; {'drained' if name in drained else 'nothing ran there'}"
+        )
+    verb = "is" if len(reasons) == 1 else "are"
+    message = f"{count_text(len(reasons), 'cluster')} {verb} no longer listed: {_each(reasons)}"
+    return CLUSTER_REMOVED, message if reasons else ""
 
 
-def _cause(seen: Snapshot, course: TargetClusters, cluster: str) -> str:
+def _cause(seen: Snapshot, targets: TargetClusters, cluster: str) -> str:
     """Return why a listed cluster leaves."""
-    if cluster in seen.deleted_clusters:
+    if cluster in seen.fleet.deleted_clusters:
         return "its ManagedCluster is gone"
-    if cluster in course.selection.left_out:
-        return f"unusable: {course.selection.left_out[cluster]}"
-    return "others have its seat" if cluster in course.beyond else "not selected any more"
+    if cluster in targets.selection.left_out:
+        return f"unusable: {targets.selection.left_out[cluster]}"
+    return "others have its slot" if cluster in targets.over_limit else "not selected any more"
 
 
-def _each(whys: Mapping[str, str]) -> str:
+def _each(reasons: Mapping[str, str]) -> str:
     """Return `a, b (why); c (another why) and 12 more`."""
-    shown = list(whys.items())[:NAMES_SHOWN]
-    told = "; ".join(
-        ", ".join(name for name, _ in group) + (f" ({why})" if why else "")
-        for why, group in groupby(shown, lambda one: one[1])
+    shown = list(reasons.items())[:NAMES_SHOWN]
+    text = "; ".join(
+        ", ".join(name for name, _ in group) + (f" ({reason})" if reason else "")
+        for reason, group in groupby(shown, itemgetter(1))
     )
-    return told + and_more(len(whys) - NAMES_SHOWN)
+    return text + and_more(len(reasons) - NAMES_SHOWN)
 
 
-# -- what may be told now
+# -- events that may be posted now
 
 
 def postable_events(
-    notices: Iterable[EventIntent], *, listed: bool, answered: Collection[str], calm: bool
+    intents: Iterable[EventIntent], *, listed: bool, answered: Collection[str], calm: bool
 ) -> Iterator[PostableEvent]:
-    """Yield the events that follow from `notices`, on the checks first.
+    """Yield the events that follow from `intents`, on the checks first.
 
     `listed`: whether the MultiKueueConfig was written; `answered`: uids of the Workloads that were
-    told to come back; `calm`: whether all went well, so that what lasts may be told as well.
+    sent back; `calm`: whether all went well, so that events about lasting states may be posted too.
     """
-    for notice in notices:
-        may = {"": calm, "list": listed, "answers": bool(answered)}[notice.after]
-        done = [w for w in notice.workloads if notice.after != "answers" or w.meta.uid in answered]
-        if not may or (notice.workloads and not done):
+    for intent in intents:
+        postable = {"": calm, "list": listed, "answers": bool(answered)}[intent.after]
+        done = [w for w in intent.workloads if intent.after != "answers" or w.meta.uid in answered]
+        if not postable or (intent.workloads and not done):
             continue
         names = f": {joined(workload.label for workload in done)}" if done else ""
-        yield PostableEvent(notice.reason, notice.message + names, lasts=not notice.after)
+        yield PostableEvent(intent.reason, intent.message + names, lasts=not intent.after)
         for workload in done[:WORKLOAD_EVENTS_MAX]:
-            yield PostableEvent(*notice.to_each, lasts=False, about=workload)
+            yield PostableEvent(*intent.to_each, lasts=False, about=workload)

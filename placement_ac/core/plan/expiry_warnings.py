@@ -1,4 +1,4 @@
-"""Tell ahead of time which credentials expire, and when it is to be looked again. Pure."""
+"""Warn of credentials that expire soon. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,29 +24,32 @@ class ExpiryWarnings:
 
 
 def expiry_warnings(seen: Snapshot, clusters: Iterable[WantedCluster]) -> ExpiryWarnings:
-    """Look at the way into each cluster that is listed."""
-    notices, turns, now = [], [], seen.now
+    """Return the warnings about the credentials of the clusters to list."""
+    warnings, times, now = [], [], seen.now
     for cluster in clusters:
         source = cluster.source
         if source is None or source.expires is None:
             continue
-        told = _warn_from(source.expires, source.issued, seen.policy.expiry_warning)
-        turns.append(told if told > now else source.expires)
-        if told <= now < source.expires:
-            notices.append(_warning(cluster.cluster, source))
-    return ExpiryWarnings(tuple(notices), max((min(turns) - now).total_seconds(), 0.0) if turns else None)
+        warn_at = _warn_at(source.expires, source.issued, seen.policy.expiry_warning)
+        times.append(warn_at if warn_at > now else source.expires)
+        if warn_at <= now < source.expires:
+            warnings.append(_warning(cluster.cluster, source))
+    recheck_after = max((min(times) - now).total_seconds(), 0.0) if times else None
+    return ExpiryWarnings(tuple(warnings), recheck_after)
 
 
 @lru_cache(4096)
-def _warn_from(expires: datetime, issued: datetime | None, warning: float) -> datetime:
-    """Return from when on it is told: `warning` seconds ahead, but in the last tenth of its life."""
+def _warn_at(expires: datetime, issued: datetime | None, warning: float) -> datetime:
+    """Return the time of the warning: `warning` seconds before the end, but in the last tenth of its life."""
     lead = min(warning, LAST_SHARE * (expires - issued).total_seconds()) if issued else warning
     try:
         return expires - timedelta(seconds=lead)
-    except OverflowError:  # an admin who wants to be told always
+    except OverflowError:  # an admin who wants the warning at any time
         return ALWAYS
 
 
 def _warning(cluster: str, source: CredentialSource) -> EventIntent:
-    told = f"the credentials of cluster {cluster} in {source.kind} {source.name} expire"
-    return EventIntent(EXPIRES_SOON, f"{told} at {source.expires:%Y-%m-%dT%H:%M:%SZ}: renew them")
+    credentials = f"the credentials of cluster {cluster} in {source.kind} {source.name}"
+    return EventIntent(
+        EXPIRES_SOON, f"renew {credentials}: they expire at {source.expires:%Y-%m-%dT%H:%M:%SZ}"
+    )

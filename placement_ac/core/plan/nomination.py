@@ -2,8 +2,8 @@
 Choose the clusters on which each Workload may wait: Kueue's external dispatcher (a setting).
 
 Pure. In the Placement's order, a few clusters a round, as Kueue's own Incremental dispatcher
-does; never one that leaves, has no credentials or is not connected. How a nomination is
-written is the actor's business. Source: shared/kueue/external-dispatcher.txt.
+does; never one that leaves, has no credentials or is not connected. The writer knows how to
+write a nomination. Source: shared/kueue/external-dispatcher.txt.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from typing import Final
 
 from placement_ac.core.api.constants import PENDING, READY
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.inputs.state import Nomination, Snapshot, Timer
+from placement_ac.core.inputs.state import Nomination, Snapshot, Timer, TimerKind
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import soonest
 
@@ -22,58 +22,60 @@ NOMINATED_MAX: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Nominations:
-    """What is to be written, and when the next round begins."""
+    """The nominations to write, and the seconds until the next round begins."""
 
     nominations: tuple[Nomination, ...] = ()
     timers: frozenset[Timer] = frozenset()
     recheck_after: float | None = None
 
 
-def nominate(seen: Snapshot, course: TargetClusters) -> Nominations:
-    """Return the nominations of every Workload of this config that is nowhere yet."""
+def nominate(seen: Snapshot, targets: TargetClusters) -> Nominations:
+    """Return the nominations of every Workload of this config that no cluster runs."""
     if not seen.policy.dispatcher:
         return Nominations()
-    eligible = _eligible(seen, course)
-    off = _by_workload((one.name, one.denominate) for one in course.drain.steps)
-    on = _by_workload((one.name, one.make_ready) for one in course.drain.steps)
-    nominations, marks, waits = [], set(), []
-    for workload in course.workloads.undecided:
+    eligible = _eligible(seen, targets)
+    denominated = _by_workload((step.name, step.denominate) for step in targets.drain.steps)
+    made_ready = _by_workload((step.name, step.make_ready) for step in targets.drain.steps)
+    nominations, timers, waits = [], set(), []
+    for workload in targets.workloads.undecided:
         uid = workload.meta.uid
-        round_ = Timer("round", f"{uid}/{len(workload.nominated)}")
-        left = seen.policy.round_timeout - seen.ages.get(round_, 0.0)
-        stay = _stay(seen, workload, off.get(uid, ()), on.get(uid, ()))
-        new = [name for name in eligible if name not in stay] if _may_go(seen, workload) else []
-        due = not stay or left <= 0
-        wanted = (*stay, *(new[: seen.policy.step_size] if due else ()))[:NOMINATED_MAX]
+        this_round = Timer(TimerKind.NOMINATION_ROUND, f"{uid}/{len(workload.nominated)}")
+        left = seen.policy.round_timeout - seen.timer_ages.get(this_round, 0.0)
+        kept = _kept(seen, workload, denominated.get(uid, ()), made_ready.get(uid, ()))
+        new = [name for name in eligible if name not in kept] if _may_be_dispatched(seen, workload) else []
+        due = not kept or left <= 0
+        wanted = (*kept, *(new[: seen.policy.step_size] if due else ()))[:NOMINATED_MAX]
         if wanted != workload.nominated:
             nominations.append(Nomination(workload, wanted))
-        if new and workload.nominated:  # its count is in the mark: what is written begins a new round
-            marks.add(round_)
+        if new and workload.nominated:  # the timer holds their count: a write begins a new round
+            timers.add(this_round)
             waits.append(max(left, 0.0))
-    return Nominations(tuple(nominations), frozenset(marks), soonest(waits))
+    return Nominations(tuple(nominations), frozenset(timers), soonest(waits))
 
 
-def _stay(seen: Snapshot, workload: Workload, off: Collection[str], on: Iterable[str]) -> list[str]:
-    """Return its nominations of now, less those that leave and those that are listed no more."""
-    stay = [name for name in workload.nominated if name in _listed(seen) and name not in off]
-    return stay + [name for name in on if name not in stay]
+def _kept(
+    seen: Snapshot, workload: Workload, denominated: Collection[str], made_ready: Iterable[str]
+) -> list[str]:
+    """Return its nominations without clusters that leave or are no longer listed."""
+    kept = [name for name in workload.nominated if name in _listed(seen) and name not in denominated]
+    return kept + [name for name in made_ready if name not in kept]
 
 
-def _eligible(seen: Snapshot, course: TargetClusters) -> Sequence[str]:
+def _eligible(seen: Snapshot, targets: TargetClusters) -> Sequence[str]:
     """Return the usable clusters that Kueue sees and is connected to, in the order of the list."""
-    usable = {entry.name for entry in course.usable}
-    connected = {name for name in usable if (obj := seen.clusters.get(name)) and obj.active}
+    usable = {entry.name for entry in targets.usable}
+    connected = {name for name in usable if (obj := seen.objects.clusters.get(name)) and obj.active}
     return tuple(name for name in _listed(seen) if name in connected)
 
 
 def _listed(seen: Snapshot) -> Sequence[str]:
-    return seen.config.listed if seen.config and seen.config.ours else ()
+    return seen.objects.config.listed if seen.objects.config and seen.objects.config.ours else ()
 
 
-def _may_go(seen: Snapshot, workload: Workload) -> bool:
+def _may_be_dispatched(seen: Snapshot, workload: Workload) -> bool:
     """Whether Kueue's own check is the only one that is not Ready yet."""
-    multikueue = {check.meta.name for check in seen.multikueue_checks}
-    states = {answer.check: answer.state for answer in workload.check_states}
+    multikueue = {check.meta.name for check in seen.checks.multikueue}
+    states = {entry.check: entry.state for entry in workload.check_states}
     return (
         workload.has_quota
         and workload.active

@@ -3,307 +3,125 @@ Decide what Kueue should see for one Placement.
 
 Pure functions of a `Snapshot`: no clock, no I/O, no logging. Refusing is an
 answer like any other; it reaches the user as a condition, not an exception.
-A refusal leaves the objects as they are, save the two that say "there is no
-cluster": then each cluster leaves as soon as no job is hurt by it, and with the
-last one the config, as Kueue takes none that is empty.
+A refusal leaves the objects as they are. The two that say "there is no cluster"
+do not: then each cluster leaves as soon as this hurts no job, and the config
+leaves with the last one, as Kueue takes none that is empty.
 """
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
-from placement_ac.core.api.constants import (
-    LOST_SECONDS,
-    NO_CLUSTER_SELECTED,
-    NO_CLUSTER_USABLE,
-    REPLIES_AT_ONCE,
-    RIVAL_SECONDS,
-    STRANDED_SECONDS,
-)
-from placement_ac.core.api.objects import KueueObject
-from placement_ac.core.api.text import joined
+from placement_ac.core.api.constants import NAME_CONFLICT_SECONDS, NO_CLUSTER_SELECTED, NO_CLUSTER_USABLE
 from placement_ac.core.draining.drain import DrainPlan
-from placement_ac.core.inputs.state import (
-    CheckStateUpdate,
-    EventIntent,
-    Plan,
-    Snapshot,
-    Timer,
-    Verdict,
-    WantedCluster,
-    WantedConfig,
-)
-from placement_ac.core.kubeconfig.source import CredentialSource
-from placement_ac.core.plan.conditions import claimed_elsewhere, is_taken, judge
+from placement_ac.core.inputs.state import EventIntent, Plan, Snapshot, TimerKind, Verdict
+from placement_ac.core.plan.conditions import has_name_conflict, judge, usable_message
 from placement_ac.core.plan.event_intents import list_events, unusable_clusters
 from placement_ac.core.plan.expiry_warnings import ExpiryWarnings, expiry_warnings
 from placement_ac.core.plan.nomination import Nominations, nominate
-from placement_ac.core.plan.targets import TargetClusters, select_targets
-from placement_ac.core.plan.workload_states import (
-    AnswerContext,
-    check_state_updates,
-    next_retry,
-    stuck_for,
-    stuck_timers,
+from placement_ac.core.plan.objects import (
+    TargetObjects,
+    objects_of_others,
+    owners_of,
+    retained_clusters,
+    target_objects,
+    unchanged_objects,
 )
-from placement_ac.core.selection.capacity import order_names
+from placement_ac.core.plan.targets import TargetClusters, select_targets
+from placement_ac.core.plan.workload_states import AnswerContext, WorkloadAnswers, answer_workloads
 from placement_ac.core.selection.probe_schedule import due_probes
-from placement_ac.core.selection.selection import cluster_of, removable_clusters, soonest
+from placement_ac.core.selection.selection import soonest
 
-UNDER_WAY: Final = ("going", "left")
-"""Marks of clusters that leave: kept while nothing can be decided."""
-
-
-class TargetObjects(NamedTuple):
-    """What is to be there, and what lasts with it."""
-
-    config: WantedConfig | None = None
-    clusters: tuple[WantedCluster, ...] = ()
-    timers: frozenset[Timer] = frozenset()
-    recheck_after: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class WorkloadAnswers:
-    """What the Workloads are told."""
-
-    updates: tuple[CheckStateUpdate, ...] = ()
-    timers: frozenset[Timer] = frozenset()
-    recheck_after: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RetainedClusters:
-    """MultiKueueClusters that stay though they are needed no more: their marks, and until when."""
-
-    timers: frozenset[Timer] = frozenset()
-    recheck_after: float | None = None
-
-    @property
-    def names(self) -> frozenset[str]:
-        return frozenset(mark.subject for mark in self.timers)
+UNLISTING: Final = (TimerKind.BEING_UNLISTED, TimerKind.JUST_UNLISTED)
+"""Timers of clusters on their way out: kept while nothing can be decided."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
-    """What is done next beside the objects: above all what Workloads are told."""
+    """What follows from the verdict beside the objects: above all the answers to Workloads."""
 
     answers: WorkloadAnswers
     drain: DrainPlan
     expiry: ExpiryWarnings = field(default_factory=ExpiryWarnings)
-    dispatched: Nominations = field(default_factory=Nominations)
+    nominations: Nominations = field(default_factory=Nominations)
     list_events: Callable[[], tuple[EventIntent, ...]] = tuple
 
 
-def plan(seen: Snapshot, course: TargetClusters | None = None) -> Plan:
-    """Return the objects, the verdict on each check and the answers that `seen` calls for.
+def plan(seen: Snapshot, targets: TargetClusters | None = None) -> Plan:
+    """Return the objects, the verdict on each check and the answers to Workloads that `seen` calls for.
 
-    `course`: what `chart` says of it, where that is known already.
+    `targets`: the result of `select_targets(seen)`, where the caller has it already.
     """
-    if seen.checks:
-        return _planned(seen, course or select_targets(seen))
+    if seen.checks.ours:
+        return _plan_checks(seen, targets or select_targets(seen))
     if owners_of(seen):
-        objects = _held(seen)
+        objects = unchanged_objects(seen)
         return Plan(config=objects.config, clusters=objects.clusters)
-    objects = TargetObjects(clusters=tuple(_needed_elsewhere(seen, ())))
-    kept = _kept(seen, objects)
+    objects = objects_of_others(seen)
+    retained = retained_clusters(seen, objects)
     return Plan(
         clusters=objects.clusters,
-        retained=kept.names,
-        timers=kept.timers,
-        recheck_after=kept.recheck_after,
+        retained=retained.names,
+        timers=retained.timers,
+        recheck_after=retained.recheck_after,
     )
 
 
-def _planned(seen: Snapshot, course: TargetClusters) -> Plan:
-    verdict = judge(seen, course)
+def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
+    verdict = judge(seen, targets)
     if keeps_objects(verdict):
-        objects, step = _held(seen), _standstill(seen, verdict)
+        objects, step = unchanged_objects(seen), _pause(seen, verdict)
     else:
-        objects = _listed(seen, course)
-        step = _step(seen, course, objects, verdict)
-    selection, guarded, removal = course.selection, course.mass_loss, step.drain
-    asked, ask_again = due_probes(seen)
-    complaint, kept = unusable_clusters(seen, course), _kept(seen, objects)
-    lasting = (selection, guarded, complaint, removal, objects, step.answers, step.dispatched, kept)
-    leaving = [notice for one in removal.steps for notice in one.events]
-    waits = (ask_again, step.expiry.recheck_after, _rivals_may_go(seen, course))
+        objects = target_objects(seen, targets)
+        step = _advance(seen, targets, objects, verdict)
+    retained, unusable = retained_clusters(seen, objects), unusable_clusters(seen, targets)
+    probe_requests, next_probe = due_probes(seen)
+    selection, mass_loss, drain = targets.selection, targets.mass_loss, step.drain
+    parts = (selection, mass_loss, unusable, drain, objects, step.answers, step.nominations, retained)
+    waits = (next_probe, step.expiry.recheck_after, _name_conflict_recheck(seen, targets))
+    drain_events = [event for drain_step in drain.steps for event in drain_step.events]
     return Plan(
         selected=selection.ranked,
         unusable=tuple(cluster for cluster in selection.ranked if cluster in selection.left_out),
-        verdicts={check.meta.name: verdict for check in seen.checks},
+        verdicts={check.meta.name: verdict for check in seen.checks.ours},
         config=objects.config,
         clusters=objects.clusters,
-        retained=kept.names,
+        retained=retained.names,
         check_state_updates=step.answers.updates,
-        nominations=step.dispatched.nominations,
-        ask_for_copies=removal.ask_for_copies,
-        probe_requests=asked,
-        events=(*guarded.events, *complaint.events, *leaving, *step.expiry.events),
+        nominations=step.nominations.nominations,
+        ask_for_copies=drain.ask_for_copies,
+        probe_requests=probe_requests,
+        events=(*mass_loss.events, *unusable.events, *drain_events, *step.expiry.events),
         list_events=step.list_events,
-        timers=frozenset().union(*[part.timers for part in lasting]),
-        recheck_after=soonest((*waits, *[part.recheck_after for part in lasting])),
+        timers=frozenset().union(*[part.timers for part in parts]),
+        recheck_after=soonest((*waits, *[part.recheck_after for part in parts])),
     )
 
 
-def _step(seen: Snapshot, course: TargetClusters, objects: TargetObjects, verdict: Verdict) -> PlanStep:
+def _advance(seen: Snapshot, targets: TargetClusters, objects: TargetObjects, verdict: Verdict) -> PlanStep:
+    context = AnswerContext(verdict, usable_message(targets), targets.drain)
     return PlanStep(
-        _told(seen, AnswerContext(verdict, _ready(course), course.drain)),
-        course.drain,
+        answer_workloads(seen, context),
+        targets.drain,
         expiry_warnings(seen, objects.clusters),
-        nominate(seen, course),
-        partial(list_events, seen, course, objects.config),
+        nominate(seen, targets),
+        partial(list_events, seen, targets, objects.config),
     )
 
 
-def _standstill(seen: Snapshot, verdict: Verdict) -> PlanStep:
-    """Leave all as it is; what is under way goes on when the reason has gone."""
-    under_way = frozenset(mark for mark in seen.ages if mark.kind in UNDER_WAY)
-    return PlanStep(_told(seen, AnswerContext(verdict, "")), DrainPlan(timers=under_way))
+def _pause(seen: Snapshot, verdict: Verdict) -> PlanStep:
+    """Change nothing; what was begun goes on when the reason has gone."""
+    unlisting = frozenset(timer for timer in seen.timer_ages if timer.kind in UNLISTING)
+    return PlanStep(answer_workloads(seen, AnswerContext(verdict, "")), DrainPlan(timers=unlisting))
 
 
 def keeps_objects(verdict: Verdict) -> bool:
-    """Whether the objects stay as they are: a refusal, and not for want of clusters."""
+    """Whether the objects stay as they are: a refusal for any reason but a lack of clusters."""
     return verdict.status == "False" and verdict.reason not in (NO_CLUSTER_SELECTED, NO_CLUSTER_USABLE)
 
 
-def _rivals_may_go(seen: Snapshot, course: TargetClusters) -> float | None:
-    """Return when to look again at a name that another pair makes too."""
-    blocked = seen.name_conflicts and any(claimed_elsewhere(seen, entry) for entry in course.usable)
-    return RIVAL_SECONDS if blocked else None
-
-
-def _told(seen: Snapshot, outlook: AnswerContext) -> WorkloadAnswers:
-    """Return what the Workloads are told; what is too much for one go follows at once."""
-    if not seen.workloads:
-        return WorkloadAnswers()
-    told = _by_turns(tuple(check_state_updates(seen, outlook)), seen)
-    waiting = stuck_timers(seen, outlook)
-    more = 0.0 if len(told) > REPLIES_AT_ONCE else None
-    stranded = [STRANDED_SECONDS - seconds for seconds in stuck_for(seen) if seconds < STRANDED_SECONDS]
-    waits = (next_retry(seen, waiting), more, *stranded)
-    return WorkloadAnswers(told[:REPLIES_AT_ONCE], waiting, soonest(waits))
-
-
-def _by_turns(told: tuple[CheckStateUpdate, ...], seen: Snapshot) -> tuple[CheckStateUpdate, ...]:
-    """Begin somewhere else each second: those that cannot be written must not stand before all others."""
-    at = int(seen.now.timestamp()) * REPLIES_AT_ONCE % len(told) if len(told) > REPLIES_AT_ONCE else 0
-    return told[at:] + told[:at]
-
-
-def _ready(course: TargetClusters) -> str:
-    """Return what a Workload is told that may go: how many clusters there are for it, and which."""
-    usable = [entry.cluster for entry in course.usable]
-    others = (*course.selection.left_out, *course.beyond, *course.queued)
-    if not usable:
-        return ""
-    return f"{len(usable)} of {len(usable) + len(others)} selected clusters usable: {joined(usable)}"
-
-
-def owners_of(seen: Snapshot) -> dict[str, str]:
-    """Return the AdmissionChecks that use the config, uid → name: as long as one lives, so does it."""
-    return {
-        check.meta.uid: check.meta.name
-        for check in (*seen.checks, *seen.multikueue_checks, *seen.former_checks)
-    }
-
-
-# -- the objects
-
-
-def _listed(seen: Snapshot, course: TargetClusters) -> TargetObjects:
-    """List every usable cluster, and after them those that leave and cannot go yet."""
-    owners, staying = owners_of(seen), course.drain.staying
-    ordered = order_names(seen, course.usable, [one.name for one in staying])
-    clusters = [WantedCluster(entry.name, entry.cluster, entry.source, owners) for entry in course.usable]
-    mine = course.listed.values()
-    for one in staying:
-        found = seen.credentials.get(one.cluster) or seen.unselected_credentials.get(one.cluster)
-        source = found if isinstance(found, CredentialSource) else None
-        if one.name in mine and (source or one.name in seen.clusters):
-            clusters.append(WantedCluster(one.name, one.cluster, source, owners))
-    return TargetObjects(
-        _config(seen, course, ordered.names, owners),
-        _shared(seen, clusters) if seen.other_owners else tuple(clusters),
-        ordered.timers,
-        ordered.recheck_after,
-    )
-
-
-def _shared(seen: Snapshot, clusters: Iterable[WantedCluster]) -> tuple[WantedCluster, ...]:
-    """Return these with all their owners, and those that only other Placements need."""
-    mine = {one.name: one._replace(owners=_with_others(seen, one.name, one.owners)) for one in clusters}
-    return *mine.values(), *_needed_elsewhere(seen, mine)
-
-
-def _config(
-    seen: Snapshot, course: TargetClusters, names: tuple[str, ...], owners: Mapping[str, str]
-) -> WantedConfig | None:
-    known = seen.config.draining if seen.config and seen.config.ours else {}
-    draining = {one.name: known.get(one.name, seen.now) for one in course.drain.staying}
-    if len(names) > seen.hub.clusters_max and seen.config:
-        # The cap has shrunk: nothing can be written before enough of them could go together.
-        names = seen.config.listed
-    return WantedConfig(seen.name, names, owners, draining) if names else None
-
-
-def _kept(seen: Snapshot, objects: TargetObjects) -> RetainedClusters:
-    """Keep MultiKueueClusters for a while that are needed no more: Kueue still clears up there."""
-    wanted = {cluster.name for cluster in objects.clusters}
-    wanted.update(objects.config.clusters if objects.config else ())
-    marks = [
-        Timer("unlisted", obj.meta.name) for obj in removable_clusters(seen) if obj.meta.name not in wanted
-    ]
-    left = {mark: _retention(seen, mark.subject) - seen.ages.get(mark, 0.0) for mark in marks}
-    kept = {mark: seconds for mark, seconds in left.items() if seconds > 0}
-    return RetainedClusters(frozenset(kept), soonest(kept.values()))
-
-
-def _retention(seen: Snapshot, name: str) -> float:
-    """Return how long a MultiKueueCluster is kept: longer where Kueue has yet to come back and clear up."""
-    kept, lost = seen.policy.retention, seen.clusters[name].active is False
-    return max(kept, LOST_SECONDS) if kept and lost else kept
-
-
-def _held(seen: Snapshot) -> TargetObjects:
-    """Keep what is there as it is; only its owners follow."""
-    owners = owners_of(seen)
-    config = None
-    if seen.config and not is_taken(seen.config, seen.name, ""):
-        config = WantedConfig(seen.name, seen.config.listed, owners, seen.config.draining)
-    mine = [
-        WantedCluster(name, cluster_of(seen, obj), None, _with_others(seen, name, owners))
-        for name, obj in seen.clusters.items()
-        if obj.ours and (obj.placement == seen.name or _listed_without_placement(obj, config))
-    ]
-    kept = [cluster.name for cluster in mine]
-    return TargetObjects(config, (*mine, *_needed_elsewhere(seen, kept)))
-
-
-def _listed_without_placement(obj: KueueObject, config: WantedConfig | None) -> bool:
-    """Whether it is listed here and shared, or its label was taken off."""
-    return not obj.placement and config is not None and obj.meta.name in config.clusters
-
-
-def _needed_elsewhere(seen: Snapshot, wanted: Container[str]) -> Iterator[WantedCluster]:
-    """Yield shared MultiKueueClusters that only other Placements list: they stay as they are."""
-    for name, obj in seen.clusters.items() if seen.other_owners else ():
-        others = seen.other_owners.get(name)
-        if others and obj.ours and not obj.placement and name not in wanted:
-            owners = {**others, **_own_claim(seen, name)}
-            yield WantedCluster(name, cluster_of(seen, obj), None, owners)
-
-
-def _own_claim(seen: Snapshot, name: str) -> dict[str, str]:
-    """Return the owners that others see in this Placement, as it selects what it does not list.
-
-    All Placements must come to the same owners of what they share, or they would write them for ever.
-    """
-    return owners_of(seen) if seen.checks and isinstance(seen.credentials.get(name), CredentialSource) else {}
-
-
-def _with_others(seen: Snapshot, name: str, owners: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the owners of a MultiKueueCluster: those of this Placement, and of whoever shares it."""
-    others = seen.other_owners.get(name)
-    return {**owners, **others} if others else owners
+def _name_conflict_recheck(seen: Snapshot, targets: TargetClusters) -> float | None:
+    """Return the seconds until a name may be free that another Placement and cluster use."""
+    conflict = any(has_name_conflict(seen, entry) for entry in targets.usable)
+    return NAME_CONFLICT_SECONDS if conflict else None

@@ -1,7 +1,7 @@
 """
-How things stand with one Placement and its checks, in numbers: what the metrics tell of it.
+The state of one Placement and its checks in numbers, for the metrics.
 
-Pure. Taken from what a decision was made of, and from what it came to.
+Pure. Taken from a snapshot and its plan.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from placement_ac.core.inputs.state import Plan, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class PlacementStats:
-    """A Placement as it was looked at last; "" for a check without one."""
+    """The numbers of one Placement; its name is "" for a check without one."""
 
     placement: str
     checks: tuple[tuple[str, bool, str], ...] = ()
@@ -21,12 +21,12 @@ class PlacementStats:
     unusable: int = 0
     listed: int = 0
     draining: tuple[float, ...] = ()
-    """Since when each cluster drains that does, in seconds since 1970."""
+    """For each draining cluster, when it began, in seconds since 1970."""
 
 
 def placement_stats(seen: Snapshot, wanted: Plan) -> PlacementStats:
-    """Return how it stands with the Placement in `seen`, for which `wanted` was planned."""
-    config = seen.config if seen.config and seen.config.ours else None
+    """Return the numbers of the Placement in `seen`, for which `wanted` was planned."""
+    config = seen.objects.config if seen.objects.config and seen.objects.config.ours else None
     listed = config.listed if config else ()
     since = config.draining if config else {}
     return PlacementStats(
@@ -35,7 +35,7 @@ def placement_stats(seen: Snapshot, wanted: Plan) -> PlacementStats:
             (check.meta.name, check.active.status == "True", check.active.reason)
             if check.active
             else (check.meta.name, False, "")
-            for check in seen.checks
+            for check in seen.checks.ours
         ),
         selected=wanted.selected,
         unusable=len(wanted.unusable),

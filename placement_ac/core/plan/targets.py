@@ -1,7 +1,7 @@
 """
-Which clusters of a Placement are to be listed, and what becomes of the others.
+Decide which clusters of a Placement are listed, and how the others leave.
 
-Pure. Select, hold, seat, and see to those that lose their seat.
+Pure. Select the clusters, hold a mass loss, apply Kueue's limit, and drain what is no longer wanted.
 """
 
 from collections.abc import Mapping
@@ -16,51 +16,51 @@ from placement_ac.core.selection.selection import Selection, UsableCluster, list
 
 
 class TargetClusters(NamedTuple):
-    """Which clusters are to be listed, and what becomes of the others."""
+    """The clusters to list, and the drain of those that leave."""
 
     selection: Selection
     listed: Mapping[str, str] = NOTHING
     """The clusters that our config lists now → their MultiKueueClusters, in its order."""
     usable: tuple[UsableCluster, ...] = ()
     """Those that jobs may be sent to, in order."""
-    beyond: tuple[str, ...] = ()
-    """UsableCluster, but after the last seat."""
-    queued: tuple[str, ...] = ()
-    """UsableCluster, and next when a cluster that leaves has given up its seat."""
+    over_limit: tuple[str, ...] = ()
+    """Usable clusters for which Kueue's limit leaves no slot."""
+    waiting_for_slot: tuple[str, ...] = ()
+    """Usable clusters that get the slot of a draining cluster."""
     mass_loss: MassLossHold = MassLossHold()
     drain: DrainPlan = DrainPlan()
     workloads: ConfigWorkloads = ConfigWorkloads(frozenset())
 
 
 def select_targets(seen: Snapshot) -> TargetClusters:
-    """Select, hold, seat: and see to those that lose their seat."""
+    """Return the clusters that the config is to list, and how the others leave."""
     listed = listed_clusters(seen)
     selection = select(seen, listed)
-    guarded = hold_mass_loss(seen, selection, listed)
-    most = seen.hub.clusters_max
-    seated = apply_cluster_limit(seen, (*selection.usable, *guarded.held), listed, most)
-    jobs = group_workloads(seen)
-    removal = plan_drain(seen, {entry.name for entry in seated.within}, jobs, listed)
-    usable, queued = _with_room(seated.within, listed, most - len(removal.staying))
+    mass_loss = hold_mass_loss(seen, selection, listed)
+    limit = seen.hub.clusters_max
+    limited = apply_cluster_limit(seen, (*selection.usable, *mass_loss.held), listed, limit)
+    workloads = group_workloads(seen)
+    drain = plan_drain(seen, {entry.name for entry in limited.within}, workloads, listed)
+    usable, waiting = _with_free_slot(limited.within, listed, limit - len(drain.staying))
     return TargetClusters(
-        listed=listed,
         selection=selection,
+        listed=listed,
         usable=usable,
-        beyond=seated.beyond,
-        queued=queued,
-        mass_loss=guarded,
-        drain=removal,
-        workloads=jobs,
+        over_limit=limited.over_limit,
+        waiting_for_slot=waiting,
+        mass_loss=mass_loss,
+        drain=drain,
+        workloads=workloads,
     )
 
 
-def _with_room(
-    seated: tuple[UsableCluster, ...], listed: Mapping[str, str], most: int
+def _with_free_slot(
+    clusters: tuple[UsableCluster, ...], listed: Mapping[str, str], slots: int
 ) -> tuple[tuple[UsableCluster, ...], tuple[str, ...]]:
-    """Return those who find room, as the ones that leave still have their seats, and who is next."""
-    if len(seated) <= most:
-        return seated, ()
-    now = set(listed.values())
-    new = [entry.cluster for entry in seated if entry.name not in now]
-    queued = tuple(new[max(most - (len(seated) - len(new)), 0) :])
-    return tuple([entry for entry in seated if entry.cluster not in queued]), queued
+    """Return those that get one of the `slots`, listed clusters first, and the names of the others."""
+    if len(clusters) <= slots:
+        return clusters, ()
+    already = set(listed.values())
+    new = [entry.cluster for entry in clusters if entry.name not in already]
+    waiting = tuple(new[max(slots - (len(clusters) - len(new)), 0) :])
+    return tuple([entry for entry in clusters if entry.cluster not in waiting]), waiting

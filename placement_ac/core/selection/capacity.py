@@ -1,30 +1,30 @@
 """
-Give away the seats in a MultiKueueConfig, and put those who have one into order.
+Apply Kueue's limit of clusters in a MultiKueueConfig, and put the listed ones into order.
 
-Pure. A cluster that is listed keeps its seat against one that is hardly better, and the
-order alone is changed only when it matters and not often: Kueue looks at every Workload
-of the check each time.
+Pure. A listed cluster keeps its slot against one that is hardly better. The order alone
+changes only if a rank differs by more than a margin, and not often: after each change
+Kueue reconciles every Workload of the check.
 """
 
 from collections.abc import Collection, Sequence
 from itertools import combinations
 from typing import Final, NamedTuple
 
-from placement_ac.core.inputs.state import Snapshot, Timer
+from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
 from placement_ac.core.selection.selection import UsableCluster
 
 NEVER: Final = float("inf")
 
 
 class LimitedClusters(NamedTuple):
-    """Who has a seat, in the Placement's order, and who finds none."""
+    """The clusters that get a slot, in the Placement's order, and the names of the others."""
 
     within: tuple[UsableCluster, ...]
-    beyond: tuple[str, ...]
+    over_limit: tuple[str, ...]
 
 
 class OrderedNames(NamedTuple):
-    """The names in the order in which they are to stand."""
+    """The names of MultiKueueClusters in the order of the list."""
 
     names: tuple[str, ...]
     timers: frozenset[Timer] = frozenset()
@@ -32,26 +32,26 @@ class OrderedNames(NamedTuple):
 
 
 def apply_cluster_limit(
-    seen: Snapshot, usable: Sequence[UsableCluster], listed: Collection[str], most: int
+    seen: Snapshot, usable: Sequence[UsableCluster], listed: Collection[str], limit: int
 ) -> LimitedClusters:
-    """Give at most so many seats away: by score, and for a listed cluster the margin on top.
+    """Return the `limit` best clusters by score; the score of a listed one gets the margin on top.
 
-    Who only stays for now (it has no rank) has its seat before all others.
+    A cluster without a rank, which only stays for now, comes before all others.
     """
-    if len(usable) <= most:
+    if len(usable) <= limit:
         return LimitedClusters(tuple(usable), ())
     scored = any(entry.rank and entry.rank.score for entry in usable)
     bonus = dict.fromkeys(listed, seen.policy.reorder_margin) if scored else {}
-    by_right = sorted(usable, key=lambda entry: _claim(entry, bonus.get(entry.cluster, 0)))
-    seats = {entry.cluster for entry in by_right[: max(most, 0)]}
+    best_first = sorted(usable, key=lambda entry: _sort_key(entry, bonus.get(entry.cluster, 0)))
+    within = {entry.cluster for entry in best_first[: max(limit, 0)]}
     return LimitedClusters(
-        tuple(entry for entry in usable if entry.cluster in seats),
-        tuple(entry.cluster for entry in usable if entry.cluster not in seats),
+        tuple(entry for entry in usable if entry.cluster in within),
+        tuple(entry.cluster for entry in usable if entry.cluster not in within),
     )
 
 
-def _claim(entry: UsableCluster, bonus: int) -> tuple[bool, int, int]:
-    """Return who comes first: the least does; of equals the one that ranks first."""
+def _sort_key(entry: UsableCluster, bonus: int) -> tuple[bool, int, int]:
+    """Return the sort key, the best cluster first; ties are broken by rank, as the sort is stable."""
     rank = entry.rank
     return (True, -rank.score - bonus, rank.group) if rank else (False, 0, 0)
 
@@ -59,44 +59,46 @@ def _claim(entry: UsableCluster, bonus: int) -> tuple[bool, int, int]:
 def order_names(seen: Snapshot, wanted: Sequence[UsableCluster], staying: Sequence[str]) -> OrderedNames:
     """Return the names to list: those wanted in their order, those that leave last."""
     names = (*[entry.name for entry in wanted], *staying)
-    listed = seen.config.listed if seen.config and seen.config.ours else ()
+    listed = seen.objects.config.listed if seen.objects.config and seen.objects.config.ours else ()
     if set(names) != set(listed):
-        return OrderedNames(names, frozenset({_written(names)}))
+        return OrderedNames(names, frozenset({_order_timer(names)}))
     if names == listed:
-        return OrderedNames(names, frozenset({_written(names)} & seen.ages.keys()))
-    if any(entry.rank is None for entry in wanted) and not _out_of_line(listed, staying):
+        return OrderedNames(names, frozenset({_order_timer(names)} & seen.timer_ages.keys()))
+    if any(entry.rank is None for entry in wanted) and not _is_draining_not_last(listed, staying):
         return OrderedNames(listed)
-    if _out_of_line(listed, staying) or (seen.config and not seen.config.applied_fields.clusters):
-        return OrderedNames(names, frozenset({_written(names)}))
-    if not _matters(wanted, listed, seen.policy.reorder_margin):
-        return OrderedNames(listed, frozenset({_written(listed)} & seen.ages.keys()))
-    age = seen.ages.get(_written(listed), NEVER)
+    if _is_draining_not_last(listed, staying) or (
+        seen.objects.config and not seen.objects.config.applied_fields.clusters
+    ):
+        return OrderedNames(names, frozenset({_order_timer(names)}))
+    if not _is_worth_a_write(wanted, listed, seen.policy.reorder_margin):
+        return OrderedNames(listed, frozenset({_order_timer(listed)} & seen.timer_ages.keys()))
+    age = seen.timer_ages.get(_order_timer(listed), NEVER)
     if age < seen.policy.reorder_interval:
-        return OrderedNames(listed, frozenset({_written(listed)}), seen.policy.reorder_interval - age)
-    return OrderedNames(names, frozenset({_written(names)}))
+        return OrderedNames(listed, frozenset({_order_timer(listed)}), seen.policy.reorder_interval - age)
+    return OrderedNames(names, frozenset({_order_timer(names)}))
 
 
-def _written(names: Sequence[str]) -> Timer:
-    return Timer("ordered", ",".join(names))
+def _order_timer(names: Sequence[str]) -> Timer:
+    return Timer(TimerKind.LIST_ORDER, ",".join(names))
 
 
-def _out_of_line(listed: Sequence[str], staying: Collection[str]) -> bool:
-    """Whether one that leaves stands before one that is wanted."""
+def _is_draining_not_last(listed: Sequence[str], staying: Collection[str]) -> bool:
+    """Whether a cluster that leaves is listed before one that is wanted."""
     last = listed[len(listed) - len(staying) :]
     return set(last) != set(staying)
 
 
-def _matters(wanted: Sequence[UsableCluster], listed: Sequence[str], margin: int) -> bool:
-    """Whether a cluster stands behind one that is worse by more than `margin`, or of a later group."""
-    place = {name: at for at, name in enumerate(listed)}
+def _is_worth_a_write(wanted: Sequence[UsableCluster], listed: Sequence[str], margin: int) -> bool:
+    """Whether a cluster is listed behind one that is worse by more than `margin`, or of a later group."""
+    index = {name: at for at, name in enumerate(listed)}
     return any(
-        place[better.name] > place[worse.name] and _clearly(better, worse, margin)
+        index[better.name] > index[worse.name] and _is_clearly_better(better, worse, margin)
         for better, worse in combinations(wanted, 2)
     )
 
 
-def _clearly(better: UsableCluster, worse: UsableCluster, margin: int) -> bool:
+def _is_clearly_better(better: UsableCluster, worse: UsableCluster, margin: int) -> bool:
     if better.rank is None or worse.rank is None:
         return False
-    scored = better.rank.score - worse.rank.score
-    return scored > margin or (not scored and better.rank.group < worse.rank.group)
+    difference = better.rank.score - worse.rank.score
+    return difference > margin or (not difference and better.rank.group < worse.rank.group)

@@ -1,8 +1,8 @@
 """
-When a cluster is asked whether it is fit, and what its answer comes to. Pure.
+Decide when a cluster is probed, and whether its result keeps it from being listed. Pure.
 
-A cluster that is listed stays, whatever it says: jobs may run there. It is told of. One that is not
-listed yet waits for the answer, and keeps nobody else waiting.
+A listed cluster stays whatever its result is, as jobs may run there; the condition reports the
+problems. A cluster that is not listed yet waits for its result, and delays no other.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,43 +13,43 @@ from placement_ac.core.inputs.state import ProbeRequest, ProbeResult, Snapshot
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 
 GOOD_SECONDS: Final = 600.0
-"""How often a cluster is asked that is fit and lacks nothing."""
+"""How often a cluster without problems or warnings is probed."""
 BAD_SECONDS: Final = 30.0
-"""How often one is asked that is not, or lacks something."""
+"""How often a cluster with problems or warnings is probed."""
 
 
 def probe_objection(seen: Snapshot, cluster: str, source: CredentialSource) -> Unusable | None:
-    """Return why a cluster may not be listed anew; None when it may."""
+    """Return why a cluster may not be listed yet; None if it may."""
     if not seen.policy.probe:
         return None
-    fit = _answer(seen, cluster, source)
-    if fit is None:
+    result = _result(seen, cluster, source)
+    if result is None:
         return Unusable("it is being asked whether it is fit to be a worker")
-    return Unusable(joined(fit.fitness.problems, "; ")) if fit.fitness.problems else None
+    return Unusable(joined(result.fitness.problems, "; ")) if result.fitness.problems else None
 
 
 def probe_remarks(seen: Snapshot, listed: Iterable[str]) -> Mapping[str, str]:
-    """Return what is to be told of clusters that are listed: cluster → words."""
+    """Return the problems and warnings of listed clusters: cluster → message."""
     found: dict[str, str] = {}
-    for cluster in listed if seen.probe_results else ():
-        source = seen.credentials.get(cluster)
-        fit = _answer(seen, cluster, source) if isinstance(source, CredentialSource) else None
-        told = (*fit.fitness.problems, *fit.fitness.warnings) if fit else ()
-        if told:
-            found[cluster] = joined(told, "; ")
+    for cluster in listed if seen.fleet.probe_results else ():
+        source = seen.credentials.selected.get(cluster)
+        result = _result(seen, cluster, source) if isinstance(source, CredentialSource) else None
+        remarks = (*result.fitness.problems, *result.fitness.warnings) if result else ()
+        if remarks:
+            found[cluster] = joined(remarks, "; ")
     return found
 
 
 def due_probes(seen: Snapshot) -> tuple[tuple[ProbeRequest, ...], float | None]:
-    """Return who is to be asked now, and the seconds until the next one is due."""
+    """Return the probes that are due now, and the seconds until the next one is."""
     if not seen.policy.probe:
         return (), None
     due, waits = [], []
-    for cluster, source in seen.credentials.items():
+    for cluster, source in seen.credentials.selected.items():
         if not isinstance(source, CredentialSource):
             continue
-        fit = _answer(seen, cluster, source)
-        left = _believed(fit) - fit.age if fit and fit.version == source.version else 0.0
+        result = _result(seen, cluster, source)
+        left = _valid_for(result) - result.age if result and result.version == source.version else 0.0
         if left > 0:
             waits.append(left)
         else:
@@ -57,11 +57,11 @@ def due_probes(seen: Snapshot) -> tuple[tuple[ProbeRequest, ...], float | None]:
     return tuple(due), min(waits, default=None)
 
 
-def _believed(fit: ProbeResult) -> float:
-    return BAD_SECONDS if fit.fitness.problems or fit.fitness.warnings else GOOD_SECONDS
+def _valid_for(result: ProbeResult) -> float:
+    return BAD_SECONDS if result.fitness.problems or result.fitness.warnings else GOOD_SECONDS
 
 
-def _answer(seen: Snapshot, cluster: str, source: CredentialSource) -> ProbeResult | None:
-    """Return what the cluster said, if it was entered by the same way."""
-    fit = seen.probe_results.get(cluster)
-    return fit if fit and fit.source == source else None
+def _result(seen: Snapshot, cluster: str, source: CredentialSource) -> ProbeResult | None:
+    """Return the cluster's last result, if the same credentials gave it."""
+    result = seen.fleet.probe_results.get(cluster)
+    return result if result and result.source == source else None

@@ -22,7 +22,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.objects import Decision, KueueObject, Placement
 from placement_ac.core.inputs.ranking import RankedCluster, rank
-from placement_ac.core.inputs.state import NOTHING, Snapshot, Timer
+from placement_ac.core.inputs.state import NOTHING, Snapshot, Timer, TimerKind
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from placement_ac.core.selection.probe_schedule import probe_objection
 
@@ -33,7 +33,7 @@ _DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-
 
 
 class UsableCluster(NamedTuple):
-    """A cluster that is listed: its MultiKueueCluster, and the way in (None: the one that it has).
+    """A cluster that can be listed: its MultiKueueCluster and credentials (None: those that it has).
 
     `rank` is None for one that only stays where it is.
     """
@@ -45,7 +45,7 @@ class UsableCluster(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """What a Placement's decisions come to."""
+    """The clusters that a Placement's decisions select, usable or not."""
 
     decided: bool
     """False: OCM has not said anything that could be acted on."""
@@ -53,17 +53,17 @@ class Selection(NamedTuple):
     """Every cluster that is decided on, best first."""
     usable: tuple[UsableCluster, ...] = ()
     left_out: Mapping[str, str] = NOTHING
-    """Cluster (or where it should stand) → why it is not in."""
+    """Cluster, or PlacementDecision → why it is left out."""
     timers: frozenset[Timer] = frozenset()
-    """Listed clusters that would go without OCM having settled it, whether they still wait or no more."""
+    """Listed clusters that would go though OCM has not settled it, whether or not they still wait."""
     recheck_after: float | None = None
     """Seconds until the first of them has waited long enough; None: none waits for time."""
 
 
 def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
-    """Return what the decisions in `seen` come to: those that only stay for now come last.
+    """Return the selection by the decisions in `seen`; clusters that only stay for now come last.
 
-    `listed`: what `listed_now` gives.
+    `listed`: the result of `listed_clusters`.
     """
     usable: list[UsableCluster] = []
     left_out = _entries_without_name(seen)
@@ -87,19 +87,19 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
     staying = [UsableCluster(name, listed[name], None) for name in missing if _waits(seen, name, seconds)]
     pending |= dict.fromkeys(missing, seconds)
     return Selection(
-        decided=bool(staying) or is_decided(seen.placement, seen.decisions),
+        decided=bool(staying) or is_decided(seen.decision.placement, seen.decision.decisions),
         ranked=clusters,
         usable=(*usable, *staying),
         left_out=left_out,
-        timers=frozenset([Timer("pending", cluster) for cluster in pending]),
+        timers=frozenset([Timer(TimerKind.REMOVAL_UNSETTLED, cluster) for cluster in pending]),
         recheck_after=soonest(_left(seen, pending)) if pending else None,
     )
 
 
 def ranking(seen: Snapshot) -> tuple[RankedCluster, ...]:
     """Return every cluster that is decided on, best first."""
-    prioritizers = seen.placement.prioritizers if seen.placement else ()
-    return rank(seen.decisions, prioritizers, seen.scores, seen.now)
+    prioritizers = seen.decision.placement.prioritizers if seen.decision.placement else ()
+    return rank(seen.decision.decisions, prioritizers, seen.decision.scores, seen.now)
 
 
 def soonest(waits: Iterable[float | None]) -> float | None:
@@ -122,11 +122,11 @@ def decisions_agree(placement: Placement | None, decisions: tuple[Decision, ...]
     if placement is None or placement.problem or any(decision.problem for decision in decisions):
         return False
     if placement.selected is None:
-        # Nobody keeps that status: there is nothing to disagree with, but nothing to fall back on either.
+        # Nobody writes that status: nothing can disagree with it, and nothing can replace decisions.
         return all(decision.decided is not None for decision in decisions)
     names = list(chain.from_iterable([decision.clusters for decision in decisions]))
     if len(names) != placement.selected or len(set(names)) < len(names):
-        return False  # in the latter case OCM is regrouping: who stands there twice has displaced another
+        return False  # a duplicate: OCM is regrouping, and it has displaced another cluster
     sizes = {decision.meta.name: len(decision.clusters) for decision in decisions}
     named = {name for group in placement.groups for name in group.decisions}
     return not named or (
@@ -139,44 +139,45 @@ def decisions_agree(placement: Placement | None, decisions: tuple[Decision, ...]
 
 
 def cluster_of(seen: Snapshot, obj: KueueObject) -> str:
-    """Return the cluster of one of the Placement's MultiKueueClusters, though its label be taken off."""
+    """Return the cluster of one of the Placement's MultiKueueClusters, even without its label."""
     return obj.cluster or seen.hub.cluster_of(seen.name, obj.meta.name)
 
 
 def listed_names(seen: Snapshot) -> tuple[str, ...]:
     """Return the MultiKueueClusters that our config lists now.
 
-    If somebody has deleted it, those on which Workloads are: Kueue leaves them there, our next list must too.
+    If someone has deleted it, those on which Workloads are: Kueue leaves them there, so our list must hold
+    them too.
     """
-    if seen.config is not None:
-        return seen.config.listed if seen.config.ours else ()
+    if seen.objects.config is not None:
+        return seen.objects.config.listed if seen.objects.config.ours else ()
     named = {name for workload in seen.workloads for name in (workload.cluster, *workload.nominated)}
-    return tuple(sorted(name for name in named if (obj := seen.clusters.get(name)) and obj.ours))
+    return tuple(sorted(name for name in named if (obj := seen.objects.clusters.get(name)) and obj.ours))
 
 
 def listed_clusters(seen: Snapshot) -> dict[str, str]:
     """Return the clusters that our config lists now, each with its MultiKueueCluster's name, in its order."""
-    there, placement = seen.clusters.get, seen.name
+    observed, placement = seen.objects.clusters.get, seen.name
     return {
         obj.cluster if obj and obj.cluster else seen.hub.cluster_of(placement, name): name
         for name in listed_names(seen)
-        # A label that was taken off is put back, and so is an object that somebody deleted.
+        # A label that someone removed is put back, and so is an object that someone deleted.
         if (
             obj.ours and obj.placement in ("", placement)
-            if (obj := there(name))
+            if (obj := observed(name))
             else seen.hub.is_for(placement, name)
         )
     }
 
 
 def removable_clusters(seen: Snapshot) -> Iterable[KueueObject]:
-    """Yield the MultiKueueClusters that this Placement may remove when it needs them no more."""
-    for name, obj in seen.clusters.items():
+    """Yield the MultiKueueClusters that this Placement may remove when it no longer needs them."""
+    for name, obj in seen.objects.clusters.items():
         if not obj.applied_fields.applied:
             continue  # labels are easily copied with an object, managed fields are not
-        mine = obj.placement == seen.name or (not obj.placement and not seen.other_owners.get(name))
-        # After a change of `cluster_names` another may list it; who lists it last brings us back here.
-        if mine and name not in seen.listed_elsewhere:
+        ours = obj.placement == seen.name or (not obj.placement and not seen.objects.other_owners.get(name))
+        # After a change of `cluster_names` another may list it; the last to unlist it triggers us again.
+        if ours and name not in seen.objects.listed_elsewhere:
             yield obj
 
 
@@ -188,19 +189,23 @@ def _missing(
 
 
 def settle_seconds(seen: Snapshot) -> float:
-    """Return how long a cluster stays that no decision holds any more.
+    """Return how long a cluster stays that no decision holds any more. Unit: seconds.
 
     OCM writes one decision after another: one that moves to the next is in none for a moment, while
     all the numbers agree (another one came, and a third went).
     """
-    placement = seen.placement
-    if placement is None or not decisions_agree(placement, seen.decisions) or _is_new(placement, seen.now):
+    placement = seen.decision.placement
+    if (
+        placement is None
+        or not decisions_agree(placement, seen.decision.decisions)
+        or _is_new(placement, seen.now)
+    ):
         return SETTLE_SECONDS
-    return REGROUP_SECONDS if placement.grouped or len(seen.decisions) > 1 else 0.0
+    return REGROUP_SECONDS if placement.grouped or len(seen.decision.decisions) > 1 else 0.0
 
 
 def _is_new(placement: Placement, now: datetime) -> bool:
-    """Whether it was made just now and says nothing yet: one made again is decided bit by bit.
+    """Whether it was made just now and has no status yet: one that is made again is decided bit by bit.
 
     API servers give times in whole seconds.
     """
@@ -213,13 +218,13 @@ def _is_new(placement: Placement, now: datetime) -> bool:
 
 def _waits(seen: Snapshot, cluster: str, seconds: float) -> bool:
     """Whether a cluster that would go stays for now; a decision that cannot be read takes nothing away."""
-    unreadable = any(decision.problem for decision in seen.decisions)
-    return unreadable or seen.ages.get(Timer("pending", cluster), 0.0) < seconds
+    unreadable = any(decision.problem for decision in seen.decision.decisions)
+    return unreadable or seen.timer_ages.get(Timer(TimerKind.REMOVAL_UNSETTLED, cluster), 0.0) < seconds
 
 
 def _left(seen: Snapshot, pending: Mapping[str, float]) -> Iterable[float]:
     for cluster, seconds in pending.items():
-        left = seconds - seen.ages.get(Timer("pending", cluster), 0.0)
+        left = seconds - seen.timer_ages.get(Timer(TimerKind.REMOVAL_UNSETTLED, cluster), 0.0)
         if left > 0:
             yield left
 
@@ -229,7 +234,7 @@ def _credentials_for(
 ) -> CredentialSource | Unusable:
     if problem := _name_problem(cluster) or ("" if len(name) <= _NAME_MAX else _TOO_LONG):
         return Unusable(problem)
-    found = seen.credentials.get(cluster, _NO_CREDENTIALS)
+    found = seen.credentials.selected.get(cluster, _NO_CREDENTIALS)
     if isinstance(found, CredentialSource) and cluster not in listed:
         return probe_objection(seen, cluster, found) or found
     return found
@@ -245,7 +250,7 @@ def _name_problem(cluster: str) -> str:
 def _entries_without_name(seen: Snapshot) -> dict[str, str]:
     return {
         f"PlacementDecision {decision.meta.namespace}/{decision.meta.name}": why
-        for decision in seen.decisions
+        for decision in seen.decision.decisions
         if (why := decision.problem or _unnamed(decision))
     }
 

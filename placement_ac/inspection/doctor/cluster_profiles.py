@@ -58,7 +58,7 @@ def profiles_in_use(setup: HubSetup) -> tuple[str, ...]:
     names = {name for kind, name in listed if kind == CLUSTER_PROFILE.kind}
     for one in setup.view.our_checks:
         if one.placement:
-            credentials = setup.view.snapshot(one.placement).credentials.values()
+            credentials = setup.view.snapshot(one.placement).credentials.selected.values()
             names |= {
                 credential.name
                 for credential in credentials

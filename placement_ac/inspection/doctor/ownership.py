@@ -78,8 +78,9 @@ def name_taken(setup: HubSetup) -> Iterator[RuleResult]:
     found: dict[tuple[Kind, str], RuleResult] = {}
     for placement in sorted({one.placement for one in setup.view.our_checks if one.placement}):
         seen, course = setup.view.snapshot(placement), setup.view.targets(placement)
-        clusters = ((MULTIKUEUE_CLUSTER, seen.clusters.get(one.name), one.cluster) for one in course.usable)
-        wanted = ((MULTIKUEUE_CONFIG, seen.config, ""), *clusters)
+        there = seen.objects.clusters
+        clusters = ((MULTIKUEUE_CLUSTER, there.get(one.name), one.cluster) for one in course.usable)
+        wanted = ((MULTIKUEUE_CONFIG, seen.objects.config, ""), *clusters)
         for kind, obj, cluster in wanted:
             label = "" if seen.hub.shared and kind == MULTIKUEUE_CLUSTER else placement
             if obj and is_taken(obj, label, cluster):

@@ -248,12 +248,12 @@ def _list_steps(case: PlacementView) -> Iterator[ExplainStep]:
         yield ExplainStep(StepName.GUARD, StepResult.NOTE, why, "settings mass-loss-share, mass-loss-grace")
     if unknown := case.view.dump.why_unknown(MULTIKUEUE_CONFIG):
         yield ExplainStep(StepName.LIST, StepResult.UNKNOWN, f"Kueue's list is {unknown}", source)
-    elif case.snapshot.config is None:
+    elif case.snapshot.objects.config is None:
         yield ExplainStep(StepName.LIST, StepResult.FAILED, f"there is no {source}", source)
     else:
         yield ExplainStep(
             StepName.LIST,
             StepResult.PASSED,
-            f"Kueue's list, in order: {joined(case.snapshot.config.listed)}",
+            f"Kueue's list, in order: {joined(case.snapshot.objects.config.listed)}",
             source,
         )

@@ -89,9 +89,9 @@ def _order_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
 
 
 def _ranked_by(case: PlacementView) -> str:
-    if any(entry.score for one in case.snapshot.decisions for entry in one.decided or ()):
+    if any(entry.score for one in case.snapshot.decision.decisions for entry in one.decided or ()):
         return "the scores in OCM's decisions"
-    if case.snapshot.placement and case.snapshot.placement.prioritizers:
+    if case.snapshot.decision.placement and case.snapshot.decision.placement.prioritizers:
         return "AddOnPlacementScores, because OCM's decisions contain no score"
     return "decision group and name, because there is no score"
 
@@ -99,7 +99,7 @@ def _ranked_by(case: PlacementView) -> str:
 def _usability_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainStep]:
     """Yield name, credential, fitness and slot, up to the step that fails."""
     found, left_out = (
-        case.snapshot.credentials.get(row.name),
+        case.snapshot.credentials.selected.get(row.name),
         case.targets.selection.left_out.get(row.name, ""),
     )
     no_way = isinstance(found, Unusable) and found.why == left_out
@@ -150,11 +150,13 @@ def _credential_step(case: PlacementView, row: ClusterRow, problem: str) -> Expl
 
 def _slot_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
     most, course = case.snapshot.hub.clusters_max, case.targets
-    usable = count_text(len(course.usable) + len(course.queued) + len(course.beyond), "usable cluster")
-    if row.name in course.beyond:
+    usable = count_text(
+        len(course.usable) + len(course.waiting_for_slot) + len(course.over_limit), "usable cluster"
+    )
+    if row.name in course.over_limit:
         message = f"{usable}, and Kueue takes at most {most}: it is beyond them"
         return ExplainStep(StepName.SLOT, StepResult.FAILED, message, "the schema of MultiKueueConfig")
-    if row.name in course.queued:
+    if row.name in course.waiting_for_slot:
         staying = joined(one.cluster for one in course.drain.staying)
         message = f"it gets a slot as soon as one of these has drained: {staying}"
         return ExplainStep(StepName.SLOT, StepResult.FAILED, message, f"MultiKueueConfig {case.name}")
@@ -183,7 +185,7 @@ def _draining_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainSte
         *_workload_texts("run there", jobs.running.get(one.name, ())),
         *_workload_texts("wait there", jobs.waiting.get(one.name, ())),
     )
-    message = f"it drains and stays listed for now: {one.why}" if one.why else "it leaves the list now"
+    message = f"it drains and stays listed for now: {one.message}" if one.stays else "it leaves the list now"
     yield ExplainStep(StepName.DRAINING, StepResult.NOTE, "; ".join((message, *parts)), source)
 
 
@@ -197,7 +199,7 @@ def _workload_texts(what: str, workloads: Iterable[Workload]) -> Iterator[str]:
 
 
 def _list_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
-    source, config = f"MultiKueueConfig {case.name}", case.snapshot.config
+    source, config = f"MultiKueueConfig {case.name}", case.snapshot.objects.config
     if unknown := case.view.dump.why_unknown(MULTIKUEUE_CONFIG):
         return ExplainStep(
             StepName.LIST, StepResult.UNKNOWN, f"whether it is on Kueue's list is {unknown}", source

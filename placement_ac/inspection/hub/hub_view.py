@@ -39,7 +39,16 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import check, kueue_object
 from placement_ac.core.api.objects import AppliedFields, Check, KueueObject
-from placement_ac.core.inputs.state import HubFacts, Key, Plan, Snapshot, Timer, TimerAges
+from placement_ac.core.inputs.state import (
+    ClusterCredentials,
+    HubFacts,
+    Key,
+    Plan,
+    Snapshot,
+    Timer,
+    TimerAges,
+    TimerKind,
+)
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
 from placement_ac.core.plan.diff import Phase, diff
 from placement_ac.core.plan.plan import plan
@@ -61,7 +70,15 @@ _CREDENTIAL_KINDS: Final[Mapping[CredentialMethod, tuple[Kind, ...]]] = {
 }
 _LONG: Final = 1e6
 """Seconds; longer than any timer."""
-_SETTLING: Final = frozenset(("pending", "loss", "ordered", "missing", "unneeded"))
+_SETTLING: Final = frozenset(
+    (
+        TimerKind.REMOVAL_UNSETTLED,
+        TimerKind.MASS_LOSS,
+        TimerKind.LIST_ORDER,
+        TimerKind.CREDENTIALS_MISSING,
+        TimerKind.CREDENTIALS_UNNEEDED,
+    )
+)
 """Timers that only need time to elapse."""
 
 
@@ -217,15 +234,14 @@ class HubView:
 
     def _with_assumptions(self, seen: Snapshot) -> Snapshot:
         if not self.dump.live:
-            clusters = {name: _as_applied(obj) for name, obj in seen.clusters.items()}
-            config = _as_applied(seen.config) if seen.config else None
-            seen = seen._replace(config=config, clusters=clusters)
+            clusters = {name: _as_applied(obj) for name, obj in seen.objects.clusters.items()}
+            config = _as_applied(seen.objects.config) if seen.objects.config else None
+            seen = replace(seen, objects=replace(seen.objects, config=config, clusters=clusters))
         if self.credentials_known:
             return seen
-        return seen._replace(
-            credentials=_assume_usable(seen.credentials),
-            unselected_credentials=_assume_usable(seen.unselected_credentials),
-        )
+        known = seen.credentials
+        usable = ClusterCredentials(_assume_usable(known.selected), _assume_usable(known.unselected))
+        return replace(seen, credentials=usable)
 
     def targets(self, name: str) -> TargetClusters:
         """Return the clusters of a Placement that the controller lists, drains or leaves out."""
@@ -238,7 +254,7 @@ class HubView:
 
         Only the controller knows for how long: listed clusters that are not draining count as held.
         """
-        seen = self.snapshot(name)._replace(ages={})
+        seen = replace(self.snapshot(name), timer_ages={})
         guarded = hold_mass_loss(seen, self.targets(name).selection, listed_clusters(seen))
         return dict.fromkeys((one.cluster for one in guarded.held), guarded.why)
 

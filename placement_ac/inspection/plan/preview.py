@@ -53,18 +53,19 @@ def preview_writes(seen: Snapshot, wanted: Plan, dump: Dump, *, waits: bool) -> 
     """Return the writes for `wanted`, the plan of `seen`; `waits`: clusters that leave still have jobs."""
     paper = _PreviewedObjects(dump)
     if not waits:
-        ended = seen._replace(workloads=())
+        ended = replace(seen, workloads=())
         wanted = plan(ended) if seen.workloads else wanted
         return Preview(wanted, tuple(paper.carry_out(diff(ended, wanted), AT_ONCE)))
     writes = [*paper.carry_out(diff(seen, wanted), AT_ONCE)]
-    ended = paper.snapshot_after(seen._replace(workloads=()))
+    ended = paper.snapshot_after(replace(seen, workloads=()))
     writes += paper.carry_out(diff(ended, plan(ended)), LATER)
     return Preview(wanted, tuple(writes))
 
 
 def without_unknown_copies(seen: Snapshot) -> Snapshot:
     """Return the inputs as if no worker had a copy that the hub does not know of."""
-    return seen._replace(worker_copies=dict.fromkeys(seen.clusters, WorkerCopies()))
+    copies = dict.fromkeys(seen.objects.clusters, WorkerCopies())
+    return replace(seen, fleet=replace(seen.fleet, worker_copies=copies))
 
 
 class _PreviewedObjects:
@@ -92,8 +93,8 @@ class _PreviewedObjects:
 
     def snapshot_after(self, seen: Snapshot) -> Snapshot:
         """Return the controller's inputs after the writes."""
-        clusters = dict(seen.clusters)
-        config = seen.config
+        clusters = dict(seen.objects.clusters)
+        config = seen.objects.config
         for (kind, name), obj in self._objects.items():
             if kind == MULTIKUEUE_CONFIG:
                 config = _as_kueue_object(obj, config) if obj else None
@@ -101,8 +102,12 @@ class _PreviewedObjects:
                 clusters.pop(name, None)
             else:
                 clusters[name] = _as_kueue_object(obj, clusters.get(name))
-        checks = tuple(self._with_condition(check) for check in seen.checks)
-        return seen._replace(config=config, clusters=clusters, checks=checks)
+        checks = tuple(self._with_condition(check) for check in seen.checks.ours)
+        return replace(
+            seen,
+            checks=replace(seen.checks, ours=checks),
+            objects=replace(seen.objects, config=config, clusters=clusters),
+        )
 
     def _apply(self, action: Apply, when: When) -> PlannedWrite:
         there = self._current(action.kind, action.name)

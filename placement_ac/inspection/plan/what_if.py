@@ -6,7 +6,7 @@ sides are computed alike, so a controller that lags behind is not reported as a 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -172,23 +172,23 @@ class _PlacementSide:
         if _placement_key(self.view, self.key[1]) != self.key:
             return None
         seen = self.view.snapshot(self.key[1])
-        known = seen.checks or (seen.config and not self.foreign_list)
-        return without_unknown_copies(seen._replace(ages=PASSED)) if known else None
+        known = seen.checks.ours or (seen.objects.config and not self.foreign_list)
+        return without_unknown_copies(replace(seen, timer_ages=PASSED)) if known else None
 
     @cached_property
     def foreign_list(self) -> tuple[str, ...]:
         """Kueue's list, if the MultiKueueConfig of this name is owned by someone else; () if not."""
         seen = self.view.snapshot(self.key[1])
-        if seen.config is None or not is_taken(seen.config, seen.name, ""):
+        if seen.objects.config is None or not is_taken(seen.objects.config, seen.name, ""):
             return ()
-        objects = ((name, self.view.cluster_objects.get(name)) for name in seen.config.listed)
+        objects = ((name, self.view.cluster_objects.get(name)) for name in seen.objects.config.listed)
         return tuple(
             cluster_of(seen, one) if one else seen.hub.cluster_of(seen.name, name) for name, one in objects
         )
 
     @cached_property
     def targets(self) -> TargetClusters | None:
-        return select_targets(self.snapshot) if self.snapshot and self.snapshot.checks else None
+        return select_targets(self.snapshot) if self.snapshot and self.snapshot.checks.ours else None
 
     @cached_property
     def plan(self) -> Plan:
@@ -205,7 +205,7 @@ class _PlacementSide:
         if self.targets is None or self._refused:
             names = self.plan.config.clusters if self.plan.config else ()
             return tuple(wanted.get(name, name) for name in names)
-        stay = {entry.cluster for entry in self.targets.usable} | set(self.targets.queued)
+        stay = {entry.cluster for entry in self.targets.usable} | set(self.targets.waiting_for_slot)
         ranked = tuple(one for one in self.targets.selection.ranked if one in stay)
         if stay != set(wanted.values()) or not self.plan.config:
             return ranked
@@ -272,7 +272,7 @@ def _planned_placement(
             writes=preview.writes,
             affected=tuple(_affected_workloads(after, removed)),
             checks=tuple(_checks(after, preview.plan)),
-            beyond=course.beyond if course else (),
+            beyond=course.over_limit if course else (),
             unusable=dict(course.selection.left_out) if course else {},
             draining=tuple(_draining(after)),
             warnings=(*decided.warnings, *(_delays(after, removed) if before.spec == after.spec else ())),
@@ -324,7 +324,9 @@ def _draining(side: _PlacementSide) -> list[str]:
     if side.snapshot is None or side.targets is None:
         return []
     busy = {one.cluster for one in _workloads_on(side, tuple(_leaving_clusters(side).values()))}
-    stuck = {one.cluster for one in side.targets.drain.staying if one.cluster in side.snapshot.unreachable}
+    stuck = {
+        one.cluster for one in side.targets.drain.staying if one.cluster in side.snapshot.fleet.unreachable
+    }
     return [one.cluster for one in side.targets.drain.steps if one.cluster in busy | stuck]
 
 
@@ -335,7 +337,7 @@ def _preview(side: _PlacementSide, changed: bool) -> Preview:
 
 
 def _checks(side: _PlacementSide, wanted: Plan) -> Iterator[CheckChange]:
-    for check in side.snapshot.checks if side.snapshot else ():
+    for check in side.snapshot.checks.ours if side.snapshot else ():
         said, message = check.active, wanted.verdicts[check.meta.name]
         before = CheckCondition(said.status, said.reason, said.message) if said else None
         yield CheckChange(
@@ -346,13 +348,13 @@ def _checks(side: _PlacementSide, wanted: Plan) -> Iterator[CheckChange]:
 def _delays(side: _PlacementSide, removed: Sequence[str]) -> Iterator[str]:
     """Yield why the removal is delayed: the controller holds a mass loss."""
     if removed and side.snapshot and side.targets:
-        why = select_targets(side.snapshot._replace(ages={})).mass_loss.why
+        why = select_targets(replace(side.snapshot, timer_ages={})).mass_loss.why
         if why:
             yield why
 
 
 def _cluster_details(side: _PlacementSide) -> Iterator[tuple[str, str]]:
-    credentials = side.snapshot.credentials if side.snapshot and side.targets else {}
+    credentials = side.snapshot.credentials.selected if side.snapshot and side.targets else {}
     known = side.view.credentials_known
     for one in side.ranked:
         source = credentials.get(one.cluster)

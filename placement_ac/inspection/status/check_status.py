@@ -98,12 +98,12 @@ class _CheckReader:
     @cached_property
     def listed(self) -> dict[str, str]:
         """MultiKueueCluster on Kueue's current list → its managed cluster."""
-        config = self.snapshot.config
+        config = self.snapshot.objects.config
         return {name: self.cluster_of(name) for name in config.listed} if config else {}
 
     def kueue_object(self, name: str) -> KueueObject | None:
-        if name in self.snapshot.clusters:
-            return self.snapshot.clusters[name]
+        if name in self.snapshot.objects.clusters:
+            return self.snapshot.objects.clusters[name]
         raw = self.view.dump.find(MULTIKUEUE_CLUSTER, name)
         return kueue_object(raw) if raw else None
 
@@ -117,14 +117,16 @@ class _CheckReader:
     def status(self) -> CheckStatus:
         check, seen = self.check, self.snapshot
         active = check.active
-        users = tuple(sorted(user.meta.name for user in seen.multikueue_checks))
+        users = tuple(sorted(user.meta.name for user in seen.checks.multikueue))
         return CheckStatus(
             name=check.meta.name,
             active=condition_status(active),
             reason=active.reason if active else "",
             message=active.message if active else "",
             stale=_is_stale(check),
-            placement="/".join(seen.placement.meta.id) if seen.placement else check.placement,
+            placement="/".join(seen.decision.placement.meta.id)
+            if seen.decision.placement
+            else check.placement,
             placement_says=self._placement_says(),
             config=self._config,
             clusters=tuple(_ClusterRows(self).rows()),
@@ -135,8 +137,8 @@ class _CheckReader:
 
     @property
     def _config(self) -> str | None:
-        if self.snapshot.config:
-            return self.snapshot.config.meta.name
+        if self.snapshot.objects.config:
+            return self.snapshot.objects.config.meta.name
         return None if self.view.dump.why_hidden(MULTIKUEUE_CONFIG) else ""
 
     @cached_property
@@ -148,7 +150,11 @@ class _CheckReader:
             return ""
         if self.unknown:
             return self.unknown
-        return placement_problems(self.snapshot.placement) if self.snapshot.placement else "it does not exist"
+        return (
+            placement_problems(self.snapshot.decision.placement)
+            if self.snapshot.decision.placement
+            else "it does not exist"
+        )
 
 
 @dataclass(frozen=True)
@@ -193,7 +199,7 @@ class _ClusterRows:
         yield from (_CheckCluster(cluster, name) for name, cluster in there.items())
 
     def _row(self, place: _CheckCluster) -> ClusterRow:
-        view, config = self.check.view, self.check.snapshot.config
+        view, config = self.check.view, self.check.snapshot.objects.config
         state, why = self._state(place)
         raw = view.dump.find(MULTIKUEUE_CLUSTER, place.name)
         condition = active_of(raw) if raw else None
@@ -220,7 +226,7 @@ class _ClusterRows:
 
     def _score(self, ranked: RankedCluster) -> int | None:
         """Return the score that ranks a cluster; None if it is unknown."""
-        placement = self.check.snapshot.placement
+        placement = self.check.snapshot.decision.placement
         asks = placement is not None and placement.prioritizers and not ranked.score
         return None if asks and self.check.view.dump.why_hidden(PLACEMENT_SCORE) else ranked.score
 
@@ -238,13 +244,13 @@ class _ClusterRows:
             return "listed", self.check.unchanged_reason
         if any(entry.name == place.name for entry in course.usable):
             return ("listed", "") if is_listed else ("selected", self._not_listed())
-        if cluster in course.queued:
+        if cluster in course.waiting_for_slot:
             return "waiting", NO_SLOT
         left_out = course.selection.left_out.get(cluster, "")
         state: ClusterState = "unusable" if left_out else "beyond"
         why = left_out or f"beyond the {self.check.snapshot.hub.clusters_max} clusters that Kueue takes"
         if place.rank is None:
-            why = CLUSTER_GONE if cluster in self.check.snapshot.deleted_clusters else NOT_SELECTED
+            why = CLUSTER_GONE if cluster in self.check.snapshot.fleet.deleted_clusters else NOT_SELECTED
         if not is_listed and place.rank is not None:
             return state, why
         held = self.check.held.get(cluster, "")
@@ -259,7 +265,7 @@ class _ClusterRows:
         """Return why a draining cluster is still listed."""
         if unknown := self.check.view.dump.why_unknown(WORKLOAD):
             return unknown
-        return next((one.why for one in course.drain.steps if one.name == name), "")
+        return next((one.message for one in course.drain.steps if one.name == name), "")
 
     def _credential(self, place: _CheckCluster) -> Credential:
         seen, view = self.check.snapshot, self.check.view
@@ -267,7 +273,7 @@ class _ClusterRows:
         if not view.credentials_known:
             kind, name = obj.source if obj else ("", "")
             return Credential(_kind(kind), name, None, view.credentials_unknown)
-        found = seen.credentials.get(place.cluster) or seen.unselected_credentials.get(place.cluster)
+        found = seen.credentials.selected.get(place.cluster) or seen.credentials.unselected.get(place.cluster)
         if isinstance(found, CredentialSource):
             return Credential(found.kind, found.name, found.expires)
         return Credential(problem=found.why if found else "")

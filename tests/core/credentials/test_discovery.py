@@ -249,7 +249,7 @@ def test_an_access_provider_must_be_supported(supported: list[str] | None, usabl
 def way(*objects: Any, now: datetime = NOW, **rest: Any) -> CredentialSource | Unusable | None:
     """The way into cluster a in a world in which it is selected."""
     seen = world(check(), placement(), decision("a"), *objects, **({"provisioning": PROVISIONING} | rest))
-    return snapshot(seen)._replace(now=now).credentials["a"]
+    return replace(snapshot(seen), now=now).credentials.selected["a"]
 
 
 MADE = [managed_cluster("a"), *provided("a")]

@@ -56,7 +56,7 @@ PATIENT = replace(PROVISIONING, retention=60.0)
 
 
 def way(seen: Cache) -> CredentialSource | Unusable:
-    return snapshot(seen).credentials["a"]
+    return snapshot(seen).credentials.selected["a"]
 
 
 @pytest.mark.parametrize("permission", [[], [our_grant(PERMISSION, "a", done=False)]], ids=["none", "slow"])

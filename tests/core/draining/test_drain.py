@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.constants import ANNOTATION_DRAINING, IMMEDIATE, MANAGED_CLUSTER
-from placement_ac.core.inputs.state import HubFacts, PlacementPolicy, Plan, Snapshot, Timer, WorkerCopies
+from placement_ac.core.inputs.state import (
+    HubFacts,
+    PlacementPolicy,
+    Plan,
+    Snapshot,
+    Timer,
+    TimerKind,
+    WorkerCopies,
+)
 from placement_ac.core.plan.diff import Phase, diff
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
@@ -42,7 +50,7 @@ HUB = (
     *(check(), multikueue_check(), placement(), decision("b")),
     *(*secrets("a", "b"), *made("a", "b", owners=["check", "mk"])),
 )
-CLOSED, QUIET = Timer("closed", "a"), Timer("quiet", "a")
+CLOSED, QUIET = Timer(TimerKind.GATE_CLOSED_FOR, "a"), Timer(TimerKind.QUIET, "a")
 UNGATED = {"mk": "Pending"}
 
 
@@ -224,7 +232,7 @@ def test_a_workload_that_is_ready_without_quota_is_taken_back_without_an_evictio
 def test_workloads_without_our_check_are_waited_for_with_the_gate_open() -> None:
     answer = scene(workload("theirs", nominated=["p-a"], **UNGATED), workload("new"), asked=NOBODY)
     assert (listed(answer), replies(answer)) == (("p-b", "p-a"), {"new": "Ready"})
-    assert "do not carry our check" in message(answer)
+    assert "Workloads without our check" in message(answer)
 
 
 # -- step 3: nothing there, and the cluster itself is asked
@@ -252,13 +260,13 @@ def test_a_copy_that_the_hub_does_not_know_of_is_let_through_again(quota: bool) 
         asked=WorkerCopies({("default", "lost"): quota}),
     )
     assert (listed(answer), replies(answer)) == (("p-b", "p-a"), {"lost": "Ready", "other": "Pending"})
-    assert Timer("healed", "Workload/lost") in answer.timers
+    assert Timer(TimerKind.MADE_READY, "Workload/lost") in answer.timers
 
 
 def test_if_kueue_does_not_record_it_soon_it_is_sent_back_once_more() -> None:
     """By Kueue's code an admitted copy that is not nominated is never recorded."""
     lost = workload("lost", check="Ready", mk="Pending")
-    healed = Timer("healed", "Workload/lost")
+    healed = Timer(TimerKind.MADE_READY, "Workload/lost")
     assert scene(lost, ages={CLOSED: 6.0, healed: 1.0}, asked=NOBODY).check_state_updates == ()
     assert replies(scene(lost, ages={CLOSED: 8.0, healed: 3.0}, asked=NOBODY)) == {"lost": "Retry"}
 
@@ -308,14 +316,14 @@ def test_a_cluster_that_cannot_be_asked_any_more_opens_the_gate() -> None:
 def test_the_gate_opens_a_moment_after_the_cluster_was_unlisted() -> None:
     """Kueue must have seen the new list before anything becomes Ready."""
     hub = [check(), multikueue_check(), placement(), decision("b"), *secrets("b"), *made("b")]
-    left = Timer("left", "a")
+    left = Timer(TimerKind.JUST_UNLISTED, "a")
     early = plan(snapshot(world(hub, workload("new"), policy=PATIENT), ages={left: 0.4}))
     assert (replies(early), early.recheck_after) == ({"new": "Pending"}, 0.6)
     late = plan(snapshot(world(hub, workload("new"), policy=PATIENT), ages={left: 1.0}))
     assert (replies(late), left in late.timers) == ({"new": "Ready"}, False)
 
 
-SHUT, AIRED = Timer("shut"), Timer("aired")
+SHUT, AIRED = Timer(TimerKind.GATE_CLOSED), Timer(TimerKind.GATE_REOPENED)
 
 
 def test_the_gate_is_aired_when_it_has_been_closed_for_long() -> None:
@@ -336,7 +344,7 @@ def test_it_is_aired_whoever_closed_it() -> None:
     hub = [check(), multikueue_check(), placement(), decision("c"), *secrets("a", "b", "c")]
     hub += [*made("a", "b", "c", owners=["check", "mk"]), *managed_clusters("a", "b", "c")]
     objects = [*hub, workload("sent", check="Retry", mk="Pending"), workload("new")]
-    ages = {CLOSED: 121.0, Timer("closed", "b"): 30.0, SHUT: 121.0}
+    ages = {CLOSED: 121.0, Timer(TimerKind.GATE_CLOSED_FOR, "b"): 30.0, SHUT: 121.0}
     asked = {"p-a": NOBODY, "p-b": NOBODY}
     assert replies(plan(snapshot(world(objects, policy=PATIENT), ages=ages, **asked))) == {"new": "Ready"}
 
@@ -352,7 +360,7 @@ def test_immediate_sends_back_what_runs_there_while_it_is_listed() -> None:
     assert (closing.check_state_updates, CLOSED in closing.timers) == ((), True)
     answer = scene(job, workload("new"), policy=AT_ONCE, asked=NOBODY, ages={CLOSED: 0.1})
     assert (replies(answer), listed(answer)) == ({"job": "Retry", "new": "Pending"}, ("p-b", "p-a"))
-    back = "sent back from cluster a, which leaves at once; it starts anew elsewhere"
+    back = "sent back from cluster a, which leaves at once; it starts again elsewhere"
     assert posts(answer)[:2] == [
         ("WorkloadsSentBack", "", "cluster a leaves at once; sent back: default/job"),
         ("SentBack", "job", back),
@@ -382,7 +390,7 @@ def test_what_was_sent_back_waits_until_the_cluster_has_let_go_of_it(policy: Pla
     answer = scene(evicted("job", 9), workload("new"), policy=policy, asked=WorkerCopies({}, "no answer"))
     assert replies(answer) == {"job": "Pending", "new": "Ready"}
     told = {reply.workload.meta.name: reply.message for reply in answer.check_state_updates}
-    assert told["job"] == "waits until cluster a has let go of it"
+    assert told["job"] == "waits until cluster a holds no copy of it"
 
 
 def test_it_waits_no_more_when_the_cluster_has_told_so_though_others_keep_it() -> None:
@@ -399,10 +407,15 @@ def test_a_copy_that_was_left_is_healed_whatever_else_keeps_the_cluster() -> Non
     others = workload("theirs", cluster="p-a", mk="Ready")
     left = WorkerCopies({("default", "job"): True}, age=1.0)
     healed = scene(evicted("job", 9), others, policy=AT_ONCE, asked=left)
-    assert (replies(healed), Timer("healed", "Workload/job") in healed.timers) == ({"job": "Ready"}, True)
+    assert (replies(healed), Timer(TimerKind.MADE_READY, "Workload/job") in healed.timers) == (
+        {"job": "Ready"},
+        True,
+    )
     ready = evicted("job", 20)
     ready["status"]["admissionChecks"][0]["state"] = "Ready"
-    again = scene(ready, others, policy=AT_ONCE, asked=left, ages={Timer("healed", "Workload/job"): 3.0})
+    again = scene(
+        ready, others, policy=AT_ONCE, asked=left, ages={Timer(TimerKind.MADE_READY, "Workload/job"): 3.0}
+    )
     assert replies(again) == {"job": "Retry"}
 
 
@@ -433,7 +446,7 @@ def test_a_multikueuecluster_that_kueue_has_lost_is_kept_for_long() -> None:
     lost = next(obj for obj in hub if obj["metadata"]["name"] == "p-a")
     lost["status"] = {"conditions": [{"type": "Active", "status": "False", "reason": "x", "message": ""}]}
     policy = PlacementPolicy(loss_grace=0.0)
-    old = {Timer("unlisted", "p-a"): 600.0}
+    old = {Timer(TimerKind.RETAINED, "p-a"): 600.0}
     assert plan(snapshot(world(hub, managed_clusters("a", "b"), policy=policy), ages=old)).retained == {"p-a"}
 
 
@@ -454,7 +467,7 @@ def test_jobs_without_our_check_cannot_be_sent_back() -> None:
     theirs = workload("theirs", cluster="p-a", mk="Ready")
     answer = scene(theirs, running("job", "p-a"), policy=AT_ONCE, asked=NOBODY, ages={CLOSED: 1.0})
     assert (answer.check_state_updates, listed(answer)) == ((), ("p-b", "p-a"))
-    assert "do not carry our check" in message(answer)
+    assert "Workloads without our check" in message(answer)
 
 
 def test_a_deadline_that_expires_sends_back_too_with_an_event() -> None:
@@ -469,7 +482,7 @@ def test_a_deadline_that_expires_sends_back_too_with_an_event() -> None:
         (
             "SentBack",
             "job",
-            "sent back from cluster a, which leaves as the deadline has passed; it starts anew elsewhere",
+            "sent back from cluster a, which leaves as the deadline has passed; it starts again elsewhere",
         ),
     ]
 
@@ -488,11 +501,11 @@ def test_an_unreachable_cluster_is_left_to_kueues_own_timer() -> None:
 def test_a_deleted_managed_cluster_goes_at_once_and_its_workloads_are_told() -> None:
     answer = scene(running("job", "p-a"), running("other", "p-b"), fleet=managed_clusters("b"))
     assert listed(answer) == ("p-b",)
-    lost = "cluster a, where it was, is lost with its ManagedCluster; it starts anew elsewhere"
+    lost = "cluster a, where it was, is lost with its ManagedCluster; it starts again elsewhere"
     assert posts(answer) == [
         ("ClusterLost", "", "ManagedCluster a is gone, and with it: default/job"),
         ("ClusterLost", "job", lost),
-        ("ClusterRemoved", "", "1 cluster is listed no more: a (its ManagedCluster is gone)"),
+        ("ClusterRemoved", "", "1 cluster is no longer listed: a (its ManagedCluster is gone)"),
     ]
 
 
@@ -527,7 +540,7 @@ def test_a_draining_cluster_keeps_its_seat_and_who_waits_for_it_is_told() -> Non
     answer = plan(snapshot(world(hub, running("job", "p-a"), managed_clusters("a", *names), policy=PATIENT)))
     assert listed(answer) == (*(f"p-{name}" for name in names[:19]), "p-a")
     assert answer.verdicts["check"].reason == "SomeClustersUnusable"
-    assert "waiting for the seat of a cluster that leaves: c19" in message(answer)
+    assert "waiting for the slot of a cluster that leaves: c19" in message(answer)
 
 
 # -- retention
@@ -537,9 +550,9 @@ def test_an_unlisted_multikueuecluster_stays_for_a_while() -> None:
     policy = PlacementPolicy(loss_grace=0.0)
     answer = scene(policy=policy)
     assert (listed(answer), answer.retained) == (("p-b",), {"p-a"})
-    assert (Timer("unlisted", "p-a") in answer.timers, answer.recheck_after) == (True, 60.0)
+    assert (Timer(TimerKind.RETAINED, "p-a") in answer.timers, answer.recheck_after) == (True, 60.0)
     assert told(phases_of(policy=policy)) == [["Apply MultiKueueConfig p"]]
-    assert told(phases_of(policy=policy, ages={Timer("unlisted", "p-a"): 60.0})) == [
+    assert told(phases_of(policy=policy, ages={Timer(TimerKind.RETAINED, "p-a"): 60.0})) == [
         ["Apply MultiKueueConfig p"],
         ["Delete MultiKueueCluster p-a"],
     ]
@@ -558,17 +571,20 @@ def test_one_that_served_all_placements_stays_for_a_while_as_well() -> None:
 def test_what_is_under_way_is_not_forgotten_while_nothing_can_be_decided() -> None:
     """The Placement is deleted and made again."""
     hub = [obj for obj in HUB if obj["kind"] != "Placement"]
-    ages = {Timer("left", "c"): 0.3, Timer("going", "d"): 0.1, QUIET: 1.0}
+    ages = {Timer(TimerKind.JUST_UNLISTED, "c"): 0.3, Timer(TimerKind.BEING_UNLISTED, "d"): 0.1, QUIET: 1.0}
     answer = plan(snapshot(world(hub, workload("job"), policy=PATIENT), ages=ages))
     assert answer.verdicts["check"].reason == "PlacementNotFound"
-    assert answer.timers & ages.keys() == {Timer("left", "c"), Timer("going", "d")}
+    assert answer.timers & ages.keys() == {
+        Timer(TimerKind.JUST_UNLISTED, "c"),
+        Timer(TimerKind.BEING_UNLISTED, "d"),
+    }
 
 
 def test_the_gate_opens_a_moment_after_the_list_was_seen_without_it_however_long_that_took() -> None:
     hub = [check(), multikueue_check(), placement(), decision("b"), *secrets("b"), *made("b")]
-    slow = {Timer("going", "a"): 9.0}
+    slow = {Timer(TimerKind.BEING_UNLISTED, "a"): 9.0}
     answer = plan(snapshot(world(hub, workload("new"), policy=PATIENT), ages=slow))
-    assert (replies(answer), answer.recheck_after, Timer("left", "a") in answer.timers) == (
+    assert (replies(answer), answer.recheck_after, Timer(TimerKind.JUST_UNLISTED, "a") in answer.timers) == (
         {"new": "Pending"},
         1.0,
         True,

@@ -268,7 +268,7 @@ def test_what_is_put_back_is_applied_to_the_object_that_was_seen() -> None:
     seen = snapshot(world(*objects))
     wanted = body(CONFIG, "p", labels_of("p"), {"clusters": ["p-a"]})
     wanted["metadata"] |= {"uid": "MultiKueueConfig/p", "resourceVersion": "1"}
-    assert diff(seen, plan(seen)) == ((Apply(MULTIKUEUE_CONFIG, wanted, seen.config),),)
+    assert diff(seen, plan(seen)) == ((Apply(MULTIKUEUE_CONFIG, wanted, seen.objects.config),),)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from placement_ac.core.api import decode, objects
 from placement_ac.core.api.constants import ANNOTATION_DRAINING, EVENTS, IMMEDIATE, UNUSABLE_SECONDS
-from placement_ac.core.inputs.state import EventIntent, PlacementPolicy, Plan, Timer
+from placement_ac.core.inputs.state import EventIntent, PlacementPolicy, Plan, Timer, TimerKind
 from placement_ac.core.plan.event_intents import (
     NAMES_SHOWN,
     WORKLOAD_EVENTS_MAX,
@@ -123,12 +123,12 @@ AN_HOUR: Final = PlacementPolicy(retention=0.0, loss_grace=0.0, drain_deadline=3
         pytest.param(Hub("a", "ab", "b", jobs=A_JOB), [], id="drains on"),
         pytest.param(
             Hub("a", "ab"),
-            [("ClusterRemoved", f"1 cluster is listed no more: b {NOTHING_RAN}")],
+            [("ClusterRemoved", f"1 cluster is no longer listed: b {NOTHING_RAN}")],
             id="goes at once",
         ),
         pytest.param(
             Hub("", "a"),
-            [("ClusterRemoved", f"1 cluster is listed no more: a {NOTHING_RAN}")],
+            [("ClusterRemoved", f"1 cluster is no longer listed: a {NOTHING_RAN}")],
             id="the last one goes",
         ),
         pytest.param(
@@ -137,7 +137,7 @@ AN_HOUR: Final = PlacementPolicy(retention=0.0, loss_grace=0.0, drain_deadline=3
                 ("ClusterAdded", f"1 cluster more, {BY}: c"),
                 (
                     "ClusterRemoved",
-                    f"2 clusters are listed no more: a (its ManagedCluster is gone); b {NOTHING_RAN}",
+                    f"2 clusters are no longer listed: a (its ManagedCluster is gone); b {NOTHING_RAN}",
                 ),
             ],
             id="goes with its ManagedCluster",
@@ -150,9 +150,9 @@ def test_a_change_of_the_list_is_told_once_per_reason(hub: Hub, told: list[tuple
 
 def test_a_cluster_that_has_drained_is_told_so() -> None:
     hub = Hub("a", "ab", "b")
-    quiet = Timer("quiet", "b")
+    quiet = Timer(TimerKind.QUIET, "b")
     assert on_checks(hub.planned()) == []  # Kueue has a moment to clear up
-    told = "1 cluster is listed no more: b (not selected any more; drained)"
+    told = "1 cluster is no longer listed: b (not selected any more; drained)"
     assert on_checks(hub.planned({quiet: 2.0})) == [("ClusterRemoved", told)]
 
 
@@ -163,7 +163,7 @@ def test_a_burst_is_one_event_that_names_some_and_counts_the_rest() -> None:
         f"17 clusters, {BY}: c00, c01, c02, c03, c04 and {17 - NAMES_SHOWN} more",
     )
     [(reason, said)] = on_checks(Hub("", MANY).planned())
-    assert said == f"17 clusters are listed no more: c00, c01, c02, c03, c04 {NOTHING_RAN} and 12 more"
+    assert said == f"17 clusters are no longer listed: c00, c01, c02, c03, c04 {NOTHING_RAN} and 12 more"
 
 
 # -- clusters that cannot be used
@@ -174,7 +174,7 @@ def unusable(answer: Plan) -> list[str]:
 
 
 def the_mark(answer: Plan) -> Timer:
-    [mark] = [mark for mark in answer.timers if mark.kind == "unusable"]
+    [mark] = [mark for mark in answer.timers if mark.kind is TimerKind.CLUSTERS_UNUSABLE]
     return mark
 
 
@@ -191,7 +191,7 @@ def test_a_cluster_that_cannot_be_used_is_told_when_that_has_lasted() -> None:
 
 def test_one_that_stays_listed_though_it_cannot_be_used_is_told_as_well() -> None:
     hub = Hub("ab", "ab", "b", without="b", jobs=A_JOB)
-    gone = {Timer("pending", "b"): 5.0}
+    gone = {Timer(TimerKind.REMOVAL_UNSETTLED, "b"): 5.0}
     late = hub.planned(gone | {the_mark(hub.planned(gone)): UNUSABLE_SECONDS})
     [told] = unusable(late)
     assert told.startswith("1 selected cluster cannot be used: b (")

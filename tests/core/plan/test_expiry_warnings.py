@@ -1,5 +1,6 @@
 """When credentials end is known ahead: it is told in time, and looked at again at the very moment."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -25,9 +26,9 @@ from tests.support.builders import (
 
 HOUR = 3600.0
 DAY = 24 * HOUR
-TOLD = EventIntent(
+WARNING = EventIntent(
     EXPIRES_SOON,
-    "the credentials of cluster a in Secret s expire at 2026-08-01T13:00:00Z: renew them",
+    "renew the credentials of cluster a in Secret s: they expire at 2026-08-01T13:00:00Z",
 )
 
 
@@ -48,13 +49,13 @@ def cluster(left: float | None, life: float | None = None, name: str = "a") -> W
         pytest.param(cluster(None), ExpiryWarnings(), id="it never ends"),
         pytest.param(WantedCluster("p-a", "a", None, {}), ExpiryWarnings(), id="its way stays as it is"),
         pytest.param(cluster(30 * DAY), ExpiryWarnings((), 23 * DAY), id="long before"),
-        pytest.param(cluster(HOUR), ExpiryWarnings((TOLD,), HOUR), id="in the admin's time"),
-        pytest.param(cluster(HOUR, 365 * DAY), ExpiryWarnings((TOLD,), HOUR), id="of a long life"),
+        pytest.param(cluster(HOUR), ExpiryWarnings((WARNING,), HOUR), id="in the admin's time"),
+        pytest.param(cluster(HOUR, 365 * DAY), ExpiryWarnings((WARNING,), HOUR), id="of a long life"),
         pytest.param(
             cluster(20 * HOUR, DAY), ExpiryWarnings((), 63360.0), id="a token of a day that is renewed"
         ),
-        pytest.param(cluster(HOUR, DAY), ExpiryWarnings((TOLD,), HOUR), id="and that nobody renews"),
-        pytest.param(cluster(HOUR, 10 * HOUR), ExpiryWarnings((TOLD,), HOUR), id="the very moment"),
+        pytest.param(cluster(HOUR, DAY), ExpiryWarnings((WARNING,), HOUR), id="and that nobody renews"),
+        pytest.param(cluster(HOUR, 10 * HOUR), ExpiryWarnings((WARNING,), HOUR), id="the very moment"),
         pytest.param(cluster(0.0), ExpiryWarnings((), 0.0), id="it has ended"),
         pytest.param(cluster(-HOUR), ExpiryWarnings((), 0.0), id="long ago"),
     ],
@@ -68,7 +69,7 @@ def test_the_first_of_several_counts_and_each_is_told() -> None:
         seen(), [cluster(2 * HOUR), cluster(HOUR, name="b"), cluster(None), cluster(90 * DAY)]
     )
     assert ageing.recheck_after == HOUR
-    assert [notice.message.split()[4] for notice in ageing.events] == ["a", "b"]
+    assert [notice.message.split()[5] for notice in ageing.events] == ["a", "b"]
 
 
 def test_an_admin_who_wants_no_warning_gets_none() -> None:
@@ -76,15 +77,15 @@ def test_an_admin_who_wants_no_warning_gets_none() -> None:
 
 
 def test_an_admin_who_wants_to_be_told_always_is() -> None:
-    assert expiry_warnings(seen(warning=1e15), [cluster(HOUR)]) == ExpiryWarnings((TOLD,), HOUR)
+    assert expiry_warnings(seen(warning=1e15), [cluster(HOUR)]) == ExpiryWarnings((WARNING,), HOUR)
 
 
 def test_the_words_stay_the_same_until_it_is_renewed() -> None:
-    later = seen()._replace(now=NOW + timedelta(minutes=59))
+    later = replace(seen(), now=NOW + timedelta(minutes=59))
     assert (
         expiry_warnings(later, [cluster(HOUR)]).events
         == expiry_warnings(seen(), [cluster(HOUR)]).events
-        == (TOLD,)
+        == (WARNING,)
     )
 
 

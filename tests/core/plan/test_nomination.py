@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from placement_ac.core.inputs.state import PlacementPolicy, Plan, Timer, WorkerCopies
+from placement_ac.core.inputs.state import PlacementPolicy, Plan, Timer, TimerKind, WorkerCopies
 from placement_ac.core.plan.diff import Nominate, diff
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
@@ -88,14 +88,20 @@ def test_never_a_cluster_that_is_not_connected_or_not_listed_yet() -> None:
 
 
 def test_the_next_round_adds_the_next_ones() -> None:
-    early = scene("abcde", ready("p-a", "p-b"), ages={Timer("round", "Workload/job/2"): 100.0})
+    early = scene(
+        "abcde", ready("p-a", "p-b"), ages={Timer(TimerKind.NOMINATION_ROUND, "Workload/job/2"): 100.0}
+    )
     assert (nominated(early), early.recheck_after) == ({}, 200.0)
-    late = scene("abcde", ready("p-a", "p-b"), ages={Timer("round", "Workload/job/2"): 300.0})
+    late = scene(
+        "abcde", ready("p-a", "p-b"), ages={Timer(TimerKind.NOMINATION_ROUND, "Workload/job/2"): 300.0}
+    )
     assert nominated(late) == {"job": ("p-a", "p-b", "p-c", "p-d")}
 
 
 def test_when_all_are_nominated_there_is_no_next_round() -> None:
-    answer = scene("ab", ready("p-a", "p-b"), ages={Timer("round", "Workload/job/2"): 999.0})
+    answer = scene(
+        "ab", ready("p-a", "p-b"), ages={Timer(TimerKind.NOMINATION_ROUND, "Workload/job/2"): 999.0}
+    )
     assert (nominated(answer), answer.recheck_after) == ({}, None)
 
 
@@ -130,7 +136,7 @@ def test_a_cluster_that_cannot_be_asked_is_never_taken_out() -> None:
 
 
 def test_it_is_asked_once_more_when_nothing_has_waited_there_for_a_while() -> None:
-    quiet = Timer("quiet", "a")
+    quiet = Timer(TimerKind.QUIET, "a")
     objects = [ready("p-b")]
     assert scene("bc", *objects, before="abc", ages={quiet: 1.0}, asked={"p-a": NOBODY}).ask_for_copies == ()
     assert scene("bc", *objects, before="abc", ages={quiet: 2.0}, asked={"p-a": NOBODY}).ask_for_copies == (
@@ -142,7 +148,7 @@ def test_it_is_asked_once_more_when_nothing_has_waited_there_for_a_while() -> No
 
 def test_a_copy_that_was_admitted_in_that_second_is_nominated_again() -> None:
     asked = {"p-a": WorkerCopies({JOB: True}, age=0.1)}
-    answer = scene("bc", ready("p-b"), before="abc", ages={Timer("quiet", "a"): 2.5}, asked=asked)
+    answer = scene("bc", ready("p-b"), before="abc", ages={Timer(TimerKind.QUIET, "a"): 2.5}, asked=asked)
     assert (nominated(answer), listed(answer)) == ({"job": ("p-b", "p-a")}, ("p-b", "p-c", "p-a"))
 
 

@@ -45,9 +45,9 @@ from tests.support.builders import (
 )
 
 CHECK = {"AdmissionCheck/check": "check"}
-CURE = (
-    "; set spec.parameters to apiGroup: cluster.open-cluster-management.io, kind: Placement "
-    "and the name of a Placement in namespace kueue-system"
+FIX = (
+    "set spec.parameters to apiGroup: cluster.open-cluster-management.io, kind: Placement "
+    "and the name of a Placement in namespace kueue-system: "
 )
 OCM = "cluster.open-cluster-management.io"
 NO_MATCH = ("PlacementSatisfied", "False", "NoManagedClusterMatched", "No ManagedCluster matches")
@@ -109,7 +109,7 @@ def test_every_selected_cluster_with_credentials_is_generated() -> None:
 def test_bad_parameters_are_told_with_what_to_do(parameters: Any, finding: str) -> None:
     seen = world(check_with(parameters), placement(), decision("a"), secrets("a"))
     answer = plan(seen.snapshot(Key("check", "check"), NOW, {}))
-    assert answer == Plan(verdicts={"check": no("BadParameters", finding + CURE)})
+    assert answer == Plan(verdicts={"check": no("BadParameters", FIX + finding)})
 
 
 def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
@@ -123,12 +123,12 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
     [
         pytest.param(
             [decision("a")],
-            no("PlacementNotFound", "there is no Placement kueue-system/p"),
+            no("PlacementNotFound", "create Placement kueue-system/p: it does not exist"),
             id="no Placement",
         ),
         pytest.param(
             [placement(namespace="elsewhere"), decision("a")],
-            no("PlacementNotFound", "there is no Placement kueue-system/p"),
+            no("PlacementNotFound", "create Placement kueue-system/p: it does not exist"),
             id="a Placement in another namespace",
         ),
         pytest.param(
@@ -266,8 +266,8 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
             [placement(), decision("a"), secrets("a"), foreign_config()],
             no(
                 "NameTaken",
-                "MultiKueueConfig p was not made by placement-ac: delete it, or hand it over with kubectl "
-                "annotate multikueueconfig p placement-ac.open-cluster-management.io/adopt=true",
+                "delete MultiKueueConfig p, or hand it over with kubectl annotate multikueueconfig p "
+                "placement-ac.open-cluster-management.io/adopt=true: it was not made by placement-ac",
             ),
             id="the config's name is taken",
         ),
@@ -275,8 +275,8 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
             [placement(), decision("a"), secrets("a"), foreign_cluster("p-a")],
             no(
                 "NameTaken",
-                "MultiKueueCluster p-a was not made by placement-ac: delete it, or hand it over with "
-                "kubectl annotate multikueuecluster p-a placement-ac.open-cluster-management.io/adopt=true",
+                "delete MultiKueueCluster p-a, or hand it over with kubectl annotate multikueuecluster p-a "
+                "placement-ac.open-cluster-management.io/adopt=true: it was not made by placement-ac",
             ),
             id="a cluster's name is taken",
         ),
@@ -294,7 +294,7 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
             [placement(), decision("a"), secrets("a"), our_config("x", labels=labels_of("other"))],
             no(
                 "NameTaken",
-                "MultiKueueConfig p belongs to Placement other: rename one of the Placements",
+                "rename one of the Placements: MultiKueueConfig p belongs to Placement other",
             ),
             id="a config that says it is another Placement's",
         ),
@@ -333,8 +333,8 @@ def test_of_two_new_pairs_that_make_one_name_the_first_in_the_alphabet_gets_it()
         verdicts={
             "one": no(
                 "NameTaken",
-                "MultiKueueCluster a-b-c is the name for cluster b-c of Placement kueue-system/a as well: "
-                "rename one of the Placements",
+                "rename one of the Placements: MultiKueueCluster a-b-c is the name for cluster b-c of "
+                "Placement kueue-system/a as well",
             )
         },
         recheck_after=10.0,
@@ -359,7 +359,7 @@ def test_who_has_the_name_keeps_it() -> None:
     assert verdict(*objects, check="one", of="a-b") == yes("Active")
     assert verdict(*objects, check="two", of="a") == no(
         "NameTaken",
-        "MultiKueueCluster a-b-c belongs to Placement a-b, cluster c: rename one of the Placements",
+        "rename one of the Placements: MultiKueueCluster a-b-c belongs to Placement a-b, cluster c",
     )
 
 
@@ -490,5 +490,5 @@ def test_our_shared_cluster_with_the_label_of_another_cluster_is_in_the_way() ->
     odd["metadata"]["labels"]["open-cluster-management.io/cluster-name"] = "z"
     objects = [*TWO, decision("a"), *secrets("a"), odd]
     assert verdict(*objects, check="one", hub=SHARED) == no(
-        "NameTaken", "MultiKueueCluster a belongs to cluster z: rename one of the Placements"
+        "NameTaken", "rename one of the Placements: MultiKueueCluster a belongs to cluster z"
     )

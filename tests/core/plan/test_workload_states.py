@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.api.constants import REPLIES_AT_ONCE, WORKLOAD
-from placement_ac.core.inputs.state import Key, PlacementPolicy, Plan, Timer
+from placement_ac.core.api.constants import WORKLOAD, WORKLOAD_WRITES_AT_ONCE
+from placement_ac.core.inputs.state import Key, PlacementPolicy, Plan, Timer, TimerKind
 from placement_ac.core.plan.diff import SetCheckStates, diff
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
@@ -94,14 +94,17 @@ def test_nothing_is_taken_back_from_an_admitted_workload() -> None:
 def test_a_check_that_cannot_be_answered_tells_why() -> None:
     objects = [check(), multikueue_check(), workload("job")]
     ((_, state, message),) = told(plan(snapshot(world(objects))))
-    assert (state, message) == ("Pending", "PlacementNotFound: there is no Placement kueue-system/p")
+    assert (state, message) == (
+        "Pending",
+        "PlacementNotFound: create Placement kueue-system/p: it does not exist",
+    )
 
 
 def test_a_check_with_unusable_parameters_tells_its_workloads_so() -> None:
     objects = [check_with(None, "bad"), workload("job", bad="Pending")]
     seen = world(objects).snapshot(Key("check", "bad"), NOW, {})
     ((_, state, message),) = told(plan(seen))
-    assert (state, message.startswith("BadParameters: spec.parameters is missing")) == ("Pending", True)
+    assert (state, message.startswith("BadParameters: set spec.parameters to ")) == ("Pending", True)
 
 
 def test_a_workload_touches_what_its_checks_name() -> None:
@@ -120,16 +123,16 @@ def test_every_check_of_ours_on_a_workload_is_answered() -> None:
 
 
 def test_thousands_are_answered_in_portions() -> None:
-    jobs = [workload(f"job-{number:03}") for number in range(REPLIES_AT_ONCE + 5)]
+    jobs = [workload(f"job-{number:03}") for number in range(WORKLOAD_WRITES_AT_ONCE + 5)]
     answer = scene(*jobs)
-    assert (len(answer.check_state_updates), answer.recheck_after) == (REPLIES_AT_ONCE, 0.0)
+    assert (len(answer.check_state_updates), answer.recheck_after) == (WORKLOAD_WRITES_AT_ONCE, 0.0)
 
 
 # -- giving quota back
 
 
 PATIENT = PlacementPolicy(retention=0.0, loss_grace=0.0, retry_after=300.0, requeue_after=60)
-STUCK = Timer("stuck", "Workload/job")
+STUCK = Timer(TimerKind.NO_CLUSTER, "Workload/job")
 
 
 def test_after_a_long_wait_without_a_cluster_quota_is_given_back() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.inputs.state import HubFacts, PlacementPolicy, Plan, Timer
+from placement_ac.core.inputs.state import HubFacts, PlacementPolicy, Plan, Timer, TimerKind
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
     check,
@@ -47,7 +47,7 @@ def listed(answer: Plan) -> str:
 
 
 def written(order: str, age: float) -> dict[Timer, float]:
-    return {Timer("ordered", ",".join(f"p-{name}" for name in order)): age}
+    return {Timer(TimerKind.LIST_ORDER, ",".join(f"p-{name}" for name in order)): age}
 
 
 @pytest.mark.parametrize(

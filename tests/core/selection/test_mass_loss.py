@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.constants import ANNOTATION_DRAINING
-from placement_ac.core.inputs.state import PlacementPolicy, Plan, Timer
+from placement_ac.core.inputs.state import PlacementPolicy, Plan, Timer, TimerKind
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import check, decision, made, placement, secrets, snapshot, world
 
 HELD = PlacementPolicy(retention=0.0, loss_grace=300.0)
-LOSS = Timer("loss")
+LOSS = Timer(TimerKind.MASS_LOSS)
 FOUR = ("a", "b", "c", "d")
 
 
@@ -75,16 +75,19 @@ def test_a_loss_that_ends_by_itself_leaves_no_trace() -> None:
 
 
 def test_whoever_changes_the_placement_gets_it_at_once() -> None:
-    known = {Timer("generation", "kueue-system/Placement/p/1"): 999.0}
+    known = {Timer(TimerKind.PLACEMENT_GENERATION, "kueue-system/Placement/p/1"): 999.0}
     answer = scene("abc", "", known, generation=2)
-    assert (answer.config, Timer("edited", "kueue-system/Placement/p/2") in answer.timers) == (None, True)
+    assert (
+        answer.config,
+        Timer(TimerKind.PLACEMENT_EDITED, "kueue-system/Placement/p/2") in answer.timers,
+    ) == (None, True)
 
 
 @pytest.mark.parametrize(("age", "kept"), [(59.0, []), (60.0, ["a", "b", "c"])])
 def test_a_change_counts_for_a_minute_as_ocm_may_follow_late(age: float, kept: list[str]) -> None:
     known = {
-        Timer("generation", "kueue-system/Placement/p/2"): age,
-        Timer("edited", "kueue-system/Placement/p/2"): age,
+        Timer(TimerKind.PLACEMENT_GENERATION, "kueue-system/Placement/p/2"): age,
+        Timer(TimerKind.PLACEMENT_EDITED, "kueue-system/Placement/p/2"): age,
     }
     assert listed(scene("abc", "", known, generation=2)) == kept
 
@@ -92,7 +95,10 @@ def test_a_change_counts_for_a_minute_as_ocm_may_follow_late(age: float, kept: l
 def test_the_generation_found_at_the_start_is_no_change() -> None:
     """After a restart of the hub, controller and OCM come up together."""
     answer = scene("abc", "", generation=7)
-    assert (listed(answer), Timer("generation", "kueue-system/Placement/p/7") in answer.timers) == (
+    assert (
+        listed(answer),
+        Timer(TimerKind.PLACEMENT_GENERATION, "kueue-system/Placement/p/7") in answer.timers,
+    ) == (
         ["a", "b", "c"],
         True,
     )

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.inputs.state import HubFacts, Timer
+from placement_ac.core.inputs.state import HubFacts, Timer, TimerKind
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.targets import select_targets
 from placement_ac.core.selection.selection import Selection, UsableCluster
@@ -26,7 +26,7 @@ from tests.support.builders import (
 )
 
 NOTHING_FOUND = "create Secret kueue-system/multikueue-{0} with key kubeconfig: {0} has no credentials"
-WAITS = frozenset({Timer("pending", "b")})
+WAITS = frozenset({Timer(TimerKind.REMOVAL_UNSETTLED, "b")})
 MANY = [f"c{number:02}" for number in range(23)]
 
 
@@ -67,7 +67,7 @@ def test_only_the_first_seats_are_given_away(most: int) -> None:
     seen = world(check(), placement(), decision(*MANY), secrets(*MANY), hub=HubFacts(clusters_max=most))
     answer = select_targets(snapshot(seen))
     assert [entry.cluster for entry in answer.usable] == MANY[:most]
-    assert answer.beyond == tuple(MANY[most:])
+    assert answer.over_limit == tuple(MANY[most:])
 
 
 def test_a_cluster_that_comes_waits_for_nothing() -> None:
@@ -180,7 +180,7 @@ def test_while_unsettled_a_new_cluster_takes_no_seat_from_a_listed_one() -> None
     answer = select_targets(
         snapshot(world(check(), placement(selected=3), *objects, hub=HubFacts(clusters_max=2)))
     )
-    assert ([entry.cluster for entry in answer.usable], answer.beyond) == (["a", "b"], ("c",))
+    assert ([entry.cluster for entry in answer.usable], answer.over_limit) == (["a", "b"], ("c",))
 
 
 @pytest.mark.parametrize(

@@ -317,8 +317,8 @@ WORKERS: Final = (
         ends_tomorrow,
         "credential-expiry",
         WARN,
-        "the credentials of cluster cluster3 in Secret multikueue-cluster3 expire at 2026-08-02T12:00:00Z: "
-        "renew them",
+        "renew the credentials of cluster cluster3 in Secret multikueue-cluster3: they expire at "
+        "2026-08-02T12:00:00Z",
         recreated("multikueue-cluster3", "cluster3"),
     ),
     Break(
