@@ -35,11 +35,11 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.kubeconfig.access import ClusterAccess, read_kubeconfig
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.demo.stage import ControllerThread
+from placement_ac.lab.demo.environment import ControllerThread
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins import manifests
-from placement_ac.lab.standins.accounts import Accounts
 from placement_ac.lab.standins.fleet import WorkerFleet
+from placement_ac.lab.standins.ocm_addons import Accounts
 from placement_ac.lab.standins.runner import StandIns
 from placement_ac.observability import logs
 

@@ -25,11 +25,11 @@ from placement_ac.inspection.gather import gather
 from placement_ac.inspection.kinds import QUEUES
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.demo.play import Finale, Outcome, play
-from placement_ac.lab.demo.scene import DEMO2
-from placement_ac.lab.demo.stage import Stage
+from placement_ac.lab.demo.environment import Stage
+from placement_ac.lab.demo.runner import Finale, Outcome, play
 from placement_ac.lab.demo.steps import Step
 from placement_ac.lab.demo.stories import programme
+from placement_ac.lab.demo.story3 import DEMO2
 from placement_ac.lab.demo.viewer import Viewer
 from placement_ac.lab.standins.manifests import FIELD_MANAGER
 

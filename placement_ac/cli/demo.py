@@ -13,13 +13,13 @@ from rich.console import Console
 from placement_ac.core.api.constants import DRAIN, IMMEDIATE, RemovalPolicy
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
-from placement_ac.lab.demo.making import Making
-from placement_ac.lab.demo.play import Show, play
-from placement_ac.lab.demo.scene import CARELESS, Way
-from placement_ac.lab.demo.shows import JsonShow, LiveShow, PlainShow
-from placement_ac.lab.demo.stage import Stage
+from placement_ac.lab.demo.credentials import Making
+from placement_ac.lab.demo.environment import Stage
+from placement_ac.lab.demo.renderers import JsonShow, LiveShow, PlainShow
+from placement_ac.lab.demo.runner import Show, play
 from placement_ac.lab.demo.steps import Programme
 from placement_ac.lab.demo.stories import programme
+from placement_ac.lab.demo.story3 import CARELESS, Way
 from placement_ac.lab.demo.viewer import Viewer
 from placement_ac.lab.standins.manifests import FIELD_MANAGER
 from placement_ac.observability import logs

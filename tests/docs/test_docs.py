@@ -30,8 +30,8 @@ from placement_ac.inspection.links import Step
 from placement_ac.inspection.prospect import Affected, CheckChange, Condition, PlacementPlan
 from placement_ac.inspection.tree import Branch, ClusterRow, Credential, Job, QueueRow, State
 from placement_ac.kube import client
-from placement_ac.lab.demo.play import Outcome
-from placement_ac.lab.demo.shows import PlainShow, document
+from placement_ac.lab.demo.renderers import PlainShow, document
+from placement_ac.lab.demo.runner import Outcome
 from placement_ac.lab.demo.stories import STEPS
 from placement_ac.observability import health
 from placement_ac.observability.measures import MEASURES

@@ -13,7 +13,7 @@ from placement_ac.cli.main import main
 from placement_ac.core.api.constants import INVENTORY, KUEUE, OCM_CLUSTER
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
-from placement_ac.lab.demo.stage import Stage
+from placement_ac.lab.demo.environment import Stage
 from placement_ac.lab.demo.steps import Act, applied, in_turn, label, score
 from placement_ac.lab.demo.steps import fleet as put_fleet
 from placement_ac.lab.hub import Hub

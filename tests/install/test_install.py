@@ -17,8 +17,8 @@ import pytest
 
 from placement_ac.config.load import PREFIX, load
 from placement_ac.core.api.constants import DONE
-from placement_ac.lab.hub import Request, policy
-from placement_ac.lab.hub.actions import Action, asked
+from placement_ac.lab.hub import Request, rbac_rules
+from placement_ac.lab.hub.request_attributes import Action, asked
 from placement_ac.lab.standins.fleet import WorkerFleet
 from tests.support import installation
 from tests.support.builders import authority, encoded, jwt, kubeconfig
@@ -42,7 +42,7 @@ AT_ONCE = {
 }
 HERE = {"metrics_bind_address": "", "health_probe_bind_address": ""}
 """Where nobody else listens."""
-EVERYBODY = (*policy.ROLES["system:discovery"], *policy.ROLES["system:basic-user"])
+EVERYBODY = (*rbac_rules.ROLES["system:discovery"], *rbac_rules.ROLES["system:basic-user"])
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 SINCE = "2026-01-01T00:00:00Z"
 
@@ -140,7 +140,7 @@ class Installed:
             soon(lambda: self.admin.listed(P), [f"{P}-{cluster}" for cluster in listed])
 
 
-def _gives(where: str, rule: policy.Rule, action: Action) -> bool:
+def _gives(where: str, rule: rbac_rules.Rule, action: Action) -> bool:
     return where in ("", action.namespace) and rule.allows(action)
 
 

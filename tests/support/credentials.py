@@ -13,9 +13,9 @@ from typing import Any
 from placement_ac.core.api.constants import MANAGED_CLUSTER
 from placement_ac.core.kubeconfig.access import ClusterAccess, read_kubeconfig, write_kubeconfig
 from placement_ac.kube.login import Login
-from placement_ac.lab.standins.accounts import Accounts
 from placement_ac.lab.standins.fleet import WorkerFleet
 from placement_ac.lab.standins.kueue_manager import Kueue
+from placement_ac.lab.standins.ocm_addons import Accounts
 from placement_ac.lab.standins.runner import Maker, StandIns
 from tests.support import jobs
 from tests.support.admin import login_to

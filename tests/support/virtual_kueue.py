@@ -19,7 +19,7 @@ from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, WORKLOAD, Kind
 from placement_ac.core.api.errors import Conflict, NotFound, Refused, Unavailable
 from placement_ac.lab.standins import multikueue as mk
 from placement_ac.lab.standins.multikueue import objects as of
-from placement_ac.lab.standins.multikueue import status as step
+from placement_ac.lab.standins.multikueue import transitions as step
 
 Obj = dict[str, Any]
 Listener = Callable[[str, Kind, Obj], None]

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Final
 
 from placement_ac.core.api.constants import DRAIN
-from placement_ac.lab.demo.scene import CARELESS, DEMO2, ENDINGS, SCENES, Way
 from placement_ac.lab.demo.steps import (
     LABEL,
     Programme,
@@ -18,6 +17,7 @@ from placement_ac.lab.demo.steps import (
     nothing,
     renew,
 )
+from placement_ac.lab.demo.story3 import CARELESS, DEMO2, ENDINGS, SCENES, Way
 
 T4: Final = "nvidia-tesla-t4"
 DEMO1: Final = "placement-demo1"

@@ -23,7 +23,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.demo.making import Making
+from placement_ac.lab.demo.credentials import Making
 from placement_ac.lab.standins.fleet import Account, Ledger
 from placement_ac.lab.standins.informer import Informer
 from placement_ac.lab.standins.kueue_jobs import JOB

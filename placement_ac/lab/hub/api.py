@@ -14,16 +14,16 @@ import orjson
 import yaml
 
 from placement_ac.lab.hub import discovery, kinds, openapi, patch, protobuf, reads, reviews, scale, users
-from placement_ac.lab.hub.actions import Action, asked
-from placement_ac.lab.hub.ask import Ask
 from placement_ac.lab.hub.errors import ApiError, about, bad_request, forbidden, not_found
 from placement_ac.lab.hub.reads import METADATA, PLAIN, TABLE, Look
+from placement_ac.lab.hub.request_attributes import Action, asked
+from placement_ac.lab.hub.write_request import Ask
 from placement_ac.lab.hub.writes import Writes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from placement_ac.lab.hub.access import Access
+    from placement_ac.lab.hub.access_control import Access
     from placement_ac.lab.hub.catalog import Catalog
     from placement_ac.lab.hub.kinds import Resource, Version
     from placement_ac.lab.hub.store import Record, Store

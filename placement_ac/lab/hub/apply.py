@@ -12,12 +12,12 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from placement_ac.lab.hub import fields, managers
+from placement_ac.lab.hub import field_sets, managed_fields
 from placement_ac.lab.hub.schema import ANYTHING, Node
 
 if TYPE_CHECKING:
-    from placement_ac.lab.hub.fields import Fields
-    from placement_ac.lab.hub.managers import Entry, Managers
+    from placement_ac.lab.hub.field_sets import Fields
+    from placement_ac.lab.hub.managed_fields import Entry, Managers
 
 
 def apply(
@@ -29,20 +29,20 @@ def apply(
     Raises 409 with one cause per field that another manager owns and this apply
     would change, unless `force`; 500 when the configuration breaks its schema's types.
     """
-    wanted = managers.owned(fields.applied(node, config))
+    wanted = managed_fields.owned(field_sets.applied(node, config))
     last = owners.get(by.name)
     others = {name: entry for name, entry in owners.items() if name != by.name}
     mine = {} if wanted is None else {by.name: _kept_time(last, by, wanted)}
     merged = merge(node, live, config)
     if last is not None and last.fields != wanted:  # the same fields again: none could go
-        merged = prune(node, merged, last.fields, managers.all_fields(others | mine))
-    touched, removed = fields.changes(node, live, merged)
-    touched = managers.owned(touched)
-    if found := managers.conflicts(others, touched, by.name):
+        merged = prune(node, merged, last.fields, managed_fields.all_fields(others | mine))
+    touched, removed = field_sets.changes(node, live, merged)
+    touched = managed_fields.owned(touched)
+    if found := managed_fields.conflicts(others, touched, by.name):
         if not force:
-            raise managers.refusal(found)
-        others = managers.disowned(others, touched)
-    return merged, managers.disowned(others, removed) | mine
+            raise managed_fields.refusal(found)
+        others = managed_fields.disowned(others, touched)
+    return merged, managed_fields.disowned(others, removed) | mine
 
 
 def _kept_time(last: Entry | None, by: Entry, wanted: Fields) -> Entry:
@@ -61,7 +61,7 @@ def merge(node: Node, live: Any, config: Any) -> Any:
     """
     if _alike(live, config):
         return live
-    if type(live) is not type(config) or not fields.granular(node, config):
+    if type(live) is not type(config) or not field_sets.granular(node, config):
         return config
     if isinstance(config, list):
         return _merge_list(node, live, config)
@@ -84,7 +84,7 @@ def _alike(a: Any, b: Any) -> bool:
 
 def _merge_list(node: Node, live: list[Any], config: list[Any]) -> list[Any]:
     """Items of both come in the configuration's order; those of the live list alone keep their places."""
-    mine = fields.items_of(node, config, ())
+    mine = field_sets.items_of(node, config, ())
     theirs = {node.element(item): item for item in live}
     left, right = deque(theirs), deque(mine)
     shared = deque(key for key in mine if key in theirs)
@@ -106,7 +106,7 @@ def _merge_list(node: Node, live: list[Any], config: list[Any]) -> list[Any]:
 
 def prune(node: Node, value: Any, last: Fields, keep: Fields | None) -> Any:
     """Remove from `value` the fields that are in `last` and not in `keep`."""
-    if not fields.granular(node, value):
+    if not field_sets.granular(node, value):
         return value
     if isinstance(value, list):
         return _prune_list(node, value, last, keep or {})
@@ -116,7 +116,7 @@ def prune(node: Node, value: Any, last: Fields, keep: Fields | None) -> Any:
         kept = (keep or {}).get("f:" + key)
         if claimed is None:
             pruned[key] = child_value
-        elif kept is not None or not fields.is_member(claimed):
+        elif kept is not None or not field_sets.is_member(claimed):
             below = prune(node.child(key) or ANYTHING, child_value, claimed, kept)
             if kept is not None or below or not child_value:
                 pruned[key] = below

@@ -11,20 +11,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from placement_ac.lab.hub import kinds, policy, roles
-from placement_ac.lab.hub.actions import Action
+from placement_ac.lab.hub import kinds, rbac_rules, rbac_validation
 from placement_ac.lab.hub.errors import ApiError, about, forbidden
+from placement_ac.lab.hub.request_attributes import Action
 from placement_ac.lab.hub.users import MASTERS, account_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from placement_ac.lab.hub.ask import Ask
-    from placement_ac.lab.hub.policy import Rule
+    from placement_ac.lab.hub.rbac_rules import Rule
     from placement_ac.lab.hub.store import Object, Record, Shelf, Store
     from placement_ac.lab.hub.users import User
+    from placement_ac.lab.hub.write_request import Ask
 
-GROUP = roles.GROUP
+GROUP = rbac_validation.GROUP
 REMEMBERED = 10_000  # users, in so many namespaces
 
 
@@ -77,10 +77,10 @@ class Rbac:
 
     def _worked_out(self, user: User, namespace: str) -> Held:
         held = Held()
-        for name, group in policy.BOUND:
+        for name, group in rbac_rules.BOUND:
             if group in user.groups:
                 source = f'ClusterRoleBinding "{name}" of ClusterRole "{name}" to Group "{group}"'
-                held.rules.extend((source, rule) for rule in policy.ROLES[name])
+                held.rules.extend((source, rule) for rule in rbac_rules.ROLES[name])
         for record in self._bindings(namespace):
             subject = next((s for s in record.obj.get("subjects") or () if _is(user, s, record.key[0])), None)
             if subject is None:
@@ -106,8 +106,8 @@ class Rbac:
         record = self._shelf(plural).records.get(key)
         if record is not None:
             return self._rules(record.obj)
-        if kind == "ClusterRole" and name in policy.ROLES:
-            return policy.ROLES[name]
+        if kind == "ClusterRole" and name in rbac_rules.ROLES:
+            return rbac_rules.ROLES[name]
         full = f"{kind.lower()}.{GROUP}"
         details = {"name": name, "group": GROUP, "kind": kind.lower()}
         raise ApiError(404, "NotFound", f'{full} "{name}" not found', details=details)
@@ -116,11 +116,11 @@ class Rbac:
         """The rules of a role, or of those that it aggregates (which a real server copies into it)."""
         selectors = _aggregates(role)
         if not selectors:
-            return tuple(map(policy.rule, role.get("rules") or ()))
-        tests = [roles.selector(one) for one in selectors]
+            return tuple(map(rbac_rules.rule, role.get("rules") or ()))
+        tests = [rbac_validation.selector(one) for one in selectors]
         others = (record.obj for record in self._shelf("clusterroles").between(""))
         chosen = [one for one in others if one is not role and any(test(one) for test in tests)]
-        return tuple(policy.rule(rule) for one in chosen for rule in one.get("rules") or ())
+        return tuple(rbac_rules.rule(rule) for one in chosen for rule in one.get("rules") or ())
 
     # -- nobody gives what they do not have
 
@@ -133,12 +133,12 @@ class Rbac:
         if reference := obj.get("roleRef"):
             granted = self.rules_of(reference, ask.namespace)
         else:
-            granted = tuple(map(policy.rule, obj.get("rules") or ()))
+            granted = tuple(map(rbac_rules.rule, obj.get("rules") or ()))
         held = tuple(rule for _, rule in self.held(ask.user, ask.namespace).rules)
         name = obj["metadata"]["name"]
-        if lacking := policy.missing(granted, held):
+        if lacking := rbac_rules.missing(granted, held):
             raise _too_much(ask, name, _escalation(ask.user, lacking))
-        if (_aggregates(obj) or _aggregates(live or {})) and policy.missing(policy.EVERYTHING, held):
+        if (_aggregates(obj) or _aggregates(live or {})) and rbac_rules.missing(rbac_rules.EVERYTHING, held):
             raise _too_much(ask, name, "must have cluster-admin privileges to use the aggregationRule")
 
 
@@ -158,7 +158,7 @@ def _aggregates(role: Object) -> list[Object]:
 def _escalation(user: User, lacking: Iterable[Rule]) -> str:
     what = "\n".join(sorted(map(str, lacking)))
     return (
-        f'user "{user.name}" (groups={policy.quoted(user.groups)}) is attempting to grant '
+        f'user "{user.name}" (groups={rbac_rules.quoted(user.groups)}) is attempting to grant '
         f"RBAC permissions not currently held:\n{what}"
     )
 

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from placement_ac.lab.hub.accounts import AUDIENCE, Refused
-from placement_ac.lab.hub.actions import of_review
 from placement_ac.lab.hub.errors import ApiError, Cause, bad_request
+from placement_ac.lab.hub.request_attributes import of_review
+from placement_ac.lab.hub.service_accounts import AUDIENCE, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from placement_ac.lab.hub.access import Access
+    from placement_ac.lab.hub.access_control import Access
     from placement_ac.lab.hub.users import User
 
 Body = dict[str, Any]

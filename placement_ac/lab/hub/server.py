@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import trustme
 
 from placement_ac.lab.hub import kinds
-from placement_ac.lab.hub.access import Access
+from placement_ac.lab.hub.access_control import Access
 from placement_ac.lab.hub.api import Api
 from placement_ac.lab.hub.catalog import Catalog
 from placement_ac.lab.hub.errors import gone, internal
 from placement_ac.lab.hub.faults import Faults, Request
-from placement_ac.lab.hub.front import Front
+from placement_ac.lab.hub.frontend import Front
 from placement_ac.lab.hub.listener import Listener
 from placement_ac.lab.hub.store import Store
 from placement_ac.lab.hub.watch import GARBAGE, error_line

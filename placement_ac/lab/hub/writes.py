@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from placement_ac.lab.hub import fields, managers, metadata, special
+from placement_ac.lab.hub import field_sets, managed_fields, metadata, strategies
 from placement_ac.lab.hub.apply import apply
-from placement_ac.lab.hub.ask import Ask, without
 from placement_ac.lab.hub.errors import (
     Cause,
     about,
@@ -21,12 +20,13 @@ from placement_ac.lab.hub.errors import (
     invalid,
     not_found,
 )
-from placement_ac.lab.hub.gc import Collector
+from placement_ac.lab.hub.garbage_collector import Collector
 from placement_ac.lab.hub.kinds import from_crd
-from placement_ac.lab.hub.managers import Entry
+from placement_ac.lab.hub.managed_fields import Entry
 from placement_ac.lab.hub.schema import settle
 from placement_ac.lab.hub.store import Record
 from placement_ac.lab.hub.validate import validate
+from placement_ac.lab.hub.write_request import Ask, without
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,12 +65,14 @@ class Writes:
         kind_faults = ask.type_faults(body)
         obj = ask.settled(body)
         meta = metadata.fresh(ask.resource, obj.get("metadata") or {}, ask.namespace)
-        obj = special.prepare(ask.resource, {**obj, "metadata": meta}, None)
+        obj = strategies.prepare(ask.resource, {**obj, "metadata": meta}, None)
         if ask.version.status and ask.resource.custom:
             obj.pop("status", None)
         self._judge(ask, meta.get("name") or "", obj, None, kind_faults)
         return self._insert(
-            ask, obj, managers.updated({}, ask.entry("Update"), *fields.changes(ask.version.schema, {}, obj))
+            ask,
+            obj,
+            managed_fields.updated({}, ask.entry("Update"), *field_sets.changes(ask.version.schema, {}, obj)),
         )
 
     def update(self, ask: Ask, body: Object) -> Record:
@@ -113,7 +115,7 @@ class Writes:
             ask.version.schema,
             bare,
             wanted,
-            managers.read(live["metadata"]),
+            managed_fields.read(live["metadata"]),
             by,
             ask.query.get("force") == "true",
         )
@@ -146,12 +148,12 @@ class Writes:
         faults = metadata.faults(ask.resource, obj["metadata"])
         if live is not None:
             faults = [*faults, *metadata.update_faults(obj["metadata"], live["metadata"])]
-        faults += special.faults(ask.resource, obj, live)
+        faults += strategies.faults(ask.resource, obj, live)
         if causes := validate(ask.version.schema, obj, live, faults):
             raise invalid(ask.resource, name, causes)
         self.confirm(ask, obj, live)
 
-    def _insert(self, ask: Ask, obj: Object, owners: managers.Managers) -> Record:
+    def _insert(self, ask: Ask, obj: Object, owners: managed_fields.Managers) -> Record:
         name = obj["metadata"]["name"]
         key = (ask.namespace, name)
         self._check_namespace(ask)
@@ -189,7 +191,12 @@ class Writes:
         return self._commit(ask, record, obj, None, faults)
 
     def _commit(
-        self, ask: Ask, record: Record, obj: Object, owners: managers.Managers | None, faults: list[Cause]
+        self,
+        ask: Ask,
+        record: Record,
+        obj: Object,
+        owners: managed_fields.Managers | None,
+        faults: list[Cause],
     ) -> Record:
         """Judge and store the next version of an object; `owners` is None for an update."""
         live = record.seen_as(ask.version.name)
@@ -197,7 +204,7 @@ class Writes:
             obj = without(obj, "status") | ({"status": live["status"]} if "status" in live else {})
         given = obj.get("metadata") or {}
         meta = metadata.kept(given, live["metadata"]) | ask.names
-        obj = special.prepare(ask.resource, {**obj, "metadata": meta}, live)
+        obj = strategies.prepare(ask.resource, {**obj, "metadata": meta}, live)
         self._judge(ask, ask.name, obj, live, faults)
         bare, before = without_managers(obj), without_managers(live)
         if owners is None:
@@ -214,12 +221,18 @@ class Writes:
 
     def _owners_after_update(
         self, ask: Ask, given: Object, before: Object, after: Object
-    ) -> managers.Managers:
+    ) -> managed_fields.Managers:
         entries = given.get("managedFields")
         live = self.store.get(ask.resource, ask.key)
-        known = managers.read(given) if entries else managers.read(live.obj["metadata"]) if live else {}
-        touched, removed = fields.changes(ask.version.schema, before, after)
-        return managers.updated(known, ask.entry("Update"), touched, removed)
+        known = (
+            managed_fields.read(given)
+            if entries
+            else managed_fields.read(live.obj["metadata"])
+            if live
+            else {}
+        )
+        touched, removed = field_sets.changes(ask.version.schema, before, after)
+        return managed_fields.updated(known, ask.entry("Update"), touched, removed)
 
     def _stored_form(self, ask: Ask, obj: Object) -> Object:
         """The object in its kind's stored version: without a conversion only its schema differs."""
@@ -240,7 +253,7 @@ class Writes:
 
     def _after(self, record: Record, before: Record | None = None) -> None:
         self.collector.came(record, before)
-        if special.is_crd(record.resource):
+        if strategies.is_crd(record.resource):
             self._install(record)
 
     def _install(self, crd: Record) -> None:
@@ -275,14 +288,14 @@ class Writes:
         if record.resource.generation:
             marks["generation"] = meta["generation"] + 1
         obj = record.obj | {"metadata": meta | marks}
-        if special.is_namespace(record.resource):
+        if strategies.is_namespace(record.resource):
             obj["status"] = {"phase": "Terminating"}
             self.collector.end_namespace(record.key[1])
         return self.store.put(record.resource, record.key, obj), False
 
     def _remove(self, record: Record) -> Record:
         last = self.store.remove(record)
-        if special.is_crd(record.resource):
+        if strategies.is_crd(record.resource):
             self._uninstall(record)
         self.collector.went(record)
         return last
@@ -296,14 +309,14 @@ class Writes:
         """The garbage collector's update."""
         by = Entry("kube-controller-manager", "Update", "", obj["apiVersion"], metadata.now(), {})
         schema = record.resource.any_version.schema
-        touched, removed = fields.changes(schema, without_managers(record.obj), without_managers(obj))
-        owners = managers.updated(managers.read(obj["metadata"]), by, touched, removed)
+        touched, removed = field_sets.changes(schema, without_managers(record.obj), without_managers(obj))
+        owners = managed_fields.updated(managed_fields.read(obj["metadata"]), by, touched, removed)
         self._put(record, with_managers(without_managers(obj), owners))
 
     def _apply_new(self, ask: Ask, wanted: Object, by: Entry) -> Record:
         obj = ask.settled(wanted)
         meta = metadata.fresh(ask.resource, obj["metadata"], ask.namespace)
-        obj = special.prepare(ask.resource, {**obj, "metadata": meta}, None)
+        obj = strategies.prepare(ask.resource, {**obj, "metadata": meta}, None)
         _, owners = apply(ask.version.schema, {}, wanted, {}, by, force=True)
         self._judge(ask, ask.name, obj, None, [])
         return self._insert(ask, obj, owners)
@@ -329,6 +342,6 @@ def without_managers(obj: Object) -> Object:
     return obj | {"metadata": without(obj["metadata"], "managedFields")}
 
 
-def with_managers(obj: Object, owners: managers.Managers) -> Object:
-    written = managers.write(owners)
+def with_managers(obj: Object, owners: managed_fields.Managers) -> Object:
+    written = managed_fields.write(owners)
     return obj | {"metadata": obj["metadata"] | ({"managedFields": written} if written else {})}

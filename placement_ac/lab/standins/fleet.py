@@ -20,11 +20,11 @@ from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins import manifests
-from placement_ac.lab.standins.accounts import Accounts
 from placement_ac.lab.standins.informer import Key, StandIn
 from placement_ac.lab.standins.kueue_jobs import JOB
 from placement_ac.lab.standins.multikueue import runs
 from placement_ac.lab.standins.multikueue.objects import job_is_finished
+from placement_ac.lab.standins.ocm_addons import Accounts
 from placement_ac.lab.standins.runner import Together
 from placement_ac.lab.standins.worker import SLOTS, Worker
 

@@ -50,7 +50,7 @@ from placement_ac.lab.standins.multikueue import (
     orphans,
     workload_of,
 )
-from placement_ac.lab.standins.multikueue.make import QUEUE_LABEL
+from placement_ac.lab.standins.multikueue.builders import QUEUE_LABEL
 from placement_ac.lab.standins.multikueue.objects import (
     EVICTED,
     MANAGED_BY,

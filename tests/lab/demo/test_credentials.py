@@ -21,11 +21,11 @@ from rich.console import Console
 from placement_ac.cli.demo import command
 from placement_ac.core.api.constants import DRAIN, IMMEDIATE
 from placement_ac.core.kubeconfig.access import ClusterAccess, read_kubeconfig
-from placement_ac.lab.demo import scene, stories
-from placement_ac.lab.demo.making import MadeSeen, Thing, things_of
-from placement_ac.lab.demo.scene import CARELESS
-from placement_ac.lab.demo.stage import Stage
+from placement_ac.lab.demo import stories, story3
+from placement_ac.lab.demo.credentials import MadeSeen, Thing, things_of
+from placement_ac.lab.demo.environment import Stage
 from placement_ac.lab.demo.stories import programme
+from placement_ac.lab.demo.story3 import CARELESS
 from placement_ac.lab.hub import Hub
 from tests.lab.demo.test_demo import (
     ARGUMENTS,
@@ -55,7 +55,7 @@ class Watched:
             self.hubs.append(Hub(**options))
             return self.hubs[-1]
 
-        monkeypatch.setattr("placement_ac.lab.demo.stage.Hub", hub)
+        monkeypatch.setattr("placement_ac.lab.demo.environment.Hub", hub)
         monkeypatch.setattr("placement_ac.lab.standins.fleet.Hub", hub)
 
     def tokens(self) -> set[str]:
@@ -207,7 +207,7 @@ def test_story_1_alone() -> None:
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way != DRAIN])  # that is in all stories, above
 def test_a_job_comes_to_the_same_as_with_found_credentials(
-    way: scene.Way, monkeypatch: pytest.MonkeyPatch
+    way: story3.Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watched = Watched(monkeypatch)
     run = played("--story", "3", "-v", *ARGUMENTS[way])
@@ -232,7 +232,7 @@ def test_a_careless_list_has_credentials_that_another_check_keeps() -> None:
 
 
 @pytest.mark.parametrize("way", [DRAIN, IMMEDIATE])
-def test_the_last_thing_is_that_nothing_is_left_behind(way: scene.Way) -> None:
+def test_the_last_thing_is_that_nothing_is_left_behind(way: story3.Way) -> None:
     *_, back, last = programme(3, way, made=True).steps
     assert (back.made, last) == (None, stories.LEFT_BEHIND)
 
@@ -304,7 +304,7 @@ def test_a_token_that_is_not_renewed_is_told(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(Stage, "renew", do_nothing)
     monkeypatch.setattr(
-        "placement_ac.lab.demo.play.STEP_SECONDS", 4.0
+        "placement_ac.lab.demo.runner.STEP_SECONDS", 4.0
     )  # what is needed no more stays for 2 s
     run = played("--story", "2")
     assert run.exit_code == 1
@@ -349,7 +349,7 @@ def test_threads_are_gone_when_the_demo_is_over() -> None:
 
 def test_the_demo_holds_on_the_published_crds_too(monkeypatch: pytest.MonkeyPatch) -> None:
     published = functools.partial(Hub, crds=published_crds())
-    monkeypatch.setattr("placement_ac.lab.demo.stage.Hub", published)
+    monkeypatch.setattr("placement_ac.lab.demo.environment.Hub", published)
     monkeypatch.setattr("placement_ac.lab.standins.fleet.Hub", published)
     run = played("--story", "2", "-o", "json")
     assert run.exit_code == 0, run.output

@@ -21,12 +21,12 @@ from rich.console import Console
 from placement_ac.cli.demo import command
 from placement_ac.core.api.constants import DRAIN, IMMEDIATE
 from placement_ac.kube.client import Client
-from placement_ac.lab.demo import scene, stage, steps
-from placement_ac.lab.demo.play import Finale, Outcome
-from placement_ac.lab.demo.scene import CARELESS
-from placement_ac.lab.demo.shows import LiveShow, PlainShow
+from placement_ac.lab.demo import environment, steps, story3
+from placement_ac.lab.demo.renderers import LiveShow, PlainShow
+from placement_ac.lab.demo.runner import Finale, Outcome
 from placement_ac.lab.demo.steps import Backstage, Ending, Programme, Step
 from placement_ac.lab.demo.stories import programme
+from placement_ac.lab.demo.story3 import CARELESS
 from placement_ac.lab.demo.viewer import JobSeen
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins.fleet import Account
@@ -91,23 +91,23 @@ def test_all_stories_as_json() -> None:
 
 
 C2, C3 = SECRETS
-LISTS: dict[scene.Way, list[list[str] | None]] = {
+LISTS: dict[story3.Way, list[list[str] | None]] = {
     DRAIN: [[C3], [C3], [C2, C3], None, [C2], [C3]],
     IMMEDIATE: [[C3], [C3], [C2, C3], [C2], [C2], [C2], [C3]],
     CARELESS: [[C3], [C3], [C2], [C2]],
 }
 """What is listed after each step of Story 3; None: the old list or the new one, who can say."""
-ARGUMENTS: dict[scene.Way, list[str]] = {
+ARGUMENTS: dict[story3.Way, list[str]] = {
     DRAIN: [],
     IMMEDIATE: ["--removal-policy", "immediate"],
     CARELESS: ["--unsafe"],
 }
-COUNTED: dict[scene.Way, Account] = {
+COUNTED: dict[story3.Way, Account] = {
     DRAIN: {"maxCopies": 1, "starts": 1, "finished": True},
     IMMEDIATE: {"maxCopies": 1, "starts": 2, "finished": True},
     CARELESS: {"maxCopies": 2, "starts": 2, "finished": True},
 }
-WAYS: list[scene.Way] = [DRAIN, IMMEDIATE, CARELESS]
+WAYS: list[story3.Way] = [DRAIN, IMMEDIATE, CARELESS]
 
 
 class Either:
@@ -120,7 +120,7 @@ class Either:
         return 0
 
 
-def lists_of(way: scene.Way) -> list[Any]:
+def lists_of(way: story3.Way) -> list[Any]:
     return [names or Either() for names in LISTS[way]]
 
 
@@ -134,14 +134,14 @@ def jobs_of(document: dict[str, Any]) -> list[tuple[str, str | None]]:
 
 
 @functools.cache
-def shown_as_json(way: scene.Way) -> tuple[int, str]:
+def shown_as_json(way: story3.Way) -> tuple[int, str]:
     """Play Story 3 once; return the exit code and what was printed."""
     run = CliRunner().invoke(command, ["--story", "3", "-o", "json", *ARGUMENTS[way]])
     return run.exit_code, run.output
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_job_runs_while_scores_flip(way: scene.Way) -> None:
+def test_a_job_runs_while_scores_flip(way: story3.Way) -> None:
     """One copy at any time with either policy; with `--unsafe`, which shows that it can be seen, two."""
     exit_code, output = shown_as_json(way)
     *told, last = documents(output)
@@ -224,12 +224,12 @@ def test_what_cannot_be_shown_is_refused(words: list[str]) -> None:
 def test_workers_are_started_for_a_job_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     started = []
 
-    class Fleet(stage.WorkerFleet):
+    class Fleet(environment.WorkerFleet):
         def __init__(self, names: Any) -> None:
             started.append(tuple(names))
             super().__init__(names)
 
-    monkeypatch.setattr("placement_ac.lab.demo.stage.WorkerFleet", Fleet)
+    monkeypatch.setattr("placement_ac.lab.demo.environment.WorkerFleet", Fleet)
     told = documents(CliRunner().invoke(command, ["--story", "2", "-o", "json"]).output)
     assert ([doc["story"] for doc in told], started) == ([2, 2, 2], [])
     CliRunner().invoke(command, ["--story", "3", "-o", "json"])
@@ -238,7 +238,7 @@ def test_workers_are_started_for_a_job_alone(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_doubled_job_is_told_where_none_was_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
     """What would be told if the controller did what the careless list does."""
-    monkeypatch.setitem(scene.ENDINGS, CARELESS, scene.ENDINGS[DRAIN])
+    monkeypatch.setitem(story3.ENDINGS, CARELESS, story3.ENDINGS[DRAIN])
     run = CliRunner().invoke(command, ["--story", "3", "--unsafe"])
     assert run.exit_code == 1
     told = "Job train: started 2 times, 2 copies at a time, finished: NOT RIGHT; wanted "
@@ -248,11 +248,11 @@ def test_a_doubled_job_is_told_where_none_was_wanted(monkeypatch: pytest.MonkeyP
 def test_a_careless_list_that_does_no_harm_is_told_as_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """`--unsafe` shows what happens, whatever it is: here the controller is not replaced after all."""
 
-    async def stay_careful(_: stage.Stage) -> None:
+    async def stay_careful(_: environment.Stage) -> None:
         """Leave the controller where it is."""
 
-    monkeypatch.setattr(stage.Stage, "be_careless", stay_careful)
-    monkeypatch.setattr("placement_ac.lab.demo.play.STEP_SECONDS", 1.5)
+    monkeypatch.setattr(environment.Stage, "be_careless", stay_careful)
+    monkeypatch.setattr("placement_ac.lab.demo.runner.STEP_SECONDS", 1.5)
     run = CliRunner().invoke(command, ["--story", "3", "--unsafe", "-o", "json"])
     *told, last = documents(run.output)
     assert (run.exit_code, last["ok"], last["jobs"]["train"]) == (1, False, COUNTED[DRAIN])
@@ -261,13 +261,13 @@ def test_a_careless_list_that_does_no_harm_is_told_as_wrong(monkeypatch: pytest.
 
 def test_a_step_that_goes_wrong_is_told_and_makes_the_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
     """The way to see the demo fail: a fleet without a Secret for cluster3, which Story 3 wants."""
-    monkeypatch.setattr("placement_ac.lab.demo.play.STEP_SECONDS", 0.5)
+    monkeypatch.setattr("placement_ac.lab.demo.runner.STEP_SECONDS", 0.5)
 
     async def no_cluster3(client: Client, backstage: Backstage) -> None:
         await steps.fleet(client, backstage)
         await client.request("DELETE", "/api/v1/namespaces/kueue-system/secrets/multikueue-cluster3")
 
-    monkeypatch.setattr("placement_ac.lab.demo.play.fleet", no_cluster3)
+    monkeypatch.setattr("placement_ac.lab.demo.runner.fleet", no_cluster3)
     run = CliRunner().invoke(command, ["--story", "3"])
     assert run.exit_code == 1
     assert "NOT RIGHT" in run.output
@@ -396,7 +396,7 @@ def test_a_terminal_shows_a_panel_for_each_step(right: bool) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_terminal_of_80_columns_cuts_nothing_off(way: scene.Way) -> None:
+def test_a_terminal_of_80_columns_cuts_nothing_off(way: story3.Way) -> None:
     console = Console(force_terminal=True, width=80, record=True, file=io.StringIO())
     with LiveShow(console) as show:
         for number, step in enumerate(_programme(way).steps, start=1):
@@ -409,7 +409,7 @@ def test_a_terminal_of_80_columns_cuts_nothing_off(way: scene.Way) -> None:
     assert "Job on the workers: train runs on cluster2 and cluster3; started 2 times, 2" in lines
 
 
-def _programme(way: scene.Way) -> Programme:
+def _programme(way: story3.Way) -> Programme:
     return programme(None, way)
 
 
@@ -432,7 +432,7 @@ def test_threads_are_gone_when_the_demo_is_over(words: list[str]) -> None:
 def test_the_demo_holds_on_the_published_crds_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """The hub brings short schemas of its own; the demo's writes are valid by the published ones as well."""
     published = functools.partial(Hub, crds=published_crds())
-    monkeypatch.setattr("placement_ac.lab.demo.stage.Hub", published)
+    monkeypatch.setattr("placement_ac.lab.demo.environment.Hub", published)
     monkeypatch.setattr("placement_ac.lab.standins.fleet.Hub", published)
     run = CliRunner().invoke(command, ["-o", "json", "--removal-policy", "Immediate"])
     assert run.exit_code == 0, run.output
@@ -441,7 +441,7 @@ def test_the_demo_holds_on_the_published_crds_too(monkeypatch: pytest.MonkeyPatc
 
 def test_a_careless_list_does_the_same_on_the_published_crds(monkeypatch: pytest.MonkeyPatch) -> None:
     published = functools.partial(Hub, crds=published_crds())
-    monkeypatch.setattr("placement_ac.lab.demo.stage.Hub", published)
+    monkeypatch.setattr("placement_ac.lab.demo.environment.Hub", published)
     monkeypatch.setattr("placement_ac.lab.standins.fleet.Hub", published)
     run = CliRunner().invoke(command, ["-o", "json", "--story", "3", "--unsafe"])
     assert run.exit_code == 0, run.output

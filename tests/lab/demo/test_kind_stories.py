@@ -8,7 +8,7 @@ import pytest
 
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
-from placement_ac.lab.demo.stage import Stage
+from placement_ac.lab.demo.environment import Stage
 from placement_ac.lab.demo.steps import JobIs, Programme, fleet
 from tests.kind.stories import for_real, play
 

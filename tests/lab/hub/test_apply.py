@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.lab.hub import fields
+from placement_ac.lab.hub import field_sets
 from placement_ac.lab.hub.apply import merge
 from placement_ac.lab.hub.schema import Node
 from tests.support.envtest import HubMaker
@@ -242,15 +242,15 @@ A_AND_AB: Any = {"f:a": {".": {}, "f:b": {}}}
 
 
 def test_sets_of_fields() -> None:
-    assert fields.union(A, AB) == A_AND_AB
-    assert fields.union(None, A) == fields.union(A, None) == A
-    assert fields.minus(A_AND_AB, A) == AB
-    assert fields.minus(A_AND_AB, AB) == A
-    assert fields.minus(A, A) is None
-    assert fields.common(A_AND_AB, AB) == AB
-    assert fields.common(A, AB) is None
-    assert fields.common(None, A) is None
-    assert list(fields.paths({'k:{"type":"x"}': {".": {}, "f:y": {}}, 'v:"z"': {}})) == [
+    assert field_sets.union(A, AB) == A_AND_AB
+    assert field_sets.union(None, A) == field_sets.union(A, None) == A
+    assert field_sets.minus(A_AND_AB, A) == AB
+    assert field_sets.minus(A_AND_AB, AB) == A
+    assert field_sets.minus(A, A) is None
+    assert field_sets.common(A_AND_AB, AB) == AB
+    assert field_sets.common(A, AB) is None
+    assert field_sets.common(None, A) is None
+    assert list(field_sets.paths({'k:{"type":"x"}': {".": {}, "f:y": {}}, 'v:"z"': {}})) == [
         '[type="x"]',
         '[type="x"].y',
         '[="z"]',

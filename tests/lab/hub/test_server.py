@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from placement_ac.lab.hub import Hub, front, protobuf
+from placement_ac.lab.hub import Hub, frontend, protobuf
 from placement_ac.lab.hub.faults import WRITES
 from tests.support.hub_client import CONFIGMAPS, CONFIGS, Client, Watching, config, configmap, wait_for
 
@@ -190,7 +190,7 @@ def test_the_journal_reads_yaml_and_keeps_what_cannot_be_read(client: Client, ra
 
 
 def test_the_journal_is_bounded(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(front, "JOURNAL_LENGTH", 4)
+    monkeypatch.setattr(frontend, "JOURNAL_LENGTH", 4)
     for _ in range(6):
         client.names(CONFIGMAPS)
     assert 2 <= len(client.hub.journal) <= 4

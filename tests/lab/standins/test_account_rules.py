@@ -6,7 +6,7 @@ import json
 import pytest
 
 from placement_ac.kube.client import Object
-from placement_ac.lab.standins.account_rules import (
+from placement_ac.lab.standins.managed_service_accounts import (
     AGENT_NAMESPACE,
     BadToken,
     needs_token,

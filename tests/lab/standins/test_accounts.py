@@ -31,12 +31,12 @@ from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.hub.kinds import bundled
-from placement_ac.lab.standins.account_agent import NAMESPACE, SERVICE_ACCOUNT
-from placement_ac.lab.standins.account_rules import AGENT_NAMESPACE
-from placement_ac.lab.standins.accounts import Accounts
+from placement_ac.lab.standins.cluster_agent import NAMESPACE, SERVICE_ACCOUNT
+from placement_ac.lab.standins.cluster_permissions import ADDON, CLEANUP, GRANTS, WORK
 from placement_ac.lab.standins.fleet import WorkerFleet
 from placement_ac.lab.standins.kueue_jobs import JOB
-from placement_ac.lab.standins.permission_rules import ADDON, CLEANUP, GRANTS, WORK
+from placement_ac.lab.standins.managed_service_accounts import AGENT_NAMESPACE
+from placement_ac.lab.standins.ocm_addons import Accounts
 from placement_ac.lab.standins.runner import StandIns
 from tests.support.admin import Admin, login_to
 

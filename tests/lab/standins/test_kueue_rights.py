@@ -16,13 +16,13 @@ import pytest
 from placement_ac.core.api.constants import MULTIKUEUE_CLUSTER, WORKLOAD
 from placement_ac.kube.client import Object
 from placement_ac.lab.hub import Hub
-from placement_ac.lab.standins.account_agent import SERVICE_ACCOUNT
+from placement_ac.lab.standins.cluster_agent import SERVICE_ACCOUNT
+from placement_ac.lab.standins.cluster_permissions import RBAC
 from placement_ac.lab.standins.fleet import WorkerFleet
 from placement_ac.lab.standins.kueue_jobs import JOB
 from placement_ac.lab.standins.kueue_manager import Kueue
 from placement_ac.lab.standins.multikueue import hub_job
 from placement_ac.lab.standins.multikueue.objects import job_is_finished
-from placement_ac.lab.standins.permission_rules import RBAC
 from placement_ac.lab.standins.runner import StandIns
 from tests.support.admin import Admin, login_to
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from placement_ac.kube.client import Object
-from placement_ac.lab.standins.permission_rules import (
+from placement_ac.lab.standins.cluster_permissions import (
     Unbuildable,
     names_accounts,
     told_by,

@@ -19,8 +19,16 @@ Not modelled: several podSets, elastic Jobs, preemption gates, the Active condit
 (`sim.kueue_rules` has them), PodsReady, and the backoff of what is refused.
 """
 
+from placement_ac.lab.standins.multikueue.builders import copy_of, hub_job, worker_job, workload_of
 from placement_ac.lab.standins.multikueue.engine import CONTROLLERS, decide, orphans
-from placement_ac.lab.standins.multikueue.make import copy_of, hub_job, worker_job, workload_of
+from placement_ac.lab.standins.multikueue.inputs import (
+    ALL_AT_ONCE,
+    INCREMENTAL,
+    Queue,
+    Seen,
+    Settings,
+    Worker,
+)
 from placement_ac.lab.standins.multikueue.operations import (
     CreateCopy,
     CreateJob,
@@ -37,9 +45,8 @@ from placement_ac.lab.standins.multikueue.operations import (
     WriteJobStatus,
     WriteStatus,
 )
-from placement_ac.lab.standins.multikueue.seen import ALL_AT_ONCE, INCREMENTAL, Queue, Seen, Settings, Worker
-from placement_ac.lab.standins.multikueue.worker import has_quota, look_at_copy, preempted, runs
-from placement_ac.lab.standins.multikueue.writes import KUEUE_MANAGER, keep_what_others_own, refusal
+from placement_ac.lab.standins.multikueue.webhook import KUEUE_MANAGER, keep_what_others_own, refusal
+from placement_ac.lab.standins.multikueue.worker_kueue import has_quota, look_at_copy, preempted, runs
 
 __all__ = [
     "ALL_AT_ONCE",

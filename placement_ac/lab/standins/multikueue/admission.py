@@ -9,7 +9,8 @@ Kueue's workload_controller.go, jobframework/reconciler.go, scheduler.go, and sh
 from collections.abc import Callable
 from typing import Final
 
-from placement_ac.lab.standins.multikueue import status as step
+from placement_ac.lab.standins.multikueue import transitions as step
+from placement_ac.lab.standins.multikueue.inputs import Seen
 from placement_ac.lab.standins.multikueue.objects import (
     ADMITTED,
     DEACTIVATION_TARGET,
@@ -44,7 +45,6 @@ from placement_ac.lab.standins.multikueue.operations import (
     SuspendJob,
     WriteStatus,
 )
-from placement_ac.lab.standins.multikueue.seen import Seen
 
 
 def look_at_workload(seen: Seen) -> Decision:

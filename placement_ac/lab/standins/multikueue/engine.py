@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
 from placement_ac.lab.standins.multikueue.admission import look_at_job, look_at_workload, schedule
-from placement_ac.lab.standins.multikueue.group import look_at_copies
-from placement_ac.lab.standins.multikueue.nominate import look_at_round
+from placement_ac.lab.standins.multikueue.dispatcher import look_at_round
+from placement_ac.lab.standins.multikueue.inputs import Seen
 from placement_ac.lab.standins.multikueue.objects import ORIGIN_LABEL
 from placement_ac.lab.standins.multikueue.operations import Decision
-from placement_ac.lab.standins.multikueue.seen import Seen
+from placement_ac.lab.standins.multikueue.reconcile_group import look_at_copies
 
 MULTIKUEUE: Final = "multikueue"
 CONTROLLERS: Final[Mapping[str, Callable[[Seen], Decision]]] = {

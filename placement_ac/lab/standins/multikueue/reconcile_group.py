@@ -9,8 +9,9 @@ touched: a copy on any other one stays as it is.
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from placement_ac.lab.standins.multikueue import make, nominate
-from placement_ac.lab.standins.multikueue import status as step
+from placement_ac.lab.standins.multikueue import builders, dispatcher
+from placement_ac.lab.standins.multikueue import transitions as step
+from placement_ac.lab.standins.multikueue.inputs import Seen, Worker
 from placement_ac.lab.standins.multikueue.objects import (
     ADMITTED,
     DEACTIVATION_TARGET,
@@ -43,7 +44,6 @@ from placement_ac.lab.standins.multikueue.operations import (
     WriteJobStatus,
     WriteStatus,
 )
-from placement_ac.lab.standins.multikueue.seen import Seen, Worker
 
 SYNC_SECONDS: Final = 2.0
 """Kueue `syncDeferredRequeueAfter`: the hub's Job is not unsuspended yet, look again."""
@@ -62,7 +62,7 @@ def look_at_copies(seen: Seen) -> Decision:
         decision = rule(seen)
         if decision is not None:
             return decision
-    return nominate.dispatch(seen)
+    return dispatcher.dispatch(seen)
 
 
 def remove(name: str, worker: Worker) -> list[Operation]:
@@ -168,8 +168,8 @@ def _a_copy_is_admitted(seen: Seen) -> Decision | None:
     done = remove_all({other: one for other, one in others.items() if one.copy})
     if holds(seen.workload, EVICTED):
         return Decision((*done, *_deactivate(seen, name)))
-    if seen.settings.nominates_admitted and nominate.all_at_once_would(seen, name):
-        return nominate.dispatch(seen)
+    if seen.settings.nominates_admitted and dispatcher.all_at_once_would(seen, name):
+        return dispatcher.dispatch(seen)
     done += _sync_job(seen, name)
     again = _deferred(seen, name) or seen.settings.worker_lost_seconds
     if cluster_of(seen.workload) not in ("", name):
@@ -213,7 +213,7 @@ def _sync_job(seen: Seen, name: str) -> list[Operation]:
     if seen.job is None:
         return []
     if job is None:
-        return [CreateJob(name, make.worker_job(seen.job, seen.workload, seen.settings.origin))]
+        return [CreateJob(name, builders.worker_job(seen.job, seen.workload, seen.settings.origin))]
     theirs = job.get("status") or {}
     if _must_not_be_copied(seen.job, job) or theirs == (seen.job.get("status") or {}):
         return []

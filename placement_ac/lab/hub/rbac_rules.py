@@ -18,7 +18,7 @@ from placement_ac.lab.hub.users import AUTHENTICATED, MASTERS, UNAUTHENTICATED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from placement_ac.lab.hub.actions import Action
+    from placement_ac.lab.hub.request_attributes import Action
 
 ALL = "*"
 

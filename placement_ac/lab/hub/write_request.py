@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from placement_ac.lab.hub import metadata, special
+from placement_ac.lab.hub import metadata, strategies
 from placement_ac.lab.hub.errors import ApiError, Cause, bad_request, conflict, internal, invalid
-from placement_ac.lab.hub.managers import Entry
+from placement_ac.lab.hub.managed_fields import Entry
 from placement_ac.lab.hub.schema import settle
 
 if TYPE_CHECKING:
@@ -159,7 +159,9 @@ class Ask:
                 f"failed to create typed patch object: .{unknown[0]}: field not declared in schema"
             )
         self.report(unknown)
-        return special.prepare(self.resource, wanted, wanted) if self.resource.plural == "secrets" else wanted
+        return (
+            strategies.prepare(self.resource, wanted, wanted) if self.resource.plural == "secrets" else wanted
+        )
 
 
 def without(obj: Object, key: str) -> Object:

@@ -16,7 +16,18 @@ from placement_ac.core.api.constants import ACCOUNT, MANAGED_CLUSTER, SECRET, Ki
 from placement_ac.core.api.errors import Conflict, NotFound, Refused
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.standins.account_rules import (
+from placement_ac.lab.standins.cluster_permissions import (
+    CLEANUP,
+    GRANTS,
+    WORK,
+    meta_of,
+    metas_in,
+    owner_of,
+    place_of,
+    work_status,
+)
+from placement_ac.lab.standins.informer import Key, StandIn
+from placement_ac.lab.standins.managed_service_accounts import (
     AGENT_NAMESPACE,
     LABEL_IS_ACCOUNT,
     BadToken,
@@ -28,18 +39,7 @@ from placement_ac.lab.standins.account_rules import (
     token_in,
     validity,
 )
-from placement_ac.lab.standins.informer import Key, StandIn
 from placement_ac.lab.standins.multikueue.objects import is_deleted, stamp
-from placement_ac.lab.standins.permission_rules import (
-    CLEANUP,
-    GRANTS,
-    WORK,
-    meta_of,
-    metas_in,
-    owner_of,
-    place_of,
-    work_status,
-)
 
 NAMESPACE: Final = Kind("", "Namespace", "namespaces", False, ("v1",))
 SERVICE_ACCOUNT: Final = Kind("", "ServiceAccount", "serviceaccounts", True, ("v1",))

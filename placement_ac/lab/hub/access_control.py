@@ -9,15 +9,15 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
-from placement_ac.lab.hub.accounts import Accounts, Refused
 from placement_ac.lab.hub.errors import ApiError, forbidden
 from placement_ac.lab.hub.rbac import Rbac
+from placement_ac.lab.hub.service_accounts import Accounts, Refused
 from placement_ac.lab.hub.users import ANONYMOUS, AUTHENTICATED, MASTERS, User
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from placement_ac.lab.hub.actions import Action
+    from placement_ac.lab.hub.request_attributes import Action
     from placement_ac.lab.hub.store import Store
 
 

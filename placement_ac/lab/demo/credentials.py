@@ -25,12 +25,12 @@ from placement_ac.core.api.decode import digest_of
 from placement_ac.core.kubeconfig.access import ClusterAccess, read_kubeconfig
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.standins.account_agent import SERVICE_ACCOUNT
-from placement_ac.lab.standins.account_rules import AGENT_NAMESPACE, LABEL_IS_ACCOUNT
+from placement_ac.lab.standins.cluster_agent import SERVICE_ACCOUNT
+from placement_ac.lab.standins.cluster_permissions import GRANTS
 from placement_ac.lab.standins.informer import Informer
 from placement_ac.lab.standins.kueue import NAMESPACE
+from placement_ac.lab.standins.managed_service_accounts import AGENT_NAMESPACE, LABEL_IS_ACCOUNT
 from placement_ac.lab.standins.manifests import FIELD_MANAGER
-from placement_ac.lab.standins.permission_rules import GRANTS
 
 NAME: Final = "placement-ac"
 """The setting `credentials_account`: how all is called that is made, but for our Secrets."""

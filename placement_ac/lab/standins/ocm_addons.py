@@ -25,21 +25,8 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.errors import Conflict, NotFound
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.standins.account_agent import NAMESPACE, SLACK_SECONDS, Agent
-from placement_ac.lab.standins.account_rules import (
-    AGENT_NAMESPACE,
-    LABEL_IS_ACCOUNT,
-    LABEL_SYNCED_FROM,
-    is_orphan,
-    is_synced,
-    synced_name,
-    synced_secret,
-    takes_part,
-    with_condition,
-)
-from placement_ac.lab.standins.informer import Key, Name, StandIn
-from placement_ac.lab.standins.multikueue.objects import is_deleted
-from placement_ac.lab.standins.permission_rules import (
+from placement_ac.lab.standins.cluster_agent import NAMESPACE, SLACK_SECONDS, Agent
+from placement_ac.lab.standins.cluster_permissions import (
     ADDON,
     ADDON_NAME,
     APPLIED,
@@ -52,6 +39,19 @@ from placement_ac.lab.standins.permission_rules import (
     work_name,
     work_of,
 )
+from placement_ac.lab.standins.informer import Key, Name, StandIn
+from placement_ac.lab.standins.managed_service_accounts import (
+    AGENT_NAMESPACE,
+    LABEL_IS_ACCOUNT,
+    LABEL_SYNCED_FROM,
+    is_orphan,
+    is_synced,
+    synced_name,
+    synced_secret,
+    takes_part,
+    with_condition,
+)
+from placement_ac.lab.standins.multikueue.objects import is_deleted
 
 TIMEOUT_SECONDS: Final = 10.0
 Logins = Mapping[str, Callable[[], Login]]

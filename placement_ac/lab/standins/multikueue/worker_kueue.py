@@ -5,7 +5,7 @@ Pure. A copy asks for quota like any Workload, Job or no Job; the Job starts whe
 Not modelled: several steps of a deactivation (recorded 30 ms apart) are one look here.
 """
 
-from placement_ac.lab.standins.multikueue import status as step
+from placement_ac.lab.standins.multikueue import transitions as step
 from placement_ac.lab.standins.multikueue.objects import (
     DEACTIVATION_TARGET,
     EVICTED,

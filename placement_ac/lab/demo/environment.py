@@ -21,7 +21,7 @@ from placement_ac.controller.manager import Manager
 from placement_ac.core.api.constants import DRAIN, RemovalPolicy
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.demo.careless import Careless
+from placement_ac.lab.demo.unsafe import Careless
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins.fleet import WorkerFleet
 from placement_ac.lab.standins.informer import StandIn

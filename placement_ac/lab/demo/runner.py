@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG
 from placement_ac.kube.client import Client, Object
-from placement_ac.lab.demo.making import MadeSeen
+from placement_ac.lab.demo.credentials import MadeSeen
 from placement_ac.lab.demo.steps import JOB_NAME, Backstage, Ending, Programme, Step, came_out_right, fleet
 from placement_ac.lab.demo.viewer import JobSeen, Viewer
 

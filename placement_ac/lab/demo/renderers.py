@@ -16,8 +16,8 @@ from rich.text import Text
 
 from placement_ac.core.api.constants import LABEL_MANAGED_BY, LABEL_PLACEMENT, MANAGED_BY
 from placement_ac.kube.client import Object
-from placement_ac.lab.demo.making import MadeSeen, labelled
-from placement_ac.lab.demo.play import Finale, Outcome
+from placement_ac.lab.demo.credentials import MadeSeen, labelled
+from placement_ac.lab.demo.runner import Finale, Outcome
 from placement_ac.lab.demo.steps import Step
 from placement_ac.lab.demo.viewer import JobSeen
 

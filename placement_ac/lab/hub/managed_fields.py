@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from placement_ac.lab.hub.errors import ApiError, Cause
-from placement_ac.lab.hub.fields import Fields, common, minus, paths, union
+from placement_ac.lab.hub.field_sets import Fields, common, minus, paths, union
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any
 
-from placement_ac.lab.hub import roles
+from placement_ac.lab.hub import rbac_validation
 from placement_ac.lab.hub.errors import Cause
 from placement_ac.lab.hub.kinds import object_schema
 from placement_ac.lab.hub.metadata import now
@@ -29,8 +29,8 @@ def prepare(resource: Resource, obj: Object, live: Object | None) -> Object:
 
 
 def faults(resource: Resource, obj: Object, live: Object | None) -> list[Cause]:
-    if resource.group == roles.GROUP and not resource.custom:
-        return list(roles.faults(resource, obj, live))
+    if resource.group == rbac_validation.GROUP and not resource.custom:
+        return list(rbac_validation.faults(resource, obj, live))
     return _crd_faults(obj) if is_crd(resource) else []
 
 
@@ -124,7 +124,7 @@ PREPARE: dict[str, Callable[[Object, Object | None], Object]] = {
     "namespaces": _namespace,
     "secrets": _secret,
     "jobs": _job,
-    "rolebindings": roles.prepare,
-    "clusterrolebindings": roles.prepare,
+    "rolebindings": rbac_validation.prepare,
+    "clusterrolebindings": rbac_validation.prepare,
     "customresourcedefinitions": _crd,
 }

@@ -7,7 +7,8 @@ the nominations, whoever made them); `look_at_round` is the Incremental dispatch
 
 from typing import Final
 
-from placement_ac.lab.standins.multikueue import make
+from placement_ac.lab.standins.multikueue import builders
+from placement_ac.lab.standins.multikueue.inputs import ALL_AT_ONCE, INCREMENTAL, Seen
 from placement_ac.lab.standins.multikueue.objects import (
     FINISHED,
     PENDING,
@@ -32,7 +33,6 @@ from placement_ac.lab.standins.multikueue.operations import (
     StartRound,
     WriteStatus,
 )
-from placement_ac.lab.standins.multikueue.seen import ALL_AT_ONCE, INCREMENTAL, Seen
 
 BACKOFF_SECONDS: Final = 1.0
 """When it is looked again at a nominated cluster that is not connected; Kueue: an exponential backoff."""
@@ -74,7 +74,7 @@ def _copies(seen: Seen, nominated: list[str]) -> list[Operation]:
     done: list[Operation] = []
     for name, worker in seen.remotes.items():
         if name in nominated and worker.copy is None:
-            done.append(CreateCopy(name, make.copy_of(seen.workload, seen.settings.origin)))
+            done.append(CreateCopy(name, builders.copy_of(seen.workload, seen.settings.origin)))
         elif name not in nominated and worker.copy is not None:
             done += [DeleteJob(name)] if worker.job else []
             done.append(DeleteCopy(name))

@@ -10,7 +10,7 @@ from typing import Final
 
 from placement_ac.core.api.constants import ACCOUNT, PERMISSION, Kind
 from placement_ac.kube.client import Object
-from placement_ac.lab.standins.account_rules import with_condition
+from placement_ac.lab.standins.managed_service_accounts import with_condition
 
 ADDON: Final = Kind(
     "addon.open-cluster-management.io", "ManagedClusterAddOn", "managedclusteraddons", True, ("v1alpha1",)
