@@ -104,7 +104,7 @@ def run(*words: str) -> None:
 
 async def show(stage: Stage, painter: Painter) -> bool:
     async with Client(Login(stage.kubeconfig), field_manager=FIELD_MANAGER) as client:
-        ledger = stage.fleet.ledger if stage.fleet else None
+        ledger = stage.fleet.counter if stage.fleet else None
         async with Viewer(Login(stage.kubeconfig), client, ledger, None) as seen:
             return await play(programme(3), client, stage, seen, painter)
 

@@ -82,7 +82,7 @@ def command(
 
 async def _play(stage: Stage, shown: Programme, output: str | None) -> bool:
     login = Login(stage.kubeconfig)
-    ledger = stage.fleet.ledger if stage.fleet else None
+    ledger = stage.fleet.counter if stage.fleet else None
     async with AsyncExitStack() as opened:
         client = await opened.enter_async_context(Client(login, field_manager=FIELD_MANAGER))
         making = await opened.enter_async_context(Making(login, stage.workers)) if stage.made else None

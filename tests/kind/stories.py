@@ -11,8 +11,8 @@ from placement_ac.kube.login import Login
 from placement_ac.lab.demo.steps import JOB_NAME, Act, Backstage, Programme, came_out_right
 from placement_ac.lab.demo.stories import programme
 from placement_ac.lab.demo.viewer import Viewer
-from placement_ac.lab.standins.fleet import Ledger
-from placement_ac.lab.standins.informer import Informer
+from placement_ac.lab.standins.fleet import JobCounter
+from placement_ac.lab.standins.informer import HubInformer
 from placement_ac.lab.standins.kueue_jobs import JOB
 from placement_ac.lab.standins.manifests import FIELD_MANAGER, apply, load, samples
 
@@ -48,7 +48,7 @@ async def play(
                 await act(client, backstage)
                 if not await seen.until(lambda step=step: came_out_right(step, seen), seconds):
                     wrong.append(f"{step.title}: {_how_it_is(step.placement, seen)}")
-        if told.ending and (account := ledger.of(JOB_NAME)) != told.ending.wanted:
+        if told.ending and (account := ledger.counts_of(JOB_NAME)) != told.ending.wanted:
             wrong.append(f"the job ended as {account}, not {told.ending.wanted}")
     return wrong
 
@@ -59,9 +59,9 @@ def _how_it_is(placement: str, seen: Viewer) -> Object:
 
 
 @asynccontextmanager
-async def _counted(workers: Mapping[str, Login]) -> AsyncIterator[Ledger]:
+async def _counted(workers: Mapping[str, Login]) -> AsyncIterator[JobCounter]:
     """Count what runs on the workers."""
-    ledger = Ledger()
+    ledger = JobCounter()
     async with AsyncExitStack() as opened, asyncio.TaskGroup() as tasks:
         watches = []
         for name, login in workers.items():
@@ -77,9 +77,9 @@ async def _counted(workers: Mapping[str, Login]) -> AsyncIterator[Ledger]:
 class _Watch:
     """Enters the Jobs of one worker into the ledger."""
 
-    def __init__(self, worker: str, login: Login, client: Client, ledger: Ledger) -> None:
-        self.informer = Informer(login, client, (JOB,), self._enter)
+    def __init__(self, worker: str, login: Login, client: Client, ledger: JobCounter) -> None:
+        self.informer = HubInformer(login, client, (JOB,), self._enter)
         self._worker, self._ledger = worker, ledger
 
     def _enter(self, kind: Kind, namespace: str, name: str) -> None:
-        self._ledger.enter(self._worker, name, self.informer.objects[kind].get((namespace, name)))
+        self._ledger.record(self._worker, name, self.informer.objects[kind].get((namespace, name)))

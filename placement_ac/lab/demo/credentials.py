@@ -26,8 +26,8 @@ from placement_ac.core.kubeconfig.access import ClusterAccess, read_kubeconfig
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.standins.cluster_agent import SERVICE_ACCOUNT
-from placement_ac.lab.standins.cluster_permissions import GRANTS
-from placement_ac.lab.standins.informer import Informer
+from placement_ac.lab.standins.cluster_permissions import RBAC_KINDS
+from placement_ac.lab.standins.informer import HubInformer
 from placement_ac.lab.standins.kueue import NAMESPACE
 from placement_ac.lab.standins.managed_service_accounts import AGENT_NAMESPACE, LABEL_IS_ACCOUNT
 from placement_ac.lab.standins.manifests import FIELD_MANAGER
@@ -35,7 +35,7 @@ from placement_ac.lab.standins.manifests import FIELD_MANAGER
 NAME: Final = "placement-ac"
 """The setting `credentials_account`: how all is called that is made, but for our Secrets."""
 ON_HUB: Final = (ACCOUNT, PERMISSION, SECRET)
-ON_WORKERS: Final = (SERVICE_ACCOUNT, GRANTS["ClusterRole"], GRANTS["ClusterRoleBinding"])
+ON_WORKERS: Final = (SERVICE_ACCOUNT, RBAC_KINDS["ClusterRole"], RBAC_KINDS["ClusterRoleBinding"])
 _LABELS: Final = ((LABEL_MANAGED_BY, MANAGED_BY), (LABEL_IS_ACCOUNT, "true"))
 """One of them is on everything that is made on the hub; the second is OCM's."""
 
@@ -89,14 +89,14 @@ class Making:
 
     def __init__(self, hub: Login, workers: Mapping[str, Login]) -> None:
         self._logins = {"": hub, **workers}
-        self._informers: dict[str, Informer] = {}
+        self._informers: dict[str, HubInformer] = {}
         self._before: dict[str, str] = {}
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         for where, login in self._logins.items():
             client = await self._stack.enter_async_context(Client(login, field_manager=FIELD_MANAGER))
-            informer = Informer(login, client, ON_WORKERS if where else ON_HUB, _nobody_is_told)
+            informer = HubInformer(login, client, ON_WORKERS if where else ON_HUB, _nobody_is_told)
             self._stack.push_async_callback(_ended, asyncio.create_task(informer.run()))
             self._informers[where] = informer
         for informer in self._informers.values():

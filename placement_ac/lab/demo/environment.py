@@ -26,7 +26,7 @@ from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins.fleet import WorkerFleet
 from placement_ac.lab.standins.informer import StandIn
 from placement_ac.lab.standins.kueue import NAMESPACE as KUEUES_NAMESPACE
-from placement_ac.lab.standins.runner import OCM_ACCESS_PROVIDER, Maker, StandIns
+from placement_ac.lab.standins.runner import OCM_ACCESS_PROVIDER, StandInFactory, StandIns
 
 CLUSTERS: Final = ("cluster1", "cluster2", "cluster3")
 """The clusters of samples/fleet that have a worker hub, where a job is shown."""
@@ -122,8 +122,8 @@ class Stage:
     def _open(self) -> None:
         if self.fleet:
             self._stack.enter_context(self.fleet)
-        kueue: str | Maker = _kueue if self.fleet else "kueue"
-        accounts: tuple[Maker, ...] = (self._make_accounts,) if self.made else ()
+        kueue: str | StandInFactory = _kueue if self.fleet else "kueue"
+        accounts: tuple[StandInFactory, ...] = (self._make_accounts,) if self.made else ()
         folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="placement-ac-"))
         self.kubeconfig = Path(folder) / "kubeconfig"
         self.hub = self._stack.enter_context(Hub())
@@ -142,7 +142,7 @@ class Stage:
 
     def _make_accounts(self, login: Login) -> StandIn:
         assert self.fleet  # noqa: S101  # there are workers where credentials are made
-        accounts = self.fleet.accounts(login)
+        accounts = self.fleet.ocm_addons(login)
         self._refresh = accounts.refresh
         return accounts
 

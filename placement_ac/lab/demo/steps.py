@@ -27,7 +27,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.credentials.discovery import secret_names
 from placement_ac.kube.client import Client, Object
 from placement_ac.lab.demo.viewer import CLUSTER_QUEUE, Viewer
-from placement_ac.lab.standins.fleet import Account
+from placement_ac.lab.standins.fleet import JobCounts
 from placement_ac.lab.standins.kueue import LOCAL_QUEUE, RESOURCE_FLAVOR
 from placement_ac.lab.standins.manifests import apply, load, samples
 
@@ -117,7 +117,7 @@ class Step:
 class Ending:
     """What the workers must have counted of the job when all is over, and what that shows."""
 
-    wanted: Account
+    wanted: JobCounts
     moral: str
 
 

@@ -23,7 +23,7 @@ from placement_ac.lab.demo.steps import (
     score,
     score_told,
 )
-from placement_ac.lab.standins.fleet import Account
+from placement_ac.lab.standins.fleet import JobCounts
 from placement_ac.lab.standins.manifests import apply, load, samples
 
 DEMO2: Final = "placement-demo2"
@@ -166,9 +166,11 @@ SCENES: Final[dict[Way, tuple[Step, ...]]] = {
 }
 
 ENDINGS: Final[dict[Way, Ending]] = {
-    DRAIN: Ending(Account(maxCopies=1, starts=1, finished=True), "it was never killed, and never doubled"),
-    IMMEDIATE: Ending(Account(maxCopies=1, starts=2, finished=True), "it moved, and never ran twice at once"),
+    DRAIN: Ending(JobCounts(maxCopies=1, starts=1, finished=True), "it was never killed, and never doubled"),
+    IMMEDIATE: Ending(
+        JobCounts(maxCopies=1, starts=2, finished=True), "it moved, and never ran twice at once"
+    ),
     CARELESS: Ending(
-        Account(maxCopies=2, starts=2, finished=True), "it was doubled: this is what a careless list does"
+        JobCounts(maxCopies=2, starts=2, finished=True), "it was doubled: this is what a careless list does"
     ),
 }

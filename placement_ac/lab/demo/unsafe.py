@@ -58,7 +58,7 @@ class Careless(StandIn):
             else:
                 await self._let_go(self.objects(WORKLOAD).get((key[1], key[2])))
         except Conflict:
-            self.ask_for(key, after=0.02)
+            self.enqueue(key, after=0.02)
 
     async def _list(self, placement: str) -> None:
         config = self.objects(MULTIKUEUE_CONFIG).get(("", placement))

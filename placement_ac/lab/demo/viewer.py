@@ -24,8 +24,8 @@ from placement_ac.core.api.constants import (
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.demo.credentials import Making
-from placement_ac.lab.standins.fleet import Account, Ledger
-from placement_ac.lab.standins.informer import Informer
+from placement_ac.lab.standins.fleet import JobCounter, JobCounts
+from placement_ac.lab.standins.informer import HubInformer
 from placement_ac.lab.standins.kueue_jobs import JOB
 
 CLUSTER_QUEUE: Final = Kind(KUEUE, "ClusterQueue", "clusterqueues", False, KUEUE_VERSIONS)
@@ -49,7 +49,7 @@ class JobSeen:
 
     name: str
     runs_on: tuple[str, ...]
-    account: Account
+    account: JobCounts
     recorded: str = ""
     """The MultiKueueCluster where it is, by what the hub knows."""
     finished: bool = False
@@ -64,11 +64,11 @@ class Viewer:
     """
 
     def __init__(
-        self, login: Login, client: Client, ledger: Ledger | None = None, making: Making | None = None
+        self, login: Login, client: Client, ledger: JobCounter | None = None, making: Making | None = None
     ) -> None:
         self.making = making
-        self._ledger = ledger or Ledger()
-        self._informer = Informer(login, client, KINDS, self._changed)
+        self._ledger = ledger or JobCounter()
+        self._informer = HubInformer(login, client, KINDS, self._changed)
         self._moved = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._decided_at: dict[str, float] = {}
@@ -142,7 +142,7 @@ class Viewer:
         return JobSeen(
             name=name,
             runs_on=tuple(self._ledger.running(name)),
-            account=self._ledger.of(name),
+            account=self._ledger.counts_of(name),
             recorded=" ".join((obj.get("status") or {}).get("clusterName", "") for obj in workloads),
             finished=any(_has(obj, "Finished") for obj in workloads),
             objects=(*jobs, *workloads),

@@ -9,25 +9,25 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
-from placement_ac.lab.hub.errors import ApiError, forbidden
+from placement_ac.lab.hub.errors import StatusError, forbidden
 from placement_ac.lab.hub.rbac import Rbac
-from placement_ac.lab.hub.service_accounts import Accounts, Refused
-from placement_ac.lab.hub.users import ANONYMOUS, AUTHENTICATED, MASTERS, User
+from placement_ac.lab.hub.service_accounts import InvalidToken, ServiceAccountTokens
+from placement_ac.lab.hub.users import ANONYMOUS, AUTHENTICATED, MASTERS, UserInfo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from placement_ac.lab.hub.request_attributes import Action
+    from placement_ac.lab.hub.request_attributes import RequestAttributes
     from placement_ac.lab.hub.store import Store
 
 
-class Access:
+class AccessControl:
     """The users of the hub: those it was told of, and the ServiceAccounts in its store."""
 
     def __init__(self, store: Store, shortest_token_seconds: int) -> None:
         self.rbac = Rbac(store)
-        self.accounts = Accounts(store, shortest_token_seconds)
-        self._users: dict[str, User] = {}
+        self.service_account_tokens = ServiceAccountTokens(store, shortest_token_seconds)
+        self._users: dict[str, UserInfo] = {}
 
     def add(self, name: str, token: str | None = None, groups: Sequence[str] | None = None) -> str:
         """
@@ -36,35 +36,35 @@ class Access:
         Without `groups` it may do everything. From any thread: a single dict operation.
         """
         token = token or secrets.token_hex(24)  # no "-" in front: it may be an argument
-        self._users[token] = User(name, (*((MASTERS,) if groups is None else groups), AUTHENTICATED))
+        self._users[token] = UserInfo(name, (*((MASTERS,) if groups is None else groups), AUTHENTICATED))
         return token
 
     def expire(self, token: str) -> None:
         """Forget a token of a user. From any thread: a single dict operation."""
         self._users.pop(token, None)
 
-    def user(self, authorization: str) -> User:
+    def authenticate(self, authorization: str) -> UserInfo:
         """The user an Authorization header names; raises 401 for a token that is not good (any more)."""
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() != "bearer":
             return ANONYMOUS
         try:
-            return self.bearer(token.strip())
-        except Refused as refused:
-            raise ApiError(401, "Unauthorized", "Unauthorized") from refused
+            return self.authenticate_token(token.strip())
+        except InvalidToken as refused:
+            raise StatusError(401, "Unauthorized", "Unauthorized") from refused
 
-    def bearer(self, token: str) -> User:
+    def authenticate_token(self, token: str) -> UserInfo:
         """The user that a token stands for; raises `Refused`."""
-        return self._users.get(token) or self.accounts.user(token)
+        return self._users.get(token) or self.service_account_tokens.authenticate(token)
 
-    def require(self, user: User, action: Action) -> None:
+    def authorize(self, user: UserInfo, action: RequestAttributes) -> None:
         """Raises 403 unless the roles allow it."""
-        verdict = self.rbac.judge(user, action)
+        verdict = self.rbac.authorize(user, action)
         if not verdict.allowed:
-            raise _refusal(user, action, verdict.reason)
+            raise _forbidden(user, action, verdict.reason)
 
 
-def _refusal(user: User, action: Action, reason: str) -> ApiError:
+def _forbidden(user: UserInfo, action: RequestAttributes, reason: str) -> StatusError:
     """Source: Kubernetes, apiserver/pkg/endpoints/handlers/responsewriters/errors.go."""
     told = f'User "{user.name}" cannot {action.verb} '
     why = f": {reason}" if reason else ""

@@ -14,21 +14,21 @@ import orjson
 import yaml
 
 from placement_ac.lab.hub import discovery, kinds, openapi, patch, protobuf, reads, reviews, scale, users
-from placement_ac.lab.hub.errors import ApiError, about, bad_request, forbidden, not_found
-from placement_ac.lab.hub.reads import METADATA, PLAIN, TABLE, Look
-from placement_ac.lab.hub.request_attributes import Action, asked
-from placement_ac.lab.hub.write_request import Ask
+from placement_ac.lab.hub.errors import StatusError, bad_request, forbidden, not_found, object_details
+from placement_ac.lab.hub.reads import METADATA, PLAIN, TABLE, ReadRequest
+from placement_ac.lab.hub.request_attributes import RequestAttributes, attributes_of
+from placement_ac.lab.hub.write_request import WriteRequest
 from placement_ac.lab.hub.writes import Writes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from placement_ac.lab.hub.access_control import Access
+    from placement_ac.lab.hub.access_control import AccessControl
     from placement_ac.lab.hub.catalog import Catalog
-    from placement_ac.lab.hub.kinds import Resource, Version
+    from placement_ac.lab.hub.kinds import ServedResource, ServedVersion
     from placement_ac.lab.hub.store import Record, Store
-    from placement_ac.lab.hub.users import User
-    from placement_ac.lab.hub.watch import Watch
+    from placement_ac.lab.hub.users import UserInfo
+    from placement_ac.lab.hub.watch import WatchStream
 
 JSON = "application/json"
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -39,7 +39,7 @@ PATCHES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ApiRequest:
     """One request, as it came."""
 
     method: str
@@ -58,7 +58,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ApiResponse:
     status: int
     body: bytes
     content_type: str = JSON
@@ -66,41 +66,45 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class RequestTarget:
     """What a path names; `name` and `subresource` may be empty."""
 
-    resource: Resource
-    version: Version
+    resource: ServedResource
+    version: ServedVersion
     namespace: str
     name: str
     subresource: str
 
 
-def text(status: int, body: str) -> Answer:
-    return Answer(status, body.encode(), "text/plain; charset=utf-8")
+def text(status: int, body: str) -> ApiResponse:
+    return ApiResponse(status, body.encode(), "text/plain; charset=utf-8")
 
 
-def json(body: Any, status: int = 200) -> Answer:
-    return Answer(status, orjson.dumps(body))
+def json(body: Any, status: int = 200) -> ApiResponse:
+    return ApiResponse(status, orjson.dumps(body))
 
 
-def refusal(error: ApiError) -> Answer:
+def error_response(error: StatusError) -> ApiResponse:
     return json(error.status(), error.code)
 
 
-NOWHERE = text(404, "404 page not found\n")
+NOT_FOUND = text(404, "404 page not found\n")
 
 
-class Api:
+class ApiHandler:
     """Answers calls; `soon` runs a function after the present one."""
 
     def __init__(
-        self, store: Store, catalog: Catalog, access: Access, soon: Callable[[Callable[[], None]], object]
+        self,
+        store: Store,
+        catalog: Catalog,
+        access: AccessControl,
+        soon: Callable[[Callable[[], None]], object],
     ) -> None:
         self.store, self.catalog, self.access = store, catalog, access
-        self.writes = Writes(store, catalog, soon, access.rbac.confirm)
+        self.writes = Writes(store, catalog, soon, access.rbac.check_escalation)
 
-    def fill(self, crds: Iterable[dict[str, Any]]) -> None:
+    def install(self, crds: Iterable[dict[str, Any]]) -> None:
         """Begin with Kubernetes' own kinds, the first namespaces, and these CustomResourceDefinitions."""
         for resource in kinds.builtin():
             self.catalog.add(resource)
@@ -116,21 +120,21 @@ class Api:
     def _put(self, group: str, version: str, plural: str, obj: dict[str, Any]) -> None:
         found = self.catalog.find(group, version, plural)
         assert found is not None  # noqa: S101 built in
-        self.writes.create(Ask(*found, "", "", "", {}, users.LOOPBACK, "hub", []), obj)
+        self.writes.create(WriteRequest(*found, "", "", "", {}, users.LOOPBACK, "hub", []), obj)
 
-    def answer(self, call: Call) -> tuple[str, Answer | Watch]:
+    def handle(self, call: ApiRequest) -> tuple[str, ApiResponse | WatchStream]:
         """Return who asked and the answer, or the watch that is to be served."""
         name = ""
         try:
-            user = self.access.user(call.authorization)
+            user = self.access.authenticate(call.authorization)
             name = user.name
             if users.MASTERS not in user.groups:
-                self.access.require(user, asked(call.method, call.path, call.query))
+                self.access.authorize(user, attributes_of(call.method, call.path, call.query))
             return name, self._route(call, user)
-        except ApiError as error:
-            return name, refusal(error)
+        except StatusError as error:
+            return name, error_response(error)
 
-    def _route(self, call: Call, user: User) -> Answer | Watch:
+    def _route(self, call: ApiRequest, user: UserInfo) -> ApiResponse | WatchStream:
         parts = [part for part in call.path.split("/") if part]
         match parts:
             case ["api", version, *rest] if rest:
@@ -138,10 +142,10 @@ class Api:
             case ["apis", group, version, *rest] if rest:
                 return self._resource(call, user, group, version, rest)
         if call.method != "GET":
-            return NOWHERE
-        return self._about(call, parts)
+            return NOT_FOUND
+        return self._discovery(call, parts)
 
-    def _about(self, call: Call, parts: list[str]) -> Answer:
+    def _discovery(self, call: ApiRequest, parts: list[str]) -> ApiResponse:
         """Discovery, health and OpenAPI."""
         found: Any = None
         match parts:
@@ -161,9 +165,9 @@ class Api:
                 found = discovery.resource_list(self.catalog, group, version)
             case ["openapi", "v3", *rest]:
                 found = openapi.document(self.catalog, "/".join(rest))
-        return NOWHERE if found is None else json(found)
+        return NOT_FOUND if found is None else json(found)
 
-    def _target(self, group: str, version: str, rest: list[str]) -> Target | None:
+    def _target(self, group: str, version: str, rest: list[str]) -> RequestTarget | None:
         namespace = ""
         if (
             rest[0] == "namespaces"
@@ -177,14 +181,16 @@ class Api:
         resource, served = found
         if namespace and not resource.namespaced:
             return None
-        return Target(resource, served, namespace, *([*rest[1:], "", ""])[:2])
+        return RequestTarget(resource, served, namespace, *([*rest[1:], "", ""])[:2])
 
-    def _resource(self, call: Call, user: User, group: str, version: str, rest: list[str]) -> Answer | Watch:
+    def _resource(
+        self, call: ApiRequest, user: UserInfo, group: str, version: str, rest: list[str]
+    ) -> ApiResponse | WatchStream:
         if (group, version, *rest) in discovery.REVIEWS:
             return self._review(call, user, rest[0])
         target = self._target(group, version, rest)
         if target is None:
-            return NOWHERE
+            return NOT_FOUND
         if target.subresource and not _has(target):
             raise not_found(target.resource, target.name)
         if target.subresource == "token":
@@ -195,24 +201,24 @@ class Api:
             return self._read(call, target)
         return self._write(call, user, target)
 
-    def _review(self, call: Call, user: User, plural: str) -> Answer:
+    def _review(self, call: ApiRequest, user: UserInfo, plural: str) -> ApiResponse:
         if call.method != "POST":
             raise _not_allowed()
         return json(reviews.answer(self.access, user, plural, parsed(call)), 201)
 
-    def _token(self, call: Call, target: Target) -> Answer:
+    def _token(self, call: ApiRequest, target: RequestTarget) -> ApiResponse:
         if call.method != "POST":
             raise _not_allowed()
         record = self.store.get(target.resource, (target.namespace, target.name))
         if record is None:
             raise not_found(target.resource, target.name)
-        return json(self.access.accounts.issue(record, parsed(call)), 201)
+        return json(self.access.service_account_tokens.issue(record, parsed(call)), 201)
 
-    def _scale(self, call: Call, user: User, target: Target) -> Answer:
+    def _scale(self, call: ApiRequest, user: UserInfo, target: RequestTarget) -> ApiResponse:
         record = self.store.get(target.resource, (target.namespace, target.name))
         if record is None:
             raise not_found(target.resource, target.name)
-        shown = scale.of(record.obj)
+        shown = scale.scale_of(record.obj)
         if call.method == "GET":
             return json(shown, 200)
         if call.method == "PATCH" and call.content_type.startswith("application/merge"):
@@ -221,31 +227,35 @@ class Api:
             wanted = parsed(call)
         else:
             raise _not_allowed()
-        ask = Ask(
+        ask = WriteRequest(
             target.resource, target.version, target.namespace, target.name, "",
             call.query, user, call.user_agent, [],
         )  # fmt: skip
-        return json(scale.of(self.writes.patch(ask, lambda obj: scale.scaled(obj, wanted)).obj), 200)
+        return json(
+            scale.scale_of(self.writes.patch(ask, lambda obj: scale.with_scale(obj, wanted)).obj), 200
+        )
 
     # -- reading
 
-    def _read(self, call: Call, target: Target) -> Answer | Watch:
-        look = Look(target.resource, target.version, target.namespace, call.query, _form(call.accept))
-        headers = _warned(target.version.warning)
+    def _read(self, call: ApiRequest, target: RequestTarget) -> ApiResponse | WatchStream:
+        look = ReadRequest(
+            target.resource, target.version, target.namespace, call.query, _representation(call.accept)
+        )
+        headers = _warning_header(target.version.warning)
         if target.name:
             record = self.store.get(target.resource, (target.namespace, target.name))
             if record is None:
                 raise not_found(target.resource, target.name)
-            return Answer(200, look.render(record), headers=headers)
+            return ApiResponse(200, look.render(record), headers=headers)
         if look.query.get("watch") in ("true", "1"):
-            return reads.watch(self.store.shelves[target.resource], look)
-        return Answer(200, reads.list_(self.store, look), headers=headers)
+            return reads.watch(self.store.by_resource[target.resource], look)
+        return ApiResponse(200, reads.list_(self.store, look), headers=headers)
 
     # -- writing
 
-    def _write(self, call: Call, user: User, target: Target) -> Answer:
+    def _write(self, call: ApiRequest, user: UserInfo, target: RequestTarget) -> ApiResponse:
         query = call.query
-        ask = Ask(
+        ask = WriteRequest(
             target.resource, target.version, target.namespace, target.name, target.subresource,
             query, user, call.user_agent, [target.version.warning] if target.version.warning else [],
         )  # fmt: skip
@@ -256,7 +266,7 @@ class Api:
                 self._needs_namespace(target)
                 return self._created(ask, self.writes.create(ask, parsed(call)))
             case "PUT", True:
-                return self._shown(ask, self.writes.update(ask, parsed(call)))
+                return self._object_response(ask, self.writes.update(ask, parsed(call)))
             case "PATCH", True:
                 return self._patch(call, ask)
             case "DELETE", True:
@@ -265,48 +275,54 @@ class Api:
                 return self._delete_all(call, target, ask)
         raise _not_allowed()
 
-    def _needs_namespace(self, target: Target) -> None:
+    def _needs_namespace(self, target: RequestTarget) -> None:
         if target.resource.namespaced and not target.namespace:
             raise bad_request("an empty namespace may not be set during creation")
 
-    def _shown(self, ask: Ask, record: Record, status: int = 200) -> Answer:
-        return Answer(status, record.json(ask.version.name), headers=_warned(*ask.warnings))
+    def _object_response(self, ask: WriteRequest, record: Record, status: int = 200) -> ApiResponse:
+        return ApiResponse(status, record.json(ask.version.name), headers=_warning_header(*ask.warnings))
 
-    def _created(self, ask: Ask, record: Record) -> Answer:
-        return self._shown(ask, record, 201)
+    def _created(self, ask: WriteRequest, record: Record) -> ApiResponse:
+        return self._object_response(ask, record, 201)
 
-    def _patch(self, call: Call, ask: Ask) -> Answer:
+    def _patch(self, call: ApiRequest, ask: WriteRequest) -> ApiResponse:
         kind = call.content_type
         if kind not in PATCHES or (kind.startswith("application/strategic") and ask.resource.custom):
             raise unsupported(sorted(PATCHES))
         if kind.startswith("application/apply"):
             there = self.store.get(ask.resource, ask.key) is not None
             if not there and not ask.subresource:
-                self._may_create(ask)
-            return self._shown(ask, self.writes.apply(ask, parsed(call)), 200 if there else 201)
+                self._check_create(ask)
+            return self._object_response(ask, self.writes.apply(ask, parsed(call)), 200 if there else 201)
         if kind.startswith("application/json-patch"):
             operations = loads(call)
-            return self._shown(ask, self.writes.patch(ask, lambda obj: patch.json_patch(obj, operations)))
+            return self._object_response(
+                ask, self.writes.patch(ask, lambda obj: patch.json_patch(obj, operations))
+            )
         body = parsed(call)
         if kind.startswith("application/merge"):
-            return self._shown(ask, self.writes.patch(ask, lambda obj: patch.merge_patch(obj, body)))
+            return self._object_response(
+                ask, self.writes.patch(ask, lambda obj: patch.merge_patch(obj, body))
+            )
         schema = ask.version.schema
-        return self._shown(ask, self.writes.patch(ask, lambda obj: patch.strategic_patch(schema, obj, body)))
+        return self._object_response(
+            ask, self.writes.patch(ask, lambda obj: patch.strategic_patch(schema, obj, body))
+        )
 
-    def _may_create(self, ask: Ask) -> None:
+    def _check_create(self, ask: WriteRequest) -> None:
         """Whoever applies what is not there creates it."""
         resource = ask.resource
-        action = Action("create", resource.group, resource.plural, "", ask.namespace, ask.name)
-        verdict = self.access.rbac.judge(ask.user, action)
+        action = RequestAttributes("create", resource.group, resource.plural, "", ask.namespace, ask.name)
+        verdict = self.access.rbac.authorize(ask.user, action)
         if not verdict.allowed:
             message = f'{resource.full} "{ask.name}" is forbidden: {verdict.reason}'
-            raise forbidden(message, about(resource, ask.name))
+            raise forbidden(message, object_details(resource, ask.name))
 
-    def _delete(self, ask: Ask, options: dict[str, Any]) -> Answer:
+    def _delete(self, ask: WriteRequest, options: dict[str, Any]) -> ApiResponse:
         record, gone = self.writes.delete(ask, options)
         if not gone:
-            return self._shown(ask, record)
-        details = about(ask.resource, ask.name) | {"uid": record.uid}
+            return self._object_response(ask, record)
+        details = object_details(ask.resource, ask.name) | {"uid": record.uid}
         status = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -314,33 +330,35 @@ class Api:
             "status": "Success",
             "details": details,
         }
-        return Answer(200, orjson.dumps(status), headers=_warned(*ask.warnings))
+        return ApiResponse(200, orjson.dumps(status), headers=_warning_header(*ask.warnings))
 
-    def _delete_all(self, call: Call, target: Target, ask: Ask) -> Answer:
+    def _delete_all(self, call: ApiRequest, target: RequestTarget, ask: WriteRequest) -> ApiResponse:
         if "deletecollection" not in target.resource.verbs:
             raise _not_allowed()
-        look = Look(target.resource, target.version, target.namespace, ask.query, PLAIN)
+        look = ReadRequest(target.resource, target.version, target.namespace, ask.query, PLAIN)
         options = parsed(call) if call.body else {}
-        records = list(reads.select(self.store.shelves[target.resource], look))
+        records = list(reads.select(self.store.by_resource[target.resource], look))
         for record in records:
             namespace, name = record.key
-            one = Ask(ask.resource, ask.version, namespace, name, "", ask.query, ask.user, ask.user_agent, [])
+            one = WriteRequest(
+                ask.resource, ask.version, namespace, name, "", ask.query, ask.user, ask.user_agent, []
+            )
             self.writes.delete(one, options)
-        return Answer(200, reads.list_json(look, records, {"resourceVersion": str(self.store.rv)}))
+        return ApiResponse(200, reads.list_json(look, records, {"resourceVersion": str(self.store.rv)}))
 
 
-def _not_allowed() -> ApiError:
+def _not_allowed() -> StatusError:
     message = "the server does not allow this method on the requested resource"
-    return ApiError(405, "MethodNotAllowed", message)
+    return StatusError(405, "MethodNotAllowed", message)
 
 
-def _has(target: Target) -> bool:
+def _has(target: RequestTarget) -> bool:
     if target.subresource == "status":
         return target.version.status
     return target.subresource in target.resource.subresources
 
 
-def _form(accept: str) -> str:
+def _representation(accept: str) -> str:
     """Which form of an object the client likes best, of those the hub can make; raises 406 for none."""
     if not accept:
         return PLAIN
@@ -353,21 +371,21 @@ def _form(accept: str) -> str:
             return wanted.removesuffix("List")
         if not wanted:
             return PLAIN
-    raise ApiError(406, "NotAcceptable", f"only {JSON} can be served")
+    raise StatusError(406, "NotAcceptable", f"only {JSON} can be served")
 
 
-def _warned(*warnings: str) -> dict[str, str]:
+def _warning_header(*warnings: str) -> dict[str, str]:
     told = [w.replace("\\", "\\\\").replace('"', '\\"') for w in warnings if w]
     return {"Warning": ", ".join(f'299 - "{warning}"' for warning in told)} if told else {}
 
 
-def unsupported(accepted: list[str]) -> ApiError:
+def unsupported(accepted: list[str]) -> StatusError:
     listed = ", ".join(accepted)
     message = f"the body of the request was in an unknown format - accepted media types include: {listed}"
-    return ApiError(415, "UnsupportedMediaType", message)
+    return StatusError(415, "UnsupportedMediaType", message)
 
 
-def loads(call: Call) -> Any:
+def loads(call: ApiRequest) -> Any:
     """The parsed body; raises 400 when it is neither JSON nor what its type says."""
     if call.content_type == protobuf.CONTENT_TYPE:
         return protobuf.decode(call.body)
@@ -379,7 +397,7 @@ def loads(call: Call) -> Any:
         raise bad_request(f"the object provided is unrecognized: {error}") from error
 
 
-def parsed(call: Call) -> dict[str, Any]:
+def parsed(call: ApiRequest) -> dict[str, Any]:
     """The parsed body, which has to be a map; raises 415 for a type that is not JSON or YAML."""
     if call.content_type.endswith("cbor"):
         raise unsupported([JSON, "application/yaml", protobuf.CONTENT_TYPE])

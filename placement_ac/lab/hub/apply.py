@@ -13,15 +13,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from placement_ac.lab.hub import field_sets, managed_fields
-from placement_ac.lab.hub.schema import ANYTHING, Node
+from placement_ac.lab.hub.schema import ANYTHING, SchemaNode
 
 if TYPE_CHECKING:
-    from placement_ac.lab.hub.field_sets import Fields
-    from placement_ac.lab.hub.managed_fields import Entry, Managers
+    from placement_ac.lab.hub.field_sets import FieldSet
+    from placement_ac.lab.hub.managed_fields import ManagedFieldsEntry, Managers
 
 
 def apply(
-    node: Node, live: dict[str, Any], config: dict[str, Any], owners: Managers, by: Entry, force: bool
+    node: SchemaNode,
+    live: dict[str, Any],
+    config: dict[str, Any],
+    owners: Managers,
+    by: ManagedFieldsEntry,
+    force: bool,
 ) -> tuple[dict[str, Any], Managers]:
     """
     Return the object and the managers after `by` applied `config` to `live`.
@@ -29,23 +34,25 @@ def apply(
     Raises 409 with one cause per field that another manager owns and this apply
     would change, unless `force`; 500 when the configuration breaks its schema's types.
     """
-    wanted = managed_fields.owned(field_sets.applied(node, config))
+    wanted = managed_fields.without_unowned(field_sets.fields_applied(node, config))
     last = owners.get(by.name)
     others = {name: entry for name, entry in owners.items() if name != by.name}
-    mine = {} if wanted is None else {by.name: _kept_time(last, by, wanted)}
+    mine = {} if wanted is None else {by.name: _with_stable_time(last, by, wanted)}
     merged = merge(node, live, config)
     if last is not None and last.fields != wanted:  # the same fields again: none could go
         merged = prune(node, merged, last.fields, managed_fields.all_fields(others | mine))
     touched, removed = field_sets.changes(node, live, merged)
-    touched = managed_fields.owned(touched)
+    touched = managed_fields.without_unowned(touched)
     if found := managed_fields.conflicts(others, touched, by.name):
         if not force:
-            raise managed_fields.refusal(found)
-        others = managed_fields.disowned(others, touched)
-    return merged, managed_fields.disowned(others, removed) | mine
+            raise managed_fields.conflict_error(found)
+        others = managed_fields.without_fields(others, touched)
+    return merged, managed_fields.without_fields(others, removed) | mine
 
 
-def _kept_time(last: Entry | None, by: Entry, wanted: Fields) -> Entry:
+def _with_stable_time(
+    last: ManagedFieldsEntry | None, by: ManagedFieldsEntry, wanted: FieldSet
+) -> ManagedFieldsEntry:
     """An entry that says the same as before keeps its time, so that nothing is written for it."""
     new = replace(by, fields=wanted)
     if last is not None and (last.fields, last.api_version) == (wanted, by.api_version):
@@ -53,13 +60,13 @@ def _kept_time(last: Entry | None, by: Entry, wanted: Fields) -> Entry:
     return new
 
 
-def merge(node: Node, live: Any, config: Any) -> Any:
+def merge(node: SchemaNode, live: Any, config: Any) -> Any:
     """
     Lay a configuration over a live value: maps and map lists by key, sets joined, the rest replaced.
 
     Where nothing changes it is the live value itself that is returned, and need not be compared any more.
     """
-    if _alike(live, config):
+    if _is_same_json(live, config):
         return live
     if type(live) is not type(config) or not field_sets.granular(node, config):
         return config
@@ -73,16 +80,16 @@ def merge(node: Node, live: Any, config: Any) -> Any:
     return live | changed if changed else live
 
 
-def _alike(a: Any, b: Any) -> bool:
+def _is_same_json(a: Any, b: Any) -> bool:
     """Whether two values are the same JSON: Python's == takes 1, 1.0 and true for equal."""
     if type(a) is not type(b) or a != b:
         return False
     if isinstance(a, dict):
-        return all(_alike(value, b[key]) for key, value in a.items())
-    return not isinstance(a, list) or all(map(_alike, a, b))
+        return all(_is_same_json(value, b[key]) for key, value in a.items())
+    return not isinstance(a, list) or all(map(_is_same_json, a, b))
 
 
-def _merge_list(node: Node, live: list[Any], config: list[Any]) -> list[Any]:
+def _merge_list(node: SchemaNode, live: list[Any], config: list[Any]) -> list[Any]:
     """Items of both come in the configuration's order; those of the live list alone keep their places."""
     mine = field_sets.items_of(node, config, ())
     theirs = {node.element(item): item for item in live}
@@ -104,7 +111,7 @@ def _merge_list(node: Node, live: list[Any], config: list[Any]) -> list[Any]:
     return merged
 
 
-def prune(node: Node, value: Any, last: Fields, keep: Fields | None) -> Any:
+def prune(node: SchemaNode, value: Any, last: FieldSet, keep: FieldSet | None) -> Any:
     """Remove from `value` the fields that are in `last` and not in `keep`."""
     if not field_sets.granular(node, value):
         return value
@@ -123,7 +130,7 @@ def prune(node: Node, value: Any, last: Fields, keep: Fields | None) -> Any:
     return pruned
 
 
-def _prune_list(node: Node, value: list[Any], last: Fields, keep: Fields) -> list[Any]:
+def _prune_list(node: SchemaNode, value: list[Any], last: FieldSet, keep: FieldSet) -> list[Any]:
     pruned = []
     for item in value:
         key = node.element(item)

@@ -35,7 +35,7 @@ class OutsideError(Exception):
     """The rule says something this module has no function for."""
 
 
-def broken(rule: dict[str, Any], value: Any, old: Any) -> str | None:
+def violation(rule: dict[str, Any], value: Any, old: Any) -> str | None:
     """Return the message of a rule that `value` breaks, None when it holds. `old` may be UNSET."""
     text: str = rule["rule"]
     if old is UNSET and "oldSelf" in text:

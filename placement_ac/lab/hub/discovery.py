@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from placement_ac.lab.hub.catalog import Catalog
-    from placement_ac.lab.hub.kinds import Resource, Version
+    from placement_ac.lab.hub.kinds import ServedResource, ServedVersion
 
 VERSION = {
     "major": "1",
@@ -100,7 +100,7 @@ def _review(plural: str, kind: str) -> dict[str, Any]:
     }
 
 
-def _resources(resource: Resource, version: Version) -> list[dict[str, Any]]:
+def _resources(resource: ServedResource, version: ServedVersion) -> list[dict[str, Any]]:
     main: dict[str, Any] = {
         "name": resource.plural,
         "singularName": resource.singular,
@@ -116,7 +116,7 @@ def _resources(resource: Resource, version: Version) -> list[dict[str, Any]]:
     return [main, *(_subresource(resource, name) for name in subresources)]
 
 
-def _subresource(resource: Resource, name: str) -> dict[str, Any]:
+def _subresource(resource: ServedResource, name: str) -> dict[str, Any]:
     if name == "token":
         return TOKEN
     if name == "scale":

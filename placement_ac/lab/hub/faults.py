@@ -108,7 +108,7 @@ class Faults:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RecordedRequest:
     """One request as it came and the status it was answered with (0: the connection was cut)."""
 
     at: float  # time.time()

@@ -12,30 +12,30 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from placement_ac.lab.hub.errors import ApiError, internal
-from placement_ac.lab.hub.schema import ANYTHING, Node
+from placement_ac.lab.hub.errors import StatusError, internal
+from placement_ac.lab.hub.schema import ANYTHING, SchemaNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Fields = dict[str, Any]
+FieldSet = dict[str, Any]
 
 
-def is_member(fields: Fields) -> bool:
+def is_member(fields: FieldSet) -> bool:
     return not fields or "." in fields
 
 
-def _node(member: bool, children: Fields) -> Fields | None:
+def _node(member: bool, children: FieldSet) -> FieldSet | None:
     if not children:
         return {} if member else None
     return {".": {}, **children} if member else children
 
 
-def _children(fields: Fields) -> Iterator[tuple[str, Fields]]:
+def _children(fields: FieldSet) -> Iterator[tuple[str, FieldSet]]:
     return ((key, below) for key, below in fields.items() if key != ".")
 
 
-def union(a: Fields | None, b: Fields | None) -> Fields | None:
+def union(a: FieldSet | None, b: FieldSet | None) -> FieldSet | None:
     if a is None or b is None:
         return b if a is None else a
     children = dict(_children(a))
@@ -46,30 +46,30 @@ def union(a: Fields | None, b: Fields | None) -> Fields | None:
     return _node(is_member(a) or is_member(b), children)
 
 
-def minus(a: Fields | None, b: Fields | None) -> Fields | None:
+def difference(a: FieldSet | None, b: FieldSet | None) -> FieldSet | None:
     """The members of `a` that are not in `b`."""
     if a is None or b is None:
         return a
     children = {}
     for key, below in _children(a):
-        rest = minus(below, b.get(key))
+        rest = difference(below, b.get(key))
         if rest is not None:
             children[key] = rest
     return _node(is_member(a) and not is_member(b), children)
 
 
-def common(a: Fields | None, b: Fields | None) -> Fields | None:
+def intersection(a: FieldSet | None, b: FieldSet | None) -> FieldSet | None:
     if a is None or b is None:
         return None
     children = {}
     for key, below in _children(a):
-        both = common(below, b.get(key))
+        both = intersection(below, b.get(key))
         if both is not None:
             children[key] = both
     return _node(is_member(a) and is_member(b), children)
 
 
-def paths(fields: Fields, prefix: str = "") -> Iterator[str]:
+def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
     """The members as text: .spec.clusters, .status.conditions[type="Active"].status."""
     if prefix and is_member(fields):
         yield prefix
@@ -89,7 +89,7 @@ def _step(key: str) -> str:
 # -- the fields of a value
 
 
-def granular(node: Node, value: Any) -> bool:
+def granular(node: SchemaNode, value: Any) -> bool:
     """Whether the parts of a value are owned one by one, rather than the value as a whole."""
     if isinstance(value, dict):
         return not node.atomic
@@ -99,38 +99,38 @@ def granular(node: Node, value: Any) -> bool:
 Path = tuple[str, ...]  # the keys of sets on the way to a value
 
 
-def items_of(node: Node, value: list[Any], path: Path) -> dict[str, Any]:
+def items_of(node: SchemaNode, value: list[Any], path: Path) -> dict[str, Any]:
     """The items of a granular list by their keys; raises 500, as a real server, when two have one key."""
     items: dict[str, Any] = {}
     for item in value:
         if node.list_type == "map" and not isinstance(item, dict):
-            raise _untyped(path, "items must be maps")
+            raise _type_error(path, "items must be maps")
         key = node.element(item)
         if key in items:
-            raise _untyped(path, f"duplicate entries for key {key[2:]}")
+            raise _type_error(path, f"duplicate entries for key {key[2:]}")
         items[key] = item
     return items
 
 
-def _untyped(path: Path, why: str) -> ApiError:
+def _type_error(path: Path, why: str) -> StatusError:
     return internal(f"failed to create typed patch object: {''.join(map(_step, path))}: {why}")
 
 
-def applied(node: Node, value: Any, path: Path = ()) -> Fields | None:
+def fields_applied(node: SchemaNode, value: Any, path: Path = ()) -> FieldSet | None:
     """The fields an applied configuration lays claim to; raises 500 when it is not of its schema's type."""
     if node.type in ("object", "array") and not isinstance(value, dict if node.type == "object" else list):
-        raise _untyped(path, f"expected {node.type}")
+        raise _type_error(path, f"expected {node.type}")
     if not granular(node, value):
         return {}
-    children: Fields = {}
+    children: FieldSet = {}
     if isinstance(value, list):
         for key, item in items_of(node, value, path).items():
-            below = applied(node.items, item, (*path, key)) if node.list_type == "map" else {}
+            below = fields_applied(node.items, item, (*path, key)) if node.list_type == "map" else {}
             children[key] = {".": {}, **below} if below else {}
         return children or None
     for key, child_value in value.items():
         child = node.child(key) or ANYTHING
-        below = applied(child, child_value, (*path, "f:" + key))
+        below = fields_applied(child, child_value, (*path, "f:" + key))
         if below is None and child_value == {}:
             below = {}
         if below and key not in node.properties:
@@ -140,21 +140,21 @@ def applied(node: Node, value: Any, path: Path = ()) -> Fields | None:
     return children or None
 
 
-def everything(node: Node, value: Any) -> Fields:
+def all_fields(node: SchemaNode, value: Any) -> FieldSet:
     """Each part of a value and the value itself: what comes into being, or goes, with it."""
     if not granular(node, value) or not value:
         return {}
-    children: Fields = {".": {}}
+    children: FieldSet = {".": {}}
     if isinstance(value, list):
         for key, item in _lenient_items(node, value).items():
-            children[key] = everything(node.items, item) if node.list_type == "map" else {}
+            children[key] = all_fields(node.items, item) if node.list_type == "map" else {}
         return children
     for key, child_value in value.items():
-        children["f:" + key] = everything(node.child(key) or ANYTHING, child_value)
+        children["f:" + key] = all_fields(node.child(key) or ANYTHING, child_value)
     return children
 
 
-def changes(node: Node, old: Any, new: Any) -> tuple[Fields | None, Fields | None]:
+def changes(node: SchemaNode, old: Any, new: Any) -> tuple[FieldSet | None, FieldSet | None]:
     """What an update touched: (added or changed, removed)."""
     if old is new:
         return None, None
@@ -170,19 +170,19 @@ def changes(node: Node, old: Any, new: Any) -> tuple[Fields | None, Fields | Non
     return _changed_children(before, after)
 
 
-def _lenient_items(node: Node, value: list[Any]) -> dict[str, Any]:
+def _lenient_items(node: SchemaNode, value: list[Any]) -> dict[str, Any]:
     """As `items_of`, for what is stored already: of two items with one key the last counts."""
     return {node.element(item): item for item in value if node.list_type == "set" or isinstance(item, dict)}
 
 
 def _changed_children(
-    before: dict[str, tuple[Node, Any]], after: dict[str, tuple[Node, Any]]
-) -> tuple[Fields | None, Fields | None]:
-    touched: Fields = {}
-    removed: Fields = {}
+    before: dict[str, tuple[SchemaNode, Any]], after: dict[str, tuple[SchemaNode, Any]]
+) -> tuple[FieldSet | None, FieldSet | None]:
+    touched: FieldSet = {}
+    removed: FieldSet = {}
     for key, (node, value) in after.items():
         if key not in before:
-            touched[key] = everything(node, value)
+            touched[key] = all_fields(node, value)
             continue
         changed, dropped = changes(node, before[key][1], value)
         if changed is not None:
@@ -191,5 +191,5 @@ def _changed_children(
             removed[key] = dropped
     for key, (node, value) in before.items():
         if key not in after:
-            removed[key] = everything(node, value)
+            removed[key] = all_fields(node, value)
     return touched or None, removed or None

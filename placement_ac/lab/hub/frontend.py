@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from placement_ac.lab.hub.api import Answer, Api, Call, json, refusal
-from placement_ac.lab.hub.errors import ApiError
-from placement_ac.lab.hub.faults import Fault, Faults, Request
-from placement_ac.lab.hub.watch import Watch
+from placement_ac.lab.hub.api import ApiHandler, ApiRequest, ApiResponse, error_response, json
+from placement_ac.lab.hub.errors import StatusError
+from placement_ac.lab.hub.faults import Fault, Faults, RecordedRequest
+from placement_ac.lab.hub.watch import WatchStream
 
 if TYPE_CHECKING:
     from aiohttp.web_request import BaseRequest
@@ -26,16 +26,16 @@ LARGEST_BODY = 3 * 2**20  # bytes, as a real server
 CUT = 0  # the status in the journal of a request whose connection was cut
 
 
-class Front:
+class HttpFrontend:
     """Serves requests with `api`; `watches` are those that are open, with the User-Agent of who watches.
 
     `watched`: bytes that watches have sent, by the User-Agent and the plural name of the kind.
     """
 
-    def __init__(self, api: Api, faults: Faults, journal: list[Request]) -> None:
+    def __init__(self, api: ApiHandler, faults: Faults, journal: list[RecordedRequest]) -> None:
         self.api, self.faults, self.journal = api, faults, journal
         self.watched: Counter[tuple[str, str]] = Counter()
-        self.watches: dict[Watch, str] = {}
+        self.watches: dict[WatchStream, str] = {}
 
     def server(self) -> web.Server:
         return web.Server(self.handle, access_log=None, keepalive_timeout=3600.0)
@@ -45,20 +45,20 @@ class Front:
         fault = self.faults.take(call.method, call.path, call.user_agent)
         if fault is None:
             return await self._serve(request, call)
-        done = self.api.answer(call) if fault.after else None
+        done = self.api.handle(call) if fault.after else None
         if fault.delay:
             await asyncio.sleep(fault.delay)
         if fault.hang_up:
             self._note(call, "", CUT)
             return self._cut(request)
         if fault.status is not None:
-            return self._plain(call, "", _ordered(fault), fault.headers)
+            return self._plain(call, "", _fault_response(fault), fault.headers)
         return await self._serve(request, call, done)
 
-    async def _call(self, request: BaseRequest) -> Call:
+    async def _call(self, request: BaseRequest) -> ApiRequest:
         headers = request.headers
         body = await request.read() if request.body_exists else b""
-        return Call(
+        return ApiRequest(
             method=request.method,
             path=request.path,
             query_string=request.rel_url.raw_query_string,
@@ -71,23 +71,33 @@ class Front:
         )
 
     async def _serve(
-        self, request: BaseRequest, call: Call, done: tuple[str, Answer | Watch] | None = None
+        self,
+        request: BaseRequest,
+        call: ApiRequest,
+        done: tuple[str, ApiResponse | WatchStream] | None = None,
     ) -> web.StreamResponse:
         if len(call.body) > LARGEST_BODY:
             return self._plain(
-                call, "", refusal(ApiError(413, "RequestEntityTooLarge", "limit is 3145728 bytes")), {}
+                call,
+                "",
+                error_response(StatusError(413, "RequestEntityTooLarge", "limit is 3145728 bytes")),
+                {},
             )
-        user, answer = done or self.api.answer(call)
-        if isinstance(answer, Watch):
+        user, answer = done or self.api.handle(call)
+        if isinstance(answer, WatchStream):
             return await self._stream(request, call, user, answer)
         return self._plain(call, user, answer, answer.headers)
 
-    def _plain(self, call: Call, user: str, answer: Answer, headers: dict[str, str]) -> web.Response:
+    def _plain(
+        self, call: ApiRequest, user: str, answer: ApiResponse, headers: dict[str, str]
+    ) -> web.Response:
         self._note(call, user, answer.status)
         headers = {"Content-Type": answer.content_type, **headers}
         return web.Response(status=answer.status, body=answer.body, headers=headers)
 
-    async def _stream(self, request: BaseRequest, call: Call, user: str, watch: Watch) -> web.StreamResponse:
+    async def _stream(
+        self, request: BaseRequest, call: ApiRequest, user: str, watch: WatchStream
+    ) -> web.StreamResponse:
         self._note(call, user, 200)
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         self.watches[watch] = call.user_agent
@@ -103,7 +113,7 @@ class Front:
         except ConnectionError:
             pass  # the client has gone: so has its watch
         finally:
-            watch.leave()
+            watch.unsubscribe()
             del self.watches[watch]
         return response
 
@@ -112,10 +122,10 @@ class Front:
             request.transport.abort()
         return web.Response()
 
-    def _note(self, call: Call, user: str, status: int) -> None:
+    def _note(self, call: ApiRequest, user: str, status: int) -> None:
         if len(self.journal) >= JOURNAL_LENGTH:
             del self.journal[: JOURNAL_LENGTH // 2]
-        entry = Request(
+        entry = RecordedRequest(
             at=time.time(),
             method=call.method,
             path=call.path,
@@ -128,11 +138,11 @@ class Front:
         self.journal.append(entry)
 
 
-def _ordered(fault: Fault) -> Answer:
+def _fault_response(fault: Fault) -> ApiResponse:
     assert fault.status is not None  # noqa: S101 asked before
     if fault.body is None:
-        return refusal(ApiError(fault.status, "", "a fault to order"))
+        return error_response(StatusError(fault.status, "", "a fault to order"))
     if isinstance(fault.body, (str, bytes)):
         body = fault.body.encode() if isinstance(fault.body, str) else fault.body
-        return Answer(fault.status, body)
+        return ApiResponse(fault.status, body)
     return json(fault.body, fault.status)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from placement_ac.lab.hub.store import Record, Store
 
 
-class Collector:
+class GarbageCollector:
     """`soon` runs a function later; `delete` and `replace` are the ordinary writes."""
 
     def __init__(
@@ -30,28 +30,28 @@ class Collector:
         self.store, self.catalog = store, catalog
         self.soon, self.delete, self.replace = soon, delete, replace
 
-    def came(self, record: Record, before: Record | None = None) -> None:
+    def object_written(self, record: Record, before: Record | None = None) -> None:
         """An object was written: its owners may be gone already, unless they are those of before."""
         owners = record.obj["metadata"].get("ownerReferences")
         if owners and not (before and before.obj["metadata"].get("ownerReferences") == owners):
-            self.soon(lambda: self._look_at(record.uid))
+            self.soon(lambda: self._collect(record.uid))
 
-    def went(self, record: Record) -> None:
+    def object_deleted(self, record: Record) -> None:
         """An object is gone: so may be what it owned, and the namespace that waited for it."""
         for uid in sorted(self.store.dependents.get(record.uid, ())):
-            self.soon(lambda uid=uid: self._look_at(uid))  # type: ignore[misc]  # mypy sees no default argument
+            self.soon(lambda uid=uid: self._collect(uid))  # type: ignore[misc]  # mypy sees no default argument
         namespace = record.key[0]
         if namespace:
-            self.soon(lambda: self._empty(namespace))
+            self.soon(lambda: self._finalize_if_empty(namespace))
 
     def orphan(self, record: Record) -> None:
         """Before an owner goes alone: what it owns forgets it."""
         for uid in sorted(self.store.dependents.get(record.uid, ())):
             dependent = self.store.by_uid[uid]
             owners = dependent.obj["metadata"]["ownerReferences"]
-            self._own(dependent, [owner for owner in owners if owner["uid"] != record.uid])
+            self._set_owners(dependent, [owner for owner in owners if owner["uid"] != record.uid])
 
-    def _look_at(self, uid: str) -> None:
+    def _collect(self, uid: str) -> None:
         record = self.store.by_uid.get(uid)
         if record is None:
             return
@@ -60,7 +60,7 @@ class Collector:
         if owners and not there:
             self.delete(record)
         elif len(there) < len(owners):
-            self._own(record, there)
+            self._set_owners(record, there)
 
     def _is_gone(self, reference: dict[str, Any], dependent: Record) -> bool:
         """An owner of a kind that is not served, or that cannot be an owner, is left undecided: not gone."""
@@ -72,28 +72,28 @@ class Collector:
         namespace = dependent.key[0] if resource.namespaced else ""
         return owner is None or owner.resource is not resource or owner.key != (namespace, reference["name"])
 
-    def _own(self, record: Record, owners: list[dict[str, Any]]) -> None:
+    def _set_owners(self, record: Record, owners: list[dict[str, Any]]) -> None:
         metadata = {k: v for k, v in record.obj["metadata"].items() if k != "ownerReferences"}
         if owners:
             metadata["ownerReferences"] = owners
         self.replace(record, record.obj | {"metadata": metadata})
 
-    def end_namespace(self, name: str) -> None:
+    def terminate_namespace(self, name: str) -> None:
         """A namespace was deleted: so is everything in it, and then itself."""
-        self.soon(lambda: self._clear(name))
+        self.soon(lambda: self._delete_content(name))
 
-    def _clear(self, name: str) -> None:
-        for shelf in tuple(self.store.shelves.values()):
+    def _delete_content(self, name: str) -> None:
+        for shelf in tuple(self.store.by_resource.values()):
             for record in list(shelf.between(name)) if shelf.resource.namespaced else ():
                 self.delete(record)
-        self._empty(name)
+        self._finalize_if_empty(name)
 
-    def _empty(self, name: str) -> None:
+    def _finalize_if_empty(self, name: str) -> None:
         resource = self.catalog.kind("", "namespaces")
         record = self.store.get(resource, ("", name)) if resource else None
         if record is None or not record.obj["metadata"].get("deletionTimestamp"):
             return
-        shelves = (shelf for shelf in self.store.shelves.values() if shelf.resource.namespaced)
+        shelves = (shelf for shelf in self.store.by_resource.values() if shelf.resource.namespaced)
         if not any(list(shelf.between(name)) for shelf in shelves):
             spec = {k: v for k, v in record.obj["spec"].items() if k != "finalizers"}
             self.replace(record, record.obj | {"spec": spec})

@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 import yaml
 
-from placement_ac.lab.hub.schema import Node
+from placement_ac.lab.hub.schema import SchemaNode
 
 READ = ("get", "list", "watch")
 VERBS = ("create", "delete", "deletecollection", *READ, "patch", "update")
@@ -26,7 +26,7 @@ STAGES = {"alpha": 0, "beta": 1, None: 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PrinterColumn:
     """A printer column. `path` is a JSONPath such as .status.conditions[?(@.type=="Active")].status."""
 
     name: str
@@ -37,23 +37,23 @@ class Column:
     description: str = ""
 
 
-NAME = Column("Name", "string", ".metadata.name", 0, "name", "Name must be unique within a namespace.")
+NAME = PrinterColumn("Name", "string", ".metadata.name", 0, "name", "Name must be unique within a namespace.")
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class ServedVersion:
     """One served version of a kind; `warning` is said of a deprecated one."""
 
     name: str
-    schema: Node
+    schema: SchemaNode
     status: bool
-    columns: tuple[Column, ...]
+    columns: tuple[PrinterColumn, ...]
     warning: str = ""
     fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Resource:
+class ServedResource:
     """A kind as the hub serves it. `custom`: by a CRD; `generation`: it counts changes of its spec."""
 
     group: str
@@ -62,7 +62,7 @@ class Resource:
     singular: str
     list_kind: str
     namespaced: bool
-    versions: dict[str, Version]
+    versions: dict[str, ServedVersion]
     storage: str
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class Resource:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
-    def any_version(self) -> Version:
+    def any_version(self) -> ServedVersion:
         """The stored version, or another when that one is not served."""
         return self.versions.get(self.storage) or next(iter(self.versions.values()))
 
@@ -85,11 +85,11 @@ class Resource:
         return f"{self.group}/{version}" if self.group else version
 
 
-def from_crd(crd: dict[str, Any]) -> Resource:
+def from_crd(crd: dict[str, Any]) -> ServedResource:
     """Return the kind a (valid) CustomResourceDefinition describes."""
     spec, names = crd["spec"], crd["spec"]["names"]
     versions = {v["name"]: _version(v) for v in spec["versions"] if v.get("served", True)}
-    return Resource(
+    return ServedResource(
         group=spec["group"],
         kind=names["kind"],
         plural=names["plural"],
@@ -103,10 +103,10 @@ def from_crd(crd: dict[str, Any]) -> Resource:
     )
 
 
-def _version(document: dict[str, Any]) -> Version:
+def _version(document: dict[str, Any]) -> ServedVersion:
     warning = document.get("deprecationWarning") or "this version is deprecated"
     columns = document.get("additionalPrinterColumns") or [AGE]
-    return Version(
+    return ServedVersion(
         name=document["name"],
         schema=object_schema(document.get("schema", {}).get("openAPIV3Schema") or {"type": "object"}),
         status="status" in (document.get("subresources") or {}),
@@ -119,8 +119,8 @@ def _version(document: dict[str, Any]) -> Version:
 AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 
 
-def _column(document: dict[str, Any]) -> Column:
-    return Column(
+def _column(document: dict[str, Any]) -> PrinterColumn:
+    return PrinterColumn(
         name=document["name"],
         type=document["type"],
         path=document["jsonPath"],
@@ -130,7 +130,7 @@ def _column(document: dict[str, Any]) -> Column:
     )
 
 
-def object_schema(document: dict[str, Any]) -> Node:
+def object_schema(document: dict[str, Any]) -> SchemaNode:
     """
     Compile the schema of a whole object: apiVersion, kind and metadata are every kind's.
 
@@ -141,12 +141,12 @@ def object_schema(document: dict[str, Any]) -> Node:
 
 
 @lru_cache(maxsize=512)
-def _compiled(text: bytes) -> Node:
+def _compiled(text: bytes) -> SchemaNode:
     document = orjson.loads(text)
     own = {k: v for k, v in (document.get("properties") or {}).items() if k != "metadata"}
     string = {"type": "string"}
     properties = {"apiVersion": string, "kind": string} | own | {"metadata": METADATA}
-    return Node(document | {"type": "object", "properties": properties})
+    return SchemaNode(document | {"type": "object", "properties": properties})
 
 
 def priority(version: str) -> tuple[int, int, int, str]:
@@ -158,27 +158,27 @@ def priority(version: str) -> tuple[int, int, int, str]:
 
 
 @cache
-def builtin() -> tuple[Resource, ...]:
+def builtin() -> tuple[ServedResource, ...]:
     """Kubernetes' own kinds, as far as the hub serves them."""
     return tuple(_builtin(entry) for entry in _read("core.yaml")["kinds"])
 
 
-def _builtin(entry: dict[str, Any]) -> Resource:
+def _builtin(entry: dict[str, Any]) -> ServedResource:
     version, kind = entry["version"], entry["kind"]
-    columns = tuple(Column(*column) for column in entry["columns"])
+    columns = tuple(PrinterColumn(*column) for column in entry["columns"])
     if not any(column.name == "Name" for column in columns):
         columns = (NAME, *columns)
     schema = object_schema({"properties": entry.get("schema") or {}, "required": entry.get("required") or []})
     status = "status" in entry.get("subresources", ())
     fields = tuple(entry.get("fields") or ())
-    return Resource(
+    return ServedResource(
         group=entry.get("group", ""),
         kind=kind,
         plural=entry["plural"],
         singular=kind.lower(),
         list_kind=kind + "List",
         namespaced=entry.get("namespaced", True),
-        versions={version: Version(version, schema, status, columns, fields=fields)},
+        versions={version: ServedVersion(version, schema, status, columns, fields=fields)},
         storage=version,
         short_names=tuple(entry.get("short") or ()),
         categories=tuple(entry.get("categories") or ()),

@@ -27,7 +27,7 @@ class Listener:
         self._socket = self._bound(port)
         self.port: int = self._socket.getsockname()[1]
         self._accepting: asyncio.Task[None] | None = None
-        self._greeting: set[asyncio.Task[None]] = set()
+        self._handshakes: set[asyncio.Task[None]] = set()
         self._open: set[asyncio.Transport] = set()
 
     def _bound(self, port: int) -> socket.socket:
@@ -50,7 +50,7 @@ class Listener:
             self._accepting = None
         self._socket.close()
         self._socket = self._bound(self.port)  # bound but not listening: connections are refused
-        for task in tuple(self._greeting):
+        for task in tuple(self._handshakes):
             task.cancel()
         for transport in tuple(self._open):
             with contextlib.suppress(AttributeError):  # Python 3.11.2: it has been closed already
@@ -70,11 +70,11 @@ class Listener:
             except OSError:
                 await asyncio.sleep(0.05)  # out of file descriptors, say: the others must be served on
                 continue
-            task = loop.create_task(self._greet(sock))
-            self._greeting.add(task)
-            task.add_done_callback(self._greeting.discard)
+            task = loop.create_task(self._serve(sock))
+            self._handshakes.add(task)
+            task.add_done_callback(self._handshakes.discard)
 
-    async def _greet(self, sock: socket.socket) -> None:
+    async def _serve(self, sock: socket.socket) -> None:
         """Hand a connection over once its first byte has told what it speaks."""
         loop = asyncio.get_running_loop()
         try:
@@ -90,7 +90,7 @@ class Listener:
         self._open.add(transport)
 
 
-def _tell(ready: asyncio.Future[None]) -> None:
+def _set_ready(ready: asyncio.Future[None]) -> None:
     if not ready.done():
         ready.set_result(None)
 
@@ -98,7 +98,7 @@ def _tell(ready: asyncio.Future[None]) -> None:
 async def _readable(sock: socket.socket) -> None:
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
-    loop.add_reader(sock, _tell, ready)
+    loop.add_reader(sock, _set_ready, ready)
     try:
         await ready
     finally:

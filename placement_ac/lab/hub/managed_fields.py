@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from placement_ac.lab.hub.errors import ApiError, Cause
-from placement_ac.lab.hub.field_sets import Fields, common, minus, paths, union
+from placement_ac.lab.hub.errors import StatusCause, StatusError
+from placement_ac.lab.hub.field_sets import FieldSet, difference, intersection, paths, union
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +27,7 @@ UNOWNED_KEYS = frozenset({".", *(f"f:{name}" for name in UNOWNED)})
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ManagedFieldsEntry:
     """One element of managedFields."""
 
     manager: str
@@ -35,7 +35,7 @@ class Entry:
     subresource: str
     api_version: str
     time: str
-    fields: Fields
+    fields: FieldSet
 
     @property
     def name(self) -> Name:
@@ -64,7 +64,7 @@ class Entry:
         return " ".join(parts)
 
 
-Managers = dict[Name, Entry]
+Managers = dict[Name, ManagedFieldsEntry]
 
 
 def read(metadata: dict[str, Any]) -> Managers:
@@ -72,8 +72,8 @@ def read(metadata: dict[str, Any]) -> Managers:
     return {entry.name: entry for entry in entries}
 
 
-def _read(entry: dict[str, Any]) -> Entry:
-    return Entry(
+def _read(entry: dict[str, Any]) -> ManagedFieldsEntry:
+    return ManagedFieldsEntry(
         manager=entry["manager"],
         operation=entry.get("operation", "Update"),
         subresource=entry.get("subresource", ""),
@@ -91,7 +91,7 @@ def write(managers: Managers) -> list[dict[str, Any]]:
     return [entry.wire() for entry in ordered if entry.fields]
 
 
-def owned(fields: Fields | None) -> Fields | None:
+def without_unowned(fields: FieldSet | None) -> FieldSet | None:
     """Leave out what nobody owns: apiVersion, kind, and the server's part of the metadata."""
     if fields is None:
         return None
@@ -103,17 +103,19 @@ def owned(fields: Fields | None) -> Fields | None:
     return kept or None
 
 
-def all_fields(managers: Managers) -> Fields | None:
-    everyone: Fields | None = None
+def all_fields(managers: Managers) -> FieldSet | None:
+    everyone: FieldSet | None = None
     for entry in managers.values():
         everyone = union(everyone, entry.fields)
     return everyone
 
 
-def updated(managers: Managers, by: Entry, touched: Fields | None, removed: Fields | None) -> Managers:
+def after_update(
+    managers: Managers, by: ManagedFieldsEntry, touched: FieldSet | None, removed: FieldSet | None
+) -> Managers:
     """After an update by `by`: it owns what it touched, and what it removed is nobody's."""
-    touched = owned(touched)
-    rest = disowned(managers, union(touched, removed))
+    touched = without_unowned(touched)
+    rest = without_fields(managers, union(touched, removed))
     if touched is not None:
         mine = rest.get(by.name)
         fields = union(mine.fields if mine else None, touched)
@@ -121,13 +123,13 @@ def updated(managers: Managers, by: Entry, touched: Fields | None, removed: Fiel
     return rest
 
 
-def disowned(managers: Managers, fields: Fields | None, but: Name | None = None) -> Managers:
+def without_fields(managers: Managers, fields: FieldSet | None, but: Name | None = None) -> Managers:
     """Everyone except `but` loses `fields`; who is left with nothing is dropped."""
     if fields is None:
         return dict(managers)
     rest: Managers = {}
     for name, entry in managers.items():
-        left = entry.fields if name == but else minus(entry.fields, fields)
+        left = entry.fields if name == but else difference(entry.fields, fields)
         if left is entry.fields or left == entry.fields:
             rest[name] = entry
         elif left:
@@ -135,20 +137,22 @@ def disowned(managers: Managers, fields: Fields | None, but: Name | None = None)
     return rest
 
 
-def conflicts(managers: Managers, touched: Fields | None, by: Name) -> list[tuple[Entry, Fields]]:
+def conflicts(
+    managers: Managers, touched: FieldSet | None, by: Name
+) -> list[tuple[ManagedFieldsEntry, FieldSet]]:
     """Which others own a field that an apply by `by` would change."""
-    found = ((entry, common(entry.fields, touched)) for name, entry in managers.items() if name != by)
+    found = ((entry, intersection(entry.fields, touched)) for name, entry in managers.items() if name != by)
     return [(entry, fields) for entry, fields in found if fields]
 
 
-def refusal(found: Iterable[tuple[Entry, Fields]]) -> ApiError:
+def conflict_error(found: Iterable[tuple[ManagedFieldsEntry, FieldSet]]) -> StatusError:
     """The 409 of an apply that was not forced; one cause per field."""
     causes = [
-        Cause("FieldManagerConflict", f"conflict with {entry.title()}", path)
+        StatusCause("FieldManagerConflict", f"conflict with {entry.title()}", path)
         for entry, fields in found
         for path in paths(fields)
     ]
     told = "".join(f"\n- {cause.message}: {cause.field}" for cause in causes)
     plural = "conflict" if len(causes) == 1 else "conflicts"
     message = f"Apply failed with {len(causes)} {plural}:{told}"
-    return ApiError(409, "Conflict", message, causes=causes)
+    return StatusError(409, "Conflict", message, causes=causes)

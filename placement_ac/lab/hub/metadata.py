@@ -12,10 +12,10 @@ import uuid
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from placement_ac.lab.hub.errors import Cause, bad_request
+from placement_ac.lab.hub.errors import StatusCause, bad_request
 
 if TYPE_CHECKING:
-    from placement_ac.lab.hub.kinds import Resource
+    from placement_ac.lab.hub.kinds import ServedResource
 
 LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 SUBDOMAIN = re.compile(rf"{LABEL}(\.{LABEL})*")
@@ -24,7 +24,7 @@ PART = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 QUALIFIED = re.compile(rf"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?{PART}")
 LABEL_VALUE = re.compile(rf"({PART})?")
 # What an update cannot change: whatever the client says, it stays as it was.
-SERVERS = (
+SERVER_FIELDS = (
     "uid",
     "creationTimestamp",
     "deletionTimestamp",
@@ -54,14 +54,16 @@ def check_types(given: dict[str, Any]) -> None:
             raise bad_request(f"metadata.{key}: a string is needed")
 
 
-def fresh(resource: Resource, given: dict[str, Any], namespace: str) -> dict[str, Any]:
+def new_metadata(resource: ServedResource, given: dict[str, Any], namespace: str) -> dict[str, Any]:
     """The metadata of a new object from what the client gave; raises 400 for a foreign namespace."""
     if given.get("namespace") not in (None, "", namespace):
         raise bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
     metadata = {
-        k: v for k, v in given.items() if k not in (*SERVERS, "resourceVersion") and v not in (None, {}, [])
+        k: v
+        for k, v in given.items()
+        if k not in (*SERVER_FIELDS, "resourceVersion") and v not in (None, {}, [])
     }
     if not metadata.get("name") and metadata.get("generateName"):
         letters = random.choices(SUFFIX, k=5)  # noqa: S311 a name, not a secret
@@ -73,46 +75,52 @@ def fresh(resource: Resource, given: dict[str, Any], namespace: str) -> dict[str
     return metadata | {"uid": str(uuid.uuid4()), "creationTimestamp": now()}
 
 
-def kept(given: dict[str, Any], live: dict[str, Any]) -> dict[str, Any]:
+def updated_metadata(given: dict[str, Any], live: dict[str, Any]) -> dict[str, Any]:
     """The metadata of an updated object: the client's, with the server's part as it was."""
-    metadata = {k: v for k, v in given.items() if k not in SERVERS and v not in (None, {}, [])}
-    for key in SERVERS:
+    metadata = {k: v for k, v in given.items() if k not in SERVER_FIELDS and v not in (None, {}, [])}
+    for key in SERVER_FIELDS:
         if key in live:
             metadata[key] = live[key]
     metadata["resourceVersion"] = live["resourceVersion"]
     return metadata
 
 
-def faults(resource: Resource, metadata: dict[str, Any]) -> list[Cause]:
+def validate(resource: ServedResource, metadata: dict[str, Any]) -> list[StatusCause]:
     """What is wrong with the names, labels, annotations and finalizers of an object."""
     causes = []
     name = metadata.get("name")
     if not name:
         causes.append(
-            Cause("FieldValueRequired", "Required value: name or generateName is required", "metadata.name")
+            StatusCause(
+                "FieldValueRequired", "Required value: name or generateName is required", "metadata.name"
+            )
         )
     elif not _good_name(resource, name):
         causes.append(
-            Cause("FieldValueInvalid", f'Invalid value: "{name}": a lowercase RFC 1123 name', "metadata.name")
+            StatusCause(
+                "FieldValueInvalid", f'Invalid value: "{name}": a lowercase RFC 1123 name', "metadata.name"
+            )
         )
     for key, value in (metadata.get("labels") or {}).items():
         if not QUALIFIED.fullmatch(key) or len(key.rpartition("/")[2]) > 63:
             causes.append(
-                Cause("FieldValueInvalid", f'Invalid value: "{key}": no label name', "metadata.labels")
+                StatusCause("FieldValueInvalid", f'Invalid value: "{key}": no label name', "metadata.labels")
             )
         if not LABEL_VALUE.fullmatch(value) or len(value) > 63:
             causes.append(
-                Cause("FieldValueInvalid", f'Invalid value: "{value}": no label value', "metadata.labels")
+                StatusCause(
+                    "FieldValueInvalid", f'Invalid value: "{value}": no label value', "metadata.labels"
+                )
             )
     annotations = (key for key in metadata.get("annotations") or {} if not QUALIFIED.fullmatch(key.lower()))
     where = "metadata.annotations"
     causes.extend(
-        Cause("FieldValueInvalid", f'Invalid value: "{key}": no name', where) for key in annotations
+        StatusCause("FieldValueInvalid", f'Invalid value: "{key}": no name', where) for key in annotations
     )
     return causes
 
 
-def _good_name(resource: Resource, name: str) -> bool:
+def _good_name(resource: ServedResource, name: str) -> bool:
     if resource.group == "rbac.authorization.k8s.io" and not resource.custom:
         return name not in (".", "..") and not set(name) & {"/", "%"}
     if resource.plural == "namespaces":
@@ -120,7 +128,7 @@ def _good_name(resource: Resource, name: str) -> bool:
     return len(name) <= 253 and bool(SUBDOMAIN.fullmatch(name))
 
 
-def update_faults(new: dict[str, Any], live: dict[str, Any]) -> list[Cause]:
+def validate_update(new: dict[str, Any], live: dict[str, Any]) -> list[StatusCause]:
     """What an update must not do; twice each, as a real server checks it twice and tells both."""
     causes = []
     added = sorted(set(new.get("finalizers") or ()) - set(live.get("finalizers") or ()))
@@ -128,5 +136,5 @@ def update_faults(new: dict[str, Any], live: dict[str, Any]) -> list[Cause]:
         message = (
             f"Forbidden: no new finalizers can be added if the object is being deleted, found new {added}"
         )
-        causes.append(Cause("FieldValueForbidden", message, "metadata.finalizers"))
+        causes.append(StatusCause("FieldValueForbidden", message, "metadata.finalizers"))
     return causes * 2

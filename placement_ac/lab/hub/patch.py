@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from placement_ac.lab.hub.errors import ApiError, bad_request
-from placement_ac.lab.hub.schema import ANYTHING, Node
+from placement_ac.lab.hub.errors import StatusError, bad_request
+from placement_ac.lab.hub.schema import ANYTHING, SchemaNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -28,7 +28,7 @@ def merge_patch(value: Any, patch: Any) -> Any:
     return merged
 
 
-def strategic_patch(node: Node, value: Any, patch: Any) -> Any:
+def strategic_patch(node: SchemaNode, value: Any, patch: Any) -> Any:
     """
     As a merge patch, but lists with merge keys (map lists, sets) are merged by item.
 
@@ -55,7 +55,7 @@ def strategic_patch(node: Node, value: Any, patch: Any) -> Any:
     return merged
 
 
-def _ordered(node: Node, items: list[Any], order: list[Any]) -> list[Any]:
+def _ordered(node: SchemaNode, items: list[Any], order: list[Any]) -> list[Any]:
     if node.list_type != "map":
         return items
     wanted = {node.element(item): n for n, item in enumerate(order)}
@@ -72,7 +72,7 @@ def _directive(merged: dict[str, Any], key: str, change: Any) -> None:
             del merged[name]
 
 
-def _strategic_value(node: Node, value: Any, change: Any) -> Any:
+def _strategic_value(node: SchemaNode, value: Any, change: Any) -> Any:
     if isinstance(change, list) and node.list_type == "set":
         had = value if isinstance(value, list) else []
         return [*had, *(item for item in change if item not in had)]
@@ -81,7 +81,7 @@ def _strategic_value(node: Node, value: Any, change: Any) -> Any:
     return strategic_patch(node, value, change)
 
 
-def _strategic_list(node: Node, value: list[Any], changes: list[Any]) -> list[Any]:
+def _strategic_list(node: SchemaNode, value: list[Any], changes: list[Any]) -> list[Any]:
     items = {} if any(c.get("$patch") == "replace" for c in changes) else {node.element(i): i for i in value}
     for change in changes:
         key = node.element(change)
@@ -106,7 +106,7 @@ def json_patch(value: Any, operations: Any) -> Any:
             value = OPERATIONS[operation["op"]](value, operation)
         except (KeyError, IndexError, TypeError, ValueError) as error:
             message = f"the server rejected our request due to an error in our request: {operation}: {error}"
-            raise ApiError(422, "Invalid", message) from error
+            raise StatusError(422, "Invalid", message) from error
     return value
 
 

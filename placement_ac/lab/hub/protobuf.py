@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any
 
-from placement_ac.lab.hub.errors import ApiError, bad_request
+from placement_ac.lab.hub.errors import StatusError, bad_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -152,7 +152,7 @@ def decode(data: bytes) -> dict[str, Any]:
         kind_of = dict(_fields(envelope[1]))
         kind, api_version = _text(kind_of[2]), _text(kind_of[1])
         if kind not in KINDS:
-            raise ApiError(415, "UnsupportedMediaType", f"{kind} can be read as JSON or YAML only")
+            raise StatusError(415, "UnsupportedMediaType", f"{kind} can be read as JSON or YAML only")
         body: dict[str, Any] = _message({1: ("metadata", METADATA), **KINDS[kind]})(envelope.get(2, b""))
     except (KeyError, IndexError, UnicodeDecodeError) as error:
         raise bad_request(f"the object provided is unrecognized: {error!r}") from error

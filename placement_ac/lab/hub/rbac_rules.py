@@ -18,13 +18,13 @@ from placement_ac.lab.hub.users import AUTHENTICATED, MASTERS, UNAUTHENTICATED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from placement_ac.lab.hub.request_attributes import Action
+    from placement_ac.lab.hub.request_attributes import RequestAttributes
 
 ALL = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RbacRule:
     """A PolicyRule; the fields are those of the API, in its order."""
 
     verbs: tuple[str, ...]
@@ -33,11 +33,11 @@ class Rule:
     names: tuple[str, ...] = ()
     urls: tuple[str, ...] = ()
 
-    def allows(self, action: Action) -> bool:
+    def allows(self, action: RequestAttributes) -> bool:
         if not _has(self.verbs, action.verb):
             return False
         if action.path is not None:
-            return any(_leads_to(url, action.path) for url in self.urls)
+            return any(_url_matches(url, action.path) for url in self.urls)
         return (
             _has(self.groups, action.group)
             and self._names_resource(action.full_resource, action.subresource)
@@ -47,12 +47,12 @@ class Rule:
     def _names_resource(self, resource: str, subresource: str) -> bool:
         return _has(self.resources, resource) or (bool(subresource) and f"*/{subresource}" in self.resources)
 
-    def covers(self, part: Rule) -> bool:
+    def covers(self, part: RbacRule) -> bool:
         """Whether it gives what a `part` (see `parts`) gives."""
         if not _has(self.verbs, part.verbs[0]):
             return False
         if part.urls:
-            return any(_leads_to(url, part.urls[0]) for url in self.urls)
+            return any(_url_matches(url, part.urls[0]) for url in self.urls)
         resource = part.resources[0]
         return (
             _has(self.groups, part.groups[0])
@@ -60,14 +60,14 @@ class Rule:
             and (not self.names or (bool(part.names) and part.names[0] in self.names))
         )
 
-    def parts(self) -> Iterator[Rule]:
+    def parts(self) -> Iterator[RbacRule]:
         """The same in the smallest rules: one verb on one resource (of one name) or one URL each."""
         for group, resource, verb, name in product(
             self.groups, self.resources, self.verbs, self.names or ("",)
         ):
-            yield Rule((verb,), (group,), (resource,), (name,) if name else ())
+            yield RbacRule((verb,), (group,), (resource,), (name,) if name else ())
         for url, verb in product(self.urls, self.verbs):
-            yield Rule((verb,), urls=(url,))
+            yield RbacRule((verb,), urls=(url,))
 
     def wire(self) -> dict[str, list[str]]:
         values = (self.verbs, self.groups, self.resources, self.names, self.urls)
@@ -88,20 +88,20 @@ class Rule:
 FIELDS = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
 
 
-def rule(document: dict[str, Any]) -> Rule:
+def parse_rule(document: dict[str, Any]) -> RbacRule:
     """Read a (valid) rule of a role."""
-    return Rule(*(tuple(document.get(field) or ()) for field in FIELDS))
+    return RbacRule(*(tuple(document.get(field) or ()) for field in FIELDS))
 
 
-def missing(wanted: Iterable[Rule], held: Iterable[Rule]) -> list[Rule]:
+def missing_rules(wanted: Iterable[RbacRule], held: Iterable[RbacRule]) -> list[RbacRule]:
     """What of the `wanted` rules is not `held`: one rule for each resource or URL, with its verbs."""
     held = tuple(held)
-    verbs: dict[Rule, list[str]] = {}
+    verbs: dict[RbacRule, list[str]] = {}
     for part in (part for one in wanted for part in one.parts()):
         if not any(one.covers(part) for one in held):
-            thing = Rule((), part.groups, part.resources, part.names, part.urls)
+            thing = RbacRule((), part.groups, part.resources, part.names, part.urls)
             verbs.setdefault(thing, []).extend(part.verbs)
-    return [Rule(tuple(v), t.groups, t.resources, t.names, t.urls) for t, v in verbs.items()]
+    return [RbacRule(tuple(v), t.groups, t.resources, t.names, t.urls) for t, v in verbs.items()]
 
 
 def quoted(values: Iterable[str]) -> str:
@@ -113,16 +113,16 @@ def _has(values: tuple[str, ...], wanted: str) -> bool:
     return wanted in values or ALL in values
 
 
-def _leads_to(url: str, path: str) -> bool:
+def _url_matches(url: str, path: str) -> bool:
     return url in (ALL, path) or (url.endswith("*") and path.startswith(url.rstrip("*")))
 
 
-EVERYTHING = (Rule((ALL,), (ALL,), (ALL,)), Rule((ALL,), urls=(ALL,)))
+EVERYTHING = (RbacRule((ALL,), (ALL,), (ALL,)), RbacRule((ALL,), urls=(ALL,)))
 # The ClusterRoles that are there from the start, as far as one can do without the others (view, edit, …).
-ROLES: dict[str, tuple[Rule, ...]] = {
+DEFAULT_CLUSTER_ROLES: dict[str, tuple[RbacRule, ...]] = {
     "cluster-admin": EVERYTHING,
     "system:discovery": (
-        Rule(
+        RbacRule(
             ("get",),
             urls=(
                 "/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*",
@@ -131,23 +131,23 @@ ROLES: dict[str, tuple[Rule, ...]] = {
         ),
     ),
     "system:basic-user": (
-        Rule(
+        RbacRule(
             ("create",),
             ("authorization.k8s.io",),
             ("selfsubjectaccessreviews", "selfsubjectrulesreviews"),
         ),
-        Rule(("create",), ("authentication.k8s.io",), ("selfsubjectreviews",)),
+        RbacRule(("create",), ("authentication.k8s.io",), ("selfsubjectreviews",)),
     ),
     "system:public-info-viewer": (
-        Rule(("get",), urls=("/healthz", "/livez", "/readyz", "/version", "/version/")),
+        RbacRule(("get",), urls=("/healthz", "/livez", "/readyz", "/version", "/version/")),
     ),
     "system:auth-delegator": (
-        Rule(("create",), ("authentication.k8s.io",), ("tokenreviews",)),
-        Rule(("create",), ("authorization.k8s.io",), ("subjectaccessreviews",)),
+        RbacRule(("create",), ("authentication.k8s.io",), ("tokenreviews",)),
+        RbacRule(("create",), ("authorization.k8s.io",), ("subjectaccessreviews",)),
     ),
 }  # fmt: skip
 # Which groups they are bound to, by a ClusterRoleBinding of the same name.
-BOUND: tuple[tuple[str, str], ...] = (
+DEFAULT_BINDINGS: tuple[tuple[str, str], ...] = (
     ("cluster-admin", MASTERS),
     ("system:discovery", AUTHENTICATED),
     ("system:basic-user", AUTHENTICATED),

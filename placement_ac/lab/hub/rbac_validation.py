@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from placement_ac.lab.hub import selectors
-from placement_ac.lab.hub.errors import Cause
+from placement_ac.lab.hub.errors import StatusCause
 from placement_ac.lab.hub.schema import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from placement_ac.lab.hub.kinds import Resource
+    from placement_ac.lab.hub.kinds import ServedResource
     from placement_ac.lab.hub.selectors import Test
 
 Object = dict[str, Any]
@@ -25,34 +25,34 @@ SUBJECTS = ("ServiceAccount", "User", "Group")
 OPERATORS = {"In": "{} in ({})", "NotIn": "{} notin ({})", "Exists": "{}", "DoesNotExist": "!{}"}
 
 
-def prepare(binding: Object, _: Object | None = None) -> Object:
+def default_subjects(binding: Object, _: Object | None = None) -> Object:
     """Fill in the group of users and groups among the subjects."""
     subjects = binding.get("subjects")
     if not isinstance(subjects, list):
         return binding
-    return binding | {"subjects": [_grouped(subject) for subject in subjects]}
+    return binding | {"subjects": [_with_api_group(subject) for subject in subjects]}
 
 
-def _grouped(subject: Any) -> Any:
+def _with_api_group(subject: Any) -> Any:
     if isinstance(subject, dict) and subject.get("kind") in ("User", "Group"):
         return {**subject, "apiGroup": subject.get("apiGroup") or GROUP}
     return subject
 
 
-def faults(resource: Resource, obj: Object, live: Object | None) -> Iterator[Cause]:
+def validate(resource: ServedResource, obj: Object, live: Object | None) -> Iterator[StatusCause]:
     """What is wrong with a role or a binding; what has the wrong type is left to its schema."""
     for i, rule in enumerate(_maps(obj.get("rules"))):
-        yield from _rule_faults(rule, resource.namespaced, f"rules[{i}]")
+        yield from _validate_rule(rule, resource.namespaced, f"rules[{i}]")
     if resource.kind.endswith("Binding"):
-        yield from _reference_faults(obj.get("roleRef"), resource.namespaced)
+        yield from _validate_role_ref(obj.get("roleRef"), resource.namespaced)
         for i, subject in enumerate(_maps(obj.get("subjects"))):
-            yield from _subject_faults(subject, resource.namespaced, f"subjects[{i}]")
+            yield from _validate_subject(subject, resource.namespaced, f"subjects[{i}]")
         if live is not None and obj.get("roleRef") != live["roleRef"]:
             message = f"Invalid value: {dumps(obj.get('roleRef'))}: cannot change roleRef"
-            yield Cause("FieldValueInvalid", message, "roleRef")
+            yield StatusCause("FieldValueInvalid", message, "roleRef")
 
 
-def _rule_faults(rule: Object, namespaced: bool, where: str) -> Iterator[Cause]:
+def _validate_rule(rule: Object, namespaced: bool, where: str) -> Iterator[StatusCause]:
     if not rule.get("verbs"):
         yield _required(f"{where}.verbs", "verbs must contain at least one value")
     urls = rule.get("nonResourceURLs")
@@ -70,7 +70,7 @@ def _rule_faults(rule: Object, namespaced: bool, where: str) -> Iterator[Cause]:
         yield _required(f"{where}.resources", "resource rules must supply at least one resource")
 
 
-def _reference_faults(reference: Any, namespaced: bool) -> Iterator[Cause]:
+def _validate_role_ref(reference: Any, namespaced: bool) -> Iterator[StatusCause]:
     given = reference if isinstance(reference, dict) else {}
     if given.get("apiGroup", GROUP) != GROUP:
         yield _unsupported("roleRef.apiGroup", given["apiGroup"], (GROUP,))
@@ -81,7 +81,7 @@ def _reference_faults(reference: Any, namespaced: bool) -> Iterator[Cause]:
         yield _required("roleRef.name")
 
 
-def _subject_faults(subject: Object, namespaced: bool, where: str) -> Iterator[Cause]:
+def _validate_subject(subject: Object, namespaced: bool, where: str) -> Iterator[StatusCause]:
     if not subject.get("name"):
         yield _required(f"{where}.name")
     kind, group = subject.get("kind", ""), subject.get("apiGroup", "")
@@ -99,18 +99,18 @@ def _maps(values: Any) -> list[Object]:
     return [one for one in values if isinstance(one, dict)] if isinstance(values, list) else []
 
 
-def _required(where: str, why: str = "") -> Cause:
-    return Cause("FieldValueRequired", f"Required value: {why}" if why else "Required value", where)
+def _required(where: str, why: str = "") -> StatusCause:
+    return StatusCause("FieldValueRequired", f"Required value: {why}" if why else "Required value", where)
 
 
-def _invalid(where: str, value: Any, why: str) -> Cause:
-    return Cause("FieldValueInvalid", f"Invalid value: {dumps(value)}: {why}", where)
+def _invalid(where: str, value: Any, why: str) -> StatusCause:
+    return StatusCause("FieldValueInvalid", f"Invalid value: {dumps(value)}: {why}", where)
 
 
-def _unsupported(where: str, value: Any, supported: tuple[str, ...]) -> Cause:
+def _unsupported(where: str, value: Any, supported: tuple[str, ...]) -> StatusCause:
     told = ", ".join(dumps(one) for one in supported)
     message = f"Unsupported value: {dumps(value)}: supported values: {told}"
-    return Cause("FieldValueNotSupported", message, where)
+    return StatusCause("FieldValueNotSupported", message, where)
 
 
 def selector(document: Object) -> Test:

@@ -18,7 +18,7 @@ OF_NAMESPACES = ("status", "finalize")  # what follows a namespace's name and is
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class RequestAttributes:
     """
     What somebody wants to do; `path` is None unless it is about no resource.
 
@@ -39,17 +39,17 @@ class Action:
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
-def asked(method: str, path: str, query: dict[str, str]) -> Action:
+def attributes_of(method: str, path: str, query: dict[str, str]) -> RequestAttributes:
     """What a request asks for; empty parts of its path do not count, as in the hub's own routing."""
     match [part for part in path.split("/") if part]:
         case ["api", _, first, *more]:
             return _on_resource(method, "", [first, *more], query)
         case ["apis", group, _, first, *more]:
             return _on_resource(method, group, [first, *more], query)
-    return Action(method.lower(), path=path)
+    return RequestAttributes(method.lower(), path=path)
 
 
-def _on_resource(method: str, group: str, parts: list[str], query: dict[str, str]) -> Action:
+def _on_resource(method: str, group: str, parts: list[str], query: dict[str, str]) -> RequestAttributes:
     namespace = ""
     if parts[0] == "namespaces" and len(parts) > 1:
         namespace = parts[1]
@@ -62,7 +62,7 @@ def _on_resource(method: str, group: str, parts: list[str], query: dict[str, str
         name = _selected(query.get("fieldSelector", ""))
     elif not name and verb == "delete":
         verb = "deletecollection"
-    return Action(verb, group, resource, subresource, namespace, name)
+    return RequestAttributes(verb, group, resource, subresource, namespace, name)
 
 
 def _selected(fields: str) -> str:
@@ -70,12 +70,12 @@ def _selected(fields: str) -> str:
     return next((name for part in fields.split(",") if (name := name_in(part.strip()))), "")
 
 
-def of_review(spec: dict[str, Any]) -> Action | None:
+def attributes_of_review(spec: dict[str, Any]) -> RequestAttributes | None:
     """What the spec of a SelfSubjectAccessReview asks; None unless it asks exactly one thing."""
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if isinstance(path, dict) and resource is None:
-        return Action(str(path.get("verb", "")), path=str(path.get("path", "")))
+        return RequestAttributes(str(path.get("verb", "")), path=str(path.get("path", "")))
     if not isinstance(resource, dict) or path is not None:
         return None
     keys = ("verb", "group", "resource", "subresource", "namespace", "name")
-    return Action(*(str(resource.get(key) or "") for key in keys))
+    return RequestAttributes(*(str(resource.get(key) or "") for key in keys))

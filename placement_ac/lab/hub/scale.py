@@ -11,7 +11,7 @@ from placement_ac.lab.hub.errors import bad_request
 Object = dict[str, Any]
 
 
-def of(obj: Object) -> Object:
+def scale_of(obj: Object) -> Object:
     """Return the Scale of an object."""
     named = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     metadata, status = obj["metadata"], obj.get("status") or {}
@@ -24,7 +24,7 @@ def of(obj: Object) -> Object:
     }
 
 
-def scaled(obj: Object, scale: Object) -> Object:
+def with_scale(obj: Object, scale: Object) -> Object:
     """Return an object with the replicas of a Scale; raises 400 when it has no number of them."""
     spec = scale.get("spec")
     replicas = spec.get("replicas", 0) if isinstance(spec, dict) else None

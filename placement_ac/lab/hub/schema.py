@@ -17,7 +17,7 @@ UNSET: Any = object()
 IDENTITY = ("apiVersion", "kind", "metadata")
 
 
-class Node:
+class SchemaNode:
     """The schema of one value. `child(key)` and `items` lead on; None means: not described."""
 
     __slots__ = (
@@ -35,12 +35,12 @@ class Node:
         self.embedded = bool(get("x-kubernetes-embedded-resource"))
         self.required: tuple[str, ...] = tuple(get("required") or ())
         self.default: Any = get("default", UNSET)
-        self.properties: dict[str, Node] = {
-            name: Node(child) for name, child in (get("properties") or {}).items()
+        self.properties: dict[str, SchemaNode] = {
+            name: SchemaNode(child) for name, child in (get("properties") or {}).items()
         }
         self.additional = self._additional(get("additionalProperties"))
         items = get("items")
-        self.items = Node(items) if isinstance(items, dict) else ANYTHING
+        self.items = SchemaNode(items) if isinstance(items, dict) else ANYTHING
         self.list_type: str = get("x-kubernetes-list-type") or "atomic"
         self.list_keys: tuple[str, ...] = tuple(get("x-kubernetes-list-map-keys") or ())
         self.atomic = get("x-kubernetes-map-type") == "atomic"
@@ -50,12 +50,12 @@ class Node:
         below = [*self.properties.values(), self.additional, self.items]
         self.has_rules: bool = bool(self.rules) or any(n is not None and n.has_rules for n in below)
 
-    def _additional(self, document: Any) -> Node | None:
+    def _additional(self, document: Any) -> SchemaNode | None:
         if isinstance(document, dict):
-            return Node(document)
+            return SchemaNode(document)
         return ANYTHING if document is True else None
 
-    def child(self, key: str) -> Node | None:
+    def child(self, key: str) -> SchemaNode | None:
         """The schema of a field, or None when the field is unknown."""
         return self.properties.get(key) or self.additional or (ANYTHING if self.preserve else None)
 
@@ -73,7 +73,7 @@ class Node:
         return known.default if known is not None else UNSET
 
 
-class _Anything(Node):
+class _Anything(SchemaNode):
     """Undescribed content: maps are merged field by field, lists are replaced as a whole."""
 
     def __init__(self) -> None:
@@ -94,7 +94,9 @@ def dumps(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 
-def settle(node: Node, value: Any, *, defaults: bool, unknown: list[str], path: str = "") -> Any:
+def prune_and_default(
+    node: SchemaNode, value: Any, *, defaults: bool, unknown: list[str], path: str = ""
+) -> Any:
     """
     Drop what the schema does not know, and fill in its defaults.
 
@@ -104,17 +106,19 @@ def settle(node: Node, value: Any, *, defaults: bool, unknown: list[str], path: 
     if node is ANYTHING:
         return value
     if isinstance(value, dict):
-        return _settle_map(node, value, defaults, unknown, path)
+        return _prune_and_default_map(node, value, defaults, unknown, path)
     if isinstance(value, list) and node.items is not ANYTHING:
         settled = [
-            settle(node.items, item, defaults=defaults, unknown=unknown, path=f"{path}[{i}]")
+            prune_and_default(node.items, item, defaults=defaults, unknown=unknown, path=f"{path}[{i}]")
             for i, item in enumerate(value)
         ]
         return value if all(map(is_, settled, value)) else settled
     return value
 
 
-def _settle_map(node: Node, value: dict[str, Any], defaults: bool, unknown: list[str], path: str) -> Any:
+def _prune_and_default_map(
+    node: SchemaNode, value: dict[str, Any], defaults: bool, unknown: list[str], path: str
+) -> Any:
     settled: dict[str, Any] = {}
     changed = False
     for key, child_value in value.items():
@@ -130,12 +134,14 @@ def _settle_map(node: Node, value: dict[str, Any], defaults: bool, unknown: list
         if child_value is None and not child.nullable:
             changed = True
             continue
-        new = settle(child, child_value, defaults=defaults, unknown=unknown, path=here)
+        new = prune_and_default(child, child_value, defaults=defaults, unknown=unknown, path=here)
         changed = changed or new is not child_value
         settled[key] = new
     if defaults:
         for key, child in node.defaulted:
             if key not in settled:
-                settled[key] = settle(child, child.default, defaults=True, unknown=unknown, path=path)
+                settled[key] = prune_and_default(
+                    child, child.default, defaults=True, unknown=unknown, path=path
+                )
                 changed = True
     return settled if changed else value

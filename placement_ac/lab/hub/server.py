@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import trustme
 
 from placement_ac.lab.hub import kinds
-from placement_ac.lab.hub.access_control import Access
-from placement_ac.lab.hub.api import Api
+from placement_ac.lab.hub.access_control import AccessControl
+from placement_ac.lab.hub.api import ApiHandler
 from placement_ac.lab.hub.catalog import Catalog
 from placement_ac.lab.hub.errors import gone, internal
-from placement_ac.lab.hub.faults import Faults, Request
-from placement_ac.lab.hub.frontend import Front
+from placement_ac.lab.hub.faults import Faults, RecordedRequest
+from placement_ac.lab.hub.frontend import HttpFrontend
 from placement_ac.lab.hub.listener import Listener
 from placement_ac.lab.hub.store import Store
 from placement_ac.lab.hub.watch import GARBAGE, error_line
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 ADMIN = "kubernetes-admin"
 CONTEXT = "placement-ac-hub"  # the context in its kubeconfig, by which the file is known
-END: dict[str, bytes] = {
+LAST_LINES: dict[str, bytes] = {
     "close": b"",
     "garbage": GARBAGE,
     "error-410": error_line(gone("too old resource version")),
@@ -65,16 +65,16 @@ class Hub:
         shortest_token_seconds: int = 600,
     ) -> None:
         self.host, self._wanted_port = host, port
-        self.journal: list[Request] = []
+        self.journal: list[RecordedRequest] = []
         self.faults = Faults()
         self._store = Store(history)
-        self._access = Access(self._store, shortest_token_seconds)
+        self._access = AccessControl(self._store, shortest_token_seconds)
         self.token = self._access.add(ADMIN, token)
         self._ca = trustme.CA()
         self._loop = asyncio.new_event_loop()
-        self._api = Api(self._store, Catalog(), self._access, self._loop.call_soon)
-        self._api.fill(kinds.bundled() if crds is None else crds)
-        self._front = Front(self._api, self.faults, self.journal)
+        self._api = ApiHandler(self._store, Catalog(), self._access, self._loop.call_soon)
+        self._api.install(kinds.bundled() if crds is None else crds)
+        self._frontend = HttpFrontend(self._api, self.faults, self.journal)
         self._thread: threading.Thread | None = None
         self._listener: Listener | None = None
 
@@ -92,7 +92,7 @@ class Hub:
         return self
 
     async def _listen(self) -> None:
-        self._listener = Listener(self.host, self._wanted_port, self._front.server(), self._tls())
+        self._listener = Listener(self.host, self._wanted_port, self._frontend.server(), self._tls())
         self._listener.up()
 
     def stop(self) -> None:
@@ -156,7 +156,7 @@ class Hub:
     @property
     def watched(self) -> dict[tuple[str, str], int]:
         """Bytes that watches have sent so far, by the User-Agent and the plural name of the kind."""
-        return dict(self._front.watched)
+        return dict(self._frontend.watched)
 
     def add_user(self, name: str, token: str | None = None, groups: Sequence[str] | None = None) -> str:
         """
@@ -240,9 +240,9 @@ class Hub:
         """
 
         def drop() -> None:
-            for watch, by in tuple(self._front.watches.items()):
+            for watch, by in tuple(self._frontend.watches.items()):
                 if resource in (None, watch.shelf.resource.plural) and by.startswith(agent):
-                    watch.hang() if how == "hang" else watch.finish(END[how])
+                    watch.hang() if how == "hang" else watch.finish(LAST_LINES[how])
 
         self._in_loop(drop)
 
@@ -250,8 +250,8 @@ class Hub:
         """Tell these watches once more all that is remembered: each change twice, in any order."""
 
         def repeat() -> None:
-            for watch, by in tuple(self._front.watches.items()):
+            for watch, by in tuple(self._frontend.watches.items()):
                 if by.startswith(agent):
-                    watch.repeat(chance)
+                    watch.replay(chance)
 
         self._in_loop(repeat)

@@ -14,29 +14,29 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from placement_ac.lab.hub import kinds, users
-from placement_ac.lab.hub.errors import ApiError, Cause, bad_request
-from placement_ac.lab.hub.tokens import Signer
+from placement_ac.lab.hub.errors import StatusCause, StatusError, bad_request
+from placement_ac.lab.hub.tokens import TokenSigner
 
 if TYPE_CHECKING:
     from placement_ac.lab.hub.store import Record, Store
-    from placement_ac.lab.hub.users import User
+    from placement_ac.lab.hub.users import UserInfo
 
 AUDIENCE = "https://kubernetes.default.svc.cluster.local"  # as kubeadm has it; also the issuer
 HOUR = 3600  # seconds that a token lives when nobody says how long
 LONGEST = 2**32  # seconds
 
 
-class Refused(Exception):
+class InvalidToken(Exception):
     """A token stands for nobody; the text says why, and never holds the token."""
 
 
-class Accounts:
+class ServiceAccountTokens:
     """The ServiceAccounts of one store; a token of less than `shortest` seconds is not made."""
 
     def __init__(self, store: Store, shortest: int) -> None:
         self._store, self._shortest = store, shortest
         self._kind = next(kind for kind in kinds.builtin() if kind.plural == "serviceaccounts")
-        self._signer = Signer()
+        self._signer = TokenSigner()
 
     def issue(self, account: Record, request: dict[str, Any]) -> dict[str, Any]:
         """The answer to a TokenRequest, with spec and status; raises 422 for a life that is too short."""
@@ -67,12 +67,12 @@ class Accounts:
             return
         least = "10 minutes" if self._shortest == 600 else f"{self._shortest} seconds"
         bound = f"less than {least}" if seconds < self._shortest else "larger than 2^32 seconds"
-        cause = Cause(
+        cause = StatusCause(
             "FieldValueInvalid",
             f"Invalid value: {seconds}: may not specify a duration {bound}",
             "spec.expirationSeconds",
         )
-        raise ApiError(
+        raise StatusError(
             422,
             "Invalid",
             f'TokenRequest.authentication.k8s.io "{name}" is invalid: {cause.field}: {cause.message}',
@@ -80,21 +80,21 @@ class Accounts:
             details={"name": name, "group": "authentication.k8s.io", "kind": "TokenRequest"},
         )
 
-    def user(self, token: str) -> User:
+    def authenticate(self, token: str) -> UserInfo:
         """The ServiceAccount that a token stands for; raises `Refused`."""
-        claims = self._signer.read(token)
+        claims = self._signer.verify(token)
         if claims is None:
-            raise Refused("invalid bearer token")
+            raise InvalidToken("invalid bearer token")
         if AUDIENCE not in claims["aud"]:
-            raise Refused("token audiences do not include this server")
+            raise InvalidToken("token audiences do not include this server")
         # To the second, like the claims: a token lives as long as was asked for, or up to a second more.
         if int(time.time()) > claims["exp"]:
-            raise Refused("service account token has expired")
+            raise InvalidToken("service account token has expired")
         of = claims["kubernetes.io"]
         namespace, name, uid = of["namespace"], of["serviceaccount"]["name"], of["serviceaccount"]["uid"]
         record = self._store.get(self._kind, (namespace, name))
         if record is None or record.uid != uid:
-            raise Refused("service account token has been invalidated")
+            raise InvalidToken("service account token has been invalidated")
         return users.account(namespace, name, uid, claims["jti"])
 
 

@@ -20,7 +20,7 @@ from placement_ac.lab.hub.errors import gone
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from placement_ac.lab.hub.kinds import Resource
+    from placement_ac.lab.hub.kinds import ServedResource
 
 Key = tuple[str, str]  # namespace ("" for a cluster-scoped object), name
 Object = dict[str, Any]
@@ -31,17 +31,17 @@ class Record:
 
     __slots__ = ("_json", "key", "obj", "resource", "rv")
 
-    def __init__(self, resource: Resource, key: Key, obj: Object, rv: int) -> None:
+    def __init__(self, resource: ServedResource, key: Key, obj: Object, rv: int) -> None:
         self.resource, self.key, self.obj, self.rv = resource, key, obj, rv
         self._json: dict[str, bytes] = {}
 
     def json(self, version: str) -> bytes:
         blob = self._json.get(version)
         if blob is None:
-            blob = self._json[version] = orjson.dumps(self.seen_as(version), option=orjson.OPT_SORT_KEYS)
+            blob = self._json[version] = orjson.dumps(self.in_version(version), option=orjson.OPT_SORT_KEYS)
         return blob
 
-    def seen_as(self, version: str) -> Object:
+    def in_version(self, version: str) -> Object:
         """The object under another of its versions: nothing but apiVersion differs."""
         wanted = self.resource.api_version(version)
         return self.obj if self.obj["apiVersion"] == wanted else self.obj | {"apiVersion": wanted}
@@ -53,7 +53,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Change:
+class ObjectChange:
     """What happened to one object: `now` is None when it went, `before` is None when it came."""
 
     rv: int
@@ -66,38 +66,40 @@ class Change:
         return self.last.key
 
 
-class Shelf:
+class ResourceStore:
     """The objects of one kind, their recent changes, and who watches them."""
 
-    def __init__(self, resource: Resource, store: Store, history: int) -> None:
+    def __init__(self, resource: ServedResource, store: Store, history: int) -> None:
         self.resource, self.store = resource, store
         self.records: dict[Key, Record] = {}
         self.keys: list[Key] = []  # sorted
-        self.changes: deque[Change] = deque()
-        self.floor = self.last = store.rv  # a watch may start at `floor` or later; `last`: of the last change
+        self.changes: deque[ObjectChange] = deque()
+        self.oldest = self.last = (
+            store.rv
+        )  # a watch may start at `floor` or later; `last`: of the last change
         self.history = history
         # Told in the order in which they came; None says: this kind is gone.
-        self.watchers: dict[Callable[[Change | None], None], None] = {}
+        self.watchers: dict[Callable[[ObjectChange | None], None], None] = {}
 
-    def note(self, change: Change) -> None:
+    def append(self, change: ObjectChange) -> None:
         self.changes.append(change)
         self.last = change.rv
         while len(self.changes) > self.history:
-            self.floor = self.changes.popleft().rv
+            self.oldest = self.changes.popleft().rv
         for tell in tuple(self.watchers):
             tell(change)
 
-    def now(self) -> int:
+    def current_version(self) -> int:
         return self.store.rv
 
     def forget(self, rv: int) -> None:
         self.changes.clear()
-        self.floor = rv
+        self.oldest = rv
 
-    def since(self, rv: int) -> Iterator[Change]:
+    def since(self, rv: int) -> Iterator[ObjectChange]:
         """The changes after version `rv`; raises 410 when some of them are forgotten."""
-        if rv < self.floor:
-            raise gone(f"too old resource version: {rv} ({self.floor})")
+        if rv < self.oldest:
+            raise gone(f"too old resource version: {rv} ({self.oldest})")
         return (change for change in self.changes if change.rv > rv)
 
     def between(self, namespace: str, after: Key | None = None) -> Iterable[Record]:
@@ -127,36 +129,36 @@ class Store:
     def __init__(self, history: int) -> None:
         self.rv = 1
         self.history = history
-        self.shelves: dict[Resource, Shelf] = {}
+        self.by_resource: dict[ServedResource, ResourceStore] = {}
         self.by_uid: dict[str, Record] = {}
         self.dependents: dict[str, set[str]] = {}  # an owner's uid: the uids of what it owns
 
-    def add_kind(self, resource: Resource) -> None:
-        self.shelves[resource] = Shelf(resource, self, self.history)
+    def add_kind(self, resource: ServedResource) -> None:
+        self.by_resource[resource] = ResourceStore(resource, self, self.history)
 
-    def replace_kind(self, old: Resource, new: Resource) -> None:
+    def replace_kind(self, old: ServedResource, new: ServedResource) -> None:
         """A kind's definition changed: its objects, history and watchers stay."""
-        shelf = self.shelves.pop(old)
+        shelf = self.by_resource.pop(old)
         shelf.resource = new
         for record in shelf.records.values():
             record.resource = new
-        self.shelves[new] = shelf
+        self.by_resource[new] = shelf
 
-    def drop_kind(self, resource: Resource) -> None:
+    def drop_kind(self, resource: ServedResource) -> None:
         """Remove a kind with its objects; who watches them is told of each, and then that it is over."""
-        shelf = self.shelves[resource]
+        shelf = self.by_resource[resource]
         for record in tuple(shelf.records.values()):
             self.remove(record)
-        del self.shelves[resource]
+        del self.by_resource[resource]
         for tell in tuple(shelf.watchers):
             tell(None)
 
-    def get(self, resource: Resource, key: Key) -> Record | None:
-        return self.shelves[resource].records.get(key)
+    def get(self, resource: ServedResource, key: Key) -> Record | None:
+        return self.by_resource[resource].records.get(key)
 
-    def put(self, resource: Resource, key: Key, obj: Object) -> Record:
+    def put(self, resource: ServedResource, key: Key, obj: Object) -> Record:
         """Store a new object or a new version of one, under the next version number."""
-        shelf = self.shelves[resource]
+        shelf = self.by_resource[resource]
         record = self._stamped(resource, key, obj)
         before = shelf.records.get(key)
         shelf.records[key] = record
@@ -165,26 +167,26 @@ class Store:
         else:
             self._unindex(before)
         self._index(record)
-        shelf.note(Change(record.rv, record, before, record))
+        shelf.append(ObjectChange(record.rv, record, before, record))
         return record
 
     def remove(self, record: Record) -> Record:
         """Take an object away; the answer is the object as it went."""
-        shelf = self.shelves[record.resource]
+        shelf = self.by_resource[record.resource]
         before = shelf.records.pop(record.key)
         del shelf.keys[bisect_left(shelf.keys, record.key)]
         self._unindex(before)
         last = self._stamped(record.resource, record.key, record.obj)
-        shelf.note(Change(last.rv, None, before, last))
+        shelf.append(ObjectChange(last.rv, None, before, last))
         return last
 
     def forget(self) -> None:
         """Forget all changes: a watch from any version known so far answers 410."""
         self.rv += 1
-        for shelf in self.shelves.values():
+        for shelf in self.by_resource.values():
             shelf.forget(self.rv)
 
-    def _stamped(self, resource: Resource, key: Key, obj: Object) -> Record:
+    def _stamped(self, resource: ServedResource, key: Key, obj: Object) -> Record:
         self.rv += 1
         metadata = obj["metadata"] | {"resourceVersion": str(self.rv)}
         return Record(resource, key, obj | {"metadata": metadata}, self.rv)

@@ -10,35 +10,35 @@ import base64
 from typing import TYPE_CHECKING, Any
 
 from placement_ac.lab.hub import rbac_validation
-from placement_ac.lab.hub.errors import Cause
+from placement_ac.lab.hub.errors import StatusCause
 from placement_ac.lab.hub.kinds import object_schema
 from placement_ac.lab.hub.metadata import now
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from placement_ac.lab.hub.kinds import Resource
+    from placement_ac.lab.hub.kinds import ServedResource
 
 Object = dict[str, Any]
 
 
-def prepare(resource: Resource, obj: Object, live: Object | None) -> Object:
+def prepare(resource: ServedResource, obj: Object, live: Object | None) -> Object:
     """Complete an object of a built-in kind; `live` is None when it is new."""
     change = PREPARE.get(resource.plural) if not resource.custom else None
     return change(obj, live) if change else obj
 
 
-def faults(resource: Resource, obj: Object, live: Object | None) -> list[Cause]:
+def validate(resource: ServedResource, obj: Object, live: Object | None) -> list[StatusCause]:
     if resource.group == rbac_validation.GROUP and not resource.custom:
-        return list(rbac_validation.faults(resource, obj, live))
-    return _crd_faults(obj) if is_crd(resource) else []
+        return list(rbac_validation.validate(resource, obj, live))
+    return _validate_crd(obj) if is_crd(resource) else []
 
 
-def is_crd(resource: Resource) -> bool:
+def is_crd(resource: ServedResource) -> bool:
     return resource.group == "apiextensions.k8s.io"
 
 
-def is_namespace(resource: Resource) -> bool:
+def is_namespace(resource: ServedResource) -> bool:
     return not resource.group and resource.plural == "namespaces"
 
 
@@ -80,35 +80,35 @@ def _crd(obj: Object, live: Object | None) -> Object:
         "acceptedNames": names,
         "storedVersions": sorted({*before.get("storedVersions", ()), *stored}),
         "conditions": before.get("conditions") or [
-            _true("NamesAccepted", "NoConflicts", "no conflicts found"),
-            _true("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+            _true_condition("NamesAccepted", "NoConflicts", "no conflicts found"),
+            _true_condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
         ],
     }  # fmt: skip
     return obj | {"spec": spec | {"names": names}, "status": status}
 
 
-def _true(kind: str, reason: str, message: str) -> dict[str, str]:
+def _true_condition(kind: str, reason: str, message: str) -> dict[str, str]:
     return {"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": now()}
 
 
-def _crd_faults(obj: Object) -> list[Cause]:
+def _validate_crd(obj: Object) -> list[StatusCause]:
     spec = obj.get("spec") or {}
     name, versions = obj["metadata"].get("name"), spec.get("versions") or []
     wanted = f"{(spec.get('names') or {}).get('plural')}.{spec.get('group')}"
     causes = []
     if name != wanted:
         message = f'Invalid value: "{name}": must be spec.names.plural+"."+spec.group'
-        causes.append(Cause("FieldValueInvalid", message, "metadata.name"))
+        causes.append(StatusCause("FieldValueInvalid", message, "metadata.name"))
     if sum(bool(version.get("storage")) for version in versions) != 1:
         message = "Invalid value: must have exactly one version marked as storage version"
-        causes.append(Cause("FieldValueInvalid", message, "spec.versions"))
+        causes.append(StatusCause("FieldValueInvalid", message, "spec.versions"))
     for i, version in enumerate(versions):
         where = f"spec.versions[{i}].schema.openAPIV3Schema"
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if not schema:
-            causes.append(Cause("FieldValueRequired", "Required value: schemas are required", where))
+            causes.append(StatusCause("FieldValueRequired", "Required value: schemas are required", where))
         elif not _is_schema(schema):
-            causes.append(Cause("FieldValueInvalid", "Invalid value: no structural schema", where))
+            causes.append(StatusCause("FieldValueInvalid", "Invalid value: no structural schema", where))
     return causes
 
 
@@ -124,7 +124,7 @@ PREPARE: dict[str, Callable[[Object, Object | None], Object]] = {
     "namespaces": _namespace,
     "secrets": _secret,
     "jobs": _job,
-    "rolebindings": rbac_validation.prepare,
-    "clusterrolebindings": rbac_validation.prepare,
+    "rolebindings": rbac_validation.default_subjects,
+    "clusterrolebindings": rbac_validation.default_subjects,
     "customresourcedefinitions": _crd,
 }

@@ -20,7 +20,7 @@ SHA256 = ec.ECDSA(hashes.SHA256())
 HALF = 32  # bytes of each of the two numbers that make a signature
 
 
-class Signer:
+class TokenSigner:
     """A key, made when it is first needed; tokens that were read are remembered."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Signer:
         return f"{signed}.{_encode(r.to_bytes(HALF, 'big') + s.to_bytes(HALF, 'big'))}"
 
     @cachedmethod(lambda self: self._read)
-    def read(self, token: str) -> dict[str, Any] | None:
+    def verify(self, token: str) -> dict[str, Any] | None:
         """Return what a token says; None for what was not signed with this key."""
         signed, _, signature = token.rpartition(".")
         head, _, claims = signed.partition(".")

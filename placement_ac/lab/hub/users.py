@@ -15,7 +15,7 @@ ACCOUNTS = "system:serviceaccounts"
 
 
 @dataclass(frozen=True, slots=True)
-class User:
+class UserInfo:
     """`uid` and `extra` (such as a token's id) are known of ServiceAccounts only."""
 
     name: str
@@ -29,8 +29,8 @@ class User:
         return {key: value for key, value in info.items() if value}
 
 
-ANONYMOUS = User("system:anonymous", (UNAUTHENTICATED,))
-LOOPBACK = User("system:apiserver", (MASTERS, AUTHENTICATED))  # the hub itself
+ANONYMOUS = UserInfo("system:anonymous", (UNAUTHENTICATED,))
+LOOPBACK = UserInfo("system:apiserver", (MASTERS, AUTHENTICATED))  # the hub itself
 
 
 def account_name(namespace: str, name: str) -> str:
@@ -38,8 +38,8 @@ def account_name(namespace: str, name: str) -> str:
     return f"{ACCOUNT}{namespace}:{name}"
 
 
-def account(namespace: str, name: str, uid: str, token_id: str) -> User:
+def account(namespace: str, name: str, uid: str, token_id: str) -> UserInfo:
     """The user that a ServiceAccount is."""
     groups = (ACCOUNTS, f"{ACCOUNTS}:{namespace}", AUTHENTICATED)
     extra = {"authentication.kubernetes.io/credential-id": [f"JTI={token_id}"]}
-    return User(account_name(namespace, name), groups, uid, extra)
+    return UserInfo(account_name(namespace, name), groups, uid, extra)

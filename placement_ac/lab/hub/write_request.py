@@ -10,27 +10,27 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from placement_ac.lab.hub import metadata, strategies
-from placement_ac.lab.hub.errors import ApiError, Cause, bad_request, conflict, internal, invalid
-from placement_ac.lab.hub.managed_fields import Entry
-from placement_ac.lab.hub.schema import settle
+from placement_ac.lab.hub.errors import StatusCause, StatusError, bad_request, conflict, internal, invalid
+from placement_ac.lab.hub.managed_fields import ManagedFieldsEntry
+from placement_ac.lab.hub.schema import prune_and_default
 
 if TYPE_CHECKING:
-    from placement_ac.lab.hub.kinds import Resource, Version
+    from placement_ac.lab.hub.kinds import ServedResource, ServedVersion
     from placement_ac.lab.hub.store import Key, Object, Record
-    from placement_ac.lab.hub.users import User
+    from placement_ac.lab.hub.users import UserInfo
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class WriteRequest:
     """What a write is about, who asks, and how (`query`: the last value of each parameter)."""
 
-    resource: Resource
-    version: Version
+    resource: ServedResource
+    version: ServedVersion
     namespace: str
     name: str
     subresource: str
     query: dict[str, str]
-    user: User
+    user: UserInfo
     user_agent: str
     warnings: list[str]
 
@@ -47,15 +47,15 @@ class Ask:
         return self.query.get("dryRun") == "All"
 
     @property
-    def on_status(self) -> bool:
+    def is_status(self) -> bool:
         return self.subresource == "status"
 
-    def entry(self, operation: str) -> Entry:
+    def managed_fields_entry(self, operation: str) -> ManagedFieldsEntry:
         manager = self.query.get("fieldManager") or self.user_agent.partition("/")[0] or "unknown"
         api_version = self.resource.api_version(self.version.name)
-        return Entry(manager, operation, self.subresource, api_version, metadata.now(), {})
+        return ManagedFieldsEntry(manager, operation, self.subresource, api_version, metadata.now(), {})
 
-    def type_faults(self, body: Object) -> list[Cause]:
+    def check_type(self, body: Object) -> list[StatusCause]:
         """Raises 400 for a foreign apiVersion, a built-in kind's foreign kind, and broken metadata."""
         metadata.check_types(body.get("metadata") or {})
         wanted = self.resource.api_version(self.version.name)
@@ -72,9 +72,11 @@ class Ask:
             raise bad_request(
                 f"{kind} in version {self.version.name} cannot be handled as a {self.resource.kind}"
             )
-        return [Cause("FieldValueInvalid", f'Invalid value: "{kind}": must be {self.resource.kind}', "kind")]
+        return [
+            StatusCause("FieldValueInvalid", f'Invalid value: "{kind}": must be {self.resource.kind}', "kind")
+        ]
 
-    def settled(self, body: Object, stored: Object | None = None) -> Object:
+    def prune_and_default(self, body: Object, stored: Object | None = None) -> Object:
         """
         Drop unknown fields and fill in defaults; with fieldValidation=Strict unknown fields are a 400.
 
@@ -83,14 +85,14 @@ class Ask:
         unknown: list[str] = []
         is_stored = stored is not None and body.get("metadata") is stored
         rest = without(body, "metadata") if is_stored else body
-        obj: Object = settle(self.version.schema, rest, defaults=True, unknown=unknown)
+        obj: Object = prune_and_default(self.version.schema, rest, defaults=True, unknown=unknown)
         if is_stored:
             obj = obj | {"metadata": stored}
-        self.report(unknown)
+        self.report_unknown_fields(unknown)
         identity = {"apiVersion": self.resource.api_version(self.version.name), "kind": self.resource.kind}
         return obj | identity if not self.resource.custom else obj
 
-    def report(self, unknown: list[str]) -> None:
+    def report_unknown_fields(self, unknown: list[str]) -> None:
         told = [f'unknown field "{path}"' for path in unknown]
         mode = self.query.get("fieldValidation", "Warn")
         if told and mode == "Strict":
@@ -109,7 +111,7 @@ class Ask:
                 "the namespace of the provided object does not match the namespace sent on the request"
             )
 
-    def preconditions(self, record: Record | None, uid: str | None, version: str | None) -> None:
+    def check_preconditions(self, record: Record | None, uid: str | None, version: str | None) -> None:
         """Raises 409 when the object is not the one, or not as, the client expects."""
         if uid and (record is None or record.uid != uid):
             there = record.uid if record else ""
@@ -118,47 +120,49 @@ class Ask:
         if version and (record is None or str(record.rv) != version):
             raise conflict(self.resource, self.name)
 
-    def identity(self, record: Record | None, uid: str | None) -> None:
+    def check_uid(self, record: Record | None, uid: str | None) -> None:
         """Raises 422 when an apply is meant for an object that was there before this one."""
         if record and uid and record.uid != uid:
             message = f'Invalid value: "{uid}": field is immutable'
-            raise invalid(self.resource, self.name, [Cause("FieldValueInvalid", message, "metadata.uid")])
+            raise invalid(
+                self.resource, self.name, [StatusCause("FieldValueInvalid", message, "metadata.uid")]
+            )
 
     def check_apply(self, config: Object) -> None:
         if not self.query.get("fieldManager"):
             message = "Required value: is required for apply patch"
-            fault = Cause("FieldValueRequired", message, "fieldManager")
-            raise ApiError(
+            fault = StatusCause("FieldValueRequired", message, "fieldManager")
+            raise StatusError(
                 422,
                 "Invalid",
                 f'PatchOptions.meta.k8s.io "" is invalid: fieldManager: {message}',
                 causes=[fault],
             )
-        self.type_faults(config)
+        self.check_type(config)
         given = config.get("metadata") or {}
         if given.get("managedFields"):
             raise bad_request("metadata.managedFields must be nil")
         self.check_names(given)
 
-    def configuration(self, config: Object) -> Object:
+    def apply_configuration(self, config: Object) -> Object:
         """What an apply at this endpoint may say; an unknown field is a 500, as on a real server."""
         given = {k: v for k, v in (config.get("metadata") or {}).items() if v is not None}
-        for key in (*metadata.SERVERS, "resourceVersion"):
+        for key in (*metadata.SERVER_FIELDS, "resourceVersion"):
             given.pop(key, None)
         wanted = {**config, "metadata": given | {"name": self.name}}
         if self.namespace:
             wanted["metadata"]["namespace"] = self.namespace
-        if self.on_status:
+        if self.is_status:
             wanted = {key: value for key, value in wanted.items() if key in ("apiVersion", "kind", "status")}
         elif self.version.status:
             wanted = without(wanted, "status")
         unknown: list[str] = []
-        wanted = settle(self.version.schema, wanted, defaults=False, unknown=unknown)
+        wanted = prune_and_default(self.version.schema, wanted, defaults=False, unknown=unknown)
         if unknown and self.query.get("fieldValidation") != "Strict":
             raise internal(
                 f"failed to create typed patch object: .{unknown[0]}: field not declared in schema"
             )
-        self.report(unknown)
+        self.report_unknown_fields(unknown)
         return (
             strategies.prepare(self.resource, wanted, wanted) if self.resource.plural == "secrets" else wanted
         )

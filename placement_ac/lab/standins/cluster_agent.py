@@ -17,37 +17,37 @@ from placement_ac.core.api.errors import Conflict, NotFound, Refused
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.standins.cluster_permissions import (
-    CLEANUP,
-    GRANTS,
+    RBAC_KINDS,
     WORK,
-    meta_of,
-    metas_in,
+    WORK_FINALIZER,
+    applied_resources,
+    identity_of,
     owner_of,
-    place_of,
+    resource_meta,
     work_status,
 )
 from placement_ac.lab.standins.informer import Key, StandIn
 from placement_ac.lab.standins.managed_service_accounts import (
     AGENT_NAMESPACE,
     LABEL_IS_ACCOUNT,
-    BadToken,
-    failed,
+    MalformedToken,
+    failed_status,
     needs_token,
     refresh_at,
-    reported,
+    reported_status,
     secret_of,
     token_in,
     validity,
 )
-from placement_ac.lab.standins.multikueue.objects import is_deleted, stamp
+from placement_ac.lab.standins.multikueue.objects import format_time, is_deleted
 
 NAMESPACE: Final = Kind("", "Namespace", "namespaces", False, ("v1",))
 SERVICE_ACCOUNT: Final = Kind("", "ServiceAccount", "serviceaccounts", True, ("v1",))
-SLACK_SECONDS: Final = 5.0
+REFRESH_DELAY_SECONDS: Final = 5.0
 """The agent looks so long after the time of a refresh (token.go, checkTokenRefreshAfter)."""
 
 
-class Agent(StandIn):
+class ClusterAgent(StandIn):
     """The agents of one managed cluster: `hub` is whom they belong to, `login` an admin's on the worker.
 
     `slack`: how many seconds they look after the time of a refresh. For the event loop only.
@@ -56,17 +56,19 @@ class Agent(StandIn):
     name = "open-cluster-management-agent"
     kinds = (SERVICE_ACCOUNT,)
 
-    def __init__(self, login: Login, cluster: str, hub: StandIn, *, slack: float = SLACK_SECONDS) -> None:
+    def __init__(
+        self, login: Login, cluster: str, hub: StandIn, *, slack: float = REFRESH_DELAY_SECONDS
+    ) -> None:
         super().__init__(login)
         self._cluster = cluster
         self._hub = hub
-        self._slack = slack
+        self._refresh_delay = slack
         self._authority = "".join(
             ssl.DER_cert_to_PEM_cert(one) for one in login.ssl.get_ca_certs(binary_form=True)
         )
         self._paused = False
         self._forced: set[str] = set()
-        self._alarms: dict[str, float] = {}
+        self._requeue_times: dict[str, float] = {}
 
     # -- what may happen to them
 
@@ -76,29 +78,29 @@ class Agent(StandIn):
 
     async def resume(self) -> None:
         self._paused = False
-        self.look_at_all()
+        self.reconcile_all()
 
     async def refresh(self) -> None:
         """Report a new token for each account, however long the old ones last."""
         self._forced |= {name for cluster, name in self._hub.objects(ACCOUNT) if cluster == self._cluster}
-        self.look_at_all()
+        self.reconcile_all()
 
     async def revoke(self) -> None:
         """Delete the ServiceAccounts, so that no token is accepted any more; the agent sees it by itself."""
-        for name in self._own_accounts():
+        for name in self._service_accounts():
             with contextlib.suppress(NotFound):
                 await self.client.delete(SERVICE_ACCOUNT.at("v1"), name, AGENT_NAMESPACE)
 
-    def look_at_all(self) -> None:
+    def reconcile_all(self) -> None:
         """Have everything looked at again that these agents answer for."""
         accounts = {name for cluster, name in self._hub.objects(ACCOUNT) if cluster == self._cluster}
-        for name in accounts.union(self._own_accounts()):
-            self.ask_for(("account", name))
+        for name in accounts.union(self._service_accounts()):
+            self.enqueue(("account", name))
         for cluster, name in self._hub.objects(WORK):
             if cluster == self._cluster:
-                self.ask_for(("work", name))
+                self.enqueue(("work", name))
 
-    def _own_accounts(self) -> list[str]:
+    def _service_accounts(self) -> list[str]:
         there = self.objects(SERVICE_ACCOUNT).items()
         return [name for (where, name), item in there if where == AGENT_NAMESPACE and _is_ours(item)]
 
@@ -113,47 +115,50 @@ class Agent(StandIn):
         if self._paused:
             return
         if what == "account":
-            await self._account(name)
+            await self._reconcile_account(name)
         else:
-            await self._carry_out(name)
+            await self._reconcile_work(name)
 
     # -- ManagedServiceAccounts
 
-    async def _account(self, name: str) -> None:
+    async def _reconcile_account(self, name: str) -> None:
         account = self._hub.objects(ACCOUNT).get((self._cluster, name))
         if account is None or ("", self._cluster) not in self._hub.objects(MANAGED_CLUSTER):
-            await self._retire(name)
+            await self._delete_service_account(name)
             return
-        await self._ensure_account(name)
+        await self._ensure_service_account(name)
         try:
-            if await self._is_due(account):
-                account = await self._report(account)
-        except BadToken as error:
-            await self._tell(
-                account, failed(account, f"failed to make a decision on token creation: {error}", time.time())
+            if await self._needs_token(account):
+                account = await self._report_token(account)
+        except MalformedToken as error:
+            await self._write_status(
+                account,
+                failed_status(account, f"failed to make a decision on token creation: {error}", time.time()),
             )
             return
         except Refused as error:
             why = f"failed to request token for service-account: {error.message}"
-            await self._tell(account, failed(account, why, time.time()))
+            await self._write_status(account, failed_status(account, why, time.time()))
             raise
         status = account["status"]
-        self._wake_at(name, refresh_at(status) + self._slack)
+        self._requeue_at(name, refresh_at(status) + self._refresh_delay)
         refreshed = status["tokenSecretRef"]["lastRefreshTimestamp"]
-        whole = reported(account, expires=status["expirationTimestamp"], refreshed=refreshed, now=time.time())
-        await self._tell(account, whole)
+        whole = reported_status(
+            account, expires=status["expirationTimestamp"], refreshed=refreshed, now=time.time()
+        )
+        await self._write_status(account, whole)
 
-    async def _retire(self, name: str) -> None:
+    async def _delete_service_account(self, name: str) -> None:
         """Take the ServiceAccount away, if the agent made it. The Secret goes with its owner, by the hub."""
         self._forced.discard(name)
-        self._alarms.pop(name, None)
+        self._requeue_times.pop(name, None)
         found = self.objects(SERVICE_ACCOUNT).get((AGENT_NAMESPACE, name))
         if found and _is_ours(found):
             with contextlib.suppress(NotFound):
                 await self.client.delete(SERVICE_ACCOUNT.at("v1"), name, AGENT_NAMESPACE)
             self.informer.forget(SERVICE_ACCOUNT, (AGENT_NAMESPACE, name))
 
-    async def _ensure_account(self, name: str) -> None:
+    async def _ensure_service_account(self, name: str) -> None:
         if (AGENT_NAMESPACE, name) not in self.objects(SERVICE_ACCOUNT):
             await self._create(NAMESPACE, {"metadata": {"name": AGENT_NAMESPACE}})
             labels = {LABEL_IS_ACCOUNT: "true"}
@@ -165,7 +170,7 @@ class Agent(StandIn):
         with contextlib.suppress(Conflict):
             await self.client.create(resource, {"apiVersion": "v1", "kind": kind.kind} | body)
 
-    async def _is_due(self, account: Object) -> bool:
+    async def _needs_token(self, account: Object) -> bool:
         secret = self._secret_of(account)
         if account["metadata"]["name"] in self._forced or needs_token(account, secret, time.time()):
             return True
@@ -181,7 +186,7 @@ class Agent(StandIn):
         review = await self.client.request("POST", path, kind | {"spec": {"token": token}})
         return bool(review["status"].get("authenticated"))
 
-    async def _report(self, account: Object) -> Object:
+    async def _report_token(self, account: Object) -> Object:
         """Put a new token into the Secret, then tell so; return the account with that status."""
         name = account["metadata"]["name"]
         asked = {"spec": {"expirationSeconds": int(validity(account))}}
@@ -191,8 +196,10 @@ class Agent(StandIn):
         await self._put_secret(account, given["token"])
         self._forced.discard(name)
         now = time.time()
-        status = reported(account, expires=given["expirationTimestamp"], refreshed=stamp(now), now=now)
-        return await self._tell(account, status)
+        status = reported_status(
+            account, expires=given["expirationTimestamp"], refreshed=format_time(now), now=now
+        )
+        return await self._write_status(account, status)
 
     async def _put_secret(self, account: Object, token: str) -> None:
         hub, version = self._hub, self._hub.informer.resources[ACCOUNT].api_version
@@ -204,34 +211,36 @@ class Agent(StandIn):
         metadata = {key: wanted["metadata"][key] for key in ("labels", "ownerReferences")}
         await hub.patch(SECRET, found, {"metadata": metadata, "data": wanted["data"] | gone})
 
-    async def _tell(self, account: Object, status: Object) -> Object:
+    async def _write_status(self, account: Object, status: Object) -> Object:
         if status == account.get("status"):
             return account
         return await self._hub.replace_status(ACCOUNT, account, status)
 
-    def _wake_at(self, name: str, at: float) -> None:
-        if self._alarms.get(name) != at:
-            self._alarms[name] = at
-            self.ask_for(("account", name), after=at - time.time())
+    def _requeue_at(self, name: str, at: float) -> None:
+        if self._requeue_times.get(name) != at:
+            self._requeue_times[name] = at
+            self.enqueue(("account", name), after=at - time.time())
 
     # -- ManifestWorks
 
-    async def _carry_out(self, name: str) -> None:
+    async def _reconcile_work(self, name: str) -> None:
         work = self._hub.objects(WORK).get((self._cluster, name))
         if work is None or not owner_of(work):
             return
         held = list(work["metadata"].get("finalizers") or ())
         if is_deleted(work):
-            await self._take_back(metas_in(work))
-            if CLEANUP in held:
-                kept = [one for one in held if one != CLEANUP]
+            await self._delete_applied(applied_resources(work))
+            if WORK_FINALIZER in held:
+                kept = [one for one in held if one != WORK_FINALIZER]
                 await self._hub.patch(WORK, work, {"metadata": {"finalizers": kept}})
             return
-        if CLEANUP not in held:
-            work = await self._hub.patch(WORK, work, {"metadata": {"finalizers": [*held, CLEANUP]}})
+        if WORK_FINALIZER not in held:
+            work = await self._hub.patch(WORK, work, {"metadata": {"finalizers": [*held, WORK_FINALIZER]}})
         manifests = work["spec"]["workload"]["manifests"]
-        wanted = {place_of(meta_of(index, manifest)) for index, manifest in enumerate(manifests)}
-        await self._take_back([meta for meta in metas_in(work) if place_of(meta) not in wanted])
+        wanted = {identity_of(resource_meta(index, manifest)) for index, manifest in enumerate(manifests)}
+        await self._delete_applied(
+            [meta for meta in applied_resources(work) if identity_of(meta) not in wanted]
+        )
         status = work_status(work, await self._apply(manifests), time.time())
         if status != work.get("status"):
             await self._hub.replace_status(WORK, work, status)
@@ -241,15 +250,15 @@ class Agent(StandIn):
         failures: dict[int, str] = {}
         for index, manifest in enumerate(manifests):
             try:
-                await self.client.apply(GRANTS[manifest["kind"]].at("v1"), manifest, force=True)
+                await self.client.apply(RBAC_KINDS[manifest["kind"]].at("v1"), manifest, force=True)
             except (Refused, NotFound) as error:
                 failures[index] = error.message
         return failures
 
-    async def _take_back(self, metas: list[Object]) -> None:
-        for kind, namespace, name in map(place_of, metas):
+    async def _delete_applied(self, metas: list[Object]) -> None:
+        for kind, namespace, name in map(identity_of, metas):
             with contextlib.suppress(NotFound):
-                await self.client.delete(GRANTS[kind].at("v1"), name, namespace or None)
+                await self.client.delete(RBAC_KINDS[kind].at("v1"), name, namespace or None)
 
 
 def _is_ours(item: Object) -> bool:

@@ -17,10 +17,10 @@ ADDON: Final = Kind(
 )
 ADDON_NAME: Final = "managed-serviceaccount"
 WORK: Final = Kind("work.open-cluster-management.io", "ManifestWork", "manifestworks", True, ("v1",))
-CLEANUP: Final = "cluster.open-cluster-management.io/manifest-work-cleanup"
+WORK_FINALIZER: Final = "cluster.open-cluster-management.io/manifest-work-cleanup"
 """The work agent's finalizer: a ManifestWork goes when what it brought has gone from the worker."""
 RBAC: Final = "rbac.authorization.k8s.io"
-GRANTS: Final = {
+RBAC_KINDS: Final = {
     kind.kind: kind
     for kind in (
         Kind(RBAC, "ClusterRole", "clusterroles", False, ("v1",)),
@@ -32,7 +32,7 @@ GRANTS: Final = {
 """What a ClusterPermission makes on the worker, by the name of the kind."""
 APPLIED: Final = "AppliedRBACManifestWork"
 
-_LISTS: Final = {
+_STATUS_FIELDS: Final = {
     "ClusterRole": "clusterRoles",
     "ClusterRoleBinding": "clusterRoleBindings",
     "Role": "roles",
@@ -40,14 +40,14 @@ _LISTS: Final = {
 }
 
 
-class Unbuildable(Exception):
+class BuildError(Exception):
     """The ClusterPermission cannot be turned into a ManifestWork, in the controller's words."""
 
 
 # ClusterPermission -> ManifestWork
 
 
-def invalid(permission: Object, *, is_cluster: bool) -> tuple[str, str] | None:
+def validation_failure(permission: Object, *, is_cluster: bool) -> tuple[str, str] | None:
     """Return reason and message of the condition `Validation`, which is never taken back; None: go on.
 
     `is_cluster`: the namespace has the name of a ManagedCluster.
@@ -105,25 +105,25 @@ def _payload(permission: Object, accounts: Collection[str], addon: Object | None
     spec, name = permission["spec"], permission["metadata"]["name"]
     made: list[Object] = []
     if spec.get("clusterRole"):
-        made.append(_grant("ClusterRole", name, rules=spec["clusterRole"]["rules"]))
+        made.append(_rbac_object("ClusterRole", name, rules=spec["clusterRole"]["rules"]))
     for binding in spec.get("clusterRoleBindings") or [spec.get("clusterRoleBinding")]:
         if binding:
             role = binding.get("roleRef") or _role("ClusterRole", name)
             subjects = _resolved(binding, accounts, addon)
             bound = binding.get("name") or name
-            made.append(_grant("ClusterRoleBinding", bound, roleRef=role, subjects=subjects))
+            made.append(_rbac_object("ClusterRoleBinding", bound, roleRef=role, subjects=subjects))
     made += [
-        _grant("Role", name, _namespace_of(role, "Role"), rules=role["rules"])
+        _rbac_object("Role", name, _namespace_of(role, "Role"), rules=role["rules"])
         for role in spec.get("roles") or ()
     ]
     for binding in spec.get("roleBindings") or ():
         namespace, bound = _namespace_of(binding, "RoleBinding"), binding.get("name") or name
         subjects, role = _resolved(binding, accounts, addon), _role_of(binding, name)
-        made.append(_grant("RoleBinding", bound, namespace, roleRef=role, subjects=subjects))
+        made.append(_rbac_object("RoleBinding", bound, namespace, roleRef=role, subjects=subjects))
     return made
 
 
-def _grant(kind: str, name: str, namespace: str = "", **content: object) -> Object:
+def _rbac_object(kind: str, name: str, namespace: str = "", **content: object) -> Object:
     metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
     return {"apiVersion": f"{RBAC}/v1", "kind": kind, "metadata": metadata, **content}
 
@@ -137,18 +137,18 @@ def _role_of(binding: Object, name: str) -> Object:
     group, role = given.get("apiGroup", ""), given.get("name", "")
     if bool(group) != bool(role):
         where, missing = binding["namespace"], "Name" if group else "APIGroup"
-        raise Unbuildable(f"the RoleBinding for Namespace {where} missing {missing} for the RoleRef")
+        raise BuildError(f"the RoleBinding for Namespace {where} missing {missing} for the RoleRef")
     return _role(given["kind"], role or name)
 
 
 def _namespace_of(entry: Object, kind: str) -> str:
     namespace, selector = entry.get("namespace", ""), entry.get("namespaceSelector")
     if not namespace and selector is None:
-        raise Unbuildable(f"both {kind} Namespace and NamespaceSelector cannot be nil and empty")
+        raise BuildError(f"both {kind} Namespace and NamespaceSelector cannot be nil and empty")
     if namespace and selector is not None:
-        raise Unbuildable(f"both {kind} Namespace and NamespaceSelector cannot populated at the same time")
+        raise BuildError(f"both {kind} Namespace and NamespaceSelector cannot populated at the same time")
     if not namespace:
-        raise Unbuildable("unable to find any Namespace using NamespaceSelector")
+        raise BuildError("unable to find any Namespace using NamespaceSelector")
     return str(namespace)
 
 
@@ -174,9 +174,9 @@ def _resolved(binding: Object, accounts: Collection[str], addon: Object | None) 
     named = [subject["name"] for subject in subjects if _is_account(subject)]
     missing = next((name for name in named if name not in accounts), None)
     if missing is not None:
-        raise Unbuildable(f'{ACCOUNT.kind}.{ACCOUNT.group} "{missing}" not found')
+        raise BuildError(f'{ACCOUNT.kind}.{ACCOUNT.group} "{missing}" not found')
     if named and addon is None:
-        raise Unbuildable(f'{ADDON.kind}.{ADDON.group} "{ADDON_NAME}" not found')
+        raise BuildError(f'{ADDON.kind}.{ADDON.group} "{ADDON_NAME}" not found')
     namespace = _namespace_of_agent(addon)
     return [
         {"kind": "ServiceAccount", "namespace": namespace, "name": subject["name"]}
@@ -196,9 +196,9 @@ def _namespace_of_agent(addon: Object | None) -> str:
 # the work agent
 
 
-def meta_of(index: int, manifest: Object) -> Object:
+def resource_meta(index: int, manifest: Object) -> Object:
     """Return the `resourceMeta` of a manifest."""
-    kind, metadata = GRANTS[manifest["kind"]], manifest["metadata"]
+    kind, metadata = RBAC_KINDS[manifest["kind"]], manifest["metadata"]
     return {
         "ordinal": index,
         "group": kind.group,
@@ -210,13 +210,13 @@ def meta_of(index: int, manifest: Object) -> Object:
     }
 
 
-def metas_in(work: Object) -> list[Object]:
+def applied_resources(work: Object) -> list[Object]:
     """Return the `resourceMeta` of all that the work agent has said it brought to the worker."""
     there = ((work.get("status") or {}).get("resourceStatus") or {}).get("manifests") or ()
     return [dict(one["resourceMeta"]) for one in there]
 
 
-def place_of(meta: Object) -> tuple[str, str, str]:
+def identity_of(meta: Object) -> tuple[str, str, str]:
     """Return kind, namespace and name of what a `resourceMeta` tells of."""
     return meta["kind"], meta.get("namespace", ""), meta["name"]
 
@@ -224,11 +224,11 @@ def place_of(meta: Object) -> tuple[str, str, str]:
 def work_status(work: Object, failures: dict[int, str], now: float) -> Object:
     """Return a ManifestWork's status when it was applied. `failures`: messages by the manifest's index."""
     generation = work["metadata"].get("generation", 1)
-    before = {place_of(one["resourceMeta"]): one for one in _manifests(work)}
+    before = {identity_of(one["resourceMeta"]): one for one in _manifests(work)}
     manifests = []
     for index, manifest in enumerate(work["spec"]["workload"]["manifests"]):
-        meta = meta_of(index, manifest)
-        conditions = (before.get(place_of(meta)) or {}).get("conditions") or ()
+        meta = resource_meta(index, manifest)
+        conditions = (before.get(identity_of(meta)) or {}).get("conditions") or ()
         good = index not in failures
         reason = "AppliedManifestComplete" if good else "AppliedManifestFailed"
         message = "Apply manifest complete" if good else f"Failed to apply manifest: {failures[index]}"
@@ -255,7 +255,7 @@ def _manifests(work: Object) -> list[Object]:
 # ManifestWork -> ClusterPermission
 
 
-def told_by(permission: Object, work: Object, now: float) -> Object:
+def status_from_work(permission: Object, work: Object, now: float) -> Object:
     """Return the ClusterPermission's whole status by its ManifestWork."""
     metadata, status = work["metadata"], dict(permission.get("status") or {})
     advice = (
@@ -270,14 +270,14 @@ def told_by(permission: Object, work: Object, now: float) -> Object:
         return status | {"conditions": with_condition(before, APPLIED, False, reason, told, now)}
     value, reason = applied["status"] == "True", applied["reason"]
     conditions = with_condition(before, APPLIED, value, reason, applied["message"] + advice, now)
-    return status | {"conditions": conditions, "resourceStatus": _made_there(work)}
+    return status | {"conditions": conditions, "resourceStatus": _resource_status(work)}
 
 
 def _applied(conditions: Iterable[Object]) -> Object | None:
     return next((one for one in conditions if one["type"] == "Applied"), None)
 
 
-def _made_there(work: Object) -> Object:
+def _resource_status(work: Object) -> Object:
     made: dict[str, list[Object]] = {}
     for one in _manifests(work):
         meta, applied = one["resourceMeta"], _applied(one["conditions"])
@@ -297,5 +297,5 @@ def _made_there(work: Object) -> Object:
             ],
         }
         where = {"namespace": meta["namespace"]} if meta["namespace"] else {}
-        made.setdefault(_LISTS[meta["kind"]], []).append(entry | where)
+        made.setdefault(_STATUS_FIELDS[meta["kind"]], []).append(entry | where)
     return dict(made)

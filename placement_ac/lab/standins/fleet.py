@@ -24,14 +24,14 @@ from placement_ac.lab.standins.informer import Key, StandIn
 from placement_ac.lab.standins.kueue_jobs import JOB
 from placement_ac.lab.standins.multikueue import runs
 from placement_ac.lab.standins.multikueue.objects import job_is_finished
-from placement_ac.lab.standins.ocm_addons import Accounts
-from placement_ac.lab.standins.runner import Together
-from placement_ac.lab.standins.worker import SLOTS, Worker
+from placement_ac.lab.standins.ocm_addons import OcmAddons
+from placement_ac.lab.standins.runner import StandInThread
+from placement_ac.lab.standins.worker import SLOTS, KueueWorker
 
 NAMESPACE: Final = "kueue-system"
-_SAID: Final = ("type", "reason", "message")
-_JOINED: Final = {"status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-_OF_CLUSTER: Final = (
+_CONDITION_FIELDS: Final = ("type", "reason", "message")
+_CONDITION_TRUE: Final = {"status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+_CLUSTER_CONDITIONS: Final = (
     ("HubAcceptedManagedCluster", "HubClusterAdminAccepted", "Accepted by hub cluster admin"),
     ("ManagedClusterJoined", "ManagedClusterJoined", "Managed cluster joined"),
     ("ManagedClusterConditionAvailable", "ManagedClusterAvailable", "Managed cluster is available"),
@@ -39,7 +39,7 @@ _OF_CLUSTER: Final = (
 """What OCM says of a ManagedCluster that is well."""
 
 
-class Account(TypedDict):
+class JobCounts(TypedDict):
     """What became of one Job, over all workers."""
 
     maxCopies: int
@@ -49,24 +49,24 @@ class Account(TypedDict):
     finished: bool
 
 
-class Ledger:
+class JobCounter:
     """Counts the runs of Jobs by name. Filled from one event loop, read from any thread."""
 
     def __init__(self) -> None:
         self._running: dict[str, set[tuple[str, str]]] = {}
-        self._accounts: dict[str, Account] = {}
+        self._counts: dict[str, JobCounts] = {}
 
-    def of(self, job: str) -> Account:
+    def counts_of(self, job: str) -> JobCounts:
         """Return the account of a Job, by its name."""
-        return self._accounts.get(job, Account(maxCopies=0, starts=0, finished=False)).copy()
+        return self._counts.get(job, JobCounts(maxCopies=0, starts=0, finished=False)).copy()
 
     def running(self, job: str) -> list[str]:
         """Return the workers where it runs now."""
         return sorted(worker for worker, _ in tuple(self._running.get(job, ())))
 
-    def enter(self, worker: str, name: str, job: Object | None) -> None:
+    def record(self, worker: str, name: str, job: Object | None) -> None:
         """Take in what a worker holds under that name; None when it has gone."""
-        account = self._accounts.setdefault(name, Account(maxCopies=0, starts=0, finished=False))
+        account = self._counts.setdefault(name, JobCounts(maxCopies=0, starts=0, finished=False))
         running = self._running.setdefault(name, set())
         now = {(worker, job["metadata"]["uid"])} if job and runs(job) else set()
         before = {one for one in running if one[0] == worker}
@@ -77,19 +77,19 @@ class Ledger:
         account["finished"] = account["finished"] or bool(job and job_is_finished(job))
 
 
-class _Watcher(StandIn):
+class _JobWatcher(StandIn):
     """Enters the Jobs of one worker into the ledger; writes nothing."""
 
     name = "ledger"
     kinds = (JOB,)
 
-    def __init__(self, login: Login, worker: str, ledger: Ledger) -> None:
+    def __init__(self, login: Login, worker: str, ledger: JobCounter) -> None:
         super().__init__(login)
         self._worker = worker
         self._ledger = ledger
 
     def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
-        self._ledger.enter(self._worker, name, self.objects(kind).get((namespace, name)))
+        self._ledger.record(self._worker, name, self.objects(kind).get((namespace, name)))
         return ()
 
     async def reconcile(self, key: Key) -> None:
@@ -113,11 +113,11 @@ class WorkerFleet:
         shortest_token_seconds: int = 600,
     ) -> None:
         self.names = tuple(names)
-        self.ledger = Ledger()
+        self.counter = JobCounter()
         self.hubs = {name: Hub(shortest_token_seconds=shortest_token_seconds) for name in self.names}
         self._slots, self._held, self._pods = slots, frozenset(held), pods
-        self._workers: dict[str, Worker] = {}
-        self._stand_ins = Together(self._open)
+        self._workers: dict[str, KueueWorker] = {}
+        self._stand_ins = StandInThread(self._open)
 
     def __enter__(self) -> Self:
         for hub in self.hubs.values():
@@ -138,10 +138,13 @@ class WorkerFleet:
         """Return what runs on the workers: in the event loop where it will."""
         logins = {name: self.login(name) for name in self.names}
         self._workers = {
-            name: Worker(logins[name], slots=self._slots, held=name in self._held, pods=self._pods)
+            name: KueueWorker(logins[name], slots=self._slots, held=name in self._held, pods=self._pods)
             for name in self.names
         }
-        return [*self._workers.values(), *(_Watcher(logins[name], name, self.ledger) for name in self.names)]
+        return [
+            *self._workers.values(),
+            *(_JobWatcher(logins[name], name, self.counter) for name in self.names),
+        ]
 
     # -- how to reach the workers
 
@@ -168,7 +171,7 @@ class WorkerFleet:
             for name in self.names
         ]
 
-    def clusters(self) -> list[Object]:
+    def multikueue_clusters(self) -> list[Object]:
         """Return a MultiKueueCluster per worker, of the worker's name, with its Secret."""
         return [
             {
@@ -184,12 +187,12 @@ class WorkerFleet:
             for name in self.names
         ]
 
-    def accounts(self, hub: Login, **options: Any) -> Accounts:
+    def ocm_addons(self, hub: Login, **options: Any) -> OcmAddons:
         """Return the stand-in for what OCM does about accounts on that hub; a worker is a managed cluster.
 
         `options` go to `Accounts`. For `runner.StandIns`, which runs it.
         """
-        return Accounts(hub, {name: partial(self.login, name) for name in self.names}, **options)
+        return OcmAddons(hub, {name: partial(self.login, name) for name in self.names}, **options)
 
     def managed_clusters(self) -> list[Object]:
         """Return a ManagedCluster per worker, accepted, joined and available, with its address and its CA."""
@@ -206,10 +209,15 @@ class WorkerFleet:
             "kind": MANAGED_CLUSTER.kind,
             "metadata": {"name": name},
             "spec": {"hubAcceptsClient": True, "managedClusterClientConfigs": [config]},
-            "status": {"conditions": [_JOINED | dict(zip(_SAID, said, strict=True)) for said in _OF_CLUSTER]},
+            "status": {
+                "conditions": [
+                    _CONDITION_TRUE | dict(zip(_CONDITION_FIELDS, said, strict=True))
+                    for said in _CLUSTER_CONDITIONS
+                ]
+            },
         }
 
-    def put_secrets(self, hub: Login, namespace: str = NAMESPACE) -> None:
+    def apply_secrets(self, hub: Login, namespace: str = NAMESPACE) -> None:
         """Write the Secrets (and their Namespace) onto the hub. Raises ApiError's children."""
         home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
 

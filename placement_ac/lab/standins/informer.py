@@ -32,24 +32,24 @@ Key = tuple[str, ...]
 OnChange = Callable[[Kind, str, str], None]
 OnError = Callable[[ApiError], None]
 
-FIRST_WAIT_SECONDS = 0.05
-LONGEST_WAIT_SECONDS = 2.0
+FIRST_BACKOFF_SECONDS = 0.05
+LONGEST_BACKOFF_SECONDS = 2.0
 WATCH_SECONDS = 300
 """The server is asked to end a watch after this time; it is continued at once."""
-GONE_REMEMBERED = 1000
+DELETED_UIDS_KEPT = 1000
 """Objects of which it is remembered that they have gone: the answer to a write may come later."""
-INITIAL_END = "k8s.io/initial-events-end"
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 """Kubernetes: the annotation of the bookmark that ends what is there already."""
 
 log = structlog.get_logger(__name__)
 
 
-def waits() -> Iterator[float]:
+def backoff() -> Iterator[float]:
     """Yield the seconds to wait after the first, second, third … failure in a row."""
-    return (min(FIRST_WAIT_SECONDS * 2 ** min(n, 16), LONGEST_WAIT_SECONDS) for n in count())
+    return (min(FIRST_BACKOFF_SECONDS * 2 ** min(n, 16), LONGEST_BACKOFF_SECONDS) for n in count())
 
 
-class Informer:
+class HubInformer:
     """List and watch `kinds`, each in the newest version that the hub serves.
 
     `objects[kind][(namespace, name)]` is the object as last seen. `on_change(kind, namespace, name)` is
@@ -79,7 +79,7 @@ class Informer:
         self._on_error = on_error
         self._listed = {kind: asyncio.Event() for kind in self._kinds}
         self._written: dict[tuple[Kind, Name], Object] = {}
-        self._gone: LRUCache[str, bool] = LRUCache(GONE_REMEMBERED)
+        self._deleted_uids: LRUCache[str, bool] = LRUCache(DELETED_UIDS_KEPT)
         self.resources: dict[Kind, Resource] = {}
         self.objects: dict[Kind, dict[Name, Object]] = {kind: {} for kind in self._kinds}
 
@@ -96,7 +96,7 @@ class Informer:
         key, uid = name_of(written), written["metadata"].get("uid")
         seen = self.objects[kind].get(key)
         newer = seen is not None and _version(seen) > _version(written)
-        if newer or (uid is not None and uid in self._gone):
+        if newer or (uid is not None and uid in self._deleted_uids):
             return
         self._written[kind, key] = written
         self.objects[kind][key] = written
@@ -114,10 +114,10 @@ class Informer:
                 tasks.create_task(self._follow(kind, session))
 
     async def _follow(self, kind: Kind, session: aiohttp.ClientSession) -> None:
-        failures = waits()
+        failures = backoff()
         while True:
             try:
-                resource = await self._served(kind)
+                resource = await self._discover(kind)
                 streamed = kind in self._streamed
                 version = await (self._stream(resource, session) if streamed else self._list(resource))
                 while True:
@@ -125,7 +125,7 @@ class Informer:
                     if version == before:  # a watch that told nothing may end as fast as it was opened
                         await asyncio.sleep(next(failures))
                     else:
-                        failures = waits()
+                        failures = backoff()
             except ApiError as error:
                 if isinstance(error, NotFound):
                     self._replace(kind, {})
@@ -134,9 +134,9 @@ class Informer:
                     self._on_error(error)
                 await asyncio.sleep(next(failures))
 
-    async def _served(self, kind: Kind) -> Resource:
+    async def _discover(self, kind: Kind) -> Resource:
         """Return the resource, once it is served."""
-        tries = waits()
+        tries = backoff()
         while kind not in (found := await self._client.discover([kind])):
             if kind in self._optional:
                 self._listed[kind].set()
@@ -170,7 +170,7 @@ class Informer:
                 item = event["object"]
                 if event["type"] != "BOOKMARK":
                     now[name_of(item)] = item
-                elif INITIAL_END in (item["metadata"].get("annotations") or {}):
+                elif INITIAL_EVENTS_END in (item["metadata"].get("annotations") or {}):
                     self._replace(resource.of, now)
                     self._listed[resource.of].set()
                     return str(item["metadata"]["resourceVersion"])
@@ -180,7 +180,7 @@ class Informer:
         """Take in one watch and return the version to go on from. Raises ApiError."""
         async with aclosing(self._events(resource, {"resourceVersion": version}, session)) as events:
             async for event in events:
-                version = self._take(resource.of, event) or version
+                version = self._apply_event(resource.of, event) or version
         return version
 
     async def _events(
@@ -199,13 +199,13 @@ class Informer:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Unavailable(f"WATCH {resource.path()}: {type(error).__name__}: {error}") from None
 
-    def _take(self, kind: Kind, event: Object) -> str:
+    def _apply_event(self, kind: Kind, event: Object) -> str:
         """Put one watch event into `objects` and return its resource version."""
         change, item = event["type"], event["object"]
         if change != "BOOKMARK":
             key = name_of(item)
             if change == "DELETED":
-                self._gone[item["metadata"].get("uid", "")] = True
+                self._deleted_uids[item["metadata"].get("uid", "")] = True
                 self._written.pop((kind, key), None)
                 self.objects[kind].pop(key, None)
             else:
@@ -273,10 +273,10 @@ class StandIn(ABC):
 
     def __init__(self, login: Login) -> None:
         self.client = Client(login, field_manager=self.name)
-        self.informer = Informer(login, self.client, self.kinds, self._changed, optional=self.optional)
-        self._waiting: dict[Key, None] = {}
+        self.informer = HubInformer(login, self.client, self.kinds, self._changed, optional=self.optional)
+        self._queue: dict[Key, None] = {}
         self._work = asyncio.Event()
-        self._failures: defaultdict[Key, Iterator[float]] = defaultdict(waits)
+        self._failures: defaultdict[Key, Iterator[float]] = defaultdict(backoff)
 
     @abstractmethod
     def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
@@ -293,14 +293,14 @@ class StandIn(ABC):
             await self.informer.synced()
             while True:
                 await self._work.wait()
-                await self._next()
+                await self._reconcile_next()
 
-    def ask_for(self, key: Key, *, after: float = 0.0) -> None:
+    def enqueue(self, key: Key, *, after: float = 0.0) -> None:
         """Have `key` reconciled, `after` seconds from now."""
         if after > 0:
-            asyncio.get_running_loop().call_later(after, self.ask_for, key)
+            asyncio.get_running_loop().call_later(after, self.enqueue, key)
             return
-        self._waiting[key] = None
+        self._queue[key] = None
         self._work.set()
 
     def objects(self, kind: Kind) -> dict[Name, Object]:
@@ -325,18 +325,18 @@ class StandIn(ABC):
 
     def _changed(self, kind: Kind, namespace: str, name: str) -> None:
         for key in self.keys_for(kind, namespace, name):
-            self.ask_for(key)
+            self.enqueue(key)
 
-    async def _next(self) -> None:
-        key = next(iter(self._waiting))
-        del self._waiting[key]
-        if not self._waiting:
+    async def _reconcile_next(self) -> None:
+        key = next(iter(self._queue))
+        del self._queue[key]
+        if not self._queue:
             self._work.clear()
         try:
             await self.reconcile(key)
         except ApiError as error:
             wait = next(self._failures[key])
             log.debug("trying again", stand_in=self.name, key=key, error=error.message, wait=wait)
-            self.ask_for(key, after=wait)
+            self.enqueue(key, after=wait)
         else:
             self._failures.pop(key, None)

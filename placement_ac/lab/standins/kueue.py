@@ -23,9 +23,9 @@ from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.standins.informer import Key, Name, StandIn
 from placement_ac.lab.standins.kueue_rules import (
-    Cached,
-    Credentials,
-    Says,
+    ActiveCondition,
+    KueueCache,
+    WorkerCredentials,
     checks_of,
     condition_of,
     flavors_of,
@@ -79,11 +79,11 @@ class MultiKueue(StandIn):
         self._namespace = namespace
         self._cluster_profiles = cluster_profiles
         self._access_providers = frozenset(access_providers)
-        self._judges: dict[Kind, Callable[[Object], Says | None]] = {
+        self._judges: dict[Kind, Callable[[Object], ActiveCondition | None]] = {
             MULTIKUEUE_CLUSTER: lambda item: judge_cluster(item, self._credentials()),
-            ADMISSION_CHECK: lambda item: judge_check(item, self._cached()) if is_multikueue(item) else None,
-            CLUSTER_QUEUE: lambda item: judge_queue(item, self._cached()),
-            LOCAL_QUEUE: lambda item: judge_local_queue(item, self._cached()),
+            ADMISSION_CHECK: lambda item: judge_check(item, self._cache()) if is_multikueue(item) else None,
+            CLUSTER_QUEUE: lambda item: judge_queue(item, self._cache()),
+            LOCAL_QUEUE: lambda item: judge_local_queue(item, self._cache()),
             RESOURCE_FLAVOR: lambda _: None,
         }
         self._kinds = {kind.kind: kind for kind in self._judges}
@@ -92,10 +92,10 @@ class MultiKueue(StandIn):
         """Return the object itself, and those whose condition depends on it."""
         if kind in self._judges:
             yield kind.kind, namespace, name
-        for other, key in self._depending(kind, namespace, name):
+        for other, key in self._dependents(kind, namespace, name):
             yield other.kind, *key
 
-    def _depending(self, kind: Kind, namespace: str, name: str) -> list[tuple[Kind, Name]]:
+    def _dependents(self, kind: Kind, namespace: str, name: str) -> list[tuple[Kind, Name]]:
         if kind in (SECRET, CLUSTER_PROFILE):
             return self._clusters_by(name) if namespace == self._namespace else []
         # A ClusterQueue that has gone names no check any more, so all of them are looked at again:
@@ -121,12 +121,12 @@ class MultiKueue(StandIn):
         if item is None:
             return
         if kind in (ADMISSION_CHECK, RESOURCE_FLAVOR):
-            await self._hold_or_let_go(kind, item)
+            await self._reconcile_finalizer(kind, item)
         said = self._judges[kind](item)
         if said and "deletionTimestamp" not in item["metadata"]:
-            await self._say(kind, item, said)
+            await self._write_condition(kind, item, said)
 
-    async def _hold_or_let_go(self, kind: Kind, item: Object) -> None:
+    async def _reconcile_finalizer(self, kind: Kind, item: Object) -> None:
         metadata = item["metadata"]
         held = list(metadata.get("finalizers") or ())
         going = "deletionTimestamp" in metadata
@@ -144,7 +144,7 @@ class MultiKueue(StandIn):
         names_of = checks_of if kind == ADMISSION_CHECK else flavors_of
         return any(name in names_of(queue) for queue in self.objects(CLUSTER_QUEUE).values())
 
-    async def _say(self, kind: Kind, item: Object, said: Says) -> None:
+    async def _write_condition(self, kind: Kind, item: Object, said: ActiveCondition) -> None:
         before = condition_of(item) or {}
         now = {"status": str(said.active), "reason": said.reason, "message": said.message}
         if all(before.get(field) == value for field, value in now.items()):
@@ -160,8 +160,8 @@ class MultiKueue(StandIn):
         body = {"metadata": identity, "status": {"conditions": [condition]}}
         await self.client.apply(self.informer.resources[kind], body, subresource="status", force=True)
 
-    def _cached(self) -> Cached:
-        return Cached(
+    def _cache(self) -> KueueCache:
+        return KueueCache(
             configs=self._by_name(MULTIKUEUE_CONFIG),
             clusters=self._by_name(MULTIKUEUE_CLUSTER),
             checks=self._by_name(ADMISSION_CHECK),
@@ -169,8 +169,8 @@ class MultiKueue(StandIn):
             queues=self._by_name(CLUSTER_QUEUE),
         )
 
-    def _credentials(self) -> Credentials:
-        return Credentials(
+    def _credentials(self) -> WorkerCredentials:
+        return WorkerCredentials(
             secrets=self._by_name(SECRET, self._namespace),
             profiles=self._by_name(CLUSTER_PROFILE, self._namespace),
             cluster_profiles=self._cluster_profiles,

@@ -9,7 +9,12 @@ from typing import Final
 
 from placement_ac.core.api.constants import Kind
 from placement_ac.kube.client import Object
-from placement_ac.lab.standins.multikueue.objects import is_suspended, job_is_finished, put_condition, stamp
+from placement_ac.lab.standins.multikueue.objects import (
+    format_time,
+    is_suspended,
+    job_is_finished,
+    set_condition,
+)
 
 JOB: Final = Kind("batch", "Job", "jobs", True, ("v1",))
 PODS_READY: Final = "PodsReady"
@@ -25,7 +30,7 @@ def job_status(job: Object, now: float) -> Object | None:
         return None
     if started:
         return {"startTime": None, "active": 0, "ready": 0}
-    return {"startTime": stamp(now), "active": 1, "ready": 1}
+    return {"startTime": format_time(now), "active": 1, "ready": 1}
 
 
 def completed(now: float) -> Object:
@@ -36,8 +41,8 @@ def completed(now: float) -> Object:
     item: Object = {"metadata": {}}
     for condition in ("SuccessCriteriaMet", "Complete"):
         message = "Reached expected number of succeeded pods"
-        put_condition(item, condition, True, "CompletionsReached", message, now)
-    done = {"completionTime": stamp(now), "succeeded": 1, "active": 0, "ready": 0}
+        set_condition(item, condition, True, "CompletionsReached", message, now)
+    done = {"completionTime": format_time(now), "succeeded": 1, "active": 0, "ready": 0}
     return dict(item["status"]) | done
 
 
@@ -48,9 +53,9 @@ def pods_ready(workload: Object, job: Object | None, now: float) -> Object:
     item["status"]["conditions"] = [one for one in before if one["type"] == PODS_READY]
     if ((job or {}).get("status") or {}).get("startTime"):
         message = "All pods reached readiness and the workload is running"
-        put_condition(item, PODS_READY, True, "Started", message, now)
+        set_condition(item, PODS_READY, True, "Started", message, now)
     else:
-        put_condition(item, PODS_READY, False, "WaitForStart", "Not all pods are ready or succeeded", now)
+        set_condition(item, PODS_READY, False, "WaitForStart", "Not all pods are ready or succeeded", now)
     return dict(item["status"]["conditions"][0])
 
 

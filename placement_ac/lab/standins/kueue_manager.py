@@ -30,21 +30,21 @@ from placement_ac.kube.login import Login
 from placement_ac.lab.standins.informer import Key, Name, name_of
 from placement_ac.lab.standins.kueue import CLUSTER_QUEUE, IN_USE, LOCAL_QUEUE, NAMESPACE, MultiKueue
 from placement_ac.lab.standins.kueue_jobs import JOB, PODS_READY, pods_ready, workload_name
-from placement_ac.lab.standins.kueue_remote import Remote, prebuilt
+from placement_ac.lab.standins.kueue_remote import RemoteClient, prebuilt_workload
 from placement_ac.lab.standins.kueue_rules import (
-    Says,
+    ActiveCondition,
     checks_of,
     is_active,
     is_multikueue,
     judge_cluster,
     source_of,
 )
-from placement_ac.lab.standins.kueue_writes import Writer
+from placement_ac.lab.standins.kueue_writes import WorkloadWriter
 from placement_ac.lab.standins.multikueue import (
-    Queue,
-    Seen,
-    Settings,
-    Worker,
+    HubQueue,
+    KueueSettings,
+    RemoteWorker,
+    WorkloadInputs,
     decide,
     has_quota,
     orphans,
@@ -56,22 +56,28 @@ from placement_ac.lab.standins.multikueue.objects import (
     MANAGED_BY,
     RETRY,
     condition,
-    holds,
+    format_time,
+    is_condition_true,
     is_deleted,
     is_suspended,
-    stamp,
 )
 from placement_ac.lab.standins.multikueue.objects import checks_of as states_of
 
 SLOTS: Final = 100
-REFUSED_SECONDS: Final = 0.15
+REFUSED_RETRY_SECONDS: Final = 0.15
 """When a write that was refused is tried again. Seen: "about 20 times in 3 s" (external-dispatcher.txt)."""
-LOOK_AGAIN_SECONDS: Final = 0.02
+CONFLICT_RETRY_SECONDS: Final = 0.02
 """After a conflict: the echo of what was in the way is nearly there."""
-CONSTANT_SECONDS: Final = 2.0
+LONGEST_CONSTANT_SECONDS: Final = 2.0
 """Waits of the engine up to this are Kueue's constants, and not scaled with the settings."""
-_GC: Final[Key] = ("garbage", "", "")
-_ABOUT_ALL: Final = (ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER, CLUSTER_QUEUE, LOCAL_QUEUE)
+_GARBAGE_COLLECTION: Final[Key] = ("garbage", "", "")
+_CONCERN_ALL_WORKLOADS: Final = (
+    ADMISSION_CHECK,
+    MULTIKUEUE_CONFIG,
+    MULTIKUEUE_CLUSTER,
+    CLUSTER_QUEUE,
+    LOCAL_QUEUE,
+)
 """Kinds whose change may concern every Workload."""
 
 log = structlog.get_logger(__name__)
@@ -90,7 +96,7 @@ class Kueue(MultiKueue):
         self,
         login: Login,
         *,
-        settings: Settings | None = None,
+        settings: KueueSettings | None = None,
         speed: float = 1.0,
         slots: int = SLOTS,
         namespace: str = NAMESPACE,
@@ -107,72 +113,72 @@ class Kueue(MultiKueue):
         """MultiKueue does not look from a Retry until quota is reserved again, and so leaves the copies of
         before where they are: seen in 1 of 8 tries (gate.txt). May be set from any thread."""
         self._speed = speed
-        self._settings = _faster(settings or Settings(), speed)
+        self._settings = _scaled(settings or KueueSettings(), speed)
         self._slots = slots
-        self._remotes: dict[str, tuple[Remote, asyncio.Task[None]]] = {}
-        self._last: dict[Name, Object] = {}
+        self._remotes: dict[str, tuple[RemoteClient, asyncio.Task[None]]] = {}
+        self._last_seen: dict[Name, Object] = {}
         self._rounds: dict[Name, float] = {}
         self._judges[MULTIKUEUE_CLUSTER] = self._judge_worker
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as self._tasks:
-            self.ask_for(_GC, after=self._settings.gc_seconds)
+            self.enqueue(_GARBAGE_COLLECTION, after=self._settings.gc_seconds)
             await super().run()
 
     # -- what touches what
 
     def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
         if kind == WORKLOAD:
-            yield from self._touched_by_workload((namespace, name))
+            yield from self._keys_of_workload((namespace, name))
         elif kind == JOB:
             yield "job", namespace, name
             yield from (("workload", *key) for key in self._workloads_of((namespace, name)))
         else:
             yield from super().keys_for(kind, namespace, name)
-            if kind in _ABOUT_ALL:
-                yield from (("workload", *key) for key in self._last)
+            if kind in _CONCERN_ALL_WORKLOADS:
+                yield from (("workload", *key) for key in self._last_seen)
 
-    def _touched_by_workload(self, where: Name) -> Iterable[Key]:
+    def _keys_of_workload(self, where: Name) -> Iterable[Key]:
         """The Workload, its Job (which may need another), and those that wait for its room."""
         item = self.objects(WORKLOAD).get(where)
         if item is not None:
-            self._last[where] = item
+            self._last_seen[where] = item
         yield "workload", *where
-        yield from (("job", where[0], owner) for owner in _owners(self._last.get(where)))
+        yield from (("job", where[0], owner) for owner in _owners(self._last_seen.get(where)))
         waiting = (key for key, one in self.objects(WORKLOAD).items() if not has_quota(one))
         yield from (("workload", *key) for key in waiting)
 
     def _workloads_of(self, job: Name) -> list[Name]:
-        return [key for key, item in self._last.items() if key[0] == job[0] and job[1] in _owners(item)]
+        return [key for key, item in self._last_seen.items() if key[0] == job[0] and job[1] in _owners(item)]
 
-    def _on_worker(self, cluster: str, kind: Kind, namespace: str, name: str) -> None:
+    def _on_worker_change(self, cluster: str, kind: Kind, namespace: str, name: str) -> None:
         """A change on a worker is looked at with the others of its batch."""
         keys = [(namespace, name)]
         if cluster not in self._remotes:
             return
         if kind == JOB:
             found = self._remotes[cluster][0].objects(JOB).get((namespace, name))
-            keys = [(namespace, prebuilt(found))] if found else self._workloads_of((namespace, name))
+            keys = [(namespace, prebuilt_workload(found))] if found else self._workloads_of((namespace, name))
         for key in keys:
-            if key in self._last:
-                self.ask_for(("workload", *key), after=self._settings.events_batch_seconds)
+            if key in self._last_seen:
+                self.enqueue(("workload", *key), after=self._settings.events_batch_seconds)
 
-    def _on_state(self, cluster: str) -> None:
+    def _on_connection_change(self, cluster: str) -> None:
         """A connection came, went or failed."""
-        self.ask_for((MULTIKUEUE_CLUSTER.kind, "", cluster))
-        for key in self._last:
-            self.ask_for(("workload", *key), after=self._settings.events_batch_seconds)
+        self.enqueue((MULTIKUEUE_CLUSTER.kind, "", cluster))
+        for key in self._last_seen:
+            self.enqueue(("workload", *key), after=self._settings.events_batch_seconds)
 
     async def reconcile(self, key: Key) -> None:
         where = (key[1], key[2])
         try:
             match key[0]:
                 case "workload":
-                    await self._look(where)
+                    await self._reconcile_workload(where)
                 case "job":
-                    await self._adopt(where)
+                    await self._create_workload(where)
                 case "garbage":
-                    await self._collect()
+                    await self._collect_garbage()
                 case MULTIKUEUE_CLUSTER.kind:
                     self._connect(key[2])
                     await super().reconcile(key)
@@ -180,7 +186,7 @@ class Kueue(MultiKueue):
                     await super().reconcile(key)
         except (Conflict, NotFound) as error:
             log.debug("looking again", key=key, error=error.message)
-            self.ask_for(key, after=LOOK_AGAIN_SECONDS)
+            self.enqueue(key, after=CONFLICT_RETRY_SECONDS)
 
     # -- the workers
 
@@ -194,8 +200,8 @@ class Kueue(MultiKueue):
             del self._remotes[name]
             task.cancel()
         if wanted is not None:
-            tell = partial(self._on_worker, name)
-            remote = Remote(wanted, tell, partial(self._on_state, name), speed=self._speed)
+            tell = partial(self._on_worker_change, name)
+            remote = RemoteClient(wanted, tell, partial(self._on_connection_change, name), speed=self._speed)
             self._remotes[name] = remote, self._tasks.create_task(remote.run())
 
     def _kubeconfig(self, cluster: Object | None) -> bytes | None:
@@ -208,16 +214,18 @@ class Kueue(MultiKueue):
         secret = self.objects(SECRET)[self._namespace, reference["location"]]
         return base64.b64decode(secret["data"][KUBECONFIG_KEY])
 
-    def _judge_worker(self, cluster: Object) -> Says | None:
+    def _judge_worker(self, cluster: Object) -> ActiveCondition | None:
         said = judge_cluster(cluster, self._credentials())
         found = self._remotes.get(cluster["metadata"]["name"])
         if not said.active or found is None or found[0].connected:
             return said
-        return Says(False, "ClientConnectionFailed", found[0].failure) if found[0].failure else None
+        return (
+            ActiveCondition(False, "ClientConnectionFailed", found[0].failure) if found[0].failure else None
+        )
 
-    async def _collect(self) -> None:
+    async def _collect_garbage(self) -> None:
         """Take off the workers what no Workload of the hub answers to any more."""
-        self.ask_for(_GC, after=self._settings.gc_seconds)
+        self.enqueue(_GARBAGE_COLLECTION, after=self._settings.gc_seconds)
         alive = [key for key, item in self.objects(WORKLOAD).items() if not is_deleted(item)]
         for remote, _ in tuple(self._remotes.values()):
             copies = tuple(remote.objects(WORKLOAD).values())
@@ -227,7 +235,7 @@ class Kueue(MultiKueue):
 
     # -- Jobs and Workloads
 
-    async def _adopt(self, where: Name) -> None:
+    async def _create_workload(self, where: Name) -> None:
         """Do as Kueue's webhook to a Job with the label of a queue, and make its Workload."""
         job = self.objects(JOB).get(where)
         queue = ((job or {}).get("metadata", {}).get("labels") or {}).get(QUEUE_LABEL)
@@ -235,7 +243,7 @@ class Kueue(MultiKueue):
             return
         if not is_suspended(job) or "managedBy" not in job["spec"]:
             job = await self.patch(JOB, job, {"spec": {"suspend": True, "managedBy": MANAGED_BY}})
-        body = workload_of(_typed(job, JOB, "v1"))
+        body = workload_of(_with_type(job, JOB, "v1"))
         body["metadata"] |= {"name": workload_name(job), "finalizers": [IN_USE]}
         made = await self.client.create(self.informer.resources[WORKLOAD], body)
         self.informer.remember(WORKLOAD, made)
@@ -249,70 +257,70 @@ class Kueue(MultiKueue):
             for owner in item["metadata"].get("ownerReferences") or ()
         )
 
-    async def _look(self, where: Name) -> None:
+    async def _reconcile_workload(self, where: Name) -> None:
         """Take the next step for one Workload."""
-        if where not in self._last:
+        if where not in self._last_seen:
             return
-        seen = self._seen(where)
-        writer = Writer(
+        seen = self._inputs(where)
+        writer = WorkloadWriter(
             self.client, self.informer, {n: r for n, (r, _) in self._remotes.items()}, self._rounds
         )
-        if _pods_are_untold(seen):
-            await writer.write_own(seen.workload, states_of(seen.workload), seen.job)
+        if _pods_ready_is_outdated(seen):
+            await writer.write_as_kueue(seen.workload, states_of(seen.workload), seen.job)
             return
         decision = decide(seen, busy=self.slow_to_retry and _is_retried(seen.workload))
         try:
-            await writer.carry_out(decision.operations, seen)
+            await writer.execute(decision.operations, seen)
         except Refused as error:
             log.debug("refused", workload=where, error=error.message)
-            self.ask_for(("workload", *where), after=REFUSED_SECONDS / self._speed)
-        if decision.again_after is not None:
-            self.ask_for(("workload", *where), after=self._wait(decision.again_after))
+            self.enqueue(("workload", *where), after=REFUSED_RETRY_SECONDS / self._speed)
+        if decision.requeue_after is not None:
+            self.enqueue(("workload", *where), after=self._scaled_wait(decision.requeue_after))
         if where not in self.objects(WORKLOAD) and not decision.operations:
-            del self._last[where]
+            del self._last_seen[where]
             self._rounds.pop(where, None)
 
-    def _wait(self, seconds: float) -> float:
-        if seconds > CONSTANT_SECONDS:
+    def _scaled_wait(self, seconds: float) -> float:
+        if seconds > LONGEST_CONSTANT_SECONDS:
             return seconds
-        return max(seconds / self._speed, LOOK_AGAIN_SECONDS)
+        return max(seconds / self._speed, CONFLICT_RETRY_SECONDS)
 
-    def _seen(self, where: Name) -> Seen:
+    def _inputs(self, where: Name) -> WorkloadInputs:
         now = time.time()
-        workload = self.objects(WORKLOAD).get(where) or _gone(self._last[where], now)
+        workload = self.objects(WORKLOAD).get(where) or _as_deleted(self._last_seen[where], now)
         queue = self._queue_of(workload)
         check = self._multikueue_check(queue)
         owners = _owners(workload)
         job = self.objects(JOB).get((where[0], owners[0])) if owners else None
-        return Seen(
-            workload=_typed(workload, WORKLOAD, "v1beta2"),
-            job=_typed(job, JOB, "v1") if job else None,
+        return WorkloadInputs(
+            workload=_with_type(workload, WORKLOAD, "v1beta2"),
+            job=_with_type(job, JOB, "v1") if job else None,
             check=check,
             clusters=self._clusters_of(check),
             now=now,
-            workers=self._workers_for(where),
+            workers=self._workers_of(where),
             queue=queue,
             settings=self._settings,
             round_started=self._rounds.get(where),
         )
 
-    def _workers_for(self, workload: Name) -> dict[str, Worker]:
+    def _workers_of(self, workload: Name) -> dict[str, RemoteWorker]:
         """Return what the workers hold for a Workload, the one that admitted it first in front."""
         remotes = {name: remote for name, (remote, _) in self._remotes.items()}
         order = sorted(remotes, key=lambda name: (remotes[name].admitted_at(workload), name))
-        return {name: remotes[name].seen(workload) for name in order}
+        return {name: remotes[name].worker_of(workload) for name in order}
 
-    def _queue_of(self, workload: Object) -> Queue:
+    def _queue_of(self, workload: Object) -> HubQueue:
         asked = workload["spec"].get("queueName", "")
         local = self.objects(LOCAL_QUEUE).get((workload["metadata"]["namespace"], asked)) or {"spec": {}}
         name = local["spec"].get("clusterQueue", "")
         found = self.objects(CLUSTER_QUEUE).get(("", name))
         if found is None:
-            return Queue(name or asked, tuple(one["name"] for one in states_of(workload)), active=False)
+            return HubQueue(name or asked, tuple(one["name"] for one in states_of(workload)), active=False)
         used = sum(_has_quota_in(name, item) for item in self.objects(WORKLOAD).values())
-        return Queue(name, tuple(checks_of(found)), is_active(found), has_room=used < self._slots)
+        return HubQueue(name, tuple(checks_of(found)), is_active(found), has_room=used < self._slots)
 
-    def _multikueue_check(self, queue: Queue) -> str:
+    def _multikueue_check(self, queue: HubQueue) -> str:
         checks = self._by_name(ADMISSION_CHECK)
         return next((name for name in queue.checks if name in checks and is_multikueue(checks[name])), "")
 
@@ -324,17 +332,17 @@ class Kueue(MultiKueue):
         return tuple(found["spec"].get("clusters") or ()) if found else None
 
 
-def _faster(settings: Settings, speed: float) -> Settings:
+def _scaled(settings: KueueSettings, speed: float) -> KueueSettings:
     times = [field.name for field in fields(settings) if field.name.endswith("_seconds")]
     return replace(settings, **{name: getattr(settings, name) / speed for name in times})
 
 
-def _gone(last: Object, now: float) -> Object:
+def _as_deleted(last: Object, now: float) -> Object:
     """Return a Workload that has gone as the engine wants it: deleted, and with nothing that holds it."""
-    return last | {"metadata": last["metadata"] | {"deletionTimestamp": stamp(now), "finalizers": []}}
+    return last | {"metadata": last["metadata"] | {"deletionTimestamp": format_time(now), "finalizers": []}}
 
 
-def _typed(item: Object, kind: Kind, version: str) -> Object:
+def _with_type(item: Object, kind: Kind, version: str) -> Object:
     """Return an item of a list, which may lack them, with its apiVersion and kind."""
     return {"apiVersion": kind.at(version).api_version, "kind": kind.kind} | item
 
@@ -350,10 +358,10 @@ def _has_quota_in(queue: str, workload: Object) -> bool:
 
 
 def _is_retried(workload: Object) -> bool:
-    return holds(workload, EVICTED) or any(one["state"] == RETRY for one in states_of(workload))
+    return is_condition_true(workload, EVICTED) or any(one["state"] == RETRY for one in states_of(workload))
 
 
-def _pods_are_untold(seen: Seen) -> bool:
+def _pods_ready_is_outdated(seen: WorkloadInputs) -> bool:
     """Return whether PodsReady is not what the hub's Job says; without checks Kueue has not looked yet."""
     if is_deleted(seen.workload) or not states_of(seen.workload):
         return False

@@ -25,7 +25,7 @@ PATH_PREFIX: Final = "/etc/multikueue/kubeconfigs"
 
 
 @dataclass(frozen=True, slots=True)
-class Says:
+class ActiveCondition:
     """One answer of Kueue's: the content of a condition `Active`."""
 
     active: bool
@@ -34,7 +34,7 @@ class Says:
 
 
 @dataclass(frozen=True, slots=True)
-class Cached:
+class KueueCache:
     """What Kueue looks up while it judges: objects by name."""
 
     configs: Mapping[str, Object]
@@ -45,7 +45,7 @@ class Cached:
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
+class WorkerCredentials:
     """What Kueue finds in its own namespace to go into workers with, and how it is configured."""
 
     secrets: Mapping[str, Object]
@@ -76,7 +76,7 @@ def source_of(cluster: Object) -> Object:
     return dict(spec.get("clusterSource") or spec)
 
 
-def judge_cluster(cluster: Object, found: Credentials) -> Says:
+def judge_cluster(cluster: Object, found: WorkerCredentials) -> ActiveCondition:
     """Return what Kueue says of a MultiKueueCluster (a worker that answers is taken for granted)."""
     source = source_of(cluster)
     profile, reference = source.get("clusterProfileRef"), source.get("kubeConfig") or {}
@@ -87,12 +87,12 @@ def judge_cluster(cluster: Object, found: Credentials) -> Says:
     else:
         failure = _secret_failure(reference.get("location", ""), found.secrets)
     if failure is None:
-        return Says(True, "Active", "Connected")
+        return ActiveCondition(True, "Active", "Connected")
     reason, message = failure
-    return Says(False, reason, f"load client config failed: {message}")
+    return ActiveCondition(False, reason, f"load client config failed: {message}")
 
 
-def _profile_failure(name: str, found: Credentials) -> tuple[str, str] | None:
+def _profile_failure(name: str, found: WorkerCredentials) -> tuple[str, str] | None:
     if not found.cluster_profiles:
         disabled = "MultiKueueClusterProfile feature gate is disabled"
         return "MultiKueueClusterProfileFeatureDisabled", disabled
@@ -132,7 +132,7 @@ def is_multikueue(check: Object) -> bool:
     return bool(check["spec"].get("controllerName") == MULTIKUEUE_CONTROLLER)
 
 
-def judge_check(check: Object, cached: Cached) -> Says:
+def judge_check(check: Object, cached: KueueCache) -> ActiveCondition:
     """Return what Kueue says of an AdmissionCheck of its own controller."""
     parameters = check["spec"].get("parameters")
     wrong = _bad_parameters(parameters)
@@ -145,12 +145,12 @@ def judge_check(check: Object, cached: Cached) -> Says:
     missing = [name for name in listed if name not in cached.clusters]
     inactive = [name for name in listed if name in cached.clusters and not is_active(cached.clusters[name])]
     if not missing and not inactive:
-        return Says(True, "Active", "The admission check is active")
+        return ActiveCondition(True, "Active", "The admission check is active")
     parts = (("Missing clusters", missing), ("Inactive clusters", inactive))
     message = ", ".join(f"{what}: [{' '.join(names)}]" for what, names in parts if names)
     if len(missing) + len(inactive) < len(listed):
-        return Says(True, "SomeActiveClusters", message)
-    return Says(False, "NoUsableClusters", message)
+        return ActiveCondition(True, "SomeActiveClusters", message)
+    return ActiveCondition(False, "NoUsableClusters", message)
 
 
 def _bad_parameters(parameters: Object | None) -> str | None:
@@ -162,8 +162,8 @@ def _bad_parameters(parameters: Object | None) -> str | None:
     return None
 
 
-def _bad_config(why: str) -> Says:
-    return Says(False, "BadConfig", f"Cannot load the AdmissionChecks parameters: {why}")
+def _bad_config(why: str) -> ActiveCondition:
+    return ActiveCondition(False, "BadConfig", f"Cannot load the AdmissionChecks parameters: {why}")
 
 
 # ClusterQueue and LocalQueue
@@ -187,28 +187,28 @@ Finding = tuple[str, str]
 """(reason, part of the message)"""
 
 
-def _stopped(queue: Object, _: Cached) -> Finding | None:
+def _stopped(queue: Object, _: KueueCache) -> Finding | None:
     stopped = queue["spec"].get("stopPolicy", "None") != "None"
     return ("Stopped", "is stopped") if stopped else None
 
 
-def _flavor_missing(queue: Object, cached: Cached) -> Finding | None:
+def _flavor_missing(queue: Object, cached: KueueCache) -> Finding | None:
     missing = [name for name in flavors_of(queue) if name not in cached.flavors]
     return _names("FlavorNotFound", "references missing ResourceFlavor(s): ", missing)
 
 
-def _check_missing(queue: Object, cached: Cached) -> Finding | None:
+def _check_missing(queue: Object, cached: KueueCache) -> Finding | None:
     missing = [name for name in checks_of(queue) if name not in cached.checks]
     return _names("AdmissionCheckNotFound", "references missing AdmissionCheck(s): ", missing)
 
 
-def _check_inactive(queue: Object, cached: Cached) -> Finding | None:
+def _check_inactive(queue: Object, cached: KueueCache) -> Finding | None:
     known = (name for name in checks_of(queue) if name in cached.checks)
     inactive = [name for name in known if not is_active(cached.checks[name])]
     return _names("AdmissionCheckInactive", "references inactive AdmissionCheck(s): ", inactive)
 
 
-def _several_multikueue_checks(queue: Object, cached: Cached) -> Finding | None:
+def _several_multikueue_checks(queue: Object, cached: KueueCache) -> Finding | None:
     known = (name for name in checks_of(queue) if name in cached.checks)
     ours = [name for name in known if is_multikueue(cached.checks[name])]
     message = "Cannot use multiple MultiKueue AdmissionChecks on the same ClusterQueue, found: "
@@ -221,7 +221,7 @@ def _names(reason: str, message: str, names: Iterable[str]) -> Finding | None:
 
 
 # The first finding gives the reason, and the message tells them all: the order is Kueue's.
-QUEUE_RULES: tuple[Callable[[Object, Cached], Finding | None], ...] = (
+QUEUE_RULES: tuple[Callable[[Object, KueueCache], Finding | None], ...] = (
     _stopped,
     _flavor_missing,
     _check_missing,
@@ -230,19 +230,19 @@ QUEUE_RULES: tuple[Callable[[Object, Cached], Finding | None], ...] = (
 )
 
 
-def judge_queue(queue: Object, cached: Cached) -> Says:
+def judge_queue(queue: Object, cached: KueueCache) -> ActiveCondition:
     """Return what Kueue says of a ClusterQueue."""
     findings = [finding for rule in QUEUE_RULES if (finding := rule(queue, cached))]
     if not findings:
-        return Says(True, "Ready", "Can admit new workloads")
+        return ActiveCondition(True, "Ready", "Can admit new workloads")
     told = ", ".join(message for _, message in findings)
-    return Says(False, findings[0][0], f"Can't admit new workloads: {told}.")
+    return ActiveCondition(False, findings[0][0], f"Can't admit new workloads: {told}.")
 
 
-def judge_local_queue(queue: Object, cached: Cached) -> Says:
+def judge_local_queue(queue: Object, cached: KueueCache) -> ActiveCondition:
     """Return what Kueue says of a LocalQueue."""
     target = cached.queues.get(queue["spec"].get("clusterQueue", ""))
     if is_active(target):
-        return Says(True, "Ready", "Can submit new workloads to localQueue")
+        return ActiveCondition(True, "Ready", "Can submit new workloads to localQueue")
     reason = "ClusterQueueIsInactive" if target else "ClusterQueueDoesNotExist"
-    return Says(False, reason, "Can't submit new workloads to clusterQueue")
+    return ActiveCondition(False, reason, "Can't submit new workloads to clusterQueue")

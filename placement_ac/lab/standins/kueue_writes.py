@@ -14,10 +14,10 @@ from typing import Final
 from placement_ac.core.api.constants import WORKLOAD
 from placement_ac.core.api.errors import Refused
 from placement_ac.kube.client import Client, Object
-from placement_ac.lab.standins.informer import Informer, Name, name_of
+from placement_ac.lab.standins.informer import HubInformer, Name, name_of
 from placement_ac.lab.standins.kueue import IN_USE
 from placement_ac.lab.standins.kueue_jobs import JOB, PODS_READY, pods_ready
-from placement_ac.lab.standins.kueue_remote import Remote
+from placement_ac.lab.standins.kueue_remote import RemoteClient
 from placement_ac.lab.standins.multikueue import (
     KUEUE_MANAGER,
     CreateCopy,
@@ -27,11 +27,11 @@ from placement_ac.lab.standins.multikueue import (
     DeleteJob,
     ForgetRound,
     Operation,
-    Release,
-    Seen,
+    RemoveFinalizer,
     SetActive,
     StartRound,
     SuspendJob,
+    WorkloadInputs,
     WriteJobStatus,
     WriteStatus,
     refusal,
@@ -41,20 +41,20 @@ _ENTRY: Final = ("name", "state", "message", "lastTransitionTime")
 
 
 @dataclass(slots=True)
-class Writer:
+class WorkloadWriter:
     """Writes for one hub and its workers. Every method raises ApiError's children."""
 
     client: Client
-    informer: Informer
-    remotes: Mapping[str, Remote]
+    informer: HubInformer
+    remotes: Mapping[str, RemoteClient]
     rounds: dict[Name, float] = field(default_factory=dict)
     """When the Incremental dispatcher last nominated, by Workload."""
 
-    async def carry_out(self, operations: tuple[Operation, ...], seen: Seen) -> None:
+    async def execute(self, operations: tuple[Operation, ...], seen: WorkloadInputs) -> None:
         """Do it all, in order; the first that is refused ends it (Conflict: look again)."""
         workload = seen.workload
         for operation in operations:
-            if isinstance(operation, WriteStatus | SetActive | Release):
+            if isinstance(operation, WriteStatus | SetActive | RemoveFinalizer):
                 workload = await self._on_workload(operation, workload, seen)
             elif isinstance(operation, SuspendJob | WriteJobStatus):
                 await self._on_job(operation, seen.job)
@@ -66,12 +66,12 @@ class Writer:
     # -- the Workload on the hub
 
     async def _on_workload(
-        self, operation: WriteStatus | SetActive | Release, workload: Object, seen: Seen
+        self, operation: WriteStatus | SetActive | RemoveFinalizer, workload: Object, seen: WorkloadInputs
     ) -> Object:
         match operation:
             case SetActive(active):
                 return await self._merge(workload, {"spec": {"active": active}})
-            case Release():
+            case RemoveFinalizer():
                 kept = [one for one in workload["metadata"].get("finalizers") or () if one != IN_USE]
                 return await self._merge(workload, {"metadata": {"finalizers": kept}})
             case WriteStatus(status):
@@ -91,11 +91,11 @@ class Writer:
         if why is not None:
             raise Refused(why, status=403)
         if _names(status) != _names(workload.get("status") or {}):
-            workload = await self.write_own(workload, status.get("admissionChecks") or (), job)
+            workload = await self.write_as_kueue(workload, status.get("admissionChecks") or (), job)
         conditions = [one for one in status.get("conditions") or () if one["type"] != PODS_READY]
         return await self._apply(workload, status | {"conditions": conditions}, KUEUE_MANAGER)
 
-    async def write_own(self, workload: Object, checks: Iterable[Object], job: Object | None) -> Object:
+    async def write_as_kueue(self, workload: Object, checks: Iterable[Object], job: Object | None) -> Object:
         """Write what Kueue writes as "kueue": the checks' entries as they are, and PodsReady."""
         entries = [{key: one[key] for key in _ENTRY} for one in checks]
         status: Object = {"conditions": [pods_ready(workload, job, time.time())], "admissionChecks": entries}
@@ -133,14 +133,16 @@ class Writer:
             )
             self.informer.remember(JOB, written)
 
-    def _on_round(self, operation: StartRound | ForgetRound, seen: Seen) -> None:
+    def _on_round(self, operation: StartRound | ForgetRound, seen: WorkloadInputs) -> None:
         if isinstance(operation, StartRound):
             self.rounds[name_of(seen.workload)] = seen.now
         else:
             self.rounds.pop(name_of(seen.workload), None)
 
     async def _on_worker(
-        self, operation: CreateCopy | DeactivateCopy | DeleteCopy | CreateJob | DeleteJob, seen: Seen
+        self,
+        operation: CreateCopy | DeactivateCopy | DeleteCopy | CreateJob | DeleteJob,
+        seen: WorkloadInputs,
     ) -> None:
         remote, key = self.remotes[operation.cluster], name_of(seen.workload)
         match operation:

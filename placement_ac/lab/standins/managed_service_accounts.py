@@ -24,7 +24,7 @@ from placement_ac.core.api.constants import (
     TOKEN_KEY,
 )
 from placement_ac.kube.client import Object
-from placement_ac.lab.standins.multikueue.objects import seconds, stamp
+from placement_ac.lab.standins.multikueue.objects import format_time, parse_time
 
 LABEL_IS_ACCOUNT: Final = f"{ACCOUNT.group}/is-managed-serviceaccount"
 """On the Secrets and ServiceAccounts that the agent makes."""
@@ -37,7 +37,7 @@ _DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|ms|s|m|h)")
 _SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-class BadToken(Exception):
+class MalformedToken(Exception):
     """What lies in the Secret is no JWT: the agent says so, and mends it only once the Secret is gone."""
 
 
@@ -54,15 +54,15 @@ def subject_of(token: str) -> str:
     """Return the `sub` of a JWT, whose signature is not looked at. Raises BadToken, in the agent's words."""
     parts = token.split(".")
     if len(parts) != 3:
-        raise BadToken("invalid JWT token format")
+        raise MalformedToken("invalid JWT token format")
     try:
         claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
     except binascii.Error:
-        raise BadToken("failed to decode payload") from None
+        raise MalformedToken("failed to decode payload") from None
     except ValueError:
-        raise BadToken("failed to unmarshal claims") from None
+        raise MalformedToken("failed to unmarshal claims") from None
     if not isinstance(claims, dict) or not isinstance(claims.get("sub"), str):
-        raise BadToken("sub claim not found in token claims")
+        raise MalformedToken("sub claim not found in token claims")
     return str(claims["sub"])
 
 
@@ -74,8 +74,8 @@ def token_in(secret: Object) -> str:
 def refresh_at(status: Object) -> float:
     """Return the POSIX time of the refresh: four fifths of the token's real life have passed by then."""
     begun, ends = (
-        seconds(status["tokenSecretRef"]["lastRefreshTimestamp"]),
-        seconds(status["expirationTimestamp"]),
+        parse_time(status["tokenSecretRef"]["lastRefreshTimestamp"]),
+        parse_time(status["expirationTimestamp"]),
     )
     return begun + (ends - begun) / 5 * 4
 
@@ -116,7 +116,7 @@ def secret_of(account: Object, api_version: str, token: str, authority: str) -> 
     }
 
 
-def reported(account: Object, *, expires: str, refreshed: str, now: float) -> Object:
+def reported_status(account: Object, *, expires: str, refreshed: str, now: float) -> Object:
     """Return the account's whole status when its Secret is there. `expires`, `refreshed`: RFC 3339."""
     status = dict(account.get("status") or {})
     conditions = status.get("conditions") or []
@@ -129,7 +129,7 @@ def reported(account: Object, *, expires: str, refreshed: str, now: float) -> Ob
     }
 
 
-def failed(account: Object, message: str, now: float) -> Object:
+def failed_status(account: Object, message: str, now: float) -> Object:
     """Return the account's whole status when no token could be reported; the rest stays as it was."""
     status = dict(account.get("status") or {})
     conditions = status.get("conditions") or []
@@ -144,7 +144,7 @@ def with_condition(
     before = next((one for one in conditions if one["type"] == kind), {})
     wanted: Object = {"type": kind, "status": str(value), "reason": reason, "message": message, **more}
     same = before.get("status") == wanted["status"]
-    wanted["lastTransitionTime"] = before["lastTransitionTime"] if same else stamp(now)
+    wanted["lastTransitionTime"] = before["lastTransitionTime"] if same else format_time(now)
     kept = [wanted if one["type"] == kind else one for one in conditions]
     return kept if before else [*kept, wanted]
 
@@ -152,7 +152,7 @@ def with_condition(
 # the credential syncer
 
 
-def takes_part(profile: Object) -> bool:
+def is_synced_profile(profile: Object) -> bool:
     """Return whether the syncer serves this ClusterProfile: OCM's own, of a managed cluster."""
     labels = profile["metadata"].get("labels") or {}
     return labels.get(LABEL_MANAGER) == OCM_MANAGER and LABEL_CLUSTER in labels

@@ -20,19 +20,19 @@ FIELD_MANAGER: Final = "placement-ac-samples"
 """The manager of what is applied here, so that it is never taken for the controller's own."""
 
 _PACKAGE = Path(__file__).resolve().parents[2]
-_PLACES: Final = (_PACKAGE.parent / "samples", _PACKAGE / "samples")
+_FOLDERS: Final = (_PACKAGE.parent / "samples", _PACKAGE / "samples")
 
 
-class BadManifest(PlacementAcError):
+class ManifestError(PlacementAcError):
     """A file cannot be applied: not YAML, no Kubernetes object, or of a kind that the hub does not serve."""
 
 
 def samples() -> Path:
     """Return the folder of the samples. Raises BadManifest when the installation lacks them."""
-    for place in _PLACES:
+    for place in _FOLDERS:
         if (place / "fleet").is_dir():
             return place
-    raise BadManifest("the samples are missing: neither " + " nor ".join(map(str, _PLACES)))
+    raise ManifestError("the samples are missing: neither " + " nor ".join(map(str, _FOLDERS)))
 
 
 def load(path: Path) -> list[Object]:
@@ -45,12 +45,12 @@ def _documents(file: Path) -> Iterator[Object]:
     try:
         documents = list(yaml.safe_load_all(file.read_text("utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadManifest(f"{file}: {type(error).__name__}: {error}") from None
+        raise ManifestError(f"{file}: {type(error).__name__}: {error}") from None
     for document in documents:
         if document is None:
             continue
         if not _is_object(document):
-            raise BadManifest(f"{file}: a document is no Kubernetes object (apiVersion, kind, metadata)")
+            raise ManifestError(f"{file}: a document is no Kubernetes object (apiVersion, kind, metadata)")
         yield document
 
 
@@ -69,7 +69,7 @@ async def apply(client: Client, objects: Iterable[Object]) -> list[Object]:
     Raises BadManifest and ApiError's children.
     """
     todo = list(objects)
-    found = _Kinds(client)
+    found = _ServedKinds(client)
     done: dict[int, Object] = {}
     for index in sorted(range(len(todo)), key=lambda index: todo[index]["kind"] != "Namespace"):
         done[index] = await _put(client, await found.of(todo[index]), todo[index])
@@ -94,7 +94,7 @@ async def _put(client: Client, resource: Resource, item: Object) -> Object:
 
 
 @dataclass(slots=True)
-class _Kinds:
+class _ServedKinds:
     """What the hub serves, group version by group version, asked once each."""
 
     client: Client
@@ -106,7 +106,7 @@ class _Kinds:
         if version not in self.seen:
             self.seen[version] = await self._ask(version)
         if item["kind"] not in self.seen[version]:
-            raise BadManifest(f"the hub does not serve {item['kind']} in {version}")
+            raise ManifestError(f"the hub does not serve {item['kind']} in {version}")
         return self.seen[version][item["kind"]]
 
     async def _ask(self, api_version: str) -> dict[str, Resource]:

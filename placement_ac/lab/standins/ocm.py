@@ -69,14 +69,16 @@ class Scheduler(StandIn):
         self._reach = Reach()
         self._memo: Memo = {}
         self._written: dict[tuple[Kind, Name], Object] = {}
-        self._alarms: dict[Key, datetime] = {}
+        self._requeue_times: dict[Key, datetime] = {}
 
     def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
         self._keep_newer(kind, (namespace, name))
-        touched = self._touched(kind, namespace, name)
-        return [("placement", *placement) for placement in touched] + self._bindings(kind, namespace, name)
+        touched = self._placements_of(kind, namespace, name)
+        return [("placement", *placement) for placement in touched] + self._binding_keys(
+            kind, namespace, name
+        )
 
-    def _touched(self, kind: Kind, namespace: str, name: str) -> Iterable[Name]:
+    def _placements_of(self, kind: Kind, namespace: str, name: str) -> Iterable[Name]:
         """Return the Placements that a change may concern: the same that OCM looks at again."""
         placements, fleet = self.objects(PLACEMENT), self._fleet()
         if kind == PLACEMENT:
@@ -90,7 +92,7 @@ class Scheduler(StandIn):
         where = None if kind == CLUSTER_SET else namespace
         return self._reach.of_set(name, fleet, placements, where)
 
-    def _bindings(self, kind: Kind, namespace: str, name: str) -> list[Key]:
+    def _binding_keys(self, kind: Kind, namespace: str, name: str) -> list[Key]:
         if kind == SET_BINDING:
             return [("binding", namespace, name)]
         if kind == CLUSTER_SET:
@@ -100,20 +102,20 @@ class Scheduler(StandIn):
     async def reconcile(self, key: Key) -> None:
         what, namespace, name = key
         if what == "binding":
-            await self._bind((namespace, name))
+            await self._reconcile_binding((namespace, name))
         else:
-            await self._decide((namespace, name))
+            await self._reconcile_placement((namespace, name))
 
-    async def _decide(self, key: Name) -> None:
+    async def _reconcile_placement(self, key: Name) -> None:
         placement = self.objects(PLACEMENT).get(key)
         if placement is None:
-            self._alarms.pop(("placement", *key), None)
+            self._requeue_times.pop(("placement", *key), None)
             return
         now = self._clock()
         outcome = schedule(placement, self._fleet(), now, write_scores=self._write_scores)
         if outcome.hold:
             return
-        self._wake_at(("placement", *key), outcome.again_at, now)
+        self._requeue_at(("placement", *key), outcome.again_at, now)
         await self._write_decisions(placement, outcome)
         await self._write_status(placement, outcome)
 
@@ -156,7 +158,7 @@ class Scheduler(StandIn):
         if changed:
             await self._patch(PLACEMENT, name_of(placement), {"status": changed}, "status")
 
-    async def _bind(self, key: Name) -> None:
+    async def _reconcile_binding(self, key: Name) -> None:
         """Mark a binding as bound whose set exists, unless that is said already."""
         binding = self.objects(SET_BINDING).get(key)
         set_name = text(binding, "spec", "clusterSet")
@@ -199,12 +201,12 @@ class Scheduler(StandIn):
             memo=self._memo,
         )
 
-    def _wake_at(self, key: Key, at: datetime | None, now: datetime) -> None:
+    def _requeue_at(self, key: Key, at: datetime | None, now: datetime) -> None:
         """Look at `key` again when time alone changes the answer; an alarm that is set is not set twice."""
-        if at is None or self._alarms.get(key) == at:
+        if at is None or self._requeue_times.get(key) == at:
             return
-        self._alarms[key] = at
-        self.ask_for(key, after=(at - now).total_seconds())
+        self._requeue_times[key] = at
+        self.enqueue(key, after=(at - now).total_seconds())
 
 
 def _version(item: Object) -> int:

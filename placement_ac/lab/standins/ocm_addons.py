@@ -25,17 +25,17 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.errors import Conflict, NotFound
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.standins.cluster_agent import NAMESPACE, SLACK_SECONDS, Agent
+from placement_ac.lab.standins.cluster_agent import NAMESPACE, REFRESH_DELAY_SECONDS, ClusterAgent
 from placement_ac.lab.standins.cluster_permissions import (
     ADDON,
     ADDON_NAME,
     APPLIED,
     WORK,
-    Unbuildable,
-    invalid,
+    BuildError,
     names_accounts,
     owner_of,
-    told_by,
+    status_from_work,
+    validation_failure,
     work_name,
     work_of,
 )
@@ -46,9 +46,9 @@ from placement_ac.lab.standins.managed_service_accounts import (
     LABEL_SYNCED_FROM,
     is_orphan,
     is_synced,
+    is_synced_profile,
     synced_name,
     synced_secret,
-    takes_part,
     with_condition,
 )
 from placement_ac.lab.standins.multikueue.objects import is_deleted
@@ -58,7 +58,7 @@ Logins = Mapping[str, Callable[[], Login]]
 """By the name of the managed cluster: what gives an admin's way into its worker."""
 
 
-class Accounts(StandIn):
+class OcmAddons(StandIn):
     """Plays it for `clusters`; others are left alone, and so is a cluster without its ManagedCluster.
 
     `keep_namespace`: a deleted ManagedCluster leaves its namespace behind with all that is not OCM's own,
@@ -78,21 +78,23 @@ class Accounts(StandIn):
         *,
         keep_namespace: bool = True,
         sync_profiles: bool = True,
-        slack: float = SLACK_SECONDS,
+        slack: float = REFRESH_DELAY_SECONDS,
     ) -> None:
         super().__init__(login)
-        self._agents = {name: Agent(make(), name, self, slack=slack) for name, make in clusters.items()}
+        self._agents = {
+            name: ClusterAgent(make(), name, self, slack=slack) for name, make in clusters.items()
+        }
         self._keep_namespace = keep_namespace
         self._sync_profiles = sync_profiles
-        self._homes: dict[str, tuple[object, object]] = {}
-        self._touched: dict[Kind, Callable[[Name], Iterable[Key]]] = {
+        self._addon_namespaces: dict[str, tuple[object, object]] = {}
+        self._keys_of_kind: dict[Kind, Callable[[Name], Iterable[Key]]] = {
             NAMESPACE: lambda key: [("cluster", *key)],
-            MANAGED_CLUSTER: self._by_cluster,
-            ADDON: self._by_addon,
-            ACCOUNT: self._by_account,
+            MANAGED_CLUSTER: self._keys_of_cluster,
+            ADDON: self._keys_of_addon,
+            ACCOUNT: self._keys_of_account,
             PERMISSION: lambda key: [("permission", *key)],
-            WORK: self._by_work,
-            SECRET: self._by_secret,
+            WORK: self._keys_of_work,
+            SECRET: self._keys_of_secret,
         }
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -135,45 +137,45 @@ class Accounts(StandIn):
             return [("profile", namespace, name)]
         if cluster not in self._agents:
             return []
-        return self._touched[kind]((namespace, name))
+        return self._keys_of_kind[kind]((namespace, name))
 
-    def _by_cluster(self, key: Name) -> list[Key]:
-        self._agents[key[1]].look_at_all()
+    def _keys_of_cluster(self, key: Name) -> list[Key]:
+        self._agents[key[1]].reconcile_all()
         return [("cluster", *key)]
 
-    def _by_addon(self, key: Name) -> list[Key]:
+    def _keys_of_addon(self, key: Name) -> list[Key]:
         """Once it tells another namespace, the ClusterPermissions that name accounts are looked at again."""
         cluster, name = key
         if name != ADDON_NAME:
             return []
         touched: list[Key] = [("cluster", "", cluster)]
-        addon, before = self.objects(ADDON).get(key), self._homes.pop(cluster, None)
+        addon, before = self.objects(ADDON).get(key), self._addon_namespaces.pop(cluster, None)
         if addon is None:
             return touched
         spec, status = addon.get("spec") or {}, addon.get("status") or {}
-        self._homes[cluster] = spec.get("installNamespace"), status.get("namespace")
-        if before not in (None, self._homes[cluster]):
+        self._addon_namespaces[cluster] = spec.get("installNamespace"), status.get("namespace")
+        if before not in (None, self._addon_namespaces[cluster]):
             permissions = self.objects(PERMISSION).items()
             touched += [
                 ("permission", *at) for at, one in permissions if at[0] == cluster and names_accounts(one)
             ]
         return touched
 
-    def _by_account(self, key: Name) -> list[Key]:
+    def _keys_of_account(self, key: Name) -> list[Key]:
         """No ClusterPermission: its controller does not follow accounts, and stays with what it said."""
-        self._agents[key[0]].ask_for(("account", key[1]))
+        self._agents[key[0]].enqueue(("account", key[1]))
         return self._profiles_of(key[0])
 
-    def _by_work(self, key: Name) -> list[Key]:
-        self._agents[key[0]].ask_for(("work", key[1]))
+    def _keys_of_work(self, key: Name) -> list[Key]:
+        self._agents[key[0]].enqueue(("work", key[1]))
         return [("told", *key)]
 
-    def _by_secret(self, key: Name) -> list[Key]:
+    def _keys_of_secret(self, key: Name) -> list[Key]:
         secret = self.objects(SECRET).get(key)
         labels = (secret["metadata"].get("labels") or {}) if secret else {LABEL_IS_ACCOUNT: "true"}
         if labels.get(LABEL_IS_ACCOUNT) != "true":
             return []
-        self._agents[key[0]].ask_for(("account", key[1]))
+        self._agents[key[0]].enqueue(("account", key[1]))
         return self._profiles_of(key[0])
 
     def _profiles_of(self, cluster: str) -> list[Key]:
@@ -182,23 +184,23 @@ class Accounts(StandIn):
     async def reconcile(self, key: Key) -> None:
         what, namespace, name = key
         if what == "cluster":
-            await self._keep_cluster(name)
+            await self._reconcile_cluster(name)
         elif what == "permission":
-            await self._permit((namespace, name))
+            await self._reconcile_permission((namespace, name))
         elif what == "told":
-            await self._tell_of((namespace, name))
+            await self._report_work((namespace, name))
         elif self._sync_profiles:
-            await self._sync((namespace, name))
+            await self._sync_profile((namespace, name))
 
     # -- ManagedClusters
 
-    async def _keep_cluster(self, name: str) -> None:
+    async def _reconcile_cluster(self, name: str) -> None:
         cluster, namespace = (
             self.objects(MANAGED_CLUSTER).get(("", name)),
             self.objects(NAMESPACE).get(("", name)),
         )
         if cluster is None or is_deleted(cluster):
-            await self._leave(name, namespace)
+            await self._clean_up_cluster(name, namespace)
             return
         if namespace is None:
             labels = {LABEL_CLUSTER: name}
@@ -206,9 +208,9 @@ class Accounts(StandIn):
             await self._create(NAMESPACE, body)
         elif (namespace["metadata"].get("labels") or {}).get(LABEL_CLUSTER) != name:
             await self.patch(NAMESPACE, namespace, {"metadata": {"labels": {LABEL_CLUSTER: name}}})
-        await self._install(name)
+        await self._install_addon(name)
 
-    async def _install(self, cluster: str) -> None:
+    async def _install_addon(self, cluster: str) -> None:
         """Have the add-on installed on a cluster: its agent tells later where it runs."""
         addon = self.objects(ADDON).get((cluster, ADDON_NAME))
         if addon is None:
@@ -229,7 +231,7 @@ class Accounts(StandIn):
                 ADDON, addon, {"status": {"namespace": AGENT_NAMESPACE, "conditions": told}}, "status"
             )
 
-    async def _leave(self, cluster: str, namespace: Object | None) -> None:
+    async def _clean_up_cluster(self, cluster: str, namespace: Object | None) -> None:
         """Clean up after a ManagedCluster: OCM's own objects go, and with them what they brought."""
         if namespace is None or (namespace["metadata"].get("labels") or {}).get(LABEL_CLUSTER) != cluster:
             return
@@ -254,20 +256,20 @@ class Accounts(StandIn):
 
     # -- ClusterPermissions
 
-    async def _permit(self, key: Name) -> None:
+    async def _reconcile_permission(self, key: Name) -> None:
         """Turn a ClusterPermission into its ManifestWork; what it cannot, it says, and leaves it at that."""
         permission = self.objects(PERMISSION).get(key)
         if permission is None or is_deleted(permission):
             return
-        wrong = invalid(permission, is_cluster=("", key[0]) in self.objects(MANAGED_CLUSTER))
+        wrong = validation_failure(permission, is_cluster=("", key[0]) in self.objects(MANAGED_CLUSTER))
         if wrong:
-            await self._say(permission, "Validation", *wrong)
+            await self._set_condition(permission, "Validation", *wrong)
             return
         accounts = {name for cluster, name in self.objects(ACCOUNT) if cluster == key[0]}
         try:
             work = work_of(permission, accounts, self.objects(ADDON).get((key[0], ADDON_NAME)))
-        except Unbuildable as error:
-            await self._say(permission, APPLIED, "FailedBuildManifestWork", str(error))
+        except BuildError as error:
+            await self._set_condition(permission, APPLIED, "FailedBuildManifestWork", str(error))
             return
         found = self.objects(WORK).get((key[0], work_name(permission)))
         if found is None:
@@ -275,39 +277,39 @@ class Accounts(StandIn):
         elif found["spec"] != work["spec"]:
             await self.patch(WORK, found, {"spec": work["spec"]})
 
-    async def _say(self, permission: Object, kind: str, reason: str, message: str) -> None:
+    async def _set_condition(self, permission: Object, kind: str, reason: str, message: str) -> None:
         status = permission.get("status") or {}
         told = with_condition(status.get("conditions") or (), kind, False, reason, message, time.time())
         if told != status.get("conditions"):
             await self.patch(PERMISSION, permission, {"status": {"conditions": told}}, "status")
 
-    async def _tell_of(self, work_key: Name) -> None:
+    async def _report_work(self, work_key: Name) -> None:
         """Put what the work agent said into the status of the ClusterPermission."""
         work = self.objects(WORK).get(work_key)
         permission = self.objects(PERMISSION).get((work_key[0], owner_of(work))) if work else None
         if work is None or permission is None or is_deleted(permission):
             return
-        status = told_by(permission, work, time.time())
+        status = status_from_work(permission, work, time.time())
         if status != permission.get("status"):
             await self.replace_status(PERMISSION, permission, status)
 
     # -- the credential syncer
 
-    async def _sync(self, key: Name) -> None:
+    async def _sync_profile(self, key: Name) -> None:
         """Have the tokens of the accounts that are marked so beside their ClusterProfile, and no others."""
         profile = self.objects(CLUSTER_PROFILE).get(key)
-        if profile is None or not takes_part(profile):
+        if profile is None or not is_synced_profile(profile):
             return
         marked = [one for at, one in self.objects(ACCOUNT).items() if at[0] == key[1] and is_synced(one)]
         for account in marked:
-            await self._copy(account, profile)
+            await self._sync_secret(account, profile)
         names = {synced_name(account) for account in marked}
         beside = [(at, one) for at, one in self.objects(SECRET).items() if at[0] == key[0]]
         for (namespace, name), secret in beside:
             if is_orphan(secret, profile, names):
                 await self._delete(SECRET, name, namespace)
 
-    async def _copy(self, account: Object, profile: Object) -> None:
+    async def _sync_secret(self, account: Object, profile: Object) -> None:
         reference = (account.get("status") or {}).get("tokenSecretRef") or {}
         cluster = account["metadata"]["namespace"]
         source = self.objects(SECRET).get((cluster, reference.get("name", "")))
@@ -317,11 +319,11 @@ class Accounts(StandIn):
         found = self.objects(SECRET).get((profile["metadata"]["namespace"], synced_name(account)))
         if found is None:
             await self._create(SECRET, wanted)
-        elif found.get("data") != wanted["data"] or _mark(found) != _mark(wanted):
+        elif found.get("data") != wanted["data"] or _synced_from(found) != _synced_from(wanted):
             metadata = {key: wanted["metadata"][key] for key in ("labels", "ownerReferences")}
             gone: Object = dict.fromkeys((found.get("data") or {}).keys() - wanted["data"].keys())
             await self.patch(SECRET, found, {"metadata": metadata, "data": wanted["data"] | gone})
 
 
-def _mark(secret: Object) -> object:
+def _synced_from(secret: Object) -> object:
     return (secret["metadata"].get("labels") or {}).get(LABEL_SYNCED_FROM)

@@ -18,7 +18,7 @@ from placement_ac.lab.standins.informer import StandIn
 OCM_ACCESS_PROVIDER = "open-cluster-management"
 """The access provider that OCM writes into ClusterProfiles, by name."""
 
-Maker = Callable[[Login], StandIn]
+StandInFactory = Callable[[Login], StandIn]
 """Makes a stand-in that goes in with a Login; a stand-in's class is one."""
 
 
@@ -35,11 +35,11 @@ def _kueue(login: Login) -> StandIn:
     return MultiKueue(login, cluster_profiles=True, access_providers=(OCM_ACCESS_PROVIDER,))
 
 
-KNOWN: dict[str, Maker] = {"ocm": _ocm, "kueue": _kueue}
+KNOWN: dict[str, StandInFactory] = {"ocm": _ocm, "kueue": _kueue}
 """The stand-ins by the names that `placement-ac hub --with` takes."""
 
 
-class Together:
+class StandInThread:
     """The stand-ins that `make` gives, whichever hubs they are for; it is called in their event loop."""
 
     def __init__(self, make: Callable[[], Iterable[StandIn]]) -> None:
@@ -101,15 +101,15 @@ class Together:
                 self._synced.cancel()
 
 
-class StandIns(Together):
+class StandIns(StandInThread):
     """The stand-ins that `which` names (or makes), against one hub.
 
     `hub` is a kubeconfig's path, or what gives a Login. Raises LoginFailed, and ValueError
     for a name that is not in KNOWN.
     """
 
-    def __init__(self, hub: Path | Callable[[], Login], which: Iterable[str | Maker]) -> None:
-        login, makers = _login_of(hub), [_maker(one) for one in which]
+    def __init__(self, hub: Path | Callable[[], Login], which: Iterable[str | StandInFactory]) -> None:
+        login, makers = _login_of(hub), [_factory_of(one) for one in which]
         super().__init__(lambda: [make(login()) for make in makers])
 
 
@@ -144,7 +144,7 @@ def _login_of(hub: Path | Callable[[], Login]) -> Callable[[], Login]:
     return hub
 
 
-def _maker(one: str | Maker) -> Maker:
+def _factory_of(one: str | StandInFactory) -> StandInFactory:
     if not isinstance(one, str):
         return one
     if one not in KNOWN:

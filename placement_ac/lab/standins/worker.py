@@ -22,7 +22,7 @@ from placement_ac.lab.standins.multikueue import (
     SuspendJob,
     WriteStatus,
     has_quota,
-    look_at_copy,
+    reconcile_copy,
     runs,
 )
 from placement_ac.lab.standins.multikueue.objects import WORKLOAD_LABEL
@@ -33,7 +33,7 @@ SLOTS: Final = 100
 TIMEOUT_SECONDS: Final = 10.0
 
 
-class Worker(StandIn):
+class KueueWorker(StandIn):
     """Plays Kueue on a worker. `slots`: how many Workloads have quota at the same time.
 
     `pods`: the Job controller plays, too: a Job that runs gets a start time and an active Pod.
@@ -82,7 +82,7 @@ class Worker(StandIn):
         self._held = self._held if held is None else held
         self._slots = self._slots if slots is None else slots
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._look_at_all)
+            self._loop.call_soon_threadsafe(self._reconcile_waiting)
 
     async def _finish(self, key: Name) -> bool:
         while True:
@@ -118,43 +118,41 @@ class Worker(StandIn):
         workloads.sort(key=lambda item: (item["metadata"]["creationTimestamp"], name_of(item)))
         return [("workload", *name_of(item)) for item in workloads]
 
-    def _look_at_all(self) -> None:
+    def _reconcile_waiting(self) -> None:
         for key in self._waiting_keys():
-            self.ask_for(key)
+            self.enqueue(key)
 
     async def reconcile(self, key: Key) -> None:
         what, where = key[0], (key[1], key[2])
         try:
             if what == "job":
-                await self._run_pods(where)
+                await self._reconcile_job(where)
             else:
-                await self._next_step(where)
+                await self._reconcile_workload(where)
         except (Conflict, NotFound):  # our echo, or what it was about has gone: look again
             await asyncio.sleep(0.01)
-            self.ask_for(key)
+            self.enqueue(key)
 
-    async def _run_pods(self, where: Name) -> None:
+    async def _reconcile_job(self, where: Name) -> None:
         job = self.objects(JOB).get(where)
         status = job_status(job, time.time()) if job else None
         if job and status:
             await self.patch(JOB, job, {"status": status}, "status")
 
-    async def _next_step(self, where: Name) -> None:
+    async def _reconcile_workload(self, where: Name) -> None:
         copy, job = self.objects(WORKLOAD).get(where), self._job_of(where)
         used = sum(has_quota(item) for item in self.objects(WORKLOAD).values())
         room = not self._held and used < self._slots
-        decision = look_at_copy(copy, job, queue=QUEUE, room=room, now=time.time())
+        decision = reconcile_copy(copy, job, queue=QUEUE, room=room, now=time.time())
         for operation in decision.operations:
-            copy = await self._carry_out(operation, copy, job)
+            copy = await self._execute(operation, copy, job)
 
     def _job_of(self, workload: Name) -> Object | None:
         namespace, name = workload
         jobs = self.objects(JOB).items()
         return next((job for key, job in jobs if key[0] == namespace and _prebuilt(job) == name), None)
 
-    async def _carry_out(
-        self, operation: Operation, copy: Object | None, job: Object | None
-    ) -> Object | None:
+    async def _execute(self, operation: Operation, copy: Object | None, job: Object | None) -> Object | None:
         """Return the copy as it is then."""
         match operation:
             case SuspendJob(suspend) if job:

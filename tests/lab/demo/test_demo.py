@@ -29,7 +29,7 @@ from placement_ac.lab.demo.stories import programme
 from placement_ac.lab.demo.story3 import CARELESS
 from placement_ac.lab.demo.viewer import JobSeen
 from placement_ac.lab.hub import Hub
-from placement_ac.lab.standins.fleet import Account
+from placement_ac.lab.standins.fleet import JobCounts
 from tests.support.driver import eventually
 from tests.support.shared import published_crds
 
@@ -102,7 +102,7 @@ ARGUMENTS: dict[story3.Way, list[str]] = {
     IMMEDIATE: ["--removal-policy", "immediate"],
     CARELESS: ["--unsafe"],
 }
-COUNTED: dict[story3.Way, Account] = {
+COUNTED: dict[story3.Way, JobCounts] = {
     DRAIN: {"maxCopies": 1, "starts": 1, "finished": True},
     IMMEDIATE: {"maxCopies": 1, "starts": 2, "finished": True},
     CARELESS: {"maxCopies": 2, "starts": 2, "finished": True},

@@ -7,7 +7,7 @@ import pytest
 
 from placement_ac.lab.hub import field_sets
 from placement_ac.lab.hub.apply import merge
-from placement_ac.lab.hub.schema import Node
+from placement_ac.lab.hub.schema import SchemaNode
 from tests.support.envtest import HubMaker
 from tests.support.hub_client import (
     CHECKS,
@@ -217,7 +217,7 @@ def test_managed_fields_can_be_rewritten_and_reset(client: Client) -> None:
 
 # -- the parts, by themselves
 
-LIST = Node({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}})
+LIST = SchemaNode({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}})
 
 
 @pytest.mark.parametrize(
@@ -244,12 +244,12 @@ A_AND_AB: Any = {"f:a": {".": {}, "f:b": {}}}
 def test_sets_of_fields() -> None:
     assert field_sets.union(A, AB) == A_AND_AB
     assert field_sets.union(None, A) == field_sets.union(A, None) == A
-    assert field_sets.minus(A_AND_AB, A) == AB
-    assert field_sets.minus(A_AND_AB, AB) == A
-    assert field_sets.minus(A, A) is None
-    assert field_sets.common(A_AND_AB, AB) == AB
-    assert field_sets.common(A, AB) is None
-    assert field_sets.common(None, A) is None
+    assert field_sets.difference(A_AND_AB, A) == AB
+    assert field_sets.difference(A_AND_AB, AB) == A
+    assert field_sets.difference(A, A) is None
+    assert field_sets.intersection(A_AND_AB, AB) == AB
+    assert field_sets.intersection(A, AB) is None
+    assert field_sets.intersection(None, A) is None
     assert list(field_sets.paths({'k:{"type":"x"}': {".": {}, "f:y": {}}, 'v:"z"': {}})) == [
         '[type="x"]',
         '[type="x"].y',

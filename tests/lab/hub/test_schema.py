@@ -384,7 +384,7 @@ def test_events_and_counts_in_columns(client: Client) -> None:
 )
 def test_json_paths(path: str, found: list[Any]) -> None:
     obj = {"a": {"b": 1}, "list": [{"k": "x", "n": 1}, {"k": "y", "n": 2}]}
-    assert table.look_up(path, obj) == found
+    assert table.find_values(path, obj) == found
 
 
 @pytest.mark.parametrize(
@@ -434,10 +434,10 @@ def test_an_age_of_no_time() -> None:
     ],
 )  # fmt: skip
 def test_rules(rule: str, value: Any, holds: bool) -> None:
-    assert (cel.broken({"rule": rule}, value, UNSET) is None) is holds
+    assert (cel.violation({"rule": rule}, value, UNSET) is None) is holds
 
 
 def test_a_rule_has_its_own_words() -> None:
-    assert cel.broken({"rule": "self > 1", "message": "too small"}, 1, UNSET) == "too small"
-    assert cel.broken({"rule": "self > 1"}, 1, UNSET) == "failed rule: self > 1"
-    assert cel.broken({"rule": "self == oldSelf"}, 1, UNSET) is None
+    assert cel.violation({"rule": "self > 1", "message": "too small"}, 1, UNSET) == "too small"
+    assert cel.violation({"rule": "self > 1"}, 1, UNSET) == "failed rule: self > 1"
+    assert cel.violation({"rule": "self == oldSelf"}, 1, UNSET) is None

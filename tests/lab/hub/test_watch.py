@@ -138,13 +138,13 @@ def test_a_watch_on_which_nothing_comes_costs_nothing(
     client: Client, monkeypatch: pytest.MonkeyPatch, bookmarks: str, hangs: bool
 ) -> None:
     looks: list[float] = []
-    flush = watch.Watch._flush
+    flush = watch.WatchStream._flush
 
-    async def counted(self: watch.Watch, send: Callable[[bytes], Awaitable[None]]) -> None:
+    async def counted(self: watch.WatchStream, send: Callable[[bytes], Awaitable[None]]) -> None:
         looks.append(time.monotonic())
         await flush(self, send)
 
-    monkeypatch.setattr(watch.Watch, "_flush", counted)
+    monkeypatch.setattr(watch.WatchStream, "_flush", counted)
     monkeypatch.setattr(watch, "BOOKMARK_EVERY", 0.1)
     with Watching(client, CONFIGS, allowWatchBookmarks=bookmarks, resourceVersion=client.version(CONFIGS)):
         if hangs:
@@ -222,7 +222,7 @@ def test_a_client_that_leaves_is_forgotten(client: Client) -> None:
         for _ in range(3):
             stack.enter_context(Watching(client, CONFIGS))
         shelf = next(
-            s for s in client.hub._store.shelves.values() if s.resource.plural == "multikueueconfigs"
+            s for s in client.hub._store.by_resource.values() if s.resource.plural == "multikueueconfigs"
         )
         wait_for(lambda: len(shelf.watchers), 3)
     client.create(CONFIGS, config("a"))

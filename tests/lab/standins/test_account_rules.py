@@ -8,13 +8,13 @@ import pytest
 from placement_ac.kube.client import Object
 from placement_ac.lab.standins.managed_service_accounts import (
     AGENT_NAMESPACE,
-    BadToken,
+    MalformedToken,
     needs_token,
     refresh_at,
     subject_of,
     validity,
 )
-from placement_ac.lab.standins.multikueue.objects import seconds
+from placement_ac.lab.standins.multikueue.objects import parse_time
 
 SUBJECT = f"system:serviceaccount:{AGENT_NAMESPACE}:a"
 BEGUN, ENDS = "2026-11-21T10:00:00Z", "2026-11-21T10:10:00Z"
@@ -54,7 +54,7 @@ def test_a_validity_is_read_as_go_writes_it(asked: str, expected: float) -> None
     ],
 )
 def test_what_is_no_token_is_told_in_the_agents_words(text: str, why: str) -> None:
-    with pytest.raises(BadToken, match=f"^{why}$"):
+    with pytest.raises(MalformedToken, match=f"^{why}$"):
         subject_of(text)
 
 
@@ -63,7 +63,7 @@ def test_a_token_tells_whose_it_is() -> None:
 
 
 def test_a_refresh_is_due_after_four_fifths_of_the_life_that_was_given() -> None:
-    assert refresh_at(STATUS) - seconds(BEGUN) == 480.0
+    assert refresh_at(STATUS) - parse_time(BEGUN) == 480.0
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def test_a_refresh_is_due_after_four_fifths_of_the_life_that_was_given() -> None
 def test_when_a_token_has_to_be_new(
     status: Object, found: Object | None, passed: float, expected: bool
 ) -> None:
-    assert needs_token(account(**status), found, seconds(BEGUN) + passed) is expected
+    assert needs_token(account(**status), found, parse_time(BEGUN) + passed) is expected
 
 
 def test_a_broken_token_is_not_replaced() -> None:
-    with pytest.raises(BadToken):
-        needs_token(account(**STATUS), {}, seconds(BEGUN))
+    with pytest.raises(MalformedToken):
+        needs_token(account(**STATUS), {}, parse_time(BEGUN))

@@ -32,11 +32,11 @@ from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.hub.kinds import bundled
 from placement_ac.lab.standins.cluster_agent import NAMESPACE, SERVICE_ACCOUNT
-from placement_ac.lab.standins.cluster_permissions import ADDON, CLEANUP, GRANTS, WORK
+from placement_ac.lab.standins.cluster_permissions import ADDON, RBAC_KINDS, WORK, WORK_FINALIZER
 from placement_ac.lab.standins.fleet import WorkerFleet
 from placement_ac.lab.standins.kueue_jobs import JOB
 from placement_ac.lab.standins.managed_service_accounts import AGENT_NAMESPACE
-from placement_ac.lab.standins.ocm_addons import Accounts
+from placement_ac.lab.standins.ocm_addons import OcmAddons
 from placement_ac.lab.standins.runner import StandIns
 from tests.support.admin import Admin, login_to
 
@@ -49,7 +49,7 @@ SUBJECT = {"apiGroup": ACCOUNT.group, "kind": ACCOUNT.kind, "name": NAME}
 READ = {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads"], "verbs": ["get", "list", "watch"]}
 JOBS_TOO = {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["list"]}
 SYNC = {LABEL_SYNC: "true"}
-ROLE, BINDING = GRANTS["ClusterRole"].at("v1"), GRANTS["ClusterRoleBinding"].at("v1")
+ROLE, BINDING = RBAC_KINDS["ClusterRole"].at("v1"), RBAC_KINDS["ClusterRoleBinding"].at("v1")
 
 
 def account(validity: str = "24h0m0s", version: str = "v1beta1", **labels: str) -> Object:
@@ -80,7 +80,7 @@ class Stage(Admin):
         super().__init__(login_to(hub))
         self.fleet = fleet
         self.worker = Admin(fleet.login(W))
-        self.ocm: Accounts
+        self.ocm: OcmAddons
 
     def __enter__(self) -> Self:
         self.worker.__enter__()
@@ -91,8 +91,8 @@ class Stage(Admin):
         super().__exit__()
         self.worker.__exit__()
 
-    def make(self, login: Login, **options: Any) -> Accounts:
-        self.ocm = self.fleet.accounts(login, slack=0.0, **options)
+    def make(self, login: Login, **options: Any) -> OcmAddons:
+        self.ocm = self.fleet.ocm_addons(login, slack=0.0, **options)
         return self.ocm
 
     def join(self) -> None:
@@ -233,7 +233,7 @@ def test_what_a_permission_does_not_name_any_more_goes(stage: Stage) -> None:
 def test_a_permission_that_goes_takes_its_rights_along(stage: Stage) -> None:
     stage.apply(account(), permission(READ))
     stage.until(lambda: stage.worker_says(stage.token()) if stage.token() else 0, 200)
-    assert stage.list(WORKS)[0]["metadata"]["finalizers"] == [CLEANUP]
+    assert stage.list(WORKS)[0]["metadata"]["finalizers"] == [WORK_FINALIZER]
     stage.delete(PERMISSIONS, NAME, W)
     stage.until(lambda: stage.worker_says(stage.token()), 403)
     stage.until(lambda: len(stage.list(WORKS)), 0)
@@ -314,7 +314,7 @@ def test_rights_in_one_namespace_and_for_others_than_accounts(stage: Stage) -> N
         account(), permission(roles=[{"namespace": "default", "rules": [READ]}], roleBindings=[bound])
     )
     stage.until(stage.permitted, complete(stage))
-    subjects = (stage.worker.get(GRANTS["RoleBinding"].at("v1"), NAME, "default") or {})["subjects"]
+    subjects = (stage.worker.get(RBAC_KINDS["RoleBinding"].at("v1"), NAME, "default") or {})["subjects"]
     assert subjects == [{"kind": "ServiceAccount", "namespace": AGENT_NAMESPACE, "name": NAME}, someone]
     status = (stage.get(PERMISSIONS, NAME, W) or {})["status"]["resourceStatus"]
     assert {kind: [one["name"] for one in made] for kind, made in status.items()} == {

@@ -20,7 +20,7 @@ from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins import manifests
 from placement_ac.lab.standins.kueue import MultiKueue
-from placement_ac.lab.standins.manifests import BadManifest
+from placement_ac.lab.standins.manifests import ManifestError
 from placement_ac.lab.standins.ocm import MANAGED_CLUSTER
 from placement_ac.lab.standins.runner import StandIns
 from tests.support.admin import Admin
@@ -87,7 +87,7 @@ def test_an_object_without_name_is_created_each_time(admin: Admin) -> None:
     ("version", "kind"), [("example.com/v1", "Nothing"), ("v1", "Nothing")], ids=["group", "kind"]
 )
 def test_a_kind_that_is_not_served_is_named(admin: Admin, version: str, kind: str) -> None:
-    with pytest.raises(BadManifest, match=f"does not serve {kind} in {version}"):
+    with pytest.raises(ManifestError, match=f"does not serve {kind} in {version}"):
         admin.apply({"apiVersion": version, "kind": kind, "metadata": {"name": "x"}})
 
 

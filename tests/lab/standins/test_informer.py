@@ -16,7 +16,7 @@ from placement_ac.core.api.errors import Unavailable
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.lab.standins import informer as under_test
-from placement_ac.lab.standins.informer import Informer, Key, StandIn, waits
+from placement_ac.lab.standins.informer import HubInformer, Key, StandIn, backoff
 
 DEADLINE_SECONDS = 5.0
 HANG = object()
@@ -103,7 +103,7 @@ async def follow(script: Script, folder: Path, names: set[str]) -> list[str]:
     """Follow the script until just `names` are there; return the names in the order of their changes."""
     changes: list[str] = []
     async with serving(script, folder) as login, Client(login) as client:
-        informer = Informer(login, client, [SECRET], lambda _kind, _namespace, name: changes.append(name))
+        informer = HubInformer(login, client, [SECRET], lambda _kind, _namespace, name: changes.append(name))
         running = asyncio.create_task(informer.run())
         await until(lambda: {name for _, name in informer.objects[SECRET]} == names and not script.watches)
         running.cancel()
@@ -179,7 +179,7 @@ def test_what_was_written_in_a_gap_is_told_with_the_next_list(tmp_path: Path) ->
                     informer.remember(kind, secret(name, "5"))
                 changes.append(name)
 
-            informer = Informer(login, client, [SECRET], changed)
+            informer = HubInformer(login, client, [SECRET], changed)
             running = asyncio.create_task(informer.run())
             await until(lambda: "b" in changes)
             running.cancel()
@@ -206,7 +206,7 @@ def test_the_answer_to_a_write_does_not_cover_what_came_since(
 
     async def answer_late() -> dict[str, str]:
         async with serving(script, tmp_path) as login, Client(login) as client:
-            informer = Informer(login, client, [SECRET], lambda *_: changes.append("a"))
+            informer = HubInformer(login, client, [SECRET], lambda *_: changes.append("a"))
             running = asyncio.create_task(informer.run())
             await until(lambda: len(changes) == 2)
             informer.remember(SECRET, made)
@@ -234,7 +234,7 @@ def test_a_server_that_is_not_there_is_waited_for(tmp_path: Path) -> None:
             login = await login_to(server, tmp_path)
             port = server.port
         async with Client(login) as client:
-            informer = Informer(login, client, [SECRET], lambda *_: None)
+            informer = HubInformer(login, client, [SECRET], lambda *_: None)
             running = asyncio.create_task(informer.run())
             await asyncio.sleep(0.02)
             async with TestServer(Script([[secret("a", "1")]]).app(), port=port):
@@ -250,7 +250,7 @@ def test_a_kind_that_is_served_later_is_waited_for_and_an_optional_one_is_not(tm
         script = Script([[secret("a", "1")]])
         script.served = False
         async with serving(script, tmp_path) as login, Client(login) as client:
-            informer = Informer(login, client, [SECRET], lambda *_: None, optional=[CLUSTER_PROFILE])
+            informer = HubInformer(login, client, [SECRET], lambda *_: None, optional=[CLUSTER_PROFILE])
             running = asyncio.create_task(informer.run())
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(informer.synced(), 0.1)
@@ -265,10 +265,10 @@ def test_a_kind_that_is_served_later_is_waited_for_and_an_optional_one_is_not(tm
 
 
 def test_the_waits_grow_and_are_capped() -> None:
-    seconds = waits()
+    seconds = backoff()
     first = [next(seconds) for _ in range(40)]
     assert first == sorted(first)
-    assert (first[0], first[-1]) == (under_test.FIRST_WAIT_SECONDS, under_test.LONGEST_WAIT_SECONDS)
+    assert (first[0], first[-1]) == (under_test.FIRST_BACKOFF_SECONDS, under_test.LONGEST_BACKOFF_SECONDS)
 
 
 class Counting(StandIn):
@@ -315,8 +315,8 @@ def test_a_key_that_is_asked_for_many_times_is_reconciled_once(tmp_path: Path) -
             return False
         if len(stand_in.done) == 1:
             for _ in range(5):
-                stand_in.ask_for(("Secret", "ns", "late"), after=0.01)
-                stand_in.ask_for(("Secret", "ns", "soon"))
+                stand_in.enqueue(("Secret", "ns", "late"), after=0.01)
+                stand_in.enqueue(("Secret", "ns", "soon"))
         return len(stand_in.done) >= 3
 
     stand_in = asyncio.run(play(Script([[secret("a", "1")]]), tmp_path, asked))

@@ -79,7 +79,7 @@ class Stage(Admin):
         local = made("LocalQueue", "queue", {"clusterQueue": "queue"})
         local["metadata"]["namespace"] = "default"
         self.apply(made("MultiKueueConfig", "config", {"clusters": [W]}), made("AdmissionCheck", "mk", check))
-        self.apply(*self.fleet.clusters(), made("ClusterQueue", "queue", queue), local)
+        self.apply(*self.fleet.multikueue_clusters(), made("ClusterQueue", "queue", queue), local)
 
     def new_robot(self) -> None:
         metadata = {"name": "robot", "namespace": "default"}
@@ -160,7 +160,7 @@ def test_what_may_not_be_written_does_not_come() -> None:
         stage.pause(0.5)
         assert stage.copies() == 0
         stage.grant(*ALL)
-        stage.until(lambda: stage.fleet.ledger.running("one"), [W])
+        stage.until(lambda: stage.fleet.counter.running("one"), [W])
 
 
 def test_a_changed_secret_is_taken_at_once() -> None:
@@ -192,11 +192,11 @@ def test_a_new_token_disturbs_nothing_that_runs() -> None:
         stage.set_up(*ALL)
         stage.until(stage.says, "Active | Connected")
         stage.apply(hub_job("one", "default", "queue"))
-        stage.until(lambda: stage.fleet.ledger.running("one"), [W])
+        stage.until(lambda: stage.fleet.counter.running("one"), [W])
         stage.hand_over(stage.token())
         stage.pause(0.5)
         assert stage.says() == "Active | Connected"
         stage.fleet.finish("one")
         finished = JOB.at("v1")
         stage.until(lambda: job_is_finished(stage.get(finished, "one", "default") or {}), True)
-        assert stage.fleet.ledger.of("one") == {"maxCopies": 1, "starts": 1, "finished": True}
+        assert stage.fleet.counter.counts_of("one") == {"maxCopies": 1, "starts": 1, "finished": True}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from placement_ac.lab.standins import manifests
-from placement_ac.lab.standins.manifests import BadManifest
+from placement_ac.lab.standins.manifests import ManifestError
 
 
 def test_a_folder_is_read_by_file_name_and_empty_documents_are_left_out(tmp_path: Path) -> None:
@@ -28,12 +28,12 @@ def test_a_folder_is_read_by_file_name_and_empty_documents_are_left_out(tmp_path
 def test_what_is_no_object_is_refused_with_the_name_of_the_file(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "bad.yaml"
     file.write_bytes(content)
-    with pytest.raises(BadManifest, match=r"bad\.yaml"):
+    with pytest.raises(ManifestError, match=r"bad\.yaml"):
         manifests.load(file)
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadManifest, match="FileNotFoundError"):
+    with pytest.raises(ManifestError, match="FileNotFoundError"):
         manifests.load(tmp_path / "gone.yaml")
 
 
@@ -43,7 +43,7 @@ def test_the_samples_are_found_in_the_repository_and_in_a_wheel(
     assert (manifests.samples() / "fleet" / "secrets.yaml").is_file()
     places = (tmp_path / "samples", tmp_path / "package" / "samples")
     monkeypatch.setattr(manifests, "_PLACES", places)
-    with pytest.raises(BadManifest, match="samples are missing"):
+    with pytest.raises(ManifestError, match="samples are missing"):
         manifests.samples()
     (places[1] / "fleet").mkdir(parents=True)
     assert manifests.samples() == places[1]

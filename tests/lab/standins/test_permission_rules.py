@@ -6,9 +6,9 @@ import pytest
 
 from placement_ac.kube.client import Object
 from placement_ac.lab.standins.cluster_permissions import (
-    Unbuildable,
+    BuildError,
     names_accounts,
-    told_by,
+    status_from_work,
     work_of,
     work_status,
 )
@@ -140,14 +140,14 @@ def test_an_account_is_a_service_account_where_the_agent_lives(addon: Object, na
 def test_what_cannot_be_built_is_told_in_the_controllers_words(
     spec: Object, addon: Object | None, why: str
 ) -> None:
-    with pytest.raises(Unbuildable) as raised:
+    with pytest.raises(BuildError) as raised:
         work_of(permission(**spec), {"a"}, addon)
     assert str(raised.value) == why
 
 
 def test_a_work_that_was_not_looked_at_yet_is_not_complete() -> None:
     item = permission(clusterRole={"rules": RULES}, clusterRoleBinding={"subject": ROBOT})
-    told = told_by(item, work_of(item, (), None), NOW)
+    told = status_from_work(item, work_of(item, (), None), NOW)
     [condition] = told["conditions"]
     assert (condition["status"], condition["reason"]) == ("False", "ApplyRBACManifestWorkNotComplete")
     assert "resourceStatus" not in told
@@ -157,7 +157,7 @@ def test_what_was_refused_is_told_of_the_work_and_of_the_permission() -> None:
     item = permission(clusterRole={"rules": RULES}, clusterRoleBinding={"subject": ROBOT})
     work = work_of(item, (), None)
     work["status"] = work_status(work, {1: "it is forbidden"}, NOW)
-    told = told_by(item, work, NOW)
+    told = status_from_work(item, work, NOW)
     [condition] = told["conditions"]
     assert (condition["status"], condition["reason"]) == ("False", "AppliedManifestWorkFailed")
     reasons = {

@@ -115,7 +115,7 @@ def test_dispatch_a_copy_gets_quota_and_its_job_runs(opened: Opened) -> None:
     worker.apply(job_of("demo2"))
     worker.until(lambda: worker.job("demo2"), (False, True))
     worker.expect("demo2", ADMITTED, QUOTA)
-    assert fleet.ledger.of("demo2") == {"maxCopies": 1, "starts": 1, "finished": False}
+    assert fleet.counter.counts_of("demo2") == {"maxCopies": 1, "starts": 1, "finished": False}
 
 
 def test_cluster_unlisted_while_running_a_worker_that_holds_gives_no_quota(opened: Opened) -> None:
@@ -159,7 +159,7 @@ def test_finish_gives_the_slot_back(opened: Opened) -> None:
     worker.expect("b", ADMITTED, QUOTA)
     done = "Finished=T:Succeeded Reached expected number of succeeded pods"
     worker.until(lambda: done in (worker.conditions("a") or ()), True)
-    worker.until(lambda: fleet.ledger.of("a"), {"maxCopies": 1, "starts": 1, "finished": True})
+    worker.until(lambda: fleet.counter.counts_of("a"), {"maxCopies": 1, "starts": 1, "finished": True})
     assert fleet.finish("a") == []
 
 
@@ -183,7 +183,7 @@ def test_cluster_unlisted_while_running_a_deactivated_copy_keeps_its_quota_until
         f"Requeued=F:{reason} {evicted}",
     )
     assert worker.job("b1") == (True, False)
-    assert fleet.ledger.of("b1")["starts"] == 0
+    assert fleet.counter.counts_of("b1")["starts"] == 0
 
 
 def test_a_job_that_runs_is_stopped_when_its_copy_is_deactivated(opened: Opened) -> None:
@@ -193,25 +193,25 @@ def test_a_job_that_runs_is_stopped_when_its_copy_is_deactivated(opened: Opened)
     worker.merge(WORKLOADS, "job-a-abcde", {"spec": {"active": False}}, namespace="default")
     worker.until(lambda: worker.job("a"), (True, False))
     worker.until(lambda: NO_RESERVATION in (worker.conditions("a") or ()), True)
-    assert fleet.ledger.of("a") == {"maxCopies": 1, "starts": 1, "finished": False}
+    assert fleet.counter.counts_of("a") == {"maxCopies": 1, "starts": 1, "finished": False}
 
 
 def test_second_check_a_job_is_taken_off_the_worker(opened: Opened) -> None:
     fleet, worker = opened()
     worker.apply(copy_of("two1"), job_of("two1"))
-    worker.until(lambda: fleet.ledger.running("two1"), ["w"])
+    worker.until(lambda: fleet.counter.running("two1"), ["w"])
     worker.delete(JOBS, "two1", "default")
-    worker.until(lambda: fleet.ledger.running("two1"), [])
+    worker.until(lambda: fleet.counter.running("two1"), [])
 
 
 def test_the_ledger_sees_a_doubled_job(pair: tuple[WorkerFleet, OnWorker, OnWorker]) -> None:
     fleet, w1, w2 = pair
     for worker in (w1, w2):
         worker.apply(copy_of("b1"), job_of("b1"))
-    w1.until(lambda: fleet.ledger.running("b1"), ["w1", "w2"])
+    w1.until(lambda: fleet.counter.running("b1"), ["w1", "w2"])
     w2.delete(JOBS, "b1", "default")
-    w1.until(lambda: fleet.ledger.running("b1"), ["w1"])
-    assert fleet.ledger.of("b1") == {"maxCopies": 2, "starts": 2, "finished": False}
+    w1.until(lambda: fleet.counter.running("b1"), ["w1"])
+    assert fleet.counter.counts_of("b1") == {"maxCopies": 2, "starts": 2, "finished": False}
 
 
 def test_worker_lost_and_back_what_ran_there_still_counts(
@@ -219,23 +219,23 @@ def test_worker_lost_and_back_what_ran_there_still_counts(
 ) -> None:
     fleet, w1, w2 = pair
     w2.apply(copy_of("b4"), job_of("b4"))
-    w1.until(lambda: fleet.ledger.running("b4"), ["w2"])
+    w1.until(lambda: fleet.counter.running("b4"), ["w2"])
     fleet.kill("w2")
     with pytest.raises(ApiError):
         w2.get(JOBS, "b4", "default")
     w1.apply(copy_of("b4"), job_of("b4"))
-    w1.until(lambda: fleet.ledger.running("b4"), ["w1", "w2"])
+    w1.until(lambda: fleet.counter.running("b4"), ["w1", "w2"])
     fleet.revive("w2")
     assert w2.job("b4") == (False, True)
     fleet.finish("b4")
-    w1.until(lambda: fleet.ledger.running("b4"), [])
-    assert fleet.ledger.of("b4") == {"maxCopies": 2, "starts": 2, "finished": True}
+    w1.until(lambda: fleet.counter.running("b4"), [])
+    assert fleet.counter.counts_of("b4") == {"maxCopies": 2, "starts": 2, "finished": True}
 
 
 def test_kueue_takes_the_kubeconfigs_of_the_fleet() -> None:
     with WorkerFleet(["w1", "w2"]) as fleet, Hub() as hub:
         threads = threading.active_count()
-        fleet.put_secrets(login_to(hub))
+        fleet.apply_secrets(login_to(hub))
         with Admin(login_to(hub)) as admin:
             for name in fleet.names:
                 assert kubeconfig.refusal(fleet.kubeconfig(name)) is None

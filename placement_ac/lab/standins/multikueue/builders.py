@@ -7,7 +7,13 @@ Pure. What the API server adds (uid, resourceVersion, creationTimestamp, generat
 from collections.abc import Mapping
 from typing import Any, Final
 
-from placement_ac.lab.standins.multikueue.objects import MANAGED_BY, ORIGIN_LABEL, WORKLOAD_LABEL, Obj, own
+from placement_ac.lab.standins.multikueue.objects import (
+    MANAGED_BY,
+    ORIGIN_LABEL,
+    WORKLOAD_LABEL,
+    Obj,
+    deep_copy,
+)
 
 API_VERSION: Final = "kueue.x-k8s.io/v1beta2"
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
@@ -59,7 +65,7 @@ def workload_of(job: Obj) -> Obj:
                 {
                     "name": "main",
                     "count": job["spec"].get("parallelism", 1),
-                    "template": own(job["spec"]["template"]),
+                    "template": deep_copy(job["spec"]["template"]),
                 }
             ],
         },
@@ -75,7 +81,7 @@ def copy_of(workload: Mapping[str, Any], origin: str) -> Obj:
         "apiVersion": workload["apiVersion"],
         "kind": "Workload",
         "metadata": metadata,
-        "spec": own(spec),
+        "spec": deep_copy(spec),
     }
 
 
@@ -89,7 +95,7 @@ def worker_job(job: Mapping[str, Any], workload: Mapping[str, Any], origin: str)
         "apiVersion": job["apiVersion"],
         "kind": job["kind"],
         "metadata": metadata,
-        "spec": own(spec) | {"suspend": True},
+        "spec": deep_copy(spec) | {"suspend": True},
     }
 
 

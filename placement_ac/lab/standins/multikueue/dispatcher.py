@@ -8,7 +8,7 @@ the nominations, whoever made them); `look_at_round` is the Incremental dispatch
 from typing import Final
 
 from placement_ac.lab.standins.multikueue import builders
-from placement_ac.lab.standins.multikueue.inputs import ALL_AT_ONCE, INCREMENTAL, Seen
+from placement_ac.lab.standins.multikueue.inputs import ALL_AT_ONCE, INCREMENTAL, WorkloadInputs
 from placement_ac.lab.standins.multikueue.objects import (
     FINISHED,
     PENDING,
@@ -17,19 +17,19 @@ from placement_ac.lab.standins.multikueue.objects import (
     Obj,
     checks_of,
     cluster_of,
-    holds,
+    deep_copy,
+    is_condition_true,
     is_deleted,
     nominated_of,
-    own,
 )
 from placement_ac.lab.standins.multikueue.operations import (
-    NOTHING,
+    NO_OPERATIONS,
     CreateCopy,
-    Decision,
     DeleteCopy,
     DeleteJob,
     ForgetRound,
     Operation,
+    ReconcileResult,
     StartRound,
     WriteStatus,
 )
@@ -38,10 +38,10 @@ BACKOFF_SECONDS: Final = 1.0
 """When it is looked again at a nominated cluster that is not connected; Kueue: an exponential backoff."""
 
 
-def dispatch(seen: Seen) -> Decision:
+def dispatch(seen: WorkloadInputs) -> ReconcileResult:
     """Nominate (AllAtOnce), make a copy on every nominated worker, take the others away."""
     if not may_be_nominated(seen) or not others_are_ready(seen):
-        return NOTHING
+        return NO_OPERATIONS
     nominated, done = nominated_of(seen.workload), list[Operation]()
     if seen.settings.dispatcher == ALL_AT_ONCE:
         wanted = sorted(seen.remotes)
@@ -50,27 +50,27 @@ def dispatch(seen: Seen) -> Decision:
         nominated = wanted
     done += _copies(seen, nominated)
     unreachable = [name for name in nominated if name not in seen.remotes]
-    return Decision(tuple(done), BACKOFF_SECONDS if unreachable else None)
+    return ReconcileResult(tuple(done), BACKOFF_SECONDS if unreachable else None)
 
 
-def may_be_nominated(seen: Seen) -> bool:
+def may_be_nominated(seen: WorkloadInputs) -> bool:
     """Return whether MultiKueue's check is open and the Workload is placed nowhere."""
     return (seen.state or {}).get("state") == PENDING and not cluster_of(seen.workload)
 
 
-def others_are_ready(seen: Seen) -> bool:
+def others_are_ready(seen: WorkloadInputs) -> bool:
     """Return whether every check but MultiKueue's is Ready."""
     return all(one["state"] == READY for one in checks_of(seen.workload) if one["name"] != seen.check)
 
 
-def all_at_once_would(seen: Seen, name: str) -> bool:
+def all_at_once_would(seen: WorkloadInputs, name: str) -> bool:
     """Return whether AllAtOnce would nominate `name` now, if it came that far."""
     missing = name not in nominated_of(seen.workload)
     asked = may_be_nominated(seen) and others_are_ready(seen)
     return seen.settings.dispatcher == ALL_AT_ONCE and missing and asked
 
 
-def _copies(seen: Seen, nominated: list[str]) -> list[Operation]:
+def _copies(seen: WorkloadInputs, nominated: list[str]) -> list[Operation]:
     done: list[Operation] = []
     for name, worker in seen.remotes.items():
         if name in nominated and worker.copy is None:
@@ -82,38 +82,38 @@ def _copies(seen: Seen, nominated: list[str]) -> list[Operation]:
 
 
 def _with_nominated(workload: Obj, names: list[str]) -> Obj:
-    after = own(workload)
+    after = deep_copy(workload)
     after["status"]["nominatedClusterNames"] = names
     if not names:
         del after["status"]["nominatedClusterNames"]
     return dict(after["status"])
 
 
-def look_at_round(seen: Seen) -> Decision:
+def reconcile_incremental(seen: WorkloadInputs) -> ReconcileResult:
     """Return what the Incremental dispatcher does next. It does not ask for the other checks (its code)."""
     if seen.settings.dispatcher != INCREMENTAL:
-        return NOTHING
+        return NO_OPERATIONS
     if is_deleted(seen.workload):
         return _forget(seen)
     if not may_be_nominated(seen) or not seen.clusters:
-        return NOTHING
-    if holds(seen.workload, FINISHED) or not holds(seen.workload, QUOTA_RESERVED):
+        return NO_OPERATIONS
+    if is_condition_true(seen.workload, FINISHED) or not is_condition_true(seen.workload, QUOTA_RESERVED):
         return _forget(seen)
     return _next_round(seen, seen.clusters)
 
 
-def _forget(seen: Seen) -> Decision:
-    return NOTHING if seen.round_started is None else Decision((ForgetRound(),))
+def _forget(seen: WorkloadInputs) -> ReconcileResult:
+    return NO_OPERATIONS if seen.round_started is None else ReconcileResult((ForgetRound(),))
 
 
-def _next_round(seen: Seen, clusters: tuple[str, ...]) -> Decision:
+def _next_round(seen: WorkloadInputs, clusters: tuple[str, ...]) -> ReconcileResult:
     """The next `step_size` of the config's order; within a round nothing is added, whoever has left."""
     if seen.round_started is not None:
         left = seen.settings.round_seconds - (seen.now - seen.round_started)
         if left >= 0:
-            return Decision(again_after=left + 0.001)
+            return ReconcileResult(requeue_after=left + 0.001)
     before = nominated_of(seen.workload)
     fresh = [name for name in clusters if name not in before][: seen.settings.step_size]
     if not fresh:
-        return NOTHING
-    return Decision((WriteStatus(_with_nominated(seen.workload, before + fresh)), StartRound()))
+        return NO_OPERATIONS
+    return ReconcileResult((WriteStatus(_with_nominated(seen.workload, before + fresh)), StartRound()))

@@ -7,25 +7,25 @@ Pure.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
-from placement_ac.lab.standins.multikueue.admission import look_at_job, look_at_workload, schedule
-from placement_ac.lab.standins.multikueue.dispatcher import look_at_round
-from placement_ac.lab.standins.multikueue.inputs import Seen
+from placement_ac.lab.standins.multikueue.admission import reconcile_job, reconcile_workload, schedule
+from placement_ac.lab.standins.multikueue.dispatcher import reconcile_incremental
+from placement_ac.lab.standins.multikueue.inputs import WorkloadInputs
 from placement_ac.lab.standins.multikueue.objects import ORIGIN_LABEL
-from placement_ac.lab.standins.multikueue.operations import Decision
-from placement_ac.lab.standins.multikueue.reconcile_group import look_at_copies
+from placement_ac.lab.standins.multikueue.operations import ReconcileResult
+from placement_ac.lab.standins.multikueue.reconcile_group import reconcile_group
 
 MULTIKUEUE: Final = "multikueue"
-CONTROLLERS: Final[Mapping[str, Callable[[Seen], Decision]]] = {
-    "workload": look_at_workload,
-    MULTIKUEUE: look_at_copies,
-    "dispatcher": look_at_round,
-    "job": look_at_job,
+CONTROLLERS: Final[Mapping[str, Callable[[WorkloadInputs], ReconcileResult]]] = {
+    "workload": reconcile_workload,
+    MULTIKUEUE: reconcile_group,
+    "dispatcher": reconcile_incremental,
+    "job": reconcile_job,
     "scheduler": schedule,
 }
 """Each controller's next step by itself. The order is that of `decide`."""
 
 
-def decide(seen: Seen, *, busy: bool = False) -> Decision:
+def decide(seen: WorkloadInputs, *, busy: bool = False) -> ReconcileResult:
     """Return the next step on the hub: that of the first controller that has one.
 
     `busy`: MultiKueue does not look now, the others go on. When that is so from a Retry until quota is
@@ -38,9 +38,9 @@ def decide(seen: Seen, *, busy: bool = False) -> Decision:
         decision = look(seen)
         if decision.operations:
             return decision
-        if decision.again_after is not None:
-            waits.append(decision.again_after)
-    return Decision(again_after=min(waits, default=None))
+        if decision.requeue_after is not None:
+            waits.append(decision.requeue_after)
+    return ReconcileResult(requeue_after=min(waits, default=None))
 
 
 def orphans(

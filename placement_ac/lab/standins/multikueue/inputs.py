@@ -15,7 +15,7 @@ INCREMENTAL: Final = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class KueueSettings:
     """Kueue's own configuration; the defaults are Kueue's.
 
     `dispatcher`: ALL_AT_ONCE, INCREMENTAL, or any other name: then it is external, Kueue nominates nothing.
@@ -36,7 +36,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
+class RemoteWorker:
     """One MultiKueueCluster, and what the manager finds on the worker for this Workload.
 
     `copy` and `job` count only while `connected`. `lost_since`: when the connection was lost.
@@ -49,7 +49,7 @@ class Worker:
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class HubQueue:
     """The ClusterQueue on the hub: its checks, whether it is active, whether there is quota for this one."""
 
     name: str = "cluster-queue"
@@ -59,7 +59,7 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class WorkloadInputs:
     """Everything that decides about one Workload of the hub.
 
     `workload`: as cached, v1beta2; one that has gone is given as it was last, with a deletionTimestamp.
@@ -74,9 +74,9 @@ class Seen:
     check: str
     clusters: tuple[str, ...] | None
     now: float
-    workers: Mapping[str, Worker] = field(default_factory=dict)
-    queue: Queue = Queue()
-    settings: Settings = Settings()
+    workers: Mapping[str, RemoteWorker] = field(default_factory=dict)
+    queue: HubQueue = HubQueue()
+    settings: KueueSettings = KueueSettings()
     round_started: float | None = None
 
     @property
@@ -85,7 +85,7 @@ class Seen:
         return check_of(self.workload, self.check)
 
     @property
-    def remotes(self) -> dict[str, Worker]:
+    def remotes(self) -> dict[str, RemoteWorker]:
         """The workers that are listed and connected: the only ones the manager touches."""
         listed = self.clusters or ()
         return {name: one for name, one in self.workers.items() if name in listed and one.connected}

@@ -35,12 +35,12 @@ def condition(item: Mapping[str, Any], kind: str) -> Obj | None:
     return next((dict(one) for one in conditions if one["type"] == kind), None)
 
 
-def holds(item: Mapping[str, Any], kind: str) -> bool:
+def is_condition_true(item: Mapping[str, Any], kind: str) -> bool:
     """Return whether the condition is there and True."""
     return (condition(item, kind) or {}).get("status") == "True"
 
 
-def said(item: Mapping[str, Any], kind: str, field: str = "message") -> str:
+def condition_field(item: Mapping[str, Any], kind: str, field: str = "message") -> str:
     """Return what the condition says in `field`, or nothing."""
     return str((condition(item, kind) or {}).get(field, ""))
 
@@ -81,25 +81,25 @@ def job_is_busy(job: Mapping[str, Any] | None) -> bool:
 
 
 def job_is_finished(job: Mapping[str, Any]) -> bool:
-    return holds(job, "Complete") or holds(job, "Failed")
+    return is_condition_true(job, "Complete") or is_condition_true(job, "Failed")
 
 
-def stamp(now: float) -> str:
+def format_time(now: float) -> str:
     """Return POSIX seconds as Kubernetes writes a metav1.Time: UTC, whole seconds."""
     return datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def seconds(stamped: str) -> float:
+def parse_time(stamped: str) -> float:
     """Return a metav1.Time as POSIX seconds."""
     return datetime.fromisoformat(stamped).timestamp()
 
 
-def put_condition(item: Obj, kind: str, value: bool, reason: str, message: str, now: float) -> None:
+def set_condition(item: Obj, kind: str, value: bool, reason: str, message: str, now: float) -> None:
     """Set a condition in `item`, a Workload of the caller's own; its time changes with its value only."""
     wanted = {"type": kind, "status": str(value), "reason": reason, "message": message}
     before = condition(item, kind)
     same = before is not None and before["status"] == wanted["status"]
-    wanted["lastTransitionTime"] = before["lastTransitionTime"] if before and same else stamp(now)
+    wanted["lastTransitionTime"] = before["lastTransitionTime"] if before and same else format_time(now)
     entry = wanted | {"observedGeneration": item["metadata"].get("generation", 1)}
     conditions = item.setdefault("status", {}).setdefault("conditions", [])
     for index, one in enumerate(conditions):
@@ -109,27 +109,27 @@ def put_condition(item: Obj, kind: str, value: bool, reason: str, message: str, 
     conditions.append(entry)
 
 
-def drop_condition(item: Obj, kind: str) -> None:
+def remove_condition(item: Obj, kind: str) -> None:
     """Take a condition out of `item`, a Workload of the caller's own."""
     status = item.get("status") or {}
     if "conditions" in status:
         status["conditions"] = [one for one in status["conditions"] if one["type"] != kind]
 
 
-def put_check(item: Obj, name: str, now: float, **fields: Any) -> None:
+def set_check(item: Obj, name: str, now: float, **fields: Any) -> None:
     """Change the entry of a check in `item`, a Workload of the caller's own."""
     for one in checks_of(item):
         if one["name"] == name:
             changed = one["state"] != fields.get("state", one["state"])
-            one.update(fields | ({"lastTransitionTime": stamp(now)} if changed else {}))
+            one.update(fields | ({"lastTransitionTime": format_time(now)} if changed else {}))
 
 
-def own(item: Mapping[str, Any]) -> Obj:
+def deep_copy(item: Mapping[str, Any]) -> Obj:
     """Return a deep copy to change (of plain JSON, and therefore much faster than `copy.deepcopy`)."""
-    return {field: _own(value) for field, value in item.items()}
+    return {field: _copy_value(value) for field, value in item.items()}
 
 
-def _own(value: Any) -> Any:
+def _copy_value(value: Any) -> Any:
     if isinstance(value, dict):
-        return own(value)
-    return [_own(one) for one in value] if isinstance(value, list) else value
+        return deep_copy(value)
+    return [_copy_value(one) for one in value] if isinstance(value, list) else value

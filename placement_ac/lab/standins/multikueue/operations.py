@@ -29,7 +29,7 @@ class SetActive:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class RemoveFinalizer:
     """Take Kueue's finalizer off a Workload that is deleted."""
 
 
@@ -90,7 +90,7 @@ class ForgetRound:
 Operation = (
     WriteStatus
     | SetActive
-    | Release
+    | RemoveFinalizer
     | SuspendJob
     | WriteJobStatus
     | CreateCopy
@@ -104,11 +104,11 @@ Operation = (
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ReconcileResult:
     """What one look comes to: operations in order, and after how many seconds to look again, if at all."""
 
     operations: tuple[Operation, ...] = ()
-    again_after: float | None = None
+    requeue_after: float | None = None
 
 
-NOTHING = Decision()
+NO_OPERATIONS = ReconcileResult()

@@ -11,7 +11,7 @@ from typing import Final
 
 from placement_ac.lab.standins.multikueue import builders, dispatcher
 from placement_ac.lab.standins.multikueue import transitions as step
-from placement_ac.lab.standins.multikueue.inputs import Seen, Worker
+from placement_ac.lab.standins.multikueue.inputs import RemoteWorker, WorkloadInputs
 from placement_ac.lab.standins.multikueue.objects import (
     ADMITTED,
     DEACTIVATION_TARGET,
@@ -24,23 +24,23 @@ from placement_ac.lab.standins.multikueue.objects import (
     Obj,
     cluster_of,
     condition,
-    holds,
+    condition_field,
+    deep_copy,
+    is_condition_true,
     is_deleted,
     is_suspended,
     job_is_finished,
-    own,
-    put_check,
-    put_condition,
-    said,
+    set_check,
+    set_condition,
 )
 from placement_ac.lab.standins.multikueue.operations import (
-    NOTHING,
+    NO_OPERATIONS,
     CreateJob,
     DeactivateCopy,
-    Decision,
     DeleteCopy,
     DeleteJob,
     Operation,
+    ReconcileResult,
     WriteJobStatus,
     WriteStatus,
 )
@@ -51,13 +51,13 @@ RETRY_SECONDS: Final = 1.0
 """When a refused write is tried again; Kueue: "about 20 times in 3 s", with an exponential backoff."""
 
 
-def look_at_copies(seen: Seen) -> Decision:
+def reconcile_group(seen: WorkloadInputs) -> ReconcileResult:
     """Return what MultiKueue does next. Without a config it does nothing at all (config-deleted.log)."""
     state = seen.state
     if seen.clusters is None or state is None or state["state"] == REJECTED:
-        return NOTHING
+        return NO_OPERATIONS
     if is_deleted(seen.workload):
-        return Decision(tuple(remove_all(seen.remotes)))
+        return ReconcileResult(tuple(remove_all(seen.remotes)))
     for rule in RULES:
         decision = rule(seen)
         if decision is not None:
@@ -65,53 +65,55 @@ def look_at_copies(seen: Seen) -> Decision:
     return dispatcher.dispatch(seen)
 
 
-def remove(name: str, worker: Worker) -> list[Operation]:
+def remove(name: str, worker: RemoteWorker) -> list[Operation]:
     """The Job first, then the copy."""
     job: list[Operation] = [DeleteJob(name)] if worker.job else []
     copy: list[Operation] = [DeleteCopy(name)] if worker.copy else []
     return job + copy
 
 
-def remove_all(workers: Mapping[str, Worker]) -> list[Operation]:
+def remove_all(workers: Mapping[str, RemoteWorker]) -> list[Operation]:
     return [operation for name, worker in workers.items() for operation in remove(name, worker)]
 
 
-def first_with(workers: Mapping[str, Worker], kind: str) -> str:
+def longest_with(workers: Mapping[str, RemoteWorker], kind: str) -> str:
     """Return the worker whose copy has had the condition True for longest, "" if none has."""
     found = {
         name: (condition(worker.copy, kind) or {})["lastTransitionTime"]
         for name, worker in workers.items()
-        if worker.copy and holds(worker.copy, kind)
+        if worker.copy and is_condition_true(worker.copy, kind)
     }
     return min(found, key=lambda name: found[name], default="")
 
 
-def _it_has_no_quota(seen: Seen) -> Decision | None:
+def _workload_has_no_quota(seen: WorkloadInputs) -> ReconcileResult | None:
     """Finished, or without quota on the hub: no copy is wanted anywhere."""
-    if holds(seen.workload, QUOTA_RESERVED) and not holds(seen.workload, FINISHED):
+    if is_condition_true(seen.workload, QUOTA_RESERVED) and not is_condition_true(seen.workload, FINISHED):
         return None
     again = seen.settings.worker_lost_seconds if seen.unavailable else None
-    return Decision(tuple(remove_all(seen.remotes)), again)
+    return ReconcileResult(tuple(remove_all(seen.remotes)), again)
 
 
-def _a_copy_is_finished(seen: Seen) -> Decision | None:
-    name = first_with(seen.remotes, FINISHED)
+def _copy_is_finished(seen: WorkloadInputs) -> ReconcileResult | None:
+    name = longest_with(seen.remotes, FINISHED)
     if not name:
         return None
     worker = seen.remotes[name]
-    workload = own(seen.workload)
+    workload = deep_copy(seen.workload)
     copy = worker.copy or {}
-    step.finish(workload, said(copy, FINISHED, "reason"), said(copy, FINISHED), seen.now)
-    return Decision((*_sync_job(seen, name), WriteStatus(workload["status"])))
+    step.finish(
+        workload, condition_field(copy, FINISHED, "reason"), condition_field(copy, FINISHED), seen.now
+    )
+    return ReconcileResult((*_sync_job(seen, name), WriteStatus(workload["status"])))
 
 
-def _a_copy_is_evicted(seen: Seen) -> Decision | None:
+def _copy_is_evicted(seen: WorkloadInputs) -> ReconcileResult | None:
     """By the hub: wait for its Job to stop there. By the worker: the hub evicts, too."""
-    name = first_with(seen.remotes, EVICTED)
+    name = longest_with(seen.remotes, EVICTED)
     if not name:
         return None
-    if holds(seen.workload, EVICTED):
-        return Decision(tuple(_sync_job(seen, name)), _deferred(seen, name))
+    if is_condition_true(seen.workload, EVICTED):
+        return ReconcileResult(tuple(_sync_job(seen, name)), _sync_delay(seen, name))
     if _state(seen) != READY:
         return None
     where = cluster_of(seen.workload)
@@ -119,11 +121,11 @@ def _a_copy_is_evicted(seen: Seen) -> Decision | None:
     return _retry(seen, why)
 
 
-def _a_copy_is_not_like_the_original(seen: Seen) -> Decision | None:
+def _copy_differs_from_workload(seen: WorkloadInputs) -> ReconcileResult | None:
     """The spec differs (`active` belongs to it): the copy goes."""
     wanted = _spec(seen.workload)
     gone = {name: one for name, one in seen.remotes.items() if one.copy and _spec(one.copy) != wanted}
-    return Decision(tuple(remove_all(gone)), 0.0) if gone else None
+    return ReconcileResult(tuple(remove_all(gone)), 0.0) if gone else None
 
 
 def _spec(workload: Obj) -> Obj:
@@ -131,15 +133,15 @@ def _spec(workload: Obj) -> Obj:
     return spec | {"active": spec.get("active", True)}
 
 
-def _the_admitted_copy_is_out_of_sight(seen: Seen) -> Decision | None:
+def _admitted_copy_is_missing(seen: WorkloadInputs) -> ReconcileResult | None:
     """Unlisted, or gone: Retry at once. Listed and lost: after `worker_lost_seconds`."""
-    if first_with(seen.remotes, ADMITTED) or _state(seen) != READY:
+    if longest_with(seen.remotes, ADMITTED) or _state(seen) != READY:
         return None
     where = cluster_of(seen.workload)
     if where in seen.unavailable:
         left = seen.settings.worker_lost_seconds - (seen.now - _lost_since(seen, where))
         if left > 0:
-            return Decision(again_after=left)
+            return ReconcileResult(requeue_after=left)
         return _retry(seen, 'Admitting remote lost, Previously: "Ready"')
     if not where:
         why = "Admission check is Ready but no admitting cluster is recorded; this is unexpected"
@@ -147,42 +149,42 @@ def _the_admitted_copy_is_out_of_sight(seen: Seen) -> Decision | None:
     return _retry(seen, 'Admitting remote no longer exists, Previously: "Ready"')
 
 
-def _lost_since(seen: Seen, name: str) -> float:
+def _lost_since(seen: WorkloadInputs, name: str) -> float:
     """A MultiKueueCluster that is not there was never lost: it does not time out (Kueue's code)."""
     worker = seen.workers.get(name)
     return seen.now if worker is None or worker.lost_since is None else worker.lost_since
 
 
-def _retry(seen: Seen, message: str) -> Decision:
-    workload = own(seen.workload)
-    put_check(workload, seen.check, seen.now, state=RETRY, message=message)
-    return Decision((WriteStatus(workload["status"]),))
+def _retry(seen: WorkloadInputs, message: str) -> ReconcileResult:
+    workload = deep_copy(seen.workload)
+    set_check(workload, seen.check, seen.now, state=RETRY, message=message)
+    return ReconcileResult((WriteStatus(workload["status"]),))
 
 
-def _a_copy_is_admitted(seen: Seen) -> Decision | None:
+def _copy_is_admitted(seen: WorkloadInputs) -> ReconcileResult | None:
     """The first that was admitted wins: the others go, then its Job is made, then it is recorded."""
-    name = first_with(seen.remotes, ADMITTED)
+    name = longest_with(seen.remotes, ADMITTED)
     if not name:
         return None
     others = {other: one for other, one in seen.remotes.items() if other != name}
     done = remove_all({other: one for other, one in others.items() if one.copy})
-    if holds(seen.workload, EVICTED):
-        return Decision((*done, *_deactivate(seen, name)))
+    if is_condition_true(seen.workload, EVICTED):
+        return ReconcileResult((*done, *_deactivate(seen, name)))
     if seen.settings.nominates_admitted and dispatcher.all_at_once_would(seen, name):
         return dispatcher.dispatch(seen)
     done += _sync_job(seen, name)
-    again = _deferred(seen, name) or seen.settings.worker_lost_seconds
+    again = _sync_delay(seen, name) or seen.settings.worker_lost_seconds
     if cluster_of(seen.workload) not in ("", name):
         # Kueue: 'attempting to change immutable ClusterName', an error again and again; nothing is written.
-        return Decision(tuple(done), again_after=RETRY_SECONDS)
-    return Decision((*done, *_record(seen, name)), again)
+        return ReconcileResult(tuple(done), requeue_after=RETRY_SECONDS)
+    return ReconcileResult((*done, *_record(seen, name)), again)
 
 
-def _record(seen: Seen, name: str) -> list[Operation]:
-    workload = own(seen.workload)
+def _record(seen: WorkloadInputs, name: str) -> list[Operation]:
+    workload = deep_copy(seen.workload)
     status = workload["status"]
     if _state(seen) not in (RETRY, REJECTED):
-        put_check(
+        set_check(
             workload,
             seen.check,
             seen.now,
@@ -194,20 +196,20 @@ def _record(seen: Seen, name: str) -> list[Operation]:
     return [WriteStatus(status)] if status != seen.workload["status"] else []
 
 
-def _deactivate(seen: Seen, name: str) -> list[Operation]:
-    copy = own(seen.remotes[name].copy or {})
-    if holds(copy, DEACTIVATION_TARGET):
+def _deactivate(seen: WorkloadInputs, name: str) -> list[Operation]:
+    copy = deep_copy(seen.remotes[name].copy or {})
+    if is_condition_true(copy, DEACTIVATION_TARGET):
         return []
-    message = f"Evicted on manager: {said(seen.workload, EVICTED)}"
-    put_condition(copy, DEACTIVATION_TARGET, True, "EvictedOnManagerCluster", message, seen.now)
+    message = f"Evicted on manager: {condition_field(seen.workload, EVICTED)}"
+    set_condition(copy, DEACTIVATION_TARGET, True, "EvictedOnManagerCluster", message, seen.now)
     return [DeactivateCopy(name, copy["status"])]
 
 
-def _state(seen: Seen) -> str:
+def _state(seen: WorkloadInputs) -> str:
     return str((seen.state or {}).get("state", ""))
 
 
-def _sync_job(seen: Seen, name: str) -> list[Operation]:
+def _sync_job(seen: WorkloadInputs, name: str) -> list[Operation]:
     """Make the worker's Job if there is none; else copy its status to the hub's, when that is safe."""
     job = seen.remotes[name].job
     if seen.job is None:
@@ -215,26 +217,26 @@ def _sync_job(seen: Seen, name: str) -> list[Operation]:
     if job is None:
         return [CreateJob(name, builders.worker_job(seen.job, seen.workload, seen.settings.origin))]
     theirs = job.get("status") or {}
-    if _must_not_be_copied(seen.job, job) or theirs == (seen.job.get("status") or {}):
+    if _sync_must_wait(seen.job, job) or theirs == (seen.job.get("status") or {}):
         return []
     return [WriteJobStatus(theirs)]
 
 
-def _must_not_be_copied(ours: Obj, theirs: Obj) -> bool:
+def _sync_must_wait(ours: Obj, theirs: Obj) -> bool:
     return is_suspended(ours) and not is_suspended(theirs) and not job_is_finished(theirs)
 
 
-def _deferred(seen: Seen, name: str) -> float | None:
+def _sync_delay(seen: WorkloadInputs, name: str) -> float | None:
     job = seen.remotes[name].job
-    return SYNC_SECONDS if seen.job and job and _must_not_be_copied(seen.job, job) else None
+    return SYNC_SECONDS if seen.job and job and _sync_must_wait(seen.job, job) else None
 
 
 # Order matters, it is Kueue's (steps 2 to 6b; 8 is `nominate.dispatch`).
-RULES: Final[tuple[Callable[[Seen], Decision | None], ...]] = (
-    _it_has_no_quota,
-    _a_copy_is_finished,
-    _a_copy_is_evicted,
-    _a_copy_is_not_like_the_original,
-    _the_admitted_copy_is_out_of_sight,
-    _a_copy_is_admitted,
+RULES: Final[tuple[Callable[[WorkloadInputs], ReconcileResult | None], ...]] = (
+    _workload_has_no_quota,
+    _copy_is_finished,
+    _copy_is_evicted,
+    _copy_differs_from_workload,
+    _admitted_copy_is_missing,
+    _copy_is_admitted,
 )

@@ -19,10 +19,10 @@ from placement_ac.lab.standins.multikueue.objects import (
     Obj,
     checks_of,
     condition,
-    holds,
-    put_condition,
-    said,
-    stamp,
+    condition_field,
+    format_time,
+    is_condition_true,
+    set_condition,
 )
 
 BY_CHECK: Final = "AdmissionCheck"
@@ -32,7 +32,7 @@ BY_DEACTIVATION: Final = "Deactivated"
 
 def evict(workload: Obj, reason: str, message: str, now: float) -> None:
     """Evict: nominations and placement are cleared, and every check is Pending again."""
-    put_condition(workload, EVICTED, True, reason, message, now)
+    set_condition(workload, EVICTED, True, reason, message, now)
     status = workload["status"]
     status.pop("clusterName", None)
     status.pop("nominatedClusterNames", None)
@@ -47,7 +47,7 @@ def _reset(check: Obj, now: float) -> Obj:
         "name": check["name"],
         "state": PENDING,
         "message": f"Reset to Pending after eviction. Previously: {check['state']}",
-        "lastTransitionTime": stamp(now),
+        "lastTransitionTime": format_time(now),
     }
     if "requeueAfterSeconds" in check:
         after["requeueAfterSeconds"] = check["requeueAfterSeconds"]
@@ -65,15 +65,17 @@ def reserve(workload: Obj, queue: str, now: float) -> None:
         "podSetAssignments": assignments,
     }
     message = f"Quota reserved in ClusterQueue {queue}"
-    put_condition(workload, QUOTA_RESERVED, True, "QuotaReserved", message, now)
+    set_condition(workload, QUOTA_RESERVED, True, "QuotaReserved", message, now)
     for kind in (EVICTED, "Preempted"):
-        if holds(workload, kind):
-            put_condition(workload, kind, False, "QuotaReserved", f"Previously: {said(workload, kind)}", now)
+        if is_condition_true(workload, kind):
+            set_condition(
+                workload, kind, False, "QuotaReserved", f"Previously: {condition_field(workload, kind)}", now
+            )
 
 
-def give_back(workload: Obj, reason: str, message: str, now: float) -> None:
+def release_quota(workload: Obj, reason: str, message: str, now: float) -> None:
     """Give the quota back, or say why there is none; the Workload is not admitted any more."""
-    put_condition(workload, QUOTA_RESERVED, False, reason, message, now)
+    set_condition(workload, QUOTA_RESERVED, False, reason, message, now)
     workload["status"].pop("admission", None)
     sync_admitted(workload, now)
 
@@ -82,25 +84,25 @@ def sync_admitted(workload: Obj, now: float) -> None:
     """Bring condition Admitted in line with the quota and the checks."""
     if condition(workload, QUOTA_RESERVED) is None and condition(workload, ADMITTED) is None:
         return
-    if not holds(workload, QUOTA_RESERVED):
-        put_condition(workload, ADMITTED, False, "NoReservation", "The workload has no reservation", now)
+    if not is_condition_true(workload, QUOTA_RESERVED):
+        set_condition(workload, ADMITTED, False, "NoReservation", "The workload has no reservation", now)
     elif any(check["state"] != READY for check in checks_of(workload)):
         message = "The workload has not all checks ready"
-        put_condition(workload, ADMITTED, False, "UnsatisfiedAdmissionChecks", message, now)
+        set_condition(workload, ADMITTED, False, "UnsatisfiedAdmissionChecks", message, now)
     else:
-        put_condition(workload, ADMITTED, True, "Admitted", "The workload is admitted", now)
+        set_condition(workload, ADMITTED, True, "Admitted", "The workload is admitted", now)
 
 
 def requeue(workload: Obj, reason: str, message: str, now: float, *, value: bool = True) -> None:
-    put_condition(workload, REQUEUED, value, reason, message, now)
+    set_condition(workload, REQUEUED, value, reason, message, now)
 
 
 def clear_after_eviction(workload: Obj, now: float) -> None:
     """Give back the quota of an evicted Workload whose Job has stopped."""
-    reason, message = said(workload, EVICTED, "reason"), said(workload, EVICTED)
+    reason, message = condition_field(workload, EVICTED, "reason"), condition_field(workload, EVICTED)
     requeue(workload, reason, message, now, value=reason == BY_PREEMPTION)
-    give_back(workload, "PendingEvaluation", message, now)
+    release_quota(workload, "PendingEvaluation", message, now)
 
 
 def finish(workload: Obj, reason: str, message: str, now: float) -> None:
-    put_condition(workload, FINISHED, True, reason, message, now)
+    set_condition(workload, FINISHED, True, reason, message, now)

@@ -14,45 +14,49 @@ from placement_ac.lab.standins.multikueue.objects import (
     REQUEUED,
     Obj,
     condition,
-    drop_condition,
-    holds,
+    condition_field,
+    deep_copy,
     is_active,
+    is_condition_true,
     is_suspended,
     job_is_busy,
     job_is_finished,
-    own,
-    put_condition,
-    said,
+    remove_condition,
+    set_condition,
 )
 from placement_ac.lab.standins.multikueue.operations import (
-    NOTHING,
-    Decision,
+    NO_OPERATIONS,
     Operation,
+    ReconcileResult,
     SetActive,
     SuspendJob,
     WriteStatus,
 )
 
 
-def look_at_copy(copy: Obj | None, job: Obj | None, *, queue: str, room: bool, now: float) -> Decision:
+def reconcile_copy(
+    copy: Obj | None, job: Obj | None, *, queue: str, room: bool, now: float
+) -> ReconcileResult:
     """Return what the worker's Kueue does next with a copy and its Job (either may be missing).
 
     `room`: whether its ClusterQueue `queue` is active and has quota for this copy. A copy that has quota
     already keeps it, whatever `room` says.
     """
     if copy is None:
-        return Decision((SuspendJob(True),)) if job and runs(job) else NOTHING
-    if holds(copy, FINISHED):
-        return NOTHING
+        return ReconcileResult((SuspendJob(True),)) if job and runs(job) else NO_OPERATIONS
+    if is_condition_true(copy, FINISHED):
+        return NO_OPERATIONS
     if job and job_is_finished(job):
         return _finish(copy, job, now)
-    if holds(copy, DEACTIVATION_TARGET) or (not is_active(copy) and not holds(copy, EVICTED)):
+    if is_condition_true(copy, DEACTIVATION_TARGET) or (
+        not is_active(copy) and not is_condition_true(copy, EVICTED)
+    ):
         return _deactivate(copy, now)
-    if holds(copy, EVICTED) and holds(copy, QUOTA_RESERVED):
+    if is_condition_true(copy, EVICTED) and is_condition_true(copy, QUOTA_RESERVED):
         return _stop(copy, job, now)
-    if not holds(copy, QUOTA_RESERVED):
-        return _admit(copy, job, queue, now) if room else _let_wait(copy, job, queue, now)
-    return Decision((SuspendJob(False),)) if job and is_suspended(job) else NOTHING
+    if not is_condition_true(copy, QUOTA_RESERVED):
+        return _admit(copy, job, queue, now) if room else _keep_pending(copy, job, queue, now)
+    return ReconcileResult((SuspendJob(False),)) if job and is_suspended(job) else NO_OPERATIONS
 
 
 def runs(job: Obj) -> bool:
@@ -62,62 +66,62 @@ def runs(job: Obj) -> bool:
 
 def has_quota(copy: Obj) -> bool:
     """Return whether the copy takes up room on its worker."""
-    return holds(copy, QUOTA_RESERVED) and not holds(copy, FINISHED)
+    return is_condition_true(copy, QUOTA_RESERVED) and not is_condition_true(copy, FINISHED)
 
 
-def preempted(copy: Obj, now: float) -> Obj:
+def preempted_status(copy: Obj, now: float) -> Obj:
     """Return the status of a copy that the worker's Kueue has just preempted."""
-    after = own(copy)
+    after = deep_copy(copy)
     step.evict(after, step.BY_PREEMPTION, "Preempted to accommodate a workload of the worker", now)
     return dict(after["status"])
 
 
-def _finish(copy: Obj, job: Obj, now: float) -> Decision:
-    failed = holds(job, "Failed")
+def _finish(copy: Obj, job: Obj, now: float) -> ReconcileResult:
+    failed = is_condition_true(job, "Failed")
     reason, kind = ("Failed", "Failed") if failed else ("Succeeded", "Complete")
-    after = own(copy)
-    step.finish(after, reason, said(job, kind) or "Job finished successfully", now)
-    return Decision((WriteStatus(after["status"]),))
+    after = deep_copy(copy)
+    step.finish(after, reason, condition_field(job, kind) or "Job finished successfully", now)
+    return ReconcileResult((WriteStatus(after["status"]),))
 
 
-def _deactivate(copy: Obj, now: float) -> Decision:
+def _deactivate(copy: Obj, now: float) -> ReconcileResult:
     """A deactivated copy is evicted for good (cluster-unlisted-while-running.log, 10.90 to 10.93)."""
-    after = own(copy)
+    after = deep_copy(copy)
     target = condition(copy, DEACTIVATION_TARGET) or {"reason": "", "message": ""}
     cause = f"DueTo{target['reason']}" if target["reason"] else ""
     because = f" due to {target['message']}" if target["message"] else ""
-    drop_condition(after, DEACTIVATION_TARGET)
+    remove_condition(after, DEACTIVATION_TARGET)
     step.evict(after, f"{step.BY_DEACTIVATION}{cause}", f"The workload is deactivated{because}", now)
-    return Decision((SetActive(False), WriteStatus(after["status"])))
+    return ReconcileResult((SetActive(False), WriteStatus(after["status"])))
 
 
-def _stop(copy: Obj, job: Obj | None, now: float) -> Decision:
+def _stop(copy: Obj, job: Obj | None, now: float) -> ReconcileResult:
     """The Job stops, then the quota goes; without a Job there is nothing to stop, and it stays (12.02)."""
     if job and not is_suspended(job):
-        return Decision((SuspendJob(True),))
+        return ReconcileResult((SuspendJob(True),))
     if job is None or job_is_busy(job):
-        return NOTHING
-    after = own(copy)
+        return NO_OPERATIONS
+    after = deep_copy(copy)
     step.clear_after_eviction(after, now)
-    return Decision((WriteStatus(after["status"]),))
+    return ReconcileResult((WriteStatus(after["status"]),))
 
 
-def _admit(copy: Obj, job: Obj | None, queue: str, now: float) -> Decision:
-    if not is_active(copy) or said(copy, REQUEUED, "status") == "False":
-        return _let_wait(copy, job, queue, now)
-    after = own(copy)
+def _admit(copy: Obj, job: Obj | None, queue: str, now: float) -> ReconcileResult:
+    if not is_active(copy) or condition_field(copy, REQUEUED, "status") == "False":
+        return _keep_pending(copy, job, queue, now)
+    after = deep_copy(copy)
     step.reserve(after, queue, now)
     step.sync_admitted(after, now)
-    return Decision((WriteStatus(after["status"]),))
+    return ReconcileResult((WriteStatus(after["status"]),))
 
 
-def _let_wait(copy: Obj, job: Obj | None, queue: str, now: float) -> Decision:
+def _keep_pending(copy: Obj, job: Obj | None, queue: str, now: float) -> ReconcileResult:
     stop: list[Operation] = [SuspendJob(True)] if job and runs(job) else []
-    if holds(copy, EVICTED):
-        return Decision(tuple(stop))
-    after = own(copy)
-    put_condition(after, QUOTA_RESERVED, False, "Suspended", f"ClusterQueue {queue} is inactive", now)
+    if is_condition_true(copy, EVICTED):
+        return ReconcileResult(tuple(stop))
+    after = deep_copy(copy)
+    set_condition(after, QUOTA_RESERVED, False, "Suspended", f"ClusterQueue {queue} is inactive", now)
     step.sync_admitted(after, now)
     if after.get("status") == copy.get("status"):
-        return Decision(tuple(stop))
-    return Decision((*stop, WriteStatus(after["status"])))
+        return ReconcileResult(tuple(stop))
+    return ReconcileResult((*stop, WriteStatus(after["status"])))
