@@ -1,7 +1,7 @@
 """
-What the audience sees of credentials that are made: on the hub, on the workers, and whether they are current.
+Watch the credentials that the controller provisions: objects on the hub and the workers, and tokens.
 
-Tokens are compared by digest. Nothing that is handed out here holds one.
+Tokens are compared by digest; no result contains a token.
 """
 
 import asyncio
@@ -33,46 +33,46 @@ from placement_ac.lab.standins.managed_service_accounts import AGENT_NAMESPACE, 
 from placement_ac.lab.standins.manifests import FIELD_MANAGER
 
 NAME: Final = "placement-ac"
-"""The setting `credentials_account`: how all is called that is made, but for our Secrets."""
+"""The default of setting `credentials_account`: the name of all provisioned objects but our Secrets."""
 ON_HUB: Final = (ACCOUNT, PERMISSION, SECRET)
 ON_WORKERS: Final = (SERVICE_ACCOUNT, RBAC_KINDS["ClusterRole"], RBAC_KINDS["ClusterRoleBinding"])
 _LABELS: Final = ((LABEL_MANAGED_BY, MANAGED_BY), (LABEL_IS_ACCOUNT, "true"))
-"""One of them is on everything that is made on the hub; the second is OCM's."""
+"""Every provisioned object on the hub has one of these labels; OCM sets the second."""
 
-Thing = tuple[str, str, str, str]
-"""The worker ("": the hub), kind, namespace and name of an object."""
+ObjectIdentity = tuple[str, str, str, str]
+"""Worker ("" for the hub), kind, namespace and name of an object."""
 
 
 @dataclass(frozen=True, slots=True)
-class MadeSeen:
-    """What is there of credentials that are made. Clusters are told by name, in order."""
+class ProvisionedCredentials:
+    """The provisioned credentials at one moment. Cluster names are sorted."""
 
     objects: tuple[Object, ...]
-    """What is there on the hub, Secrets without what is in them."""
-    things: frozenset[Thing]
-    """The same by name, and what is there on the workers."""
+    """The objects on the hub; Secrets without their data."""
+    identities: frozenset[ObjectIdentity]
+    """The identities of the objects on the hub and on the workers."""
     current: tuple[str, ...]
-    """Where the kubeconfig has the token that OCM has reported last."""
+    """The clusters whose kubeconfig holds the latest token that OCM reported."""
     renewed: tuple[str, ...]
-    """Where the kubeconfig has another token than when the step began."""
+    """The clusters whose kubeconfig holds a different token than at the start of the step."""
 
     @property
-    def on_workers(self) -> list[str]:
-        """The workers that hold anything that was made."""
-        return sorted({worker for worker, *_ in self.things if worker})
+    def workers(self) -> list[str]:
+        """The workers that hold provisioned objects."""
+        return sorted({worker for worker, *_ in self.identities if worker})
 
-    def is_for(self, clusters: Iterable[str]) -> bool:
-        """Whether all is there for these clusters, with current tokens, and nothing for any other."""
+    def is_exactly_for(self, clusters: Iterable[str]) -> bool:
+        """Return whether exactly these clusters have all objects and current tokens."""
         wanted = sorted(clusters)
-        return self.things == things_of(wanted) and list(self.current) == wanted
+        return self.identities == expected_identities(wanted) and list(self.current) == wanted
 
 
-def things_of(clusters: Iterable[str]) -> frozenset[Thing]:
-    """Return what has to be there if credentials are made for these clusters, and for no other."""
+def expected_identities(clusters: Iterable[str]) -> frozenset[ObjectIdentity]:
+    """Return all objects that exist when exactly these clusters have provisioned credentials."""
     return frozenset(
-        thing
+        identity
         for cluster in clusters
-        for thing in (
+        for identity in (
             ("", ACCOUNT.kind, cluster, NAME),
             ("", PERMISSION.kind, cluster, NAME),
             ("", SECRET.kind, cluster, NAME),
@@ -84,8 +84,8 @@ def things_of(clusters: Iterable[str]) -> frozenset[Thing]:
     )
 
 
-class Making:
-    """Watches a hub and its workers (an admin's way into each, by name); `async with` it."""
+class CredentialViewer:
+    """Watches a hub and its workers, as an async context manager. `workers`: admin logins by name."""
 
     def __init__(self, hub: Login, workers: Mapping[str, Login]) -> None:
         self._logins = {"": hub, **workers}
@@ -96,8 +96,8 @@ class Making:
     async def __aenter__(self) -> Self:
         for where, login in self._logins.items():
             client = await self._stack.enter_async_context(Client(login, field_manager=FIELD_MANAGER))
-            informer = HubInformer(login, client, ON_WORKERS if where else ON_HUB, _nobody_is_told)
-            self._stack.push_async_callback(_ended, asyncio.create_task(informer.run()))
+            informer = HubInformer(login, client, ON_WORKERS if where else ON_HUB, _ignore_change)
+            self._stack.push_async_callback(_cancel, asyncio.create_task(informer.run()))
             self._informers[where] = informer
         for informer in self._informers.values():
             await informer.synced()
@@ -106,17 +106,17 @@ class Making:
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
-    def mark(self) -> None:
-        """Begin a step: from now on a token that changes is one that was renewed."""
+    def begin_step(self) -> None:
+        """Start a step: tokens that change from now on count as renewed."""
         self._before = self._tokens_in_kubeconfigs()
 
-    def seen(self) -> MadeSeen:
-        objects = [(kind, obj) for kind in ON_HUB for obj in self._made("", kind)]
-        on_hub = {("", kind.kind, *_where(obj)) for kind, obj in objects}
+    def current(self) -> ProvisionedCredentials:
+        objects = [(kind, obj) for kind in ON_HUB for obj in self._provisioned("", kind)]
+        on_hub = {("", kind.kind, *_name_of(obj)) for kind, obj in objects}
         reported, used = self._tokens_reported(), self._tokens_in_kubeconfigs()
-        return MadeSeen(
-            objects=tuple(_bare(obj) for _, obj in objects),
-            things=frozenset(on_hub.union(self._things_on_workers())),
+        return ProvisionedCredentials(
+            objects=tuple(_without_data(obj) for _, obj in objects),
+            identities=frozenset(on_hub.union(self._identities_on_workers())),
             current=tuple(cluster for cluster in sorted(used) if used[cluster] == reported.get(cluster)),
             renewed=tuple(
                 cluster
@@ -125,20 +125,20 @@ class Making:
             ),
         )
 
-    def _made(self, where: str, kind: Kind) -> list[Object]:
-        """Return the objects on the hub, or of that name on a worker, by namespace and name."""
+    def _provisioned(self, where: str, kind: Kind) -> list[Object]:
+        """Return the provisioned objects on the hub ("") or a worker, sorted by namespace and name."""
         there = sorted(self._informers[where].objects[kind].items())
         return [obj for (_, name), obj in there if (name == NAME if where else _is_labelled(obj))]
 
-    def _things_on_workers(self) -> Iterable[Thing]:
+    def _identities_on_workers(self) -> Iterable[ObjectIdentity]:
         for where in self._informers.keys() - {""}:
             for kind in ON_WORKERS:
-                yield from ((where, kind.kind, *_where(obj)) for obj in self._made(where, kind))
+                yield from ((where, kind.kind, *_name_of(obj)) for obj in self._provisioned(where, kind))
 
     def _tokens_reported(self) -> dict[str, str]:
-        """Return the digest of the token that OCM has reported, by cluster."""
+        """Return the digest of the token that OCM reported, by cluster."""
         secrets = self._informers[""].objects[SECRET].items()
-        there = ((where, _content(obj, TOKEN_KEY)) for (where, name), obj in secrets if name == NAME)
+        there = ((where, _secret_value(obj, TOKEN_KEY)) for (where, name), obj in secrets if name == NAME)
         return {cluster: digest_of(token) for cluster, token in there}
 
     def _tokens_in_kubeconfigs(self) -> dict[str, str]:
@@ -146,14 +146,14 @@ class Making:
         found = {}
         for (namespace, name), obj in self._informers[""].objects[SECRET].items():
             if namespace == NAMESPACE and name.startswith(f"{NAME}-"):
-                access = read_kubeconfig(_content(obj, KUBECONFIG_KEY))
+                access = read_kubeconfig(_secret_value(obj, KUBECONFIG_KEY))
                 if isinstance(access, ClusterAccess):
                     found[name.removeprefix(f"{NAME}-")] = digest_of(access.token.encode())
         return found
 
 
-def labelled(objects: Sequence[Object]) -> list[Object]:
-    """Return those that the controller has made itself, and not OCM for it."""
+def created_by_controller(objects: Sequence[Object]) -> list[Object]:
+    """Return the objects that the controller created itself (OCM creates the others)."""
     return [
         obj for obj in objects if (obj["metadata"].get("labels") or {}).get(LABEL_MANAGED_BY) == MANAGED_BY
     ]
@@ -164,23 +164,23 @@ def _is_labelled(obj: Object) -> bool:
     return any(labels.get(key) == value for key, value in _LABELS)
 
 
-def _where(obj: Object) -> tuple[str, str]:
+def _name_of(obj: Object) -> tuple[str, str]:
     return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 
-def _content(secret: Object, key: str) -> bytes:
+def _secret_value(secret: Object, key: str) -> bytes:
     return base64.b64decode((secret.get("data") or {}).get(key, ""))
 
 
-def _bare(obj: Object) -> Object:
-    """Leave out what is in a Secret."""
+def _without_data(obj: Object) -> Object:
+    """Return the object without the data of a Secret."""
     return {key: value for key, value in obj.items() if key not in ("data", "stringData")}
 
 
-def _nobody_is_told(_: Kind, __: str, ___: str) -> None:
-    """Who looks on looks often."""
+def _ignore_change(_: Kind, __: str, ___: str) -> None:
+    """Do nothing: callers poll `current`."""
 
 
-async def _ended(task: asyncio.Task[None]) -> None:
+async def _cancel(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

@@ -1,9 +1,9 @@
 """
-What a story is played on: the embedded hub, the stand-ins and the controller, each in a thread of its own.
+The environment of the demo: the embedded hub, the stand-ins and the controller, each in its own thread.
 
-The controller is the real one and speaks to the hub over HTTP, like everybody here. Where a job is shown
-there are worker hubs too, and the stand-in for Kueue connects to them. Where credentials are made, it goes in
-with these, and a stand-in plays OCM's agents.
+The controller is the real one; all components use the hub's HTTP API. Stories with a job also have worker
+hubs, and the stand-in for Kueue connects to them. If credentials are provisioned, another stand-in simulates
+OCM's agents.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from placement_ac.controller.manager import Manager
 from placement_ac.core.api.constants import DRAIN, RemovalPolicy
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.demo.unsafe import Careless
+from placement_ac.lab.demo.unsafe import UnsafeController
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins.fleet import WorkerFleet
 from placement_ac.lab.standins.informer import StandIn
@@ -31,25 +31,25 @@ from placement_ac.lab.standins.runner import OCM_ACCESS_PROVIDER, StandInFactory
 CLUSTERS: Final = ("cluster1", "cluster2", "cluster3")
 """The clusters of samples/fleet that have a worker hub, where a job is shown."""
 SPEED: Final = 20.0
-"""How much faster than the real one's the times of the stand-in for Kueue pass."""
-PROVISION: Final = {"credentials_provision": "managed-serviceaccount", "frameworks": "batch/job"}
-"""The controller's settings where credentials are made: the workers know of no other kind of job."""
+"""The factor by which the stand-in for Kueue is faster than Kueue."""
+PROVISIONING_SETTINGS: Final = {"credentials_provision": "managed-serviceaccount", "frameworks": "batch/job"}
+"""The controller's settings if credentials are provisioned. The workers serve no other kind of job."""
 
 
 def _kueue(login: Login) -> StandIn:
-    from placement_ac.lab.standins.kueue_manager import Kueue  # noqa: PLC0415  # only where a job is shown
+    from placement_ac.lab.standins.kueue_manager import Kueue  # noqa: PLC0415  # only needed for stories with a job
 
     return Kueue(login, speed=SPEED, cluster_profiles=True, access_providers=(OCM_ACCESS_PROVIDER,))
 
 
-async def _make_kueues_namespace(kubeconfig: Path) -> None:
-    """A hub with Kueue has it already; without it the controller would wait for the place of its Lease."""
+async def _create_kueue_namespace(kubeconfig: Path) -> None:
+    """Create the namespace of the controller's Lease, which exists on a hub with Kueue."""
     async with Client(Login(kubeconfig)) as client:
         await client.request("POST", "/api/v1/namespaces", {"metadata": {"name": KUEUES_NAMESPACE}})
 
 
 class ControllerThread:
-    """The controller in a thread of its own; `settings` as for `placement-ac run`."""
+    """Runs the controller in a thread. `settings` are those of `placement-ac run`."""
 
     def __init__(self, **settings: Any) -> None:
         self._settings = Settings(**settings)
@@ -72,7 +72,7 @@ class ControllerThread:
             raise self.failure
 
     def stop(self) -> None:
-        """Stop it as SIGTERM would, and wait for it."""
+        """Stop the controller as SIGTERM does, and wait until it has ended."""
         if self._loop and self._stop and self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
@@ -80,7 +80,7 @@ class ControllerThread:
     def _run(self) -> None:
         try:
             asyncio.run(self._operate())
-        except BaseException as error:  # carried over to the thread that asked for it
+        except BaseException as error:  # raised again in the caller's thread
             self.failure = error
         finally:
             self._started.set()
@@ -92,79 +92,79 @@ class ControllerThread:
         await operator.run(self._stop)
 
 
-class Stage:
-    """All of it, up as long as the `with` lasts. `kubeconfig` leads to the hub.
+class DemoEnvironment:
+    """The demo's environment, as a context manager. `kubeconfig` is the hub's.
 
-    `jobs`: there are workers. `made`: the same, and nobody has put credentials for them there.
+    `jobs`: start workers. `provisioned`: start workers, and let the controller provision their credentials.
     `removal_policy`: the controller's.
     """
 
     def __init__(
-        self, *, jobs: bool = False, made: bool = False, removal_policy: RemovalPolicy = DRAIN
+        self, *, jobs: bool = False, provisioned: bool = False, removal_policy: RemovalPolicy = DRAIN
     ) -> None:
         self._stack = ExitStack()
         self._policy = removal_policy
         self._controller: ControllerThread
-        self.made = made
+        self.provisioned = provisioned
         self._refresh: Callable[[str], None]
-        self.fleet = WorkerFleet(CLUSTERS) if jobs or made else None
+        self.fleet = WorkerFleet(CLUSTERS) if jobs or provisioned else None
         self.hub: Hub
         self.kubeconfig: Path
 
     def __enter__(self) -> Self:
         try:
-            self._open()
+            self._start()
         except BaseException:
             self._stack.close()
             raise
         return self
 
-    def _open(self) -> None:
+    def _start(self) -> None:
         if self.fleet:
             self._stack.enter_context(self.fleet)
         kueue: str | StandInFactory = _kueue if self.fleet else "kueue"
-        accounts: tuple[StandInFactory, ...] = (self._make_accounts,) if self.made else ()
+        accounts: tuple[StandInFactory, ...] = (self._ocm_addons,) if self.provisioned else ()
         folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="placement-ac-"))
         self.kubeconfig = Path(folder) / "kubeconfig"
         self.hub = self._stack.enter_context(Hub())
         self.hub.write_kubeconfig(self.kubeconfig)
-        with ThreadPoolExecutor(1) as other:  # a stage may be opened where a loop runs
-            other.submit(asyncio.run, _make_kueues_namespace(self.kubeconfig)).result()
+        with ThreadPoolExecutor(1) as other:  # the caller's thread may run an event loop
+            other.submit(asyncio.run, _create_kueue_namespace(self.kubeconfig)).result()
         self._stack.enter_context(StandIns(self.kubeconfig, ("ocm", *accounts, kueue)))
-        # A MultiKueueCluster that is unlisted is deleted at once: nobody waits a minute to see it.
+        # Unlisted MultiKueueClusters are deleted at once, so that the demo need not wait a minute.
         settings = {"removal_policy": self._policy, "cluster_retention": 0.0}
-        provision = PROVISION if self.made else {}
+        provision = PROVISIONING_SETTINGS if self.provisioned else {}
         self._controller = ControllerThread(kubeconfig=self.kubeconfig, **settings, **provision)
         self._stack.enter_context(self._controller)
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def _make_accounts(self, login: Login) -> StandIn:
-        assert self.fleet  # noqa: S101  # there are workers where credentials are made
+    def _ocm_addons(self, login: Login) -> StandIn:
+        assert self.fleet  # noqa: S101  # provisioning implies workers
         accounts = self.fleet.ocm_addons(login)
         self._refresh = accounts.refresh
         return accounts
 
     @property
     def workers(self) -> Mapping[str, Login]:
-        """An admin's way into each worker."""
+        """An admin's login for each worker."""
         return {name: self.fleet.login(name) for name in self.fleet.names} if self.fleet else {}
 
-    # -- backstage
+    # -- the actions of steps
 
     @property
     def kubeconfigs(self) -> Mapping[str, bytes]:
-        """The way into each worker."""
+        """Each worker's kubeconfig."""
         return {name: self.fleet.kubeconfig(name) for name in self.fleet.names} if self.fleet else {}
 
     @property
     def managed_clusters(self) -> Sequence[Object]:
-        """The workers' addresses, as OCM tells them; none where credentials lie there already."""
-        return self.fleet.managed_clusters() if self.fleet and self.made else ()
+        """ManagedClusters with the workers' addresses; empty unless credentials are provisioned."""
+        return self.fleet.managed_clusters() if self.fleet and self.provisioned else ()
 
-    async def renew(self, cluster: str) -> None:
-        """Have OCM's agent on a cluster report a new token."""
+    async def renew_token(self, cluster: str) -> None:
+        """Make OCM's agent on a cluster report a new token."""
         await asyncio.to_thread(self._refresh, cluster)
 
     async def end_job(self, name: str) -> None:
@@ -172,9 +172,9 @@ class Stage:
         if self.fleet:
             await asyncio.to_thread(self.fleet.finish, name)
 
-    async def be_careless(self) -> None:
-        """Stop the controller, and have a careless list in its place."""
+    async def replace_controller(self) -> None:
+        """Stop the controller and start the unsafe loop instead."""
         await asyncio.to_thread(self._controller.stop)
-        careless = StandIns(self.kubeconfig, (Careless,))
-        await asyncio.to_thread(careless.start)
-        self._stack.callback(careless.stop)
+        unsafe = StandIns(self.kubeconfig, (UnsafeController,))
+        await asyncio.to_thread(unsafe.start)
+        self._stack.callback(unsafe.stop)

@@ -1,5 +1,5 @@
 """
-Play steps, one after the other, and tell what came of each.
+Run the steps of a scenario one after the other and report each result.
 """
 
 import time
@@ -9,108 +9,127 @@ from typing import Any, Final, Protocol
 
 from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG
 from placement_ac.kube.client import Client, Object
-from placement_ac.lab.demo.credentials import MadeSeen
-from placement_ac.lab.demo.steps import JOB_NAME, Backstage, Ending, Programme, Step, came_out_right, fleet
-from placement_ac.lab.demo.viewer import JobSeen, Viewer
+from placement_ac.lab.demo.credentials import ProvisionedCredentials
+from placement_ac.lab.demo.steps import (
+    JOB_NAME,
+    ExpectedResult,
+    Scenario,
+    StepEnvironment,
+    StoryStep,
+    create_fleet,
+    step_succeeded,
+)
+from placement_ac.lab.demo.viewer import JobStatus, Viewer
 
 STEP_SECONDS: Final = 10.0
-"""How long a step may take to come out right."""
+"""How long a step may take to reach the expected state."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a step came to. Times in milliseconds; `reaction` is from OCM's decision to the config.
+class StepResult:
+    """The result of one step.
 
-    `job` is there where a step is about one, `made` where it is about credentials that are made.
+    `reaction_ms`: from OCM's decision to the MultiKueueConfig. `job` is set if the step expects a job,
+    `credentials` if it expects provisioned credentials.
     """
 
     number: int
-    step: Step
-    right: bool
-    elapsed: float
-    reaction: float | None
-    decided: Sequence[str]
+    step: StoryStep
+    succeeded: bool
+    elapsed_ms: float
+    reaction_ms: float | None
+    decision: Sequence[str]
     objects: Sequence[Object]
     condition: dict[str, Any]
-    job: JobSeen | None = None
-    made: MadeSeen | None = None
+    job: JobStatus | None = None
+    credentials: ProvisionedCredentials | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Finale:
-    """How it ended for the job, by the workers' own count."""
+class JobResult:
+    """The job's final counts, as the workers saw them, and the expected ones."""
 
-    job: JobSeen
-    ending: Ending
+    job: JobStatus
+    expected: ExpectedResult
 
     @property
-    def right(self) -> bool:
-        return self.job.account == self.ending.wanted
+    def succeeded(self) -> bool:
+        return self.job.counts == self.expected.counts
 
 
-class Show(Protocol):
-    """Shows what happens to whoever looks on."""
+class Renderer(Protocol):
+    """Displays the progress of the demo."""
 
-    def begins(self, number: int, step: Step) -> None: ...
+    def step_started(self, number: int, step: StoryStep) -> None: ...
 
-    def ends(self, outcome: Outcome) -> None: ...
+    def step_finished(self, result: StepResult) -> None: ...
 
-    def is_over(self, outcomes: Sequence[Outcome], finale: Finale | None) -> None: ...
-
-
-async def play(programme: Programme, client: Client, backstage: Backstage, seen: Viewer, show: Show) -> bool:
-    """Play it; return whether every step came out right, and the job ended as it must."""
-    await fleet(client, backstage)
-    if programme.preparation:
-        await _act(0, programme.preparation, client, backstage, seen)
-    outcomes = []
-    for number, step in enumerate(programme.steps, start=1):
-        show.begins(number, step)
-        outcomes.append(await _act(number, step, client, backstage, seen))
-        show.ends(outcomes[-1])
-    finale = Finale(seen.job(JOB_NAME), programme.ending) if programme.ending else None
-    show.is_over(outcomes, finale)
-    return all(outcome.right for outcome in outcomes) and (finale is None or finale.right)
+    def demo_finished(self, results: Sequence[StepResult], job_result: JobResult | None) -> None: ...
 
 
-async def _act(number: int, step: Step, client: Client, backstage: Backstage, seen: Viewer) -> Outcome:
+async def run_scenario(
+    scenario: Scenario, client: Client, environment: StepEnvironment, viewer: Viewer, renderer: Renderer
+) -> bool:
+    """Run the scenario; return whether every step succeeded and the job's counts are as expected."""
+    await create_fleet(client, environment)
+    if scenario.preparation:
+        await _run_step(0, scenario.preparation, client, environment, viewer)
+    results = []
+    for number, step in enumerate(scenario.steps, start=1):
+        renderer.step_started(number, step)
+        results.append(await _run_step(number, step, client, environment, viewer))
+        renderer.step_finished(results[-1])
+    job_result = JobResult(viewer.job(JOB_NAME), scenario.expected) if scenario.expected else None
+    renderer.demo_finished(results, job_result)
+    return all(result.succeeded for result in results) and (job_result is None or job_result.succeeded)
+
+
+async def _run_step(
+    number: int, step: StoryStep, client: Client, environment: StepEnvironment, viewer: Viewer
+) -> StepResult:
     began = time.monotonic()
-    if seen.making:
-        seen.making.mark()
-    await step.act(client, backstage)
+    if viewer.credentials:
+        viewer.credentials.begin_step()
+    await step.action(client, environment)
     config_at = None
-    if await seen.until(lambda: step.lists(seen), STEP_SECONDS):
+    if await viewer.until(lambda: step.list_is_expected(viewer), STEP_SECONDS):
         config_at = time.monotonic()
-    right = await seen.until(lambda: came_out_right(step, seen), STEP_SECONDS if config_at else 0)
-    decided_at = seen.decided_at(step.placement) or began
-    job = seen.job(JOB_NAME) if step.job else None
-    made = seen.making.seen() if seen.making and step.made is not None else None
-    objects = (*_listed(step, seen), *(job.objects if job else ()), *(made.objects if made else ()))
-    return Outcome(
+    succeeded = await viewer.until(lambda: step_succeeded(step, viewer), STEP_SECONDS if config_at else 0)
+    decided_at = viewer.decided_at(step.placement) or began
+    job = viewer.job(JOB_NAME) if step.job else None
+    credentials = (
+        viewer.credentials.current() if viewer.credentials and step.credentials_for is not None else None
+    )
+    objects = (
+        *_config_and_clusters(step, viewer),
+        *(job.objects if job else ()),
+        *(credentials.objects if credentials else ()),
+    )
+    return StepResult(
         number=number,
         step=step,
-        right=right,
-        elapsed=(time.monotonic() - began) * 1000,
-        reaction=max(0.0, config_at - decided_at) * 1000 if config_at and decided_at > began else None,
-        decided=seen.decided(step.placement),
-        objects=[_plain(obj) for obj in objects],
-        condition=dict(seen.condition(ADMISSION_CHECK, step.placement)),
+        succeeded=succeeded,
+        elapsed_ms=(time.monotonic() - began) * 1000,
+        reaction_ms=max(0.0, config_at - decided_at) * 1000 if config_at and decided_at > began else None,
+        decision=viewer.decided(step.placement),
+        objects=[_without_managed_fields(obj) for obj in objects],
+        condition=dict(viewer.condition(ADMISSION_CHECK, step.placement)),
         job=job,
-        made=made,
+        credentials=credentials,
     )
 
 
-def _listed(step: Step, seen: Viewer) -> Iterable[Object]:
-    config = seen.get(MULTIKUEUE_CONFIG, step.placement)
+def _config_and_clusters(step: StoryStep, viewer: Viewer) -> Iterable[Object]:
+    config = viewer.get(MULTIKUEUE_CONFIG, step.placement)
     if config:
         yield config
         for name in config["spec"]["clusters"]:
-            cluster = seen.get(MULTIKUEUE_CLUSTER, name)
+            cluster = viewer.get(MULTIKUEUE_CLUSTER, name)
             if cluster:
                 yield cluster
 
 
-def _plain(obj: Object) -> Object:
-    """Leave out the managed fields, as kubectl does."""
+def _without_managed_fields(obj: Object) -> Object:
+    """Return the object without managed fields, as kubectl shows it."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
     return obj | {"metadata": metadata}

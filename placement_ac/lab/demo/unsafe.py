@@ -1,7 +1,7 @@
 """
-What the demo shows with `--unsafe`: a MultiKueueConfig that lists exactly what is selected, at once.
+The loop behind `demo --unsafe`: it makes the MultiKueueConfig list exactly the selected clusters, at once.
 
-The controller does nothing of the kind, and has no switch for it: this takes its place on the stage.
+It replaces the controller for the rest of the demo. The controller itself has no such mode.
 """
 
 from collections.abc import Iterable
@@ -30,10 +30,10 @@ from placement_ac.lab.standins.informer import Key, StandIn
 from placement_ac.lab.standins.kueue import NAMESPACE
 
 
-class Careless(StandIn):
-    """Lists the selected clusters and no other, whatever runs there; tells every Workload to go."""
+class UnsafeController(StandIn):
+    """Lists only the selected clusters, whatever runs elsewhere, and sets every check Ready."""
 
-    name = "careless"
+    name = "unsafe"
     kinds: ClassVar[tuple[Kind, ...]] = (
         SECRET,
         PLACEMENT_DECISION,
@@ -54,13 +54,13 @@ class Careless(StandIn):
     async def reconcile(self, key: Key) -> None:
         try:
             if key[0] == "config":
-                await self._list(key[1])
+                await self._reconcile_config(key[1])
             else:
-                await self._let_go(self.objects(WORKLOAD).get((key[1], key[2])))
+                await self._set_checks_ready(self.objects(WORKLOAD).get((key[1], key[2])))
         except Conflict:
             self.enqueue(key, after=0.02)
 
-    async def _list(self, placement: str) -> None:
+    async def _reconcile_config(self, placement: str) -> None:
         config = self.objects(MULTIKUEUE_CONFIG).get(("", placement))
         wanted = {f"{placement}-{cluster}": cluster for cluster in self._selected(placement)}
         if config is None or not wanted:
@@ -68,7 +68,7 @@ class Careless(StandIn):
         existing = self.objects(MULTIKUEUE_CLUSTER)
         for name, cluster in wanted.items():
             if ("", name) not in existing:
-                await self._make(name, placement, cluster)
+                await self._create_cluster(name, placement, cluster)
         if config["spec"]["clusters"] != list(wanted):
             await self.patch(MULTIKUEUE_CONFIG, config, {"spec": {"clusters": list(wanted)}})
         for item in tuple(existing.values()):
@@ -85,7 +85,7 @@ class Careless(StandIn):
             for entry in (item.get("status") or {}).get("decisions") or ()
         ]
 
-    async def _make(self, name: str, placement: str, cluster: str) -> None:
+    async def _create_cluster(self, name: str, placement: str, cluster: str) -> None:
         names = (*secret_names(cluster), f"{MANAGED_BY}-{cluster}")
         secrets = [one for one in names if (NAMESPACE, one) in self.objects(SECRET)]
         resource = self.informer.resources[MULTIKUEUE_CLUSTER]
@@ -95,8 +95,8 @@ class Careless(StandIn):
         }
         self.informer.remember(MULTIKUEUE_CLUSTER, await self.client.apply(resource, body))
 
-    async def _let_go(self, workload: Object | None) -> None:
-        """Set every check of ours Ready."""
+    async def _set_checks_ready(self, workload: Object | None) -> None:
+        """Set our pending checks of a Workload Ready."""
         if workload is None:
             return
         metadata = {key: workload["metadata"][key] for key in ("name", "namespace", "resourceVersion")}

@@ -1,4 +1,4 @@
-"""The embedded hub: a Kubernetes API server in this process, in memory."""
+"""The embedded hub: an in-memory Kubernetes API server in this process."""
 
 from placement_ac.lab.hub.faults import Faults, RecordedRequest
 from placement_ac.lab.hub.server import CONTEXT, Hub

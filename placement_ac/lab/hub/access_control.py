@@ -1,7 +1,7 @@
 """
-Who asks, and may they? Tokens to users, and what the roles allow them.
+Authentication and authorization: map a token to a user, and check the user's permissions.
 
-Runs in the hub's thread, but for `Access.add` and `Access.expire`.
+Runs in the hub's thread, except `AccessControl.add` and `AccessControl.expire`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class AccessControl:
-    """The users of the hub: those it was told of, and the ServiceAccounts in its store."""
+    """The users of the hub: those registered with `add`, and the ServiceAccounts in its store."""
 
     def __init__(self, store: Store, shortest_token_seconds: int) -> None:
         self.rbac = Rbac(store)
@@ -33,18 +33,18 @@ class AccessControl:
         """
         Register a user and return its token (a random one unless given).
 
-        Without `groups` it may do everything. From any thread: a single dict operation.
+        Without `groups` the user may do everything. Safe to call from any thread.
         """
         token = token or secrets.token_hex(24)  # no "-" in front: it may be an argument
         self._users[token] = UserInfo(name, (*((MASTERS,) if groups is None else groups), AUTHENTICATED))
         return token
 
     def expire(self, token: str) -> None:
-        """Forget a token of a user. From any thread: a single dict operation."""
+        """Revoke a user's token. Safe to call from any thread."""
         self._users.pop(token, None)
 
     def authenticate(self, authorization: str) -> UserInfo:
-        """The user an Authorization header names; raises 401 for a token that is not good (any more)."""
+        """Return the user of an Authorization header; raises 401 for an invalid or expired token."""
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() != "bearer":
             return ANONYMOUS
@@ -54,11 +54,11 @@ class AccessControl:
             raise StatusError(401, "Unauthorized", "Unauthorized") from refused
 
     def authenticate_token(self, token: str) -> UserInfo:
-        """The user that a token stands for; raises `Refused`."""
+        """Return the user of a bearer token; raises `InvalidToken`."""
         return self._users.get(token) or self.service_account_tokens.authenticate(token)
 
     def authorize(self, user: UserInfo, action: RequestAttributes) -> None:
-        """Raises 403 unless the roles allow it."""
+        """Raise 403 unless RBAC allows the request."""
         verdict = self.rbac.authorize(user, action)
         if not verdict.allowed:
             raise _forbidden(user, action, verdict.reason)
@@ -66,16 +66,16 @@ class AccessControl:
 
 def _forbidden(user: UserInfo, action: RequestAttributes, reason: str) -> StatusError:
     """Source: Kubernetes, apiserver/pkg/endpoints/handlers/responsewriters/errors.go."""
-    told = f'User "{user.name}" cannot {action.verb} '
+    denied = f'User "{user.name}" cannot {action.verb} '
     why = f": {reason}" if reason else ""
     if action.path is not None:
-        return forbidden(f'forbidden: {told}path "{action.path}"{why}')
+        return forbidden(f'forbidden: {denied}path "{action.path}"{why}')
     what = f"{action.resource}.{action.group}" if action.group else action.resource
     if action.name:
         what += f' "{action.name}"'
     where = f'in the namespace "{action.namespace}"' if action.namespace else "at the cluster scope"
-    told += f'resource "{action.full_resource}" in API group "{action.group}" {where}'
+    denied += f'resource "{action.full_resource}" in API group "{action.group}" {where}'
     details = {"name": action.name, "group": action.group, "kind": action.resource}
     return forbidden(
-        f"{what} is forbidden: {told}{why}", {key: value for key, value in details.items() if value}
+        f"{what} is forbidden: {denied}{why}", {key: value for key, value in details.items() if value}
     )

@@ -1,7 +1,7 @@
 """
-From a request to its answer: paths, verbs, content types. No sockets.
+Handle a request: paths, verbs, content types. No sockets.
 
-Runs in the hub's thread and never waits. A refusal (`ApiError`) becomes a Status here.
+Runs in the hub's thread and never waits. Turns a `StatusError` into a Status response.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PATCHES = {
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """One request, as it came."""
+    """One HTTP request."""
 
     method: str
     path: str
@@ -67,7 +67,7 @@ class ApiResponse:
 
 @dataclass(frozen=True, slots=True)
 class RequestTarget:
-    """What a path names; `name` and `subresource` may be empty."""
+    """The resource that a path addresses; `name` and `subresource` may be empty."""
 
     resource: ServedResource
     version: ServedVersion
@@ -92,7 +92,7 @@ NOT_FOUND = text(404, "404 page not found\n")
 
 
 class ApiHandler:
-    """Answers calls; `soon` runs a function after the present one."""
+    """Handles requests. `soon` schedules a function after the current request."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class ApiHandler:
         self.writes = Writes(store, catalog, soon, access.rbac.check_escalation)
 
     def install(self, crds: Iterable[dict[str, Any]]) -> None:
-        """Begin with Kubernetes' own kinds, the first namespaces, and these CustomResourceDefinitions."""
+        """Install the built-in kinds, the first namespaces and these CustomResourceDefinitions."""
         for resource in kinds.builtin():
             self.catalog.add(resource)
             self.store.add_kind(resource)
@@ -113,7 +113,7 @@ class ApiHandler:
             self._put(
                 "", "v1", "namespaces", {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
             )
-        for crd in crds:  # copied: nobody else holds on to what is stored
+        for crd in crds:  # copied, so that no caller shares the stored object
             copy = orjson.loads(orjson.dumps(crd))
             self._put("apiextensions.k8s.io", "v1", "customresourcedefinitions", copy)
 
@@ -123,7 +123,7 @@ class ApiHandler:
         self.writes.create(WriteRequest(*found, "", "", "", {}, users.LOOPBACK, "hub", []), obj)
 
     def handle(self, call: ApiRequest) -> tuple[str, ApiResponse | WatchStream]:
-        """Return who asked and the answer, or the watch that is to be served."""
+        """Return the user's name, and the response or the watch to stream."""
         name = ""
         try:
             user = self.access.authenticate(call.authorization)
@@ -146,7 +146,7 @@ class ApiHandler:
         return self._discovery(call, parts)
 
     def _discovery(self, call: ApiRequest, parts: list[str]) -> ApiResponse:
-        """Discovery, health and OpenAPI."""
+        """Return the response for discovery, health, version or OpenAPI."""
         found: Any = None
         match parts:
             case ["healthz" | "livez" | "readyz", *_]:
@@ -227,18 +227,18 @@ class ApiHandler:
             wanted = parsed(call)
         else:
             raise _not_allowed()
-        ask = WriteRequest(
+        request = WriteRequest(
             target.resource, target.version, target.namespace, target.name, "",
             call.query, user, call.user_agent, [],
         )  # fmt: skip
         return json(
-            scale.scale_of(self.writes.patch(ask, lambda obj: scale.with_scale(obj, wanted)).obj), 200
+            scale.scale_of(self.writes.patch(request, lambda obj: scale.with_scale(obj, wanted)).obj), 200
         )
 
     # -- reading
 
     def _read(self, call: ApiRequest, target: RequestTarget) -> ApiResponse | WatchStream:
-        look = ReadRequest(
+        read = ReadRequest(
             target.resource, target.version, target.namespace, call.query, _representation(call.accept)
         )
         headers = _warning_header(target.version.warning)
@@ -246,16 +246,16 @@ class ApiHandler:
             record = self.store.get(target.resource, (target.namespace, target.name))
             if record is None:
                 raise not_found(target.resource, target.name)
-            return ApiResponse(200, look.render(record), headers=headers)
-        if look.query.get("watch") in ("true", "1"):
-            return reads.watch(self.store.by_resource[target.resource], look)
-        return ApiResponse(200, reads.list_(self.store, look), headers=headers)
+            return ApiResponse(200, read.render(record), headers=headers)
+        if read.query.get("watch") in ("true", "1"):
+            return reads.watch(self.store.by_resource[target.resource], read)
+        return ApiResponse(200, reads.list_(self.store, read), headers=headers)
 
     # -- writing
 
     def _write(self, call: ApiRequest, user: UserInfo, target: RequestTarget) -> ApiResponse:
         query = call.query
-        ask = WriteRequest(
+        request = WriteRequest(
             target.resource, target.version, target.namespace, target.name, target.subresource,
             query, user, call.user_agent, [target.version.warning] if target.version.warning else [],
         )  # fmt: skip
@@ -264,65 +264,71 @@ class ApiHandler:
         match call.method, bool(target.name):
             case "POST", False:
                 self._needs_namespace(target)
-                return self._created(ask, self.writes.create(ask, parsed(call)))
+                return self._created(request, self.writes.create(request, parsed(call)))
             case "PUT", True:
-                return self._object_response(ask, self.writes.update(ask, parsed(call)))
+                return self._object_response(request, self.writes.update(request, parsed(call)))
             case "PATCH", True:
-                return self._patch(call, ask)
+                return self._patch(call, request)
             case "DELETE", True:
-                return self._delete(ask, parsed(call) if call.body else {})
+                return self._delete(request, parsed(call) if call.body else {})
             case "DELETE", False:
-                return self._delete_all(call, target, ask)
+                return self._delete_all(call, target, request)
         raise _not_allowed()
 
     def _needs_namespace(self, target: RequestTarget) -> None:
         if target.resource.namespaced and not target.namespace:
             raise bad_request("an empty namespace may not be set during creation")
 
-    def _object_response(self, ask: WriteRequest, record: Record, status: int = 200) -> ApiResponse:
-        return ApiResponse(status, record.json(ask.version.name), headers=_warning_header(*ask.warnings))
+    def _object_response(self, request: WriteRequest, record: Record, status: int = 200) -> ApiResponse:
+        return ApiResponse(
+            status, record.json(request.version.name), headers=_warning_header(*request.warnings)
+        )
 
-    def _created(self, ask: WriteRequest, record: Record) -> ApiResponse:
-        return self._object_response(ask, record, 201)
+    def _created(self, request: WriteRequest, record: Record) -> ApiResponse:
+        return self._object_response(request, record, 201)
 
-    def _patch(self, call: ApiRequest, ask: WriteRequest) -> ApiResponse:
+    def _patch(self, call: ApiRequest, request: WriteRequest) -> ApiResponse:
         kind = call.content_type
-        if kind not in PATCHES or (kind.startswith("application/strategic") and ask.resource.custom):
+        if kind not in PATCHES or (kind.startswith("application/strategic") and request.resource.custom):
             raise unsupported(sorted(PATCHES))
         if kind.startswith("application/apply"):
-            there = self.store.get(ask.resource, ask.key) is not None
-            if not there and not ask.subresource:
-                self._check_create(ask)
-            return self._object_response(ask, self.writes.apply(ask, parsed(call)), 200 if there else 201)
+            there = self.store.get(request.resource, request.key) is not None
+            if not there and not request.subresource:
+                self._check_create(request)
+            return self._object_response(
+                request, self.writes.apply(request, parsed(call)), 200 if there else 201
+            )
         if kind.startswith("application/json-patch"):
             operations = loads(call)
             return self._object_response(
-                ask, self.writes.patch(ask, lambda obj: patch.json_patch(obj, operations))
+                request, self.writes.patch(request, lambda obj: patch.json_patch(obj, operations))
             )
         body = parsed(call)
         if kind.startswith("application/merge"):
             return self._object_response(
-                ask, self.writes.patch(ask, lambda obj: patch.merge_patch(obj, body))
+                request, self.writes.patch(request, lambda obj: patch.merge_patch(obj, body))
             )
-        schema = ask.version.schema
+        schema = request.version.schema
         return self._object_response(
-            ask, self.writes.patch(ask, lambda obj: patch.strategic_patch(schema, obj, body))
+            request, self.writes.patch(request, lambda obj: patch.strategic_patch(schema, obj, body))
         )
 
-    def _check_create(self, ask: WriteRequest) -> None:
-        """Whoever applies what is not there creates it."""
-        resource = ask.resource
-        action = RequestAttributes("create", resource.group, resource.plural, "", ask.namespace, ask.name)
-        verdict = self.access.rbac.authorize(ask.user, action)
-        if not verdict.allowed:
-            message = f'{resource.full} "{ask.name}" is forbidden: {verdict.reason}'
-            raise forbidden(message, object_details(resource, ask.name))
+    def _check_create(self, request: WriteRequest) -> None:
+        """Raise 403 unless the user may create: applying a missing object creates it."""
+        resource = request.resource
+        action = RequestAttributes(
+            "create", resource.group, resource.plural, "", request.namespace, request.name
+        )
+        decision = self.access.rbac.authorize(request.user, action)
+        if not decision.allowed:
+            message = f'{resource.full} "{request.name}" is forbidden: {decision.reason}'
+            raise forbidden(message, object_details(resource, request.name))
 
-    def _delete(self, ask: WriteRequest, options: dict[str, Any]) -> ApiResponse:
-        record, gone = self.writes.delete(ask, options)
+    def _delete(self, request: WriteRequest, options: dict[str, Any]) -> ApiResponse:
+        record, gone = self.writes.delete(request, options)
         if not gone:
-            return self._object_response(ask, record)
-        details = object_details(ask.resource, ask.name) | {"uid": record.uid}
+            return self._object_response(request, record)
+        details = object_details(request.resource, request.name) | {"uid": record.uid}
         status = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -330,21 +336,29 @@ class ApiHandler:
             "status": "Success",
             "details": details,
         }
-        return ApiResponse(200, orjson.dumps(status), headers=_warning_header(*ask.warnings))
+        return ApiResponse(200, orjson.dumps(status), headers=_warning_header(*request.warnings))
 
-    def _delete_all(self, call: ApiRequest, target: RequestTarget, ask: WriteRequest) -> ApiResponse:
+    def _delete_all(self, call: ApiRequest, target: RequestTarget, request: WriteRequest) -> ApiResponse:
         if "deletecollection" not in target.resource.verbs:
             raise _not_allowed()
-        look = ReadRequest(target.resource, target.version, target.namespace, ask.query, PLAIN)
+        read = ReadRequest(target.resource, target.version, target.namespace, request.query, PLAIN)
         options = parsed(call) if call.body else {}
-        records = list(reads.select(self.store.by_resource[target.resource], look))
+        records = list(reads.select(self.store.by_resource[target.resource], read))
         for record in records:
             namespace, name = record.key
             one = WriteRequest(
-                ask.resource, ask.version, namespace, name, "", ask.query, ask.user, ask.user_agent, []
+                request.resource,
+                request.version,
+                namespace,
+                name,
+                "",
+                request.query,
+                request.user,
+                request.user_agent,
+                [],
             )
             self.writes.delete(one, options)
-        return ApiResponse(200, reads.list_json(look, records, {"resourceVersion": str(self.store.rv)}))
+        return ApiResponse(200, reads.list_json(read, records, {"resourceVersion": str(self.store.rv)}))
 
 
 def _not_allowed() -> StatusError:
@@ -359,7 +373,7 @@ def _has(target: RequestTarget) -> bool:
 
 
 def _representation(accept: str) -> str:
-    """Which form of an object the client likes best, of those the hub can make; raises 406 for none."""
+    """Return the first supported representation of an Accept header; raises 406 if there is none."""
     if not accept:
         return PLAIN
     for wish in accept.split(","):
@@ -375,8 +389,8 @@ def _representation(accept: str) -> str:
 
 
 def _warning_header(*warnings: str) -> dict[str, str]:
-    told = [w.replace("\\", "\\\\").replace('"', '\\"') for w in warnings if w]
-    return {"Warning": ", ".join(f'299 - "{warning}"' for warning in told)} if told else {}
+    quoted = [w.replace("\\", "\\\\").replace('"', '\\"') for w in warnings if w]
+    return {"Warning": ", ".join(f'299 - "{warning}"' for warning in quoted)} if quoted else {}
 
 
 def unsupported(accepted: list[str]) -> StatusError:
@@ -386,7 +400,7 @@ def unsupported(accepted: list[str]) -> StatusError:
 
 
 def loads(call: ApiRequest) -> Any:
-    """The parsed body; raises 400 when it is neither JSON nor what its type says."""
+    """Return the parsed body; raises 400 if it does not match its content type."""
     if call.content_type == protobuf.CONTENT_TYPE:
         return protobuf.decode(call.body)
     try:
@@ -398,7 +412,7 @@ def loads(call: ApiRequest) -> Any:
 
 
 def parsed(call: ApiRequest) -> dict[str, Any]:
-    """The parsed body, which has to be a map; raises 415 for a type that is not JSON or YAML."""
+    """Return the parsed body, which must be a map; raises 415 for an unsupported content type."""
     if call.content_type.endswith("cbor"):
         raise unsupported([JSON, "application/yaml", protobuf.CONTENT_TYPE])
     body = loads(call)

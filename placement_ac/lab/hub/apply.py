@@ -1,9 +1,9 @@
 """
-Server-side apply: one manager's wishes merged into an object.
+Server-side apply: merge one manager's configuration into an object.
 
-Pure: live object and configuration in, new object and new managers out. What
-the manager asked for last time, asks for no more, and nobody else owns, goes.
-Source of the rules: structured-merge-diff, as described in Kubernetes' docs.
+Pure: live object and configuration in, new object and new managers out. A field that the manager
+applied before, no longer applies, and no other manager owns is removed.
+Source of the rules: structured-merge-diff, as described in Kubernetes' documentation.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ def apply(
     """
     Return the object and the managers after `by` applied `config` to `live`.
 
-    Raises 409 with one cause per field that another manager owns and this apply
-    would change, unless `force`; 500 when the configuration breaks its schema's types.
+    Raises 409 with one cause for each field that another manager owns and this apply would
+    change, unless `force`; 500 if the configuration has types that the schema does not allow.
     """
     wanted = managed_fields.without_unowned(field_sets.fields_applied(node, config))
     last = owners.get(by.name)
     others = {name: entry for name, entry in owners.items() if name != by.name}
     mine = {} if wanted is None else {by.name: _with_stable_time(last, by, wanted)}
     merged = merge(node, live, config)
-    if last is not None and last.fields != wanted:  # the same fields again: none could go
+    if last is not None and last.fields != wanted:  # otherwise no field can be removed
         merged = prune(node, merged, last.fields, managed_fields.all_fields(others | mine))
     touched, removed = field_sets.changes(node, live, merged)
     touched = managed_fields.without_unowned(touched)
@@ -53,7 +53,7 @@ def apply(
 def _with_stable_time(
     last: ManagedFieldsEntry | None, by: ManagedFieldsEntry, wanted: FieldSet
 ) -> ManagedFieldsEntry:
-    """An entry that says the same as before keeps its time, so that nothing is written for it."""
+    """Return the previous entry if nothing but the time differs, so that no write is needed."""
     new = replace(by, fields=wanted)
     if last is not None and (last.fields, last.api_version) == (wanted, by.api_version):
         return last
@@ -62,9 +62,9 @@ def _with_stable_time(
 
 def merge(node: SchemaNode, live: Any, config: Any) -> Any:
     """
-    Lay a configuration over a live value: maps and map lists by key, sets joined, the rest replaced.
+    Merge a configuration into a live value: maps and map lists by key, sets by union; others are replaced.
 
-    Where nothing changes it is the live value itself that is returned, and need not be compared any more.
+    Returns the live value itself if nothing changes, so that callers can compare by identity.
     """
     if _is_same_json(live, config):
         return live
@@ -81,7 +81,7 @@ def merge(node: SchemaNode, live: Any, config: Any) -> Any:
 
 
 def _is_same_json(a: Any, b: Any) -> bool:
-    """Whether two values are the same JSON: Python's == takes 1, 1.0 and true for equal."""
+    """Return whether two values are the same JSON (in Python, 1 == 1.0 == True)."""
     if type(a) is not type(b) or a != b:
         return False
     if isinstance(a, dict):
@@ -90,7 +90,7 @@ def _is_same_json(a: Any, b: Any) -> bool:
 
 
 def _merge_list(node: SchemaNode, live: list[Any], config: list[Any]) -> list[Any]:
-    """Items of both come in the configuration's order; those of the live list alone keep their places."""
+    """Merge lists: items of the configuration take its order; other live items keep their positions."""
     mine = field_sets.items_of(node, config, ())
     theirs = {node.element(item): item for item in live}
     left, right = deque(theirs), deque(mine)
@@ -100,7 +100,7 @@ def _merge_list(node: SchemaNode, live: list[Any], config: list[Any]) -> list[An
         if left and left[0] not in mine:
             merged.append(theirs[left.popleft()])
         elif left and (not shared or left[0] != shared[0]):
-            left.popleft()  # it comes, or came, where the configuration has it
+            left.popleft()  # it is placed where the configuration has it
         else:
             key = right.popleft()
             if shared and key == shared[0]:
@@ -112,7 +112,7 @@ def _merge_list(node: SchemaNode, live: list[Any], config: list[Any]) -> list[An
 
 
 def prune(node: SchemaNode, value: Any, last: FieldSet, keep: FieldSet | None) -> Any:
-    """Remove from `value` the fields that are in `last` and not in `keep`."""
+    """Return `value` without the fields that are in `last` and not in `keep`."""
     if not field_sets.granular(node, value):
         return value
     if isinstance(value, list):

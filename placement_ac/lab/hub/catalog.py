@@ -1,5 +1,5 @@
 """
-Which kinds are served, and under which paths. No objects, no HTTP.
+The served kinds and their paths. No objects, no HTTP.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Catalog:
     def __init__(self) -> None:
         self._found: dict[tuple[str, str, str], tuple[ServedResource, ServedVersion]] = {}
         self._kinds: dict[tuple[str, str], ServedResource] = {}
-        self.edition = 0  # moves when a kind comes, changes or goes
+        self.edition = 0  # increases when a kind is added, changed or removed
 
     def add(self, resource: ServedResource) -> None:
         self._kinds[resource.group, resource.plural] = resource
@@ -44,7 +44,7 @@ class Catalog:
         return next((r for r in self._kinds.values() if (r.group, r.kind) == (group, kind)), None)
 
     def groups(self) -> dict[str, list[str]]:
-        """Each group's versions, the preferred one first; the core group is left out."""
+        """Return each group's versions, preferred first, without the core group."""
         groups: dict[str, set[str]] = {}
         for group, version, _ in self._found:
             if group:
@@ -52,7 +52,7 @@ class Catalog:
         return {group: sorted(groups[group], key=priority) for group in sorted(groups)}
 
     def served(self, group: str, version: str) -> list[tuple[ServedResource, ServedVersion]]:
-        """The kinds of one group and version, by name."""
+        """Return the kinds of a group and version, sorted by name."""
         found = [pair for (g, v, _), pair in self._found.items() if (g, v) == (group, version)]
         return sorted(found, key=lambda pair: pair[0].plural)
 

@@ -1,8 +1,7 @@
 """
-What the hub answers when it refuses: a Kubernetes `Status`.
+The errors of the hub: each becomes a Kubernetes `Status`.
 
-An `ApiError` is raised by whatever finds the fault and is turned into an
-answer in one place (`api`). Reasons and codes are those of a real API server.
+`api` turns a `StatusError` into a response. Reasons and codes are those of Kubernetes.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ STALE = "the object has been modified; please apply your changes to the latest v
 
 @dataclass(frozen=True, slots=True)
 class StatusCause:
-    """One fault of one field: `reason` such as FieldValueRequired, `field` such as spec.clusters[0]."""
+    """An error in one field: `reason` such as FieldValueRequired, `field` such as spec.clusters[0]."""
 
     reason: str
     message: str
@@ -31,7 +30,7 @@ class StatusCause:
 
 
 class StatusError(Exception):
-    """A refusal, with the HTTP code and the reason, causes and details of its Status."""
+    """A failed request, with the HTTP code, reason, causes and details of its Status."""
 
     def __init__(
         self,
@@ -47,7 +46,7 @@ class StatusError(Exception):
         self.causes, self.details = tuple(causes), details or {}
 
     def status(self) -> dict[str, Any]:
-        """The `Status` object that goes over the wire."""
+        """Return the `Status` object."""
         details = dict(self.details)
         if self.causes:
             details["causes"] = [cause.wire() for cause in self.causes]
@@ -65,7 +64,7 @@ class StatusError(Exception):
 
 
 def object_details(resource: ServedResource, name: str) -> dict[str, Any]:
-    """The details that name an object: group, kind (its plural, as a real server does) and name."""
+    """Return the details of a Status: group, kind (its plural, as in Kubernetes) and name."""
     details = {"name": name, "group": resource.group, "kind": resource.plural}
     return {key: value for key, value in details.items() if value}
 
@@ -87,10 +86,10 @@ def conflict(resource: ServedResource, name: str, why: str = STALE) -> StatusErr
 
 
 def invalid(resource: ServedResource, name: str, causes: Iterable[StatusCause]) -> StatusError:
-    """422: the object breaks its schema or a rule; one cause per fault."""
+    """Return the 422 for an object that violates its schema or a rule."""
     causes = tuple(causes)
-    told = ", ".join(f"{cause.field}: {cause.message}" for cause in causes)
-    message = f'{resource.kind}.{resource.group or "v1"} "{name}" is invalid: {told}'
+    errors = ", ".join(f"{cause.field}: {cause.message}" for cause in causes)
+    message = f'{resource.kind}.{resource.group or "v1"} "{name}" is invalid: {errors}'
     details = object_details(resource, name) | {"kind": resource.kind}
     return StatusError(422, "Invalid", message, causes=causes, details=details)
 
@@ -108,5 +107,5 @@ def gone(message: str) -> StatusError:
 
 
 def internal(message: str) -> StatusError:
-    """500 without a reason: what a real server says of a typed object it cannot build."""
+    """Return the 500 without a reason that Kubernetes sends for an object that it cannot decode."""
     return StatusError(500, "", message)

@@ -1,10 +1,9 @@
 """
-Sets of fields, in the very form managedFields has them (fieldsV1).
+Sets of fields in the format of managedFields (fieldsV1).
 
-A set is a tree of dicts. `f:name` is a field, `k:{...}` an item of a map list,
-`v:...` a value of a set. An empty dict, or one that holds ".", belongs to the
-set; any other only leads to members. None is the empty set. All functions are
-pure and may share parts of their arguments.
+A set is a tree of dicts. `f:name` is a field, `k:{...}` an item of a map list, `v:...` a value of a
+set. A dict that is empty or contains "." is a member of the set; any other only contains members.
+None is the empty set. All functions are pure; results may share parts of the arguments.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def union(a: FieldSet | None, b: FieldSet | None) -> FieldSet | None:
 
 
 def difference(a: FieldSet | None, b: FieldSet | None) -> FieldSet | None:
-    """The members of `a` that are not in `b`."""
+    """Return the members of `a` that are not in `b`."""
     if a is None or b is None:
         return a
     children = {}
@@ -70,7 +69,7 @@ def intersection(a: FieldSet | None, b: FieldSet | None) -> FieldSet | None:
 
 
 def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
-    """The members as text: .spec.clusters, .status.conditions[type="Active"].status."""
+    """Yield the members as text: .spec.clusters, .status.conditions[type="Active"].status."""
     if prefix and is_member(fields):
         yield prefix
     for key, below in _children(fields):
@@ -90,17 +89,17 @@ def _step(key: str) -> str:
 
 
 def granular(node: SchemaNode, value: Any) -> bool:
-    """Whether the parts of a value are owned one by one, rather than the value as a whole."""
+    """Return whether managers own the parts of a value separately, and not the value as a whole."""
     if isinstance(value, dict):
         return not node.atomic
     return isinstance(value, list) and node.list_type in ("map", "set")
 
 
-Path = tuple[str, ...]  # the keys of sets on the way to a value
+Path = tuple[str, ...]  # the keys that lead to a value
 
 
 def items_of(node: SchemaNode, value: list[Any], path: Path) -> dict[str, Any]:
-    """The items of a granular list by their keys; raises 500, as a real server, when two have one key."""
+    """Return the items of a granular list by key; raises 500 for duplicate keys, as Kubernetes does."""
     items: dict[str, Any] = {}
     for item in value:
         if node.list_type == "map" and not isinstance(item, dict):
@@ -117,7 +116,7 @@ def _type_error(path: Path, why: str) -> StatusError:
 
 
 def fields_applied(node: SchemaNode, value: Any, path: Path = ()) -> FieldSet | None:
-    """The fields an applied configuration lays claim to; raises 500 when it is not of its schema's type."""
+    """Return the fields of an applied configuration; raises 500 if a value has the wrong type."""
     if node.type in ("object", "array") and not isinstance(value, dict if node.type == "object" else list):
         raise _type_error(path, f"expected {node.type}")
     if not granular(node, value):
@@ -141,7 +140,7 @@ def fields_applied(node: SchemaNode, value: Any, path: Path = ()) -> FieldSet | 
 
 
 def all_fields(node: SchemaNode, value: Any) -> FieldSet:
-    """Each part of a value and the value itself: what comes into being, or goes, with it."""
+    """Return a value and all its parts: the fields that are added or removed with it."""
     if not granular(node, value) or not value:
         return {}
     children: FieldSet = {".": {}}
@@ -155,7 +154,7 @@ def all_fields(node: SchemaNode, value: Any) -> FieldSet:
 
 
 def changes(node: SchemaNode, old: Any, new: Any) -> tuple[FieldSet | None, FieldSet | None]:
-    """What an update touched: (added or changed, removed)."""
+    """Return the fields that an update changed: (added or changed, removed)."""
     if old is new:
         return None, None
     if type(old) is not type(new) or not granular(node, old):
@@ -171,7 +170,7 @@ def changes(node: SchemaNode, old: Any, new: Any) -> tuple[FieldSet | None, Fiel
 
 
 def _lenient_items(node: SchemaNode, value: list[Any]) -> dict[str, Any]:
-    """As `items_of`, for what is stored already: of two items with one key the last counts."""
+    """As `items_of`, for stored objects: the last item of each key."""
     return {node.element(item): item for item in value if node.list_type == "set" or isinstance(item, dict)}
 
 

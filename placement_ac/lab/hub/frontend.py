@@ -1,7 +1,7 @@
 """
-Between aiohttp and the `Api`: one request in, one answer or a stream of lines out.
+The HTTP frontend: pass requests from aiohttp to `ApiHandler` and send its responses and watch streams.
 
-Faults to order are met here, and the journal is kept here.
+Injects the faults and records the requests.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from placement_ac.lab.hub.watch import WatchStream
 if TYPE_CHECKING:
     from aiohttp.web_request import BaseRequest
 
-JOURNAL_LENGTH = 100_000  # requests; the older half is dropped when it is full
+JOURNAL_LENGTH = 100_000  # requests; when it is full, the older half is dropped
 LARGEST_BODY = 3 * 2**20  # bytes, as a real server
-CUT = 0  # the status in the journal of a request whose connection was cut
+CUT = 0  # the recorded status of a request whose connection was closed
 
 
 class HttpFrontend:
-    """Serves requests with `api`; `watches` are those that are open, with the User-Agent of who watches.
+    """Serves requests with `api`. `watches`: the open watches and the User-Agent of each.
 
-    `watched`: bytes that watches have sent, by the User-Agent and the plural name of the kind.
+    `watched`: the bytes that watches have sent, by User-Agent and plural name of the kind.
     """
 
     def __init__(self, api: ApiHandler, faults: Faults, journal: list[RecordedRequest]) -> None:
@@ -111,7 +111,7 @@ class HttpFrontend:
             await response.prepare(request)
             await watch.run(send)
         except ConnectionError:
-            pass  # the client has gone: so has its watch
+            pass  # the client has disconnected
         finally:
             watch.unsubscribe()
             del self.watches[watch]
@@ -141,7 +141,7 @@ class HttpFrontend:
 def _fault_response(fault: Fault) -> ApiResponse:
     assert fault.status is not None  # noqa: S101 asked before
     if fault.body is None:
-        return error_response(StatusError(fault.status, "", "a fault to order"))
+        return error_response(StatusError(fault.status, "", "injected fault"))
     if isinstance(fault.body, (str, bytes)):
         body = fault.body.encode() if isinstance(fault.body, str) else fault.body
         return ApiResponse(fault.status, body)

@@ -1,8 +1,8 @@
 """
-What goes when something else went: owned objects, and what lies in a namespace.
+Delete dependents of deleted owners, and the content of deleted namespaces.
 
-Runs in the hub's thread, right after the answer to the request that caused it.
-Owners are told apart by uid, as the real garbage collector does it.
+Runs in the hub's thread, right after the request that caused it. Owners are identified by uid, as
+in Kubernetes' garbage collector.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class GarbageCollector:
-    """`soon` runs a function later; `delete` and `replace` are the ordinary writes."""
+    """`soon` schedules a function; `delete` and `replace` are the ordinary writes."""
 
     def __init__(
         self,
@@ -31,13 +31,13 @@ class GarbageCollector:
         self.soon, self.delete, self.replace = soon, delete, replace
 
     def object_written(self, record: Record, before: Record | None = None) -> None:
-        """An object was written: its owners may be gone already, unless they are those of before."""
+        """Check the owners of a written object, unless they are the same as before."""
         owners = record.obj["metadata"].get("ownerReferences")
         if owners and not (before and before.obj["metadata"].get("ownerReferences") == owners):
             self.soon(lambda: self._collect(record.uid))
 
     def object_deleted(self, record: Record) -> None:
-        """An object is gone: so may be what it owned, and the namespace that waited for it."""
+        """Check the dependents of a deleted object, and its namespace if that is terminating."""
         for uid in sorted(self.store.dependents.get(record.uid, ())):
             self.soon(lambda uid=uid: self._collect(uid))  # type: ignore[misc]  # mypy sees no default argument
         namespace = record.key[0]
@@ -45,7 +45,7 @@ class GarbageCollector:
             self.soon(lambda: self._finalize_if_empty(namespace))
 
     def orphan(self, record: Record) -> None:
-        """Before an owner goes alone: what it owns forgets it."""
+        """Remove an owner from its dependents, before it is deleted with propagationPolicy=Orphan."""
         for uid in sorted(self.store.dependents.get(record.uid, ())):
             dependent = self.store.by_uid[uid]
             owners = dependent.obj["metadata"]["ownerReferences"]
@@ -63,7 +63,7 @@ class GarbageCollector:
             self._set_owners(record, there)
 
     def _is_gone(self, reference: dict[str, Any], dependent: Record) -> bool:
-        """An owner of a kind that is not served, or that cannot be an owner, is left undecided: not gone."""
+        """Return whether an owner is deleted; False if its kind is not served or cannot be an owner."""
         group = reference["apiVersion"].rpartition("/")[0]
         resource = self.catalog.by_kind(group, reference["kind"])
         if resource is None or (resource.namespaced and not dependent.key[0]):
@@ -79,7 +79,7 @@ class GarbageCollector:
         self.replace(record, record.obj | {"metadata": metadata})
 
     def terminate_namespace(self, name: str) -> None:
-        """A namespace was deleted: so is everything in it, and then itself."""
+        """Delete the content of a terminating namespace, then the namespace."""
         self.soon(lambda: self._delete_content(name))
 
     def _delete_content(self, name: str) -> None:

@@ -1,9 +1,9 @@
 """
-What a kind is: its names, versions, schemas and columns.
+The definition of a kind (`ServedResource`): its names, versions, schemas and columns.
 
-Three sources, one shape (`Resource`): Kubernetes' own kinds (`core.yaml`), the
-kinds the package brings along (`kinds.yaml`, expanded to plain CRDs), and any
-CustomResourceDefinition that is posted. No store, no I/O but the two files.
+Kinds come from three sources: Kubernetes' built-in kinds (`core.yaml`), the kinds bundled with the
+package (`kinds.yaml`, expanded to CRDs), and CustomResourceDefinitions that clients create. Reads
+the two files; no other I/O, no store.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ NAME = PrinterColumn("Name", "string", ".metadata.name", 0, "name", "Name must b
 
 @dataclass(frozen=True, slots=True)
 class ServedVersion:
-    """One served version of a kind; `warning` is said of a deprecated one."""
+    """One served version of a kind; `warning`: the deprecation warning, or ""."""
 
     name: str
     schema: SchemaNode
@@ -54,7 +54,7 @@ class ServedVersion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ServedResource:
-    """A kind as the hub serves it. `custom`: by a CRD; `generation`: it counts changes of its spec."""
+    """A served kind. `custom`: defined by a CRD; `generation`: metadata.generation is counted."""
 
     group: str
     kind: str
@@ -73,12 +73,12 @@ class ServedResource:
 
     @property
     def full(self) -> str:
-        """The name errors use: admissionchecks.kueue.x-k8s.io, or secrets."""
+        """The name in error messages: admissionchecks.kueue.x-k8s.io, or secrets."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
     def any_version(self) -> ServedVersion:
-        """The stored version, or another when that one is not served."""
+        """The storage version, or another one if it is not served."""
         return self.versions.get(self.storage) or next(iter(self.versions.values()))
 
     def api_version(self, version: str) -> str:
@@ -86,7 +86,7 @@ class ServedResource:
 
 
 def from_crd(crd: dict[str, Any]) -> ServedResource:
-    """Return the kind a (valid) CustomResourceDefinition describes."""
+    """Return the kind that a valid CustomResourceDefinition defines."""
     spec, names = crd["spec"], crd["spec"]["names"]
     versions = {v["name"]: _version(v) for v in spec["versions"] if v.get("served", True)}
     return ServedResource(
@@ -132,10 +132,9 @@ def _column(document: dict[str, Any]) -> PrinterColumn:
 
 def object_schema(document: dict[str, Any]) -> SchemaNode:
     """
-    Compile the schema of a whole object: apiVersion, kind and metadata are every kind's.
+    Compile the schema of an object, and add apiVersion, kind and metadata.
 
-    Compiled once per content, however many hubs are started. Raises AttributeError
-    or TypeError for what is no schema.
+    Compiled schemas are cached for all hubs. Raises AttributeError or TypeError for an invalid schema.
     """
     return _compiled(orjson.dumps(document))
 
@@ -150,7 +149,7 @@ def _compiled(text: bytes) -> SchemaNode:
 
 
 def priority(version: str) -> tuple[int, int, int, str]:
-    """Sort key of versions, the preferred one first: v2, v1, v1beta2, v1beta1, v1alpha1, others."""
+    """Return the sort key of a version: v2, v1, v1beta2, v1beta1, v1alpha1, others."""
     match = VERSION.fullmatch(version)
     if match is None:
         return (1, 0, 0, version)
@@ -159,7 +158,7 @@ def priority(version: str) -> tuple[int, int, int, str]:
 
 @cache
 def builtin() -> tuple[ServedResource, ...]:
-    """Kubernetes' own kinds, as far as the hub serves them."""
+    """Return Kubernetes' built-in kinds that the hub serves."""
     return tuple(_builtin(entry) for entry in _read("core.yaml")["kinds"])
 
 
@@ -190,7 +189,7 @@ def _builtin(entry: dict[str, Any]) -> ServedResource:
 
 
 def bundled() -> list[dict[str, Any]]:
-    """The CRDs that are installed when none are given: OCM's, Kueue's and the cluster inventory's."""
+    """Return the CRDs that are installed by default: OCM's, Kueue's and the cluster inventory's."""
     return [
         _crd(group, entry) for group, entries in _read("kinds.yaml")["groups"].items() for entry in entries
     ]
@@ -236,7 +235,7 @@ def _crd_version(entry: dict[str, Any], name: str, schema: dict[str, Any] | None
 @cache
 def _read(name: str) -> dict[str, Any]:
     text = files(__package__).joinpath(name).read_text(encoding="utf-8")
-    content: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 a safe loader, the C one where it was built
+    content: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 a safe loader, in C if available
     return content
 
 

@@ -1,8 +1,8 @@
 """
-Who owns which field: `metadata.managedFields` read, changed and written.
+Field ownership: read, change and write `metadata.managedFields`.
 
-Pure: times are arguments. An entry is named by its manager, operation,
-subresource and, for updates, the API version it was made in.
+Pure: times are arguments. The key of an entry is its manager, operation, subresource and, for
+updates, API version.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Name = tuple[str, str, str, str]  # manager, operation, subresource, API version ("" for Apply)
 
-# Fields nobody owns. Source: apiserver, stripMetaManager.
+# Fields that no manager owns. Source: apiserver, stripMetaManager.
 UNOWNED = (
     "name", "namespace", "uid", "resourceVersion",
     "creationTimestamp", "generation", "managedFields", "selfLink",
@@ -54,7 +54,7 @@ class ManagedFieldsEntry:
         return entry | {"subresource": self.subresource} if self.subresource else entry
 
     def title(self) -> str:
-        """How a conflict names its owner."""
+        """Return the description of this manager in a conflict."""
         parts = [f'"{self.manager}"']
         if self.subresource:
             parts.append(f'with subresource "{self.subresource}"')
@@ -84,7 +84,7 @@ def _read(entry: dict[str, Any]) -> ManagedFieldsEntry:
 
 
 def write(managers: Managers) -> list[dict[str, Any]]:
-    """As managedFields: those who apply first, then the updates, each by time."""
+    """Return the managedFields: Apply entries first, then Update entries, each by time."""
     ordered = sorted(
         managers.values(), key=lambda e: (e.operation != "Apply", e.time, e.manager, e.subresource)
     )
@@ -92,7 +92,7 @@ def write(managers: Managers) -> list[dict[str, Any]]:
 
 
 def without_unowned(fields: FieldSet | None) -> FieldSet | None:
-    """Leave out what nobody owns: apiVersion, kind, and the server's part of the metadata."""
+    """Return the fields without those that no manager owns: apiVersion, kind, and server-set metadata."""
     if fields is None:
         return None
     kept = {key: below for key, below in fields.items() if key not in ("f:apiVersion", "f:kind", ".")}
@@ -113,7 +113,7 @@ def all_fields(managers: Managers) -> FieldSet | None:
 def after_update(
     managers: Managers, by: ManagedFieldsEntry, touched: FieldSet | None, removed: FieldSet | None
 ) -> Managers:
-    """After an update by `by`: it owns what it touched, and what it removed is nobody's."""
+    """Return the managers after an update by `by`, which now owns the `touched` fields."""
     touched = without_unowned(touched)
     rest = without_fields(managers, union(touched, removed))
     if touched is not None:
@@ -124,7 +124,7 @@ def after_update(
 
 
 def without_fields(managers: Managers, fields: FieldSet | None, but: Name | None = None) -> Managers:
-    """Everyone except `but` loses `fields`; who is left with nothing is dropped."""
+    """Return the managers without `fields`, except for manager `but`; managers without fields are dropped."""
     if fields is None:
         return dict(managers)
     rest: Managers = {}
@@ -140,19 +140,19 @@ def without_fields(managers: Managers, fields: FieldSet | None, but: Name | None
 def conflicts(
     managers: Managers, touched: FieldSet | None, by: Name
 ) -> list[tuple[ManagedFieldsEntry, FieldSet]]:
-    """Which others own a field that an apply by `by` would change."""
+    """Return the other managers that own fields which an apply by `by` would change."""
     found = ((entry, intersection(entry.fields, touched)) for name, entry in managers.items() if name != by)
     return [(entry, fields) for entry, fields in found if fields]
 
 
 def conflict_error(found: Iterable[tuple[ManagedFieldsEntry, FieldSet]]) -> StatusError:
-    """The 409 of an apply that was not forced; one cause per field."""
+    """Return the 409 of an apply without force; one cause per field."""
     causes = [
         StatusCause("FieldManagerConflict", f"conflict with {entry.title()}", path)
         for entry, fields in found
         for path in paths(fields)
     ]
-    told = "".join(f"\n- {cause.message}: {cause.field}" for cause in causes)
+    lines = "".join(f"\n- {cause.message}: {cause.field}" for cause in causes)
     plural = "conflict" if len(causes) == 1 else "conflicts"
-    message = f"Apply failed with {len(causes)} {plural}:{told}"
+    message = f"Apply failed with {len(causes)} {plural}:{lines}"
     return StatusError(409, "Conflict", message, causes=causes)

@@ -1,7 +1,7 @@
 """
-The part of every object that is the server's business: names, uids, times, finalizers.
+Object metadata: names, uids, timestamps, finalizers.
 
-Pure, but for the random part of uids and generated names.
+Pure, except for random uids and generated names.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DNS_LABEL = re.compile(LABEL)
 PART = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 QUALIFIED = re.compile(rf"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?{PART}")
 LABEL_VALUE = re.compile(rf"({PART})?")
-# What an update cannot change: whatever the client says, it stays as it was.
+# Fields that only the server sets: an update cannot change them.
 SERVER_FIELDS = (
     "uid",
     "creationTimestamp",
@@ -36,12 +36,12 @@ SUFFIX = "bcdfghjklmnpqrstvwxz2456789"  # the alphabet of Kubernetes' generated 
 
 
 def now() -> str:
-    """The time as Kubernetes writes it, to the second, in UTC."""
+    """Return the current time in Kubernetes' format: UTC, whole seconds."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def check_types(given: dict[str, Any]) -> None:
-    """Raises 400 for metadata of the wrong types, such as labels that are no map of texts."""
+    """Raise 400 for metadata of wrong types, such as labels that are not a map of strings."""
     for key in ("labels", "annotations"):
         pairs = given.get(key) or {}
         if not isinstance(pairs, dict) or not all(isinstance(value, str) for value in pairs.values()):
@@ -55,7 +55,7 @@ def check_types(given: dict[str, Any]) -> None:
 
 
 def new_metadata(resource: ServedResource, given: dict[str, Any], namespace: str) -> dict[str, Any]:
-    """The metadata of a new object from what the client gave; raises 400 for a foreign namespace."""
+    """Return the metadata of a new object; raises 400 for a namespace other than the request's."""
     if given.get("namespace") not in (None, "", namespace):
         raise bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
@@ -76,7 +76,7 @@ def new_metadata(resource: ServedResource, given: dict[str, Any], namespace: str
 
 
 def updated_metadata(given: dict[str, Any], live: dict[str, Any]) -> dict[str, Any]:
-    """The metadata of an updated object: the client's, with the server's part as it was."""
+    """Return the metadata of an updated object: the client's, with server-set fields unchanged."""
     metadata = {k: v for k, v in given.items() if k not in SERVER_FIELDS and v not in (None, {}, [])}
     for key in SERVER_FIELDS:
         if key in live:
@@ -86,7 +86,7 @@ def updated_metadata(given: dict[str, Any], live: dict[str, Any]) -> dict[str, A
 
 
 def validate(resource: ServedResource, metadata: dict[str, Any]) -> list[StatusCause]:
-    """What is wrong with the names, labels, annotations and finalizers of an object."""
+    """Return the errors in the name, labels and annotations of an object."""
     causes = []
     name = metadata.get("name")
     if not name:
@@ -129,7 +129,7 @@ def _good_name(resource: ServedResource, name: str) -> bool:
 
 
 def validate_update(new: dict[str, Any], live: dict[str, Any]) -> list[StatusCause]:
-    """What an update must not do; twice each, as a real server checks it twice and tells both."""
+    """Return the errors of an update; each twice, because Kubernetes checks and reports it twice."""
     causes = []
     added = sorted(set(new.get("finalizers") or ()) - set(live.get("finalizers") or ()))
     if live.get("deletionTimestamp") and added:

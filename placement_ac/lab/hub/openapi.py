@@ -1,5 +1,5 @@
 """
-OpenAPI v3: an index, and one document per group and version with the real schemas. Pure.
+OpenAPI v3: an index, and one document with schemas per group and version. Pure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ COMMON = ("dryRun", "fieldManager", "pretty")
 
 
 def document(catalog: Catalog, path: str) -> dict[str, Any] | None:
-    """The index for "", the document of "api/v1" or "apis/GROUP/VERSION", None for what is not served."""
+    """Return the index for "", or the document of "api/v1" or "apis/GROUP/VERSION"; None if not served."""
     if not path:
         return _index(catalog)
     match path.split("/"):
@@ -60,7 +60,7 @@ def _document(catalog: Catalog, group: str, version: str) -> dict[str, Any] | No
 
 
 def _name(resource: ServedResource, version: ServedVersion) -> str:
-    """As real servers name schemas: the group backwards, the version, the kind."""
+    """Return the schema's name as in Kubernetes: reversed group, version, kind."""
     if not resource.custom:
         return f"io.k8s.api.{resource.group.partition('.')[0] or 'core'}.{version.name}.{resource.kind}"
     return ".".join([*reversed(resource.group.split(".")), version.name, resource.kind])

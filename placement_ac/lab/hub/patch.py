@@ -1,7 +1,7 @@
 """
-Merge patch (RFC 7396), JSON patch (RFC 6902), and as much of the strategic merge patch as kubectl sends.
+Merge patch (RFC 7396), JSON patch (RFC 6902), and the parts of strategic merge patch that kubectl uses.
 
-Pure: the object that is patched is never changed.
+Pure: functions return a new object.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def merge_patch(value: Any, patch: Any) -> Any:
-    """RFC 7396: maps are merged, null removes, anything else replaces."""
+    """Apply a merge patch (RFC 7396): merge maps, remove null fields, replace everything else."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(value) if isinstance(value, dict) else {}
@@ -30,10 +30,10 @@ def merge_patch(value: Any, patch: Any) -> Any:
 
 def strategic_patch(node: SchemaNode, value: Any, patch: Any) -> Any:
     """
-    As a merge patch, but lists with merge keys (map lists, sets) are merged by item.
+    Apply a strategic merge patch: a merge patch that merges lists with merge keys item by item.
 
-    Understood: `$patch: delete` and `replace`, `$deleteFromPrimitiveList/…`, `$retainKeys`, and
-    `$setElementOrder/…` for map lists (items that it does not name stand last).
+    Supports `$patch: delete` and `replace`, `$deleteFromPrimitiveList/…`, `$retainKeys`, and
+    `$setElementOrder/…` for map lists (items that it does not name come last).
     """
     if not isinstance(patch, dict):
         return patch
@@ -96,7 +96,7 @@ def _strategic_list(node: SchemaNode, value: list[Any], changes: list[Any]) -> l
 
 
 def json_patch(value: Any, operations: Any) -> Any:
-    """RFC 6902; raises 422 when a test fails or a path is missing, 400 when it is no patch."""
+    """Apply a JSON patch (RFC 6902); raises 422 if a test fails or a path is missing, 400 if malformed."""
     if not isinstance(operations, list):
         raise bad_request("a JSON patch is a list of operations")
     for operation in operations:
@@ -130,7 +130,7 @@ def _index(value: list[Any], key: str) -> int:
 
 
 def _changed(value: Any, keys: list[str], change: Callable[[Any, str], None]) -> Any:
-    """Copy the containers along the way and let `change` alter the last one."""
+    """Return `value` with the containers along `keys` copied, and the last one changed by `change`."""
     copy = list(value) if isinstance(value, list) else dict(value)
     key, *rest = keys
     if not rest:

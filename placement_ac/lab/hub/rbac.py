@@ -1,8 +1,7 @@
 """
-May this user do that? Judged by the roles and bindings in the store.
+Authorize requests by the roles and bindings in the store.
 
-Runs in the hub's thread. What a user holds in a namespace is worked out once
-and kept until a role or a binding changes.
+Runs in the hub's thread. The rules of a user in a namespace are cached until a role or binding changes.
 Source: Kubernetes, pkg/registry/rbac and plugin/pkg/auth/authorizer/rbac.
 """
 
@@ -25,12 +24,12 @@ if TYPE_CHECKING:
     from placement_ac.lab.hub.write_request import WriteRequest
 
 GROUP = rbac_validation.GROUP
-CACHE_SIZE = 10_000  # users, in so many namespaces
+CACHE_SIZE = 10_000  # entries: one per user and namespace
 
 
 @dataclass(slots=True)
 class UserRules:
-    """What one user holds in one namespace ("": cluster-wide), by whom, and what could not be resolved."""
+    """The rules of a user in a namespace ("": cluster-wide), each with its source, and resolution errors."""
 
     rules: list[tuple[str, RbacRule]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -48,11 +47,11 @@ class Rbac:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._held: dict[tuple[str, tuple[str, ...], str], UserRules] = {}
-        self._seen = -1  # the version of the roles and bindings that `_held` was worked out from
+        self._seen = -1  # the version of the roles and bindings behind `_held`
         self._kinds = {kind.plural: kind for kind in kinds.builtin() if kind.group == GROUP}
 
     def authorize(self, user: UserInfo, action: RequestAttributes) -> AuthorizationDecision:
-        """Whether the user may, and why; why not is told only when a role is missing."""
+        """Return the decision; a denial has a reason only if a role is missing."""
         if MASTERS in user.groups:
             return AuthorizationDecision(True)
         held = self.rules_for(user, action.namespace)
@@ -102,7 +101,7 @@ class Rbac:
             yield from self._shelf("rolebindings").between(namespace)
 
     def rules_of(self, reference: Object, namespace: str) -> tuple[RbacRule, ...]:
-        """The rules of the role that a binding in `namespace` refers to; raises 404 when there is none."""
+        """Return the rules of the role that a binding in `namespace` refers to; raises 404 if missing."""
         kind, name = reference["kind"], reference["name"]
         plural, key = ("roles", (namespace, name)) if kind == "Role" else ("clusterroles", ("", name))
         record = self._shelf(plural).records.get(key)
@@ -115,7 +114,7 @@ class Rbac:
         raise StatusError(404, "NotFound", f'{full} "{name}" not found', details=details)
 
     def _rules(self, role: Object) -> tuple[RbacRule, ...]:
-        """The rules of a role, or of those that it aggregates (which a real server copies into it)."""
+        """Return the rules of a role, or of the roles that it aggregates (Kubernetes copies them into it)."""
         selectors = _aggregation_selectors(role)
         if not selectors:
             return tuple(map(rbac_rules.parse_rule, role.get("rules") or ()))
@@ -124,37 +123,39 @@ class Rbac:
         chosen = [one for one in others if one is not role and any(test(one) for test in tests)]
         return tuple(rbac_rules.parse_rule(rule) for one in chosen for rule in one.get("rules") or ())
 
-    # -- nobody gives what they do not have
+    # -- privilege escalation prevention
 
-    def check_escalation(self, ask: WriteRequest, obj: Object, live: Object | None) -> None:
-        """Raises 403 when a user writes a role or binding that gives more than the user holds."""
-        if ask.resource.group != GROUP or ask.resource.custom or MASTERS in ask.user.groups:
+    def check_escalation(self, request: WriteRequest, obj: Object, live: Object | None) -> None:
+        """Raise 403 if a role or binding grants permissions that the user does not have."""
+        if request.resource.group != GROUP or request.resource.custom or MASTERS in request.user.groups:
             return
-        if self.authorize(ask.user, _escalation_right(ask, obj)).allowed:
+        if self.authorize(request.user, _escalation_right(request, obj)).allowed:
             return
         if reference := obj.get("roleRef"):
-            granted = self.rules_of(reference, ask.namespace)
+            granted = self.rules_of(reference, request.namespace)
         else:
             granted = tuple(map(rbac_rules.parse_rule, obj.get("rules") or ()))
-        held = tuple(rule for _, rule in self.rules_for(ask.user, ask.namespace).rules)
+        held = tuple(rule for _, rule in self.rules_for(request.user, request.namespace).rules)
         name = obj["metadata"]["name"]
         if lacking := rbac_rules.missing_rules(granted, held):
-            raise _escalation_error(ask, name, _escalation_message(ask.user, lacking))
+            raise _escalation_error(request, name, _escalation_message(request.user, lacking))
         if (_aggregation_selectors(obj) or _aggregation_selectors(live or {})) and rbac_rules.missing_rules(
             rbac_rules.EVERYTHING, held
         ):
             raise _escalation_error(
-                ask, name, "must have cluster-admin privileges to use the aggregationRule"
+                request, name, "must have cluster-admin privileges to use the aggregationRule"
             )
 
 
-def _escalation_right(ask: WriteRequest, obj: Object) -> RequestAttributes:
-    """The right to give what one does not have: escalate for a role, bind for a binding."""
+def _escalation_right(request: WriteRequest, obj: Object) -> RequestAttributes:
+    """Return the permission that allows escalation: escalate for a role, bind for a binding."""
     reference = obj.get("roleRef")
     if reference is None:
-        return RequestAttributes("escalate", GROUP, ask.resource.plural, "", ask.namespace, ask.name)
+        return RequestAttributes(
+            "escalate", GROUP, request.resource.plural, "", request.namespace, request.name
+        )
     plural = "roles" if reference["kind"] == "Role" else "clusterroles"
-    return RequestAttributes("bind", GROUP, plural, "", ask.namespace, reference["name"])
+    return RequestAttributes("bind", GROUP, plural, "", request.namespace, reference["name"])
 
 
 def _aggregation_selectors(role: Object) -> list[Object]:
@@ -169,12 +170,14 @@ def _escalation_message(user: UserInfo, lacking: Iterable[RbacRule]) -> str:
     )
 
 
-def _escalation_error(ask: WriteRequest, name: str, why: str) -> StatusError:
-    return forbidden(f'{ask.resource.full} "{name}" is forbidden: {why}', object_details(ask.resource, name))
+def _escalation_error(request: WriteRequest, name: str, why: str) -> StatusError:
+    return forbidden(
+        f'{request.resource.full} "{name}" is forbidden: {why}', object_details(request.resource, name)
+    )
 
 
 def _is_subject(user: UserInfo, subject: dict[str, Any], namespace: str) -> bool:
-    """Whether a subject of a binding in `namespace` ("" for a ClusterRoleBinding) is this user."""
+    """Return whether a subject of a binding in `namespace` ("" for a ClusterRoleBinding) is this user."""
     kind, name = subject["kind"], subject["name"]
     if kind == "User":
         return bool(user.name == name)
@@ -194,6 +197,6 @@ def _describe(binding: Record, subject: dict[str, Any]) -> str:
     return f'{binding.resource.kind} "{full}" of {role["kind"]} "{role["name"]}" to {subject["kind"]} "{who}"'
 
 
-def _join_errors(faults: list[str]) -> str:
-    told = list(dict.fromkeys(faults))
-    return told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+def _join_errors(errors: list[str]) -> str:
+    errors = list(dict.fromkeys(errors))
+    return errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"

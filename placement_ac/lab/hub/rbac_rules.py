@@ -1,5 +1,5 @@
 """
-The rules of RBAC, and what they allow; those that every server has from the start. Pure.
+RBAC rules and the default ClusterRoles and bindings. Pure.
 
 Source: Kubernetes, pkg/apis/rbac/v1/evaluation_helpers.go, component-helpers/auth/rbac/validation
 and plugin/pkg/auth/authorizer/rbac/bootstrappolicy.
@@ -25,7 +25,7 @@ ALL = "*"
 
 @dataclass(frozen=True, slots=True)
 class RbacRule:
-    """A PolicyRule; the fields are those of the API, in its order."""
+    """A PolicyRule of the RBAC API."""
 
     verbs: tuple[str, ...]
     groups: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class RbacRule:
         return _has(self.resources, resource) or (bool(subresource) and f"*/{subresource}" in self.resources)
 
     def covers(self, part: RbacRule) -> bool:
-        """Whether it gives what a `part` (see `parts`) gives."""
+        """Return whether this rule grants everything that `part` (see `parts`) grants."""
         if not _has(self.verbs, part.verbs[0]):
             return False
         if part.urls:
@@ -61,7 +61,7 @@ class RbacRule:
         )
 
     def parts(self) -> Iterator[RbacRule]:
-        """The same in the smallest rules: one verb on one resource (of one name) or one URL each."""
+        """Yield the rule as minimal rules: one verb on one resource (and name) or one URL each."""
         for group, resource, verb, name in product(
             self.groups, self.resources, self.verbs, self.names or ("",)
         ):
@@ -74,27 +74,27 @@ class RbacRule:
         return {field: list(value) for field, value in zip(FIELDS, values, strict=True) if value}
 
     def __str__(self) -> str:
-        """As the server tells of it: {APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}."""
-        told = (
+        """Return the rule as Kubernetes prints it: {APIGroups:[""], Resources:["pods"], Verbs:["get"]}."""
+        fields = (
             ("APIGroups", self.groups),
             ("Resources", self.resources),
             ("NonResourceURLs", self.urls),
             ("ResourceNames", self.names),
             ("Verbs", self.verbs),
         )
-        return "{" + ", ".join(f"{label}:{quoted(values)}" for label, values in told if values) + "}"
+        return "{" + ", ".join(f"{label}:{quoted(values)}" for label, values in fields if values) + "}"
 
 
 FIELDS = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
 
 
 def parse_rule(document: dict[str, Any]) -> RbacRule:
-    """Read a (valid) rule of a role."""
+    """Parse a valid rule of a role."""
     return RbacRule(*(tuple(document.get(field) or ()) for field in FIELDS))
 
 
 def missing_rules(wanted: Iterable[RbacRule], held: Iterable[RbacRule]) -> list[RbacRule]:
-    """What of the `wanted` rules is not `held`: one rule for each resource or URL, with its verbs."""
+    """Return the parts of `wanted` that `held` does not cover: one rule per resource or URL."""
     held = tuple(held)
     verbs: dict[RbacRule, list[str]] = {}
     for part in (part for one in wanted for part in one.parts()):
@@ -105,7 +105,7 @@ def missing_rules(wanted: Iterable[RbacRule], held: Iterable[RbacRule]) -> list[
 
 
 def quoted(values: Iterable[str]) -> str:
-    """A list of texts as Go prints it: ["a" "b"]."""
+    """Return a list of strings as Go prints it: ["a" "b"]."""
     return "[" + " ".join(orjson.dumps(value).decode() for value in values) + "]"
 
 
@@ -118,7 +118,7 @@ def _url_matches(url: str, path: str) -> bool:
 
 
 EVERYTHING = (RbacRule((ALL,), (ALL,), (ALL,)), RbacRule((ALL,), urls=(ALL,)))
-# The ClusterRoles that are there from the start, as far as one can do without the others (view, edit, …).
+# The default ClusterRoles, without those that the hub does not need (view, edit, …).
 DEFAULT_CLUSTER_ROLES: dict[str, tuple[RbacRule, ...]] = {
     "cluster-admin": EVERYTHING,
     "system:discovery": (
@@ -146,7 +146,7 @@ DEFAULT_CLUSTER_ROLES: dict[str, tuple[RbacRule, ...]] = {
         RbacRule(("create",), ("authorization.k8s.io",), ("subjectaccessreviews",)),
     ),
 }  # fmt: skip
-# Which groups they are bound to, by a ClusterRoleBinding of the same name.
+# The groups that they are bound to, by a ClusterRoleBinding of the same name.
 DEFAULT_BINDINGS: tuple[tuple[str, str], ...] = (
     ("cluster-admin", MASTERS),
     ("system:discovery", AUTHENTICATED),

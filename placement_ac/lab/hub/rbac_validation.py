@@ -1,5 +1,5 @@
 """
-What roles and bindings have to keep to beyond their schemas. Pure.
+Defaulting and validation of roles and bindings beyond their schemas. Pure.
 
 Source: Kubernetes, pkg/apis/rbac/validation and pkg/apis/rbac/v1/defaults.go.
 """
@@ -26,7 +26,7 @@ OPERATORS = {"In": "{} in ({})", "NotIn": "{} notin ({})", "Exists": "{}", "Does
 
 
 def default_subjects(binding: Object, _: Object | None = None) -> Object:
-    """Fill in the group of users and groups among the subjects."""
+    """Set the default apiGroup of User and Group subjects."""
     subjects = binding.get("subjects")
     if not isinstance(subjects, list):
         return binding
@@ -40,7 +40,7 @@ def _with_api_group(subject: Any) -> Any:
 
 
 def validate(resource: ServedResource, obj: Object, live: Object | None) -> Iterator[StatusCause]:
-    """What is wrong with a role or a binding; what has the wrong type is left to its schema."""
+    """Yield the errors in a role or binding; wrong types are left to the schema."""
     for i, rule in enumerate(_maps(obj.get("rules"))):
         yield from _validate_rule(rule, resource.namespaced, f"rules[{i}]")
     if resource.kind.endswith("Binding"):
@@ -108,13 +108,13 @@ def _invalid(where: str, value: Any, why: str) -> StatusCause:
 
 
 def _unsupported(where: str, value: Any, supported: tuple[str, ...]) -> StatusCause:
-    told = ", ".join(dumps(one) for one in supported)
-    message = f"Unsupported value: {dumps(value)}: supported values: {told}"
+    listed = ", ".join(dumps(one) for one in supported)
+    message = f"Unsupported value: {dumps(value)}: supported values: {listed}"
     return StatusCause("FieldValueNotSupported", message, where)
 
 
 def selector(document: Object) -> Test:
-    """A test of an object's labels from a LabelSelector."""
+    """Return a test of an object's labels by a LabelSelector."""
     pairs = (f"{key}={value}" for key, value in (document.get("matchLabels") or {}).items())
     wishes = (
         OPERATORS[wish["operator"]].format(wish["key"], ",".join(wish.get("values") or ()))

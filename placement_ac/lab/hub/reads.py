@@ -1,5 +1,5 @@
 """
-Get, list and watch: what is asked of the store, and in which form it is answered.
+Get, list and watch: select objects in the store and render them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PLAIN, TABLE, METADATA = "", "Table", "PartialObjectMetadata"
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
-    """What is looked at, and how it is to be shown (`form`: plain, as a Table, or its metadata)."""
+    """The target and parameters of a read. `representation`: plain, Table or PartialObjectMetadata."""
 
     resource: ServedResource
     version: ServedVersion
@@ -50,11 +50,11 @@ class ReadRequest:
         )
 
 
-def selector_of(look: ReadRequest) -> Test:
-    """What the request's label and field selectors let through."""
-    known = (*selectors.ALWAYS, *look.version.fields)
-    by_label = selectors.labels(look.query.get("labelSelector", ""))
-    by_field = selectors.fields(look.query.get("fieldSelector", ""), known)
+def selector_of(read: ReadRequest) -> Test:
+    """Return the test of the request's label and field selectors."""
+    known = (*selectors.ALWAYS, *read.version.fields)
+    by_label = selectors.labels(read.query.get("labelSelector", ""))
+    by_field = selectors.fields(read.query.get("fieldSelector", ""), known)
     if by_label is selectors.selects_all:
         return by_field
     if by_field is selectors.selects_all:
@@ -62,58 +62,58 @@ def selector_of(look: ReadRequest) -> Test:
     return lambda obj: by_label(obj) and by_field(obj)
 
 
-def select(shelf: ResourceStore, look: ReadRequest, after: Key | None = None) -> Iterable[Record]:
-    """The records of a namespace that the selectors let through, in order, beginning behind `after`."""
-    selects = selector_of(look)
-    name = selectors.name_in(look.query.get("fieldSelector", ""))
-    if name and (look.namespace or not look.resource.namespaced):
-        record = shelf.records.get((look.namespace, name))
+def select(shelf: ResourceStore, read: ReadRequest, after: Key | None = None) -> Iterable[Record]:
+    """Return the selected records of a namespace in order, starting after the key `after`."""
+    selects = selector_of(read)
+    name = selectors.name_in(read.query.get("fieldSelector", ""))
+    if name and (read.namespace or not read.resource.namespaced):
+        record = shelf.records.get((read.namespace, name))
         return [record] if record and selects(record.obj) and (after is None or record.key > after) else []
-    found = shelf.between(look.namespace, after)
+    found = shelf.between(read.namespace, after)
     return found if selects is selectors.selects_all else [r for r in found if selects(r.obj)]
 
 
-def watch(shelf: ResourceStore, look: ReadRequest) -> WatchStream:
-    return WatchStream(shelf, look.version, look.namespace, selector_of(look), look.render, look.query)
+def watch(shelf: ResourceStore, read: ReadRequest) -> WatchStream:
+    return WatchStream(shelf, read.version, read.namespace, selector_of(read), read.render, read.query)
 
 
-def list_(store: Store, look: ReadRequest) -> bytes:
-    """A whole list as JSON; raises 400 for bad parameters, 410 for a version that is forgotten."""
-    shelf = store.by_resource[look.resource]
-    rv, start = _version_and_start(store, look.query)
-    records = list(_as_of(shelf, look, rv, start) if rv < shelf.last else select(shelf, look, start))
+def list_(store: Store, read: ReadRequest) -> bytes:
+    """Return a list as JSON; raises 400 for invalid parameters, 410 for a version that is too old."""
+    shelf = store.by_resource[read.resource]
+    rv, start = _version_and_start(store, read.query)
+    records = list(_as_of(shelf, read, rv, start) if rv < shelf.last else select(shelf, read, start))
     meta: dict[str, Any] = {"resourceVersion": str(rv)}
-    limit = int(look.query.get("limit") or 0)
+    limit = int(read.query.get("limit") or 0)
     if limit and len(records) > limit:
         meta["continue"] = _continue_token(rv, records[limit - 1].key)
-        if not look.query.get("labelSelector") and not look.query.get("fieldSelector"):
+        if not read.query.get("labelSelector") and not read.query.get("fieldSelector"):
             meta["remainingItemCount"] = len(records) - limit
         records = records[:limit]
-    return list_json(look, records, meta)
+    return list_json(read, records, meta)
 
 
-def list_json(look: ReadRequest, records: list[Record], meta: dict[str, Any]) -> bytes:
-    if look.representation == TABLE:
-        objects = (record.in_version(look.version.name) for record in records)
+def list_json(read: ReadRequest, records: list[Record], meta: dict[str, Any]) -> bytes:
+    if read.representation == TABLE:
+        objects = (record.in_version(read.version.name) for record in records)
         return orjson.dumps(
-            table.table(look.version, objects, meta, look.query.get("includeObject", "Metadata"))
+            table.table(read.version, objects, meta, read.query.get("includeObject", "Metadata"))
         )
-    kind, api_version = look.resource.list_kind, look.api_version
-    if look.representation == METADATA:
+    kind, api_version = read.resource.list_kind, read.api_version
+    if read.representation == METADATA:
         kind, api_version = "PartialObjectMetadataList", "meta.k8s.io/v1"
     head = orjson.dumps({"kind": kind, "apiVersion": api_version, "metadata": meta})
-    return b'%b,"items":[%b]}' % (head[:-1], b",".join(map(look.render, records)))
+    return b'%b,"items":[%b]}' % (head[:-1], b",".join(map(read.render, records)))
 
 
-def _as_of(shelf: ResourceStore, look: ReadRequest, rv: int, after: Key | None) -> Iterable[Record]:
-    selects = selector_of(look)
+def _as_of(shelf: ResourceStore, read: ReadRequest, rv: int, after: Key | None) -> Iterable[Record]:
+    selects = selector_of(read)
     for key, record in sorted(shelf.as_of(rv).items()):
-        if look.namespace in ("", key[0]) and selects(record.obj) and (after is None or key > after):
+        if read.namespace in ("", key[0]) and selects(record.obj) and (after is None or key > after):
             yield record
 
 
 def _version_and_start(store: Store, query: dict[str, str]) -> tuple[int, Key | None]:
-    """The version a list is of, and the key it goes on behind."""
+    """Return the version of a list, and the key after which it continues."""
     if token := query.get("continue"):
         return _read_continue_token(token)
     asked = query.get("resourceVersion", "")

@@ -1,5 +1,5 @@
 """
-From a request to what RBAC judges: a verb on a resource, or on a path. Pure.
+The attributes of a request that RBAC checks: a verb on a resource, or on a path. Pure.
 
 Source: Kubernetes, apiserver/pkg/endpoints/request/requestinfo.go.
 """
@@ -14,15 +14,15 @@ from placement_ac.lab.hub.selectors import name_in
 VERBS = {
     "POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete",
 }  # fmt: skip
-OF_NAMESPACES = ("status", "finalize")  # what follows a namespace's name and is no resource in it
+OF_NAMESPACES = ("status", "finalize")  # subresources of a namespace
 
 
 @dataclass(frozen=True, slots=True)
 class RequestAttributes:
     """
-    What somebody wants to do; `path` is None unless it is about no resource.
+    A verb on a resource, or on a path: `path` is None for resource requests.
 
-    `subresource`, `namespace` and `name` may be empty; the group "" is the core group.
+    `subresource`, `namespace` and `name` may be empty; "" is the core group.
     """
 
     verb: str
@@ -35,12 +35,12 @@ class RequestAttributes:
 
     @property
     def full_resource(self) -> str:
-        """As rules name it: workloads, or workloads/status."""
+        """The resource as rules name it: workloads, or workloads/status."""
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
 def attributes_of(method: str, path: str, query: dict[str, str]) -> RequestAttributes:
-    """What a request asks for; empty parts of its path do not count, as in the hub's own routing."""
+    """Return the attributes of a request; empty path segments are ignored, as in the hub's routing."""
     match [part for part in path.split("/") if part]:
         case ["api", _, first, *more]:
             return _on_resource(method, "", [first, *more], query)
@@ -66,12 +66,12 @@ def _on_resource(method: str, group: str, parts: list[str], query: dict[str, str
 
 
 def _selected(fields: str) -> str:
-    """The one name that a field selector leaves, "" when it leaves others."""
+    """Return the name that a field selector requires, or ""."""
     return next((name for part in fields.split(",") if (name := name_in(part.strip()))), "")
 
 
 def attributes_of_review(spec: dict[str, Any]) -> RequestAttributes | None:
-    """What the spec of a SelfSubjectAccessReview asks; None unless it asks exactly one thing."""
+    """Return the attributes in a SelfSubjectAccessReview's spec; None unless it has exactly one kind."""
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if isinstance(path, dict) and resource is None:
         return RequestAttributes(str(path.get("verb", "")), path=str(path.get("path", "")))

@@ -1,5 +1,5 @@
 """
-Questions that are answered and not stored: who am I, what may I do, whose token is this?
+Reviews, which are answered and not stored: SelfSubjectReview, access and rules reviews, TokenReview.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ AUTHENTICATION, AUTHORIZATION = "authentication.k8s.io", "authorization.k8s.io"
 
 
 def answer(access: AccessControl, user: UserInfo, plural: str, body: Body) -> Body:
-    """The review with its status; raises 400 or 422 for what asks nothing."""
+    """Return the review with its status; raises 400 or 422 for an invalid spec."""
     spec = body.get("spec")
     spec = spec if isinstance(spec, dict) else {}
     return body | {"metadata": {"creationTimestamp": None}, "status": ANSWERS[plural](access, user, spec)}

@@ -1,7 +1,7 @@
 """
-The subresource `scale`: how many replicas an object is to have, and has, in a form of its own.
+The subresource `scale`: the desired and actual replicas of an object.
 
-No I/O. Source: autoscaling/v1 Scale.
+Pure. Source: autoscaling/v1 Scale.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ def scale_of(obj: Object) -> Object:
 
 
 def with_scale(obj: Object, scale: Object) -> Object:
-    """Return an object with the replicas of a Scale; raises 400 when it has no number of them."""
+    """Return an object with the replicas of a Scale; raises 400 if they are not a number."""
     spec = scale.get("spec")
     replicas = spec.get("replicas", 0) if isinstance(spec, dict) else None
     if not isinstance(replicas, int) or replicas < 0:

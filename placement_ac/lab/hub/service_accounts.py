@@ -1,9 +1,8 @@
 """
-The tokens of ServiceAccounts: made on request (TokenRequest), and judged when somebody brings one.
+ServiceAccount tokens: issue them (TokenRequest), and authenticate requests that use them.
 
-A token is good until it ends, and while its ServiceAccount is there and has the uid that
-the token was made for. Source: Kubernetes, pkg/serviceaccount/claims.go and
-pkg/registry/core/serviceaccount/storage/token.go.
+A token is valid until it expires, as long as its ServiceAccount exists with the same uid.
+Source: Kubernetes, pkg/serviceaccount/claims.go and pkg/registry/core/serviceaccount/storage/token.go.
 """
 
 from __future__ import annotations
@@ -22,16 +21,19 @@ if TYPE_CHECKING:
     from placement_ac.lab.hub.users import UserInfo
 
 AUDIENCE = "https://kubernetes.default.svc.cluster.local"  # as kubeadm has it; also the issuer
-HOUR = 3600  # seconds that a token lives when nobody says how long
+HOUR = 3600  # seconds; the default lifetime of a token
 LONGEST = 2**32  # seconds
 
 
 class InvalidToken(Exception):
-    """A token stands for nobody; the text says why, and never holds the token."""
+    """A token cannot be authenticated; the message says why and never contains the token."""
 
 
 class ServiceAccountTokens:
-    """The ServiceAccounts of one store; a token of less than `shortest` seconds is not made."""
+    """Issues and authenticates tokens for the ServiceAccounts of one store.
+
+    `shortest`: the shortest lifetime that can be requested, in seconds.
+    """
 
     def __init__(self, store: Store, shortest: int) -> None:
         self._store, self._shortest = store, shortest
@@ -39,7 +41,7 @@ class ServiceAccountTokens:
         self._signer = TokenSigner()
 
     def issue(self, account: Record, request: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a TokenRequest, with spec and status; raises 422 for a life that is too short."""
+        """Return the TokenRequest with its status; raises 422 for an invalid lifetime."""
         given = request.get("spec") or {}
         if not isinstance(given, dict) or not isinstance(given.get("audiences") or [], list):
             raise bad_request("the spec of a TokenRequest is a map, and its audiences are a list")
@@ -81,13 +83,13 @@ class ServiceAccountTokens:
         )
 
     def authenticate(self, token: str) -> UserInfo:
-        """The ServiceAccount that a token stands for; raises `Refused`."""
+        """Return the ServiceAccount of a token as a user; raises `InvalidToken`."""
         claims = self._signer.verify(token)
         if claims is None:
             raise InvalidToken("invalid bearer token")
         if AUDIENCE not in claims["aud"]:
             raise InvalidToken("token audiences do not include this server")
-        # To the second, like the claims: a token lives as long as was asked for, or up to a second more.
+        # Claims have whole seconds: a token lives up to a second longer than requested.
         if int(time.time()) > claims["exp"]:
             raise InvalidToken("service account token has expired")
         of = claims["kubernetes.io"]

@@ -1,7 +1,7 @@
 """
-What Kubernetes' own kinds do beyond their schemas. Pure.
+The create and update strategies of built-in kinds, beyond their schemas. Pure.
 
-`prepare` is asked before an object is judged, `faults` when it is judged.
+`prepare` completes an object before `validate` checks it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Object = dict[str, Any]
 
 
 def prepare(resource: ServedResource, obj: Object, live: Object | None) -> Object:
-    """Complete an object of a built-in kind; `live` is None when it is new."""
+    """Return the completed object of a built-in kind; `live` is None for a new object."""
     change = PREPARE.get(resource.plural) if not resource.custom else None
     return change(obj, live) if change else obj
 
@@ -64,12 +64,12 @@ def _secret(obj: Object, _: Object | None) -> Object:
 
 
 def _job(obj: Object, live: Object | None) -> Object:
-    """A new Job has not begun, whatever it says."""
+    """Drop the status of a new Job."""
     return obj if live else {key: value for key, value in obj.items() if key != "status"}
 
 
 def _crd(obj: Object, live: Object | None) -> Object:
-    """Names are accepted and the kind established at once."""
+    """Set the default names and the status: names accepted and kind established."""
     spec = obj.get("spec") or {}
     names = spec.get("names") or {}
     kind = str(names.get("kind", ""))

@@ -1,5 +1,5 @@
 """
-Objects as `kubectl get` wants them: rows under printer columns, or their metadata alone. Pure.
+Objects in the formats of `kubectl get`: a Table with printer columns, or PartialObjectMetadata. Pure.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ STEP = re.compile(
 )
 
 
-# How a column's type is told: an age is text, a count (of built-in kinds' maps and lists) a number.
+# The types of columns in a Table: an age is a string, a count (of a map or list) an integer.
 COLUMN_TYPES = {"date": "string", "count": "integer"}
 
 
 def table(
     version: ServedVersion, objects: Iterable[Object], meta: dict[str, Any], include: str
 ) -> dict[str, Any]:
-    """A meta.k8s.io/v1 Table; `include` is None, Metadata or Object: what each row carries."""
+    """Return a meta.k8s.io/v1 Table; `include`: the content of each row, None, Metadata or Object."""
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
@@ -76,7 +76,7 @@ def _cell(column: PrinterColumn, obj: Object) -> Any:
 
 
 def age(when: Any) -> str:
-    """A time as kubectl shows it: 5s, 3m20s, 4h, 2d3h; two units while the first is small."""
+    """Return the age of a timestamp as kubectl prints it: 5s, 3m20s, 4h, 2d3h."""
     if not isinstance(when, str):
         return "<unknown>"
     past = datetime.now(UTC) - datetime.fromisoformat(when)
@@ -84,7 +84,7 @@ def age(when: Any) -> str:
 
 
 def duration(seconds: int) -> str:
-    """Source: apimachinery, HumanDuration: the smaller unit is shown below these bounds."""
+    """Return a duration as kubectl prints it. Source: apimachinery, HumanDuration."""
     if seconds < 120:
         return f"{seconds}s"
     for bound, unit, small, name, sub in (
@@ -99,7 +99,7 @@ def duration(seconds: int) -> str:
 
 
 def find_values(path: str, obj: Any) -> list[Any]:
-    """The values a simple JSONPath finds: fields, [n], [*] and [?(@.field=="value")]."""
+    """Return the values of a simple JSONPath: fields, [n], [*] and [?(@.field=="value")]."""
     found = [obj]
     for step in STEP.finditer(path):
         found = [value for one in found for value in _step(step, one)]

@@ -1,8 +1,8 @@
 """
-Does a value keep to its schema? Answers with causes, never with an exception.
+Validate a value against its schema; returns causes and raises no exception.
 
-What did not change since the object was last stored is not judged again (a real
-server's "ratcheting"): an old fault does not block an unrelated write.
+Values that did not change since the last write are not validated again (Kubernetes' "ratcheting"): an
+existing error does not block an unrelated write.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Check = Callable[[Any, Any], "tuple[str, str] | None"]
 
-# A fault of one of these kinds stops the CEL rules: they may rely on what is missing.
+# Errors with these reasons prevent the evaluation of CEL rules, which may rely on the field.
 # Source: apiextensions-apiserver, hasBlockingErr.
 BLOCKING = {
     "FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong",
@@ -43,9 +43,9 @@ def validate(
     node: SchemaNode, value: dict[str, Any], old: dict[str, Any] | None, first: list[StatusCause]
 ) -> list[StatusCause]:
     """
-    Return every fault of an object: `first` (those of its metadata), its schema's, then those of its rules.
+    Return all errors of an object: `first` (errors in its metadata), schema errors, then CEL rule errors.
 
-    `old` is the stored object, None for a new one.
+    `old` is the stored object, None for a new object.
     """
     before = UNSET if old is None else old
     causes = [*first, *_errors(node, value, before, "")]
@@ -109,7 +109,7 @@ def _list_errors(node: SchemaNode, value: list[Any], old: Any, path: str) -> Ite
 
 
 def _items_before(node: SchemaNode, old: Any) -> dict[str, Any]:
-    """The stored items of a map list by their keys; other lists cannot be matched item by item."""
+    """Return the stored items of a map list by key; empty for other lists, which have no keys."""
     if node.list_type != "map" or not isinstance(old, list):
         return {}
     return {node.element(item): item for item in old if isinstance(item, dict)}
@@ -151,7 +151,7 @@ _variants: dict[int, tuple[dict[str, Any], SchemaNode]] = {}
 
 def _compiled(document: dict[str, Any]) -> SchemaNode:
     known = _variants.get(id(document))
-    if known is None:  # the document is kept beside its node, so its id is not given to another
+    if known is None:  # keeping the document keeps its id unique
         known = _variants[id(document)] = (document, SchemaNode(document))
     return known[1]
 
@@ -210,7 +210,7 @@ def _pattern(value: Any, pattern: str) -> tuple[str, str] | None:
 
 @lru_cache(maxsize=4096)
 def regex(pattern: str) -> re.Pattern[str]:
-    """Compile a Go regular expression: flags may stand in the middle there, `$` means the very end."""
+    """Compile a Go regular expression: flags are allowed anywhere, and `$` means the end of the text."""
     flags = re.IGNORECASE if "(?i)" in pattern else 0
     pattern = pattern.replace("(?i)", "")
     return re.compile(re.sub(r"(?<!\\)\$$", r"\\Z", pattern), flags)
@@ -249,4 +249,4 @@ CHECKS: dict[str, Check] = {
     "maximum": _bound(INVALID, "should be less than or equal to {}", NUMBER, lambda v, n: v > n),
     "minimum": _bound(INVALID, "should be greater than or equal to {}", NUMBER, lambda v, n: v < n),
     "multipleOf": _bound(INVALID, "should be a multiple of {}", NUMBER, lambda v, n: v % n != 0),
-}  # exclusiveMinimum and exclusiveMaximum, which no kind here uses, are not judged
+}  # exclusiveMinimum and exclusiveMaximum, which no kind uses, are not checked

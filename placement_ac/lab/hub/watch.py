@@ -1,8 +1,8 @@
 """
-Watches: from a change in the store to a line on somebody's connection.
+Watches: turn changes in the store into lines of a response.
 
-A watch is filled by the store, in the hub's thread, and emptied by the task that
-serves its connection. The JSON of an object is made once per version, for everyone.
+The store appends events to a watch in the hub's thread, and the task of the connection sends them.
+All watches share the JSON of an object.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from placement_ac.lab.hub.selectors import Test
     from placement_ac.lab.hub.store import ObjectChange, Record, ResourceStore
 
-    Render = Callable[[Record], bytes]  # an object as this watch wants it: plain, as a row, as metadata
+    Render = Callable[[Record], bytes]  # returns an object in the representation of the watch
 
-BOOKMARK_EVERY = 60.0  # seconds; as a real server's watch cache
+BOOKMARK_EVERY = 60.0  # seconds, as in Kubernetes' watch cache
 NEVER = math.inf
 GARBAGE = b'{"type":"MODIFIED","object":{"kind"\n'
 
@@ -41,11 +41,11 @@ def error_line(error: StatusError) -> bytes:
 
 class WatchStream:
     """
-    One client's watch of one kind, in one version, of what `selects` lets through.
+    A client's watch of the objects of one kind and version that `selects` accepts.
 
-    `query` is the request's; raises 500 for a resourceVersion that is no number
-    and 422 for sendInitialEvents without resourceVersionMatch, as a real server does.
-    A version that is too old is told by the first (and only) line.
+    `query`: the parameters of the request. Raises 500 for a resourceVersion that is not a number and 422 for
+    sendInitialEvents without resourceVersionMatch, as Kubernetes does. If the version is too old, the
+    first and only line is an ERROR event.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class WatchStream:
         self.shelf.watchers[self.notify] = None
 
     def notify(self, change: ObjectChange | None) -> None:
-        """The store's news; None: the kind is gone."""
+        """Handle a change in the store; None: the kind was removed."""
         if change is None:
             self.finish()
         elif not self.hung and change.rv > self.since and self._in_namespace(change):
@@ -106,21 +106,21 @@ class WatchStream:
             self._wake.set()
 
     def replay(self, chance: random.Random) -> None:
-        """Tell all that is remembered once more: each change twice, in any order."""
+        """Send all remembered changes again: each change twice, in random order."""
         changes = [change for change in self.shelf.changes for _ in range(2) if self._in_namespace(change)]
         chance.shuffle(changes)
         for change in changes:
             self._append_event(change)
 
     def finish(self, last: bytes = b"") -> None:
-        """End the watch after what is waiting to be sent, and `last`."""
+        """End the watch after sending the pending lines and `last`."""
         if last:
             self.lines.append(last)
         self.ended = True
         self._wake.set()
 
     def hang(self) -> None:
-        """From now on: an open connection on which nothing comes."""
+        """Keep the connection open, but send no more events."""
         self.hung = True
 
     def bookmark(self, annotations: dict[str, str] | None = None) -> bytes:
@@ -136,7 +136,7 @@ class WatchStream:
         return line("BOOKMARK", orjson.dumps(obj))
 
     async def run(self, send: Callable[[bytes], Awaitable[None]]) -> None:
-        """Send lines as they come, until the timeout, the end of the kind, or `send` raises."""
+        """Send lines until the timeout, the removal of the kind, or an error in `send`."""
         end = time.monotonic() + self.timeout if self.timeout else NEVER
         mark = time.monotonic() + BOOKMARK_EVERY if self.bookmarks else NEVER
         while True:
@@ -151,7 +151,7 @@ class WatchStream:
             await self._wait(min(mark, end))
 
     def unsubscribe(self) -> None:
-        """The store need not tell this watch any more."""
+        """Stop receiving changes from the store."""
         self.shelf.watchers.pop(self.notify, None)
 
     async def _flush(self, send: Callable[[bytes], Awaitable[None]]) -> None:
@@ -167,7 +167,7 @@ class WatchStream:
             async with asyncio.timeout(None if deadline == NEVER else max(0.0, deadline - time.monotonic())):
                 await self._wake.wait()
         except TimeoutError:
-            pass  # a bookmark is due, or the end
+            pass  # a bookmark or the timeout is due
 
 
 def _version(text: str) -> int:

@@ -1,7 +1,7 @@
 """
-A write that is asked for: on what, by whom, how. And what its body has to keep to.
+A write request: its target, user and parameters, and the checks of its body.
 
-Pure; the store is not looked at here. A refusal is raised as an `ApiError`.
+Pure; does not read the store. Raises `StatusError`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
-    """What a write is about, who asks, and how (`query`: the last value of each parameter)."""
+    """The target, the user and the parameters of a write (`query`: the last value of each parameter)."""
 
     resource: ServedResource
     version: ServedVersion
@@ -56,7 +56,8 @@ class WriteRequest:
         return ManagedFieldsEntry(manager, operation, self.subresource, api_version, metadata.now(), {})
 
     def check_type(self, body: Object) -> list[StatusCause]:
-        """Raises 400 for a foreign apiVersion, a built-in kind's foreign kind, and broken metadata."""
+        """Return the errors in `kind`; raises 400 for a wrong apiVersion, malformed metadata, or a wrong
+        `kind` of a built-in resource."""
         metadata.check_types(body.get("metadata") or {})
         wanted = self.resource.api_version(self.version.name)
         said = body.get("apiVersion") or ("" if self.resource.custom else wanted)
@@ -78,9 +79,9 @@ class WriteRequest:
 
     def prune_and_default(self, body: Object, stored: Object | None = None) -> Object:
         """
-        Drop unknown fields and fill in defaults; with fieldValidation=Strict unknown fields are a 400.
+        Drop unknown fields and set defaults; raises 400 for unknown fields if fieldValidation=Strict.
 
-        Metadata that are those `stored` have been through this.
+        If the body's metadata is `stored`, it is not processed again.
         """
         unknown: list[str] = []
         is_stored = stored is not None and body.get("metadata") is stored
@@ -93,12 +94,12 @@ class WriteRequest:
         return obj | identity if not self.resource.custom else obj
 
     def report_unknown_fields(self, unknown: list[str]) -> None:
-        told = [f'unknown field "{path}"' for path in unknown]
+        messages = [f'unknown field "{path}"' for path in unknown]
         mode = self.query.get("fieldValidation", "Warn")
-        if told and mode == "Strict":
-            raise bad_request(f"strict decoding error: {', '.join(told)}")
+        if messages and mode == "Strict":
+            raise bad_request(f"strict decoding error: {', '.join(messages)}")
         if mode == "Warn":
-            self.warnings.extend(told)
+            self.warnings.extend(messages)
 
     def check_names(self, given: Object) -> None:
         name, namespace = given.get("name") or self.name, given.get("namespace") or self.namespace
@@ -112,7 +113,7 @@ class WriteRequest:
             )
 
     def check_preconditions(self, record: Record | None, uid: str | None, version: str | None) -> None:
-        """Raises 409 when the object is not the one, or not as, the client expects."""
+        """Raise 409 unless the object has the uid and resourceVersion that the client expects."""
         if uid and (record is None or record.uid != uid):
             there = record.uid if record else ""
             why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {there}"
@@ -121,7 +122,7 @@ class WriteRequest:
             raise conflict(self.resource, self.name)
 
     def check_uid(self, record: Record | None, uid: str | None) -> None:
-        """Raises 422 when an apply is meant for an object that was there before this one."""
+        """Raise 422 if an apply names the uid of another object."""
         if record and uid and record.uid != uid:
             message = f'Invalid value: "{uid}": field is immutable'
             raise invalid(
@@ -145,7 +146,7 @@ class WriteRequest:
         self.check_names(given)
 
     def apply_configuration(self, config: Object) -> Object:
-        """What an apply at this endpoint may say; an unknown field is a 500, as on a real server."""
+        """Return the part of `config` to apply; raises 500 for an unknown field, as Kubernetes does."""
         given = {k: v for k, v in (config.get("metadata") or {}).items() if v is not None}
         for key in (*metadata.SERVER_FIELDS, "resourceVersion"):
             given.pop(key, None)
