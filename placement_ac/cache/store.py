@@ -148,7 +148,7 @@ class Cache(CredentialLookup):
         parse = _PARSERS.get(kind) or self._other_parser(kind)
         for raw in items:
             thing: Any = parse(raw)
-            counts = kind is not WORKLOAD or (thing.answers and not thing.finished)
+            counts = kind is not WORKLOAD or (thing.check_states and not thing.finished)
             if counts and self._watched(kind, thing.meta):
                 table.put(thing.meta.id, thing)
         for scope in self._within(kind, None):

@@ -155,7 +155,7 @@ class Tables:
             shared=_shared,
             source=lambda o: ("/".join(o.source),),
         )
-        self._workloads: Table[objects.Workload] = Table(check=lambda w: {a.check for a in w.answers})
+        self._workloads: Table[objects.Workload] = Table(check=lambda w: {a.check for a in w.check_states})
         self._managed: Table[objects.ManagedCluster] = Table(
             unreachable=lambda m: ("unreachable",) if m.unreachable else ()
         )

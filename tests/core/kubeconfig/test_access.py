@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from placement_ac.core.kubeconfig import expiry
 from placement_ac.core.kubeconfig.access import (
-    Beyond,
+    NotSupportedHere,
     ClusterAccess,
     StricterRule,
     UsableByKueueOnly,
@@ -430,30 +430,30 @@ def test_every_rule_has_a_kubeconfig_that_breaks_it() -> None:
     ("why", "config", "access"),
     [
         (
-            Beyond.USER_INFO,
+            NotSupportedHere.USER_INFO,
             kubeconfig(cluster={"server": f"https://user:{SECRET}@worker1/"}),
             ClusterAccess("https://worker1", SECRET),
         ),
         (
-            Beyond.FILES,
+            NotSupportedHere.FILES,
             kubeconfig({"client-certificate": "/c", "client-key": "/k", "token": jwt(exp=DAY.timestamp())}),
             ClusterAccess(SERVER, jwt(exp=DAY.timestamp()), expires=DAY, expires_what=expiry.TOKEN),
         ),
-        (Beyond.FILES, kubeconfig({"client-certificate": "/c", "client-key": "/k"}), ClusterAccess(SERVER)),
-        (Beyond.FILES, kubeconfig(TOKEN | {"client-key": "/k"}), ClusterAccess(SERVER, SECRET)),
+        (NotSupportedHere.FILES, kubeconfig({"client-certificate": "/c", "client-key": "/k"}), ClusterAccess(SERVER)),
+        (NotSupportedHere.FILES, kubeconfig(TOKEN | {"client-key": "/k"}), ClusterAccess(SERVER, SECRET)),
         (
-            Beyond.IMPERSONATION,
+            NotSupportedHere.IMPERSONATION,
             kubeconfig(TOKEN | {"as": "admin", "as-groups": ["g"]}),
             ClusterAccess(SERVER, SECRET),
         ),
         (
-            Beyond.SOCKS,
+            NotSupportedHere.SOCKS,
             kubeconfig(cluster={"proxy-url": "Socks5://h:1"}),
             ClusterAccess(SERVER, SECRET, proxy="Socks5://h:1"),
         ),
-        (Beyond.NOBODY, kubeconfig({}), ClusterAccess(SERVER)),
-        (Beyond.NOBODY, kubeconfig({"client-key-data": encoded(KEY)}), ClusterAccess(SERVER)),
-        (Beyond.NOBODY, kubeconfig(users=None), ClusterAccess(SERVER)),
+        (NotSupportedHere.NOBODY, kubeconfig({}), ClusterAccess(SERVER)),
+        (NotSupportedHere.NOBODY, kubeconfig({"client-key-data": encoded(KEY)}), ClusterAccess(SERVER)),
+        (NotSupportedHere.NOBODY, kubeconfig(users=None), ClusterAccess(SERVER)),
     ],
 )
 def test_what_only_kueue_can_use(why: str, config: Raw, access: ClusterAccess) -> None:
@@ -464,7 +464,7 @@ def test_what_only_kueue_can_use(why: str, config: Raw, access: ClusterAccess) -
 
 
 def test_all_that_only_kueue_can_use_is_tested() -> None:
-    assert len(Beyond) == 5
+    assert len(NotSupportedHere) == 5
 
 
 def test_no_secret_is_in_the_repr() -> None:
@@ -604,13 +604,13 @@ def test_ours_may_have_no_authority_of_its_own() -> None:
     [
         pytest.param(("", AUTHORITY, SECRET), Refusal.NO_SERVER, id="no server"),
         pytest.param(("http://worker1", AUTHORITY, SECRET), StricterRule.HTTPS, id="http"),
-        pytest.param((f"https://{SECRET}@worker1", AUTHORITY, SECRET), Beyond.USER_INFO, id="user info"),
+        pytest.param((f"https://{SECRET}@worker1", AUTHORITY, SECRET), NotSupportedHere.USER_INFO, id="user info"),
         pytest.param(("worker1", AUTHORITY, SECRET), Refusal.ADDRESS, id="no URL"),
         pytest.param(("https://\ud800", AUTHORITY, SECRET), Refusal.NOT_YAML, id="no text"),
         pytest.param((SERVER, KEY, SECRET), Refusal.AUTHORITY, id="no authority"),
         pytest.param((SERVER, b"\xff\x00", SECRET), Refusal.AUTHORITY, id="no PEM"),
         pytest.param((SERVER, second_version(AUTHORITY), SECRET), Refusal.AUTHORITY, id="version 2"),
-        pytest.param((SERVER, AUTHORITY, ""), Beyond.NOBODY, id="no token"),
+        pytest.param((SERVER, AUTHORITY, ""), NotSupportedHere.NOBODY, id="no token"),
         pytest.param((SERVER, AUTHORITY, f"{SECRET}\n"), Refusal.TOKEN, id="a line break"),
     ],
 )
@@ -666,5 +666,5 @@ def test_the_page_has_every_message_and_no_other() -> None:
     section = page.split("\n## What is checked in a kubeconfig\n")[1].split("\n## ")[0]
     on_page = re.findall(r"^\| `(.+?)` \|", section, re.MULTILINE)
     assert on_page == [
-        message.replace("{", "<").replace("}", ">") for message in (*Refusal, *Beyond, *StricterRule)
+        message.replace("{", "<").replace("}", ">") for message in (*Refusal, *NotSupportedHere, *StricterRule)
     ]
