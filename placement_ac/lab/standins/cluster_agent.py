@@ -1,9 +1,8 @@
 """
-OCM's agents on one worker: one for ManagedServiceAccounts, one for the ManifestWorks of ClusterPermissions.
+OCM's agents on one worker: for ManagedServiceAccounts, and for the ManifestWorks of ClusterPermissions.
 
-They read and write the hub through the stand-in they belong to, in its event loop; their own keys come
-from it too, and from the worker's ServiceAccounts. What they decide by is pure: `account_rules`,
-`permission_rules`.
+They use the hub through the `OcmAddons` stand-in that owns them, in its event loop, and it enqueues their
+keys. The decisions are pure functions in `managed_service_accounts` and `cluster_permissions`.
 """
 
 import contextlib
@@ -44,13 +43,13 @@ from placement_ac.lab.standins.multikueue.objects import format_time, is_deleted
 NAMESPACE: Final = Kind("", "Namespace", "namespaces", False, ("v1",))
 SERVICE_ACCOUNT: Final = Kind("", "ServiceAccount", "serviceaccounts", True, ("v1",))
 REFRESH_DELAY_SECONDS: Final = 5.0
-"""The agent looks so long after the time of a refresh (token.go, checkTokenRefreshAfter)."""
+"""The agent refreshes a token this much later than planned (token.go, checkTokenRefreshAfter)."""
 
 
 class ClusterAgent(StandIn):
-    """The agents of one managed cluster: `hub` is whom they belong to, `login` an admin's on the worker.
+    """The agents of one managed cluster. `hub`: the stand-in that owns them; `login`: the worker's.
 
-    `slack`: how many seconds they look after the time of a refresh. For the event loop only.
+    `slack`: the delay of a token refresh in seconds. Not thread-safe.
     """
 
     name = "open-cluster-management-agent"
@@ -70,10 +69,10 @@ class ClusterAgent(StandIn):
         self._forced: set[str] = set()
         self._requeue_times: dict[str, float] = {}
 
-    # -- what may happen to them
+    # -- simulated events
 
     async def pause(self) -> None:
-        """Do nothing any more, as agents that are cut off from the hub."""
+        """Stop acting, like agents that are disconnected from the hub."""
         self._paused = True
 
     async def resume(self) -> None:
@@ -81,18 +80,18 @@ class ClusterAgent(StandIn):
         self.reconcile_all()
 
     async def refresh(self) -> None:
-        """Report a new token for each account, however long the old ones last."""
+        """Report a new token for each account, even if the old ones are still valid."""
         self._forced |= {name for cluster, name in self._hub.objects(ACCOUNT) if cluster == self._cluster}
         self.reconcile_all()
 
     async def revoke(self) -> None:
-        """Delete the ServiceAccounts, so that no token is accepted any more; the agent sees it by itself."""
+        """Delete the ServiceAccounts, which invalidates their tokens; the agent then creates them again."""
         for name in self._service_accounts():
             with contextlib.suppress(NotFound):
                 await self.client.delete(SERVICE_ACCOUNT.at("v1"), name, AGENT_NAMESPACE)
 
     def reconcile_all(self) -> None:
-        """Have everything looked at again that these agents answer for."""
+        """Enqueue all accounts and ManifestWorks of these agents."""
         accounts = {name for cluster, name in self._hub.objects(ACCOUNT) if cluster == self._cluster}
         for name in accounts.union(self._service_accounts()):
             self.enqueue(("account", name))
@@ -107,7 +106,7 @@ class ClusterAgent(StandIn):
     # -- the stand-in
 
     def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
-        """A ServiceAccount that came or went touches the ManagedServiceAccount of its name."""
+        """Return the key of the ManagedServiceAccount with the name of a changed ServiceAccount."""
         return [("account", name)] if kind == SERVICE_ACCOUNT and namespace == AGENT_NAMESPACE else []
 
     async def reconcile(self, key: Key) -> None:
@@ -149,7 +148,7 @@ class ClusterAgent(StandIn):
         await self._write_status(account, whole)
 
     async def _delete_service_account(self, name: str) -> None:
-        """Take the ServiceAccount away, if the agent made it. The Secret goes with its owner, by the hub."""
+        """Delete the ServiceAccount if the agent created it. The hub deletes the Secret with its owner."""
         self._forced.discard(name)
         self._requeue_times.pop(name, None)
         found = self.objects(SERVICE_ACCOUNT).get((AGENT_NAMESPACE, name))
@@ -180,14 +179,14 @@ class ClusterAgent(StandIn):
         return self._hub.objects(SECRET).get((self._cluster, account["metadata"]["name"]))
 
     async def _is_accepted(self, token: str) -> bool:
-        """Return whether the worker still takes that token."""
+        """Return whether the worker accepts the token."""
         kind = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview"}
         path = "/apis/authentication.k8s.io/v1/tokenreviews"
         review = await self.client.request("POST", path, kind | {"spec": {"token": token}})
         return bool(review["status"].get("authenticated"))
 
     async def _report_token(self, account: Object) -> Object:
-        """Put a new token into the Secret, then tell so; return the account with that status."""
+        """Write a new token into the Secret, then the status; return the account with that status."""
         name = account["metadata"]["name"]
         asked = {"spec": {"expirationSeconds": int(validity(account))}}
         request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"} | asked
@@ -246,7 +245,7 @@ class ClusterAgent(StandIn):
             await self._hub.replace_status(WORK, work, status)
 
     async def _apply(self, manifests: list[Object]) -> dict[int, str]:
-        """Apply all manifests and return the messages of those that were refused, by index."""
+        """Apply all manifests; return the error messages by index."""
         failures: dict[int, str] = {}
         for index, manifest in enumerate(manifests):
             try:

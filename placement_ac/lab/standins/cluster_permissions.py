@@ -1,8 +1,8 @@
 """
-What OCM's cluster-permission controller and its work agent make of a ClusterPermission. Pure.
+The decisions of OCM's cluster-permission controller and its work agent. Pure.
 
-Source: cluster-permission at 6a3e08a (June 2026), controllers/, and ocm pkg/work/spoke for the words of a
-ManifestWork's conditions. Not played: `spec.validate`, and namespace selectors (they match nothing).
+Source: cluster-permission at 6a3e08a (June 2026), controllers/, and ocm pkg/work/spoke for the messages of a
+ManifestWork's conditions. Not simulated: `spec.validate`, and namespace selectors (they match nothing).
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -18,7 +18,7 @@ ADDON: Final = Kind(
 ADDON_NAME: Final = "managed-serviceaccount"
 WORK: Final = Kind("work.open-cluster-management.io", "ManifestWork", "manifestworks", True, ("v1",))
 WORK_FINALIZER: Final = "cluster.open-cluster-management.io/manifest-work-cleanup"
-"""The work agent's finalizer: a ManifestWork goes when what it brought has gone from the worker."""
+"""The work agent's finalizer, removed when the applied objects are deleted from the worker."""
 RBAC: Final = "rbac.authorization.k8s.io"
 RBAC_KINDS: Final = {
     kind.kind: kind
@@ -29,7 +29,7 @@ RBAC_KINDS: Final = {
         Kind(RBAC, "RoleBinding", "rolebindings", True, ("v1",)),
     )
 }
-"""What a ClusterPermission makes on the worker, by the name of the kind."""
+"""The kinds that a ClusterPermission creates on the worker, by name."""
 APPLIED: Final = "AppliedRBACManifestWork"
 
 _STATUS_FIELDS: Final = {
@@ -41,16 +41,16 @@ _STATUS_FIELDS: Final = {
 
 
 class BuildError(Exception):
-    """The ClusterPermission cannot be turned into a ManifestWork, in the controller's words."""
+    """The ManifestWork of a ClusterPermission cannot be built; the message is the controller's."""
 
 
 # ClusterPermission -> ManifestWork
 
 
 def validation_failure(permission: Object, *, is_cluster: bool) -> tuple[str, str] | None:
-    """Return reason and message of the condition `Validation`, which is never taken back; None: go on.
+    """Return reason and message of a failed condition `Validation`, which is never reset; None if valid.
 
-    `is_cluster`: the namespace has the name of a ManagedCluster.
+    `is_cluster`: whether the namespace has the name of a ManagedCluster.
     """
     spec = permission["spec"]
     if not any(spec.get(field) for field in ("clusterRoleBinding", "clusterRoleBindings", "roleBindings")):
@@ -61,7 +61,7 @@ def validation_failure(permission: Object, *, is_cluster: bool) -> tuple[str, st
 
 
 def names_accounts(permission: Object) -> bool:
-    """Return whether some subject is a ManagedServiceAccount."""
+    """Return whether any subject is a ManagedServiceAccount."""
     return any(_is_account(subject) for binding in _bindings(permission) for subject in _subjects(binding))
 
 
@@ -70,7 +70,7 @@ def work_name(permission: Object) -> str:
 
 
 def work_of(permission: Object, accounts: Collection[str], addon: Object | None) -> Object:
-    """Return the ManifestWork of a ClusterPermission. Raises Unbuildable.
+    """Return the ManifestWork of a ClusterPermission. Raises BuildError.
 
     `accounts`: the ManagedServiceAccounts of its namespace, by name; `addon`: their ManagedClusterAddOn.
     """
@@ -96,7 +96,7 @@ def work_of(permission: Object, accounts: Collection[str], addon: Object | None)
 
 
 def owner_of(work: Object) -> str:
-    """Return the name of the ClusterPermission that a ManifestWork is of; "": of none."""
+    """Return the name of the ClusterPermission that owns a ManifestWork, "" if none does."""
     owners = work["metadata"].get("ownerReferences") or ()
     return next((str(one["name"]) for one in owners if one["kind"] == PERMISSION.kind), "")
 
@@ -169,7 +169,7 @@ def _is_account(subject: Object) -> bool:
 
 
 def _resolved(binding: Object, accounts: Collection[str], addon: Object | None) -> list[Object]:
-    """Return the subjects with ServiceAccounts in the agent's namespace for ManagedServiceAccounts."""
+    """Return the subjects; ManagedServiceAccounts become ServiceAccounts in the agent's namespace."""
     subjects = _subjects(binding)
     named = [subject["name"] for subject in subjects if _is_account(subject)]
     missing = next((name for name in named if name not in accounts), None)
@@ -187,9 +187,9 @@ def _resolved(binding: Object, accounts: Collection[str], addon: Object | None) 
 
 
 def _namespace_of_agent(addon: Object | None) -> str:
-    """Return where the agent runs on the worker, as its ManagedClusterAddOn tells."""
-    told = addon or {}
-    status, spec = told.get("status") or {}, told.get("spec") or {}
+    """Return the agent's namespace on the worker from its ManagedClusterAddOn."""
+    addon = addon or {}
+    status, spec = addon.get("status") or {}, addon.get("spec") or {}
     return str(status.get("namespace") or spec.get("installNamespace", ""))
 
 
@@ -211,18 +211,18 @@ def resource_meta(index: int, manifest: Object) -> Object:
 
 
 def applied_resources(work: Object) -> list[Object]:
-    """Return the `resourceMeta` of all that the work agent has said it brought to the worker."""
+    """Return the `resourceMeta` of the objects that the work agent has applied."""
     there = ((work.get("status") or {}).get("resourceStatus") or {}).get("manifests") or ()
     return [dict(one["resourceMeta"]) for one in there]
 
 
 def identity_of(meta: Object) -> tuple[str, str, str]:
-    """Return kind, namespace and name of what a `resourceMeta` tells of."""
+    """Return kind, namespace and name in a `resourceMeta`."""
     return meta["kind"], meta.get("namespace", ""), meta["name"]
 
 
 def work_status(work: Object, failures: dict[int, str], now: float) -> Object:
-    """Return a ManifestWork's status when it was applied. `failures`: messages by the manifest's index."""
+    """Return a ManifestWork's status after applying it. `failures`: messages by index of the manifest."""
     generation = work["metadata"].get("generation", 1)
     before = {identity_of(one["resourceMeta"]): one for one in _manifests(work)}
     manifests = []
@@ -232,8 +232,8 @@ def work_status(work: Object, failures: dict[int, str], now: float) -> Object:
         good = index not in failures
         reason = "AppliedManifestComplete" if good else "AppliedManifestFailed"
         message = "Apply manifest complete" if good else f"Failed to apply manifest: {failures[index]}"
-        told = with_condition(conditions, "Applied", good, reason, message, now)
-        manifests.append({"resourceMeta": meta, "conditions": told})
+        conditions = with_condition(conditions, "Applied", good, reason, message, now)
+        manifests.append({"resourceMeta": meta, "conditions": conditions})
     reason = "AppliedManifestWorkFailed" if failures else "AppliedManifestWorkComplete"
     message = "Failed to apply manifest work" if failures else "Apply manifest work complete"
     conditions = with_condition(
@@ -256,7 +256,7 @@ def _manifests(work: Object) -> list[Object]:
 
 
 def status_from_work(permission: Object, work: Object, now: float) -> Object:
-    """Return the ClusterPermission's whole status by its ManifestWork."""
+    """Return the ClusterPermission's complete status from its ManifestWork."""
     metadata, status = work["metadata"], dict(permission.get("status") or {})
     advice = (
         "\nRun the following command to check the ManifestWork status:\n"
@@ -265,9 +265,9 @@ def status_from_work(permission: Object, work: Object, now: float) -> Object:
     before = status.get("conditions") or []
     applied = _applied((work.get("status") or {}).get("conditions") or ())
     if applied is None:
-        told = "Apply RBAC manifestWork not complete" + advice
+        message = "Apply RBAC manifestWork not complete" + advice
         reason = "ApplyRBACManifestWorkNotComplete"
-        return status | {"conditions": with_condition(before, APPLIED, False, reason, told, now)}
+        return status | {"conditions": with_condition(before, APPLIED, False, reason, message, now)}
     value, reason = applied["status"] == "True", applied["reason"]
     conditions = with_condition(before, APPLIED, value, reason, applied["message"] + advice, now)
     return status | {"conditions": conditions, "resourceStatus": _resource_status(work)}

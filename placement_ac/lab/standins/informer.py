@@ -1,9 +1,8 @@
 """
-Keep what a hub holds of some kinds, and reconcile keys of it: the ground that every stand-in stands on.
+The base of every stand-in: an informer that caches kinds of a hub, and a controller that reconciles keys.
 
-Speaks to the hub through its public API only: LIST, then WATCH from there. An error is never the end:
-it is waited out and the kind is listed again, and what vanished in the gap is reported like a deletion.
-Everything here runs in one event loop, so the dicts need no lock.
+Uses only the hub's public API: LIST, then WATCH. After an error it waits, lists the kind again, and reports
+objects that disappeared meanwhile as deletions. Everything runs in one event loop, so no locks are needed.
 """
 
 import asyncio
@@ -28,35 +27,35 @@ from placement_ac.kube.responses import error_of
 Name = tuple[str, str]
 """(namespace, name); the namespace of a cluster-scoped object is ""."""
 Key = tuple[str, ...]
-"""What a stand-in reconciles; the words in it are the stand-in's own."""
+"""The key of a reconcile request; each stand-in defines its own parts."""
 OnChange = Callable[[Kind, str, str], None]
 OnError = Callable[[ApiError], None]
 
 FIRST_BACKOFF_SECONDS = 0.05
 LONGEST_BACKOFF_SECONDS = 2.0
 WATCH_SECONDS = 300
-"""The server is asked to end a watch after this time; it is continued at once."""
+"""The timeout of a watch; afterwards it is continued at once."""
 DELETED_UIDS_KEPT = 1000
-"""Objects of which it is remembered that they have gone: the answer to a write may come later."""
+"""The number of deleted objects to remember: the response to a write may arrive after the deletion."""
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-"""Kubernetes: the annotation of the bookmark that ends what is there already."""
+"""Kubernetes: the annotation of the bookmark that ends the initial events."""
 
 log = structlog.get_logger(__name__)
 
 
 def backoff() -> Iterator[float]:
-    """Yield the seconds to wait after the first, second, third … failure in a row."""
+    """Yield the seconds to wait after each consecutive failure."""
     return (min(FIRST_BACKOFF_SECONDS * 2 ** min(n, 16), LONGEST_BACKOFF_SECONDS) for n in count())
 
 
 class HubInformer:
-    """List and watch `kinds`, each in the newest version that the hub serves.
+    """Lists and watches `kinds`, each in the newest version that the hub serves.
 
-    `objects[kind][(namespace, name)]` is the object as last seen. `on_change(kind, namespace, name)` is
-    called after each change of `objects`, from the event loop; it must neither block nor raise. So is
-    `on_error`, with every error that is then waited out.
-    A kind that is not served yet is asked for until it is; one of `optional` does not hold up `synced()`.
-    One of `streamed` is not listed: its watch tells what is there, and so needs no right to list.
+    `objects[kind][(namespace, name)]` is the latest known object. `on_change(kind, namespace, name)` is
+    called after each change of `objects`, and `on_error` before each retry; both run in the event loop and
+    must neither block nor raise. Kinds that are not served are discovered again until they are; `synced()`
+    does not wait for `optional` kinds. Kinds in `streamed` are read by a watch with initial events, which
+    needs no `list` permission.
     """
 
     def __init__(
@@ -84,14 +83,14 @@ class HubInformer:
         self.objects: dict[Kind, dict[Name, Object]] = {kind: {} for kind in self._kinds}
 
     async def synced(self) -> None:
-        """Return when every kind has been listed once (an optional one: or was found not to be served)."""
+        """Return when every kind has been listed once; optional kinds that are not served do not count."""
         for listed in self._listed.values():
             await listed.wait()
 
     def remember(self, kind: Kind, written: Object) -> None:
-        """Take in what was just written; an older event, on its way meanwhile, will not cover it.
+        """Store a written object, so that an older event that arrives later does not replace it.
 
-        Its answer may come after events of what happened to it since: those count.
+        If newer events of the object have arrived already, they win.
         """
         key, uid = name_of(written), written["metadata"].get("uid")
         seen = self.objects[kind].get(key)
@@ -102,12 +101,12 @@ class HubInformer:
         self.objects[kind][key] = written
 
     def forget(self, kind: Kind, key: Name) -> None:
-        """Take in that an object was just deleted."""
+        """Remove an object that was just deleted."""
         self._written.pop((kind, key), None)
         self.objects[kind].pop(key, None)
 
     async def run(self) -> None:
-        """Follow the hub until cancelled."""
+        """Watch the hub until cancelled."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=WATCH_SECONDS + 30)
         async with self._login.session(timeout=timeout) as session, asyncio.TaskGroup() as tasks:
             for kind in self._kinds:
@@ -122,7 +121,7 @@ class HubInformer:
                 version = await (self._stream(resource, session) if streamed else self._list(resource))
                 while True:
                     before, version = version, await self._watch(resource, version, session)
-                    if version == before:  # a watch that told nothing may end as fast as it was opened
+                    if version == before:  # no event: wait before the next watch
                         await asyncio.sleep(next(failures))
                     else:
                         failures = backoff()
@@ -135,7 +134,7 @@ class HubInformer:
                 await asyncio.sleep(next(failures))
 
     async def _discover(self, kind: Kind) -> Resource:
-        """Return the resource, once it is served."""
+        """Return the resource as soon as the hub serves it."""
         tries = backoff()
         while kind not in (found := await self._client.discover([kind])):
             if kind in self._optional:
@@ -154,7 +153,7 @@ class HubInformer:
         return listing.resource_version
 
     def _replace(self, kind: Kind, now: dict[Name, Object], written: Iterable[Name] = ()) -> None:
-        """Put the list in place of what was there; what we wrote meanwhile was known but never reported."""
+        """Replace the known objects and report all changes, including our own writes in `written`."""
         before = self.objects[kind]
         self.objects[kind] = now
         changed = {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
@@ -162,7 +161,7 @@ class HubInformer:
             self._on_change(kind, namespace, name)
 
     async def _stream(self, resource: Resource, session: aiohttp.ClientSession) -> str:
-        """Take in all there is by a watch, and return the version to go on from. Raises ApiError."""
+        """Read the initial events of a watch and return the version to continue from. Raises ApiError."""
         now: dict[Name, Object] = {}
         query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         async with aclosing(self._events(resource, query, session)) as events:
@@ -174,10 +173,10 @@ class HubInformer:
                     self._replace(resource.of, now)
                     self._listed[resource.of].set()
                     return str(item["metadata"]["resourceVersion"])
-        raise Unavailable(f"WATCH {resource.path()}: ended before it told all there is")
+        raise Unavailable(f"WATCH {resource.path()}: ended before the initial events were complete")
 
     async def _watch(self, resource: Resource, version: str, session: aiohttp.ClientSession) -> str:
-        """Take in one watch and return the version to go on from. Raises ApiError."""
+        """Process one watch and return the version to continue from. Raises ApiError."""
         async with aclosing(self._events(resource, {"resourceVersion": version}, session)) as events:
             async for event in events:
                 version = self._apply_event(resource.of, event) or version
@@ -186,7 +185,7 @@ class HubInformer:
     async def _events(
         self, resource: Resource, query: Mapping[str, str], session: aiohttp.ClientSession
     ) -> AsyncGenerator[Object]:
-        """Yield the events of one watch, those that tell an error aside. Raises ApiError."""
+        """Yield the events of one watch. Raises ApiError, also for an ERROR event."""
         asked = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(WATCH_SECONDS)}
         try:
             async with session.get(
@@ -200,7 +199,7 @@ class HubInformer:
             raise Unavailable(f"WATCH {resource.path()}: {type(error).__name__}: {error}") from None
 
     def _apply_event(self, kind: Kind, event: Object) -> str:
-        """Put one watch event into `objects` and return its resource version."""
+        """Apply one watch event to `objects` and return its resource version."""
         change, item = event["type"], event["object"]
         if change != "BOOKMARK":
             key = name_of(item)
@@ -214,7 +213,7 @@ class HubInformer:
         return str(item["metadata"].get("resourceVersion", ""))
 
     def _newest(self, kind: Kind, item: Object) -> Object:
-        """Return what was written here if that is newer than `item`, which was seen."""
+        """Return our written object if it is newer than the received `item`, else `item`."""
         written = self._written.get((kind, name_of(item)))
         if written is not None and _version(item) < _version(written):
             return written
@@ -228,15 +227,15 @@ def name_of(item: Object) -> Name:
 
 
 def _version(item: Object) -> int:
-    """Return the resourceVersion as a number: it grows on every hub this runs against (KEP 5504)."""
+    """Return the resourceVersion as a number: it increases with every write (KEP 5504)."""
     version = str(item["metadata"].get("resourceVersion", ""))
     return int(version) if version.isdecimal() else 0
 
 
 def _event(kind: Kind, event: object) -> Object:
-    """Return a watch event as it came. Raises ApiError for one that tells an error, or is none."""
+    """Return a watch event. Raises ApiError for an ERROR event or a malformed line."""
     if not isinstance(event, dict) or not isinstance(event.get("object"), dict):
-        raise Unavailable(f"watch of {kind}: the line is no event")
+        raise Unavailable(f"watch of {kind}: malformed event")
     if event.get("type") == "ERROR":
         raise error_of(int(event["object"].get("code") or 500), event["object"], f"watch of {kind}")
     return event
@@ -250,7 +249,7 @@ def _json(text: bytes) -> object:
 
 
 async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Yield whole lines of any length (aiohttp's own readline stops at 64 KiB); the torn last one is left."""
+    """Yield complete lines of any length (aiohttp's readline is limited to 64 KiB)."""
     rest = b""
     async for chunk in content.iter_any():
         *lines, rest = (rest + chunk).split(b"\n")
@@ -259,17 +258,17 @@ async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 
 
 class StandIn(ABC):
-    """A small controller: events name keys, and each key is reconciled from what the informer holds.
+    """A small controller: maps events to keys, and reconciles each key from the informer's objects.
 
-    One key at a time; a key that is asked for many times while it waits is reconciled once. When
-    `reconcile` raises an ApiError, its key comes again after a capped, growing wait.
+    Reconciles one key at a time; a key that is enqueued several times is reconciled once. If `reconcile`
+    raises an ApiError, the key is enqueued again with exponential backoff.
     """
 
     name: ClassVar[str]
-    """Also the field manager of everything that it writes."""
+    """The name, also used as field manager."""
     kinds: ClassVar[tuple[Kind, ...]]
     optional: ClassVar[tuple[Kind, ...]] = ()
-    """Kinds that the hub may do without."""
+    """Kinds that the hub need not serve."""
 
     def __init__(self, login: Login) -> None:
         self.client = Client(login, field_manager=self.name)
@@ -280,14 +279,14 @@ class StandIn(ABC):
 
     @abstractmethod
     def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
-        """Return the keys that a change of this object touches; the informer has the new state already."""
+        """Return the keys to reconcile after a change of this object, which the informer already holds."""
 
     @abstractmethod
     async def reconcile(self, key: Key) -> None:
-        """Make the hub right for `key`, from scratch; write on difference only. May raise ApiError."""
+        """Bring the hub to the desired state for `key`; write only differences. May raise ApiError."""
 
     async def run(self) -> None:
-        """Follow and answer until cancelled; nothing is reconciled before every kind was listed once."""
+        """Watch and reconcile until cancelled; reconciling starts after every kind has been listed once."""
         async with self.client, asyncio.TaskGroup() as tasks:
             tasks.create_task(self.informer.run())
             await self.informer.synced()
@@ -296,7 +295,7 @@ class StandIn(ABC):
                 await self._reconcile_next()
 
     def enqueue(self, key: Key, *, after: float = 0.0) -> None:
-        """Have `key` reconciled, `after` seconds from now."""
+        """Enqueue `key`, `after` seconds from now."""
         if after > 0:
             asyncio.get_running_loop().call_later(after, self.enqueue, key)
             return
@@ -308,7 +307,7 @@ class StandIn(ABC):
         return self.informer.objects[kind]
 
     async def patch(self, kind: Kind, item: Object, patch: Object, subresource: str = "") -> Object:
-        """Merge `patch` into the object that was seen, unless it has changed meanwhile (Conflict)."""
+        """Merge `patch` into the object; raises Conflict if it has changed since it was read."""
         namespace, name = name_of(item)
         whole = patch | {
             "metadata": {"resourceVersion": item["metadata"]["resourceVersion"], **patch.get("metadata", {})}
@@ -319,7 +318,7 @@ class StandIn(ABC):
         return written
 
     async def replace_status(self, kind: Kind, item: Object, status: Object) -> Object:
-        """Make `status` the whole status of the object that was seen (Conflict when it has changed)."""
+        """Replace the whole status of the object; raises Conflict if it has changed since it was read."""
         gone = dict.fromkeys((item.get("status") or {}).keys() - status.keys())
         return await self.patch(kind, item, {"status": status | gone}, "status")
 

@@ -1,7 +1,7 @@
 """
-What Kueue refuses in a worker's kubeconfig, in Kueue's words.
+Kueue's validation of a worker's kubeconfig, with Kueue's error messages.
 
-A pure function of the text. Source: Kueue's `validateKubeconfig` and shared/kueue/broken-configuration.txt.
+Pure. Source: Kueue's `validateKubeconfig` and shared/kueue/broken-configuration.txt.
 """
 
 import re
@@ -26,11 +26,11 @@ _GO_NAMES: Final[dict[type, str]] = {
 
 
 class UnreadableKubeconfig(ValueError):
-    """The text is no kubeconfig."""
+    """The text is not a kubeconfig."""
 
 
 def refusal(text: bytes) -> str | None:
-    """Return why Kueue does not take this kubeconfig; None when it does."""
+    """Return Kueue's error message for a kubeconfig, None if it is accepted."""
     try:
         config = _parse(text)
         return next(_objections(config), None)
@@ -69,7 +69,7 @@ def _entries_by_name(config: dict[str, Any], section: str, what: str) -> dict[st
 
 
 def _objections(config: dict[str, Any]) -> Iterator[str]:
-    """Yield what is wrong, in the order in which Kueue looks."""
+    """Yield the errors in the order in which Kueue checks."""
     users = _entries_by_name(config, "users", "user")
     clusters = _entries_by_name(config, "clusters", "cluster")
     contexts = _entries_by_name(config, "contexts", "context")

@@ -1,8 +1,8 @@
 """
-A stand-in for Kueue's MultiKueue: conditions of clusters, checks and queues, and the finalizer that holds.
+A stand-in for Kueue's MultiKueue: conditions of clusters, checks and queues, and Kueue's finalizer.
 
-Reads from the informer, judges by `kueue_rules`, writes like Kueue: the status by server-side apply with
-field manager "kueue", and only on difference. It opens no connection to a worker.
+Evaluates `kueue_rules` and writes as Kueue does: the status by server-side apply with field manager
+"kueue", only if it differs. It does not connect to workers.
 """
 
 from collections.abc import Callable, Iterable
@@ -43,13 +43,13 @@ LOCAL_QUEUE: Final = Kind(KUEUE, "LocalQueue", "localqueues", True, _VERSIONS)
 RESOURCE_FLAVOR: Final = Kind(KUEUE, "ResourceFlavor", "resourceflavors", False, _VERSIONS)
 
 NAMESPACE: Final = "kueue-system"
-"""Kueue: where its manager runs, and looks for Secrets and ClusterProfiles."""
+"""The namespace of Kueue's manager, Secrets and ClusterProfiles."""
 IN_USE: Final = "kueue.x-k8s.io/resource-in-use"
-"""Kueue's finalizer: on every check and flavor; taken off a deleted one when no ClusterQueue uses it."""
+"""Kueue's finalizer on every check and flavor; removed from a deleted one when no ClusterQueue uses it."""
 
 
 class MultiKueue(StandIn):
-    """Plays Kueue's manager on a hub.
+    """Simulates Kueue's manager on a hub.
 
     `cluster_profiles` is Kueue's feature gate MultiKueueClusterProfile (off by default),
     `access_providers` the names of the access providers in Kueue's configuration.
@@ -89,7 +89,7 @@ class MultiKueue(StandIn):
         self._kinds = {kind.kind: kind for kind in self._judges}
 
     def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
-        """Return the object itself, and those whose condition depends on it."""
+        """Return the keys of the object and of those whose condition depends on it."""
         if kind in self._judges:
             yield kind.kind, namespace, name
         for other, key in self._dependents(kind, namespace, name):
@@ -98,8 +98,8 @@ class MultiKueue(StandIn):
     def _dependents(self, kind: Kind, namespace: str, name: str) -> list[tuple[Kind, Name]]:
         if kind in (SECRET, CLUSTER_PROFILE):
             return self._clusters_by(name) if namespace == self._namespace else []
-        # A ClusterQueue that has gone names no check any more, so all of them are looked at again:
-        # reconciling one that is right asks the hub nothing.
+        # A deleted ClusterQueue does not say which checks it listed, so all of them are reconciled;
+        # that sends no request if nothing changes.
         touched = {
             MULTIKUEUE_CLUSTER: (ADMISSION_CHECK,),
             MULTIKUEUE_CONFIG: (ADMISSION_CHECK,),
@@ -115,16 +115,16 @@ class MultiKueue(StandIn):
         return [(MULTIKUEUE_CLUSTER, key) for key, item in clusters if source in _sources(item)]
 
     async def reconcile(self, key: Key) -> None:
-        """Give one object its finalizer and its condition, or let it go when it is deleted and unused."""
+        """Set an object's finalizer and condition, or remove the finalizer if it is deleted and unused."""
         kind, where = self._kinds[key[0]], (key[1], key[2])
         item = self.objects(kind).get(where)
         if item is None:
             return
         if kind in (ADMISSION_CHECK, RESOURCE_FLAVOR):
             await self._reconcile_finalizer(kind, item)
-        said = self._judges[kind](item)
-        if said and "deletionTimestamp" not in item["metadata"]:
-            await self._write_condition(kind, item, said)
+        wanted = self._judges[kind](item)
+        if wanted and "deletionTimestamp" not in item["metadata"]:
+            await self._write_condition(kind, item, wanted)
 
     async def _reconcile_finalizer(self, kind: Kind, item: Object) -> None:
         metadata = item["metadata"]
@@ -136,7 +136,7 @@ class MultiKueue(StandIn):
             await self._set_finalizers(kind, metadata, [*held, IN_USE])
 
     async def _set_finalizers(self, kind: Kind, metadata: Object, finalizers: list[str]) -> None:
-        # With the version that was read, a finalizer that somebody else has put on meanwhile is not lost.
+        # The resourceVersion prevents the loss of a finalizer that another client adds meanwhile.
         patch = {"metadata": {"resourceVersion": metadata["resourceVersion"], "finalizers": finalizers}}
         await self.client.merge(self.informer.resources[kind], metadata["name"], patch)
 
@@ -144,9 +144,9 @@ class MultiKueue(StandIn):
         names_of = checks_of if kind == ADMISSION_CHECK else flavors_of
         return any(name in names_of(queue) for queue in self.objects(CLUSTER_QUEUE).values())
 
-    async def _write_condition(self, kind: Kind, item: Object, said: ActiveCondition) -> None:
+    async def _write_condition(self, kind: Kind, item: Object, wanted: ActiveCondition) -> None:
         before = condition_of(item) or {}
-        now = {"status": str(said.active), "reason": said.reason, "message": said.message}
+        now = {"status": str(wanted.active), "reason": wanted.reason, "message": wanted.message}
         if all(before.get(field) == value for field, value in now.items()):
             return
         same = before.get("status") == now["status"]
@@ -188,5 +188,5 @@ def _sources(cluster: Object) -> set[str]:
 
 
 def _now() -> str:
-    """Return the time as a condition has it: RFC 3339, UTC, whole seconds."""
+    """Return the current time as in conditions: RFC 3339, UTC, whole seconds."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,5 +1,5 @@
 """
-Jobs as Kueue and the Job controller treat them. Pure.
+The decisions of Kueue and the Job controller about Jobs. Pure.
 
 Source: shared/kueue (there "running" means that the worker Job's status was set by hand), and Kubernetes.
 """
@@ -21,9 +21,9 @@ PODS_READY: Final = "PodsReady"
 
 
 def job_status(job: Object, now: float) -> Object | None:
-    """Return the patch of its status that the Job controller makes; None when it is right.
+    """Return the Job controller's patch of the status, None if nothing changes.
 
-    A Job has one Pod here, which is ready at once and goes at once.
+    A Job has one Pod, which becomes ready and terminates immediately.
     """
     started = bool((job.get("status") or {}).get("startTime"))
     if job_is_finished(job) or is_suspended(job) != started:
@@ -34,7 +34,7 @@ def job_status(job: Object, now: float) -> Object | None:
 
 
 def completed(now: float) -> Object:
-    """Return the status of a Job whose Pod has ended well.
+    """Return the status of a Job whose Pod has succeeded.
 
     A real API server refuses Complete without SuccessCriteriaMet (Kubernetes: validation of a Job's status).
     """
@@ -47,7 +47,7 @@ def completed(now: float) -> Object:
 
 
 def pods_ready(workload: Object, job: Object | None, now: float) -> Object:
-    """Return the condition PodsReady that Kueue gives the Workload of this Job."""
+    """Return the condition PodsReady that Kueue sets on the Job's Workload."""
     item: Object = {"metadata": workload["metadata"], "status": {"conditions": []}}
     before = (workload.get("status") or {}).get("conditions") or ()
     item["status"]["conditions"] = [one for one in before if one["type"] == PODS_READY]
@@ -60,6 +60,6 @@ def pods_ready(workload: Object, job: Object | None, now: float) -> Object:
 
 
 def workload_name(job: Object) -> str:
-    """Return the name of a Job's Workload: job-NAME-HHHHH. Kueue: a hash of the owner."""
+    """Return the name of a Job's Workload: job-NAME-HHHHH, where HHHHH is a hash of its uid."""
     metadata = job["metadata"]
     return f"job-{metadata['name']}-{sha1(metadata['uid'].encode()).hexdigest()[:5]}"  # noqa: S324  # a name

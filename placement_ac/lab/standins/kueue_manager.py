@@ -1,8 +1,8 @@
 """
-A stand-in for the whole of Kueue's manager on a hub: `MultiKueue`, and the Workloads with their workers.
+A stand-in for all of Kueue's manager on a hub: `MultiKueue`, and Workloads with their workers.
 
-What is done for a Workload comes from the pure `multikueue`; here is only what it is told, and when it is
-asked: at once after every change on the hub, and a batch's period after one on a worker, as the real one.
+The pure package `multikueue` decides; this module collects its inputs and calls it: at once after a change
+on the hub, and after the batch period for a change on a worker, as Kueue does.
 """
 
 import asyncio
@@ -65,11 +65,11 @@ from placement_ac.lab.standins.multikueue.objects import checks_of as states_of
 
 SLOTS: Final = 100
 REFUSED_RETRY_SECONDS: Final = 0.15
-"""When a write that was refused is tried again. Seen: "about 20 times in 3 s" (external-dispatcher.txt)."""
+"""The retry interval of a rejected write. Seen: "about 20 times in 3 s" (external-dispatcher.txt)."""
 CONFLICT_RETRY_SECONDS: Final = 0.02
-"""After a conflict: the echo of what was in the way is nearly there."""
+"""The retry interval after a conflict: the event of the conflicting write arrives soon."""
 LONGEST_CONSTANT_SECONDS: Final = 2.0
-"""Waits of the engine up to this are Kueue's constants, and not scaled with the settings."""
+"""Engine waits up to this long are constants of Kueue, which `KueueSettings` does not scale."""
 _GARBAGE_COLLECTION: Final[Key] = ("garbage", "", "")
 _CONCERN_ALL_WORKLOADS: Final = (
     ADMISSION_CHECK,
@@ -78,16 +78,17 @@ _CONCERN_ALL_WORKLOADS: Final = (
     CLUSTER_QUEUE,
     LOCAL_QUEUE,
 )
-"""Kinds whose change may concern every Workload."""
+"""Kinds whose changes may affect every Workload."""
 
 log = structlog.get_logger(__name__)
 
 
 class Kueue(MultiKueue):
-    """Plays Kueue's manager on a hub, its Workloads and their workers included.
+    """Simulates Kueue's manager on a hub, including Workloads and the connections to workers.
 
-    `settings` are Kueue's own; all of its times, and the waits for a worker, pass `speed` times as fast.
-    `slots`: how many Workloads have quota at the same time in a ClusterQueue. The rest as `MultiKueue`.
+    `settings`: Kueue's configuration; `speed` divides its times and the retry intervals for workers.
+    `slots`: the number of Workloads that can have quota in a ClusterQueue at the same time. For other
+    arguments see `MultiKueue`.
     """
 
     kinds = (*MultiKueue.kinds, WORKLOAD, JOB)
@@ -110,8 +111,8 @@ class Kueue(MultiKueue):
             access_providers=access_providers,
         )
         self.slow_to_retry = False
-        """MultiKueue does not look from a Retry until quota is reserved again, and so leaves the copies of
-        before where they are: seen in 1 of 8 tries (gate.txt). May be set from any thread."""
+        """MultiKueue skips the time between a Retry and the next quota reservation, so old copies stay on the
+        workers: inputs in 1 of 8 tries (gate.txt). May be set from any thread."""
         self._speed = speed
         self._settings = _scaled(settings or KueueSettings(), speed)
         self._slots = slots
@@ -125,7 +126,7 @@ class Kueue(MultiKueue):
             self.enqueue(_GARBAGE_COLLECTION, after=self._settings.gc_seconds)
             await super().run()
 
-    # -- what touches what
+    # -- from changes to keys
 
     def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
         if kind == WORKLOAD:
@@ -139,7 +140,7 @@ class Kueue(MultiKueue):
                 yield from (("workload", *key) for key in self._last_seen)
 
     def _keys_of_workload(self, where: Name) -> Iterable[Key]:
-        """The Workload, its Job (which may need another), and those that wait for its room."""
+        """Return the keys of the Workload, its Job, and the Workloads that wait for quota."""
         item = self.objects(WORKLOAD).get(where)
         if item is not None:
             self._last_seen[where] = item
@@ -152,7 +153,7 @@ class Kueue(MultiKueue):
         return [key for key, item in self._last_seen.items() if key[0] == job[0] and job[1] in _owners(item)]
 
     def _on_worker_change(self, cluster: str, kind: Kind, namespace: str, name: str) -> None:
-        """A change on a worker is looked at with the others of its batch."""
+        """Enqueue the Workloads of a change on a worker after the batch period."""
         keys = [(namespace, name)]
         if cluster not in self._remotes:
             return
@@ -164,7 +165,7 @@ class Kueue(MultiKueue):
                 self.enqueue(("workload", *key), after=self._settings.events_batch_seconds)
 
     def _on_connection_change(self, cluster: str) -> None:
-        """A connection came, went or failed."""
+        """Enqueue the cluster and all Workloads after a connection was opened, lost or failed."""
         self.enqueue((MULTIKUEUE_CLUSTER.kind, "", cluster))
         for key in self._last_seen:
             self.enqueue(("workload", *key), after=self._settings.events_batch_seconds)
@@ -185,13 +186,13 @@ class Kueue(MultiKueue):
                 case _:
                     await super().reconcile(key)
         except (Conflict, NotFound) as error:
-            log.debug("looking again", key=key, error=error.message)
+            log.debug("reconciling again", key=key, error=error.message)
             self.enqueue(key, after=CONFLICT_RETRY_SECONDS)
 
     # -- the workers
 
     def _connect(self, name: str) -> None:
-        """Bring the connection in line with the MultiKueueCluster and its Secret."""
+        """Connect to the worker with the Secret of the MultiKueueCluster, or disconnect."""
         wanted = self._kubeconfig(self.objects(MULTIKUEUE_CLUSTER).get(("", name)))
         if name in self._remotes:
             remote, task = self._remotes[name]
@@ -200,31 +201,33 @@ class Kueue(MultiKueue):
             del self._remotes[name]
             task.cancel()
         if wanted is not None:
-            tell = partial(self._on_worker_change, name)
-            remote = RemoteClient(wanted, tell, partial(self._on_connection_change, name), speed=self._speed)
+            notify = partial(self._on_worker_change, name)
+            remote = RemoteClient(
+                wanted, notify, partial(self._on_connection_change, name), speed=self._speed
+            )
             self._remotes[name] = remote, self._tasks.create_task(remote.run())
 
     def _kubeconfig(self, cluster: Object | None) -> bytes | None:
-        """Return the kubeconfig that Kueue goes in with; None where it does not even try."""
+        """Return the kubeconfig that Kueue connects with, None if it does not connect."""
         if cluster is None or is_deleted(cluster) or not judge_cluster(cluster, self._credentials()).active:
             return None
         reference = source_of(cluster).get("kubeConfig")
         if not reference:
-            return None  # an access provider is a program to run: not played
+            return None  # access providers are programs, which are not simulated
         secret = self.objects(SECRET)[self._namespace, reference["location"]]
         return base64.b64decode(secret["data"][KUBECONFIG_KEY])
 
     def _judge_worker(self, cluster: Object) -> ActiveCondition | None:
-        said = judge_cluster(cluster, self._credentials())
+        condition = judge_cluster(cluster, self._credentials())
         found = self._remotes.get(cluster["metadata"]["name"])
-        if not said.active or found is None or found[0].connected:
-            return said
+        if not condition.active or found is None or found[0].connected:
+            return condition
         return (
             ActiveCondition(False, "ClientConnectionFailed", found[0].failure) if found[0].failure else None
         )
 
     async def _collect_garbage(self) -> None:
-        """Take off the workers what no Workload of the hub answers to any more."""
+        """Delete copies on the workers whose Workload on the hub no longer exists."""
         self.enqueue(_GARBAGE_COLLECTION, after=self._settings.gc_seconds)
         alive = [key for key, item in self.objects(WORKLOAD).items() if not is_deleted(item)]
         for remote, _ in tuple(self._remotes.values()):
@@ -236,7 +239,7 @@ class Kueue(MultiKueue):
     # -- Jobs and Workloads
 
     async def _create_workload(self, where: Name) -> None:
-        """Do as Kueue's webhook to a Job with the label of a queue, and make its Workload."""
+        """Default a Job with a queue label, as Kueue's webhook does, and create its Workload."""
         job = self.objects(JOB).get(where)
         queue = ((job or {}).get("metadata", {}).get("labels") or {}).get(QUEUE_LABEL)
         if job is None or queue is None or is_deleted(job) or self._has_workload(job):
@@ -258,19 +261,19 @@ class Kueue(MultiKueue):
         )
 
     async def _reconcile_workload(self, where: Name) -> None:
-        """Take the next step for one Workload."""
+        """Decide and execute the next step for one Workload."""
         if where not in self._last_seen:
             return
-        seen = self._inputs(where)
+        inputs = self._inputs(where)
         writer = WorkloadWriter(
             self.client, self.informer, {n: r for n, (r, _) in self._remotes.items()}, self._rounds
         )
-        if _pods_ready_is_outdated(seen):
-            await writer.write_as_kueue(seen.workload, states_of(seen.workload), seen.job)
+        if _pods_ready_is_outdated(inputs):
+            await writer.write_as_kueue(inputs.workload, states_of(inputs.workload), inputs.job)
             return
-        decision = decide(seen, busy=self.slow_to_retry and _is_retried(seen.workload))
+        decision = decide(inputs, busy=self.slow_to_retry and _is_retried(inputs.workload))
         try:
-            await writer.execute(decision.operations, seen)
+            await writer.execute(decision.operations, inputs)
         except Refused as error:
             log.debug("refused", workload=where, error=error.message)
             self.enqueue(("workload", *where), after=REFUSED_RETRY_SECONDS / self._speed)
@@ -305,7 +308,7 @@ class Kueue(MultiKueue):
         )
 
     def _workers_of(self, workload: Name) -> dict[str, RemoteWorker]:
-        """Return what the workers hold for a Workload, the one that admitted it first in front."""
+        """Return each worker's copy and Job of a Workload; the worker that admitted it first comes first."""
         remotes = {name: remote for name, (remote, _) in self._remotes.items()}
         order = sorted(remotes, key=lambda name: (remotes[name].admitted_at(workload), name))
         return {name: remotes[name].worker_of(workload) for name in order}
@@ -325,7 +328,7 @@ class Kueue(MultiKueue):
         return next((name for name in queue.checks if name in checks and is_multikueue(checks[name])), "")
 
     def _clusters_of(self, check: str) -> tuple[str, ...] | None:
-        """Return what the check's MultiKueueConfig lists; None when there is no such config."""
+        """Return the clusters of the check's MultiKueueConfig, None if there is no config."""
         item = self.objects(ADMISSION_CHECK).get(("", check)) or {"spec": {}}
         name = (item["spec"].get("parameters") or {}).get("name", "")
         found = self.objects(MULTIKUEUE_CONFIG).get(("", name))
@@ -338,12 +341,12 @@ def _scaled(settings: KueueSettings, speed: float) -> KueueSettings:
 
 
 def _as_deleted(last: Object, now: float) -> Object:
-    """Return a Workload that has gone as the engine wants it: deleted, and with nothing that holds it."""
+    """Return a deleted Workload for the engine: with deletionTimestamp and without finalizers."""
     return last | {"metadata": last["metadata"] | {"deletionTimestamp": format_time(now), "finalizers": []}}
 
 
 def _with_type(item: Object, kind: Kind, version: str) -> Object:
-    """Return an item of a list, which may lack them, with its apiVersion and kind."""
+    """Return the object with apiVersion and kind, which items of a list lack."""
     return {"apiVersion": kind.at(version).api_version, "kind": kind.kind} | item
 
 
@@ -361,9 +364,12 @@ def _is_retried(workload: Object) -> bool:
     return is_condition_true(workload, EVICTED) or any(one["state"] == RETRY for one in states_of(workload))
 
 
-def _pods_ready_is_outdated(seen: WorkloadInputs) -> bool:
-    """Return whether PodsReady is not what the hub's Job says; without checks Kueue has not looked yet."""
-    if is_deleted(seen.workload) or not states_of(seen.workload):
+def _pods_ready_is_outdated(inputs: WorkloadInputs) -> bool:
+    """Return whether PodsReady differs from the hub's Job; False before Kueue has set the checks."""
+    if is_deleted(inputs.workload) or not states_of(inputs.workload):
         return False
-    wanted, found = pods_ready(seen.workload, seen.job, seen.now), condition(seen.workload, PODS_READY)
+    wanted, found = (
+        pods_ready(inputs.workload, inputs.job, inputs.now),
+        condition(inputs.workload, PODS_READY),
+    )
     return found is None or found["reason"] != wanted["reason"]

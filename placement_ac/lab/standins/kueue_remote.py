@@ -1,7 +1,7 @@
 """
-Kueue's connection to one worker: its Workloads and Jobs are followed as long as the worker answers.
+Kueue's connection to one worker, which watches its Workloads and Jobs.
 
-A worker that does not answer is tried again after 5, 10, 20 … 320 s, as Kueue does (`retryAfter`;
+Connection attempts are retried after 5, 10, 20 … 320 s, as in Kueue (`retryAfter`;
 shared/kueue/worker-lost-and-back.log, broken-configuration.txt). Runs in the stand-in's event loop.
 """
 
@@ -44,10 +44,11 @@ FIELD_MANAGER: Final = "kueue"
 
 
 class RemoteClient:
-    """One worker, reached with `kubeconfig`; `run` connects, and connects again, until it is cancelled.
+    """A client for one worker. `run` connects, and reconnects until it is cancelled.
 
-    `on_change` is told of every change there, `on_state` when the connection comes, goes or fails.
-    `failure` says why there is none, in Kueue's words; None while there is one, or it is tried first.
+    `on_change` is called after every change on the worker, `on_state` when the connection is opened, lost
+    or fails. `failure`: Kueue's message if the connection failed, None while connected or before the first
+    attempt.
     """
 
     def __init__(
@@ -64,28 +65,28 @@ class RemoteClient:
         self._informer: HubInformer | None = None
         self._admitted: dict[str, float] = {}
 
-    # -- what is there
+    # -- reading
 
     @property
     def connected(self) -> bool:
         return self._informer is not None
 
     def worker_of(self, workload: Name) -> RemoteWorker:
-        """Return what the engine is to know of this worker and one Workload."""
+        """Return this worker's state of a Workload for the engine."""
         if self._informer is None:
             return RemoteWorker(connected=False, lost_since=self.lost_since)
         return RemoteWorker(copy=self._informer.objects[WORKLOAD].get(workload), job=self.job_of(workload))
 
     def admitted_at(self, workload: Name) -> float:
-        """Return when the copy was first seen admitted (infinity: it was not).
+        """Return when the copy was first seen admitted (monotonic seconds; infinity: not admitted).
 
-        Conditions tell whole seconds; what is old on a real worker need not be here.
+        Conditions have whole seconds only, which is too coarse for the order.
         """
         copy = self.objects(WORKLOAD).get(workload)
         return self._admitted.get(copy["metadata"]["uid"], inf) if copy else inf
 
     def job_of(self, workload: Name) -> Object | None:
-        """Return the Job that was put there for a Workload."""
+        """Return the worker's Job of a Workload."""
         jobs = self.objects(JOB).items()
         namespace, name = workload
         return next(
@@ -95,14 +96,14 @@ class RemoteClient:
     def objects(self, kind: Kind) -> dict[Name, Object]:
         return self._informer.objects[kind] if self._informer else {}
 
-    # -- what is done there: all of it raises ApiError
+    # -- writing: all methods raise ApiError
 
     async def create(self, kind: Kind, body: Object) -> None:
         client, informer = self._connection()
         informer.remember(kind, await client.create(informer.resources[kind], body))
 
     async def write_status(self, kind: Kind, item: Object, status: Object) -> None:
-        """Write parts of the status of the object that was seen (Conflict when it has changed)."""
+        """Merge `status` into the object's status; raises Conflict if it has changed since it was read."""
         client, informer = self._connection()
         metadata = item["metadata"]
         patch = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": status}
@@ -118,14 +119,14 @@ class RemoteClient:
         )
 
     async def delete(self, kind: Kind, key: Name) -> None:
-        """Delete the object, if it is still there."""
+        """Delete the object if it exists."""
         client, informer = self._connection()
         with contextlib.suppress(NotFound):
             await client.delete(informer.resources[kind], key[1], key[0])
         informer.forget(kind, key)
 
     async def delete_job(self, workload: Name) -> None:
-        """Delete the Job that was put there for a Workload."""
+        """Delete the worker's Job of a Workload."""
         job = self.job_of(workload)
         if job is not None:
             await self.delete(JOB, name_of(job))
@@ -138,7 +139,7 @@ class RemoteClient:
     # -- the connection
 
     async def run(self) -> None:
-        """Keep the connection until cancelled."""
+        """Connect and reconnect until cancelled."""
         while True:
             try:
                 await self._connect()
@@ -155,7 +156,7 @@ class RemoteClient:
                 await asyncio.sleep(wait)
 
     async def _connect(self) -> None:
-        """Go in and follow until the worker is lost. Raises PlacementAcError when that cannot begin."""
+        """Connect and watch until the worker is lost. Raises PlacementAcError if the connection fails."""
         login = _login(self.kubeconfig)
         async with Client(login, field_manager=FIELD_MANAGER, timeout=TIMEOUT_SECONDS) as client:
             try:
@@ -168,7 +169,7 @@ class RemoteClient:
         lost: asyncio.Future[ApiError] = asyncio.get_running_loop().create_future()
 
         def lose(error: ApiError) -> None:
-            # What is merely listed again (410, a kind that has gone) is no lost connection.
+            # After 410 or 404 the kind is listed again: the connection is not lost.
             if not lost.done() and not isinstance(error, Gone | NotFound):
                 lost.set_result(error)
 
@@ -217,7 +218,7 @@ class RemoteClient:
 
 
 def prebuilt_workload(job: Object) -> str:
-    """Return the name of the Workload that a worker's Job was made for."""
+    """Return the Workload's name in the label of a worker's Job."""
     return str((job["metadata"].get("labels") or {}).get(WORKLOAD_LABEL, ""))
 
 
@@ -232,7 +233,7 @@ def _login(kubeconfig: bytes) -> Login:
 
 
 async def _watch_error(client: Client, informer: HubInformer, error: ApiError) -> ApiError:
-    """Return what Kueue is told, which begins with a watch: that it may not, if that is so."""
+    """Return the 403 of a WATCH if there is one, because Kueue starts with a watch; else `error`."""
     if error.status != 403:
         return error
     for kind in (kind for kind in (WORKLOAD, JOB) if kind in informer.resources):
@@ -247,7 +248,7 @@ async def _watch_error(client: Client, informer: HubInformer, error: ApiError) -
 
 
 def _discovery_failure(error: ApiError, server: str) -> str:
-    """Say as Kueue does why a worker told nothing of itself."""
+    """Return Kueue's message for a worker whose discovery failed."""
     if error.status == 401:
         why = "the server has asked for the client to provide credentials"
     elif error.status == 0:

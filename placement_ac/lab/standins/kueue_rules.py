@@ -1,7 +1,7 @@
 """
-What Kueue says of MultiKueueClusters, checks and queues: its conditions, reasons and messages.
+The conditions that Kueue sets on MultiKueueClusters, checks and queues: status, reason and message.
 
-Pure functions of what is seen. Source: shared/kueue/broken-configuration.txt and cluster-profile.txt
+Pure. Source: shared/kueue/broken-configuration.txt and cluster-profile.txt
 (Kueue v0.20.0-devel), and Kueue's code where nothing is recorded.
 """
 
@@ -21,12 +21,12 @@ from placement_ac.kube.client import Object
 from placement_ac.lab.standins import kubeconfig
 
 PATH_PREFIX: Final = "/etc/multikueue/kubeconfigs"
-"""Kueue: where the kubeconfigs of `locationType: Path` must lie."""
+"""Kueue: the folder of kubeconfigs with `locationType: Path`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveCondition:
-    """One answer of Kueue's: the content of a condition `Active`."""
+    """The content of a condition `Active`."""
 
     active: bool
     reason: str
@@ -35,7 +35,7 @@ class ActiveCondition:
 
 @dataclass(frozen=True, slots=True)
 class KueueCache:
-    """What Kueue looks up while it judges: objects by name."""
+    """The objects that Kueue looks up, by name."""
 
     configs: Mapping[str, Object]
     clusters: Mapping[str, Object]
@@ -46,7 +46,7 @@ class KueueCache:
 
 @dataclass(frozen=True, slots=True)
 class WorkerCredentials:
-    """What Kueue finds in its own namespace to go into workers with, and how it is configured."""
+    """The credentials for workers in Kueue's namespace, and Kueue's configuration of them."""
 
     secrets: Mapping[str, Object]
     profiles: Mapping[str, Object]
@@ -77,7 +77,7 @@ def source_of(cluster: Object) -> Object:
 
 
 def judge_cluster(cluster: Object, found: WorkerCredentials) -> ActiveCondition:
-    """Return what Kueue says of a MultiKueueCluster (a worker that answers is taken for granted)."""
+    """Return the condition of a MultiKueueCluster, assuming that the worker is reachable."""
     source = source_of(cluster)
     profile, reference = source.get("clusterProfileRef"), source.get("kubeConfig") or {}
     if profile:
@@ -133,7 +133,7 @@ def is_multikueue(check: Object) -> bool:
 
 
 def judge_check(check: Object, cached: KueueCache) -> ActiveCondition:
-    """Return what Kueue says of an AdmissionCheck of its own controller."""
+    """Return the condition of an AdmissionCheck of MultiKueue."""
     parameters = check["spec"].get("parameters")
     wrong = _bad_parameters(parameters)
     if wrong or parameters is None:
@@ -220,7 +220,7 @@ def _names(reason: str, message: str, names: Iterable[str]) -> Finding | None:
     return (reason, message + joined) if joined else None
 
 
-# The first finding gives the reason, and the message tells them all: the order is Kueue's.
+# The order is Kueue's: the first finding gives the reason, and the message lists all.
 QUEUE_RULES: tuple[Callable[[Object, KueueCache], Finding | None], ...] = (
     _stopped,
     _flavor_missing,
@@ -231,16 +231,16 @@ QUEUE_RULES: tuple[Callable[[Object, KueueCache], Finding | None], ...] = (
 
 
 def judge_queue(queue: Object, cached: KueueCache) -> ActiveCondition:
-    """Return what Kueue says of a ClusterQueue."""
+    """Return the condition of a ClusterQueue."""
     findings = [finding for rule in QUEUE_RULES if (finding := rule(queue, cached))]
     if not findings:
         return ActiveCondition(True, "Ready", "Can admit new workloads")
-    told = ", ".join(message for _, message in findings)
-    return ActiveCondition(False, findings[0][0], f"Can't admit new workloads: {told}.")
+    messages = ", ".join(message for _, message in findings)
+    return ActiveCondition(False, findings[0][0], f"Can't admit new workloads: {messages}.")
 
 
 def judge_local_queue(queue: Object, cached: KueueCache) -> ActiveCondition:
-    """Return what Kueue says of a LocalQueue."""
+    """Return the condition of a LocalQueue."""
     target = cached.queues.get(queue["spec"].get("clusterQueue", ""))
     if is_active(target):
         return ActiveCondition(True, "Ready", "Can submit new workloads to localQueue")

@@ -1,9 +1,9 @@
 """
-Carry out on the hub and on the workers what the engine decided for one Workload, operation by operation.
+Execute the engine's operations for one Workload on the hub and on the workers.
 
-On the hub it writes as Kueue does: nearly all of a Workload's status by server-side apply as
-"kueue-admission"; the checks' entries as they came, and PodsReady, as "kueue" too. So what another
-manager owns is not cleared by what Kueue leaves out (external-dispatcher.txt).
+Writes to the hub as Kueue does: most of a Workload's status by server-side apply as "kueue-admission";
+PodsReady and the initial entries of the checks as "kueue". Fields that another manager owns are
+therefore not cleared when Kueue omits them (external-dispatcher.txt).
 """
 
 import time
@@ -42,31 +42,31 @@ _ENTRY: Final = ("name", "state", "message", "lastTransitionTime")
 
 @dataclass(slots=True)
 class WorkloadWriter:
-    """Writes for one hub and its workers. Every method raises ApiError's children."""
+    """Writes to one hub and its workers. All methods raise ApiError."""
 
     client: Client
     informer: HubInformer
     remotes: Mapping[str, RemoteClient]
     rounds: dict[Name, float] = field(default_factory=dict)
-    """When the Incremental dispatcher last nominated, by Workload."""
+    """The time of the Incremental dispatcher's last nomination, by Workload."""
 
-    async def execute(self, operations: tuple[Operation, ...], seen: WorkloadInputs) -> None:
-        """Do it all, in order; the first that is refused ends it (Conflict: look again)."""
-        workload = seen.workload
+    async def execute(self, operations: tuple[Operation, ...], inputs: WorkloadInputs) -> None:
+        """Execute the operations in order; stops at the first error (after a Conflict, decide again)."""
+        workload = inputs.workload
         for operation in operations:
             if isinstance(operation, WriteStatus | SetActive | RemoveFinalizer):
-                workload = await self._on_workload(operation, workload, seen)
+                workload = await self._on_workload(operation, workload, inputs)
             elif isinstance(operation, SuspendJob | WriteJobStatus):
-                await self._on_job(operation, seen.job)
+                await self._on_job(operation, inputs.job)
             elif isinstance(operation, StartRound | ForgetRound):
-                self._on_round(operation, seen)
+                self._on_round(operation, inputs)
             else:
-                await self._on_worker(operation, seen)
+                await self._on_worker(operation, inputs)
 
     # -- the Workload on the hub
 
     async def _on_workload(
-        self, operation: WriteStatus | SetActive | RemoveFinalizer, workload: Object, seen: WorkloadInputs
+        self, operation: WriteStatus | SetActive | RemoveFinalizer, workload: Object, inputs: WorkloadInputs
     ) -> Object:
         match operation:
             case SetActive(active):
@@ -75,7 +75,7 @@ class WorkloadWriter:
                 kept = [one for one in workload["metadata"].get("finalizers") or () if one != IN_USE]
                 return await self._merge(workload, {"metadata": {"finalizers": kept}})
             case WriteStatus(status):
-                return await self._write_status(workload, status, seen.job)
+                return await self._write_status(workload, status, inputs.job)
 
     async def _merge(self, workload: Object, patch: Object) -> Object:
         metadata = patch.get("metadata", {}) | {"resourceVersion": workload["metadata"]["resourceVersion"]}
@@ -96,7 +96,7 @@ class WorkloadWriter:
         return await self._apply(workload, status | {"conditions": conditions}, KUEUE_MANAGER)
 
     async def write_as_kueue(self, workload: Object, checks: Iterable[Object], job: Object | None) -> Object:
-        """Write what Kueue writes as "kueue": the checks' entries as they are, and PodsReady."""
+        """Write the fields that Kueue writes as "kueue": the checks' entries and PodsReady."""
         entries = [{key: one[key] for key in _ENTRY} for one in checks]
         status: Object = {"conditions": [pods_ready(workload, job, time.time())], "admissionChecks": entries}
         return await self._apply(workload, status, "kueue")
@@ -114,7 +114,7 @@ class WorkloadWriter:
         self.informer.remember(WORKLOAD, written)
         return written
 
-    # -- beside it
+    # -- Jobs, rounds and workers
 
     async def _on_job(self, operation: SuspendJob | WriteJobStatus, job: Object | None) -> None:
         if job is None:
@@ -133,25 +133,25 @@ class WorkloadWriter:
             )
             self.informer.remember(JOB, written)
 
-    def _on_round(self, operation: StartRound | ForgetRound, seen: WorkloadInputs) -> None:
+    def _on_round(self, operation: StartRound | ForgetRound, inputs: WorkloadInputs) -> None:
         if isinstance(operation, StartRound):
-            self.rounds[name_of(seen.workload)] = seen.now
+            self.rounds[name_of(inputs.workload)] = inputs.now
         else:
-            self.rounds.pop(name_of(seen.workload), None)
+            self.rounds.pop(name_of(inputs.workload), None)
 
     async def _on_worker(
         self,
         operation: CreateCopy | DeactivateCopy | DeleteCopy | CreateJob | DeleteJob,
-        seen: WorkloadInputs,
+        inputs: WorkloadInputs,
     ) -> None:
-        remote, key = self.remotes[operation.cluster], name_of(seen.workload)
+        remote, key = self.remotes[operation.cluster], name_of(inputs.workload)
         match operation:
             case CreateCopy(_, body):
                 await remote.create(WORKLOAD, body)
             case CreateJob(_, body):
                 await remote.create(JOB, body)
             case DeactivateCopy(cluster, status):
-                await remote.write_status(WORKLOAD, seen.workers[cluster].copy or {}, status)
+                await remote.write_status(WORKLOAD, inputs.workers[cluster].copy or {}, status)
             case DeleteCopy():
                 await remote.delete(WORKLOAD, key)
             case DeleteJob():

@@ -1,8 +1,8 @@
 """
-What OCM's agent for ManagedServiceAccounts, and its credential syncer, make of what they see. Pure.
+The decisions of OCM's agent for ManagedServiceAccounts and of its credential syncer. Pure.
 
 Source: managed-serviceaccount at b7ea8492 (June 2026), pkg/addon/agent/controller/token.go and
-pkg/addon/manager/controller/clusterprofile_cred_syncer.go. As there, `spec.rotation.enabled` counts nothing.
+pkg/addon/manager/controller/clusterprofile_cred_syncer.go. As there, `spec.rotation.enabled` has no effect.
 """
 
 import base64
@@ -27,10 +27,10 @@ from placement_ac.kube.client import Object
 from placement_ac.lab.standins.multikueue.objects import format_time, parse_time
 
 LABEL_IS_ACCOUNT: Final = f"{ACCOUNT.group}/is-managed-serviceaccount"
-"""On the Secrets and ServiceAccounts that the agent makes."""
+"""The label of the Secrets and ServiceAccounts that the agent creates."""
 LABEL_SYNCED_FROM: Final = f"{ACCOUNT.group}/synced-from"
 AGENT_NAMESPACE: Final = "open-cluster-management-agent-addon"
-"""Where the agent lives on a worker, and so its ServiceAccounts."""
+"""The namespace of the agent and its ServiceAccounts on a worker."""
 DEFAULT_VALIDITY: Final = "8640h0m0s"
 
 _DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|ms|s|m|h)")
@@ -38,20 +38,20 @@ _SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h":
 
 
 class MalformedToken(Exception):
-    """What lies in the Secret is no JWT: the agent says so, and mends it only once the Secret is gone."""
+    """The Secret contains no JWT. The agent reports it, and replaces the token once the Secret is deleted."""
 
 
 # tokens
 
 
 def validity(account: Object) -> float:
-    """Return for how many seconds the account's tokens are asked for."""
+    """Return the lifetime of the account's tokens in seconds."""
     asked = (account["spec"].get("rotation") or {}).get("validity") or DEFAULT_VALIDITY
     return sum(float(number) * _SECONDS[unit] for number, unit in _DURATION.findall(asked))
 
 
 def subject_of(token: str) -> str:
-    """Return the `sub` of a JWT, whose signature is not looked at. Raises BadToken, in the agent's words."""
+    """Return the `sub` of an unverified JWT. Raises MalformedToken with the agent's message."""
     parts = token.split(".")
     if len(parts) != 3:
         raise MalformedToken("invalid JWT token format")
@@ -67,12 +67,12 @@ def subject_of(token: str) -> str:
 
 
 def token_in(secret: Object) -> str:
-    """Return the token in a Secret; "" when there is none."""
+    """Return the token in a Secret, "" if there is none."""
     return base64.b64decode((secret.get("data") or {}).get(TOKEN_KEY, "")).decode(errors="replace")
 
 
 def refresh_at(status: Object) -> float:
-    """Return the POSIX time of the refresh: four fifths of the token's real life have passed by then."""
+    """Return the POSIX time of the refresh: after four fifths of the token's lifetime."""
     begun, ends = (
         parse_time(status["tokenSecretRef"]["lastRefreshTimestamp"]),
         parse_time(status["expirationTimestamp"]),
@@ -81,7 +81,7 @@ def refresh_at(status: Object) -> float:
 
 
 def needs_token(account: Object, secret: Object | None, now: float) -> bool:
-    """Return whether the token has to be new, whatever the worker says of the old one. Raises BadToken."""
+    """Return whether a new token is needed, even if the worker accepts the old one. Raises MalformedToken."""
     status = account.get("status") or {}
     if secret is None or not status.get("tokenSecretRef") or not status.get("expirationTimestamp"):
         return True
@@ -90,11 +90,11 @@ def needs_token(account: Object, secret: Object | None, now: float) -> bool:
     return subject_of(token_in(secret)) != subject or now > refresh_at(status)
 
 
-# what is reported
+# the reported status
 
 
 def secret_of(account: Object, api_version: str, token: str, authority: str) -> Object:
-    """Return the Secret of an account, new. `authority`: PEM of the worker's CA."""
+    """Return a new Secret for an account. `authority`: the worker's CA in PEM."""
     namespace, name = account["metadata"]["namespace"], account["metadata"]["name"]
     owner = {
         "apiVersion": api_version,
@@ -117,7 +117,7 @@ def secret_of(account: Object, api_version: str, token: str, authority: str) -> 
 
 
 def reported_status(account: Object, *, expires: str, refreshed: str, now: float) -> Object:
-    """Return the account's whole status when its Secret is there. `expires`, `refreshed`: RFC 3339."""
+    """Return the account's complete status once its Secret exists. `expires`, `refreshed`: RFC 3339."""
     status = dict(account.get("status") or {})
     conditions = status.get("conditions") or []
     for kind in ("SecretCreated", "TokenReported"):
@@ -130,17 +130,18 @@ def reported_status(account: Object, *, expires: str, refreshed: str, now: float
 
 
 def failed_status(account: Object, message: str, now: float) -> Object:
-    """Return the account's whole status when no token could be reported; the rest stays as it was."""
+    """Return the account's complete status after a failure: only the condition changes."""
     status = dict(account.get("status") or {})
     conditions = status.get("conditions") or []
-    told = with_condition(conditions, "TokenReported", False, "TokenReportFailed", message, now)
-    return status | {"conditions": told}
+    return status | {
+        "conditions": with_condition(conditions, "TokenReported", False, "TokenReportFailed", message, now)
+    }
 
 
 def with_condition(
     conditions: Iterable[Object], kind: str, value: bool, reason: str, message: str, now: float, **more: int
 ) -> list[Object]:
-    """Return `conditions` with this one set; its time changes with its value only."""
+    """Return `conditions` with this one set; its transition time changes only with its status."""
     before = next((one for one in conditions if one["type"] == kind), {})
     wanted: Object = {"type": kind, "status": str(value), "reason": reason, "message": message, **more}
     same = before.get("status") == wanted["status"]
@@ -163,12 +164,12 @@ def is_synced(account: Object) -> bool:
 
 
 def synced_name(account: Object) -> str:
-    """Return `<cluster>-<account>`: the copy's name, and what it is marked with."""
+    """Return `<cluster>-<account>`: the name and the label value of the copied Secret."""
     return f"{account['metadata']['namespace']}-{account['metadata']['name']}"
 
 
 def synced_secret(account: Object, profile: Object, source: Object) -> Object:
-    """Return the copy of an account's Secret beside a ClusterProfile."""
+    """Return the copy of an account's Secret for a ClusterProfile, in its namespace."""
     name = synced_name(account)
     owner = {
         "apiVersion": f"{INVENTORY}/v1alpha1",
@@ -192,7 +193,7 @@ def synced_secret(account: Object, profile: Object, source: Object) -> Object:
 
 
 def is_orphan(secret: Object, profile: Object, names: Iterable[str]) -> bool:
-    """Return whether a Secret is a copy for this profile whose account is not among `names` any more."""
+    """Return whether a Secret is a copy for this profile, but its account is no longer in `names`."""
     metadata = secret["metadata"]
     source = (metadata.get("labels") or {}).get(LABEL_SYNCED_FROM)
     owners = metadata.get("ownerReferences") or ()

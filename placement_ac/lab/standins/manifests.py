@@ -1,8 +1,8 @@
 """
-Put YAML manifests onto a hub, status included: what an admin does with kubectl, and what OCM would report.
+Apply YAML manifests with their status to a hub, and find the samples.
 
-Finds the samples, which lie in the repository's `samples/` or, installed from a wheel, inside the package.
-Every object is applied by server-side apply; its `status` follows by a merge patch of the status subresource.
+The samples are in the repository's `samples/` or, if installed from a wheel, inside the package. Objects are
+applied by server-side apply; then a merge patch of the status subresource writes their `status`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,18 +17,18 @@ from placement_ac.core.api.errors import NotFound, PlacementAcError
 from placement_ac.kube.client import Client, Object
 
 FIELD_MANAGER: Final = "placement-ac-samples"
-"""The manager of what is applied here, so that it is never taken for the controller's own."""
+"""The field manager, which differs from the controller's."""
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 _FOLDERS: Final = (_PACKAGE.parent / "samples", _PACKAGE / "samples")
 
 
 class ManifestError(PlacementAcError):
-    """A file cannot be applied: not YAML, no Kubernetes object, or of a kind that the hub does not serve."""
+    """A manifest cannot be applied: invalid YAML, not a Kubernetes object, or a kind that is not served."""
 
 
 def samples() -> Path:
-    """Return the folder of the samples. Raises BadManifest when the installation lacks them."""
+    """Return the folder of the samples. Raises ManifestError if the installation lacks them."""
     for place in _FOLDERS:
         if (place / "fleet").is_dir():
             return place
@@ -36,7 +36,7 @@ def samples() -> Path:
 
 
 def load(path: Path) -> list[Object]:
-    """Return the objects of a YAML file, or of every `*.yaml` in a folder, by name. Raises BadManifest."""
+    """Return the objects of a YAML file, or of every `*.yaml` in a folder, by name. Raises ManifestError."""
     files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
     return [item for file in files for item in _documents(file)]
 
@@ -50,7 +50,7 @@ def _documents(file: Path) -> Iterator[Object]:
         if document is None:
             continue
         if not _is_object(document):
-            raise ManifestError(f"{file}: a document is no Kubernetes object (apiVersion, kind, metadata)")
+            raise ManifestError(f"{file}: a document is not a Kubernetes object (apiVersion, kind, metadata)")
         yield document
 
 
@@ -63,10 +63,9 @@ def _is_object(document: object) -> bool:
 
 
 async def apply(client: Client, objects: Iterable[Object]) -> list[Object]:
-    """Apply `objects`, Namespaces first, and return what the hub made of them, in the order given.
+    """Apply `objects`, Namespaces first, and return the results in the given order.
 
-    An object with `generateName` only is created, a new one each time.
-    Raises BadManifest and ApiError's children.
+    Objects without a name (`generateName`) are created each time. Raises ManifestError and ApiError.
     """
     todo = list(objects)
     found = _ServedKinds(client)
@@ -95,13 +94,13 @@ async def _put(client: Client, resource: Resource, item: Object) -> Object:
 
 @dataclass(slots=True)
 class _ServedKinds:
-    """What the hub serves, group version by group version, asked once each."""
+    """The resources that the hub serves; each group version is discovered once."""
 
     client: Client
     seen: dict[str, dict[str, Resource]] = field(default_factory=dict)
 
     async def of(self, item: Object) -> Resource:
-        """Return the resource that `item` is one of. Raises BadManifest."""
+        """Return the resource of an object. Raises ManifestError."""
         version = item["apiVersion"]
         if version not in self.seen:
             self.seen[version] = await self._ask(version)

@@ -1,10 +1,10 @@
 """
-A stand-in for what OCM does about ManagedServiceAccounts and ClusterPermissions, on a hub and its workers.
+A stand-in for OCM's controllers of ManagedServiceAccounts and ClusterPermissions, on a hub and its workers.
 
-Plays the managed-serviceaccount add-on (its agents and its credential syncer), the cluster-permission
-controller with the work agents, and of OCM's registration what comes with a ManagedCluster and goes with
-it. Each half-done state is there for as long as it takes. What is decided is pure: `account_rules`,
-`permission_rules`.
+Simulates the managed-serviceaccount add-on (agents and credential syncer), the cluster-permission
+controller with the work agents, and the part of OCM's registration that creates and removes a
+ManagedCluster's namespace and add-on. Intermediate states are visible, as in OCM. The decisions are pure
+functions in `managed_service_accounts` and `cluster_permissions`.
 """
 
 import asyncio
@@ -55,16 +55,16 @@ from placement_ac.lab.standins.multikueue.objects import is_deleted
 
 TIMEOUT_SECONDS: Final = 10.0
 Logins = Mapping[str, Callable[[], Login]]
-"""By the name of the managed cluster: what gives an admin's way into its worker."""
+"""By managed cluster: a function that returns an admin's login for its worker."""
 
 
 class OcmAddons(StandIn):
-    """Plays it for `clusters`; others are left alone, and so is a cluster without its ManagedCluster.
+    """Simulates OCM's add-ons for `clusters` that have a ManagedCluster; ignores all others.
 
-    `keep_namespace`: a deleted ManagedCluster leaves its namespace behind with all that is not OCM's own,
-    as OCM does (it is a to-do there); False: as those do who delete it. `sync_profiles`: the add-on's gate
-    ClusterProfile. `slack`: seconds that an agent looks after the time of a refresh.
-    `refresh`, `revoke`, `pause` and `resume` may be called from any thread but the stand-in's own.
+    `keep_namespace`: keep the namespace of a deleted ManagedCluster with everything that OCM did not create,
+    as OCM does; False: delete it. `sync_profiles`: the add-on's feature gate ClusterProfile.
+    `slack`: the delay of a token refresh in seconds. `refresh`, `revoke`, `pause` and `resume` may be called
+    from any thread except the stand-in's own.
     """
 
     name = "ocm-accounts"
@@ -102,22 +102,22 @@ class OcmAddons(StandIn):
         self._loop = asyncio.get_running_loop()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(super().run())
-            await self.informer.synced()  # or an agent takes away what the hub has not told of yet
+            await self.informer.synced()  # otherwise agents would delete what is not listed yet
             for agent in self._agents.values():
                 tasks.create_task(agent.run())
 
     # -- from other threads
 
     def refresh(self, cluster: str) -> None:
-        """Have a new token reported for each account of the cluster; the old ones stay good."""
+        """Report a new token for each account of the cluster; the old ones stay valid."""
         self._call(self._agents[cluster].refresh())
 
     def revoke(self, cluster: str) -> None:
-        """Have the worker refuse the tokens there are; returns when it does. Raises ApiError."""
+        """Invalidate all tokens on the worker; returns when it rejects them. Raises ApiError."""
         self._call(self._agents[cluster].revoke())
 
     def pause(self, cluster: str) -> None:
-        """Have the cluster's agents do nothing any more: no Secret comes, no right is given or taken."""
+        """Pause the cluster's agents: they write no Secrets and change no permissions."""
         self._call(self._agents[cluster].pause())
 
     def resume(self, cluster: str) -> None:
@@ -129,7 +129,7 @@ class OcmAddons(StandIn):
             raise RuntimeError("the stand-in does not run")
         asyncio.run_coroutine_threadsafe(work, self._loop).result(TIMEOUT_SECONDS)
 
-    # -- what touches what
+    # -- from changes to keys
 
     def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
         cluster = name if kind in (NAMESPACE, MANAGED_CLUSTER) else namespace
@@ -144,7 +144,7 @@ class OcmAddons(StandIn):
         return [("cluster", *key)]
 
     def _keys_of_addon(self, key: Name) -> list[Key]:
-        """Once it tells another namespace, the ClusterPermissions that name accounts are looked at again."""
+        """Return the cluster's key and, if the agent's namespace changed, those of its ClusterPermissions."""
         cluster, name = key
         if name != ADDON_NAME:
             return []
@@ -162,13 +162,13 @@ class OcmAddons(StandIn):
         return touched
 
     def _keys_of_account(self, key: Name) -> list[Key]:
-        """No ClusterPermission: its controller does not follow accounts, and stays with what it said."""
+        """Return the keys of an account. The controller of ClusterPermissions does not watch accounts."""
         self._agents[key[0]].enqueue(("account", key[1]))
         return self._profiles_of(key[0])
 
     def _keys_of_work(self, key: Name) -> list[Key]:
         self._agents[key[0]].enqueue(("work", key[1]))
-        return [("told", *key)]
+        return [("report", *key)]
 
     def _keys_of_secret(self, key: Name) -> list[Key]:
         secret = self.objects(SECRET).get(key)
@@ -187,7 +187,7 @@ class OcmAddons(StandIn):
             await self._reconcile_cluster(name)
         elif what == "permission":
             await self._reconcile_permission((namespace, name))
-        elif what == "told":
+        elif what == "report":
             await self._report_work((namespace, name))
         elif self._sync_profiles:
             await self._sync_profile((namespace, name))
@@ -211,7 +211,7 @@ class OcmAddons(StandIn):
         await self._install_addon(name)
 
     async def _install_addon(self, cluster: str) -> None:
-        """Have the add-on installed on a cluster: its agent tells later where it runs."""
+        """Install the add-on on a cluster, then report its agent's namespace in the status."""
         addon = self.objects(ADDON).get((cluster, ADDON_NAME))
         if addon is None:
             metadata = {"name": ADDON_NAME, "namespace": cluster}
@@ -219,7 +219,7 @@ class OcmAddons(StandIn):
             spec = {"installNamespace": AGENT_NAMESPACE}
             addon = await self._create(ADDON, version | {"metadata": metadata, "spec": spec})
         if addon and not addon.get("status"):
-            told = with_condition(
+            conditions = with_condition(
                 (),
                 "Available",
                 True,
@@ -228,11 +228,11 @@ class OcmAddons(StandIn):
                 time.time(),
             )
             await self.patch(
-                ADDON, addon, {"status": {"namespace": AGENT_NAMESPACE, "conditions": told}}, "status"
+                ADDON, addon, {"status": {"namespace": AGENT_NAMESPACE, "conditions": conditions}}, "status"
             )
 
     async def _clean_up_cluster(self, cluster: str, namespace: Object | None) -> None:
-        """Clean up after a ManagedCluster: OCM's own objects go, and with them what they brought."""
+        """Delete OCM's objects of a deleted ManagedCluster."""
         if namespace is None or (namespace["metadata"].get("labels") or {}).get(LABEL_CLUSTER) != cluster:
             return
         for kind in (ADDON, WORK):
@@ -242,7 +242,7 @@ class OcmAddons(StandIn):
             await self._delete(NAMESPACE, cluster, None)
 
     async def _create(self, kind: Kind, body: Object) -> Object | None:
-        """Create it and return it; None when it is there already, and its event on its way."""
+        """Create the object and return it; None if it already exists (its event follows)."""
         try:
             made = await self.client.create(self.informer.resources[kind], body)
         except Conflict:
@@ -257,7 +257,7 @@ class OcmAddons(StandIn):
     # -- ClusterPermissions
 
     async def _reconcile_permission(self, key: Name) -> None:
-        """Turn a ClusterPermission into its ManifestWork; what it cannot, it says, and leaves it at that."""
+        """Create or update the ManifestWork of a ClusterPermission; report a failure as a condition."""
         permission = self.objects(PERMISSION).get(key)
         if permission is None or is_deleted(permission):
             return
@@ -279,12 +279,12 @@ class OcmAddons(StandIn):
 
     async def _set_condition(self, permission: Object, kind: str, reason: str, message: str) -> None:
         status = permission.get("status") or {}
-        told = with_condition(status.get("conditions") or (), kind, False, reason, message, time.time())
-        if told != status.get("conditions"):
-            await self.patch(PERMISSION, permission, {"status": {"conditions": told}}, "status")
+        conditions = with_condition(status.get("conditions") or (), kind, False, reason, message, time.time())
+        if conditions != status.get("conditions"):
+            await self.patch(PERMISSION, permission, {"status": {"conditions": conditions}}, "status")
 
     async def _report_work(self, work_key: Name) -> None:
-        """Put what the work agent said into the status of the ClusterPermission."""
+        """Copy the work agent's result into the status of the ClusterPermission."""
         work = self.objects(WORK).get(work_key)
         permission = self.objects(PERMISSION).get((work_key[0], owner_of(work))) if work else None
         if work is None or permission is None or is_deleted(permission):
@@ -296,7 +296,7 @@ class OcmAddons(StandIn):
     # -- the credential syncer
 
     async def _sync_profile(self, key: Name) -> None:
-        """Have the tokens of the accounts that are marked so beside their ClusterProfile, and no others."""
+        """Copy the Secrets of labelled accounts into the ClusterProfile's namespace, and delete orphans."""
         profile = self.objects(CLUSTER_PROFILE).get(key)
         if profile is None or not is_synced_profile(profile):
             return

@@ -1,8 +1,8 @@
 """
-A stand-in for the Kueue of one worker cluster, and for its Job controller: quota, admission, Jobs that run.
+A stand-in for the Kueue and the Job controller of one worker: quota, admission and running Jobs.
 
-Reads from the informer, decides by `multikueue.look_at_copy`, writes with the version that it read. Its
-ClusterQueue is not there as an object: room is counted in slots, one for each Workload.
+Decides by `multikueue.reconcile_copy`. It has no ClusterQueue object: quota is counted in slots, one per
+Workload.
 """
 
 import asyncio
@@ -28,16 +28,16 @@ from placement_ac.lab.standins.multikueue import (
 from placement_ac.lab.standins.multikueue.objects import WORKLOAD_LABEL
 
 QUEUE: Final = "cluster-queue"
-"""The one ClusterQueue of a worker, as in the recordings."""
+"""The name of a worker's only ClusterQueue, as in the recordings."""
 SLOTS: Final = 100
 TIMEOUT_SECONDS: Final = 10.0
 
 
 class KueueWorker(StandIn):
-    """Plays Kueue on a worker. `slots`: how many Workloads have quota at the same time.
+    """Simulates Kueue on a worker. `slots`: the number of Workloads that can have quota at the same time.
 
-    `pods`: the Job controller plays, too: a Job that runs gets a start time and an active Pod.
-    `hold`, `release`, `resize` and `finish` may be called from any thread but the stand-in's own.
+    `pods`: also simulate the Job controller, which gives a running Job a start time and an active Pod.
+    `hold`, `release`, `resize` and `finish` may be called from any thread except the stand-in's own.
     """
 
     name = "kueue"
@@ -57,19 +57,19 @@ class KueueWorker(StandIn):
     # -- from other threads
 
     def hold(self) -> None:
-        """Give no quota any more; who has some keeps it (stopPolicy Hold)."""
+        """Stop reserving quota; Workloads keep theirs (stopPolicy Hold)."""
         self._set(held=True)
 
     def release(self) -> None:
-        """Give quota again."""
+        """Reserve quota again."""
         self._set(held=False)
 
     def resize(self, slots: int) -> None:
-        """Have room for so many Workloads; none is preempted when it shrinks."""
+        """Set the number of slots; no Workload is preempted if it decreases."""
         self._set(slots=slots)
 
     def finish(self, name: str, namespace: str = "default") -> bool:
-        """Complete the Job when it runs here, and return whether it did. Raises ApiError, TimeoutError."""
+        """Complete the Job if it runs here; return whether it did. Raises ApiError, TimeoutError."""
         return self._wait_for(self._finish((namespace, name)))
 
     def _wait_for(self, work: Coroutine[object, object, bool]) -> bool:
@@ -92,7 +92,7 @@ class KueueWorker(StandIn):
             try:
                 await self.patch(JOB, job, {"status": completed(time.time())}, "status")
             except Conflict:
-                await asyncio.sleep(0.01)  # the echo of the change that was in the way
+                await asyncio.sleep(0.01)  # wait for the event of the conflicting write
             except NotFound:
                 return False
             else:
@@ -101,19 +101,19 @@ class KueueWorker(StandIn):
     # -- the stand-in
 
     def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
-        """A Job touches its Workload; a Workload touches those that wait for its room."""
+        """Return the keys of a Job and its Workload, or of a Workload and all that wait for quota."""
         if kind == JOB:
             if self._pods:
                 yield "job", namespace, name
             job = self.objects(JOB).get((namespace, name))
-            if job and _prebuilt(job):  # any other Job is no business of Kueue
+            if job and _prebuilt(job):  # Kueue ignores other Jobs
                 yield "workload", namespace, _prebuilt(job)
         else:
             yield "workload", namespace, name
             yield from self._waiting_keys()
 
     def _waiting_keys(self) -> list[Key]:
-        """Return the Workloads without quota, the oldest first."""
+        """Return the keys of the Workloads without quota, oldest first."""
         workloads = [item for item in self.objects(WORKLOAD).values() if not has_quota(item)]
         workloads.sort(key=lambda item: (item["metadata"]["creationTimestamp"], name_of(item)))
         return [("workload", *name_of(item)) for item in workloads]
@@ -129,7 +129,7 @@ class KueueWorker(StandIn):
                 await self._reconcile_job(where)
             else:
                 await self._reconcile_workload(where)
-        except (Conflict, NotFound):  # our echo, or what it was about has gone: look again
+        except (Conflict, NotFound):  # outdated cache: reconcile again
             await asyncio.sleep(0.01)
             self.enqueue(key)
 
@@ -153,7 +153,7 @@ class KueueWorker(StandIn):
         return next((job for key, job in jobs if key[0] == namespace and _prebuilt(job) == name), None)
 
     async def _execute(self, operation: Operation, copy: Object | None, job: Object | None) -> Object | None:
-        """Return the copy as it is then."""
+        """Execute one operation and return the resulting copy."""
         match operation:
             case SuspendJob(suspend) if job:
                 await self.patch(JOB, job, {"spec": {"suspend": suspend}})

@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from placement_ac.core.kubeconfig import expiry
 from placement_ac.core.kubeconfig.access import (
-    NotSupportedHere,
     ClusterAccess,
+    NotSupportedHere,
     StricterRule,
     UsableByKueueOnly,
     read_kubeconfig,
@@ -439,7 +439,11 @@ def test_every_rule_has_a_kubeconfig_that_breaks_it() -> None:
             kubeconfig({"client-certificate": "/c", "client-key": "/k", "token": jwt(exp=DAY.timestamp())}),
             ClusterAccess(SERVER, jwt(exp=DAY.timestamp()), expires=DAY, expires_what=expiry.TOKEN),
         ),
-        (NotSupportedHere.FILES, kubeconfig({"client-certificate": "/c", "client-key": "/k"}), ClusterAccess(SERVER)),
+        (
+            NotSupportedHere.FILES,
+            kubeconfig({"client-certificate": "/c", "client-key": "/k"}),
+            ClusterAccess(SERVER),
+        ),
         (NotSupportedHere.FILES, kubeconfig(TOKEN | {"client-key": "/k"}), ClusterAccess(SERVER, SECRET)),
         (
             NotSupportedHere.IMPERSONATION,
@@ -604,7 +608,9 @@ def test_ours_may_have_no_authority_of_its_own() -> None:
     [
         pytest.param(("", AUTHORITY, SECRET), Refusal.NO_SERVER, id="no server"),
         pytest.param(("http://worker1", AUTHORITY, SECRET), StricterRule.HTTPS, id="http"),
-        pytest.param((f"https://{SECRET}@worker1", AUTHORITY, SECRET), NotSupportedHere.USER_INFO, id="user info"),
+        pytest.param(
+            (f"https://{SECRET}@worker1", AUTHORITY, SECRET), NotSupportedHere.USER_INFO, id="user info"
+        ),
         pytest.param(("worker1", AUTHORITY, SECRET), Refusal.ADDRESS, id="no URL"),
         pytest.param(("https://\ud800", AUTHORITY, SECRET), Refusal.NOT_YAML, id="no text"),
         pytest.param((SERVER, KEY, SECRET), Refusal.AUTHORITY, id="no authority"),
@@ -666,5 +672,6 @@ def test_the_page_has_every_message_and_no_other() -> None:
     section = page.split("\n## What is checked in a kubeconfig\n")[1].split("\n## ")[0]
     on_page = re.findall(r"^\| `(.+?)` \|", section, re.MULTILINE)
     assert on_page == [
-        message.replace("{", "<").replace("}", ">") for message in (*Refusal, *NotSupportedHere, *StricterRule)
+        message.replace("{", "<").replace("}", ">")
+        for message in (*Refusal, *NotSupportedHere, *StricterRule)
     ]

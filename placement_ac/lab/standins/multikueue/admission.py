@@ -1,9 +1,9 @@
 """
-What Kueue does to a Workload of the hub without MultiKueue: queue, quota, checks, eviction, the hub's Job.
+Kueue's controllers of a hub's Workload without MultiKueue: queue, quota, checks, eviction, and the hub's Job.
 
-Pure. Three controllers of Kueue, each with its own look: `look_at_workload`, `look_at_job`, `schedule`.
-Each makes one write, as the real ones do; what lies between two writes others may see. Source:
-Kueue's workload_controller.go, jobframework/reconciler.go, scheduler.go, and shared/kueue.
+Pure. Three controllers: `reconcile_workload`, `reconcile_job` and `schedule`. Each step makes one write, as
+in Kueue, so that other controllers see the states in between. Source: Kueue's workload_controller.go,
+jobframework/reconciler.go, scheduler.go, and shared/kueue.
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ from placement_ac.lab.standins.multikueue.operations import (
 
 
 def reconcile_workload(seen: WorkloadInputs) -> ReconcileResult:
-    """Return what Kueue's Workload controller does next."""
+    """Return the next step of Kueue's Workload controller."""
     if is_deleted(seen.workload) or is_condition_true(seen.workload, FINISHED):
         return NO_OPERATIONS
     for rule in RULES:
@@ -92,7 +92,7 @@ def _deactivation_is_requested(seen: WorkloadInputs) -> ReconcileResult | None:
 
 
 def _requeue_is_delayed(seen: WorkloadInputs) -> ReconcileResult | None:
-    """Until `requeueAt` nothing happens, not even the eviction (second-check-…log, 236.88 to 241.11)."""
+    """Wait until `requeueAt`, even with the eviction (second-check-…log, 236.88 to 241.11)."""
     at = _requeue_at(seen.workload)
     if at is None or not is_active(seen.workload):
         return None
@@ -108,7 +108,7 @@ def _requeue_is_delayed(seen: WorkloadInputs) -> ReconcileResult | None:
 
 
 def _requeue_is_allowed(seen: WorkloadInputs) -> ReconcileResult | None:
-    """Evicted by a check, or deactivated and activated again: back into the queue."""
+    """Requeue a Workload that a check evicted, or that was deactivated and activated again."""
     requeued = condition(seen.workload, REQUEUED)
     if not is_active(seen.workload) or requeued is None or requeued["status"] == "True":
         return None
@@ -150,7 +150,7 @@ def _checks_differ_from_queue(seen: WorkloadInputs) -> ReconcileResult | None:
 
 
 def _conditions_are_outdated(seen: WorkloadInputs) -> ReconcileResult | None:
-    """An admitted Workload stays admitted, whatever its checks say: eviction alone ends that."""
+    """Update the conditions. An admitted Workload stays admitted until it is evicted."""
     if is_condition_true(seen.workload, ADMITTED):
         return None
     workload = deep_copy(seen.workload)
@@ -171,7 +171,7 @@ def _explain_missing_quota(workload: Obj, seen: WorkloadInputs) -> None:
 
 
 def _check_rejects_or_retries(seen: WorkloadInputs) -> ReconcileResult | None:
-    """Rejected deactivates; Retry evicts, and all checks are Pending again."""
+    """Deactivate after Rejected; evict after Retry, which resets all checks to Pending."""
     if not is_condition_true(seen.workload, QUOTA_RESERVED) or is_condition_true(seen.workload, EVICTED):
         return None
     workload = deep_copy(seen.workload)
@@ -193,7 +193,7 @@ def _checks_in_state(workload: Obj, state: str) -> str:
     return f"{noun} in {state} state: {'; '.join(parts)}" if parts else ""
 
 
-# Order matters, it is Kueue's: a check's delay comes before everything, the eviction last.
+# The order is Kueue's: a check's delay comes first, the eviction last.
 RULES: Final[tuple[Callable[[WorkloadInputs], ReconcileResult | None], ...]] = (
     _check_requests_delay,
     _deactivation_is_requested,
@@ -207,7 +207,7 @@ RULES: Final[tuple[Callable[[WorkloadInputs], ReconcileResult | None], ...]] = (
 
 
 def reconcile_job(seen: WorkloadInputs) -> ReconcileResult:
-    """Return what Kueue's Job controller on the hub does next: suspend, start, give the quota back."""
+    """Return the next step of Kueue's Job reconciler on the hub: suspend, start, or release quota."""
     workload = seen.workload
     if is_deleted(workload):
         return (
@@ -236,7 +236,7 @@ def _after_eviction(seen: WorkloadInputs) -> list[Operation]:
 
 
 def schedule(seen: WorkloadInputs) -> ReconcileResult:
-    """Return what Kueue's scheduler does next: reserve quota for a Workload that may have it."""
+    """Return the next step of Kueue's scheduler: reserve quota if there is any."""
     workload, at = seen.workload, _requeue_at(seen.workload)
     if is_deleted(workload) or is_condition_true(workload, FINISHED) or not is_active(workload):
         return NO_OPERATIONS

@@ -1,7 +1,7 @@
 """
-The objects that Kueue makes: the Workload of a Job, its copy on a worker, the worker's Job.
+The objects that Kueue creates: the Workload of a Job, its copy on a worker, and the worker's Job.
 
-Pure. What the API server adds (uid, resourceVersion, creationTimestamp, generation) is left to it.
+Pure. The API server adds uid, resourceVersion, creationTimestamp and generation.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
 
 
 def hub_job(name: str, namespace: str, queue: str) -> Obj:
-    """Return a Job as a user makes it, after Kueue's webhook: suspended, and run by MultiKueue."""
+    """Return a user's Job after Kueue's webhook: suspended, and managed by MultiKueue."""
     container = {"name": "main", "image": "registry.example/job", "resources": {"requests": {"cpu": "1"}}}
     return {
         "apiVersion": "batch/v1",
@@ -38,7 +38,7 @@ def hub_job(name: str, namespace: str, queue: str) -> Obj:
 
 
 def workload_of(job: Obj) -> Obj:
-    """Return the Workload that Kueue makes for a Job of the hub."""
+    """Return the Workload that Kueue creates for a Job of the hub."""
     metadata = job["metadata"]
     owner = {
         "apiVersion": job["apiVersion"],
@@ -73,7 +73,7 @@ def workload_of(job: Obj) -> Obj:
 
 
 def copy_of(workload: Mapping[str, Any], origin: str) -> Obj:
-    """Return the copy of a Workload that MultiKueue makes on a worker: same name, same spec, no owner."""
+    """Return the copy of a Workload that MultiKueue creates on a worker: same name and spec, no owner."""
     metadata = _metadata(workload, origin)
     metadata["labels"].pop(JOB_UID_LABEL, None)
     spec = {field: value for field, value in workload["spec"].items() if field != "preemptionGates"}
@@ -86,7 +86,7 @@ def copy_of(workload: Mapping[str, Any], origin: str) -> Obj:
 
 
 def worker_job(job: Mapping[str, Any], workload: Mapping[str, Any], origin: str) -> Obj:
-    """Return the Job that MultiKueue makes on the worker: suspended, tied to the copy, and run there."""
+    """Return the Job that MultiKueue creates on the worker: suspended, and labelled with its Workload."""
     metadata = _metadata(job, origin)
     metadata["labels"][WORKLOAD_LABEL] = workload["metadata"]["name"]
     left_out = ("managedBy", "selector")

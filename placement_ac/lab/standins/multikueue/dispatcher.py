@@ -1,8 +1,8 @@
 """
-Which clusters are nominated for a Workload, and the copies that follow from it.
+Nominate clusters for a Workload, and create the copies on them.
 
-Pure. `dispatch` is MultiKueue's own part (AllAtOnce nominates, and the copies are brought in line with
-the nominations, whoever made them); `look_at_round` is the Incremental dispatcher, a controller of its own.
+Pure. `dispatch` is part of MultiKueue: it nominates (AllAtOnce), and creates and deletes copies according
+to the nominations of any dispatcher. `reconcile_incremental` is the separate Incremental dispatcher.
 """
 
 from typing import Final
@@ -35,11 +35,11 @@ from placement_ac.lab.standins.multikueue.operations import (
 )
 
 BACKOFF_SECONDS: Final = 1.0
-"""When it is looked again at a nominated cluster that is not connected; Kueue: an exponential backoff."""
+"""The retry interval for a nominated cluster that is not connected; Kueue: exponential backoff."""
 
 
 def dispatch(seen: WorkloadInputs) -> ReconcileResult:
-    """Nominate (AllAtOnce), make a copy on every nominated worker, take the others away."""
+    """Nominate (AllAtOnce), create a copy on every nominated worker, and delete the others."""
     if not may_be_nominated(seen) or not others_are_ready(seen):
         return NO_OPERATIONS
     nominated, done = nominated_of(seen.workload), list[Operation]()
@@ -54,17 +54,17 @@ def dispatch(seen: WorkloadInputs) -> ReconcileResult:
 
 
 def may_be_nominated(seen: WorkloadInputs) -> bool:
-    """Return whether MultiKueue's check is open and the Workload is placed nowhere."""
+    """Return whether MultiKueue's check is Pending and the Workload has no cluster."""
     return (seen.state or {}).get("state") == PENDING and not cluster_of(seen.workload)
 
 
 def others_are_ready(seen: WorkloadInputs) -> bool:
-    """Return whether every check but MultiKueue's is Ready."""
+    """Return whether all other checks are Ready."""
     return all(one["state"] == READY for one in checks_of(seen.workload) if one["name"] != seen.check)
 
 
 def all_at_once_would(seen: WorkloadInputs, name: str) -> bool:
-    """Return whether AllAtOnce would nominate `name` now, if it came that far."""
+    """Return whether AllAtOnce would nominate the cluster `name` now."""
     missing = name not in nominated_of(seen.workload)
     asked = may_be_nominated(seen) and others_are_ready(seen)
     return seen.settings.dispatcher == ALL_AT_ONCE and missing and asked
@@ -90,7 +90,7 @@ def _with_nominated(workload: Obj, names: list[str]) -> Obj:
 
 
 def reconcile_incremental(seen: WorkloadInputs) -> ReconcileResult:
-    """Return what the Incremental dispatcher does next. It does not ask for the other checks (its code)."""
+    """Return the next step of the Incremental dispatcher, which ignores other checks (Kueue's code)."""
     if seen.settings.dispatcher != INCREMENTAL:
         return NO_OPERATIONS
     if is_deleted(seen.workload):
@@ -107,7 +107,7 @@ def _forget(seen: WorkloadInputs) -> ReconcileResult:
 
 
 def _next_round(seen: WorkloadInputs, clusters: tuple[str, ...]) -> ReconcileResult:
-    """The next `step_size` of the config's order; within a round nothing is added, whoever has left."""
+    """Nominate the next `step_size` clusters in the config's order once the round is over."""
     if seen.round_started is not None:
         left = seen.settings.round_seconds - (seen.now - seen.round_started)
         if left >= 0:

@@ -1,7 +1,7 @@
 """
-What Kueue's manager on the hub has before it when it looks at one Workload.
+The inputs of the engine: the state of one Workload that Kueue's manager on the hub sees.
 
-Plain data. All times are POSIX seconds on one clock, that of `Seen.now`.
+Plain data. All times are POSIX seconds on the clock of `WorkloadInputs.now`.
 """
 
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ INCREMENTAL: Final = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
 
 @dataclass(frozen=True, slots=True)
 class KueueSettings:
-    """Kueue's own configuration; the defaults are Kueue's.
+    """Kueue's configuration, with Kueue's defaults.
 
-    `dispatcher`: ALL_AT_ONCE, INCREMENTAL, or any other name: then it is external, Kueue nominates nothing.
-    `nominates_admitted`: a copy that runs unrecorded is nominated under AllAtOnce when all other checks are
-    Ready. DESIGN.md (the gate, 3.) expects it "by analogy"; by its code Kueue does not: it tries to record
-    first, is refused (the cluster is not nominated), and never comes to nominate.
+    `dispatcher`: ALL_AT_ONCE, INCREMENTAL, or the name of an external dispatcher, with which Kueue
+    nominates nothing. `nominates_admitted`: AllAtOnce nominates the cluster of a running copy that is not
+    recorded, once all other checks are Ready. DESIGN.md (the gate, 3.) expects it "by analogy"; Kueue's
+    code does not: it records the cluster first, which is rejected because the cluster is not nominated.
     """
 
     dispatcher: str = ALL_AT_ONCE
@@ -29,7 +29,7 @@ class KueueSettings:
     round_seconds: float = 300.0
     worker_lost_seconds: float = 900.0
     events_batch_seconds: float = 1.0
-    """An event of a worker is looked at this much later (dispatch.log: at once when the hub moves anyway)."""
+    """The delay of an event from a worker (dispatch.log: none if the Workload changes on the hub)."""
     gc_seconds: float = 60.0
     origin: str = "multikueue"
     nominates_admitted: bool = False
@@ -37,9 +37,9 @@ class KueueSettings:
 
 @dataclass(frozen=True, slots=True)
 class RemoteWorker:
-    """One MultiKueueCluster, and what the manager finds on the worker for this Workload.
+    """One MultiKueueCluster, with the worker's copy and Job of this Workload.
 
-    `copy` and `job` count only while `connected`. `lost_since`: when the connection was lost.
+    `copy` and `job` are valid only while `connected`. `lost_since`: when the connection was lost.
     """
 
     connected: bool = True
@@ -50,7 +50,7 @@ class RemoteWorker:
 
 @dataclass(frozen=True, slots=True)
 class HubQueue:
-    """The ClusterQueue on the hub: its checks, whether it is active, whether there is quota for this one."""
+    """The ClusterQueue on the hub. `has_room`: whether it has quota for this Workload."""
 
     name: str = "cluster-queue"
     checks: tuple[str, ...] = ()
@@ -60,13 +60,13 @@ class HubQueue:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadInputs:
-    """Everything that decides about one Workload of the hub.
+    """All inputs for one Workload of the hub.
 
-    `workload`: as cached, v1beta2; one that has gone is given as it was last, with a deletionTimestamp.
-    `job`: the hub's Job. `check`: the name of the multikueue check. `clusters`: spec.clusters of the
-    MultiKueueConfig as cached, None when there is no config. `workers`: the MultiKueueClusters that the
-    manager has a client for, by name; where two admitted in the same second, the first of them wins.
-    `round_started`: when the Incremental dispatcher last nominated for this Workload.
+    `workload`: the cached v1beta2 object; a deleted one is its last state with a deletionTimestamp. `job`:
+    the hub's Job. `check`: the name of the multikueue check. `clusters`: spec.clusters of the
+    MultiKueueConfig, None if there is no config. `workers`: the MultiKueueClusters with a client, by name;
+    if two admitted in the same second, the first one wins. `round_started`: when the Incremental dispatcher
+    last nominated for this Workload.
     """
 
     workload: Obj
@@ -86,11 +86,11 @@ class WorkloadInputs:
 
     @property
     def remotes(self) -> dict[str, RemoteWorker]:
-        """The workers that are listed and connected: the only ones the manager touches."""
+        """The listed and connected workers; the manager ignores all others."""
         listed = self.clusters or ()
         return {name: one for name, one in self.workers.items() if name in listed and one.connected}
 
     @property
     def unavailable(self) -> list[str]:
-        """The clusters that are listed, but cannot be spoken to."""
+        """The listed clusters that are not connected."""
         return [name for name in self.clusters or () if name not in self.remotes]

@@ -1,9 +1,8 @@
 """
-What Kueue's MultiKueue does with one Workload of the hub and its copies on the workers.
+MultiKueue's reconciliation of one Workload of the hub and its copies on the workers.
 
-Pure, and in the steps of Kueue's `reconcileGroup` (workload.go at the commit of the recordings):
-the first that has something to say ends the look. Only workers that are listed and connected are ever
-touched: a copy on any other one stays as it is.
+Pure. Follows the steps of Kueue's `reconcileGroup` (workload.go at the commit of the recordings): the first
+rule with a result decides. Only listed and connected workers are changed; copies on others stay.
 """
 
 from collections.abc import Callable, Mapping
@@ -46,13 +45,13 @@ from placement_ac.lab.standins.multikueue.operations import (
 )
 
 SYNC_SECONDS: Final = 2.0
-"""Kueue `syncDeferredRequeueAfter`: the hub's Job is not unsuspended yet, look again."""
+"""Kueue `syncDeferredRequeueAfter`: the retry interval while the hub's Job is still suspended."""
 RETRY_SECONDS: Final = 1.0
-"""When a refused write is tried again; Kueue: "about 20 times in 3 s", with an exponential backoff."""
+"""The retry interval of a rejected write; Kueue: "about 20 times in 3 s", with exponential backoff."""
 
 
 def reconcile_group(seen: WorkloadInputs) -> ReconcileResult:
-    """Return what MultiKueue does next. Without a config it does nothing at all (config-deleted.log)."""
+    """Return MultiKueue's next step; without a config it does nothing (config-deleted.log)."""
     state = seen.state
     if seen.clusters is None or state is None or state["state"] == REJECTED:
         return NO_OPERATIONS
@@ -66,7 +65,7 @@ def reconcile_group(seen: WorkloadInputs) -> ReconcileResult:
 
 
 def remove(name: str, worker: RemoteWorker) -> list[Operation]:
-    """The Job first, then the copy."""
+    """Return the operations that delete the worker's Job, then its copy."""
     job: list[Operation] = [DeleteJob(name)] if worker.job else []
     copy: list[Operation] = [DeleteCopy(name)] if worker.copy else []
     return job + copy
@@ -77,7 +76,7 @@ def remove_all(workers: Mapping[str, RemoteWorker]) -> list[Operation]:
 
 
 def longest_with(workers: Mapping[str, RemoteWorker], kind: str) -> str:
-    """Return the worker whose copy has had the condition True for longest, "" if none has."""
+    """Return the worker whose copy has had the condition True for the longest time, "" if none has."""
     found = {
         name: (condition(worker.copy, kind) or {})["lastTransitionTime"]
         for name, worker in workers.items()
@@ -87,7 +86,7 @@ def longest_with(workers: Mapping[str, RemoteWorker], kind: str) -> str:
 
 
 def _workload_has_no_quota(seen: WorkloadInputs) -> ReconcileResult | None:
-    """Finished, or without quota on the hub: no copy is wanted anywhere."""
+    """Delete all copies of a Workload that is finished or has no quota on the hub."""
     if is_condition_true(seen.workload, QUOTA_RESERVED) and not is_condition_true(seen.workload, FINISHED):
         return None
     again = seen.settings.worker_lost_seconds if seen.unavailable else None
@@ -108,7 +107,7 @@ def _copy_is_finished(seen: WorkloadInputs) -> ReconcileResult | None:
 
 
 def _copy_is_evicted(seen: WorkloadInputs) -> ReconcileResult | None:
-    """By the hub: wait for its Job to stop there. By the worker: the hub evicts, too."""
+    """Wait for the Job to stop if the hub evicted the Workload; if the worker did, retry on the hub."""
     name = longest_with(seen.remotes, EVICTED)
     if not name:
         return None
@@ -122,7 +121,7 @@ def _copy_is_evicted(seen: WorkloadInputs) -> ReconcileResult | None:
 
 
 def _copy_differs_from_workload(seen: WorkloadInputs) -> ReconcileResult | None:
-    """The spec differs (`active` belongs to it): the copy goes."""
+    """Delete copies whose spec differs, including `active`."""
     wanted = _spec(seen.workload)
     gone = {name: one for name, one in seen.remotes.items() if one.copy and _spec(one.copy) != wanted}
     return ReconcileResult(tuple(remove_all(gone)), 0.0) if gone else None
@@ -134,7 +133,7 @@ def _spec(workload: Obj) -> Obj:
 
 
 def _admitted_copy_is_missing(seen: WorkloadInputs) -> ReconcileResult | None:
-    """Unlisted, or gone: Retry at once. Listed and lost: after `worker_lost_seconds`."""
+    """Retry at once if the copy is deleted or unlisted; after `worker_lost_seconds` if it is lost."""
     if longest_with(seen.remotes, ADMITTED) or _state(seen) != READY:
         return None
     where = cluster_of(seen.workload)
@@ -150,7 +149,7 @@ def _admitted_copy_is_missing(seen: WorkloadInputs) -> ReconcileResult | None:
 
 
 def _lost_since(seen: WorkloadInputs, name: str) -> float:
-    """A MultiKueueCluster that is not there was never lost: it does not time out (Kueue's code)."""
+    """Return when the connection was lost; `now` for a missing MultiKueueCluster, which never times out."""
     worker = seen.workers.get(name)
     return seen.now if worker is None or worker.lost_since is None else worker.lost_since
 
@@ -162,7 +161,7 @@ def _retry(seen: WorkloadInputs, message: str) -> ReconcileResult:
 
 
 def _copy_is_admitted(seen: WorkloadInputs) -> ReconcileResult | None:
-    """The first that was admitted wins: the others go, then its Job is made, then it is recorded."""
+    """Keep the copy that was admitted first: delete the others, create its Job, and record the cluster."""
     name = longest_with(seen.remotes, ADMITTED)
     if not name:
         return None
@@ -175,7 +174,7 @@ def _copy_is_admitted(seen: WorkloadInputs) -> ReconcileResult | None:
     done += _sync_job(seen, name)
     again = _sync_delay(seen, name) or seen.settings.worker_lost_seconds
     if cluster_of(seen.workload) not in ("", name):
-        # Kueue: 'attempting to change immutable ClusterName', an error again and again; nothing is written.
+        # Kueue fails with 'attempting to change immutable ClusterName' and writes nothing.
         return ReconcileResult(tuple(done), requeue_after=RETRY_SECONDS)
     return ReconcileResult((*done, *_record(seen, name)), again)
 
@@ -210,7 +209,7 @@ def _state(seen: WorkloadInputs) -> str:
 
 
 def _sync_job(seen: WorkloadInputs, name: str) -> list[Operation]:
-    """Make the worker's Job if there is none; else copy its status to the hub's, when that is safe."""
+    """Create the worker's Job, or copy its status to the hub's Job if that is safe."""
     job = seen.remotes[name].job
     if seen.job is None:
         return []
@@ -231,7 +230,7 @@ def _sync_delay(seen: WorkloadInputs, name: str) -> float | None:
     return SYNC_SECONDS if seen.job and job and _sync_must_wait(seen.job, job) else None
 
 
-# Order matters, it is Kueue's (steps 2 to 6b; 8 is `nominate.dispatch`).
+# The order is Kueue's (steps 2 to 6b; 8 is `dispatcher.dispatch`).
 RULES: Final[tuple[Callable[[WorkloadInputs], ReconcileResult | None], ...]] = (
     _workload_has_no_quota,
     _copy_is_finished,

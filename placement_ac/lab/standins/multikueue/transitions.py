@@ -1,7 +1,7 @@
 """
-The steps that a Workload's status takes, on a hub and on a worker alike.
+State transitions of a Workload, on a hub and on a worker.
 
-Each changes the Workload that it is given, which must be the caller's own copy. Source: Kueue's
+Each function changes its argument, which must be the caller's copy. Source: Kueue's
 pkg/workload and pkg/workload/evict at the commit of the recordings, and shared/kueue.
 """
 
@@ -31,7 +31,7 @@ BY_DEACTIVATION: Final = "Deactivated"
 
 
 def evict(workload: Obj, reason: str, message: str, now: float) -> None:
-    """Evict: nominations and placement are cleared, and every check is Pending again."""
+    """Evict: clear nominations and cluster, and reset every check to Pending."""
     set_condition(workload, EVICTED, True, reason, message, now)
     status = workload["status"]
     status.pop("clusterName", None)
@@ -57,7 +57,7 @@ def _reset(check: Obj, now: float) -> Obj:
 
 
 def reserve(workload: Obj, queue: str, now: float) -> None:
-    """Reserve quota in the ClusterQueue `queue`: what evicted the Workload before is over."""
+    """Reserve quota in the ClusterQueue `queue`, and end an earlier eviction."""
     pods = workload["spec"].get("podSets") or [{"name": "main", "count": 1}]
     assignments = [{"name": one.get("name", "main"), "count": one["count"]} for one in pods]
     workload.setdefault("status", {})["admission"] = {
@@ -74,14 +74,14 @@ def reserve(workload: Obj, queue: str, now: float) -> None:
 
 
 def release_quota(workload: Obj, reason: str, message: str, now: float) -> None:
-    """Give the quota back, or say why there is none; the Workload is not admitted any more."""
+    """Release the quota, or set the reason why there is none; the Workload is no longer admitted."""
     set_condition(workload, QUOTA_RESERVED, False, reason, message, now)
     workload["status"].pop("admission", None)
     sync_admitted(workload, now)
 
 
 def sync_admitted(workload: Obj, now: float) -> None:
-    """Bring condition Admitted in line with the quota and the checks."""
+    """Set condition Admitted according to the quota and the checks."""
     if condition(workload, QUOTA_RESERVED) is None and condition(workload, ADMITTED) is None:
         return
     if not is_condition_true(workload, QUOTA_RESERVED):
@@ -98,7 +98,7 @@ def requeue(workload: Obj, reason: str, message: str, now: float, *, value: bool
 
 
 def clear_after_eviction(workload: Obj, now: float) -> None:
-    """Give back the quota of an evicted Workload whose Job has stopped."""
+    """Release the quota of an evicted Workload whose Job has stopped."""
     reason, message = condition_field(workload, EVICTED, "reason"), condition_field(workload, EVICTED)
     requeue(workload, reason, message, now, value=reason == BY_PREEMPTION)
     release_quota(workload, "PendingEvaluation", message, now)

@@ -1,8 +1,8 @@
 """
-What a worker's own Kueue does with a copy, and with the Job that MultiKueue made beside it.
+The decisions of a worker's Kueue about a copy and its Job.
 
-Pure. A copy asks for quota like any Workload, Job or no Job; the Job starts when the copy is admitted.
-Not modelled: several steps of a deactivation (recorded 30 ms apart) are one look here.
+Pure. A copy requests quota with or without a Job; the Job starts when the copy is admitted. Simplified: the
+steps of a deactivation (recorded 30 ms apart) are one step here.
 """
 
 from placement_ac.lab.standins.multikueue import transitions as step
@@ -37,10 +37,10 @@ from placement_ac.lab.standins.multikueue.operations import (
 def reconcile_copy(
     copy: Obj | None, job: Obj | None, *, queue: str, room: bool, now: float
 ) -> ReconcileResult:
-    """Return what the worker's Kueue does next with a copy and its Job (either may be missing).
+    """Return the next step of the worker's Kueue for a copy and its Job, each of which may be missing.
 
-    `room`: whether its ClusterQueue `queue` is active and has quota for this copy. A copy that has quota
-    already keeps it, whatever `room` says.
+    `room`: whether the ClusterQueue `queue` is active and has quota for this copy. A copy that has quota
+    keeps it regardless.
     """
     if copy is None:
         return ReconcileResult((SuspendJob(True),)) if job and runs(job) else NO_OPERATIONS
@@ -65,12 +65,12 @@ def runs(job: Obj) -> bool:
 
 
 def has_quota(copy: Obj) -> bool:
-    """Return whether the copy takes up room on its worker."""
+    """Return whether the copy uses quota on its worker."""
     return is_condition_true(copy, QUOTA_RESERVED) and not is_condition_true(copy, FINISHED)
 
 
 def preempted_status(copy: Obj, now: float) -> Obj:
-    """Return the status of a copy that the worker's Kueue has just preempted."""
+    """Return the status of a copy after its preemption by the worker's Kueue."""
     after = deep_copy(copy)
     step.evict(after, step.BY_PREEMPTION, "Preempted to accommodate a workload of the worker", now)
     return dict(after["status"])
@@ -85,7 +85,7 @@ def _finish(copy: Obj, job: Obj, now: float) -> ReconcileResult:
 
 
 def _deactivate(copy: Obj, now: float) -> ReconcileResult:
-    """A deactivated copy is evicted for good (cluster-unlisted-while-running.log, 10.90 to 10.93)."""
+    """Evict a deactivated copy (cluster-unlisted-while-running.log, 10.90 to 10.93)."""
     after = deep_copy(copy)
     target = condition(copy, DEACTIVATION_TARGET) or {"reason": "", "message": ""}
     cause = f"DueTo{target['reason']}" if target["reason"] else ""
@@ -96,7 +96,7 @@ def _deactivate(copy: Obj, now: float) -> ReconcileResult:
 
 
 def _stop(copy: Obj, job: Obj | None, now: float) -> ReconcileResult:
-    """The Job stops, then the quota goes; without a Job there is nothing to stop, and it stays (12.02)."""
+    """Suspend the Job, then release the quota; without a Job, the quota stays reserved (12.02)."""
     if job and not is_suspended(job):
         return ReconcileResult((SuspendJob(True),))
     if job is None or job_is_busy(job):
