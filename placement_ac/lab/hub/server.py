@@ -67,11 +67,11 @@ class Hub:
         self.journal: list[RecordedRequest] = []
         self.faults = Faults()
         self._store = Store(history)
-        self._access = AccessControl(self._store, shortest_token_seconds)
-        self.token = self._access.add(ADMIN, token)
+        self.access = AccessControl(self._store, shortest_token_seconds)
+        self.token = self.access.add(ADMIN, token)
         self._ca = trustme.CA()
         self._loop = asyncio.new_event_loop()
-        self._api = ApiHandler(self._store, Catalog(), self._access, self._loop.call_soon)
+        self._api = ApiHandler(self._store, Catalog(), self.access, self._loop.call_soon)
         self._api.install(kinds.bundled() if crds is None else crds)
         self._frontend = HttpFrontend(self._api, self.faults, self.journal)
         self._thread: threading.Thread | None = None
@@ -157,6 +157,11 @@ class Hub:
         """The bytes that watches have sent so far, by User-Agent and plural name of the kind."""
         return dict(self._frontend.watched)
 
+    def watchers(self, resource: str) -> int:
+        """Return how many watches of a kind, given by its plural name, are open."""
+        kinds = tuple(self._store.by_resource.values())
+        return sum(len(kind.watchers) for kind in kinds if kind.resource.plural == resource)
+
     def add_user(self, name: str, token: str | None = None, groups: Sequence[str] | None = None) -> str:
         """
         Register a user and return its bearer token.
@@ -164,11 +169,11 @@ class Hub:
         Without `groups` the user may do everything (system:masters); with groups, even an empty list,
         the roles in the hub decide.
         """
-        return self._access.add(name, token, groups)
+        return self.access.add(name, token, groups)
 
     def expire_token(self, token: str) -> None:
         """Reject a user's token with 401 from now on; open watches continue."""
-        self._access.expire(token)
+        self.access.expire(token)
 
     def kubeconfig(self) -> dict[str, Any]:
         """Return a kubeconfig for the hub's admin: HTTPS, the CA's certificate, a token."""

@@ -20,19 +20,19 @@ FIELD_MANAGER: Final = "placement-ac-samples"
 """The field manager, which differs from the controller's."""
 
 _PACKAGE = Path(__file__).resolve().parents[2]
-_FOLDERS: Final = (_PACKAGE.parent / "samples", _PACKAGE / "samples")
+SAMPLE_FOLDERS: Final = (_PACKAGE.parent / "samples", _PACKAGE / "samples")
 
 
 class ManifestError(PlacementAcError):
     """A manifest cannot be applied: invalid YAML, not a Kubernetes object, or a kind that is not served."""
 
 
-def samples() -> Path:
+def samples(folders: Iterable[Path] = SAMPLE_FOLDERS) -> Path:
     """Return the folder of the samples. Raises ManifestError if the installation lacks them."""
-    for place in _FOLDERS:
-        if (place / "fleet").is_dir():
-            return place
-    raise ManifestError("the samples are missing: neither " + " nor ".join(map(str, _FOLDERS)))
+    for folder in folders:
+        if (folder / "fleet").is_dir():
+            return folder
+    raise ManifestError("the samples are missing: neither " + " nor ".join(map(str, folders)))
 
 
 def load(path: Path) -> list[Object]:

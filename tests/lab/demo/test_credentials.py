@@ -131,7 +131,7 @@ def all_made_for(*clusters: str) -> list[str]:
 # -- what is shown
 
 
-def test_all_stories_from_nothing_but_managed_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_stories_with_provisioned_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = Watched(monkeypatch)
     run = played("-o", "json", "-v")
     assert run.exit_code == 0, run.output
@@ -172,7 +172,7 @@ def assert_nothing_was_put_there(watched: Watched) -> None:
     assert [one.path for one in journal if "/clusterprofiles" in one.path] == []
 
 
-def test_story_2_connects_on_what_was_made() -> None:
+def test_story_2_connects_with_provisioned_credentials() -> None:
     run = played("--story", "2", "-o", "json")
     assert run.exit_code == 0, run.output
     told = documents(run.stdout)
@@ -208,7 +208,7 @@ def test_story_1_alone() -> None:
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way != DRAIN])  # that is in all stories, above
-def test_a_job_comes_to_the_same_as_with_found_credentials(
+def test_a_job_ends_as_with_existing_credentials(
     way: story3.Story3Mode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watched = Watched(monkeypatch)
@@ -226,7 +226,7 @@ def test_a_job_comes_to_the_same_as_with_found_credentials(
     assert_no_traces(run.output, watched)
 
 
-def test_a_careless_list_has_credentials_that_another_check_keeps() -> None:
+def test_the_unsafe_list_uses_the_credentials_of_another_check() -> None:
     steps = scenario(way=UNSAFE, made=True).steps
     assert stories.STORY_1_IS_OVER not in steps
     assert stories.CREDENTIALS_REMOVED not in steps
@@ -234,19 +234,19 @@ def test_a_careless_list_has_credentials_that_another_check_keeps() -> None:
 
 
 @pytest.mark.parametrize("way", [DRAIN, IMMEDIATE])
-def test_the_last_thing_is_that_nothing_is_left_behind(way: story3.Story3Mode) -> None:
+def test_the_last_step_checks_that_credentials_are_removed(way: story3.Story3Mode) -> None:
     *_, back, last = scenario(3, way, made=True).steps
     assert (back.credentials_for, last) == (None, stories.CREDENTIALS_REMOVED)
 
 
-def test_without_it_all_is_as_it_was() -> None:
+def test_steps_ignore_credentials_by_default() -> None:
     for way in WAYS:
         assert [step.credentials_for for step in scenario(way=way).steps] == [None] * len(
             scenario(way=way).steps
         )
 
 
-def test_the_last_scene_in_the_stories_is_told_like_that() -> None:
+def test_the_documented_output_with_credentials_is_current() -> None:
     shown = played("--story", "2").stdout
     told = STORIES.read_text("utf-8").partition("## Credentials that are made\n")[2].split("```")[1]
     text = told.removeprefix("console\n")
@@ -254,7 +254,7 @@ def test_the_last_scene_in_the_stories_is_told_like_that() -> None:
     assert untimed(text) in untimed(shown)
 
 
-def test_a_terminal_shows_what_was_made_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_provisioned_objects_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = Watched(monkeypatch)
     console = Console(force_terminal=True, width=80, record=True, file=io.StringIO())
     monkeypatch.setattr("placement_ac.cli.demo.Console", lambda: console)
@@ -270,7 +270,7 @@ def test_a_terminal_shows_what_was_made_and_no_secret(monkeypatch: pytest.Monkey
     assert_no_traces(text, watched)
 
 
-def test_a_terminal_shows_that_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_that_everything_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     console = Console(force_terminal=True, width=80, record=True, file=io.StringIO())
     monkeypatch.setattr("placement_ac.cli.demo.Console", lambda: console)
     assert played("--story", "1").exit_code == 0
@@ -280,7 +280,7 @@ def test_a_terminal_shows_that_nothing_is_left(monkeypatch: pytest.MonkeyPatch) 
     assert "On the workers: nothing" in panel
 
 
-def test_kubectl_says_the_same_of_what_was_made() -> None:
+def test_kubectl_shows_the_same_provisioned_objects() -> None:
     words = [sys.executable, "-m", "placement_ac", "demo", *MADE, "--story", "2", "--keep"]
     if not shutil.which("kubectl"):
         pytest.skip("kubectl is not installed")
@@ -302,7 +302,7 @@ def test_kubectl_says_the_same_of_what_was_made() -> None:
 # -- how it fails
 
 
-def test_a_token_that_is_not_renewed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_that_is_not_renewed_fails_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
     async def do_nothing(_: DemoEnvironment, __: str) -> None:
         """Let the agent sleep."""
 
@@ -339,7 +339,7 @@ THERE = expected_identities(["a"])
         pytest.param(frozenset(), (), False, id="nothing"),
     ],
 )
-def test_what_is_right_for_one_cluster(
+def test_credentials_must_match_the_clusters_exactly(
     things: frozenset[ObjectIdentity], current: tuple[str, ...], right: bool
 ) -> None:
     assert (
@@ -350,13 +350,13 @@ def test_what_is_right_for_one_cluster(
     )
 
 
-def test_threads_are_gone_when_the_demo_is_over() -> None:
+def test_the_demo_ends_all_its_threads() -> None:
     before = set(threading.enumerate())
     assert played("--story", "1", "-o", "json").exit_code == 0
     assert [thread.name for thread in threading.enumerate() if thread not in before] == []
 
 
-def test_the_demo_holds_on_the_published_crds_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demo_succeeds_with_the_published_crds(monkeypatch: pytest.MonkeyPatch) -> None:
     published = functools.partial(Hub, crds=published_crds())
     monkeypatch.setattr("placement_ac.lab.demo.environment.Hub", published)
     monkeypatch.setattr("placement_ac.lab.standins.fleet.Hub", published)

@@ -141,7 +141,7 @@ def shown_as_json(way: story3.Story3Mode) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_job_runs_while_scores_flip(way: story3.Story3Mode) -> None:
+def test_a_job_runs_while_scores_change(way: story3.Story3Mode) -> None:
     """One copy at any time with either policy; with `--unsafe`, which shows that it can be seen, two."""
     exit_code, output = shown_as_json(way)
     *told, last = documents(output)
@@ -170,7 +170,7 @@ def test_the_cluster_that_drains_is_listed_last_and_keeps_its_job() -> None:
     ]  # fmt: skip  # where OCM decided anew
 
 
-def test_one_story_alone_in_plain_lines() -> None:
+def test_one_story_as_plain_text() -> None:
     run = CliRunner().invoke(command, ["--story", "3"])
     assert run.exit_code == 0, run.output
     lines = run.output.splitlines()
@@ -194,7 +194,7 @@ def test_one_story_alone_in_plain_lines() -> None:
     assert lines[-1].startswith("6 of 6 steps came out OK after ")
 
 
-def test_the_scene_in_the_stories_is_told_like_that() -> None:
+def test_the_documented_output_is_current() -> None:
     """The second block of output under that heading: a step with a job, but for the times."""
     shown = CliRunner().invoke(command, []).output
     blocks = STORIES.read_text("utf-8").partition("## What the demo shows\n")[2].split("```")
@@ -216,12 +216,12 @@ def _untimed(text: str) -> str:
         ["--story", "4"],
     ],
 )
-def test_what_cannot_be_shown_is_refused(words: list[str]) -> None:
+def test_invalid_options_are_rejected(words: list[str]) -> None:
     run = CliRunner().invoke(command, words)
     assert (run.exit_code, run.stdout) == (2, "")
 
 
-def test_workers_are_started_for_a_job_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_are_started_only_for_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
     started = []
 
     class Fleet(environment.WorkerFleet):
@@ -236,7 +236,7 @@ def test_workers_are_started_for_a_job_alone(monkeypatch: pytest.MonkeyPatch) ->
     assert started == [("cluster1", "cluster2", "cluster3")]
 
 
-def test_a_doubled_job_is_told_where_none_was_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_second_copy_fails_the_demo(monkeypatch: pytest.MonkeyPatch) -> None:
     """What would be told if the controller did what the careless list does."""
     monkeypatch.setitem(story3.EXPECTED_RESULTS, UNSAFE, story3.EXPECTED_RESULTS[DRAIN])
     run = CliRunner().invoke(command, ["--story", "3", "--unsafe"])
@@ -245,7 +245,7 @@ def test_a_doubled_job_is_told_where_none_was_wanted(monkeypatch: pytest.MonkeyP
     assert told + '{"maxCopies":1,"starts":1,"finished":true}' in run.output.splitlines()
 
 
-def test_a_careless_list_that_does_no_harm_is_told_as_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsafe_run_without_a_second_copy_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """`--unsafe` shows what happens, whatever it is: here the controller is not replaced after all."""
 
     async def stay_careful(_: environment.DemoEnvironment) -> None:
@@ -259,7 +259,7 @@ def test_a_careless_list_that_does_no_harm_is_told_as_wrong(monkeypatch: pytest.
     assert [doc["ok"] for doc in told[:3]] == [True, True, False]
 
 
-def test_a_step_that_goes_wrong_is_told_and_makes_the_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_step_is_reported_with_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
     """The way to see the demo fail: a fleet without a Secret for cluster3, which Story 3 wants."""
     monkeypatch.setattr("placement_ac.lab.demo.runner.STEP_SECONDS", 0.5)
 
@@ -311,7 +311,7 @@ def assert_kubectl_answers(kubeconfig: str, answers: dict[str, list[str]]) -> No
 
 
 @pytest.mark.parametrize(("story", "kept"), [("2", []), ("2", ["-o", "json"]), ("3", [])])
-def test_kept_hub_is_there_for_kubectl(story: str, kept: list[str]) -> None:
+def test_a_kept_hub_serves_kubectl(story: str, kept: list[str]) -> None:
     demo = subprocess.Popen(
         [sys.executable, "-m", "placement_ac", "demo", "--story", story, "--keep", *kept],
         stdout=subprocess.PIPE,
@@ -396,7 +396,7 @@ def test_a_terminal_shows_a_panel_for_each_step(right: bool) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_terminal_of_80_columns_cuts_nothing_off(way: story3.Story3Mode) -> None:
+def test_a_terminal_of_80_columns_truncates_nothing(way: story3.Story3Mode) -> None:
     console = Console(force_terminal=True, width=80, record=True, file=io.StringIO())
     with TerminalRenderer(console) as show:
         for number, step in enumerate(_programme(way).steps, start=1):
@@ -413,7 +413,7 @@ def _programme(way: story3.Story3Mode) -> Scenario:
     return scenario(None, way)
 
 
-def test_nothing_there_is_shown_as_kubectl_would(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_objects_are_shown_as_kubectl_does(capsys: pytest.CaptureFixture[str]) -> None:
     outcome = StepResult(1, scenario(1).steps[0], False, 1.0, None, (), (), {})
     TextRenderer().step_finished(outcome)
     shown = capsys.readouterr().out
@@ -422,14 +422,14 @@ def test_nothing_there_is_shown_as_kubectl_would(capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize("words", [["--story", "1"], ["--story", "3", "--unsafe"]])
-def test_threads_are_gone_when_the_demo_is_over(words: list[str]) -> None:
+def test_the_demo_ends_all_its_threads(words: list[str]) -> None:
     before = set(threading.enumerate())
     assert CliRunner().invoke(command, [*words, "-o", "json"]).exit_code == 0
     # A loop that is closed does not wait for the threads that it lent out.
     eventually(lambda: [thread.name for thread in threading.enumerate() if thread not in before], [])
 
 
-def test_the_demo_holds_on_the_published_crds_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demo_succeeds_with_the_published_crds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The hub brings short schemas of its own; the demo's writes are valid by the published ones as well."""
     published = functools.partial(Hub, crds=published_crds())
     monkeypatch.setattr("placement_ac.lab.demo.environment.Hub", published)
@@ -439,7 +439,7 @@ def test_the_demo_holds_on_the_published_crds_too(monkeypatch: pytest.MonkeyPatc
     assert [doc["ok"] for doc in documents(run.stdout)] == [True] * 12
 
 
-def test_a_careless_list_does_the_same_on_the_published_crds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_unsafe_list_runs_a_job_twice_with_the_published_crds(monkeypatch: pytest.MonkeyPatch) -> None:
     published = functools.partial(Hub, crds=published_crds())
     monkeypatch.setattr("placement_ac.lab.demo.environment.Hub", published)
     monkeypatch.setattr("placement_ac.lab.standins.fleet.Hub", published)

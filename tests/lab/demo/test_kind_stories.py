@@ -23,11 +23,11 @@ async def _played(told: Scenario, seconds: float) -> list[str]:
         return await play(told, hub, stage.workers, stage, seconds)
 
 
-def test_a_story_comes_out_right() -> None:
+def test_a_story_succeeds() -> None:
     assert asyncio.run(_played(for_real(3), 20)) == []
 
 
-def test_what_does_not_come_out_right_is_told() -> None:
+def test_failures_are_reported() -> None:
     told = for_real(3)
     steps = [replace(step, clusters=("cluster1",)) if step.job is None else step for step in told.steps[:1]]
     missed = replace(told, steps=(*steps, replace(told.steps[1], job=ExpectedJob((), finished=True))))

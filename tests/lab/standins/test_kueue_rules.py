@@ -48,13 +48,13 @@ def test_the_checks_of_a_queue_in_either_version(spec: dict[str, Any], listed: l
     assert checks_of({"spec": spec}) == listed
 
 
-def test_the_old_list_of_checks_counts_too() -> None:
+def test_the_old_list_of_checks() -> None:
     told = "Can't admit new workloads: references missing AdmissionCheck(s): a."
     said = judge_queue({"spec": {"admissionChecks": ["a"]}}, NOTHING)
     assert said == ActiveCondition(False, "AdmissionCheckNotFound", told)
 
 
-def test_both_generations_of_access_providers_count() -> None:
+def test_access_providers_of_both_generations() -> None:
     found = WorkerCredentials(
         secrets={},
         profiles={"p": {"status": {"credentialProviders": [{"name": "old"}]}}},

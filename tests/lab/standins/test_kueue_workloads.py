@@ -79,7 +79,7 @@ def queues(name: str, *checks: str) -> list[Object]:
     return [made("ClusterQueue", name, spec), local]
 
 
-class Stage(Admin):
+class WorkloadEnvironment(Admin):
     """A hub with Kueue, its workers, two queues ("cluster-queue" and, with our check, "cq-two")."""
 
     def __init__(self, login: Login, fleet: WorkerFleet, kueue: Callable[[], Kueue]) -> None:
@@ -194,7 +194,7 @@ class Stage(Admin):
         self.wait(lambda: self.placed("another")[0])
 
 
-Staged = Callable[..., Stage]
+Staged = Callable[..., WorkloadEnvironment]
 
 
 @pytest.fixture
@@ -202,7 +202,7 @@ def staged() -> Iterator[Staged]:
     """Starts a hub, workers and Kueue with the options given."""
     with ExitStack() as opened:
 
-        def start(workers: int = 3, held: Any = (), pods: bool = True, **options: Any) -> Stage:
+        def start(workers: int = 3, held: Any = (), pods: bool = True, **options: Any) -> WorkloadEnvironment:
             names = [f"worker{index + 1}" for index in range(workers)]
             hub = opened.enter_context(Hub())
             fleet = opened.enter_context(WorkerFleet(names, held=held, pods=pods))
@@ -213,7 +213,7 @@ def staged() -> Iterator[Staged]:
                 return kueues[0]
 
             opened.enter_context(StandIns(lambda: login_to(hub), [make]))
-            stage = opened.enter_context(Stage(login_to(hub), fleet, lambda: kueues[0]))
+            stage = opened.enter_context(WorkloadEnvironment(login_to(hub), fleet, lambda: kueues[0]))
             stage.set_up()
             return stage
 
@@ -242,7 +242,7 @@ def test_dispatch_a_job_runs_on_one_worker(staged: Staged) -> None:
     assert stage.fleet.counter.counts_of("demo2") == {"maxCopies": 1, "starts": 1, "finished": False}
 
 
-def test_dispatch_a_job_as_the_user_made_it_is_held_back_and_given_to_multikueue(staged: Staged) -> None:
+def test_dispatch_a_new_job_is_suspended_and_managed_by_multikueue(staged: Staged) -> None:
     stage = staged(held=["worker1", "worker2", "worker3"])
     item = hub_job("plain", "default", "cluster-queue")
     del item["spec"]["suspend"], item["spec"]["managedBy"]
@@ -262,7 +262,7 @@ def test_a_job_that_is_finished_on_its_worker_is_finished_on_the_hub(staged: Sta
     assert stage.fleet.counter.counts_of("d0") == {"maxCopies": 1, "starts": 1, "finished": True}
 
 
-def test_config_deleted_a_job_that_is_deleted_takes_its_copies_along(staged: Staged) -> None:
+def test_config_deleted_deleting_a_job_deletes_its_copies(staged: Staged) -> None:
     stage = staged()
     stage.submit("d1")
     stage.wait(lambda: stage.fleet.counter.running("d1"))
@@ -271,7 +271,7 @@ def test_config_deleted_a_job_that_is_deleted_takes_its_copies_along(staged: Sta
     stage.until(lambda: (stage.workload("d1"), stage.copies("d1")), ({}, []))
 
 
-def test_a_workload_without_a_job_is_dispatched_and_goes_at_once(staged: Staged) -> None:
+def test_a_workload_without_a_job_is_dispatched_and_deleted_at_once(staged: Staged) -> None:
     stage = staged(2)
     pods = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
     item = made(
@@ -370,7 +370,7 @@ def test_second_check_rejected_deactivates(staged: Staged) -> None:
 # cluster-unlisted-while-running.log, cluster-unlisted-variants.log
 
 
-def test_cluster_unlisted_while_running_doubles_the_job(staged: Staged) -> None:
+def test_cluster_unlisted_while_running_runs_the_job_twice(staged: Staged) -> None:
     stage = staged(2, held=["worker1"])
     stage.submit("b1")
     stage.until_placed("b1", "worker2")
@@ -383,7 +383,7 @@ def test_cluster_unlisted_while_running_doubles_the_job(staged: Staged) -> None:
     stage.until(lambda: stage.copies("b1"), [])
 
 
-def test_cluster_unlisted_variants_listed_again_the_newer_copy_goes(staged: Staged) -> None:
+def test_cluster_unlisted_variants_listed_again_deletes_the_newer_copy(staged: Staged) -> None:
     stage = staged(2, held=["worker1"])
     stage.submit("b3")
     stage.until_placed("b3", "worker2")
@@ -423,7 +423,7 @@ def test_worker_lost_and_back(staged: Staged) -> None:
 # broken-configuration.txt
 
 
-def test_broken_configuration_a_token_that_nobody_knows(staged: Staged) -> None:
+def test_broken_configuration_unknown_token(staged: Staged) -> None:
     stage = staged(2)
     text = stage.fleet.kubeconfig("worker1").decode().replace(stage.fleet.hubs["worker1"].token, "wrong")
     patch = {"stringData": {"kubeconfig": text}}
@@ -437,7 +437,7 @@ def test_broken_configuration_a_token_that_nobody_knows(staged: Staged) -> None:
     stage.until(lambda: stage.says("worker1"), "True Active | Connected")
 
 
-def test_broken_configuration_a_token_that_has_no_rights(staged: Staged) -> None:
+def test_broken_configuration_token_without_permissions(staged: Staged) -> None:
     stage = staged(2)
     why = "workloads.kueue.x-k8s.io is forbidden"
     told = {"kind": "Status", "status": "Failure", "message": why, "reason": "Forbidden", "code": 403}
@@ -450,7 +450,7 @@ def test_broken_configuration_a_token_that_has_no_rights(staged: Staged) -> None
     )
 
 
-def test_broken_configuration_a_ca_that_is_none(staged: Staged) -> None:
+def test_broken_configuration_invalid_ca(staged: Staged) -> None:
     stage = staged(2)
     found = json.loads(stage.fleet.kubeconfig("worker1"))
     found["clusters"][0]["cluster"]["certificate-authority-data"] = base64.b64encode(b"none").decode()
@@ -459,7 +459,7 @@ def test_broken_configuration_a_ca_that_is_none(staged: Staged) -> None:
     stage.wait(lambda: (stage.says("worker1") or "").startswith("False ClientConnectionFailed | "))
 
 
-def test_a_cluster_that_is_deleted_is_left_alone(staged: Staged) -> None:
+def test_a_deleted_cluster_is_ignored(staged: Staged) -> None:
     stage = staged(2, held=["worker1"])
     stage.submit("b2")
     stage.until_placed("b2", "worker2")
@@ -503,7 +503,7 @@ def test_nominated_cluster_unlisted_its_copy_stays_behind(staged: Staged) -> Non
 # config-deleted.log
 
 
-def test_config_deleted_evicts_nothing_and_lets_nothing_in(staged: Staged) -> None:
+def test_config_deleted_evicts_and_admits_nothing(staged: Staged) -> None:
     stage = staged(2)
     stage.submit("d2")
     stage.wait(lambda: stage.fleet.counter.running("d2"))
@@ -518,7 +518,7 @@ def test_config_deleted_evicts_nothing_and_lets_nothing_in(staged: Staged) -> No
     assert stage.fleet.counter.counts_of("d2") == {"maxCopies": 1, "starts": 1, "finished": False}
 
 
-def test_config_deleted_what_is_left_on_a_worker_is_collected(staged: Staged) -> None:
+def test_config_deleted_orphaned_copies_are_collected(staged: Staged) -> None:
     stage = staged(2, settings=KueueSettings(gc_seconds=10))
     stage.submit("d2")
     stage.wait(lambda: stage.fleet.counter.running("d2"))
@@ -533,7 +533,7 @@ def test_config_deleted_what_is_left_on_a_worker_is_collected(staged: Staged) ->
 # gate.txt
 
 
-def test_gate_retry_takes_waiting_copies_away(staged: Staged) -> None:
+def test_gate_retry_deletes_waiting_copies(staged: Staged) -> None:
     workers = ["worker1", "worker2", "worker3"]
     stage = staged(held=workers)
     stage.submit("g", "cq-two")
@@ -554,7 +554,7 @@ def test_gate_retry_takes_waiting_copies_away(staged: Staged) -> None:
     assert stage.fleet.counter.counts_of("g") == {"maxCopies": 1, "starts": 1, "finished": False}
 
 
-def test_gate_a_retry_that_comes_when_a_worker_has_admitted_may_leave_the_copy(staged: Staged) -> None:
+def test_gate_a_retry_after_admission_may_leave_the_copy(staged: Staged) -> None:
     stage = staged(2, held=["worker1", "worker2"], settings=KueueSettings(events_batch_seconds=100))
     stage.submit("g", "cq-two")
     stage.wait(lambda: stage.checks("g"))
@@ -568,7 +568,7 @@ def test_gate_a_retry_that_comes_when_a_worker_has_admitted_may_leave_the_copy(s
     assert stage.copies("g") == ["worker2"]
 
 
-def test_gate_a_retry_with_an_old_version_evicts_no_job_that_was_just_placed(staged: Staged) -> None:
+def test_gate_a_retry_with_an_old_version_does_not_evict_a_placed_job(staged: Staged) -> None:
     stage = staged(2)
     stage.submit("g", "cq-two")
     stage.wait(lambda: stage.checks("g"))
@@ -592,18 +592,18 @@ def test_gate_a_retry_with_an_old_version_evicts_no_job_that_was_just_placed(sta
 
 
 @pytest.fixture
-def external(staged: Staged) -> Stage:
+def external(staged: Staged) -> WorkloadEnvironment:
     settings = KueueSettings(dispatcher=EXTERNAL, events_batch_seconds=20)
     return staged(held=["worker1", "worker2", "worker3"], settings=settings)
 
 
-def submitted(stage: Stage, name: str) -> None:
+def submitted(stage: WorkloadEnvironment, name: str) -> None:
     stage.submit(name)
     stage.wait(lambda: is_condition_true(stage.workload(name), "QuotaReserved"))
     stage.wait(lambda: condition(stage.workload(name), "Admitted"))
 
 
-def test_external_dispatcher_the_whole_apply_as_kueue_works(external: Stage) -> None:
+def test_external_dispatcher_the_whole_apply_as_kueue_works(external: WorkloadEnvironment) -> None:
     submitted(external, "e")
     external.nominate("e", "worker2")
     external.until_waiting("e", "worker2")
@@ -615,20 +615,20 @@ def test_external_dispatcher_the_whole_apply_as_kueue_works(external: Stage) -> 
         external.nominate("e", "worker3")
 
 
-def by_merge(stage: Stage, manager: str) -> None:
+def by_merge(stage: WorkloadEnvironment, manager: str) -> None:
     patch = {"status": {"nominatedClusterNames": ["worker2"]}}
     where = stage.identity("e")
     stage.merge(WORKLOADS, where["name"], patch, namespace="default", subresource="status")
 
 
-def by_apply(stage: Stage, manager: str) -> None:
+def by_apply(stage: WorkloadEnvironment, manager: str) -> None:
     body = {"metadata": stage.identity("e"), "status": {"nominatedClusterNames": ["worker2"]}}
     stage.apply_status(WORKLOADS, body, manager=manager, force=True)
 
 
 @pytest.mark.parametrize("write", [by_merge, by_apply])
-def test_external_dispatcher_what_another_manager_wrote_is_never_cleared(
-    external: Stage, write: Callable[[Stage, str], None]
+def test_external_dispatcher_fields_of_another_manager_are_never_cleared(
+    external: WorkloadEnvironment, write: Callable[[WorkloadEnvironment, str], None]
 ) -> None:
     submitted(external, "e")
     external.fleet.release("worker2")
@@ -640,7 +640,9 @@ def test_external_dispatcher_what_another_manager_wrote_is_never_cleared(
     assert external.placed("e") == (None, ["worker2"])
 
 
-def test_external_dispatcher_the_names_alone_take_the_admission_away_for_a_moment(external: Stage) -> None:
+def test_external_dispatcher_applying_only_the_names_removes_the_admission(
+    external: WorkloadEnvironment,
+) -> None:
     submitted(external, "e")
     body = {"metadata": external.identity("e"), "status": {"nominatedClusterNames": ["worker2"]}}
     answer = external.apply_status(WORKLOADS, body, manager=KUEUE_ADMISSION, force=True)
@@ -650,7 +652,7 @@ def test_external_dispatcher_the_names_alone_take_the_admission_away_for_a_momen
     external.wait(lambda: is_condition_true(external.workload("e"), "QuotaReserved"))
 
 
-def test_external_dispatcher_a_denominated_copy_goes(external: Stage) -> None:
+def test_external_dispatcher_a_denominated_copy_is_deleted(external: WorkloadEnvironment) -> None:
     submitted(external, "e")
     external.nominate("e", "worker2", "worker3")
     external.until_waiting("e", "worker2", "worker3")
@@ -662,7 +664,7 @@ def test_external_dispatcher_a_denominated_copy_goes(external: Stage) -> None:
     assert external.copies("e") == ["worker3"]
 
 
-def test_external_dispatcher_the_race_and_its_cure(external: Stage) -> None:
+def test_external_dispatcher_the_race_and_its_fix(external: WorkloadEnvironment) -> None:
     submitted(external, "e")
     external.nominate("e", "worker2", "worker3")
     external.until_waiting("e", "worker2", "worker3")
@@ -677,7 +679,9 @@ def test_external_dispatcher_the_race_and_its_cure(external: Stage) -> None:
     assert external.fleet.counter.counts_of("e") == {"maxCopies": 1, "starts": 1, "finished": False}
 
 
-def test_external_dispatcher_the_race_and_then_unlisted_doubles_the_job(external: Stage) -> None:
+def test_external_dispatcher_the_race_then_unlisting_runs_the_job_twice(
+    external: WorkloadEnvironment,
+) -> None:
     submitted(external, "e")
     external.nominate("e", "worker2", "worker3")
     external.until_waiting("e", "worker2", "worker3")
@@ -691,7 +695,7 @@ def test_external_dispatcher_the_race_and_then_unlisted_doubles_the_job(external
     assert external.fleet.counter.counts_of("e")["maxCopies"] == 2
 
 
-def test_external_dispatcher_draining(external: Stage) -> None:
+def test_external_dispatcher_draining(external: WorkloadEnvironment) -> None:
     external.fleet.release("worker1", "worker2")
     submitted(external, "d0")
     external.nominate("d0", "worker2")

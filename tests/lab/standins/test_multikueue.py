@@ -166,7 +166,7 @@ def look(controller: str, at: WorkloadInputs) -> ReconcileResult:
 # The hub's queue and quota
 
 
-def test_the_checks_of_the_queue_are_put_in_as_pending() -> None:
+def test_the_checks_of_the_queue_are_added_as_pending() -> None:
     """dispatch.log 1.06."""
     fresh = workload({}) | {"status": {}}
     after = written(look("workload", seen(fresh, queue=HubQueue(checks=("placement", MK)))))
@@ -175,7 +175,7 @@ def test_the_checks_of_the_queue_are_put_in_as_pending() -> None:
     assert after["status"]["admissionChecks"] == expected
 
 
-def test_quota_is_reserved_and_the_admission_waits_for_the_checks() -> None:
+def test_admission_waits_for_the_checks_after_quota_is_reserved() -> None:
     """dispatch.log 1.08, 1.10."""
     after = written(look("scheduler", seen(workload(true=()))))
     assert condition_field(after, "QuotaReserved") == "Quota reserved in ClusterQueue cluster-queue"
@@ -186,7 +186,7 @@ def test_quota_is_reserved_and_the_admission_waits_for_the_checks() -> None:
     assert condition_field(after, "Admitted", "reason") == "UnsatisfiedAdmissionChecks"
 
 
-def test_an_inactive_queue_lets_it_wait_and_says_so() -> None:
+def test_an_inactive_queue_keeps_the_workload_pending() -> None:
     """config-deleted.log 11.10."""
     closed = HubQueue(checks=(MK,), active=False)
     after = written(decide(seen(workload(true=()), listed=None, queue=closed)))
@@ -195,7 +195,7 @@ def test_an_inactive_queue_lets_it_wait_and_says_so() -> None:
     assert look("scheduler", seen(after, listed=None, queue=closed)) == ReconcileResult()
 
 
-def test_without_quota_left_nothing_is_reserved() -> None:
+def test_without_free_quota_nothing_is_reserved() -> None:
     at = seen(workload(true=()), queue=HubQueue(checks=(MK,), has_room=False))
     assert look("scheduler", at) == ReconcileResult()
 
@@ -211,7 +211,7 @@ def test_all_checks_ready_admit_and_then_the_hubs_job_starts() -> None:
 # Dispatch
 
 
-def test_all_at_once_nominates_every_connected_cluster_sorted_and_makes_the_copies() -> None:
+def test_all_at_once_nominates_all_connected_clusters_and_creates_copies() -> None:
     """dispatch.log 1.14 to 1.20."""
     decision = look(MK, seen(workload(), listed=("worker3", "worker1", "worker2")))
     names = ["worker1", "worker2", "worker3"]
@@ -233,7 +233,7 @@ def test_the_other_check_ready_is_followed_by_the_nomination() -> None:
     assert written(decision)["status"]["nominatedClusterNames"] == list(ALL)
 
 
-def test_the_losers_go_then_the_winners_job_is_made_then_it_is_recorded() -> None:
+def test_other_copies_are_deleted_then_the_job_created_then_the_cluster_recorded() -> None:
     """dispatch.log 1.30 to 1.34."""
     at = seen(workload(nominated=ALL), {"worker1": WAITS, "worker2": ADMITTED, "worker3": ADMITTED})
     earlier = there("QuotaReserved", "Admitted", since=NOW - 9)
@@ -256,7 +256,7 @@ def test_the_losers_go_then_the_winners_job_is_made_then_it_is_recorded() -> Non
     assert refusal(at.workload, after) is None
 
 
-def test_the_workers_job_is_suspended_belongs_to_the_copy_and_is_run_there() -> None:
+def test_the_workers_job_is_suspended_and_labelled() -> None:
     """dispatch.log 1.32; the labels by its code."""
     (made,) = [
         one.job
@@ -315,13 +315,13 @@ def test_incremental_stalls_until_the_round_ends(age: float, nominated: list[str
     assert look(MK, at).operations == (), "worker3's copy is out of reach, nobody else is nominated"
 
 
-def test_incremental_forgets_its_round_with_the_quota() -> None:
+def test_incremental_resets_its_round_with_the_quota() -> None:
     settings = KueueSettings(dispatcher=INCREMENTAL)
     at = seen(workload(true=()), settings=settings, round_started=NOW - 1)
     assert look("dispatcher", at).operations == (ForgetRound(),)
 
 
-def test_incremental_nominates_without_asking_the_other_checks() -> None:
+def test_incremental_ignores_other_checks() -> None:
     """By its code: only the copies wait for the other checks, the nomination does not."""
     at = seen(
         workload({MK: "Pending", "placement": "Pending"}), settings=KueueSettings(dispatcher=INCREMENTAL)
@@ -348,7 +348,7 @@ def test_copies_follow_the_external_nominations() -> None:
     assert steps(then) == ["DeleteCopy worker2"]
 
 
-def test_the_race_the_denominated_cluster_has_admitted_and_cannot_be_recorded() -> None:
+def test_a_denominated_cluster_that_has_admitted_cannot_be_recorded() -> None:
     """external-dispatcher.txt, dt 0.04 to 0.4: worker3's copy goes, the Job runs on worker2, hub: none."""
     at = seen(workload(nominated=["worker3"]), {"worker2": ADMITTED, "worker3": WAITS}, settings=EXTERNAL)
     decision = look(MK, at)
@@ -357,7 +357,7 @@ def test_the_race_the_denominated_cluster_has_admitted_and_cannot_be_recorded() 
     assert refused == "when setting clusterName it must be one of the nominatedClusterNames"
 
 
-def test_nominated_again_it_is_recorded() -> None:
+def test_a_cluster_nominated_again_is_recorded() -> None:
     """external-dispatcher.txt, heal."""
     at = seen(workload(nominated=["worker2", "worker3"]), {"worker2": RUNS}, settings=EXTERNAL)
     after = written(look(MK, at))
@@ -365,7 +365,7 @@ def test_nominated_again_it_is_recorded() -> None:
     assert refusal(at.workload, after) is None
 
 
-def test_unlisted_after_the_race_the_other_cluster_gets_it_too() -> None:
+def test_unlisting_after_the_race_runs_the_job_twice() -> None:
     """external-dispatcher.txt: after unlisting it runs on worker2 AND worker3."""
     at = seen(
         workload(nominated=["worker3"]),
@@ -393,7 +393,7 @@ def test_unlisted_after_the_race_the_other_cluster_gets_it_too() -> None:
         ),
     ],
 )
-def test_only_what_kueue_owns_alone_can_it_clear(owners: list[str], refused: str | None) -> None:
+def test_kueue_clears_only_fields_that_it_owns_alone(owners: list[str], refused: str | None) -> None:
     """external-dispatcher.txt, the table of writes."""
     before = workload(nominated=["worker2"])
     decided = written(look(MK, seen(before, {"worker2": ADMITTED}, settings=EXTERNAL)))
@@ -412,7 +412,7 @@ def test_a_placement_is_immutable() -> None:
 # A cluster that leaves
 
 
-def test_unlisted_while_it_runs_retry_at_once() -> None:
+def test_unlisting_a_running_cluster_retries_at_once() -> None:
     """cluster-unlisted-while-running.log 9.82; workerLostTimeout plays no part."""
     at = seen(placed(), {"worker2": RUNS}, listed=("worker1", "worker3"))
     after = written(look(MK, at))
@@ -424,7 +424,7 @@ def test_unlisted_while_it_runs_retry_at_once() -> None:
     }
 
 
-def test_retry_evicts_clears_the_placement_and_resets_every_check() -> None:
+def test_retry_evicts_and_resets_cluster_and_checks() -> None:
     """cluster-unlisted-while-running.log 9.84; second-check-unanswered-then-ready.log 241.11."""
     running = placed()
     running["status"]["admissionChecks"] = [
@@ -445,7 +445,7 @@ def test_retry_evicts_clears_the_placement_and_resets_every_check() -> None:
     assert is_condition_true(after, "Admitted"), "until the quota is given back (13.01)"
 
 
-def test_an_evicted_one_with_quota_is_nominated_elsewhere_at_once() -> None:
+def test_an_evicted_workload_with_quota_is_nominated_elsewhere_at_once() -> None:
     """cluster-unlisted-while-running.log 9.85."""
     evicted = workload(true=("QuotaReserved", "Admitted", "Evicted"))
     decision = look(MK, seen(evicted, {"worker2": RUNS}, listed=("worker1",)))
@@ -477,7 +477,7 @@ def test_a_copy_admitted_while_the_hub_evicts_is_deactivated() -> None:
     )
 
 
-def test_then_its_job_is_made_there_and_its_status_copied_so_that_the_hubs_job_stops() -> None:
+def test_an_evicted_jobs_status_is_copied_so_that_the_hubs_job_stops() -> None:
     """cluster-unlisted-while-running.log 11.93, 12.97."""
     evicted = workload(true=("QuotaReserved", "Admitted", "Evicted"), nominated=["worker1"])
     busy = job(suspend=True, active=1)
@@ -488,7 +488,7 @@ def test_then_its_job_is_made_there_and_its_status_copied_so_that_the_hubs_job_s
     assert then.operations == (WriteJobStatus({"active": 0}),)
 
 
-def test_without_quota_on_the_hub_all_that_can_be_reached_is_taken_off() -> None:
+def test_without_quota_on_the_hub_all_reachable_copies_are_deleted() -> None:
     """cluster-unlisted-while-running.log 13.02, 13.04: on worker1; on worker2, not listed, it runs on."""
     at = seen(
         workload(true=("Evicted",)),
@@ -516,7 +516,7 @@ def test_the_backoff_ends_and_quota_is_reserved_again() -> None:
     }
 
 
-def test_listed_again_the_older_copy_wins_and_the_status_names_the_wrong_cluster() -> None:
+def test_after_listing_again_the_older_copy_wins_and_the_status_is_wrong() -> None:
     """cluster-unlisted-variants.log 19.74 to 94.91: worker1's go, clusterName stays worker1."""
     older = there("QuotaReserved", "Admitted", since=NOW - 90, with_job=True)
     running = job(suspend=False)
@@ -533,7 +533,7 @@ def test_a_waiting_copy_on_an_unlisted_cluster_stays_and_is_admitted_later() -> 
     assert is_condition_true(written(admitted), "Admitted")
 
 
-def test_a_deleted_config_freezes_everything() -> None:
+def test_a_deleted_config_stops_everything() -> None:
     """config-deleted.log 5.20 to 56.84: nothing evicted, no status copied, nothing taken off."""
     for of in (placed(), workload(true=("Evicted",)), workload(nominated=ALL)):
         assert look(MK, seen(of, {"worker2": RUNS}, listed=None)) == ReconcileResult()
@@ -546,7 +546,7 @@ def test_a_deleted_config_freezes_everything() -> None:
     ("lost", "expected"),
     [pytest.param(29.0, None, id="not yet"), pytest.param(30.5, "Admitting remote lost", id="too long")],
 )
-def test_a_lost_worker_is_given_up_after_the_timeout(lost: float, expected: str | None) -> None:
+def test_a_lost_worker_is_retried_elsewhere_after_the_timeout(lost: float, expected: str | None) -> None:
     """worker-lost-and-back.log 9.33 to 38.31, workerLostTimeout 30 s."""
     gone = RemoteWorker(connected=False, lost_since=NOW - lost)
     decision = look(MK, seen(placed(), {"worker2": gone}, settings=KueueSettings(worker_lost_seconds=30)))
@@ -564,7 +564,7 @@ def test_a_listed_cluster_without_an_object_never_times_out() -> None:
     assert look(MK, replace(at, workers=without)) == ReconcileResult(requeue_after=900.0)
 
 
-def test_back_again_the_old_copy_wins() -> None:
+def test_after_reconnecting_the_old_copy_wins() -> None:
     """worker-lost-and-back.log 85.40."""
     old = there("QuotaReserved", "Admitted", since=NOW - 60, with_job=True)
     at = seen(placed("worker1"), {"worker1": RUNS, "worker2": old}, job=job(suspend=False))
@@ -590,7 +590,7 @@ def _with_retry(after: int) -> Obj:
     return running
 
 
-def test_retry_with_a_delay_is_carried_out_after_it() -> None:
+def test_retry_with_a_delay_takes_effect_after_it() -> None:
     """second-check-unanswered-then-ready.log 236.85, 236.88, 241.11."""
     at = seen(_with_retry(5))
     waits = written(look("workload", at))
@@ -600,7 +600,7 @@ def test_retry_with_a_delay_is_carried_out_after_it() -> None:
     assert is_condition_true(written(look("workload", later)), "Evicted")
 
 
-def test_the_delay_is_taken_out_before_it_is_requeued() -> None:
+def test_the_delay_is_removed_before_requeueing() -> None:
     """second-check-unanswered-then-ready.log 241.20, 241.22."""
     evicted = workload(true=("Evicted",))
     evicted["status"]["requeueState"] = {"requeueAt": format_time(NOW - 1)}
@@ -626,7 +626,7 @@ def test_rejected_deactivates() -> None:
 # The gate
 
 
-def test_retry_on_one_that_only_waits_takes_its_copies_off() -> None:
+def test_retry_on_a_waiting_workload_deletes_its_copies() -> None:
     """gate.txt: all copies gone after 0.23 s, checks Pending, nothing nominated while ours is."""
     checks = {MK: "Pending", "placement": "Retry"}
     at = seen(workload(checks, nominated=ALL), dict.fromkeys(ALL, WAITS))
@@ -636,14 +636,14 @@ def test_retry_on_one_that_only_waits_takes_its_copies_off() -> None:
     assert not [one for one in done[done.index("DeleteCopy worker1") :] if one.startswith("Create")]
 
 
-def test_retry_takes_off_what_a_worker_has_just_admitted_too() -> None:
+def test_retry_deletes_a_copy_that_was_just_admitted() -> None:
     """gate.txt: 0.05 s and 0.2 s after the admission, clusterName still empty."""
     checks = {MK: "Pending", "placement": "Retry"}
     at = seen(workload(checks, nominated=ALL), {"worker1": WAITS, "worker2": ADMITTED})
     assert "DeleteCopy worker2" in _until_nothing_is_left(at)
 
 
-def test_when_multikueue_is_busy_until_quota_is_reserved_again_the_copies_stay() -> None:
+def test_copies_stay_if_multikueue_is_busy_until_quota_is_reserved() -> None:
     """gate.txt, second series: Retry 0.7 s after the admission, worker2's copy ran on."""
     checks = {MK: "Pending", "placement": "Retry"}
     at = seen(workload(checks, nominated=ALL), {"worker2": RUNS})
@@ -654,14 +654,14 @@ def test_when_multikueue_is_busy_until_quota_is_reserved_again_the_copies_stay()
 UNRECORDED = workload({MK: "Pending", "placement": "Ready"})
 
 
-def test_what_was_left_behind_and_runs_is_never_recorded_without_a_nomination() -> None:
+def test_an_old_running_copy_is_not_recorded_without_a_nomination() -> None:
     """By its code: it is to be recorded before anything is nominated, and refused (DESIGN.md hopes not)."""
     decision = look(MK, seen(UNRECORDED, {"worker2": RUNS}))
     assert steps(decision) == ["WriteStatus"]
     assert refusal(UNRECORDED, written(decision)) is not None
 
 
-def test_what_was_left_behind_is_recorded_once_its_cluster_is_nominated() -> None:
+def test_an_old_running_copy_is_recorded_after_a_nomination() -> None:
     """external-dispatcher.txt, heal; DESIGN.md, the gate, 3."""
     hopeful = KueueSettings(nominates_admitted=True)
     first = written(look(MK, seen(UNRECORDED, {"worker2": RUNS}, settings=hopeful)))
@@ -722,7 +722,7 @@ def test_activated_again_it_needs_a_new_nomination() -> None:
     assert condition_field(back, "Requeued", "reason") == "Reactivated"
 
 
-def test_finished_on_the_worker_finished_on_the_hub_and_then_all_is_taken_off() -> None:
+def test_a_finished_copy_finishes_the_workload_and_is_deleted() -> None:
     """external-dispatcher.txt, drain: d0 completes, hub Finished=True."""
     done = there("QuotaReserved", "Admitted", "Finished", with_job=True)
     assert done.job
@@ -735,7 +735,7 @@ def test_finished_on_the_worker_finished_on_the_hub_and_then_all_is_taken_off() 
     assert then.operations == (DeleteJob("worker2"), DeleteCopy("worker2"))
 
 
-def test_evicted_by_the_workers_kueue_the_hub_evicts_too() -> None:
+def test_an_eviction_by_the_worker_evicts_on_the_hub() -> None:
     """By its code, step 4."""
     out = there("QuotaReserved", "Admitted", "Evicted", with_job=True)
     after = written(look(MK, seen(placed(), {"worker2": out})))
@@ -748,7 +748,7 @@ def test_evicted_by_the_workers_kueue_the_hub_evicts_too() -> None:
     }
 
 
-def test_deleted_on_the_hub_deleted_where_it_can_be_reached() -> None:
+def test_a_deleted_workload_is_deleted_on_reachable_workers() -> None:
     """cluster-unlisted-variants.log 94.96; config-deleted.log 78.62: without a config nothing is."""
     deleted = placed()
     deleted["metadata"]["deletionTimestamp"] = format_time(NOW)
@@ -757,7 +757,7 @@ def test_deleted_on_the_hub_deleted_where_it_can_be_reached() -> None:
     assert look(MK, replace(at, clusters=None)) == ReconcileResult()
 
 
-def test_garbage_collection_takes_what_nobody_on_the_hub_answers_to() -> None:
+def test_garbage_collection_deletes_orphaned_copies() -> None:
     """cluster-unlisted-while-running.log 99.38: once the hub's is gone, and on unlisted clusters too."""
     ours = copy_of(workload(), "multikueue")
     other = ours | {"metadata": ours["metadata"] | {"labels": {}}}
@@ -773,7 +773,7 @@ def on_worker(found: Obj | None, made: Obj | None = None, *, room: bool = True) 
     return reconcile_copy(found, made, queue="cluster-queue", room=room, now=NOW)
 
 
-def test_a_copy_is_admitted_where_there_is_room_and_waits_elsewhere() -> None:
+def test_a_copy_is_admitted_if_there_is_quota_and_waits_otherwise() -> None:
     """dispatch.log 1.18; cluster-unlisted-while-running.log 1.24."""
     assert is_condition_true(written(on_worker(WAITS.copy)), "Admitted")
     waits = written(on_worker(WAITS.copy, room=False))
@@ -818,7 +818,7 @@ def test_a_finished_job_finishes_its_copy(kind: str, reason: str) -> None:
     assert on_worker(after, made) == ReconcileResult()
 
 
-def test_a_preempted_copy_stops_and_asks_again() -> None:
+def test_a_preempted_copy_stops_and_requests_quota_again() -> None:
     """By its code."""
     out = (ADMITTED.copy or {}) | {"status": preempted_status(ADMITTED.copy or {}, NOW)}
     made = worker_job(job(), workload(), "multikueue")
@@ -833,7 +833,7 @@ def test_a_preempted_copy_stops_and_asks_again() -> None:
 # The engine itself
 
 
-def test_the_engine_knows_no_clock_no_io_and_no_framework() -> None:
+def test_the_engine_imports_no_clock_io_or_framework() -> None:
     forbidden = {"aiohttp", "asyncio", "kopf", "kubernetes", "logging", "random", "structlog", "time"}
     modules = sorted(Path(multikueue.__file__).parent.glob("*.py"))
     assert len(modules) > 5
@@ -845,7 +845,7 @@ def test_the_engine_knows_no_clock_no_io_and_no_framework() -> None:
 
 
 @pytest.mark.parametrize("controller", [*LOOKS, "all of them"])
-def test_a_look_changes_nothing_of_what_it_is_given(controller: str) -> None:
+def test_deciding_does_not_change_the_inputs(controller: str) -> None:
     retried = workload({MK: "Pending", "placement": "Retry"}, nominated=ALL)
     for of in (workload(true=()), workload(), placed(), retried, workload(true=("QuotaReserved", "Evicted"))):
         at = seen(of, {"worker1": WAITS, "worker2": RUNS}, job=job(suspend=False))
@@ -854,7 +854,7 @@ def test_a_look_changes_nothing_of_what_it_is_given(controller: str) -> None:
         assert at == before
 
 
-def test_decide_tells_the_soonest_time_to_look_again() -> None:
+def test_decide_returns_the_earliest_requeue() -> None:
     waits = _with_retry(5)
     waits["status"]["requeueState"] = {"requeueAt": format_time(NOW + 5)}
     gone = RemoteWorker(connected=False, lost_since=NOW - 899)

@@ -118,7 +118,7 @@ def test_dispatch_a_copy_gets_quota_and_its_job_runs(opened: Opened) -> None:
     assert fleet.counter.counts_of("demo2") == {"maxCopies": 1, "starts": 1, "finished": False}
 
 
-def test_cluster_unlisted_while_running_a_worker_that_holds_gives_no_quota(opened: Opened) -> None:
+def test_cluster_unlisted_while_running_a_held_worker_reserves_no_quota(opened: Opened) -> None:
     fleet, worker = opened(held=["w"])
     worker.apply(copy_of("b1"))
     worker.expect("b1", HELD, NO_RESERVATION)
@@ -126,7 +126,7 @@ def test_cluster_unlisted_while_running_a_worker_that_holds_gives_no_quota(opene
     worker.expect("b1", ADMITTED, QUOTA)
 
 
-def test_who_has_quota_keeps_it_when_the_worker_holds(opened: Opened) -> None:
+def test_a_held_worker_keeps_reserved_quota(opened: Opened) -> None:
     fleet, worker = opened()
     worker.apply(copy_of("a"), job_of("a"))
     worker.until(lambda: worker.job("a"), (False, True))
@@ -136,7 +136,7 @@ def test_who_has_quota_keeps_it_when_the_worker_holds(opened: Opened) -> None:
     assert worker.job("a") == (False, True)
 
 
-def test_slots_are_given_again_when_a_workload_goes(opened: Opened) -> None:
+def test_deleting_a_workload_frees_its_slot(opened: Opened) -> None:
     fleet, worker = opened(slots=1)
     worker.apply(copy_of("a"))
     worker.expect("a", ADMITTED, QUOTA)
@@ -150,7 +150,7 @@ def test_slots_are_given_again_when_a_workload_goes(opened: Opened) -> None:
     worker.expect("c", ADMITTED, QUOTA)
 
 
-def test_finish_gives_the_slot_back(opened: Opened) -> None:
+def test_finishing_frees_the_slot(opened: Opened) -> None:
     fleet, worker = opened(slots=1)
     worker.apply(copy_of("a"), job_of("a"))
     worker.until(lambda: worker.job("a"), (False, True))
@@ -186,7 +186,7 @@ def test_cluster_unlisted_while_running_a_deactivated_copy_keeps_its_quota_until
     assert fleet.counter.counts_of("b1")["starts"] == 0
 
 
-def test_a_job_that_runs_is_stopped_when_its_copy_is_deactivated(opened: Opened) -> None:
+def test_deactivating_a_copy_stops_its_job(opened: Opened) -> None:
     fleet, worker = opened()
     worker.apply(copy_of("a"), job_of("a"))
     worker.until(lambda: worker.job("a"), (False, True))
@@ -196,7 +196,7 @@ def test_a_job_that_runs_is_stopped_when_its_copy_is_deactivated(opened: Opened)
     assert fleet.counter.counts_of("a") == {"maxCopies": 1, "starts": 1, "finished": False}
 
 
-def test_second_check_a_job_is_taken_off_the_worker(opened: Opened) -> None:
+def test_second_check_a_job_is_deleted_from_the_worker(opened: Opened) -> None:
     fleet, worker = opened()
     worker.apply(copy_of("two1"), job_of("two1"))
     worker.until(lambda: fleet.counter.running("two1"), ["w"])
@@ -204,7 +204,7 @@ def test_second_check_a_job_is_taken_off_the_worker(opened: Opened) -> None:
     worker.until(lambda: fleet.counter.running("two1"), [])
 
 
-def test_the_ledger_sees_a_doubled_job(pair: tuple[WorkerFleet, OnWorker, OnWorker]) -> None:
+def test_the_counter_counts_two_copies(pair: tuple[WorkerFleet, OnWorker, OnWorker]) -> None:
     fleet, w1, w2 = pair
     for worker in (w1, w2):
         worker.apply(copy_of("b1"), job_of("b1"))
@@ -214,7 +214,7 @@ def test_the_ledger_sees_a_doubled_job(pair: tuple[WorkerFleet, OnWorker, OnWork
     assert fleet.counter.counts_of("b1") == {"maxCopies": 2, "starts": 2, "finished": False}
 
 
-def test_worker_lost_and_back_what_ran_there_still_counts(
+def test_worker_lost_and_back_lost_copies_are_counted(
     pair: tuple[WorkerFleet, OnWorker, OnWorker],
 ) -> None:
     fleet, w1, w2 = pair
@@ -243,7 +243,7 @@ def test_kueue_takes_the_kubeconfigs_of_the_fleet() -> None:
         assert threading.active_count() == threads
 
 
-def test_a_job_begins_without_a_status_and_not_suspended() -> None:
+def test_a_running_job_starts_without_status() -> None:
     with Hub() as hub, Admin(login_to(hub)) as admin:
         admin.create(JOBS, job_of("a") | {"spec": {"template": TEMPLATE}, "status": {"active": 7}})
         found = admin.get(JOBS, "a", "default") or {}

@@ -44,7 +44,7 @@ def agent(namespace: str) -> Object:
     return {"kind": "ServiceAccount", "namespace": namespace, "name": "a"}
 
 
-def test_everything_has_the_name_of_the_permission_unless_it_says_another() -> None:
+def test_objects_have_the_permissions_name_by_default() -> None:
     item = permission(
         clusterRole={"rules": RULES},
         clusterRoleBindings=[
@@ -68,7 +68,7 @@ def test_everything_has_the_name_of_the_permission_unless_it_says_another() -> N
     assert not names_accounts(item)
 
 
-def test_several_bindings_replace_the_one() -> None:
+def test_the_list_of_bindings_replaces_the_single_one() -> None:
     item = permission(
         clusterRoleBinding={"subject": ROBOT, "name": "one"}, clusterRoleBindings=[{"subject": ROBOT}]
     )
@@ -82,7 +82,7 @@ def test_several_bindings_replace_the_one() -> None:
         pytest.param(ADDON | {"status": {"namespace": "elsewhere"}}, "elsewhere", id="tells another place"),
     ],
 )
-def test_an_account_is_a_service_account_where_the_agent_lives(addon: Object, namespace: str) -> None:
+def test_an_account_becomes_a_service_account_in_the_agents_namespace(addon: Object, namespace: str) -> None:
     item = permission(clusterRoleBinding={"subjects": [ACCOUNT, ROBOT]})
     assert made(item, addon)[0][3] == [agent(namespace), ROBOT]
     assert names_accounts(item)
@@ -137,15 +137,13 @@ def test_an_account_is_a_service_account_where_the_agent_lives(addon: Object, na
         ),
     ],
 )
-def test_what_cannot_be_built_is_told_in_the_controllers_words(
-    spec: Object, addon: Object | None, why: str
-) -> None:
+def test_a_build_error_has_the_controllers_message(spec: Object, addon: Object | None, why: str) -> None:
     with pytest.raises(BuildError) as raised:
         work_of(permission(**spec), {"a"}, addon)
     assert str(raised.value) == why
 
 
-def test_a_work_that_was_not_looked_at_yet_is_not_complete() -> None:
+def test_a_work_without_status_is_not_complete() -> None:
     item = permission(clusterRole={"rules": RULES}, clusterRoleBinding={"subject": ROBOT})
     told = status_from_work(item, work_of(item, (), None), NOW)
     [condition] = told["conditions"]
@@ -153,7 +151,7 @@ def test_a_work_that_was_not_looked_at_yet_is_not_complete() -> None:
     assert "resourceStatus" not in told
 
 
-def test_what_was_refused_is_told_of_the_work_and_of_the_permission() -> None:
+def test_a_rejected_manifest_is_reported_in_work_and_permission() -> None:
     item = permission(clusterRole={"rules": RULES}, clusterRoleBinding={"subject": ROBOT})
     work = work_of(item, (), None)
     work["status"] = work_status(work, {1: "it is forbidden"}, NOW)

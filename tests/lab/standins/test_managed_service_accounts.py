@@ -37,7 +37,7 @@ def account(**status: object) -> Object:
     ("asked", "expected"),
     [("24h0m0s", 86400.0), ("1h30m", 5400.0), ("1.5h", 5400.0), ("1500ms", 1.5), ("", 8640 * 3600.0)],
 )
-def test_a_validity_is_read_as_go_writes_it(asked: str, expected: float) -> None:
+def test_a_validity_is_a_go_duration(asked: str, expected: float) -> None:
     assert validity({"spec": {"rotation": {"validity": asked}}}) == expected
 
 
@@ -53,16 +53,16 @@ def test_a_validity_is_read_as_go_writes_it(asked: str, expected: float) -> None
         pytest.param(token({"sub": 1}), "sub claim not found in token claims", id="a number"),
     ],
 )
-def test_what_is_no_token_is_told_in_the_agents_words(text: str, why: str) -> None:
+def test_a_malformed_token_has_the_agents_message(text: str, why: str) -> None:
     with pytest.raises(MalformedToken, match=f"^{why}$"):
         subject_of(text)
 
 
-def test_a_token_tells_whose_it_is() -> None:
+def test_the_subject_of_a_token() -> None:
     assert subject_of(token({"sub": SUBJECT})) == SUBJECT
 
 
-def test_a_refresh_is_due_after_four_fifths_of_the_life_that_was_given() -> None:
+def test_a_refresh_is_due_after_four_fifths_of_the_lifetime() -> None:
     assert refresh_at(STATUS) - parse_time(BEGUN) == 480.0
 
 
@@ -76,12 +76,12 @@ def test_a_refresh_is_due_after_four_fifths_of_the_life_that_was_given() -> None
         pytest.param({}, secret("broken"), 0.0, True, id="nothing reported yet"),
     ],
 )
-def test_when_a_token_has_to_be_new(
+def test_when_a_new_token_is_needed(
     status: Object, found: Object | None, passed: float, expected: bool
 ) -> None:
     assert needs_token(account(**status), found, parse_time(BEGUN) + passed) is expected
 
 
-def test_a_broken_token_is_not_replaced() -> None:
+def test_a_malformed_token_is_not_replaced() -> None:
     with pytest.raises(MalformedToken):
         needs_token(account(**STATUS), {}, parse_time(BEGUN))

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, Self
+from typing import Any
 
 import pytest
 
@@ -39,6 +39,7 @@ from placement_ac.lab.standins.managed_service_accounts import AGENT_NAMESPACE
 from placement_ac.lab.standins.ocm_addons import OcmAddons
 from placement_ac.lab.standins.runner import StandIns
 from tests.support.admin import Admin, login_to
+from tests.support.hub_and_worker import HubAndWorker
 
 W = "w1"
 NAME = "placement-ac"
@@ -73,23 +74,12 @@ def permission(*rules: Object, name: str = NAME, **spec: Any) -> Object:
     }
 
 
-class Stage(Admin):
-    """An OCM hub with one managed cluster, and that cluster."""
+class AddonEnvironment(HubAndWorker):
+    """A hub with the stand-in for OCM's add-ons, and one managed cluster."""
 
     def __init__(self, hub: Hub, fleet: WorkerFleet) -> None:
-        super().__init__(login_to(hub))
-        self.fleet = fleet
-        self.worker = Admin(fleet.login(W))
+        super().__init__(hub, fleet)
         self.ocm: OcmAddons
-
-    def __enter__(self) -> Self:
-        self.worker.__enter__()
-        super().__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        super().__exit__()
-        self.worker.__exit__()
 
     def make(self, login: Login, **options: Any) -> OcmAddons:
         self.ocm = self.fleet.ocm_addons(login, slack=0.0, **options)
@@ -148,19 +138,19 @@ def told(item: Object) -> dict[str, str]:
 
 
 @contextmanager
-def staged(crds: list[Object] | None = None, **options: Any) -> Iterator[Stage]:
+def staged(crds: list[Object] | None = None, **options: Any) -> Iterator[AddonEnvironment]:
     """A stage with CRDs of the hub and options of the stand-in; no cluster has joined."""
     with (
         Hub(crds=crds) as hub,
         WorkerFleet([W], shortest_token_seconds=1) as fleet,
-        Stage(hub, fleet) as one,
+        AddonEnvironment(hub, fleet) as one,
         StandIns(lambda: login_to(hub), [lambda login: one.make(login, **options)]),
     ):
         yield one
 
 
 @pytest.fixture
-def stage() -> Iterator[Stage]:
+def stage() -> Iterator[AddonEnvironment]:
     with staged() as one:
         one.join()
         yield one
@@ -170,7 +160,7 @@ REPORTED = {"SecretCreated": "True SecretCreated", "TokenReported": "True TokenR
 COMPLETE = "True AppliedManifestWorkComplete Apply manifest work complete"
 
 
-def complete(stage: Stage, name: str = NAME) -> dict[str, str]:
+def complete(stage: AddonEnvironment, name: str = NAME) -> dict[str, str]:
     uid = (stage.get(PERMISSIONS, name, W) or {})["metadata"]["uid"]
     advice = f"kubectl -n {W} get ManifestWork {name}-{uid[:5]} -o yaml"
     return {
@@ -180,7 +170,7 @@ def complete(stage: Stage, name: str = NAME) -> dict[str, str]:
     }
 
 
-def test_a_token_is_reported_as_the_agent_does(stage: Stage) -> None:
+def test_a_token_is_reported_as_the_agent_does(stage: AddonEnvironment) -> None:
     stage.apply(account("10m"))
     stage.until(stage.said, REPORTED)
     made, secret = stage.account(), stage.secret() or {}
@@ -203,7 +193,7 @@ def test_a_token_is_reported_as_the_agent_does(stage: Stage) -> None:
     assert stage.worker.get(SERVICE_ACCOUNT.at("v1"), NAME, AGENT_NAMESPACE)
 
 
-def test_a_token_may_do_what_the_permission_says_and_nothing_else(stage: Stage) -> None:
+def test_a_token_has_only_the_granted_permissions(stage: AddonEnvironment) -> None:
     stage.apply(account())
     stage.until(stage.said, REPORTED)
     assert stage.worker_says(stage.token()) == 403
@@ -214,7 +204,7 @@ def test_a_token_may_do_what_the_permission_says_and_nothing_else(stage: Stage) 
     assert stage.worker_says(token, WORKLOADS, one) == 403
 
 
-def test_a_permission_that_changes_changes_the_rights(stage: Stage) -> None:
+def test_changing_a_permission_changes_the_rbac_objects(stage: AddonEnvironment) -> None:
     stage.apply(account(), permission(READ))
     stage.until(lambda: stage.worker_says(stage.token()) if stage.token() else 0, 200)
     stage.apply(permission(JOBS_TOO))
@@ -222,7 +212,7 @@ def test_a_permission_that_changes_changes_the_rights(stage: Stage) -> None:
     assert stage.worker_says(stage.token()) == 403
 
 
-def test_what_a_permission_does_not_name_any_more_goes(stage: Stage) -> None:
+def test_objects_removed_from_a_permission_are_deleted(stage: AddonEnvironment) -> None:
     stage.apply(account(), permission(READ))
     stage.until(lambda: bool(stage.worker.get(BINDING, NAME)), True)
     stage.apply(permission(READ, clusterRoleBinding={"subject": SUBJECT, "name": "another"}))
@@ -230,7 +220,7 @@ def test_what_a_permission_does_not_name_any_more_goes(stage: Stage) -> None:
     stage.until(lambda: stage.worker.get(BINDING, NAME), None)
 
 
-def test_a_permission_that_goes_takes_its_rights_along(stage: Stage) -> None:
+def test_deleting_a_permission_deletes_its_rbac_objects(stage: AddonEnvironment) -> None:
     stage.apply(account(), permission(READ))
     stage.until(lambda: stage.worker_says(stage.token()) if stage.token() else 0, 200)
     assert stage.list(WORKS)[0]["metadata"]["finalizers"] == [WORK_FINALIZER]
@@ -240,7 +230,7 @@ def test_a_permission_that_goes_takes_its_rights_along(stage: Stage) -> None:
     assert [stage.worker.get(kind, NAME) for kind in (ROLE, BINDING)] == [None, None]
 
 
-def test_a_permission_that_comes_too_early_is_left_at_that(stage: Stage) -> None:
+def test_a_permission_created_too_early_is_not_retried(stage: AddonEnvironment) -> None:
     """Its controller does not follow accounts: only another change of it has it looked at again."""
     stage.apply(permission(READ))
     failure = (
@@ -258,7 +248,7 @@ def test_a_permission_that_comes_too_early_is_left_at_that(stage: Stage) -> None
     assert stage.worker_says(stage.token()) == 200
 
 
-def test_a_permission_is_looked_at_again_when_the_agent_tells_where_it_lives(stage: Stage) -> None:
+def test_a_permission_is_reconciled_when_the_agents_namespace_changes(stage: AddonEnvironment) -> None:
     stage.apply(permission(READ))
     stage.until(lambda: list(stage.permitted()), ["AppliedRBACManifestWork"])
     stage.apply(account())
@@ -288,14 +278,14 @@ def test_a_permission_is_looked_at_again_when_the_agent_tells_where_it_lives(sta
         ),
     ],
 )
-def test_a_permission_that_cannot_be_carried_out_says_so(
-    stage: Stage, asked: Object, said: dict[str, str]
+def test_a_permission_that_cannot_be_applied_reports_it(
+    stage: AddonEnvironment, asked: Object, said: dict[str, str]
 ) -> None:
     stage.apply(account(), asked)
     stage.until(lambda: stage.permitted(asked["metadata"]["name"]), said)
 
 
-def test_where_no_cluster_is_managed_nothing_is_done() -> None:
+def test_without_a_managed_cluster_nothing_happens() -> None:
     with staged() as stage:
         stage.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": W}})
         stage.apply(account(), permission(READ))
@@ -307,7 +297,7 @@ def test_where_no_cluster_is_managed_nothing_is_done() -> None:
         stage.until(stage.permitted, {"Validation": why} | complete(stage))
 
 
-def test_rights_in_one_namespace_and_for_others_than_accounts(stage: Stage) -> None:
+def test_permissions_in_one_namespace_and_for_other_subjects(stage: AddonEnvironment) -> None:
     someone = {"kind": "ServiceAccount", "name": "robot", "namespace": "default"}
     bound = {"namespace": "default", "roleRef": {"kind": "Role"}, "subjects": [SUBJECT, someone]}
     stage.apply(
@@ -326,7 +316,7 @@ def test_rights_in_one_namespace_and_for_others_than_accounts(stage: Stage) -> N
 # rotation
 
 
-def test_a_refresh_brings_a_new_token_and_leaves_the_old_one_good(stage: Stage) -> None:
+def test_a_refresh_creates_a_new_token_and_keeps_the_old_one_valid(stage: AddonEnvironment) -> None:
     stage.apply(account(), permission(READ))
     stage.until(stage.permitted, complete(stage))
     old = stage.token()
@@ -335,7 +325,7 @@ def test_a_refresh_brings_a_new_token_and_leaves_the_old_one_good(stage: Stage) 
     assert [stage.worker_says(token) for token in (old, stage.token())] == [200, 200]
 
 
-def test_a_token_is_refreshed_when_four_fifths_of_its_life_have_passed(stage: Stage) -> None:
+def test_a_token_is_refreshed_after_four_fifths_of_its_lifetime(stage: AddonEnvironment) -> None:
     stage.apply(account("5s"), permission(READ))
     stage.until(stage.permitted, complete(stage))
     first = stage.token()
@@ -356,7 +346,7 @@ def expiry(item: Object) -> float:
     return datetime.fromisoformat(item["status"]["expirationTimestamp"]).timestamp()
 
 
-def test_a_revoked_token_is_refused_and_another_one_comes(stage: Stage) -> None:
+def test_a_revoked_token_is_rejected_and_replaced(stage: AddonEnvironment) -> None:
     stage.apply(account(), permission(READ))
     stage.until(stage.permitted, complete(stage))
     old = stage.token()
@@ -366,7 +356,7 @@ def test_a_revoked_token_is_refused_and_another_one_comes(stage: Stage) -> None:
     assert stage.worker_says(stage.token()) == 200
 
 
-def test_agents_that_are_cut_off_answer_later(stage: Stage) -> None:
+def test_paused_agents_act_after_they_resume(stage: AddonEnvironment) -> None:
     stage.ocm.pause(W)
     stage.apply(account(), permission(READ))
     stage.until(lambda: len(stage.list(WORKS)), 1)
@@ -376,7 +366,7 @@ def test_agents_that_are_cut_off_answer_later(stage: Stage) -> None:
     stage.until(lambda: stage.worker_says(stage.token()), 200)
 
 
-def test_a_worker_that_is_down_is_served_when_it_is_back(stage: Stage) -> None:
+def test_a_worker_is_reconciled_after_an_outage(stage: AddonEnvironment) -> None:
     stage.fleet.kill(W)
     stage.apply(account())
     stage.pause(0.1)
@@ -388,7 +378,7 @@ def test_a_worker_that_is_down_is_served_when_it_is_back(stage: Stage) -> None:
 # what people do
 
 
-def test_a_secret_that_was_deleted_comes_again(stage: Stage) -> None:
+def test_a_deleted_secret_is_created_again(stage: AddonEnvironment) -> None:
     stage.apply(account())
     stage.until(stage.said, REPORTED)
     before = stage.token()
@@ -396,12 +386,12 @@ def test_a_secret_that_was_deleted_comes_again(stage: Stage) -> None:
     stage.until(lambda: stage.token() not in ("", before), True)
 
 
-def put_token(stage: Stage, token: str) -> None:
+def put_token(stage: AddonEnvironment, token: str) -> None:
     data = {"token": base64.b64encode(token.encode()).decode()}
     stage.merge(SECRETS, NAME, {"data": data}, namespace=W)
 
 
-def test_a_token_that_is_none_is_told_and_mended_only_with_a_new_secret(stage: Stage) -> None:
+def test_a_malformed_token_is_reported_and_replaced_only_with_a_new_secret(stage: AddonEnvironment) -> None:
     stage.apply(account())
     stage.until(stage.said, REPORTED)
     put_token(stage, "broken")
@@ -412,7 +402,7 @@ def test_a_token_that_is_none_is_told_and_mended_only_with_a_new_secret(stage: S
     stage.until(stage.said, REPORTED)
 
 
-def test_a_token_that_the_worker_does_not_take_is_replaced(stage: Stage) -> None:
+def test_a_token_that_the_worker_rejects_is_replaced(stage: AddonEnvironment) -> None:
     stage.apply(account())
     stage.until(stage.said, REPORTED)
     forged = stage.token()[:-8] + "AAAAAAAA"
@@ -420,7 +410,7 @@ def test_a_token_that_the_worker_does_not_take_is_replaced(stage: Stage) -> None
     stage.until(lambda: stage.token() != forged, True)
 
 
-def test_a_token_that_the_worker_will_not_make_is_told(stage: Stage) -> None:
+def test_a_failed_token_request_is_reported(stage: AddonEnvironment) -> None:
     stage.apply(account("500ms"))
     why = "failed to request token for service-account: TokenRequest.authentication.k8s.io"
     stage.until(
@@ -429,7 +419,7 @@ def test_a_token_that_the_worker_will_not_make_is_told(stage: Stage) -> None:
     assert stage.secret() is None
 
 
-def test_a_secret_holds_what_was_reported_and_nothing_else(stage: Stage) -> None:
+def test_a_secret_holds_only_the_reported_data(stage: AddonEnvironment) -> None:
     stage.apply(account())
     stage.until(stage.said, REPORTED)
     stage.merge(SECRETS, NAME, {"data": {"more": "eA=="}}, namespace=W)
@@ -437,7 +427,7 @@ def test_a_secret_holds_what_was_reported_and_nothing_else(stage: Stage) -> None
     stage.until(lambda: sorted((stage.secret() or {})["data"]), ["ca.crt", "token"])
 
 
-def test_a_service_account_of_somebody_else_is_used_but_not_deleted(stage: Stage) -> None:
+def test_a_foreign_service_account_is_used_but_not_deleted(stage: AddonEnvironment) -> None:
     home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": AGENT_NAMESPACE}}
     metadata = {"name": NAME, "namespace": AGENT_NAMESPACE}
     stage.worker.apply(home, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
@@ -450,7 +440,7 @@ def test_a_service_account_of_somebody_else_is_used_but_not_deleted(stage: Stage
     assert stage.worker_says(token) == 403
 
 
-def test_an_account_that_goes_takes_everything_along(stage: Stage) -> None:
+def test_deleting_an_account_deletes_everything(stage: AddonEnvironment) -> None:
     stage.apply(account())
     stage.until(stage.said, REPORTED)
     token = stage.token()
@@ -460,7 +450,7 @@ def test_an_account_that_goes_takes_everything_along(stage: Stage) -> None:
     assert stage.worker_says(token) == 401
 
 
-def test_a_cluster_that_leaves_leaves_its_namespace(stage: Stage) -> None:
+def test_the_namespace_of_a_deleted_cluster_stays(stage: AddonEnvironment) -> None:
     """As with OCM itself: what others put there stays, a Secret with a dead token in it."""
     stage.apply(account(), permission(READ))
     stage.until(stage.permitted, complete(stage))
@@ -476,7 +466,7 @@ def test_a_cluster_that_leaves_leaves_its_namespace(stage: Stage) -> None:
     stage.until(lambda: stage.worker_says(stage.token()), 200)
 
 
-def test_a_namespace_that_goes_takes_all_along() -> None:
+def test_deleting_the_namespace_deletes_everything() -> None:
     with staged(keep_namespace=False) as stage:
         stage.join()
         stage.apply(account(), permission(READ))
@@ -491,12 +481,12 @@ def test_a_namespace_that_goes_takes_all_along() -> None:
 # versions of the API
 
 
-def test_an_account_in_the_old_version_is_served(stage: Stage) -> None:
+def test_an_account_in_the_old_version_is_reconciled(stage: AddonEnvironment) -> None:
     stage.apply(account(version="v1alpha1"))
     stage.until(stage.said, REPORTED)
 
 
-def test_a_hub_with_the_old_version_alone_is_served() -> None:
+def test_a_hub_that_serves_only_the_old_version() -> None:
     with staged(crds=only_the_old_version()) as stage:
         stage.join()
         stage.apply(account(version="v1alpha1"))
@@ -529,11 +519,11 @@ def profile(**labels: str) -> Object:
     }
 
 
-def synced(stage: Stage) -> Object | None:
+def synced(stage: AddonEnvironment) -> Object | None:
     return stage.get(SECRETS, f"{W}-{NAME}", "kueue-system")
 
 
-def test_the_token_is_copied_to_the_cluster_profile(stage: Stage) -> None:
+def test_the_token_is_copied_to_the_cluster_profile(stage: AddonEnvironment) -> None:
     stage.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}}, profile())
     stage.apply(account(**SYNC))
     stage.until(stage.said, REPORTED)
@@ -564,7 +554,9 @@ def test_the_token_is_copied_to_the_cluster_profile(stage: Stage) -> None:
         pytest.param(SYNC, {"x-k8s.io/cluster-manager": "someone"}, id="the profile is another's"),
     ],
 )
-def test_nothing_else_is_copied(stage: Stage, labels: dict[str, str], foreign: dict[str, str]) -> None:
+def test_only_labelled_accounts_are_copied(
+    stage: AddonEnvironment, labels: dict[str, str], foreign: dict[str, str]
+) -> None:
     stage.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}})
     stage.apply(profile(**foreign), account(**labels))
     stage.until(stage.said, REPORTED)
@@ -576,7 +568,7 @@ def test_nothing_else_is_copied(stage: Stage, labels: dict[str, str], foreign: d
 
 
 def test_a_second_run_writes_nothing() -> None:
-    with Hub() as hub, WorkerFleet([W]) as fleet, Stage(hub, fleet) as stage:
+    with Hub() as hub, WorkerFleet([W]) as fleet, AddonEnvironment(hub, fleet) as stage:
         with StandIns(lambda: login_to(hub), [stage.make]):
             stage.join()
             stage.apply(account(), permission(READ))
@@ -588,9 +580,9 @@ def test_a_second_run_writes_nothing() -> None:
         assert [stage.list(kind) for kind in (ACCOUNTS, PERMISSIONS, WORKS, SECRETS)] == before
 
 
-def test_one_cluster_that_is_down_keeps_no_other_waiting() -> None:
+def test_an_unreachable_cluster_does_not_delay_others() -> None:
     names = ["w1", "w2"]
-    with Hub() as hub, WorkerFleet(names) as fleet, Stage(hub, fleet) as stage:
+    with Hub() as hub, WorkerFleet(names) as fleet, AddonEnvironment(hub, fleet) as stage:
         fleet.kill("w1")
         with StandIns(lambda: login_to(hub), [stage.make]):
             stage.apply(*fleet.managed_clusters())
