@@ -137,11 +137,11 @@ def test_all_stories_with_provisioned_credentials(monkeypatch: pytest.MonkeyPatc
     assert run.exit_code == 0, run.output
     *told, last = documents(run.stdout)
     assert (last["jobs"], last["ok"]) == ({"train": COUNTED[DRAIN]}, True)
-    assert [doc["title"] for doc in told] == [step.title for step in scenario(made=True).steps]
+    assert [doc["title"] for doc in told] == [step.title for step in scenario(provisioned=True).steps]
     shown = {doc["title"]: doc for doc in told if "credentials" in doc}
     assert {title: made_in(doc) for title, doc in shown.items()} == {
         step.title: all_made_for(*step.credentials_for)
-        for step in scenario(made=True).steps
+        for step in scenario(provisioned=True).steps
         if step.credentials_for is not None
     }
     assert {
@@ -214,7 +214,7 @@ def test_a_job_ends_as_with_existing_credentials(
     watched = Watched(monkeypatch)
     run = played("--story", "3", "-v", *ARGUMENTS[way])
     assert run.exit_code == 0, run.output
-    steps = scenario(3, way, made=True).steps
+    steps = scenario(3, way, provisioned=True).steps
     lines = run.stdout.splitlines()
     assert [line for line in lines if line.startswith("Story")] == [
         f"Story 3, step {number}: {step.title}" for number, step in enumerate(steps, start=1)
@@ -222,12 +222,12 @@ def test_a_job_ends_as_with_existing_credentials(
     counted = COUNTED[way]
     times = "1 time" if counted["starts"] == 1 else "2 times"
     assert lines[-2].startswith(f"Job train: started {times}, ")
-    assert lines[-1].startswith(f"{len(steps)} of {len(steps)} steps came out OK after ")
+    assert lines[-1].startswith(f"{len(steps)} of {len(steps)} steps succeeded in ")
     assert_no_traces(run.output, watched)
 
 
 def test_the_unsafe_list_uses_the_credentials_of_another_check() -> None:
-    steps = scenario(way=UNSAFE, made=True).steps
+    steps = scenario(mode=UNSAFE, provisioned=True).steps
     assert stories.STORY_1_IS_OVER not in steps
     assert stories.CREDENTIALS_REMOVED not in steps
     assert {step.credentials_for for step in steps if step != stories.TOKEN_RENEWED} == {ALL}
@@ -235,14 +235,14 @@ def test_the_unsafe_list_uses_the_credentials_of_another_check() -> None:
 
 @pytest.mark.parametrize("way", [DRAIN, IMMEDIATE])
 def test_the_last_step_checks_that_credentials_are_removed(way: story3.Story3Mode) -> None:
-    *_, back, last = scenario(3, way, made=True).steps
+    *_, back, last = scenario(3, way, provisioned=True).steps
     assert (back.credentials_for, last) == (None, stories.CREDENTIALS_REMOVED)
 
 
 def test_steps_ignore_credentials_by_default() -> None:
     for way in WAYS:
-        assert [step.credentials_for for step in scenario(way=way).steps] == [None] * len(
-            scenario(way=way).steps
+        assert [step.credentials_for for step in scenario(mode=way).steps] == [None] * len(
+            scenario(mode=way).steps
         )
 
 
@@ -362,7 +362,7 @@ def test_the_demo_succeeds_with_the_published_crds(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("placement_ac.lab.standins.fleet.Hub", published)
     run = played("--story", "2", "-o", "json")
     assert run.exit_code == 0, run.output
-    assert [doc["ok"] for doc in documents(run.stdout)] == [True] * len(scenario(2, made=True).steps)
+    assert [doc["ok"] for doc in documents(run.stdout)] == [True] * len(scenario(2, provisioned=True).steps)
 
 
 def untimed(text: str) -> str:

@@ -191,7 +191,7 @@ def test_one_story_as_plain_text() -> None:
     running = "train runs on cluster3; started 1 time, at most 1 copy at a time"
     assert f"  # on the workers: {running}" in lines
     assert lines[-2].startswith("Job train: started 1 time, at most 1 copy at a time, finished: ")
-    assert lines[-1].startswith("6 of 6 steps came out OK after ")
+    assert lines[-1].startswith("6 of 6 steps succeeded in ")
 
 
 def test_the_documented_output_is_current() -> None:
