@@ -52,7 +52,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ObjectChange:
+class StoreChange:
     """A change of one object: `now` is None if it was deleted, `before` is None if it was created."""
 
     rv: int
@@ -72,13 +72,13 @@ class ResourceStore:
         self.resource, self.store = resource, store
         self.records: dict[Key, Record] = {}
         self.keys: list[Key] = []  # sorted
-        self.changes: deque[ObjectChange] = deque()
+        self.changes: deque[StoreChange] = deque()
         self.oldest = self.last = store.rv  # oldest version for a watch; version of the last change
         self.history = history
         # Notified in the order of registration; None: the kind was removed.
-        self.watchers: dict[Callable[[ObjectChange | None], None], None] = {}
+        self.watchers: dict[Callable[[StoreChange | None], None], None] = {}
 
-    def append(self, change: ObjectChange) -> None:
+    def append(self, change: StoreChange) -> None:
         self.changes.append(change)
         self.last = change.rv
         while len(self.changes) > self.history:
@@ -93,7 +93,7 @@ class ResourceStore:
         self.changes.clear()
         self.oldest = rv
 
-    def since(self, rv: int) -> Iterator[ObjectChange]:
+    def since(self, rv: int) -> Iterator[StoreChange]:
         """Return the changes after version `rv`; raises 410 if some of them are no longer kept."""
         if rv < self.oldest:
             raise gone(f"too old resource version: {rv} ({self.oldest})")
@@ -164,7 +164,7 @@ class Store:
         else:
             self._unindex(before)
         self._index(record)
-        kind.append(ObjectChange(record.rv, record, before, record))
+        kind.append(StoreChange(record.rv, record, before, record))
         return record
 
     def remove(self, record: Record) -> Record:
@@ -174,7 +174,7 @@ class Store:
         del kind.keys[bisect_left(kind.keys, record.key)]
         self._unindex(before)
         last = self._stamped(record.resource, record.key, record.obj)
-        kind.append(ObjectChange(last.rv, None, before, last))
+        kind.append(StoreChange(last.rv, None, before, last))
         return last
 
     def forget(self) -> None:

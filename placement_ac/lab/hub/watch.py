@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from placement_ac.lab.hub.kinds import ServedVersion
     from placement_ac.lab.hub.selectors import Test
-    from placement_ac.lab.hub.store import ObjectChange, Record, ResourceStore
+    from placement_ac.lab.hub.store import Record, ResourceStore, StoreChange
 
     Render = Callable[[Record], bytes]  # returns an object in the representation of the watch
 
@@ -87,17 +87,17 @@ class WatchStream:
                 self.finish(error_line(error))
         self.shelf.watchers[self.notify] = None
 
-    def notify(self, change: ObjectChange | None) -> None:
+    def notify(self, change: StoreChange | None) -> None:
         """Handle a change in the store; None: the kind was removed."""
         if change is None:
             self.finish()
         elif not self.hung and change.rv > self.since and self._in_namespace(change):
             self._append_event(change)
 
-    def _in_namespace(self, change: ObjectChange) -> bool:
+    def _in_namespace(self, change: StoreChange) -> bool:
         return not self.namespace or change.key[0] == self.namespace
 
-    def _append_event(self, change: ObjectChange) -> None:
+    def _append_event(self, change: StoreChange) -> None:
         was = change.before is not None and self.selects(change.before.obj)
         now = change.now is not None and self.selects(change.now.obj)
         if now or was:
