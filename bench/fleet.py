@@ -212,7 +212,7 @@ def fleet(clusters_: int, checks_: int, workloads: int) -> Iterator[Object]:
 
 def fill(store: Store, objects: Iterator[Object]) -> None:
     """Put objects into the store of a hub that nobody serves yet."""
-    known = {(resource.group, resource.kind): resource for resource in store.shelves}
+    known = {(resource.group, resource.kind): resource for resource in store.by_resource}
     for obj in objects:
         metadata = obj["metadata"]
         resource = known[obj["apiVersion"].rpartition("/")[0], obj["kind"]]

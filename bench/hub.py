@@ -163,7 +163,7 @@ def workloads(count: int, ours: int) -> Iterator[Object]:
 
 
 def fill(store: Store, objects: Iterator[Object]) -> None:
-    resource = next(resource for resource in store.shelves if resource.plural == "workloads")
+    resource = next(resource for resource in store.by_resource if resource.plural == "workloads")
     for obj in objects:
         metadata = obj["metadata"]
         store.put(resource, (metadata["namespace"], metadata["name"]), obj)

@@ -25,7 +25,7 @@ from bench.figures import named
 from bench.scene import Ask, Scene, asks, prepare
 from placement_ac.kube.client import Client
 from placement_ac.lab.hub import Hub
-from placement_ac.lab.hub.api import Answer, Call
+from placement_ac.lab.hub.api import ApiRequest, ApiResponse
 
 AGENT = "bench"
 """The User-Agent of the bench itself."""
@@ -182,8 +182,8 @@ def fill(hub: Hub, scene: Scene) -> None:
     async def ask() -> None:
         for few in asks(scene):
             for one in few:
-                _, answer = hub._api.answer(_call(one, hub.token))  # noqa: SLF001  # see above
-                assert isinstance(answer, Answer)  # noqa: S101  # none of them is a watch
+                _, answer = hub._api.handle(_call(one, hub.token))  # noqa: SLF001  # see above
+                assert isinstance(answer, ApiResponse)  # noqa: S101  # none of them is a watch
                 if answer.status >= 300:
                     raise RuntimeError(f"{one.path}: {answer.body.decode()}")
 
@@ -192,8 +192,8 @@ def fill(hub: Hub, scene: Scene) -> None:
     gc.freeze()  # a collection that goes through 5,000 clusters would count as the API server's time
 
 
-def _call(ask: Ask, token: str) -> Call:
-    return Call(
+def _call(ask: Ask, token: str) -> ApiRequest:
+    return ApiRequest(
         ask.method,
         ask.path,
         query_string="",

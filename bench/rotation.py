@@ -36,11 +36,11 @@ from placement_ac.core.kubeconfig.access import ClusterAccess
 from placement_ac.core.kubeconfig.read import read_kubeconfig
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.demo.stage import ControllerThread
+from placement_ac.lab.demo.environment import ControllerThread
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins import manifests
-from placement_ac.lab.standins.accounts import Accounts
 from placement_ac.lab.standins.fleet import WorkerFleet
+from placement_ac.lab.standins.ocm_addons import OcmAddons
 from placement_ac.lab.standins.runner import StandIns
 from placement_ac.observability import logs
 
@@ -98,15 +98,15 @@ def fleet_objects(fleet: WorkerFleet, clusters: list[str]) -> Iterator[Object]:
 
 
 @contextmanager
-def stage(clusters: list[str], folder: Path) -> Iterator[tuple[Hub, Accounts]]:
+def stage(clusters: list[str], folder: Path) -> Iterator[tuple[Hub, OcmAddons]]:
     """Everything, with all credentials made."""
     kubeconfig = folder / "kubeconfig"
-    made: list[Accounts] = []
+    made: list[OcmAddons] = []
     with Hub() as hub, WorkerFleet(["worker"]) as fleet:
         hub.write_kubeconfig(kubeconfig)
 
-        def make(login: Login) -> Accounts:
-            made.append(Accounts(login, {name: lambda: fleet.login("worker") for name in clusters}))
+        def make(login: Login) -> OcmAddons:
+            made.append(OcmAddons(login, {name: lambda: fleet.login("worker") for name in clusters}))
             return made[0]
 
         with StandIns(kubeconfig, [make]):
@@ -125,7 +125,7 @@ async def _put(kubeconfig: Path, objects: Iterator[Object]) -> None:
         await manifests.apply(client, list(objects))
 
 
-async def measure(kubeconfig: Path, hub: Hub, ocm: Accounts, clusters: list[str], refreshes: int) -> Any:
+async def measure(kubeconfig: Path, hub: Hub, ocm: OcmAddons, clusters: list[str], refreshes: int) -> Any:
     clock, chance = Clock(), random.Random(SEED)  # noqa: S311  # the same refreshes in every run
     async with Client(Login(kubeconfig), field_manager="bench") as client:
         watching = asyncio.create_task(_follow(client, clock))

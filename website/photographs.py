@@ -25,11 +25,11 @@ from placement_ac.inspection.hub.kinds import QUEUE_KINDS
 from placement_ac.inspection.readers.hub_reader import read_kinds
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.demo.play import Finale, Outcome, play
-from placement_ac.lab.demo.scene import DEMO2
-from placement_ac.lab.demo.stage import Stage
-from placement_ac.lab.demo.steps import Step
-from placement_ac.lab.demo.stories import programme
+from placement_ac.lab.demo.environment import DemoEnvironment
+from placement_ac.lab.demo.runner import JobResult, StepResult, run_scenario
+from placement_ac.lab.demo.steps import StoryStep
+from placement_ac.lab.demo.stories import scenario
+from placement_ac.lab.demo.story3 import DEMO2
 from placement_ac.lab.demo.viewer import Viewer
 from placement_ac.lab.standins.manifests import FIELD_MANAGER
 
@@ -51,7 +51,7 @@ class Painter:
         self._kubeconfig = kubeconfig
         self._recorder: subprocess.Popen[bytes] | None = None
 
-    def begins(self, number: int, step: Step) -> None:
+    def step_started(self, number: int, step: StoryStep) -> None:
         if self._recorder is None:
             words = _words("timeline", DEMO2, "--record", str(RECORD), "--kubeconfig", str(self._kubeconfig))
             self._recorder = subprocess.Popen(words)  # noqa: S603  # our own words
@@ -60,13 +60,13 @@ class Painter:
             time.sleep(PAUSE_SECONDS / 2)
         click.echo(f"{number}. {step.title}")
 
-    def ends(self, outcome: Outcome) -> None:
-        if outcome.number == DRAINS:
+    def step_finished(self, result: StepResult) -> None:
+        if result.number == DRAINS:
             with ThreadPoolExecutor(1) as aside:  # the story has a loop of its own
                 aside.submit(asyncio.run, dump(self._kubeconfig)).result()
         time.sleep(PAUSE_SECONDS)
 
-    def is_over(self, _: Sequence[Outcome], __: Finale | None = None) -> None:
+    def demo_finished(self, _: Sequence[StepResult], __: JobResult | None = None) -> None:
         if self._recorder is None:
             return
         self._recorder.send_signal(signal.SIGINT)
@@ -102,11 +102,11 @@ def run(*words: str) -> None:
     subprocess.run(_words(*words), check=True)  # noqa: S603  # our own words
 
 
-async def show(stage: Stage, painter: Painter) -> bool:
+async def show(stage: DemoEnvironment, painter: Painter) -> bool:
     async with Client(Login(stage.kubeconfig), field_manager=FIELD_MANAGER) as client:
-        ledger = stage.fleet.ledger if stage.fleet else None
-        async with Viewer(Login(stage.kubeconfig), client, ledger, None) as seen:
-            return await play(programme(3), client, stage, seen, painter)
+        counter = stage.fleet.counter if stage.fleet else None
+        async with Viewer(Login(stage.kubeconfig), client, counter, None) as seen:
+            return await run_scenario(scenario(3), client, stage, seen, painter)
 
 
 def photograph(browser: Any, name: str) -> None:
@@ -121,7 +121,7 @@ def photograph(browser: Any, name: str) -> None:
 def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     RECORD.unlink(missing_ok=True)
-    with Stage(jobs=True) as stage:
+    with DemoEnvironment(jobs=True) as stage:
         right = asyncio.run(show(stage, Painter(stage.kubeconfig)))
     if not right:
         sys.exit("the story did not come out right")

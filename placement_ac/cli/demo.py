@@ -13,13 +13,13 @@ from rich.console import Console
 from placement_ac.core.api.constants import DRAIN, IMMEDIATE, RemovalPolicy
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
-from placement_ac.lab.demo.making import Making
-from placement_ac.lab.demo.play import Show, play
-from placement_ac.lab.demo.scene import CARELESS, Way
-from placement_ac.lab.demo.shows import JsonShow, LiveShow, PlainShow
-from placement_ac.lab.demo.stage import Stage
-from placement_ac.lab.demo.steps import Programme
-from placement_ac.lab.demo.stories import programme
+from placement_ac.lab.demo.credentials import CredentialViewer
+from placement_ac.lab.demo.environment import DemoEnvironment
+from placement_ac.lab.demo.renderers import JsonRenderer, TerminalRenderer, TextRenderer
+from placement_ac.lab.demo.runner import Renderer, run_scenario
+from placement_ac.lab.demo.steps import Scenario
+from placement_ac.lab.demo.stories import scenario
+from placement_ac.lab.demo.story3 import UNSAFE, Story3Mode
 from placement_ac.lab.demo.viewer import Viewer
 from placement_ac.lab.standins.manifests import FIELD_MANAGER
 from placement_ac.observability import logs
@@ -27,7 +27,7 @@ from placement_ac.observability import logs
 
 @click.command(
     "demo",
-    epilog="Exit code 0: all came out right; 1: something did not.\n\nExample:  placement-ac demo --story 1",
+    epilog="Exit code 0: every step succeeded; 1: a step failed.\n\nExample:  placement-ac demo --story 1",
 )
 @click.option("--story", type=click.IntRange(1, 3), help="Show this one alone.  [default: all three]")
 @click.option(
@@ -46,7 +46,7 @@ from placement_ac.observability import logs
 @click.option(
     "--unsafe",
     is_flag=True,
-    help="Show in story 3 what a careless list does, in the controller's place: the job runs twice.",
+    help="In story 3, replace the controller by a loop that ignores running jobs: the job runs twice.",
 )
 @click.option(
     "--credentials",
@@ -70,41 +70,47 @@ def command(
     if unsafe and (story in (1, 2) or removal_policy == IMMEDIATE):
         raise click.UsageError("--unsafe is for story 3, and goes with no other removal policy")
     logs.configure("text", "info" if verbose else "error")
-    way: Way = CARELESS if unsafe else removal_policy
-    made = credentials == "made"
-    shown = programme(story, way, made=made)
-    with Stage(jobs=shown.ending is not None, made=made, removal_policy=removal_policy) as stage:
-        right = asyncio.run(_play(stage, shown, output))
+    mode: Story3Mode = UNSAFE if unsafe else removal_policy
+    provisioned = credentials == "made"
+    chosen = scenario(story, mode, provisioned=provisioned)
+    with DemoEnvironment(
+        jobs=chosen.expected is not None, provisioned=provisioned, removal_policy=removal_policy
+    ) as environment:
+        succeeded = asyncio.run(_run(environment, chosen, output))
         if keep:
-            _keep(stage, to_stderr=output == "json")
-    sys.exit(0 if right else 1)
+            _keep(environment, to_stderr=output == "json")
+    sys.exit(0 if succeeded else 1)
 
 
-async def _play(stage: Stage, shown: Programme, output: str | None) -> bool:
-    login = Login(stage.kubeconfig)
-    ledger = stage.fleet.ledger if stage.fleet else None
+async def _run(environment: DemoEnvironment, chosen: Scenario, output: str | None) -> bool:
+    login = Login(environment.kubeconfig)
+    counter = environment.fleet.counter if environment.fleet else None
     async with AsyncExitStack() as opened:
         client = await opened.enter_async_context(Client(login, field_manager=FIELD_MANAGER))
-        making = await opened.enter_async_context(Making(login, stage.workers)) if stage.made else None
-        seen = await opened.enter_async_context(Viewer(login, client, ledger, making))
-        with _show(output) as show:
-            return await play(shown, client, stage, seen, show)
+        credentials_viewer = (
+            await opened.enter_async_context(CredentialViewer(login, environment.workers))
+            if environment.provisioned
+            else None
+        )
+        viewer = await opened.enter_async_context(Viewer(login, client, counter, credentials_viewer))
+        with _renderer(output) as renderer:
+            return await run_scenario(chosen, client, environment, viewer, renderer)
 
 
-def _show(output: str | None) -> AbstractContextManager[Show]:
+def _renderer(output: str | None) -> AbstractContextManager[Renderer]:
     if output == "json":
-        return nullcontext(JsonShow())
+        return nullcontext(JsonRenderer())
     console = Console()
-    return LiveShow(console) if console.is_terminal else nullcontext(PlainShow())
+    return TerminalRenderer(console) if console.is_terminal else nullcontext(TextRenderer())
 
 
-def _keep(stage: Stage, *, to_stderr: bool) -> None:
+def _keep(environment: DemoEnvironment, *, to_stderr: bool) -> None:
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     click.echo(
-        f"The hub goes on at {stage.hub.secure_url}; stop it with Ctrl-C. Look around with:\n"
-        f"  export KUBECONFIG={stage.kubeconfig}\n"
+        f"The hub keeps running at {environment.hub.secure_url}; press Ctrl-C to stop it. To explore it:\n"
+        f"  export KUBECONFIG={environment.kubeconfig}\n"
         "  kubectl get placementdecisions -n kueue-system\n"
         "  kubectl get multikueueclusters\n"
         "  kubectl get workloads\n"

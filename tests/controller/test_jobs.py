@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.lab.standins.multikueue import Settings
+from placement_ac.lab.standins.multikueue import KueueSettings
 from tests.support.jobs import UNREACHABLE, Play, Stage, soon
 
 LEAVES = ("Retry", "cluster c is leaving the Placement")
@@ -126,7 +126,7 @@ def test_a_job_that_is_placed_as_it_is_sent_back_stays_where_it_is(play: Play) -
 
 @pytest.mark.parametrize("recorded", [False, True], ids=["never recorded", "recorded when Ready again"])
 def test_a_copy_that_was_left_behind_is_found_before_the_cluster_goes(play: Play, recorded: bool) -> None:
-    there = play("b", "c", held=["b", "c"], settings=Settings(nominates_admitted=recorded))
+    there = play("b", "c", held=["b", "c"], settings=KueueSettings(nominates_admitted=recorded))
     there.select("c")
     there.controllers.start(waiting_grace=4)
     there.kueue_looks_late(100)
@@ -141,7 +141,7 @@ def test_a_copy_that_was_left_behind_is_found_before_the_cluster_goes(play: Play
     soon(lambda: there.has_quota_on("j", "c"))
     there.fleet.hold("c")
     soon(lambda: LEAVES in there.answers("j"))
-    soon(lambda: there.fleet.ledger.running("j"), ["c"])
+    soon(lambda: there.fleet.counter.running("j"), ["c"])
     assert (there.placed("j"), there.told("j")[0]) == ("", "Pending")
     there.kueue_looks_late(0.1)
     there.kueue.slow_to_retry = False
@@ -256,7 +256,7 @@ def test_a_worker_that_cannot_be_asked_stays_listed(play: Play, ask_again_soon: 
 @pytest.mark.embedded("the stand-in for Kueue writes a status of a Job that a real API server refuses")
 def test_a_cluster_that_was_lost_with_its_job_is_left_to_kueue(play: Play) -> None:
     """Kueue starts it elsewhere and, once the cluster is back, lets the old copy win: if it is listed."""
-    there = play("b", "c", settings=Settings(worker_lost_seconds=10))
+    there = play("b", "c", settings=KueueSettings(worker_lost_seconds=10))
     there.select("c")
     there.controllers.start(waiting_grace=0)
     there.submit("j")
@@ -269,7 +269,7 @@ def test_a_cluster_that_was_lost_with_its_job_is_left_to_kueue(play: Play) -> No
     there.select("b")
     soon(lambda: there.is_out_of_reach("c"))
     there.fleet.revive("c")
-    soon(lambda: there.fleet.ledger.running("j"), ["c"])
+    soon(lambda: there.fleet.counter.running("j"), ["c"])
     there.submit("new")
     soon(lambda: there.placed("new"))
     assert there.listed() == ["b", "c"]

@@ -14,7 +14,7 @@ import pytest
 from placement_ac.controller.lease import Lease
 from placement_ac.core.leader_election import LeaseDurations
 from placement_ac.kube.login import Login
-from placement_ac.lab.demo.stage import ControllerThread
+from placement_ac.lab.demo.environment import ControllerThread
 from placement_ac.lab.hub import Hub
 from tests.support.driver import NS, Driver, eventually
 from tests.support.replicas import LEASE, LEASES, QUICK, Audit, Replica, kubeconfig

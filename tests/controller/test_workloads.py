@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.constants import KUEUE_ADMISSION
-from placement_ac.lab.standins.multikueue import Settings
+from placement_ac.lab.standins.multikueue import KueueSettings
 from tests.support.driver import Controllers, Driver, Object
 from tests.support.jobs import WORKLOADS, Play, has_quota, is_admitted_on, managed, soon
 
@@ -125,7 +125,7 @@ def test_a_workload_that_no_cluster_can_take_gives_its_quota_back(
 
 def test_it_nominates_in_order_and_by_rounds(play: Play) -> None:
     names = ("a", "b", "c", "d")
-    there = play(*names, held=names, settings=Settings(dispatcher=EXTERNAL))
+    there = play(*names, held=names, settings=KueueSettings(dispatcher=EXTERNAL))
     there.select(("a", 10), ("b", 20), ("c", 40), ("d", 30))
     there.controllers.start(dispatcher=True, step_size=2, round_timeout=0.5)
     soon(there.connected, 4)
@@ -150,7 +150,7 @@ def test_it_nominates_in_order_and_by_rounds(play: Play) -> None:
 def test_a_cluster_that_leaves_is_taken_out_of_the_nominations_first(
     play: Play, ask_again_soon: None
 ) -> None:
-    there = play("a", "b", held=["a", "b"], settings=Settings(dispatcher=EXTERNAL))
+    there = play("a", "b", held=["a", "b"], settings=KueueSettings(dispatcher=EXTERNAL))
     there.select("a", "b")
     first = there.controllers.start(dispatcher=True)
     soon(there.connected, 2)
@@ -184,7 +184,7 @@ def test_a_cluster_that_leaves_is_taken_out_of_the_nominations_first(
 
 def test_a_copy_that_is_admitted_as_it_is_taken_out_is_nominated_again(play: Play) -> None:
     """The race of shared/kueue/external-dispatcher.txt: Kueue could never record it, and nothing tells."""
-    there = play("a", "b", held=["a", "b"], settings=Settings(dispatcher=EXTERNAL))
+    there = play("a", "b", held=["a", "b"], settings=KueueSettings(dispatcher=EXTERNAL))
     there.select("a", "b")
     there.controllers.start(dispatcher=True)
     soon(there.connected, 2)

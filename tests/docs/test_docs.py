@@ -42,8 +42,8 @@ from placement_ac.inspection.status.model import (
     WorkloadRow,
 )
 from placement_ac.kube import client
-from placement_ac.lab.demo.play import Outcome
-from placement_ac.lab.demo.shows import PlainShow, document
+from placement_ac.lab.demo.renderers import TextRenderer, document
+from placement_ac.lab.demo.runner import StepResult
 from placement_ac.lab.demo.stories import STEPS
 from placement_ac.observability import health
 from placement_ac.observability.measures import MEASURES
@@ -431,31 +431,33 @@ def test_the_keys_of_the_demos_document() -> None:
 
 
 def test_the_step_in_the_stories_is_shown_like_that(capsys: pytest.CaptureFixture[str]) -> None:
-    show, shown = PlainShow(), outcome()
-    show.begins(shown.number, shown.step)
-    show.ends(shown)
+    show, shown = TextRenderer(), outcome()
+    show.step_started(shown.number, shown.step)
+    show.step_finished(shown)
     told = section(STORIES, "What the demo shows").partition("```console\n")[2].partition("```")[0]
     assert told.strip() == capsys.readouterr().out.strip()
 
 
-def outcome() -> Outcome:
+def outcome() -> StepResult:
     """Return what the demo's second step comes to."""
     step = STEPS[1]
-    secrets = dict(zip(step.wanted, ("kueue-admin-cluster2-kubeconfig", "multikueue-cluster3"), strict=True))
+    secrets = dict(
+        zip(step.expected_clusters, ("kueue-admin-cluster2-kubeconfig", "multikueue-cluster3"), strict=True)
+    )
     condition = {
         "type": "Active",
         "status": "True",
         "reason": constants.ACTIVE,
         "message": constants.GENERATED,
     }
-    config = {"kind": "MultiKueueConfig", "spec": {"clusters": step.wanted}}
-    return Outcome(
+    config = {"kind": "MultiKueueConfig", "spec": {"clusters": step.expected_clusters}}
+    return StepResult(
         number=2,
         step=step,
-        right=True,
-        elapsed=116,
-        reaction=30,
-        decided=step.clusters,
+        succeeded=True,
+        elapsed_ms=116,
+        reaction_ms=30,
+        decision=step.clusters,
         objects=[config, *(_multikueue_cluster(name, secret) for name, secret in secrets.items())],
         condition=condition,
     )

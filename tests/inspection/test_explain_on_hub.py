@@ -13,9 +13,9 @@ from placement_ac.cli.main import main
 from placement_ac.core.api.constants import INVENTORY, KUEUE, OCM_CLUSTER
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
-from placement_ac.lab.demo.stage import Stage
-from placement_ac.lab.demo.steps import Act, applied, in_turn, label, score
-from placement_ac.lab.demo.steps import fleet as put_fleet
+from placement_ac.lab.demo.environment import DemoEnvironment
+from placement_ac.lab.demo.steps import StepAction, apply_samples, sequence, set_label, set_scores
+from placement_ac.lab.demo.steps import create_fleet as put_fleet
 from placement_ac.lab.hub import Hub
 from tests.inspection.test_hub_reader_on_hub import kubeconfig_of
 from tests.support.driver import Driver, eventually
@@ -29,20 +29,20 @@ pytestmark = pytest.mark.embedded("needs the stand-ins")
 
 
 @pytest.fixture
-def stage() -> Iterator[Stage]:
+def stage() -> Iterator[DemoEnvironment]:
     """Story 3's fleet and Placement: the one cluster with the most free GPUs, which is cluster3."""
-    with Stage() as stage:
-        act = in_turn(
+    with DemoEnvironment() as stage:
+        act = sequence(
             put_fleet,
-            label(GPU, "cluster2", "cluster3"),
-            score(cluster2=30, cluster3=70),
-            applied("multikueue-setup-demo2.yaml", "placement-demo2-2.yaml"),
+            set_label(GPU, "cluster2", "cluster3"),
+            set_scores(cluster2=30, cluster3=70),
+            apply_samples("multikueue-setup-demo2.yaml", "placement-demo2-2.yaml"),
         )
         asyncio.run(done(stage, act))
         yield stage
 
 
-async def done(stage: Stage, act: Act) -> None:
+async def done(stage: DemoEnvironment, act: StepAction) -> None:
     async with Client(Login(stage.kubeconfig, None)) as client:
         await act(client, stage)
 
@@ -58,7 +58,7 @@ def sentences(found: dict[str, Any], *steps: str) -> list[tuple[str, str]]:
     return [(one["step"], one["sentence"]) for one in found["links"] if one["step"] in steps]
 
 
-def test_a_cluster_that_is_in_and_two_that_are_not(stage: Stage) -> None:
+def test_a_cluster_that_is_in_and_two_that_are_not(stage: DemoEnvironment) -> None:
     with Driver(stage.hub) as admin:
         eventually(lambda: admin.listed(P), [f"{P}-cluster3"])
         eventually(lambda: admin.reason(P), "Active")

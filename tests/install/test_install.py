@@ -17,8 +17,8 @@ import pytest
 
 from placement_ac.config.load import PREFIX, load
 from placement_ac.core.api.constants import DONE
-from placement_ac.lab.hub import Request, policy
-from placement_ac.lab.hub.actions import Action, asked
+from placement_ac.lab.hub import RecordedRequest, rbac_rules
+from placement_ac.lab.hub.request_attributes import RequestAttributes, attributes_of
 from placement_ac.lab.standins.fleet import WorkerFleet
 from tests.support import installation
 from tests.support.builders import authority, encoded, jwt, kubeconfig
@@ -42,7 +42,10 @@ AT_ONCE = {
 }
 HERE = {"metrics_bind_address": "", "health_probe_bind_address": ""}
 """Where nobody else listens."""
-EVERYBODY = (*policy.ROLES["system:discovery"], *policy.ROLES["system:basic-user"])
+EVERYBODY = (
+    *rbac_rules.DEFAULT_CLUSTER_ROLES["system:discovery"],
+    *rbac_rules.DEFAULT_CLUSTER_ROLES["system:basic-user"],
+)
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 SINCE = "2026-01-01T00:00:00Z"
 
@@ -93,16 +96,16 @@ class Installed:
 
     # -- what was asked
 
-    def requests(self) -> list[Request]:
+    def requests(self) -> list[RecordedRequest]:
         return [one for one in list(self.hub.journal)[self._began :] if one.user == ACCOUNT]
 
     def refused(self) -> list[str]:
         return [f"{one.method} {one.path}" for one in self.requests() if one.status in (401, 403)]
 
-    def actions(self) -> set[Action]:
+    def actions(self) -> set[RequestAttributes]:
         found = set()
         for one in self.requests():
-            action = asked(one.method, one.path, one.query)
+            action = attributes_of(one.method, one.path, one.query)
             found.add(action)
             if (one.method, one.status) == ("PATCH", 201):  # an apply that makes the object is both
                 found.add(replace(action, verb="create"))
@@ -140,7 +143,7 @@ class Installed:
             soon(lambda: self.admin.listed(P), [f"{P}-{cluster}" for cluster in listed])
 
 
-def _gives(where: str, rule: policy.Rule, action: Action) -> bool:
+def _gives(where: str, rule: rbac_rules.RbacRule, action: RequestAttributes) -> bool:
     return where in ("", action.namespace) and rule.allows(action)
 
 

@@ -60,10 +60,10 @@ class Environment:
             if _kubectl(worker, "get", f"job/{name}", "--ignore-not-found", "-o=name"):
                 _kubectl(worker, "exec", f"job/{name}", "--", "touch", THE_END)
 
-    async def renew(self, cluster: str) -> None:
+    async def renew_token(self, cluster: str) -> None:
         raise NotImplementedError
 
-    async def be_careless(self) -> None:
+    async def replace_controller(self) -> None:
         raise NotImplementedError
 
 

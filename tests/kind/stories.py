@@ -8,11 +8,11 @@ from dataclasses import replace
 from placement_ac.core.api.constants import Kind
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.demo.steps import JOB_NAME, Act, Backstage, Programme, came_out_right
-from placement_ac.lab.demo.stories import programme
+from placement_ac.lab.demo.steps import JOB_NAME, Scenario, StepAction, StepEnvironment, step_succeeded
+from placement_ac.lab.demo.stories import scenario
 from placement_ac.lab.demo.viewer import Viewer
-from placement_ac.lab.standins.fleet import Ledger
-from placement_ac.lab.standins.informer import Informer
+from placement_ac.lab.standins.fleet import JobCounter
+from placement_ac.lab.standins.informer import HubInformer
 from placement_ac.lab.standins.kueue_jobs import JOB
 from placement_ac.lab.standins.manifests import FIELD_MANAGER, apply, load, samples
 
@@ -20,15 +20,15 @@ THE_END = "/tmp/end"  # in the Pod of the job
 WAITS_FOR_ITS_END = ["sh", "-c", f"until [ -e {THE_END} ]; do sleep 1; done"]
 
 
-def for_real(story: int) -> Programme:
+def for_real(story: int) -> Scenario:
     """Return a story whose job can be told to come to its end."""
-    told = programme(story)
+    told = scenario(story)
     first = next((step for step in told.steps if step.job), None)
-    steps = tuple(replace(step, act=_create_job) if step is first else step for step in told.steps)
+    steps = tuple(replace(step, action=_create_job) if step is first else step for step in told.steps)
     return replace(told, steps=steps)
 
 
-async def _create_job(client: Client, _: Backstage) -> None:
+async def _create_job(client: Client, _: StepEnvironment) -> None:
     (job,) = load(samples() / "job-demo2.yaml")
     job["metadata"] = {"name": JOB_NAME} | {k: v for k, v in job["metadata"].items() if k != "generateName"}
     (container,) = job["spec"]["template"]["spec"]["containers"]
@@ -37,19 +37,19 @@ async def _create_job(client: Client, _: Backstage) -> None:
 
 
 async def play(
-    told: Programme, hub: Login, workers: Mapping[str, Login], backstage: Backstage, seconds: float
+    told: Scenario, hub: Login, workers: Mapping[str, Login], backstage: StepEnvironment, seconds: float
 ) -> list[str]:
     """Play it; return what did not come out right within so many seconds, a line each."""
     wrong: list[str] = []
     async with Client(hub, field_manager=FIELD_MANAGER) as client, _counted(workers) as ledger:
         async with Viewer(hub, client, ledger) as seen:
             for step in (*filter(None, [told.preparation]), *told.steps):
-                act: Act = step.act
+                act: StepAction = step.action
                 await act(client, backstage)
-                if not await seen.until(lambda step=step: came_out_right(step, seen), seconds):
+                if not await seen.until(lambda step=step: step_succeeded(step, seen), seconds):
                     wrong.append(f"{step.title}: {_how_it_is(step.placement, seen)}")
-        if told.ending and (account := ledger.of(JOB_NAME)) != told.ending.wanted:
-            wrong.append(f"the job ended as {account}, not {told.ending.wanted}")
+        if told.expected and (account := ledger.counts_of(JOB_NAME)) != told.expected.counts:
+            wrong.append(f"the job ended as {account}, not {told.expected.counts}")
     return wrong
 
 
@@ -59,9 +59,9 @@ def _how_it_is(placement: str, seen: Viewer) -> Object:
 
 
 @asynccontextmanager
-async def _counted(workers: Mapping[str, Login]) -> AsyncIterator[Ledger]:
+async def _counted(workers: Mapping[str, Login]) -> AsyncIterator[JobCounter]:
     """Count what runs on the workers."""
-    ledger = Ledger()
+    ledger = JobCounter()
     async with AsyncExitStack() as opened, asyncio.TaskGroup() as tasks:
         watches = []
         for name, login in workers.items():
@@ -77,9 +77,9 @@ async def _counted(workers: Mapping[str, Login]) -> AsyncIterator[Ledger]:
 class _Watch:
     """Enters the Jobs of one worker into the ledger."""
 
-    def __init__(self, worker: str, login: Login, client: Client, ledger: Ledger) -> None:
-        self.informer = Informer(login, client, (JOB,), self._enter)
+    def __init__(self, worker: str, login: Login, client: Client, ledger: JobCounter) -> None:
+        self.informer = HubInformer(login, client, (JOB,), self._enter)
         self._worker, self._ledger = worker, ledger
 
     def _enter(self, kind: Kind, namespace: str, name: str) -> None:
-        self._ledger.enter(self._worker, name, self.informer.objects[kind].get((namespace, name)))
+        self._ledger.record(self._worker, name, self.informer.objects[kind].get((namespace, name)))

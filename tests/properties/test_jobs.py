@@ -31,7 +31,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.inputs.state import CheckStateUpdate, PlacementPolicy, Plan, Snapshot
 from placement_ac.core.plan.plan import plan
-from placement_ac.lab.standins.multikueue import ALL_AT_ONCE, INCREMENTAL, Settings
+from placement_ac.lab.standins.multikueue import ALL_AT_ONCE, INCREMENTAL, KueueSettings
 from placement_ac.lab.standins.multikueue import objects as of
 from tests.support.virtual_controller import Odds, VirtualController, VirtualHub, object_of, play
 from tests.support.virtual_kueue import CHECK, OURS, Delays, VirtualKueue
@@ -98,8 +98,8 @@ class Story:
         return Odds(random.Random(self.seed), self.fails, self.late)
 
     @property
-    def kueue(self) -> Settings:
-        return Settings(dispatcher=self.dispatcher, nominates_admitted=self.nominates_admitted)
+    def kueue(self) -> KueueSettings:
+        return KueueSettings(dispatcher=self.dispatcher, nominates_admitted=self.nominates_admitted)
 
 
 @dataclass
@@ -135,12 +135,12 @@ class Stage:
         before = self._before.get(name, raw)
         if _is_sent_back(raw) and not _is_sent_back(before):
             self._sent_back[name] = of.cluster_of(raw)
-        if of.holds(raw, of.EVICTED) and not of.holds(before, of.EVICTED):
+        if of.is_condition_true(raw, of.EVICTED) and not of.is_condition_true(before, of.EVICTED):
             # Kueue may yet record the placement of one that was sent back while it waited: that is none.
             where = self._sent_back.pop(name, of.cluster_of(before))
             if where:
                 self._excuse(name, where)
-                self.evicted.append(f"{name} from {where}: {of.said(raw, of.EVICTED)}")
+                self.evicted.append(f"{name} from {where}: {of.condition_field(raw, of.EVICTED)}")
         self._before[name] = raw
 
     def _excuse(self, name: str, worker: str) -> None:

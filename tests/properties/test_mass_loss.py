@@ -102,7 +102,7 @@ def test_nothing_is_sent_back_from_a_cluster_that_only_we_can_reach(dispatcher: 
         await runs_on_a(at)
         at.kueue.lose("p-a")
         worker = at.kueue.workers["p-a"]
-        at.kueue.copies = lambda _: [objects.own(copy) for copy in worker.copies.values()]  # type: ignore[method-assign]
+        at.kueue.copies = lambda _: [objects.deep_copy(copy) for copy in worker.copies.values()]  # type: ignore[method-assign]
         await asyncio.sleep(5)
         at.hub.select(["b"])
         await asyncio.sleep(WORKER_LOST_SECONDS / 2)

@@ -15,7 +15,7 @@ from placement_ac.cli.doctor import command as doctor
 from placement_ac.core.inputs.rights import parse_release, policy_rules
 from placement_ac.inspection.doctor.worker_rules import READS
 from placement_ac.kube.login import Login
-from placement_ac.lab.demo.stage import ControllerThread
+from placement_ac.lab.demo.environment import ControllerThread
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins import manifests
 from placement_ac.lab.standins.kueue import MultiKueue

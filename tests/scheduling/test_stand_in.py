@@ -296,7 +296,7 @@ def test_time_alone_is_looked_after_once() -> None:
     wanted = placement(tolerations=[{"key": "k", "operator": "Exists", "tolerationSeconds": 90}])
     hub = FakeHub(cluster_set(), binding(), wanted, cluster("a", spec={"taints": taints}))
     asked: list[float] = []
-    hub.scheduler.ask_for = lambda key, *, after=0.0: asked.append(after)  # type: ignore[method-assign]  # listens
+    hub.scheduler.enqueue = lambda key, *, after=0.0: asked.append(after)  # type: ignore[method-assign]  # listens
     hub.look()
     assert asked == []
     hub.look()

@@ -15,10 +15,10 @@ from placement_ac.core.kubeconfig.access import ClusterAccess
 from placement_ac.core.kubeconfig.read import read_kubeconfig
 from placement_ac.core.kubeconfig.write import write_kubeconfig
 from placement_ac.kube.login import Login
-from placement_ac.lab.standins.accounts import Accounts
 from placement_ac.lab.standins.fleet import WorkerFleet
 from placement_ac.lab.standins.kueue_manager import Kueue
-from placement_ac.lab.standins.runner import Maker, StandIns
+from placement_ac.lab.standins.ocm_addons import OcmAddons
+from placement_ac.lab.standins.runner import StandInFactory, StandIns
 from tests.support import jobs
 from tests.support.admin import login_to
 from tests.support.driver import CORE, NS, Controllers, Driver, Object
@@ -37,11 +37,11 @@ class Stage:
         self.admin = admin
         self.controllers = controllers
         self.fleet = fleet
-        self.ocm: Accounts
+        self.ocm: OcmAddons
         self.kueue: Kueue
 
-    def make_ocm(self, login: Login) -> Accounts:
-        self.ocm = self.fleet.accounts(login, slack=0.0)
+    def make_ocm(self, login: Login) -> OcmAddons:
+        self.ocm = self.fleet.ocm_addons(login, slack=0.0)
         return self.ocm
 
     def make_kueue(self, login: Login) -> Kueue:
@@ -138,7 +138,11 @@ class Stage:
 
 @contextmanager
 def stage(
-    admin: Driver, controllers: Controllers, workers: Sequence[str], *, others: Sequence[Maker | str] = ()
+    admin: Driver,
+    controllers: Controllers,
+    workers: Sequence[str],
+    *,
+    others: Sequence[StandInFactory | str] = (),
 ) -> Iterator[Stage]:
     """Set it up, but for Placement and controller; the ManagedClusters are there."""
     with ExitStack() as opened:

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 
 import requests
 
-from placement_ac.lab.demo.stage import ControllerThread
+from placement_ac.lab.demo.environment import ControllerThread
 from placement_ac.lab.hub import Hub
 from tests.support.builders import kubeconfig
 from tests.support.envtest import session_to

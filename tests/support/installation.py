@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from placement_ac.lab.hub import policy
+from placement_ac.lab.hub import rbac_rules
 
 Object = dict[str, Any]
 
@@ -86,7 +86,7 @@ def flags_of(objects: Iterable[Object], folder: Path) -> dict[str, str]:
     return {key.lstrip("-").replace("-", "_"): value for key, _, value in (f.partition("=") for f in flags)}
 
 
-def grants(objects: Iterable[Object]) -> list[tuple[str, str, policy.Rule]]:
+def grants(objects: Iterable[Object]) -> list[tuple[str, str, rbac_rules.RbacRule]]:
     """Return each smallest right: the role that gives it, where it is good ("": everywhere), and itself."""
     objects = list(objects)
     found = []
@@ -94,7 +94,7 @@ def grants(objects: Iterable[Object]) -> list[tuple[str, str, policy.Rule]]:
         if binding["kind"] in ("RoleBinding", "ClusterRoleBinding"):
             where = binding["metadata"].get("namespace", "")
             role = next(one for one in objects if _is_role_of(binding, one))
-            rules = map(policy.rule, role["rules"])
+            rules = map(rbac_rules.parse_rule, role["rules"])
             found += [(role["metadata"]["name"], where, part) for rule in rules for part in rule.parts()]
     return found
 

@@ -14,7 +14,7 @@ from typing import Any
 from placement_ac.core.api.constants import FIELD_MANAGER, KUEUE_ADMISSION, MULTIKUEUE_CONFIG
 from placement_ac.core.api.managed_fields import owned_by
 from placement_ac.kube.login import Login
-from placement_ac.lab.hub import Hub, Request
+from placement_ac.lab.hub import Hub, RecordedRequest
 from placement_ac.lab.standins.fleet import WorkerFleet
 from placement_ac.lab.standins.kueue_manager import Kueue
 from placement_ac.lab.standins.multikueue import hub_job
@@ -154,7 +154,7 @@ class Stage:
 
     def account(self, job: str) -> tuple[int, int, bool]:
         """The most copies at once, starts, finished: from the ledger of the workers."""
-        said = self.fleet.ledger.of(job)
+        said = self.fleet.counter.counts_of(job)
         return said["maxCopies"], said["starts"], said["finished"]
 
     def listed(self, config: str = "p") -> list[str]:
@@ -189,7 +189,7 @@ class Stage:
 
     # -- the journal
 
-    def writes(self, path: str, user_agent: str = FIELD_MANAGER) -> list[Request]:
+    def writes(self, path: str, user_agent: str = FIELD_MANAGER) -> list[RecordedRequest]:
         """What was written where the path has this end, and taken."""
         return [
             request
@@ -226,14 +226,14 @@ class Stage:
         asked = [request for request in self._on(job) if request.query["fieldManager"] == KUEUE_ADMISSION]
         return [set(request.body["status"]) for request in asked]
 
-    def _on(self, job: str) -> list[Request]:
+    def _on(self, job: str) -> list[RecordedRequest]:
         name = self.workload(job)["metadata"]["name"]
         return self.writes(f"/workloads/{name}/status")
 
     def _bodies(self, job: str) -> list[Object]:
         return [r.body["status"] for r in self._on(job) if r.query["fieldManager"] == FIELD_MANAGER]
 
-    def config_writes(self, config: str = "p") -> list[Request]:
+    def config_writes(self, config: str = "p") -> list[RecordedRequest]:
         return self.writes(f"/{MULTIKUEUE_CONFIG.plural}/{config}")
 
     # -- waiting
@@ -243,7 +243,7 @@ class Stage:
 
     def until_runs(self, job: str, *workers: str) -> None:
         """Until it runs there, and Kueue has recorded it."""
-        soon(lambda: self.fleet.ledger.running(job), list(workers))
+        soon(lambda: self.fleet.counter.running(job), list(workers))
         for worker in workers:
             soon(lambda worker=worker: self.placed(job).endswith(worker))
 

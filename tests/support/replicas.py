@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import IO, Final, Self
 
 from placement_ac.lab.hub import Hub
-from placement_ac.lab.hub.faults import Request
+from placement_ac.lab.hub.faults import RecordedRequest
 
 LEASES: Final = "/apis/coordination.k8s.io/v1/namespaces/kueue-system/leases"
 LEASE: Final = f"{LEASES}/placement-ac"
@@ -99,18 +99,18 @@ class Audit:
         """When each one took the lead (time.time()), and who."""
         self.writes: list[tuple[float, str]] = []
         """When something was written, and by whom."""
-        self.strays: list[Request] = []
+        self.strays: list[RecordedRequest] = []
         """Writes of somebody who did not lead."""
         self.listed: dict[str, set[str]] = {}
         """Who has listed which kinds."""
 
-    def read(self, journal: Iterable[Request]) -> Self:
+    def read(self, journal: Iterable[RecordedRequest]) -> Self:
         for request in journal:
             if request.user in self._names:
                 self._take(request)
         return self
 
-    def _take(self, request: Request) -> None:
+    def _take(self, request: RecordedRequest) -> None:
         if request.method == "GET":
             if "limit" in request.query:
                 self.listed.setdefault(request.user, set()).add(request.path.rsplit("/", 1)[1])
@@ -121,7 +121,7 @@ class Audit:
             if request.user != self.leader:
                 self.strays.append(request)
 
-    def _take_lease(self, request: Request) -> None:
+    def _take_lease(self, request: RecordedRequest) -> None:
         if request.status not in (200, 201):
             return
         held = bool(request.body["spec"]["holderIdentity"])

@@ -11,9 +11,9 @@ import pytest
 
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, WORKLOAD, Kind
 from placement_ac.core.api.errors import Conflict, NotFound, Refused, Unavailable
-from placement_ac.lab.hub.schema import Node
+from placement_ac.lab.hub.schema import SchemaNode
 from placement_ac.lab.hub.validate import validate
-from placement_ac.lab.standins.multikueue import INCREMENTAL, Settings
+from placement_ac.lab.standins.multikueue import INCREMENTAL, KueueSettings
 from tests.support.shared import published_crds
 from tests.support.virtual_kueue import CHECK, Delays, VirtualKueue
 
@@ -21,7 +21,7 @@ ALL = ("worker1", "worker2", "worker3")
 ONLY_MULTIKUEUE = (CHECK,)
 NEVER = Delays(left_behind=0.0)
 ALWAYS = Delays(left_behind=1.0)
-EXTERNAL = Settings(dispatcher="open-cluster-management.io/placement")
+EXTERNAL = KueueSettings(dispatcher="open-cluster-management.io/placement")
 seeds = pytest.mark.parametrize("seed", range(8))
 
 
@@ -197,7 +197,7 @@ def test_the_copy_that_waits_on_an_unlisted_cluster_squats_there_later(seed: int
 @seeds
 def test_under_incremental_the_job_stalls_until_the_round_ends(seed: int) -> None:
     """nominated-cluster-unlisted-incremental.log: 1.27 to 301.27."""
-    settings = Settings(dispatcher=INCREMENTAL)
+    settings = KueueSettings(dispatcher=INCREMENTAL)
     at = VirtualKueue(seed, dict.fromkeys((*ALL, "worker4"), 5), settings=settings, delays=NEVER)
     at.hold(*ALL)
     submitted(at).until(lambda: at.has_copy("b1") == set(ALL))
@@ -215,7 +215,7 @@ def test_under_incremental_the_job_stalls_until_the_round_ends(seed: int) -> Non
 @seeds
 def test_a_lost_worker_is_given_up_and_when_it_is_back_the_old_copy_wins(seed: int) -> None:
     """worker-lost-and-back.log: lost 9.33, Retry 38.31, elsewhere 42.67, back 84.38, newer gone 85.40."""
-    at = placed_on(seed, "worker2", settings=Settings(worker_lost_seconds=30.0))
+    at = placed_on(seed, "worker2", settings=KueueSettings(worker_lost_seconds=30.0))
     at.lose("worker2")
     at.advance(29)
     assert at.placed("b1") == "worker2"
@@ -420,7 +420,7 @@ def test_ready_alone_does_not_bring_it_back(seed: int) -> None:
 @seeds
 def test_ready_brings_it_back_where_kueue_nominates_first(seed: int) -> None:
     """DESIGN.md, the gate, 3, "by analogy"."""
-    at = left_running(seed, settings=Settings(nominates_admitted=True))
+    at = left_running(seed, settings=KueueSettings(nominates_admitted=True))
     at.answer("b1", "Ready")
     at.until(runs_on(at, "worker2"), limit=3)
     assert (at.max_copies["b1"], len(at.starts["b1"])) == (1, 1)
@@ -678,9 +678,9 @@ def is_kueues(crd: dict[str, Any]) -> bool:
     return bool(crd["spec"]["group"] == WORKLOAD.group)
 
 
-def schema_of(crd: dict[str, Any]) -> Node:
+def schema_of(crd: dict[str, Any]) -> SchemaNode:
     (served,) = (one for one in crd["spec"]["versions"] if one["name"] == "v1beta2")
-    return Node(served["schema"]["openAPIV3Schema"])
+    return SchemaNode(served["schema"]["openAPIV3Schema"])
 
 
 def test_a_config_of_another_version_is_a_conflict_and_a_change_of_its_spec_is_a_generation() -> None:

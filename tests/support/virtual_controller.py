@@ -25,7 +25,7 @@ from placement_ac.core.api.errors import ApiError, Conflict, NotFound, Unavailab
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.state import HubFacts, Key, PlacementPolicy, WorkerCopies
 from placement_ac.core.plan.diff import Apply, SetCondition
-from placement_ac.lab.standins.multikueue.objects import own
+from placement_ac.lab.standins.multikueue.objects import deep_copy
 from tests.support.builders import (
     NS,
     Raw,
@@ -138,7 +138,7 @@ class VirtualHub(MemoryHub):
         """Return all objects of a kind, and the version of the list."""
         if kind == WORKLOAD:
             return self.kueue.workloads(), self.kueue.version
-        return [own(raw) for (of, _, _), raw in self.objects.items() if of == kind], str(self.version)
+        return [deep_copy(raw) for (of, _, _), raw in self.objects.items() if of == kind], str(self.version)
 
     def listed(self) -> list[str]:
         """Return the clusters that the config lists; none without a config."""
@@ -153,7 +153,7 @@ class VirtualHub(MemoryHub):
 
     def _tell(self, what: str, kind: Kind, raw: Raw) -> None:
         for listener in tuple(self.listeners):
-            listener(what, kind, own(raw))
+            listener(what, kind, deep_copy(raw))
 
     def _hear_kueue(self, what: str, kind: Kind, raw: Raw) -> None:
         if kind == WORKLOAD:
@@ -164,7 +164,7 @@ class VirtualHub(MemoryHub):
         found = self.objects.get((constants.MULTIKUEUE_CLUSTER, "", name))
         if found:
             condition = {"type": "Active", "status": str(connected), "reason": "Told", "message": ""}
-            self.put(own(found) | {"status": {"conditions": [condition]}})
+            self.put(deep_copy(found) | {"status": {"conditions": [condition]}})
 
     # what OCM does
 
@@ -172,7 +172,7 @@ class VirtualHub(MemoryHub):
         """Let OCM decide for these clusters, or (cluster, score)s; `edited`: as the Placement was changed."""
         self._wanted = tuple(clusters)
         if edited:
-            changed = own(self.objects[constants.PLACEMENT, NS, PLACEMENT])
+            changed = deep_copy(self.objects[constants.PLACEMENT, NS, PLACEMENT])
             changed["metadata"]["generation"] += 1
             self.put(changed)
         self._soon((0.005, 0.05), self._decide)
@@ -215,10 +215,12 @@ class VirtualHub(MemoryHub):
         else:
             done = self._apply_object(kind, name, body)
         self._written()
-        return own(done)
+        return deep_copy(done)
 
     def get(self, kind: Kind, name: str) -> Raw:
-        return self.kueue.workload(_job(name)) if kind == WORKLOAD else own(self.objects[kind, "", name])
+        return (
+            self.kueue.workload(_job(name)) if kind == WORKLOAD else deep_copy(self.objects[kind, "", name])
+        )
 
     def delete(self, kind: Kind, name: str, uid: str | None, version: str | None) -> Raw:
         before = self.objects.get((kind, "", name))

@@ -19,7 +19,7 @@ from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, WORKLOAD, Kind
 from placement_ac.core.api.errors import Conflict, NotFound, Refused, Unavailable
 from placement_ac.lab.standins import multikueue as mk
 from placement_ac.lab.standins.multikueue import objects as of
-from placement_ac.lab.standins.multikueue import status as step
+from placement_ac.lab.standins.multikueue import transitions as step
 
 Obj = dict[str, Any]
 Listener = Callable[[str, Kind, Obj], None]
@@ -97,13 +97,13 @@ class VirtualKueue:
         workers: Mapping[str, int],
         *,
         listed: Sequence[str] | None = None,
-        settings: mk.Settings | None = None,
+        settings: mk.KueueSettings | None = None,
         delays: Delays | None = None,
         config: str = "mk",
     ) -> None:
         self.random = random.Random(seed)
         self.now = START
-        self.settings = settings or mk.Settings()
+        self.settings = settings or mk.KueueSettings()
         self.delays = delays or Delays()
         self.workers = {name: VirtualWorker(slots) for name, slots in workers.items()}
         self.listeners: list[Listener] = []
@@ -185,20 +185,20 @@ class VirtualKueue:
         workload = self._born(mk.workload_of(job))
         workload["metadata"]["finalizers"] = ["kueue.x-k8s.io/resource-in-use"]
         self._put(name, workload)
-        return of.own(workload)
+        return of.deep_copy(workload)
 
     def workload(self, name: str) -> Obj:
         """Return the hub's Workload of the Job `name` (it is called `job-<name>`), as it is now."""
         if name not in self._hub:
             raise NotFound(f"no Workload of {name}", status=404)
-        return of.own(self._hub[name])
+        return of.deep_copy(self._hub[name])
 
     def workloads(self) -> list[Obj]:
-        return [of.own(one) for one in self._hub.values()]
+        return [of.deep_copy(one) for one in self._hub.values()]
 
     def config(self) -> Obj | None:
         """Return the MultiKueueConfig, None when there is none."""
-        return of.own(self._config) if self._config else None
+        return of.deep_copy(self._config) if self._config else None
 
     def set_config(self, names: Sequence[str] | None, resource_version: str | None = None) -> None:
         """Write spec.clusters; None deletes the config. With a version: only if it is still that one."""
@@ -226,7 +226,7 @@ class VirtualKueue:
         }
         if before is None:
             return self._born(fresh)
-        after = of.own(before)
+        after = of.deep_copy(before)
         after["spec"] = fresh["spec"]
         after["metadata"]["generation"] += after["spec"] != before["spec"]
         return self._numbered(after)
@@ -248,7 +248,7 @@ class VirtualKueue:
             entry["requeueAfterSeconds"] = requeue_after
         if of.check_of(workload, check) is None:
             raise Refused(f"the Workload has no check {check}", status=422)
-        of.put_check(workload, check, self.now, **entry)
+        of.set_check(workload, check, self.now, **entry)
         self._put(name, workload)
 
     def answer_when_asked(self, name: str, state: str, check: str = OURS) -> None:
@@ -297,7 +297,9 @@ class VirtualKueue:
     def evict(self, name: str) -> None:
         """Let the hub's own Kueue preempt the Workload; one without quota is left alone."""
         workload = self._changed(name, None)
-        if of.holds(workload, of.QUOTA_RESERVED) and not of.holds(workload, of.FINISHED):
+        if of.is_condition_true(workload, of.QUOTA_RESERVED) and not of.is_condition_true(
+            workload, of.FINISHED
+        ):
             step.evict(workload, step.BY_PREEMPTION, "Preempted to accommodate a workload", self.now)
             self._written_by_kueue(name, workload["status"])
 
@@ -305,7 +307,7 @@ class VirtualKueue:
         """Delete the hub's Job; its Workload goes with it."""
         self._jobs.pop(name)
         workload = self._changed(name, None)
-        workload["metadata"]["deletionTimestamp"] = of.stamp(self.now)
+        workload["metadata"]["deletionTimestamp"] = of.format_time(self.now)
         self._put(name, workload)
 
     # What happens on the workers
@@ -314,7 +316,7 @@ class VirtualKueue:
         """Return the Workloads that a worker holds, as its API server tells whoever has its kubeconfig."""
         if not self.workers[worker].reachable:
             raise Unavailable(f"{worker} does not answer")
-        return [of.own(one) for one in self.workers[worker].copies.values()]
+        return [of.deep_copy(one) for one in self.workers[worker].copies.values()]
 
     def hold(self, *workers: str) -> None:
         """Stop the workers' ClusterQueues: nothing new is admitted there, what has quota keeps it."""
@@ -336,7 +338,7 @@ class VirtualKueue:
     def preempt(self, name: str, worker: str) -> None:
         """Let the worker's own Kueue preempt the copy."""
         before = self.workers[worker].copies[name]
-        self._set_copy(worker, name, status=mk.preempted(before, self.now))
+        self._set_copy(worker, name, status=mk.preempted_status(before, self.now))
 
     def lose(self, worker: str, *, frozen: bool = True) -> None:
         """Cut a worker off. `frozen`: its API server is dead; else only the way to it is."""
@@ -409,7 +411,7 @@ class VirtualKueue:
 
     def holds(self, name: str, kind: str) -> bool:
         """Return whether a condition of the hub's Workload is True."""
-        return of.holds(self._hub[name], kind)
+        return of.is_condition_true(self._hub[name], kind)
 
     def state(self, name: str, check: str = CHECK) -> str:
         return str((of.check_of(self._hub[name], check) or {}).get("state", ""))
@@ -422,7 +424,7 @@ class VirtualKueue:
     def _born(self, item: Obj) -> Obj:
         number = next(self._numbers)
         uid = f"00000000-0000-4000-8000-{number:012d}"
-        made = of.stamp(self.now)
+        made = of.format_time(self.now)
         item["metadata"] |= {"uid": uid, "generation": 1, "creationTimestamp": made}
         return self._numbered(item)
 
@@ -450,14 +452,18 @@ class VirtualKueue:
         self.later(self._draw("cache"), lambda: self._workload_arrives(name, after))
 
     def _note(self, name: str, before: Obj, after: Obj) -> None:
-        evicted = of.holds(after, of.EVICTED) and not of.holds(before, of.EVICTED)
+        evicted = of.is_condition_true(after, of.EVICTED) and not of.is_condition_true(before, of.EVICTED)
         if evicted:
             self.evictions_after_placement[name] += bool(of.cluster_of(before))
             comes_back_at_once = of.is_active(after) and not of.job_is_busy(self._jobs.get(name))
             if comes_back_at_once and self.random.random() < self.delays.left_behind:
                 self._busy.add(name)
                 self.later(MOST_BUSY_SECONDS, lambda: self._is_free_again(name))
-        if of.holds(after, of.QUOTA_RESERVED) and not of.holds(after, of.EVICTED) and name in self._busy:
+        if (
+            of.is_condition_true(after, of.QUOTA_RESERVED)
+            and not of.is_condition_true(after, of.EVICTED)
+            and name in self._busy
+        ):
             self.later(self.delays.cache[1], lambda: self._is_free_again(name))
         self.log.append((self.now, name, _changes(before, after)))
 
@@ -469,7 +475,7 @@ class VirtualKueue:
 
     def _tell(self, what: str, kind: Kind, item: Obj) -> None:
         for listener in self.listeners:
-            listener(what, kind, of.own(item))
+            listener(what, kind, of.deep_copy(item))
 
     def _own_nominations(self, name: str, after: Obj, manager: str) -> None:
         names = of.nominated_of(after)
@@ -512,7 +518,7 @@ class VirtualKueue:
             self._ask(controller, name, delay)
 
     def _schedule_delay(self, name: str) -> float:
-        evicted = of.holds(self._cached[name], of.EVICTED)
+        evicted = of.is_condition_true(self._cached[name], of.EVICTED)
         return self._draw("reschedule" if evicted and name not in self._busy else "schedule")
 
     def _remote_event(self, name: str) -> None:
@@ -534,35 +540,35 @@ class VirtualKueue:
         if name not in self._cached or (controller == "multikueue" and name in self._busy):
             return
         decision = mk.CONTROLLERS[controller](self._seen(name))
-        if decision.again_after is not None:
-            self._ask(controller, name, max(decision.again_after, 0.01))
+        if decision.requeue_after is not None:
+            self._ask(controller, name, max(decision.requeue_after, 0.01))
         if decision.operations:
             turn.at_work = True
             version = self._cached[name]["metadata"]["resourceVersion"]
             self._go_on(controller, name, version, list(decision.operations))
 
-    def _seen(self, name: str) -> mk.Seen:
+    def _seen(self, name: str) -> mk.WorkloadInputs:
         order = list(self.workers)
         self.random.shuffle(order)
         workers = {where: self._worker_seen(where, name) for where in order if self.workers[where].known}
         listed = self._cached_clusters
         usable = any(self.workers[one].connected for one in listed or () if one in self.workers)
         checks = self._checks[name]
-        return mk.Seen(
+        return mk.WorkloadInputs(
             workload=self._cached[name],
             job=self._jobs.get(name),
             check=CHECK,
             clusters=listed,
             now=self.now,
             workers=workers,
-            queue=mk.Queue(checks=checks, active=usable and (self._ours_active or OURS not in checks)),
+            queue=mk.HubQueue(checks=checks, active=usable and (self._ours_active or OURS not in checks)),
             settings=self.settings,
             round_started=self._rounds.get(name),
         )
 
-    def _worker_seen(self, where: str, name: str) -> mk.Worker:
+    def _worker_seen(self, where: str, name: str) -> mk.RemoteWorker:
         found = self.workers[where]
-        return mk.Worker(
+        return mk.RemoteWorker(
             connected=found.connected,
             lost_since=found.lost_since,
             copy=found.copies.get(name),
@@ -599,7 +605,7 @@ class VirtualKueue:
 
     def _carry_out(self, name: str, version: str, operation: mk.Operation) -> None:
         match operation:
-            case mk.WriteStatus() | mk.SetActive() | mk.Release():
+            case mk.WriteStatus() | mk.SetActive() | mk.RemoveFinalizer():
                 self._write_workload(name, version, operation)
             case mk.SuspendJob(suspend):
                 self._suspend_here(name, suspend)
@@ -616,11 +622,11 @@ class VirtualKueue:
         workload = self._changed(name, version)
         match operation:
             case mk.WriteStatus(status):
-                self._written_by_kueue(name, of.own(status))
+                self._written_by_kueue(name, of.deep_copy(status))
             case mk.SetActive(active):
                 workload["spec"]["active"] = active
                 self._put(name, workload)
-            case mk.Release():
+            case mk.RemoveFinalizer():
                 uid = workload["metadata"]["uid"]
                 self.later(self.delays.cache[1], lambda: self._vanish(name, uid))
 
@@ -660,14 +666,14 @@ class VirtualKueue:
             raise Unavailable(f"{where} does not answer")
         match operation:
             case mk.CreateCopy(_, workload):
-                worker.copies.setdefault(name, self._born(of.own(workload)))
+                worker.copies.setdefault(name, self._born(of.deep_copy(workload)))
             case mk.DeactivateCopy(_, status) if name in worker.copies:
                 worker.copies[name] = worker.copies[name] | {"status": status}
             case mk.DeleteCopy():
                 worker.copies.pop(name, None)
                 self._wake_worker(where)
             case mk.CreateJob(_, job):
-                worker.jobs.setdefault(name, self._born(of.own(job)))
+                worker.jobs.setdefault(name, self._born(of.deep_copy(job)))
             case mk.DeleteJob():
                 worker.jobs.pop(name, None)
         self.log.append((self.now, name, f"{where}: {type(operation).__name__}"))
@@ -704,7 +710,7 @@ class VirtualKueue:
         worker = self.workers[where]
         if worker.frozen:
             return
-        decision = mk.look_at_copy(
+        decision = mk.reconcile_copy(
             worker.copies.get(name),
             worker.jobs.get(name),
             queue="cluster-queue",
@@ -735,7 +741,7 @@ class VirtualKueue:
     def _pods_start(self, where: str, name: str) -> None:
         job = self.workers[where].jobs.get(name)
         if job and mk.runs(job) and not of.job_is_busy(job):
-            self._set_job(where, name, status={"active": 1, "startTime": of.stamp(self.now)})
+            self._set_job(where, name, status={"active": 1, "startTime": of.format_time(self.now)})
 
     def _collect(self) -> None:
         """Kueue's garbage collection: on every worker it is connected to, listed or not."""

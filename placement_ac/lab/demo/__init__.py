@@ -1,1 +1,1 @@
-"""The three stories, played on an embedded hub with the real controller."""
+"""The three demo stories: they run the real controller on an embedded hub."""

@@ -1,8 +1,8 @@
 """
-What a step of a story is: what is done, and what must come of it.
+The steps of a story: an action, and the state that must follow.
 
-A step acts through the hub's API, as an admin, OCM or an addon would. What happens elsewhere (a job that
-ends on its worker, a controller that is replaced) is done backstage.
+A step acts through the hub's API, as an admin, OCM or an addon would. For anything else (a job that
+finishes on its worker, a controller that is replaced) it uses its environment.
 """
 
 import base64
@@ -27,7 +27,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.credentials.discovery import secret_names
 from placement_ac.kube.client import Client, Object
 from placement_ac.lab.demo.viewer import CLUSTER_QUEUE, Viewer
-from placement_ac.lab.standins.fleet import Account
+from placement_ac.lab.standins.fleet import JobCounts
 from placement_ac.lab.standins.kueue import LOCAL_QUEUE, RESOURCE_FLAVOR
 from placement_ac.lab.standins.manifests import apply, load, samples
 
@@ -36,176 +36,182 @@ LABEL: Final = "accelerator"
 SCORE: Final = "gpuClusterAvailable"
 SCORES: Final = "resource-usage-score"
 JOB_NAME: Final = "train"
-"""The job of Story 3; the sample leaves the name to the hub."""
-_WAYS_IN: Final = (SECRET.kind, CLUSTER_PROFILE.kind)
-_OF_STORY_1: Final = (PLACEMENT, ADMISSION_CHECK, CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR)
-"""The kinds in its manifest."""
+"""The name of Story 3's job; the sample uses `generateName`."""
+_CREDENTIAL_KINDS: Final = (SECRET.kind, CLUSTER_PROFILE.kind)
+_STORY_1_KINDS: Final = (PLACEMENT, ADMISSION_CHECK, CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR)
+"""The kinds in Story 1's manifest."""
 
 
-class Backstage(Protocol):
-    """What a step cannot do through the hub's API."""
+class StepEnvironment(Protocol):
+    """The actions that a step cannot do through the hub's API."""
 
     @property
     def kubeconfigs(self) -> Mapping[str, bytes]:
-        """The way into each worker by the cluster's name; empty where no job is shown."""
+        """Each worker's kubeconfig by cluster name; empty if the story has no job."""
         ...
 
     @property
     def managed_clusters(self) -> Sequence[Object]:
-        """ManagedClusters with the workers' addresses; empty where no credentials are made."""
+        """ManagedClusters with the workers' addresses; empty unless credentials are provisioned."""
         ...
 
-    async def renew(self, cluster: str) -> None:
-        """Have OCM report a new token of the account on a cluster."""
+    async def renew_token(self, cluster: str) -> None:
+        """Make OCM report a new token for a cluster."""
         ...
 
     async def end_job(self, name: str) -> None:
-        """Let a job come to its end wherever it runs."""
+        """Complete a job wherever it runs."""
         ...
 
-    async def be_careless(self) -> None:
-        """Put a careless list in the controller's place."""
+    async def replace_controller(self) -> None:
+        """Replace the controller by the unsafe loop."""
         ...
 
 
-Act = Callable[[Client, Backstage], Awaitable[None]]
+StepAction = Callable[[Client, StepEnvironment], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class JobIs:
-    """What must have become of the job."""
+class ExpectedJob:
+    """The expected state of the job."""
 
     runs_on: tuple[str, ...] | None
-    """The clusters where it runs, by what the workers hold; None: wherever."""
+    """The clusters where it runs, according to the workers; None: any."""
     recorded: str = ""
-    """The cluster where it runs or has run, by what the hub knows."""
+    """The cluster where it runs or ran, according to the hub."""
     finished: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """`done` is told as the commands that do the same; `clusters` is what the config must list then.
+class StoryStep:
+    """One step of a story: `action` and the state expected after it.
 
-    `clusters` is None where it does not matter yet. `draining`: the last of them, which is to leave.
-    `made`: the clusters for which credentials must be made, and for no other; None where that does not
-    matter. `renewed`: the one whose token must be new. `gone`: nothing must be left of the check.
+    `commands`: the same action as shell commands or comments, for display. `clusters`: the expected list of
+    the MultiKueueConfig, None if it does not matter. `draining`: the last of them, if it drains.
+    `credentials_for`: exactly these clusters have provisioned credentials, None if it does not matter.
+    `renewed`: the cluster whose token must be new. `removed`: nothing of the check may be left.
     """
 
     story: int
     title: str
-    done: tuple[str, ...]
-    act: Act
+    commands: tuple[str, ...]
+    action: StepAction
     placement: str
     clusters: tuple[str, ...] | None
     draining: str = ""
-    job: JobIs | None = None
-    made: tuple[str, ...] | None = None
+    job: ExpectedJob | None = None
+    credentials_for: tuple[str, ...] | None = None
     renewed: str = ""
-    gone: bool = False
+    removed: bool = False
 
     @property
-    def wanted(self) -> list[str]:
-        """The MultiKueueClusters that the config must list, in order."""
+    def expected_clusters(self) -> list[str]:
+        """The expected MultiKueueClusters of the config, in order."""
         return [f"{self.placement}-{cluster}" for cluster in self.clusters or ()]
 
-    def lists(self, seen: Viewer) -> bool:
-        """Whether the config lists what it must."""
-        return self.clusters is None or seen.listed(self.placement) == self.wanted
+    def list_is_expected(self, viewer: Viewer) -> bool:
+        """Return whether the config lists the expected clusters."""
+        return self.clusters is None or viewer.listed(self.placement) == self.expected_clusters
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """What the workers must have counted of the job when all is over, and what that shows."""
+class ExpectedResult:
+    """The expected counts of the job at the end of the demo, and the conclusion to display."""
 
-    wanted: Account
-    moral: str
+    counts: JobCounts
+    conclusion: str
 
 
 @dataclass(frozen=True, slots=True)
-class Programme:
-    """What is played: perhaps a step before the curtain rises, the steps, and how a job must have ended."""
+class Scenario:
+    """The steps to run, an optional step before them that is not displayed, and the job's expected result."""
 
-    steps: tuple[Step, ...]
-    preparation: Step | None = None
-    ending: Ending | None = None
-
-
-# -- what must come of a step
+    steps: tuple[StoryStep, ...]
+    preparation: StoryStep | None = None
+    expected: ExpectedResult | None = None
 
 
-def came_out_right(step: Step, seen: Viewer) -> bool:
-    """Whether the list, what hangs on it, the job and what was made are what they must be."""
+# -- the expected state
+
+
+def step_succeeded(step: StoryStep, viewer: Viewer) -> bool:
+    """Return whether the list, the conditions, the job and the credentials are as the step expects."""
     return (
-        (step.clusters is None or _list_is_right(step, seen))
-        and _job_is_right(step, seen)
-        and _made_is_right(step, seen)
+        (step.clusters is None or _list_is_right(step, viewer))
+        and _job_is_right(step, viewer)
+        and _credentials_are_right(step, viewer)
     )
 
 
-def _list_is_right(step: Step, seen: Viewer) -> bool:
-    """Whether the config, its MultiKueueClusters, the check and the ClusterQueue are what they must be."""
+def _list_is_right(step: StoryStep, viewer: Viewer) -> bool:
+    """Return whether the config, its MultiKueueClusters, the check and the ClusterQueue are as expected."""
     mine = [
         obj["metadata"]["name"]
-        for obj in seen.all(MULTIKUEUE_CLUSTER)
+        for obj in viewer.all(MULTIKUEUE_CLUSTER)
         if obj["metadata"]["name"].startswith(f"{step.placement}-")
     ]
-    if step.gone:
+    if step.removed:
         return not mine and not any(
-            seen.get(kind, step.placement) for kind in (MULTIKUEUE_CONFIG, ADMISSION_CHECK)
+            viewer.get(kind, step.placement) for kind in (MULTIKUEUE_CONFIG, ADMISSION_CHECK)
         )
     return (
-        step.lists(seen)
-        and mine == sorted(step.wanted)
-        and _condition_is_right(step, seen)
-        and all(seen.condition(MULTIKUEUE_CLUSTER, name).get("status") == "True" for name in step.wanted)
-        and seen.condition(CLUSTER_QUEUE, queue_of(step)).get("status") == "True"
+        step.list_is_expected(viewer)
+        and mine == sorted(step.expected_clusters)
+        and _condition_is_right(step, viewer)
+        and all(
+            viewer.condition(MULTIKUEUE_CLUSTER, name).get("status") == "True"
+            for name in step.expected_clusters
+        )
+        and viewer.condition(CLUSTER_QUEUE, queue_of(step)).get("status") == "True"
     )
 
 
-def _condition_is_right(step: Step, seen: Viewer) -> bool:
-    condition = seen.condition(ADMISSION_CHECK, step.placement)
+def _condition_is_right(step: StoryStep, viewer: Viewer) -> bool:
+    condition = viewer.condition(ADMISSION_CHECK, step.placement)
     if (condition.get("status"), condition.get("reason")) != ("True", ACTIVE):
         return False
-    told, draining = condition.get("message", ""), f"{GENERATED}; draining: {step.draining} ("
-    return bool(told.startswith(draining) if step.draining else told == GENERATED)
+    message, draining = condition.get("message", ""), f"{GENERATED}; draining: {step.draining} ("
+    return bool(message.startswith(draining) if step.draining else message == GENERATED)
 
 
-def _job_is_right(step: Step, seen: Viewer) -> bool:
-    wanted = step.job
-    if wanted is None or wanted.runs_on is None:
+def _job_is_right(step: StoryStep, viewer: Viewer) -> bool:
+    expected = step.job
+    if expected is None or expected.runs_on is None:
         return True
-    found = seen.job(JOB_NAME)
-    recorded = f"{step.placement}-{wanted.recorded}" if wanted.recorded else ""
-    return (found.runs_on, found.recorded, found.finished) == (wanted.runs_on, recorded, wanted.finished)
+    found = viewer.job(JOB_NAME)
+    recorded = f"{step.placement}-{expected.recorded}" if expected.recorded else ""
+    return (found.runs_on, found.recorded, found.finished) == (expected.runs_on, recorded, expected.finished)
 
 
-def _made_is_right(step: Step, seen: Viewer) -> bool:
-    if step.made is None or seen.making is None:
+def _credentials_are_right(step: StoryStep, viewer: Viewer) -> bool:
+    if step.credentials_for is None or viewer.credentials is None:
         return True
-    made = seen.making.seen()
-    return made.is_for(step.made) and (not step.renewed or step.renewed in made.renewed)
+    credentials = viewer.credentials.current()
+    return credentials.is_exactly_for(step.credentials_for) and (
+        not step.renewed or step.renewed in credentials.renewed
+    )
 
 
-def queue_of(step: Step) -> str:
+def queue_of(step: StoryStep) -> str:
     return step.placement.replace("placement-", "cluster-queue-")
 
 
-# -- what is done
+# -- the actions
 
 
-def applied(*names: str) -> Act:
-    async def act(client: Client, _: Backstage) -> None:
+def apply_samples(*names: str) -> StepAction:
+    async def act(client: Client, _: StepEnvironment) -> None:
         for name in names:
             await apply(client, load(samples() / name))
 
     return act
 
 
-def deleted(name: str) -> Act:
-    """Delete what Story 1's manifest has put there."""
-    kinds = {kind.kind: kind for kind in _OF_STORY_1}
+def delete_sample(name: str) -> StepAction:
+    """Delete the objects of Story 1's manifest."""
+    kinds = {kind.kind: kind for kind in _STORY_1_KINDS}
 
-    async def act(client: Client, _: Backstage) -> None:
+    async def act(client: Client, _: StepEnvironment) -> None:
         for item in load(samples() / name):
             metadata, version = item["metadata"], item["apiVersion"].rpartition("/")[2]
             resource = kinds[item["kind"]].at(version)
@@ -214,15 +220,15 @@ def deleted(name: str) -> Act:
     return act
 
 
-def renew(cluster: str) -> Act:
-    async def act(_: Client, backstage: Backstage) -> None:
-        await backstage.renew(cluster)
+def renew_token(cluster: str) -> StepAction:
+    async def act(_: Client, environment: StepEnvironment) -> None:
+        await environment.renew_token(cluster)
 
     return act
 
 
-def label(value: str | None, *clusters: str) -> Act:
-    async def act(client: Client, _: Backstage) -> None:
+def set_label(value: str | None, *clusters: str) -> StepAction:
+    async def act(client: Client, _: StepEnvironment) -> None:
         for cluster in clusters:
             patch = {"metadata": {"labels": {LABEL: value}}}
             await client.merge(MANAGED_CLUSTER.at("v1"), cluster, patch)
@@ -230,8 +236,8 @@ def label(value: str | None, *clusters: str) -> Act:
     return act
 
 
-def score(**values: int) -> Act:
-    async def act(client: Client, _: Backstage) -> None:
+def set_scores(**values: int) -> StepAction:
+    async def act(client: Client, _: StepEnvironment) -> None:
         for cluster, value in values.items():
             resource = PLACEMENT_SCORE.at("v1alpha1")
             status = {"scores": [{"name": SCORE, "value": value}]}
@@ -240,44 +246,44 @@ def score(**values: int) -> Act:
     return act
 
 
-def in_turn(*acts: Act) -> Act:
-    async def act(client: Client, backstage: Backstage) -> None:
+def sequence(*acts: StepAction) -> StepAction:
+    async def act(client: Client, environment: StepEnvironment) -> None:
         for one in acts:
-            await one(client, backstage)
+            await one(client, environment)
 
     return act
 
 
-async def nothing(_: Client, __: Backstage) -> None:
-    """What happens now happens by itself."""
+async def no_action(_: Client, __: StepEnvironment) -> None:
+    """Do nothing: the controller or Kueue acts on its own."""
 
 
-def apply_told(*names: str) -> tuple[str, ...]:
+def apply_commands(*names: str) -> tuple[str, ...]:
     return tuple(f"kubectl apply -f samples/{name}" for name in names)
 
 
-def score_told(**values: int) -> str:
+def scores_comment(**values: int) -> str:
     return f"addon reports {SCORES}/{SCORE}: " + ", ".join(f"{name} = {n}" for name, n in values.items())
 
 
-async def fleet(client: Client, backstage: Backstage) -> None:
-    """Put on the hub what is there before any story: clusters in a set, profiles, scores, Secrets.
+async def create_fleet(client: Client, environment: StepEnvironment) -> None:
+    """Create the objects that every story needs: clusters in a set, profiles, scores, Secrets.
 
-    Where there are workers, the Secrets lead to them. Where credentials are made, there are neither profiles
-    nor Secrets, and the ManagedClusters have the workers' addresses.
+    If there are workers, the Secrets hold their kubeconfigs. If credentials are provisioned, there are no
+    profiles and Secrets, and the ManagedClusters have the workers' addresses.
     """
     items = load(samples() / "fleet")
-    if backstage.managed_clusters:
-        specs = {one["metadata"]["name"]: one["spec"] for one in backstage.managed_clusters}
-        bare = (item for item in items if item["kind"] not in _WAYS_IN)
+    if environment.managed_clusters:
+        specs = {one["metadata"]["name"]: one["spec"] for one in environment.managed_clusters}
+        bare = (item for item in items if item["kind"] not in _CREDENTIAL_KINDS)
         await apply(client, [_with_address(item, specs) for item in bare])
         return
-    ways_in = {
+    kubeconfigs = {
         name: kubeconfig
-        for cluster, kubeconfig in backstage.kubeconfigs.items()
+        for cluster, kubeconfig in environment.kubeconfigs.items()
         for name in secret_names(cluster)
     }
-    await apply(client, [_with_way_in(item, ways_in) for item in items])
+    await apply(client, [_with_kubeconfig(item, kubeconfigs) for item in items])
 
 
 def _with_address(item: Object, specs: Mapping[str, Object]) -> Object:
@@ -286,9 +292,9 @@ def _with_address(item: Object, specs: Mapping[str, Object]) -> Object:
     return item | {"spec": item["spec"] | specs[item["metadata"]["name"]]}
 
 
-def _with_way_in(item: Object, ways_in: Mapping[str, bytes]) -> Object:
+def _with_kubeconfig(item: Object, kubeconfigs: Mapping[str, bytes]) -> Object:
     name = item["metadata"]["name"]
-    if item["kind"] != SECRET.kind or name not in ways_in:
+    if item["kind"] != SECRET.kind or name not in kubeconfigs:
         return item
     bare = {key: value for key, value in item.items() if key != "stringData"}
-    return bare | {"data": {KUBECONFIG_KEY: base64.b64encode(ways_in[name]).decode()}}
+    return bare | {"data": {KUBECONFIG_KEY: base64.b64encode(kubeconfigs[name]).decode()}}

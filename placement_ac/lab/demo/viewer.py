@@ -1,6 +1,5 @@
 """
-What the audience sees: the kinds of the stories, as they are on the hub, when they last changed,
-and what the workers themselves have counted of the job.
+Watch the objects of the stories on the hub, and read the job's counts from the workers.
 """
 
 import asyncio
@@ -23,9 +22,9 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.demo.making import Making
-from placement_ac.lab.standins.fleet import Account, Ledger
-from placement_ac.lab.standins.informer import Informer
+from placement_ac.lab.demo.credentials import CredentialViewer
+from placement_ac.lab.standins.fleet import JobCounter, JobCounts
+from placement_ac.lab.standins.informer import HubInformer
 from placement_ac.lab.standins.kueue_jobs import JOB
 
 CLUSTER_QUEUE: Final = Kind(KUEUE, "ClusterQueue", "clusterqueues", False, KUEUE_VERSIONS)
@@ -39,37 +38,41 @@ KINDS: Final = (
     WORKLOAD,
     JOB,
 )
-LOOK_SECONDS: Final = 0.02
-"""How often it is looked at what the workers count: that tells nobody of a change."""
+POLL_SECONDS: Final = 0.02
+"""How often the counts of the workers are read: they send no notification."""
 
 
 @dataclass(frozen=True, slots=True)
-class JobSeen:
-    """A job, as the hub tells of it (`objects`: the Job and its Workload) and as the workers count it."""
+class JobStatus:
+    """A job as the hub reports it (`objects`: the Job and its Workload) and as the workers count it."""
 
     name: str
     runs_on: tuple[str, ...]
-    account: Account
+    counts: JobCounts
     recorded: str = ""
-    """The MultiKueueCluster where it is, by what the hub knows."""
+    """The MultiKueueCluster where it runs or ran, according to the hub."""
     finished: bool = False
-    """Whether it is over, by what the hub knows."""
+    """Whether it has finished, according to the hub."""
     objects: tuple[Object, ...] = ()
 
 
 class Viewer:
-    """Watches the hub; `async with` it. `ledger`: what the workers count, where there are any.
+    """Watches the hub, as an async context manager. `counter`: the counts of the workers, if there are any.
 
-    `making`: watches what is made, where credentials are.
+    `credentials`: watches the provisioned credentials, if there are any.
     """
 
     def __init__(
-        self, login: Login, client: Client, ledger: Ledger | None = None, making: Making | None = None
+        self,
+        login: Login,
+        client: Client,
+        counter: JobCounter | None = None,
+        credentials: CredentialViewer | None = None,
     ) -> None:
-        self.making = making
-        self._ledger = ledger or Ledger()
-        self._informer = Informer(login, client, KINDS, self._changed)
-        self._moved = asyncio.Event()
+        self.credentials = credentials
+        self._counter = counter or JobCounter()
+        self._informer = HubInformer(login, client, KINDS, self._changed)
+        self._updated = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._decided_at: dict[str, float] = {}
 
@@ -88,18 +91,18 @@ class Viewer:
             decision = self._informer.objects[kind].get((namespace, name)) or {}
             labels = (decision.get("metadata") or {}).get("labels") or {}
             self._decided_at[labels.get(LABEL_PLACEMENT, "")] = time.monotonic()
-        self._moved.set()
+        self._updated.set()
 
-    async def until(self, right: Callable[[], bool], seconds: float) -> bool:
-        """Wait until `right()`; return whether it came within `seconds`."""
+    async def until(self, done: Callable[[], bool], seconds: float) -> bool:
+        """Wait until `done()` is true; return whether that happened within `seconds`."""
         end = time.monotonic() + seconds
-        while not right():
+        while not done():
             left = end - time.monotonic()
             if left <= 0:
                 return False
-            self._moved.clear()
+            self._updated.clear()
             try:
-                await asyncio.wait_for(self._moved.wait(), min(left, LOOK_SECONDS))
+                await asyncio.wait_for(self._updated.wait(), min(left, POLL_SECONDS))
             except TimeoutError:
                 continue
         return True
@@ -116,7 +119,7 @@ class Viewer:
         return [obj for _, obj in sorted(self._informer.objects[kind].items())]
 
     def listed(self, config: str) -> list[str]:
-        """Return what a MultiKueueConfig lists; nothing when it is not there."""
+        """Return the clusters that a MultiKueueConfig lists; empty if it does not exist."""
         obj = self.get(MULTIKUEUE_CONFIG, config)
         return list(obj["spec"]["clusters"]) if obj else []
 
@@ -135,14 +138,14 @@ class Viewer:
         conditions = (obj.get("status") or {}).get("conditions") or ()
         return next((condition for condition in conditions if condition["type"] == "Active"), {})
 
-    def job(self, name: str) -> JobSeen:
-        """Return what is to be seen of a job; it need not be there."""
+    def job(self, name: str) -> JobStatus:
+        """Return the state of a job, which need not exist."""
         jobs = [obj for obj in self.all(JOB) if obj["metadata"]["name"] == name]
         workloads = [obj for obj in self.all(WORKLOAD) if name in _owners(obj)]
-        return JobSeen(
+        return JobStatus(
             name=name,
-            runs_on=tuple(self._ledger.running(name)),
-            account=self._ledger.of(name),
+            runs_on=tuple(self._counter.running(name)),
+            counts=self._counter.counts_of(name),
             recorded=" ".join((obj.get("status") or {}).get("clusterName", "") for obj in workloads),
             finished=any(_has(obj, "Finished") for obj in workloads),
             objects=(*jobs, *workloads),

@@ -1,6 +1,6 @@
-"""The embedded hub: a Kubernetes API server in this process, in memory."""
+"""The embedded hub: an in-memory Kubernetes API server in this process."""
 
-from placement_ac.lab.hub.faults import Faults, Request
+from placement_ac.lab.hub.faults import Faults, RecordedRequest
 from placement_ac.lab.hub.server import CONTEXT, Hub
 
-__all__ = ["CONTEXT", "Faults", "Hub", "Request"]
+__all__ = ["CONTEXT", "Faults", "Hub", "RecordedRequest"]

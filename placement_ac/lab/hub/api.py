@@ -1,7 +1,7 @@
 """
-From a request to its answer: paths, verbs, content types. No sockets.
+Handle a request: paths, verbs, content types. No sockets.
 
-Runs in the hub's thread and never waits. A refusal (`ApiError`) becomes a Status here.
+Runs in the hub's thread and never waits. Turns a `StatusError` into a Status response.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ import orjson
 import yaml
 
 from placement_ac.lab.hub import discovery, kinds, openapi, patch, protobuf, reads, reviews, scale, users
-from placement_ac.lab.hub.actions import Action, asked
-from placement_ac.lab.hub.ask import Ask
-from placement_ac.lab.hub.errors import ApiError, about, bad_request, forbidden, not_found
-from placement_ac.lab.hub.reads import METADATA, PLAIN, TABLE, Look
+from placement_ac.lab.hub.errors import StatusError, bad_request, forbidden, not_found, object_details
+from placement_ac.lab.hub.reads import METADATA, PLAIN, TABLE, ReadRequest
+from placement_ac.lab.hub.request_attributes import RequestAttributes, attributes_of
+from placement_ac.lab.hub.write_request import WriteRequest
 from placement_ac.lab.hub.writes import Writes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from placement_ac.lab.hub.access import Access
+    from placement_ac.lab.hub.access_control import AccessControl
     from placement_ac.lab.hub.catalog import Catalog
-    from placement_ac.lab.hub.kinds import Resource, Version
+    from placement_ac.lab.hub.kinds import ServedResource, ServedVersion
     from placement_ac.lab.hub.store import Record, Store
-    from placement_ac.lab.hub.users import User
-    from placement_ac.lab.hub.watch import Watch
+    from placement_ac.lab.hub.users import UserInfo
+    from placement_ac.lab.hub.watch import WatchStream
 
 JSON = "application/json"
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -39,8 +39,8 @@ PATCHES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """One request, as it came."""
+class ApiRequest:
+    """One HTTP request."""
 
     method: str
     path: str
@@ -58,7 +58,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ApiResponse:
     status: int
     body: bytes
     content_type: str = JSON
@@ -66,42 +66,46 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """What a path names; `name` and `subresource` may be empty."""
+class RequestTarget:
+    """The resource that a path addresses; `name` and `subresource` may be empty."""
 
-    resource: Resource
-    version: Version
+    resource: ServedResource
+    version: ServedVersion
     namespace: str
     name: str
     subresource: str
 
 
-def text(status: int, body: str) -> Answer:
-    return Answer(status, body.encode(), "text/plain; charset=utf-8")
+def text(status: int, body: str) -> ApiResponse:
+    return ApiResponse(status, body.encode(), "text/plain; charset=utf-8")
 
 
-def json(body: Any, status: int = 200) -> Answer:
-    return Answer(status, orjson.dumps(body))
+def json(body: Any, status: int = 200) -> ApiResponse:
+    return ApiResponse(status, orjson.dumps(body))
 
 
-def refusal(error: ApiError) -> Answer:
+def error_response(error: StatusError) -> ApiResponse:
     return json(error.status(), error.code)
 
 
-NOWHERE = text(404, "404 page not found\n")
+NOT_FOUND = text(404, "404 page not found\n")
 
 
-class Api:
-    """Answers calls; `soon` runs a function after the present one."""
+class ApiHandler:
+    """Handles requests. `soon` schedules a function after the current request."""
 
     def __init__(
-        self, store: Store, catalog: Catalog, access: Access, soon: Callable[[Callable[[], None]], object]
+        self,
+        store: Store,
+        catalog: Catalog,
+        access: AccessControl,
+        soon: Callable[[Callable[[], None]], object],
     ) -> None:
         self.store, self.catalog, self.access = store, catalog, access
-        self.writes = Writes(store, catalog, soon, access.rbac.confirm)
+        self.writes = Writes(store, catalog, soon, access.rbac.check_escalation)
 
-    def fill(self, crds: Iterable[dict[str, Any]]) -> None:
-        """Begin with Kubernetes' own kinds, the first namespaces, and these CustomResourceDefinitions."""
+    def install(self, crds: Iterable[dict[str, Any]]) -> None:
+        """Install the built-in kinds, the first namespaces and these CustomResourceDefinitions."""
         for resource in kinds.builtin():
             self.catalog.add(resource)
             self.store.add_kind(resource)
@@ -109,28 +113,28 @@ class Api:
             self._put(
                 "", "v1", "namespaces", {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
             )
-        for crd in crds:  # copied: nobody else holds on to what is stored
+        for crd in crds:  # copied, so that no caller shares the stored object
             copy = orjson.loads(orjson.dumps(crd))
             self._put("apiextensions.k8s.io", "v1", "customresourcedefinitions", copy)
 
     def _put(self, group: str, version: str, plural: str, obj: dict[str, Any]) -> None:
         found = self.catalog.find(group, version, plural)
         assert found is not None  # noqa: S101 built in
-        self.writes.create(Ask(*found, "", "", "", {}, users.LOOPBACK, "hub", []), obj)
+        self.writes.create(WriteRequest(*found, "", "", "", {}, users.LOOPBACK, "hub", []), obj)
 
-    def answer(self, call: Call) -> tuple[str, Answer | Watch]:
-        """Return who asked and the answer, or the watch that is to be served."""
+    def handle(self, call: ApiRequest) -> tuple[str, ApiResponse | WatchStream]:
+        """Return the user's name, and the response or the watch to stream."""
         name = ""
         try:
-            user = self.access.user(call.authorization)
+            user = self.access.authenticate(call.authorization)
             name = user.name
             if users.MASTERS not in user.groups:
-                self.access.require(user, asked(call.method, call.path, call.query))
+                self.access.authorize(user, attributes_of(call.method, call.path, call.query))
             return name, self._route(call, user)
-        except ApiError as error:
-            return name, refusal(error)
+        except StatusError as error:
+            return name, error_response(error)
 
-    def _route(self, call: Call, user: User) -> Answer | Watch:
+    def _route(self, call: ApiRequest, user: UserInfo) -> ApiResponse | WatchStream:
         parts = [part for part in call.path.split("/") if part]
         match parts:
             case ["api", version, *rest] if rest:
@@ -138,11 +142,11 @@ class Api:
             case ["apis", group, version, *rest] if rest:
                 return self._resource(call, user, group, version, rest)
         if call.method != "GET":
-            return NOWHERE
-        return self._about(call, parts)
+            return NOT_FOUND
+        return self._discovery(call, parts)
 
-    def _about(self, call: Call, parts: list[str]) -> Answer:
-        """Discovery, health and OpenAPI."""
+    def _discovery(self, call: ApiRequest, parts: list[str]) -> ApiResponse:
+        """Return the response for discovery, health, version or OpenAPI."""
         found: Any = None
         match parts:
             case ["healthz" | "livez" | "readyz", *_]:
@@ -161,9 +165,9 @@ class Api:
                 found = discovery.resource_list(self.catalog, group, version)
             case ["openapi", "v3", *rest]:
                 found = openapi.document(self.catalog, "/".join(rest))
-        return NOWHERE if found is None else json(found)
+        return NOT_FOUND if found is None else json(found)
 
-    def _target(self, group: str, version: str, rest: list[str]) -> Target | None:
+    def _target(self, group: str, version: str, rest: list[str]) -> RequestTarget | None:
         namespace = ""
         if (
             rest[0] == "namespaces"
@@ -177,14 +181,16 @@ class Api:
         resource, served = found
         if namespace and not resource.namespaced:
             return None
-        return Target(resource, served, namespace, *([*rest[1:], "", ""])[:2])
+        return RequestTarget(resource, served, namespace, *([*rest[1:], "", ""])[:2])
 
-    def _resource(self, call: Call, user: User, group: str, version: str, rest: list[str]) -> Answer | Watch:
+    def _resource(
+        self, call: ApiRequest, user: UserInfo, group: str, version: str, rest: list[str]
+    ) -> ApiResponse | WatchStream:
         if (group, version, *rest) in discovery.REVIEWS:
             return self._review(call, user, rest[0])
         target = self._target(group, version, rest)
         if target is None:
-            return NOWHERE
+            return NOT_FOUND
         if target.subresource and not _has(target):
             raise not_found(target.resource, target.name)
         if target.subresource == "token":
@@ -195,24 +201,24 @@ class Api:
             return self._read(call, target)
         return self._write(call, user, target)
 
-    def _review(self, call: Call, user: User, plural: str) -> Answer:
+    def _review(self, call: ApiRequest, user: UserInfo, plural: str) -> ApiResponse:
         if call.method != "POST":
             raise _not_allowed()
         return json(reviews.answer(self.access, user, plural, parsed(call)), 201)
 
-    def _token(self, call: Call, target: Target) -> Answer:
+    def _token(self, call: ApiRequest, target: RequestTarget) -> ApiResponse:
         if call.method != "POST":
             raise _not_allowed()
         record = self.store.get(target.resource, (target.namespace, target.name))
         if record is None:
             raise not_found(target.resource, target.name)
-        return json(self.access.accounts.issue(record, parsed(call)), 201)
+        return json(self.access.service_account_tokens.issue(record, parsed(call)), 201)
 
-    def _scale(self, call: Call, user: User, target: Target) -> Answer:
+    def _scale(self, call: ApiRequest, user: UserInfo, target: RequestTarget) -> ApiResponse:
         record = self.store.get(target.resource, (target.namespace, target.name))
         if record is None:
             raise not_found(target.resource, target.name)
-        shown = scale.of(record.obj)
+        shown = scale.scale_of(record.obj)
         if call.method == "GET":
             return json(shown, 200)
         if call.method == "PATCH" and call.content_type.startswith("application/merge"):
@@ -221,31 +227,35 @@ class Api:
             wanted = parsed(call)
         else:
             raise _not_allowed()
-        ask = Ask(
+        request = WriteRequest(
             target.resource, target.version, target.namespace, target.name, "",
             call.query, user, call.user_agent, [],
         )  # fmt: skip
-        return json(scale.of(self.writes.patch(ask, lambda obj: scale.scaled(obj, wanted)).obj), 200)
+        return json(
+            scale.scale_of(self.writes.patch(request, lambda obj: scale.with_scale(obj, wanted)).obj), 200
+        )
 
     # -- reading
 
-    def _read(self, call: Call, target: Target) -> Answer | Watch:
-        look = Look(target.resource, target.version, target.namespace, call.query, _form(call.accept))
-        headers = _warned(target.version.warning)
+    def _read(self, call: ApiRequest, target: RequestTarget) -> ApiResponse | WatchStream:
+        read = ReadRequest(
+            target.resource, target.version, target.namespace, call.query, _representation(call.accept)
+        )
+        headers = _warning_header(target.version.warning)
         if target.name:
             record = self.store.get(target.resource, (target.namespace, target.name))
             if record is None:
                 raise not_found(target.resource, target.name)
-            return Answer(200, look.render(record), headers=headers)
-        if look.query.get("watch") in ("true", "1"):
-            return reads.watch(self.store.shelves[target.resource], look)
-        return Answer(200, reads.list_(self.store, look), headers=headers)
+            return ApiResponse(200, read.render(record), headers=headers)
+        if read.query.get("watch") in ("true", "1"):
+            return reads.watch(self.store.by_resource[target.resource], read)
+        return ApiResponse(200, reads.list_(self.store, read), headers=headers)
 
     # -- writing
 
-    def _write(self, call: Call, user: User, target: Target) -> Answer:
+    def _write(self, call: ApiRequest, user: UserInfo, target: RequestTarget) -> ApiResponse:
         query = call.query
-        ask = Ask(
+        request = WriteRequest(
             target.resource, target.version, target.namespace, target.name, target.subresource,
             query, user, call.user_agent, [target.version.warning] if target.version.warning else [],
         )  # fmt: skip
@@ -254,59 +264,71 @@ class Api:
         match call.method, bool(target.name):
             case "POST", False:
                 self._needs_namespace(target)
-                return self._created(ask, self.writes.create(ask, parsed(call)))
+                return self._created(request, self.writes.create(request, parsed(call)))
             case "PUT", True:
-                return self._shown(ask, self.writes.update(ask, parsed(call)))
+                return self._object_response(request, self.writes.update(request, parsed(call)))
             case "PATCH", True:
-                return self._patch(call, ask)
+                return self._patch(call, request)
             case "DELETE", True:
-                return self._delete(ask, parsed(call) if call.body else {})
+                return self._delete(request, parsed(call) if call.body else {})
             case "DELETE", False:
-                return self._delete_all(call, target, ask)
+                return self._delete_all(call, target, request)
         raise _not_allowed()
 
-    def _needs_namespace(self, target: Target) -> None:
+    def _needs_namespace(self, target: RequestTarget) -> None:
         if target.resource.namespaced and not target.namespace:
             raise bad_request("an empty namespace may not be set during creation")
 
-    def _shown(self, ask: Ask, record: Record, status: int = 200) -> Answer:
-        return Answer(status, record.json(ask.version.name), headers=_warned(*ask.warnings))
+    def _object_response(self, request: WriteRequest, record: Record, status: int = 200) -> ApiResponse:
+        return ApiResponse(
+            status, record.json(request.version.name), headers=_warning_header(*request.warnings)
+        )
 
-    def _created(self, ask: Ask, record: Record) -> Answer:
-        return self._shown(ask, record, 201)
+    def _created(self, request: WriteRequest, record: Record) -> ApiResponse:
+        return self._object_response(request, record, 201)
 
-    def _patch(self, call: Call, ask: Ask) -> Answer:
+    def _patch(self, call: ApiRequest, request: WriteRequest) -> ApiResponse:
         kind = call.content_type
-        if kind not in PATCHES or (kind.startswith("application/strategic") and ask.resource.custom):
+        if kind not in PATCHES or (kind.startswith("application/strategic") and request.resource.custom):
             raise unsupported(sorted(PATCHES))
         if kind.startswith("application/apply"):
-            there = self.store.get(ask.resource, ask.key) is not None
-            if not there and not ask.subresource:
-                self._may_create(ask)
-            return self._shown(ask, self.writes.apply(ask, parsed(call)), 200 if there else 201)
+            there = self.store.get(request.resource, request.key) is not None
+            if not there and not request.subresource:
+                self._check_create(request)
+            return self._object_response(
+                request, self.writes.apply(request, parsed(call)), 200 if there else 201
+            )
         if kind.startswith("application/json-patch"):
             operations = loads(call)
-            return self._shown(ask, self.writes.patch(ask, lambda obj: patch.json_patch(obj, operations)))
+            return self._object_response(
+                request, self.writes.patch(request, lambda obj: patch.json_patch(obj, operations))
+            )
         body = parsed(call)
         if kind.startswith("application/merge"):
-            return self._shown(ask, self.writes.patch(ask, lambda obj: patch.merge_patch(obj, body)))
-        schema = ask.version.schema
-        return self._shown(ask, self.writes.patch(ask, lambda obj: patch.strategic_patch(schema, obj, body)))
+            return self._object_response(
+                request, self.writes.patch(request, lambda obj: patch.merge_patch(obj, body))
+            )
+        schema = request.version.schema
+        return self._object_response(
+            request, self.writes.patch(request, lambda obj: patch.strategic_patch(schema, obj, body))
+        )
 
-    def _may_create(self, ask: Ask) -> None:
-        """Whoever applies what is not there creates it."""
-        resource = ask.resource
-        action = Action("create", resource.group, resource.plural, "", ask.namespace, ask.name)
-        verdict = self.access.rbac.judge(ask.user, action)
-        if not verdict.allowed:
-            message = f'{resource.full} "{ask.name}" is forbidden: {verdict.reason}'
-            raise forbidden(message, about(resource, ask.name))
+    def _check_create(self, request: WriteRequest) -> None:
+        """Raise 403 unless the user may create: applying a missing object creates it."""
+        resource = request.resource
+        action = RequestAttributes(
+            "create", resource.group, resource.plural, "", request.namespace, request.name
+        )
+        decision = self.access.rbac.authorize(request.user, action)
+        if not decision.allowed:
+            message = f'{resource.full} "{request.name}" is forbidden: {decision.reason}'
+            raise forbidden(message, object_details(resource, request.name))
 
-    def _delete(self, ask: Ask, options: dict[str, Any]) -> Answer:
-        record, gone = self.writes.delete(ask, options)
+    def _delete(self, request: WriteRequest, options: dict[str, Any]) -> ApiResponse:
+        record, gone = self.writes.delete(request, options)
         if not gone:
-            return self._shown(ask, record)
-        details = about(ask.resource, ask.name) | {"uid": record.uid}
+            return self._object_response(request, record)
+        details = object_details(request.resource, request.name) | {"uid": record.uid}
         status = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -314,34 +336,44 @@ class Api:
             "status": "Success",
             "details": details,
         }
-        return Answer(200, orjson.dumps(status), headers=_warned(*ask.warnings))
+        return ApiResponse(200, orjson.dumps(status), headers=_warning_header(*request.warnings))
 
-    def _delete_all(self, call: Call, target: Target, ask: Ask) -> Answer:
+    def _delete_all(self, call: ApiRequest, target: RequestTarget, request: WriteRequest) -> ApiResponse:
         if "deletecollection" not in target.resource.verbs:
             raise _not_allowed()
-        look = Look(target.resource, target.version, target.namespace, ask.query, PLAIN)
+        read = ReadRequest(target.resource, target.version, target.namespace, request.query, PLAIN)
         options = parsed(call) if call.body else {}
-        records = list(reads.select(self.store.shelves[target.resource], look))
+        records = list(reads.select(self.store.by_resource[target.resource], read))
         for record in records:
             namespace, name = record.key
-            one = Ask(ask.resource, ask.version, namespace, name, "", ask.query, ask.user, ask.user_agent, [])
+            one = WriteRequest(
+                request.resource,
+                request.version,
+                namespace,
+                name,
+                "",
+                request.query,
+                request.user,
+                request.user_agent,
+                [],
+            )
             self.writes.delete(one, options)
-        return Answer(200, reads.list_json(look, records, {"resourceVersion": str(self.store.rv)}))
+        return ApiResponse(200, reads.list_json(read, records, {"resourceVersion": str(self.store.rv)}))
 
 
-def _not_allowed() -> ApiError:
+def _not_allowed() -> StatusError:
     message = "the server does not allow this method on the requested resource"
-    return ApiError(405, "MethodNotAllowed", message)
+    return StatusError(405, "MethodNotAllowed", message)
 
 
-def _has(target: Target) -> bool:
+def _has(target: RequestTarget) -> bool:
     if target.subresource == "status":
         return target.version.status
     return target.subresource in target.resource.subresources
 
 
-def _form(accept: str) -> str:
-    """Which form of an object the client likes best, of those the hub can make; raises 406 for none."""
+def _representation(accept: str) -> str:
+    """Return the first supported representation of an Accept header; raises 406 if there is none."""
     if not accept:
         return PLAIN
     for wish in accept.split(","):
@@ -353,22 +385,22 @@ def _form(accept: str) -> str:
             return wanted.removesuffix("List")
         if not wanted:
             return PLAIN
-    raise ApiError(406, "NotAcceptable", f"only {JSON} can be served")
+    raise StatusError(406, "NotAcceptable", f"only {JSON} can be served")
 
 
-def _warned(*warnings: str) -> dict[str, str]:
-    told = [w.replace("\\", "\\\\").replace('"', '\\"') for w in warnings if w]
-    return {"Warning": ", ".join(f'299 - "{warning}"' for warning in told)} if told else {}
+def _warning_header(*warnings: str) -> dict[str, str]:
+    quoted = [w.replace("\\", "\\\\").replace('"', '\\"') for w in warnings if w]
+    return {"Warning": ", ".join(f'299 - "{warning}"' for warning in quoted)} if quoted else {}
 
 
-def unsupported(accepted: list[str]) -> ApiError:
+def unsupported(accepted: list[str]) -> StatusError:
     listed = ", ".join(accepted)
     message = f"the body of the request was in an unknown format - accepted media types include: {listed}"
-    return ApiError(415, "UnsupportedMediaType", message)
+    return StatusError(415, "UnsupportedMediaType", message)
 
 
-def loads(call: Call) -> Any:
-    """The parsed body; raises 400 when it is neither JSON nor what its type says."""
+def loads(call: ApiRequest) -> Any:
+    """Return the parsed body; raises 400 if it does not match its content type."""
     if call.content_type == protobuf.CONTENT_TYPE:
         return protobuf.decode(call.body)
     try:
@@ -379,8 +411,8 @@ def loads(call: Call) -> Any:
         raise bad_request(f"the object provided is unrecognized: {error}") from error
 
 
-def parsed(call: Call) -> dict[str, Any]:
-    """The parsed body, which has to be a map; raises 415 for a type that is not JSON or YAML."""
+def parsed(call: ApiRequest) -> dict[str, Any]:
+    """Return the parsed body, which must be a map; raises 415 for an unsupported content type."""
     if call.content_type.endswith("cbor"):
         raise unsupported([JSON, "application/yaml", protobuf.CONTENT_TYPE])
     body = loads(call)

@@ -1,9 +1,9 @@
 """
-Server-side apply: one manager's wishes merged into an object.
+Server-side apply: merge one manager's configuration into an object.
 
-Pure: live object and configuration in, new object and new managers out. What
-the manager asked for last time, asks for no more, and nobody else owns, goes.
-Source of the rules: structured-merge-diff, as described in Kubernetes' docs.
+Pure: live object and configuration in, new object and new managers out. A field that the manager
+applied before, no longer applies, and no other manager owns is removed.
+Source of the rules: structured-merge-diff, as described in Kubernetes' documentation.
 """
 
 from __future__ import annotations
@@ -12,56 +12,63 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from placement_ac.lab.hub import fields, managers
-from placement_ac.lab.hub.schema import ANYTHING, Node
+from placement_ac.lab.hub import field_sets, managed_fields
+from placement_ac.lab.hub.schema import ANYTHING, SchemaNode
 
 if TYPE_CHECKING:
-    from placement_ac.lab.hub.fields import Fields
-    from placement_ac.lab.hub.managers import Entry, Managers
+    from placement_ac.lab.hub.field_sets import FieldSet
+    from placement_ac.lab.hub.managed_fields import ManagedFieldsEntry, Managers
 
 
 def apply(
-    node: Node, live: dict[str, Any], config: dict[str, Any], owners: Managers, by: Entry, force: bool
+    node: SchemaNode,
+    live: dict[str, Any],
+    config: dict[str, Any],
+    owners: Managers,
+    by: ManagedFieldsEntry,
+    force: bool,
 ) -> tuple[dict[str, Any], Managers]:
     """
     Return the object and the managers after `by` applied `config` to `live`.
 
-    Raises 409 with one cause per field that another manager owns and this apply
-    would change, unless `force`; 500 when the configuration breaks its schema's types.
+    Raises 409 with one cause for each field that another manager owns and this apply would
+    change, unless `force`; 500 if the configuration has types that the schema does not allow.
     """
-    wanted = managers.owned(fields.applied(node, config))
+    wanted = managed_fields.without_unowned(field_sets.fields_applied(node, config))
     last = owners.get(by.name)
     others = {name: entry for name, entry in owners.items() if name != by.name}
-    mine = {} if wanted is None else {by.name: _kept_time(last, by, wanted)}
+    mine = {} if wanted is None else {by.name: _with_stable_time(last, by, wanted)}
     merged = merge(node, live, config)
-    if last is not None and last.fields != wanted:  # the same fields again: none could go
-        merged = prune(node, merged, last.fields, managers.all_fields(others | mine))
-    touched, removed = fields.changes(node, live, merged)
-    touched = managers.owned(touched)
-    if found := managers.conflicts(others, touched, by.name):
+    if last is not None and last.fields != wanted:  # otherwise no field can be removed
+        merged = prune(node, merged, last.fields, managed_fields.all_fields(others | mine))
+    touched, removed = field_sets.changes(node, live, merged)
+    touched = managed_fields.without_unowned(touched)
+    if found := managed_fields.conflicts(others, touched, by.name):
         if not force:
-            raise managers.refusal(found)
-        others = managers.disowned(others, touched)
-    return merged, managers.disowned(others, removed) | mine
+            raise managed_fields.conflict_error(found)
+        others = managed_fields.without_fields(others, touched)
+    return merged, managed_fields.without_fields(others, removed) | mine
 
 
-def _kept_time(last: Entry | None, by: Entry, wanted: Fields) -> Entry:
-    """An entry that says the same as before keeps its time, so that nothing is written for it."""
+def _with_stable_time(
+    last: ManagedFieldsEntry | None, by: ManagedFieldsEntry, wanted: FieldSet
+) -> ManagedFieldsEntry:
+    """Return the previous entry if nothing but the time differs, so that no write is needed."""
     new = replace(by, fields=wanted)
     if last is not None and (last.fields, last.api_version) == (wanted, by.api_version):
         return last
     return new
 
 
-def merge(node: Node, live: Any, config: Any) -> Any:
+def merge(node: SchemaNode, live: Any, config: Any) -> Any:
     """
-    Lay a configuration over a live value: maps and map lists by key, sets joined, the rest replaced.
+    Merge a configuration into a live value: maps and map lists by key, sets by union; others are replaced.
 
-    Where nothing changes it is the live value itself that is returned, and need not be compared any more.
+    Returns the live value itself if nothing changes, so that callers can compare by identity.
     """
-    if _alike(live, config):
+    if _is_same_json(live, config):
         return live
-    if type(live) is not type(config) or not fields.granular(node, config):
+    if type(live) is not type(config) or not field_sets.granular(node, config):
         return config
     if isinstance(config, list):
         return _merge_list(node, live, config)
@@ -73,18 +80,18 @@ def merge(node: Node, live: Any, config: Any) -> Any:
     return live | changed if changed else live
 
 
-def _alike(a: Any, b: Any) -> bool:
-    """Whether two values are the same JSON: Python's == takes 1, 1.0 and true for equal."""
+def _is_same_json(a: Any, b: Any) -> bool:
+    """Return whether two values are the same JSON (in Python, 1 == 1.0 == True)."""
     if type(a) is not type(b) or a != b:
         return False
     if isinstance(a, dict):
-        return all(_alike(value, b[key]) for key, value in a.items())
-    return not isinstance(a, list) or all(map(_alike, a, b))
+        return all(_is_same_json(value, b[key]) for key, value in a.items())
+    return not isinstance(a, list) or all(map(_is_same_json, a, b))
 
 
-def _merge_list(node: Node, live: list[Any], config: list[Any]) -> list[Any]:
-    """Items of both come in the configuration's order; those of the live list alone keep their places."""
-    mine = fields.items_of(node, config, ())
+def _merge_list(node: SchemaNode, live: list[Any], config: list[Any]) -> list[Any]:
+    """Merge lists: items of the configuration take its order; other live items keep their positions."""
+    mine = field_sets.items_of(node, config, ())
     theirs = {node.element(item): item for item in live}
     left, right = deque(theirs), deque(mine)
     shared = deque(key for key in mine if key in theirs)
@@ -93,7 +100,7 @@ def _merge_list(node: Node, live: list[Any], config: list[Any]) -> list[Any]:
         if left and left[0] not in mine:
             merged.append(theirs[left.popleft()])
         elif left and (not shared or left[0] != shared[0]):
-            left.popleft()  # it comes, or came, where the configuration has it
+            left.popleft()  # it is placed where the configuration has it
         else:
             key = right.popleft()
             if shared and key == shared[0]:
@@ -104,9 +111,9 @@ def _merge_list(node: Node, live: list[Any], config: list[Any]) -> list[Any]:
     return merged
 
 
-def prune(node: Node, value: Any, last: Fields, keep: Fields | None) -> Any:
-    """Remove from `value` the fields that are in `last` and not in `keep`."""
-    if not fields.granular(node, value):
+def prune(node: SchemaNode, value: Any, last: FieldSet, keep: FieldSet | None) -> Any:
+    """Return `value` without the fields that are in `last` and not in `keep`."""
+    if not field_sets.granular(node, value):
         return value
     if isinstance(value, list):
         return _prune_list(node, value, last, keep or {})
@@ -116,14 +123,14 @@ def prune(node: Node, value: Any, last: Fields, keep: Fields | None) -> Any:
         kept = (keep or {}).get("f:" + key)
         if claimed is None:
             pruned[key] = child_value
-        elif kept is not None or not fields.is_member(claimed):
+        elif kept is not None or not field_sets.is_member(claimed):
             below = prune(node.child(key) or ANYTHING, child_value, claimed, kept)
             if kept is not None or below or not child_value:
                 pruned[key] = below
     return pruned
 
 
-def _prune_list(node: Node, value: list[Any], last: Fields, keep: Fields) -> list[Any]:
+def _prune_list(node: SchemaNode, value: list[Any], last: FieldSet, keep: FieldSet) -> list[Any]:
     pruned = []
     for item in value:
         key = node.element(item)

@@ -1,10 +1,9 @@
 """
-x-kubernetes-validations: CEL rules over one value and, for transition rules, its old self.
+x-kubernetes-validations: evaluate CEL rules on a value and, for transition rules, its old value.
 
-celpy parses a rule and, as a rule's common vocabulary is small, the tree becomes
-a Python function over plain JSON values: several hundred times faster than celpy's
-interpreter, which takes over for any rule outside of that vocabulary. A rule that
-cannot be evaluated counts as broken, with the error as its message, as on a real server.
+celpy parses a rule. Rules that use only common functions are compiled to Python functions, which
+are several hundred times faster than celpy's interpreter; the interpreter evaluates all others. A
+rule that cannot be evaluated counts as violated, with the error as its message, as in Kubernetes.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ FAILURES = (KeyError, IndexError, TypeError, ValueError, ZeroDivisionError, CELE
 
 
 class OutsideError(Exception):
-    """The rule says something this module has no function for."""
+    """The rule uses something that this module cannot compile."""
 
 
-def broken(rule: dict[str, Any], value: Any, old: Any) -> str | None:
-    """Return the message of a rule that `value` breaks, None when it holds. `old` may be UNSET."""
+def violation(rule: dict[str, Any], value: Any, old: Any) -> str | None:
+    """Return the message of a rule that `value` violates, else None. `old` may be UNSET."""
     text: str = rule["rule"]
     if old is UNSET and "oldSelf" in text:
-        return None  # a transition rule has nothing to compare a new value with
+        return None  # a transition rule does not apply to a new value
     try:
         holds = _program(text)({"self": value, "oldSelf": old})
     except FAILURES as error:
@@ -61,7 +60,7 @@ def _program(text: str) -> Value:
 
 
 def _function(tree: Any) -> Value:
-    """The function for one node of the syntax tree; a node that only wraps another is that other."""
+    """Return the function for a node of the syntax tree; nodes with a single child are skipped."""
     if isinstance(tree, Token):
         raise OutsideError(tree)
     build = NODES.get(tree.data)
@@ -83,7 +82,7 @@ def _ternary(condition: Any, yes: Any = None, no: Any = None) -> Value:
 
 
 def _logic(decisive: bool) -> Callable[..., Value]:
-    """|| and &&: one side that decides is enough, even if the other cannot be evaluated."""
+    """Return the function for || or &&: an error on one side is ignored if the other side decides."""
 
     def build(left: Any, right: Any = None) -> Value:
         if right is None:
@@ -111,7 +110,7 @@ def _bool(value: Any) -> bool:
 
 
 def _binary(left: Any, right: Any = None) -> Value:
-    """relation, addition, multiplication: (operator (left)) right, or only one operand."""
+    """Return the function for a binary operation: (operator (left)) right, or a single operand."""
     if right is None:
         return _function(left)
     apply = OPERATORS[left.data]

@@ -1,5 +1,5 @@
 """
-What a client asks first: versions, groups, and the resources of each. Pure.
+Discovery: versions, groups and their resources. Pure.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from placement_ac.lab.hub.catalog import Catalog
-    from placement_ac.lab.hub.kinds import Resource, Version
+    from placement_ac.lab.hub.kinds import ServedResource, ServedVersion
 
 VERSION = {
     "major": "1",
@@ -21,7 +21,7 @@ VERSION = {
     "compiler": "cpython",
     "platform": "in-memory",
 }
-# Questions that are answered but not stored: group, version and plural, and the kind.
+# Reviews, which are answered but not stored: (group, version, plural) to kind.
 REVIEWS = {
     ("authorization.k8s.io", "v1", "selfsubjectaccessreviews"): "SelfSubjectAccessReview",
     ("authorization.k8s.io", "v1", "selfsubjectrulesreviews"): "SelfSubjectRulesReview",
@@ -75,7 +75,7 @@ def _group(name: str, versions: list[str]) -> dict[str, Any]:
 
 
 def resource_list(catalog: Catalog, group: str, version: str) -> dict[str, Any] | None:
-    """The APIResourceList of a group and version, None when it is not served."""
+    """Return the APIResourceList of a group and version, None if it is not served."""
     served = catalog.served(group, version)
     reviews = [_review(name, kind) for (g, v, name), kind in REVIEWS.items() if (g, v) == (group, version)]
     if not served and not reviews:
@@ -100,7 +100,7 @@ def _review(plural: str, kind: str) -> dict[str, Any]:
     }
 
 
-def _resources(resource: Resource, version: Version) -> list[dict[str, Any]]:
+def _resources(resource: ServedResource, version: ServedVersion) -> list[dict[str, Any]]:
     main: dict[str, Any] = {
         "name": resource.plural,
         "singularName": resource.singular,
@@ -116,7 +116,7 @@ def _resources(resource: Resource, version: Version) -> list[dict[str, Any]]:
     return [main, *(_subresource(resource, name) for name in subresources)]
 
 
-def _subresource(resource: Resource, name: str) -> dict[str, Any]:
+def _subresource(resource: ServedResource, name: str) -> dict[str, Any]:
     if name == "token":
         return TOKEN
     if name == "scale":

@@ -1,8 +1,7 @@
 """
-What the hub answers when it refuses: a Kubernetes `Status`.
+The errors of the hub: each becomes a Kubernetes `Status`.
 
-An `ApiError` is raised by whatever finds the fault and is turned into an
-answer in one place (`api`). Reasons and codes are those of a real API server.
+`api` turns a `StatusError` into a response. Reasons and codes are those of Kubernetes.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from placement_ac.lab.hub.kinds import Resource
+    from placement_ac.lab.hub.kinds import ServedResource
 
 STALE = "the object has been modified; please apply your changes to the latest version and try again"
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
-    """One fault of one field: `reason` such as FieldValueRequired, `field` such as spec.clusters[0]."""
+class StatusCause:
+    """An error in one field: `reason` such as FieldValueRequired, `field` such as spec.clusters[0]."""
 
     reason: str
     message: str
@@ -30,8 +29,8 @@ class Cause:
         return {"reason": self.reason, "message": self.message, "field": self.field}
 
 
-class ApiError(Exception):
-    """A refusal, with the HTTP code and the reason, causes and details of its Status."""
+class StatusError(Exception):
+    """A failed request, with the HTTP code, reason, causes and details of its Status."""
 
     def __init__(
         self,
@@ -39,7 +38,7 @@ class ApiError(Exception):
         reason: str,
         message: str,
         *,
-        causes: Iterable[Cause] = (),
+        causes: Iterable[StatusCause] = (),
         details: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
@@ -47,7 +46,7 @@ class ApiError(Exception):
         self.causes, self.details = tuple(causes), details or {}
 
     def status(self) -> dict[str, Any]:
-        """The `Status` object that goes over the wire."""
+        """Return the `Status` object."""
         details = dict(self.details)
         if self.causes:
             details["causes"] = [cause.wire() for cause in self.causes]
@@ -64,47 +63,49 @@ class ApiError(Exception):
         return {key: value for key, value in status.items() if value or key in ("metadata", "code")}
 
 
-def about(resource: Resource, name: str) -> dict[str, Any]:
-    """The details that name an object: group, kind (its plural, as a real server does) and name."""
+def object_details(resource: ServedResource, name: str) -> dict[str, Any]:
+    """Return the details of a Status: group, kind (its plural, as in Kubernetes) and name."""
     details = {"name": name, "group": resource.group, "kind": resource.plural}
     return {key: value for key, value in details.items() if value}
 
 
-def not_found(resource: Resource, name: str) -> ApiError:
-    return ApiError(404, "NotFound", f'{resource.full} "{name}" not found', details=about(resource, name))
+def not_found(resource: ServedResource, name: str) -> StatusError:
+    return StatusError(
+        404, "NotFound", f'{resource.full} "{name}" not found', details=object_details(resource, name)
+    )
 
 
-def already_exists(resource: Resource, name: str) -> ApiError:
+def already_exists(resource: ServedResource, name: str) -> StatusError:
     message = f'{resource.full} "{name}" already exists'
-    return ApiError(409, "AlreadyExists", message, details=about(resource, name))
+    return StatusError(409, "AlreadyExists", message, details=object_details(resource, name))
 
 
-def conflict(resource: Resource, name: str, why: str = STALE) -> ApiError:
+def conflict(resource: ServedResource, name: str, why: str = STALE) -> StatusError:
     message = f'Operation cannot be fulfilled on {resource.full} "{name}": {why}'
-    return ApiError(409, "Conflict", message, details=about(resource, name))
+    return StatusError(409, "Conflict", message, details=object_details(resource, name))
 
 
-def invalid(resource: Resource, name: str, causes: Iterable[Cause]) -> ApiError:
-    """422: the object breaks its schema or a rule; one cause per fault."""
+def invalid(resource: ServedResource, name: str, causes: Iterable[StatusCause]) -> StatusError:
+    """Return the 422 for an object that violates its schema or a rule."""
     causes = tuple(causes)
-    told = ", ".join(f"{cause.field}: {cause.message}" for cause in causes)
-    message = f'{resource.kind}.{resource.group or "v1"} "{name}" is invalid: {told}'
-    details = about(resource, name) | {"kind": resource.kind}
-    return ApiError(422, "Invalid", message, causes=causes, details=details)
+    errors = ", ".join(f"{cause.field}: {cause.message}" for cause in causes)
+    message = f'{resource.kind}.{resource.group or "v1"} "{name}" is invalid: {errors}'
+    details = object_details(resource, name) | {"kind": resource.kind}
+    return StatusError(422, "Invalid", message, causes=causes, details=details)
 
 
-def bad_request(message: str) -> ApiError:
-    return ApiError(400, "BadRequest", message)
+def bad_request(message: str) -> StatusError:
+    return StatusError(400, "BadRequest", message)
 
 
-def forbidden(message: str, details: dict[str, Any] | None = None) -> ApiError:
-    return ApiError(403, "Forbidden", message, details=details)
+def forbidden(message: str, details: dict[str, Any] | None = None) -> StatusError:
+    return StatusError(403, "Forbidden", message, details=details)
 
 
-def gone(message: str) -> ApiError:
-    return ApiError(410, "Expired", message)
+def gone(message: str) -> StatusError:
+    return StatusError(410, "Expired", message)
 
 
-def internal(message: str) -> ApiError:
-    """500 without a reason: what a real server says of a typed object it cannot build."""
-    return ApiError(500, "", message)
+def internal(message: str) -> StatusError:
+    """Return the 500 without a reason that Kubernetes sends for an object that it cannot decode."""
+    return StatusError(500, "", message)

@@ -1,7 +1,7 @@
 """
-Faults to order: answers that fail, come late, or never come. And the journal of what was asked.
+Fault injection: responses that fail, are delayed, or are lost. And the record of a request.
 
-Both are used from any thread.
+Safe to use from any thread.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WRITES: Final = ("POST", "PUT", "PATCH", "DELETE")
 
 @dataclass(slots=True)
 class Fault:
-    """One ordered fault; see `Faults.add`."""
+    """One injected fault; see `Faults.add`."""
 
     methods: tuple[str, ...]
     path: re.Pattern[str] | None
@@ -42,7 +42,7 @@ class Fault:
 
 
 class Faults:
-    """What goes wrong with the next requests. Thread-safe."""
+    """The faults to inject into the next requests. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -64,13 +64,13 @@ class Faults:
         after: bool = False,
     ) -> None:
         """
-        Let the next `times` requests go wrong, after `skip` that go well, which have this method
-        (or one of them), a path that `path`, a regular expression, finds, and a User-Agent that
-        begins with `agent` (or one of them).
+        Inject a fault into the next `times` matching requests, after `skip` matching ones.
 
-        They wait `delay` seconds; then, with `status`, they get that answer (`body`: a Status
-        by default), with `hang_up` their connection is cut, with neither they are served.
-        With `after` this happens when the request was carried out: only its answer is lost.
+        A request matches if it has this method (or one of them), the regular expression `path` finds its
+        path, and its User-Agent begins with `agent` (or one of them). The response is delayed by `delay`
+        seconds. With `status`, the response has that status (`body`: a Status by default); with `hang_up`,
+        the connection is closed; with neither, the request is served. With `after`, the request is
+        processed first, and only its response is lost.
         """
         pattern = re.compile(path) if path is not None else None
         methods = (method,) if isinstance(method, str) else method
@@ -83,7 +83,7 @@ class Faults:
 
     @property
     def all_met(self) -> bool:
-        """Whether every fault has been met as often as it was ordered."""
+        """Whether every fault has been injected as often as requested."""
         return not self._faults
 
     def clear(self) -> None:
@@ -91,7 +91,7 @@ class Faults:
             self._faults.clear()
 
     def take(self, method: str, path: str, agent: str) -> Fault | None:
-        """The fault this request meets, if any; the first that was added counts."""
+        """Return the first matching fault and count it, or None."""
         if not self._faults:
             return None
         with self._lock:
@@ -108,8 +108,8 @@ class Faults:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """One request as it came and the status it was answered with (0: the connection was cut)."""
+class RecordedRequest:
+    """One request and the status of its response (0: the connection was closed)."""
 
     at: float  # time.time()
     method: str
@@ -122,7 +122,7 @@ class Request:
 
     @property
     def body(self) -> Any:
-        """The parsed body, new each time; None when there was none, text when it could not be parsed."""
+        """The body, parsed anew on each access; None if there is none, text if it cannot be parsed."""
         if not self.raw:
             return None
         try:

@@ -1,9 +1,9 @@
 """
-What a kind is: its names, versions, schemas and columns.
+The definition of a kind (`ServedResource`): its names, versions, schemas and columns.
 
-Three sources, one shape (`Resource`): Kubernetes' own kinds (`core.yaml`), the
-kinds the package brings along (`kinds.yaml`, expanded to plain CRDs), and any
-CustomResourceDefinition that is posted. No store, no I/O but the two files.
+Kinds come from three sources: Kubernetes' built-in kinds (`core.yaml`), the kinds bundled with the
+package (`kinds.yaml`, expanded to CRDs), and CustomResourceDefinitions that clients create. Reads
+the two files; no other I/O, no store.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 import yaml
 
-from placement_ac.lab.hub.schema import Node
+from placement_ac.lab.hub.schema import SchemaNode
 
 READ = ("get", "list", "watch")
 VERBS = ("create", "delete", "deletecollection", *READ, "patch", "update")
@@ -26,7 +26,7 @@ STAGES = {"alpha": 0, "beta": 1, None: 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PrinterColumn:
     """A printer column. `path` is a JSONPath such as .status.conditions[?(@.type=="Active")].status."""
 
     name: str
@@ -37,24 +37,24 @@ class Column:
     description: str = ""
 
 
-NAME = Column("Name", "string", ".metadata.name", 0, "name", "Name must be unique within a namespace.")
+NAME = PrinterColumn("Name", "string", ".metadata.name", 0, "name", "Name must be unique within a namespace.")
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
-    """One served version of a kind; `warning` is said of a deprecated one."""
+class ServedVersion:
+    """One served version of a kind; `warning`: the deprecation warning, or ""."""
 
     name: str
-    schema: Node
+    schema: SchemaNode
     status: bool
-    columns: tuple[Column, ...]
+    columns: tuple[PrinterColumn, ...]
     warning: str = ""
     fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Resource:
-    """A kind as the hub serves it. `custom`: by a CRD; `generation`: it counts changes of its spec."""
+class ServedResource:
+    """A served kind. `custom`: defined by a CRD; `generation`: metadata.generation is counted."""
 
     group: str
     kind: str
@@ -62,7 +62,7 @@ class Resource:
     singular: str
     list_kind: str
     namespaced: bool
-    versions: dict[str, Version]
+    versions: dict[str, ServedVersion]
     storage: str
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
@@ -73,23 +73,23 @@ class Resource:
 
     @property
     def full(self) -> str:
-        """The name errors use: admissionchecks.kueue.x-k8s.io, or secrets."""
+        """The name in error messages: admissionchecks.kueue.x-k8s.io, or secrets."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
-    def any_version(self) -> Version:
-        """The stored version, or another when that one is not served."""
+    def any_version(self) -> ServedVersion:
+        """The storage version, or another one if it is not served."""
         return self.versions.get(self.storage) or next(iter(self.versions.values()))
 
     def api_version(self, version: str) -> str:
         return f"{self.group}/{version}" if self.group else version
 
 
-def from_crd(crd: dict[str, Any]) -> Resource:
-    """Return the kind a (valid) CustomResourceDefinition describes."""
+def from_crd(crd: dict[str, Any]) -> ServedResource:
+    """Return the kind that a valid CustomResourceDefinition defines."""
     spec, names = crd["spec"], crd["spec"]["names"]
     versions = {v["name"]: _version(v) for v in spec["versions"] if v.get("served", True)}
-    return Resource(
+    return ServedResource(
         group=spec["group"],
         kind=names["kind"],
         plural=names["plural"],
@@ -103,10 +103,10 @@ def from_crd(crd: dict[str, Any]) -> Resource:
     )
 
 
-def _version(document: dict[str, Any]) -> Version:
+def _version(document: dict[str, Any]) -> ServedVersion:
     warning = document.get("deprecationWarning") or "this version is deprecated"
     columns = document.get("additionalPrinterColumns") or [AGE]
-    return Version(
+    return ServedVersion(
         name=document["name"],
         schema=object_schema(document.get("schema", {}).get("openAPIV3Schema") or {"type": "object"}),
         status="status" in (document.get("subresources") or {}),
@@ -119,8 +119,8 @@ def _version(document: dict[str, Any]) -> Version:
 AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 
 
-def _column(document: dict[str, Any]) -> Column:
-    return Column(
+def _column(document: dict[str, Any]) -> PrinterColumn:
+    return PrinterColumn(
         name=document["name"],
         type=document["type"],
         path=document["jsonPath"],
@@ -130,27 +130,26 @@ def _column(document: dict[str, Any]) -> Column:
     )
 
 
-def object_schema(document: dict[str, Any]) -> Node:
+def object_schema(document: dict[str, Any]) -> SchemaNode:
     """
-    Compile the schema of a whole object: apiVersion, kind and metadata are every kind's.
+    Compile the schema of an object, and add apiVersion, kind and metadata.
 
-    Compiled once per content, however many hubs are started. Raises AttributeError
-    or TypeError for what is no schema.
+    Compiled schemas are cached for all hubs. Raises AttributeError or TypeError for an invalid schema.
     """
     return _compiled(orjson.dumps(document))
 
 
 @lru_cache(maxsize=512)
-def _compiled(text: bytes) -> Node:
+def _compiled(text: bytes) -> SchemaNode:
     document = orjson.loads(text)
     own = {k: v for k, v in (document.get("properties") or {}).items() if k != "metadata"}
     string = {"type": "string"}
     properties = {"apiVersion": string, "kind": string} | own | {"metadata": METADATA}
-    return Node(document | {"type": "object", "properties": properties})
+    return SchemaNode(document | {"type": "object", "properties": properties})
 
 
 def priority(version: str) -> tuple[int, int, int, str]:
-    """Sort key of versions, the preferred one first: v2, v1, v1beta2, v1beta1, v1alpha1, others."""
+    """Return the sort key of a version: v2, v1, v1beta2, v1beta1, v1alpha1, others."""
     match = VERSION.fullmatch(version)
     if match is None:
         return (1, 0, 0, version)
@@ -158,27 +157,27 @@ def priority(version: str) -> tuple[int, int, int, str]:
 
 
 @cache
-def builtin() -> tuple[Resource, ...]:
-    """Kubernetes' own kinds, as far as the hub serves them."""
+def builtin() -> tuple[ServedResource, ...]:
+    """Return Kubernetes' built-in kinds that the hub serves."""
     return tuple(_builtin(entry) for entry in _read("core.yaml")["kinds"])
 
 
-def _builtin(entry: dict[str, Any]) -> Resource:
+def _builtin(entry: dict[str, Any]) -> ServedResource:
     version, kind = entry["version"], entry["kind"]
-    columns = tuple(Column(*column) for column in entry["columns"])
+    columns = tuple(PrinterColumn(*column) for column in entry["columns"])
     if not any(column.name == "Name" for column in columns):
         columns = (NAME, *columns)
     schema = object_schema({"properties": entry.get("schema") or {}, "required": entry.get("required") or []})
     status = "status" in entry.get("subresources", ())
     fields = tuple(entry.get("fields") or ())
-    return Resource(
+    return ServedResource(
         group=entry.get("group", ""),
         kind=kind,
         plural=entry["plural"],
         singular=kind.lower(),
         list_kind=kind + "List",
         namespaced=entry.get("namespaced", True),
-        versions={version: Version(version, schema, status, columns, fields=fields)},
+        versions={version: ServedVersion(version, schema, status, columns, fields=fields)},
         storage=version,
         short_names=tuple(entry.get("short") or ()),
         categories=tuple(entry.get("categories") or ()),
@@ -190,7 +189,7 @@ def _builtin(entry: dict[str, Any]) -> Resource:
 
 
 def bundled() -> list[dict[str, Any]]:
-    """The CRDs that are installed when none are given: OCM's, Kueue's and the cluster inventory's."""
+    """Return the CRDs that are installed by default: OCM's, Kueue's and the cluster inventory's."""
     return [
         _crd(group, entry) for group, entries in _read("kinds.yaml")["groups"].items() for entry in entries
     ]
@@ -236,7 +235,7 @@ def _crd_version(entry: dict[str, Any], name: str, schema: dict[str, Any] | None
 @cache
 def _read(name: str) -> dict[str, Any]:
     text = files(__package__).joinpath(name).read_text(encoding="utf-8")
-    content: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 a safe loader, the C one where it was built
+    content: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 a safe loader, in C if available
     return content
 
 

@@ -1,7 +1,7 @@
 """
-Sockets: one port that speaks HTTP and HTTPS, and can be taken down and put up again.
+A listener for HTTP and HTTPS on one port, which can be closed and opened again.
 
-The first byte of a connection tells: 0x16 begins a TLS handshake. Runs in the hub's loop.
+A connection whose first byte is 0x16 begins with a TLS handshake. Runs in the hub's event loop.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ TLS_HANDSHAKE = b"\x16"
 
 
 class Listener:
-    """Accepts connections for `handler` on one port, which stays taken while the listener is down."""
+    """Accepts connections for `handler` on one port, and keeps the port bound while it is down."""
 
     def __init__(self, host: str, port: int, handler: web.Server, tls: ssl.SSLContext) -> None:
         self.host, self.handler, self.tls = host, handler, tls
         self._socket = self._bound(port)
         self.port: int = self._socket.getsockname()[1]
         self._accepting: asyncio.Task[None] | None = None
-        self._greeting: set[asyncio.Task[None]] = set()
+        self._handshakes: set[asyncio.Task[None]] = set()
         self._open: set[asyncio.Transport] = set()
 
     def _bound(self, port: int) -> socket.socket:
@@ -43,17 +43,17 @@ class Listener:
         self._accepting = asyncio.get_running_loop().create_task(self._accept())
 
     async def down(self) -> None:
-        """Cut every connection and refuse new ones."""
+        """Close all connections and refuse new ones."""
         if self._accepting is not None:
             self._accepting.cancel()
             await asyncio.gather(self._accepting, return_exceptions=True)
             self._accepting = None
         self._socket.close()
         self._socket = self._bound(self.port)  # bound but not listening: connections are refused
-        for task in tuple(self._greeting):
+        for task in tuple(self._handshakes):
             task.cancel()
         for transport in tuple(self._open):
-            with contextlib.suppress(AttributeError):  # Python 3.11.2: it has been closed already
+            with contextlib.suppress(AttributeError):  # Python 3.11.2: already closed
                 transport.abort()
         self._open.clear()
         await asyncio.sleep(0)
@@ -68,14 +68,14 @@ class Listener:
             try:
                 sock, _ = await loop.sock_accept(self._socket)
             except OSError:
-                await asyncio.sleep(0.05)  # out of file descriptors, say: the others must be served on
+                await asyncio.sleep(0.05)  # such as no free file descriptors: keep serving
                 continue
-            task = loop.create_task(self._greet(sock))
-            self._greeting.add(task)
-            task.add_done_callback(self._greeting.discard)
+            task = loop.create_task(self._serve(sock))
+            self._handshakes.add(task)
+            task.add_done_callback(self._handshakes.discard)
 
-    async def _greet(self, sock: socket.socket) -> None:
-        """Hand a connection over once its first byte has told what it speaks."""
+    async def _serve(self, sock: socket.socket) -> None:
+        """Detect TLS by the first byte, and pass the connection to the handler."""
         loop = asyncio.get_running_loop()
         try:
             sock.setblocking(False)
@@ -90,7 +90,7 @@ class Listener:
         self._open.add(transport)
 
 
-def _tell(ready: asyncio.Future[None]) -> None:
+def _set_ready(ready: asyncio.Future[None]) -> None:
     if not ready.done():
         ready.set_result(None)
 
@@ -98,7 +98,7 @@ def _tell(ready: asyncio.Future[None]) -> None:
 async def _readable(sock: socket.socket) -> None:
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
-    loop.add_reader(sock, _tell, ready)
+    loop.add_reader(sock, _set_ready, ready)
     try:
         await ready
     finally:

@@ -1,5 +1,5 @@
 """
-OpenAPI v3: an index, and one document per group and version with the real schemas. Pure.
+OpenAPI v3: an index, and one document with schemas per group and version. Pure.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from placement_ac.lab.hub.catalog import Catalog
-    from placement_ac.lab.hub.kinds import Resource, Version
+    from placement_ac.lab.hub.kinds import ServedResource, ServedVersion
 
 FIELD_VALIDATION = {
     "name": "fieldValidation",
@@ -19,7 +19,7 @@ COMMON = ("dryRun", "fieldManager", "pretty")
 
 
 def document(catalog: Catalog, path: str) -> dict[str, Any] | None:
-    """The index for "", the document of "api/v1" or "apis/GROUP/VERSION", None for what is not served."""
+    """Return the index for "", or the document of "api/v1" or "apis/GROUP/VERSION"; None if not served."""
     if not path:
         return _index(catalog)
     match path.split("/"):
@@ -59,22 +59,22 @@ def _document(catalog: Catalog, group: str, version: str) -> dict[str, Any] | No
     }
 
 
-def _name(resource: Resource, version: Version) -> str:
-    """As real servers name schemas: the group backwards, the version, the kind."""
+def _name(resource: ServedResource, version: ServedVersion) -> str:
+    """Return the schema's name as in Kubernetes: reversed group, version, kind."""
     if not resource.custom:
         return f"io.k8s.api.{resource.group.partition('.')[0] or 'core'}.{version.name}.{resource.kind}"
     return ".".join([*reversed(resource.group.split(".")), version.name, resource.kind])
 
 
-def _identity(resource: Resource, version: Version) -> dict[str, str]:
+def _identity(resource: ServedResource, version: ServedVersion) -> dict[str, str]:
     return {"group": resource.group, "version": version.name, "kind": resource.kind}
 
 
-def _schema(resource: Resource, version: Version) -> dict[str, Any]:
+def _schema(resource: ServedResource, version: ServedVersion) -> dict[str, Any]:
     return version.schema.document | {"x-kubernetes-group-version-kind": [_identity(resource, version)]}
 
 
-def _paths(resource: Resource, version: Version) -> dict[str, Any]:
+def _paths(resource: ServedResource, version: ServedVersion) -> dict[str, Any]:
     root = f"/apis/{resource.group}/{version.name}" if resource.group else f"/api/{version.name}"
     base = f"{root}/namespaces/{{namespace}}" if resource.namespaced else root
     one, many = f"{base}/{resource.plural}/{{name}}", f"{base}/{resource.plural}"
@@ -92,7 +92,7 @@ def _paths(resource: Resource, version: Version) -> dict[str, Any]:
     return paths
 
 
-def _operation(resource: Resource, version: Version, action: str) -> dict[str, Any]:
+def _operation(resource: ServedResource, version: ServedVersion, action: str) -> dict[str, Any]:
     parameters = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in COMMON]
     if action in ("post", "put", "patch"):
         parameters.append(FIELD_VALIDATION)

@@ -1,22 +1,22 @@
 """
-Merge patch (RFC 7396), JSON patch (RFC 6902), and as much of the strategic merge patch as kubectl sends.
+Merge patch (RFC 7396), JSON patch (RFC 6902), and the parts of strategic merge patch that kubectl uses.
 
-Pure: the object that is patched is never changed.
+Pure: functions return a new object.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from placement_ac.lab.hub.errors import ApiError, bad_request
-from placement_ac.lab.hub.schema import ANYTHING, Node
+from placement_ac.lab.hub.errors import StatusError, bad_request
+from placement_ac.lab.hub.schema import ANYTHING, SchemaNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
 def merge_patch(value: Any, patch: Any) -> Any:
-    """RFC 7396: maps are merged, null removes, anything else replaces."""
+    """Apply a merge patch (RFC 7396): merge maps, remove null fields, replace everything else."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(value) if isinstance(value, dict) else {}
@@ -28,12 +28,12 @@ def merge_patch(value: Any, patch: Any) -> Any:
     return merged
 
 
-def strategic_patch(node: Node, value: Any, patch: Any) -> Any:
+def strategic_patch(node: SchemaNode, value: Any, patch: Any) -> Any:
     """
-    As a merge patch, but lists with merge keys (map lists, sets) are merged by item.
+    Apply a strategic merge patch: a merge patch that merges lists with merge keys item by item.
 
-    Understood: `$patch: delete` and `replace`, `$deleteFromPrimitiveList/…`, `$retainKeys`, and
-    `$setElementOrder/…` for map lists (items that it does not name stand last).
+    Supports `$patch: delete` and `replace`, `$deleteFromPrimitiveList/…`, `$retainKeys`, and
+    `$setElementOrder/…` for map lists (items that it does not name come last).
     """
     if not isinstance(patch, dict):
         return patch
@@ -55,7 +55,7 @@ def strategic_patch(node: Node, value: Any, patch: Any) -> Any:
     return merged
 
 
-def _ordered(node: Node, items: list[Any], order: list[Any]) -> list[Any]:
+def _ordered(node: SchemaNode, items: list[Any], order: list[Any]) -> list[Any]:
     if node.list_type != "map":
         return items
     wanted = {node.element(item): n for n, item in enumerate(order)}
@@ -72,7 +72,7 @@ def _directive(merged: dict[str, Any], key: str, change: Any) -> None:
             del merged[name]
 
 
-def _strategic_value(node: Node, value: Any, change: Any) -> Any:
+def _strategic_value(node: SchemaNode, value: Any, change: Any) -> Any:
     if isinstance(change, list) and node.list_type == "set":
         had = value if isinstance(value, list) else []
         return [*had, *(item for item in change if item not in had)]
@@ -81,7 +81,7 @@ def _strategic_value(node: Node, value: Any, change: Any) -> Any:
     return strategic_patch(node, value, change)
 
 
-def _strategic_list(node: Node, value: list[Any], changes: list[Any]) -> list[Any]:
+def _strategic_list(node: SchemaNode, value: list[Any], changes: list[Any]) -> list[Any]:
     items = {} if any(c.get("$patch") == "replace" for c in changes) else {node.element(i): i for i in value}
     for change in changes:
         key = node.element(change)
@@ -96,7 +96,7 @@ def _strategic_list(node: Node, value: list[Any], changes: list[Any]) -> list[An
 
 
 def json_patch(value: Any, operations: Any) -> Any:
-    """RFC 6902; raises 422 when a test fails or a path is missing, 400 when it is no patch."""
+    """Apply a JSON patch (RFC 6902); raises 422 if a test fails or a path is missing, 400 if malformed."""
     if not isinstance(operations, list):
         raise bad_request("a JSON patch is a list of operations")
     for operation in operations:
@@ -106,7 +106,7 @@ def json_patch(value: Any, operations: Any) -> Any:
             value = OPERATIONS[operation["op"]](value, operation)
         except (KeyError, IndexError, TypeError, ValueError) as error:
             message = f"the server rejected our request due to an error in our request: {operation}: {error}"
-            raise ApiError(422, "Invalid", message) from error
+            raise StatusError(422, "Invalid", message) from error
     return value
 
 
@@ -130,7 +130,7 @@ def _index(value: list[Any], key: str) -> int:
 
 
 def _changed(value: Any, keys: list[str], change: Callable[[Any, str], None]) -> Any:
-    """Copy the containers along the way and let `change` alter the last one."""
+    """Return `value` with the containers along `keys` copied, and the last one changed by `change`."""
     copy = list(value) if isinstance(value, list) else dict(value)
     key, *rest = keys
     if not rest:

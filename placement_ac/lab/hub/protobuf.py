@@ -1,7 +1,7 @@
 """
-Kubernetes' protobuf, as far as kubectl insists on it: objects it creates of built-in kinds.
+Decode Kubernetes' protobuf, which kubectl uses to create objects of built-in kinds.
 
-Pure: bytes in, a plain object out. Answers are always JSON, which every client takes.
+Pure: bytes in, a plain object out. Responses are always JSON, which every client accepts.
 The field numbers are those of the generated.proto files of k8s.io/api.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any
 
-from placement_ac.lab.hub.errors import ApiError, bad_request
+from placement_ac.lab.hub.errors import StatusError, bad_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
-    """The (number, value) pairs of a message; a value is an int or bytes."""
+    """Yield the (number, value) pairs of a message; a value is an int or bytes."""
     at = 0
     while at < len(data):
         tag, at = _varint(data, at)
@@ -144,7 +144,7 @@ KINDS: dict[str, Message] = {
 
 
 def decode(data: bytes) -> dict[str, Any]:
-    """Return the object; raises 415 for a kind that is not known here, 400 for what is no such message."""
+    """Return the object; raises 415 for an unsupported kind, 400 for a malformed message."""
     if not data.startswith(MAGIC):
         raise bad_request("the object provided is unrecognized: no protobuf of Kubernetes")
     try:
@@ -152,7 +152,7 @@ def decode(data: bytes) -> dict[str, Any]:
         kind_of = dict(_fields(envelope[1]))
         kind, api_version = _text(kind_of[2]), _text(kind_of[1])
         if kind not in KINDS:
-            raise ApiError(415, "UnsupportedMediaType", f"{kind} can be read as JSON or YAML only")
+            raise StatusError(415, "UnsupportedMediaType", f"{kind} can be read as JSON or YAML only")
         body: dict[str, Any] = _message({1: ("metadata", METADATA), **KINDS[kind]})(envelope.get(2, b""))
     except (KeyError, IndexError, UnicodeDecodeError) as error:
         raise bad_request(f"the object provided is unrecognized: {error!r}") from error

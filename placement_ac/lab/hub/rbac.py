@@ -1,8 +1,7 @@
 """
-May this user do that? Judged by the roles and bindings in the store.
+Authorize requests by the roles and bindings in the store.
 
-Runs in the hub's thread. What a user holds in a namespace is worked out once
-and kept until a role or a binding changes.
+Runs in the hub's thread. The rules of a user in a namespace are cached until a role or binding changes.
 Source: Kubernetes, pkg/registry/rbac and plugin/pkg/auth/authorizer/rbac.
 """
 
@@ -11,33 +10,33 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from placement_ac.lab.hub import kinds, policy, roles
-from placement_ac.lab.hub.actions import Action
-from placement_ac.lab.hub.errors import ApiError, about, forbidden
+from placement_ac.lab.hub import kinds, rbac_rules, rbac_validation
+from placement_ac.lab.hub.errors import StatusError, forbidden, object_details
+from placement_ac.lab.hub.request_attributes import RequestAttributes
 from placement_ac.lab.hub.users import MASTERS, account_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from placement_ac.lab.hub.ask import Ask
-    from placement_ac.lab.hub.policy import Rule
-    from placement_ac.lab.hub.store import Object, Record, Shelf, Store
-    from placement_ac.lab.hub.users import User
+    from placement_ac.lab.hub.rbac_rules import RbacRule
+    from placement_ac.lab.hub.store import Object, Record, ResourceStore, Store
+    from placement_ac.lab.hub.users import UserInfo
+    from placement_ac.lab.hub.write_request import WriteRequest
 
-GROUP = roles.GROUP
-REMEMBERED = 10_000  # users, in so many namespaces
+GROUP = rbac_validation.GROUP
+CACHE_SIZE = 10_000  # entries: one per user and namespace
 
 
 @dataclass(slots=True)
-class Held:
-    """What one user holds in one namespace ("": cluster-wide), by whom, and what could not be resolved."""
+class UserRules:
+    """The rules of a user in a namespace ("": cluster-wide), each with its source, and resolution errors."""
 
-    rules: list[tuple[str, Rule]] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
+    rules: list[tuple[str, RbacRule]] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AuthorizationDecision:
     allowed: bool
     reason: str = ""
 
@@ -47,50 +46,52 @@ class Rbac:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._held: dict[tuple[str, tuple[str, ...], str], Held] = {}
-        self._seen = -1  # the version of the roles and bindings that `_held` was worked out from
+        self._held: dict[tuple[str, tuple[str, ...], str], UserRules] = {}
+        self._seen = -1  # the version of the roles and bindings behind `_held`
         self._kinds = {kind.plural: kind for kind in kinds.builtin() if kind.group == GROUP}
 
-    def judge(self, user: User, action: Action) -> Verdict:
-        """Whether the user may, and why; why not is told only when a role is missing."""
+    def authorize(self, user: UserInfo, action: RequestAttributes) -> AuthorizationDecision:
+        """Return the decision; a denial has a reason only if a role is missing."""
         if MASTERS in user.groups:
-            return Verdict(True)
-        held = self.held(user, action.namespace)
+            return AuthorizationDecision(True)
+        held = self.rules_for(user, action.namespace)
         for source, rule in held.rules:
             if rule.allows(action):
-                return Verdict(True, f"RBAC: allowed by {source}")
-        return Verdict(False, f"RBAC: {_aggregate(held.faults)}" if held.faults else "")
+                return AuthorizationDecision(True, f"RBAC: allowed by {source}")
+        return AuthorizationDecision(False, f"RBAC: {_join_errors(held.errors)}" if held.errors else "")
 
-    def held(self, user: User, namespace: str) -> Held:
+    def rules_for(self, user: UserInfo, namespace: str) -> UserRules:
         seen = max(self._shelf(plural).last for plural in self._kinds)
-        if seen != self._seen or len(self._held) >= REMEMBERED:
+        if seen != self._seen or len(self._held) >= CACHE_SIZE:
             self._held.clear()
             self._seen = seen
         key = (user.name, user.groups, namespace)
         known = self._held.get(key)
         if known is None:
-            known = self._held[key] = self._worked_out(user, namespace)
+            known = self._held[key] = self._resolve(user, namespace)
         return known
 
-    def _shelf(self, plural: str) -> Shelf:
-        return self._store.shelves[self._kinds[plural]]
+    def _shelf(self, plural: str) -> ResourceStore:
+        return self._store.by_resource[self._kinds[plural]]
 
-    def _worked_out(self, user: User, namespace: str) -> Held:
-        held = Held()
-        for name, group in policy.BOUND:
+    def _resolve(self, user: UserInfo, namespace: str) -> UserRules:
+        held = UserRules()
+        for name, group in rbac_rules.DEFAULT_BINDINGS:
             if group in user.groups:
                 source = f'ClusterRoleBinding "{name}" of ClusterRole "{name}" to Group "{group}"'
-                held.rules.extend((source, rule) for rule in policy.ROLES[name])
+                held.rules.extend((source, rule) for rule in rbac_rules.DEFAULT_CLUSTER_ROLES[name])
         for record in self._bindings(namespace):
-            subject = next((s for s in record.obj.get("subjects") or () if _is(user, s, record.key[0])), None)
+            subject = next(
+                (s for s in record.obj.get("subjects") or () if _is_subject(user, s, record.key[0])), None
+            )
             if subject is None:
                 continue
             try:
                 rules = self.rules_of(record.obj["roleRef"], record.key[0])
-            except ApiError as error:
-                held.faults.append(error.message)
+            except StatusError as error:
+                held.errors.append(error.message)
                 continue
-            source = _told(record, subject)
+            source = _describe(record, subject)
             held.rules.extend((source, rule) for rule in rules)
         return held
 
@@ -99,76 +100,84 @@ class Rbac:
         if namespace:
             yield from self._shelf("rolebindings").between(namespace)
 
-    def rules_of(self, reference: Object, namespace: str) -> tuple[Rule, ...]:
-        """The rules of the role that a binding in `namespace` refers to; raises 404 when there is none."""
+    def rules_of(self, reference: Object, namespace: str) -> tuple[RbacRule, ...]:
+        """Return the rules of the role that a binding in `namespace` refers to; raises 404 if missing."""
         kind, name = reference["kind"], reference["name"]
         plural, key = ("roles", (namespace, name)) if kind == "Role" else ("clusterroles", ("", name))
         record = self._shelf(plural).records.get(key)
         if record is not None:
             return self._rules(record.obj)
-        if kind == "ClusterRole" and name in policy.ROLES:
-            return policy.ROLES[name]
+        if kind == "ClusterRole" and name in rbac_rules.DEFAULT_CLUSTER_ROLES:
+            return rbac_rules.DEFAULT_CLUSTER_ROLES[name]
         full = f"{kind.lower()}.{GROUP}"
         details = {"name": name, "group": GROUP, "kind": kind.lower()}
-        raise ApiError(404, "NotFound", f'{full} "{name}" not found', details=details)
+        raise StatusError(404, "NotFound", f'{full} "{name}" not found', details=details)
 
-    def _rules(self, role: Object) -> tuple[Rule, ...]:
-        """The rules of a role, or of those that it aggregates (which a real server copies into it)."""
-        selectors = _aggregates(role)
+    def _rules(self, role: Object) -> tuple[RbacRule, ...]:
+        """Return the rules of a role, or of the roles that it aggregates (Kubernetes copies them into it)."""
+        selectors = _aggregation_selectors(role)
         if not selectors:
-            return tuple(map(policy.rule, role.get("rules") or ()))
-        tests = [roles.selector(one) for one in selectors]
+            return tuple(map(rbac_rules.parse_rule, role.get("rules") or ()))
+        tests = [rbac_validation.selector(one) for one in selectors]
         others = (record.obj for record in self._shelf("clusterroles").between(""))
         chosen = [one for one in others if one is not role and any(test(one) for test in tests)]
-        return tuple(policy.rule(rule) for one in chosen for rule in one.get("rules") or ())
+        return tuple(rbac_rules.parse_rule(rule) for one in chosen for rule in one.get("rules") or ())
 
-    # -- nobody gives what they do not have
+    # -- privilege escalation prevention
 
-    def confirm(self, ask: Ask, obj: Object, live: Object | None) -> None:
-        """Raises 403 when a user writes a role or binding that gives more than the user holds."""
-        if ask.resource.group != GROUP or ask.resource.custom or MASTERS in ask.user.groups:
+    def check_escalation(self, request: WriteRequest, obj: Object, live: Object | None) -> None:
+        """Raise 403 if a role or binding grants permissions that the user does not have."""
+        if request.resource.group != GROUP or request.resource.custom or MASTERS in request.user.groups:
             return
-        if self.judge(ask.user, _excuse(ask, obj)).allowed:
+        if self.authorize(request.user, _escalation_right(request, obj)).allowed:
             return
         if reference := obj.get("roleRef"):
-            granted = self.rules_of(reference, ask.namespace)
+            granted = self.rules_of(reference, request.namespace)
         else:
-            granted = tuple(map(policy.rule, obj.get("rules") or ()))
-        held = tuple(rule for _, rule in self.held(ask.user, ask.namespace).rules)
+            granted = tuple(map(rbac_rules.parse_rule, obj.get("rules") or ()))
+        held = tuple(rule for _, rule in self.rules_for(request.user, request.namespace).rules)
         name = obj["metadata"]["name"]
-        if lacking := policy.missing(granted, held):
-            raise _too_much(ask, name, _escalation(ask.user, lacking))
-        if (_aggregates(obj) or _aggregates(live or {})) and policy.missing(policy.EVERYTHING, held):
-            raise _too_much(ask, name, "must have cluster-admin privileges to use the aggregationRule")
+        if lacking := rbac_rules.missing_rules(granted, held):
+            raise _escalation_error(request, name, _escalation_message(request.user, lacking))
+        if (_aggregation_selectors(obj) or _aggregation_selectors(live or {})) and rbac_rules.missing_rules(
+            rbac_rules.EVERYTHING, held
+        ):
+            raise _escalation_error(
+                request, name, "must have cluster-admin privileges to use the aggregationRule"
+            )
 
 
-def _excuse(ask: Ask, obj: Object) -> Action:
-    """The right to give what one does not have: escalate for a role, bind for a binding."""
+def _escalation_right(request: WriteRequest, obj: Object) -> RequestAttributes:
+    """Return the permission that allows escalation: escalate for a role, bind for a binding."""
     reference = obj.get("roleRef")
     if reference is None:
-        return Action("escalate", GROUP, ask.resource.plural, "", ask.namespace, ask.name)
+        return RequestAttributes(
+            "escalate", GROUP, request.resource.plural, "", request.namespace, request.name
+        )
     plural = "roles" if reference["kind"] == "Role" else "clusterroles"
-    return Action("bind", GROUP, plural, "", ask.namespace, reference["name"])
+    return RequestAttributes("bind", GROUP, plural, "", request.namespace, reference["name"])
 
 
-def _aggregates(role: Object) -> list[Object]:
+def _aggregation_selectors(role: Object) -> list[Object]:
     return (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or []
 
 
-def _escalation(user: User, lacking: Iterable[Rule]) -> str:
+def _escalation_message(user: UserInfo, lacking: Iterable[RbacRule]) -> str:
     what = "\n".join(sorted(map(str, lacking)))
     return (
-        f'user "{user.name}" (groups={policy.quoted(user.groups)}) is attempting to grant '
+        f'user "{user.name}" (groups={rbac_rules.quoted(user.groups)}) is attempting to grant '
         f"RBAC permissions not currently held:\n{what}"
     )
 
 
-def _too_much(ask: Ask, name: str, why: str) -> ApiError:
-    return forbidden(f'{ask.resource.full} "{name}" is forbidden: {why}', about(ask.resource, name))
+def _escalation_error(request: WriteRequest, name: str, why: str) -> StatusError:
+    return forbidden(
+        f'{request.resource.full} "{name}" is forbidden: {why}', object_details(request.resource, name)
+    )
 
 
-def _is(user: User, subject: dict[str, Any], namespace: str) -> bool:
-    """Whether a subject of a binding in `namespace` ("" for a ClusterRoleBinding) is this user."""
+def _is_subject(user: UserInfo, subject: dict[str, Any], namespace: str) -> bool:
+    """Return whether a subject of a binding in `namespace` ("" for a ClusterRoleBinding) is this user."""
     kind, name = subject["kind"], subject["name"]
     if kind == "User":
         return bool(user.name == name)
@@ -178,7 +187,7 @@ def _is(user: User, subject: dict[str, Any], namespace: str) -> bool:
     return bool(where) and user.name == account_name(where, name)
 
 
-def _told(binding: Record, subject: dict[str, Any]) -> str:
+def _describe(binding: Record, subject: dict[str, Any]) -> str:
     namespace, name = binding.key
     full = f"{name}/{namespace}" if namespace else name
     who = subject["name"]
@@ -188,6 +197,6 @@ def _told(binding: Record, subject: dict[str, Any]) -> str:
     return f'{binding.resource.kind} "{full}" of {role["kind"]} "{role["name"]}" to {subject["kind"]} "{who}"'
 
 
-def _aggregate(faults: list[str]) -> str:
-    told = list(dict.fromkeys(faults))
-    return told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+def _join_errors(errors: list[str]) -> str:
+    errors = list(dict.fromkeys(errors))
+    return errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"

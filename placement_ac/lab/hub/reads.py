@@ -1,5 +1,5 @@
 """
-Get, list and watch: what is asked of the store, and in which form it is answered.
+Get, list and watch: select objects in the store and render them.
 """
 
 from __future__ import annotations
@@ -11,38 +11,38 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from placement_ac.lab.hub import selectors, table
-from placement_ac.lab.hub.errors import ApiError, bad_request
-from placement_ac.lab.hub.watch import Watch
+from placement_ac.lab.hub.errors import StatusError, bad_request
+from placement_ac.lab.hub.watch import WatchStream
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from placement_ac.lab.hub.kinds import Resource, Version
+    from placement_ac.lab.hub.kinds import ServedResource, ServedVersion
     from placement_ac.lab.hub.selectors import Test
-    from placement_ac.lab.hub.store import Key, Record, Shelf, Store
+    from placement_ac.lab.hub.store import Key, Record, ResourceStore, Store
 
 PLAIN, TABLE, METADATA = "", "Table", "PartialObjectMetadata"
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What is looked at, and how it is to be shown (`form`: plain, as a Table, or its metadata)."""
+class ReadRequest:
+    """The target and parameters of a read. `representation`: plain, Table or PartialObjectMetadata."""
 
-    resource: Resource
-    version: Version
+    resource: ServedResource
+    version: ServedVersion
     namespace: str
     query: dict[str, str]
-    form: str
+    representation: str
 
     @property
     def api_version(self) -> str:
         return self.resource.api_version(self.version.name)
 
     def render(self, record: Record) -> bytes:
-        if self.form == PLAIN:
+        if self.representation == PLAIN:
             return record.json(self.version.name)
-        obj = record.seen_as(self.version.name)
-        if self.form == METADATA:
+        obj = record.in_version(self.version.name)
+        if self.representation == METADATA:
             return orjson.dumps(table.metadata_only(obj))
         meta = {"resourceVersion": str(record.rv)}
         return orjson.dumps(
@@ -50,11 +50,11 @@ class Look:
         )
 
 
-def test_of(look: Look) -> Test:
-    """What the request's label and field selectors let through."""
-    known = (*selectors.ALWAYS, *look.version.fields)
-    by_label = selectors.labels(look.query.get("labelSelector", ""))
-    by_field = selectors.fields(look.query.get("fieldSelector", ""), known)
+def selector_of(read: ReadRequest) -> Test:
+    """Return the test of the request's label and field selectors."""
+    known = (*selectors.ALWAYS, *read.version.fields)
+    by_label = selectors.labels(read.query.get("labelSelector", ""))
+    by_field = selectors.fields(read.query.get("fieldSelector", ""), known)
     if by_label is selectors.selects_all:
         return by_field
     if by_field is selectors.selects_all:
@@ -62,66 +62,66 @@ def test_of(look: Look) -> Test:
     return lambda obj: by_label(obj) and by_field(obj)
 
 
-def select(shelf: Shelf, look: Look, after: Key | None = None) -> Iterable[Record]:
-    """The records of a namespace that the selectors let through, in order, beginning behind `after`."""
-    selects = test_of(look)
-    name = selectors.name_in(look.query.get("fieldSelector", ""))
-    if name and (look.namespace or not look.resource.namespaced):
-        record = shelf.records.get((look.namespace, name))
+def select(shelf: ResourceStore, read: ReadRequest, after: Key | None = None) -> Iterable[Record]:
+    """Return the selected records of a namespace in order, starting after the key `after`."""
+    selects = selector_of(read)
+    name = selectors.name_in(read.query.get("fieldSelector", ""))
+    if name and (read.namespace or not read.resource.namespaced):
+        record = shelf.records.get((read.namespace, name))
         return [record] if record and selects(record.obj) and (after is None or record.key > after) else []
-    found = shelf.between(look.namespace, after)
+    found = shelf.between(read.namespace, after)
     return found if selects is selectors.selects_all else [r for r in found if selects(r.obj)]
 
 
-def watch(shelf: Shelf, look: Look) -> Watch:
-    return Watch(shelf, look.version, look.namespace, test_of(look), look.render, look.query)
+def watch(shelf: ResourceStore, read: ReadRequest) -> WatchStream:
+    return WatchStream(shelf, read.version, read.namespace, selector_of(read), read.render, read.query)
 
 
-def list_(store: Store, look: Look) -> bytes:
-    """A whole list as JSON; raises 400 for bad parameters, 410 for a version that is forgotten."""
-    shelf = store.shelves[look.resource]
-    rv, start = _from(store, look.query)
-    records = list(_as_of(shelf, look, rv, start) if rv < shelf.last else select(shelf, look, start))
+def list_(store: Store, read: ReadRequest) -> bytes:
+    """Return a list as JSON; raises 400 for invalid parameters, 410 for a version that is too old."""
+    shelf = store.by_resource[read.resource]
+    rv, start = _version_and_start(store, read.query)
+    records = list(_as_of(shelf, read, rv, start) if rv < shelf.last else select(shelf, read, start))
     meta: dict[str, Any] = {"resourceVersion": str(rv)}
-    limit = int(look.query.get("limit") or 0)
+    limit = int(read.query.get("limit") or 0)
     if limit and len(records) > limit:
-        meta["continue"] = _token(rv, records[limit - 1].key)
-        if not look.query.get("labelSelector") and not look.query.get("fieldSelector"):
+        meta["continue"] = _continue_token(rv, records[limit - 1].key)
+        if not read.query.get("labelSelector") and not read.query.get("fieldSelector"):
             meta["remainingItemCount"] = len(records) - limit
         records = records[:limit]
-    return list_json(look, records, meta)
+    return list_json(read, records, meta)
 
 
-def list_json(look: Look, records: list[Record], meta: dict[str, Any]) -> bytes:
-    if look.form == TABLE:
-        objects = (record.seen_as(look.version.name) for record in records)
+def list_json(read: ReadRequest, records: list[Record], meta: dict[str, Any]) -> bytes:
+    if read.representation == TABLE:
+        objects = (record.in_version(read.version.name) for record in records)
         return orjson.dumps(
-            table.table(look.version, objects, meta, look.query.get("includeObject", "Metadata"))
+            table.table(read.version, objects, meta, read.query.get("includeObject", "Metadata"))
         )
-    kind, api_version = look.resource.list_kind, look.api_version
-    if look.form == METADATA:
+    kind, api_version = read.resource.list_kind, read.api_version
+    if read.representation == METADATA:
         kind, api_version = "PartialObjectMetadataList", "meta.k8s.io/v1"
     head = orjson.dumps({"kind": kind, "apiVersion": api_version, "metadata": meta})
-    return b'%b,"items":[%b]}' % (head[:-1], b",".join(map(look.render, records)))
+    return b'%b,"items":[%b]}' % (head[:-1], b",".join(map(read.render, records)))
 
 
-def _as_of(shelf: Shelf, look: Look, rv: int, after: Key | None) -> Iterable[Record]:
-    selects = test_of(look)
+def _as_of(shelf: ResourceStore, read: ReadRequest, rv: int, after: Key | None) -> Iterable[Record]:
+    selects = selector_of(read)
     for key, record in sorted(shelf.as_of(rv).items()):
-        if look.namespace in ("", key[0]) and selects(record.obj) and (after is None or key > after):
+        if read.namespace in ("", key[0]) and selects(record.obj) and (after is None or key > after):
             yield record
 
 
-def _from(store: Store, query: dict[str, str]) -> tuple[int, Key | None]:
-    """The version a list is of, and the key it goes on behind."""
+def _version_and_start(store: Store, query: dict[str, str]) -> tuple[int, Key | None]:
+    """Return the version of a list, and the key after which it continues."""
     if token := query.get("continue"):
-        return _read_token(token)
+        return _read_continue_token(token)
     asked = query.get("resourceVersion", "")
     if asked and not asked.isdecimal():
         raise bad_request(f"invalid resource version {asked!r}")
     version = int(asked or 0)
     if version > store.rv:
-        raise ApiError(504, "Timeout", f"Too large resource version: {version}, current: {store.rv}")
+        raise StatusError(504, "Timeout", f"Too large resource version: {version}, current: {store.rv}")
     if query.get("resourceVersionMatch") == "Exact":
         if not version:
             raise bad_request("resourceVersionMatch=Exact needs a resourceVersion")
@@ -129,11 +129,11 @@ def _from(store: Store, query: dict[str, str]) -> tuple[int, Key | None]:
     return store.rv, None
 
 
-def _token(rv: int, key: Key) -> str:
+def _continue_token(rv: int, key: Key) -> str:
     return base64.urlsafe_b64encode(orjson.dumps([rv, *key])).decode()
 
 
-def _read_token(token: str) -> tuple[int, Key]:
+def _read_continue_token(token: str) -> tuple[int, Key]:
     try:
         rv, namespace, name = orjson.loads(base64.urlsafe_b64decode(token))
     except ValueError as error:

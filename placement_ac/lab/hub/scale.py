@@ -1,7 +1,7 @@
 """
-The subresource `scale`: how many replicas an object is to have, and has, in a form of its own.
+The subresource `scale`: the desired and actual replicas of an object.
 
-No I/O. Source: autoscaling/v1 Scale.
+Pure. Source: autoscaling/v1 Scale.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from placement_ac.lab.hub.errors import bad_request
 Object = dict[str, Any]
 
 
-def of(obj: Object) -> Object:
+def scale_of(obj: Object) -> Object:
     """Return the Scale of an object."""
     named = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     metadata, status = obj["metadata"], obj.get("status") or {}
@@ -24,8 +24,8 @@ def of(obj: Object) -> Object:
     }
 
 
-def scaled(obj: Object, scale: Object) -> Object:
-    """Return an object with the replicas of a Scale; raises 400 when it has no number of them."""
+def with_scale(obj: Object, scale: Object) -> Object:
+    """Return an object with the replicas of a Scale; raises 400 if they are not a number."""
     spec = scale.get("spec")
     replicas = spec.get("replicas", 0) if isinstance(spec, dict) else None
     if not isinstance(replicas, int) or replicas < 0:

@@ -1,9 +1,8 @@
 """
-Structural schemas: what a field is, which defaults it gets, what is unknown.
+Structural schemas: field types, defaults, and pruning of unknown fields.
 
-Compiled once when a kind is installed. `settle` never changes what it is given:
-it returns the same value when there is nothing to do and new containers along
-the changed path otherwise, because stored objects share their parts.
+Schemas are compiled when a kind is installed. `prune_and_default` never changes its argument, because stored
+objects share their parts: it returns the same value, or new containers along the changed paths.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ UNSET: Any = object()
 IDENTITY = ("apiVersion", "kind", "metadata")
 
 
-class Node:
-    """The schema of one value. `child(key)` and `items` lead on; None means: not described."""
+class SchemaNode:
+    """The schema of one value. `child(key)` and `items` are the schemas of its parts; None: unknown field."""
 
     __slots__ = (
         "additional", "atomic", "default", "defaulted", "document", "embedded", "has_rules", "items",
@@ -35,12 +34,12 @@ class Node:
         self.embedded = bool(get("x-kubernetes-embedded-resource"))
         self.required: tuple[str, ...] = tuple(get("required") or ())
         self.default: Any = get("default", UNSET)
-        self.properties: dict[str, Node] = {
-            name: Node(child) for name, child in (get("properties") or {}).items()
+        self.properties: dict[str, SchemaNode] = {
+            name: SchemaNode(child) for name, child in (get("properties") or {}).items()
         }
         self.additional = self._additional(get("additionalProperties"))
         items = get("items")
-        self.items = Node(items) if isinstance(items, dict) else ANYTHING
+        self.items = SchemaNode(items) if isinstance(items, dict) else ANYTHING
         self.list_type: str = get("x-kubernetes-list-type") or "atomic"
         self.list_keys: tuple[str, ...] = tuple(get("x-kubernetes-list-map-keys") or ())
         self.atomic = get("x-kubernetes-map-type") == "atomic"
@@ -50,17 +49,17 @@ class Node:
         below = [*self.properties.values(), self.additional, self.items]
         self.has_rules: bool = bool(self.rules) or any(n is not None and n.has_rules for n in below)
 
-    def _additional(self, document: Any) -> Node | None:
+    def _additional(self, document: Any) -> SchemaNode | None:
         if isinstance(document, dict):
-            return Node(document)
+            return SchemaNode(document)
         return ANYTHING if document is True else None
 
-    def child(self, key: str) -> Node | None:
-        """The schema of a field, or None when the field is unknown."""
+    def child(self, key: str) -> SchemaNode | None:
+        """Return the schema of a field, None if the field is unknown."""
         return self.properties.get(key) or self.additional or (ANYTHING if self.preserve else None)
 
     def element(self, item: Any) -> str:
-        """The fieldsV1 key of an item of a granular list: k:{...} of a map list, v:... of a set."""
+        """Return the fieldsV1 key of an item of a granular list: k:{...} in a map list, v:... in a set."""
         if self.list_type == "set":
             return "v:" + dumps(item)
         keys = {key: self._key(item, key) for key in sorted(self.list_keys)}
@@ -73,8 +72,8 @@ class Node:
         return known.default if known is not None else UNSET
 
 
-class _Anything(Node):
-    """Undescribed content: maps are merged field by field, lists are replaced as a whole."""
+class _Anything(SchemaNode):
+    """The schema of content without a schema: maps are merged by field, lists are replaced."""
 
     def __init__(self) -> None:
         for slot in ("properties", "variants", "document"):
@@ -90,39 +89,43 @@ ANYTHING = _Anything()
 
 
 def dumps(value: Any) -> str:
-    """Compact JSON with sorted keys: how fieldsV1 writes keys and values."""
+    """Return compact JSON with sorted keys, as fieldsV1 writes keys and values."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 
-def settle(node: Node, value: Any, *, defaults: bool, unknown: list[str], path: str = "") -> Any:
+def prune_and_default(
+    node: SchemaNode, value: Any, *, defaults: bool, unknown: list[str], path: str = ""
+) -> Any:
     """
-    Drop what the schema does not know, and fill in its defaults.
+    Drop unknown fields and set defaults.
 
-    The paths of dropped fields are appended to `unknown`. With `defaults=False`
-    only unknown fields and stray nulls go (what an applied configuration needs).
+    Appends the paths of dropped fields to `unknown`. With `defaults=False`, only drops unknown fields
+    and nulls, as an applied configuration needs.
     """
     if node is ANYTHING:
         return value
     if isinstance(value, dict):
-        return _settle_map(node, value, defaults, unknown, path)
+        return _prune_and_default_map(node, value, defaults, unknown, path)
     if isinstance(value, list) and node.items is not ANYTHING:
-        settled = [
-            settle(node.items, item, defaults=defaults, unknown=unknown, path=f"{path}[{i}]")
+        result = [
+            prune_and_default(node.items, item, defaults=defaults, unknown=unknown, path=f"{path}[{i}]")
             for i, item in enumerate(value)
         ]
-        return value if all(map(is_, settled, value)) else settled
+        return value if all(map(is_, result, value)) else result
     return value
 
 
-def _settle_map(node: Node, value: dict[str, Any], defaults: bool, unknown: list[str], path: str) -> Any:
-    settled: dict[str, Any] = {}
+def _prune_and_default_map(
+    node: SchemaNode, value: dict[str, Any], defaults: bool, unknown: list[str], path: str
+) -> Any:
+    result: dict[str, Any] = {}
     changed = False
     for key, child_value in value.items():
         child = node.child(key)
         here = f"{path}.{key}" if path else key
         if child is None:
             if node.embedded and key in IDENTITY:
-                settled[key] = child_value
+                result[key] = child_value
             else:
                 changed = True
                 unknown.append(here)
@@ -130,12 +133,14 @@ def _settle_map(node: Node, value: dict[str, Any], defaults: bool, unknown: list
         if child_value is None and not child.nullable:
             changed = True
             continue
-        new = settle(child, child_value, defaults=defaults, unknown=unknown, path=here)
+        new = prune_and_default(child, child_value, defaults=defaults, unknown=unknown, path=here)
         changed = changed or new is not child_value
-        settled[key] = new
+        result[key] = new
     if defaults:
         for key, child in node.defaulted:
-            if key not in settled:
-                settled[key] = settle(child, child.default, defaults=True, unknown=unknown, path=path)
+            if key not in result:
+                result[key] = prune_and_default(
+                    child, child.default, defaults=True, unknown=unknown, path=path
+                )
                 changed = True
-    return settled if changed else value
+    return result if changed else value

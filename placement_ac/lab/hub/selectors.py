@@ -1,5 +1,5 @@
 """
-Label and field selectors: text in, a test of an object out. No I/O, no store.
+Label and field selectors: parse them into tests of an object. Pure.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def selects_all(_: Mapping[str, Any]) -> bool:
 
 @lru_cache(maxsize=1024)
 def labels(text: str) -> Test:
-    """Return a test of an object's labels; raises 400 for text that is no label selector."""
+    """Return a test of an object's labels; raises 400 for an invalid label selector."""
     if not text.strip():
         return selects_all
     tests = [_requirement(part.strip()) for part in COMMA.split(text)]
@@ -79,7 +79,7 @@ def _compares(key: str, sign: str, bound: int) -> Test:
 
 @lru_cache(maxsize=1024)
 def fields(text: str, known: tuple[str, ...]) -> Test:
-    """Return a test of an object's fields; `known` are the paths its kind may be selected by (else 400)."""
+    """Return a test of an object's fields; raises 400 for a path that is not in `known`."""
     if not text:
         return selects_all
     tests = [_field(part, known) for part in text.split(",")]
@@ -109,6 +109,6 @@ def _at(obj: Any, keys: list[str]) -> str:
 
 @lru_cache(maxsize=256)
 def name_in(text: str) -> str | None:
-    """The one name a field selector asks for, so that a list need not look at every object."""
+    """Return the name that a field selector requires, so that a list can look it up directly."""
     match = re.fullmatch(r"metadata\.name==?([^,=!]+)", text)
     return match[1] if match else None

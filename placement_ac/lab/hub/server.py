@@ -1,8 +1,8 @@
 """
-The hub as others use it: a Kubernetes API server in a thread of this process.
+`Hub`: a Kubernetes API server in a thread of this process.
 
-The thread owns a loop, and the loop owns the store: nothing else touches it.
-The methods of `Hub` may be called from any thread.
+The thread runs an event loop, and only that loop accesses the store. The methods of `Hub` may be
+called from any thread.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import trustme
 
 from placement_ac.lab.hub import kinds
-from placement_ac.lab.hub.access import Access
-from placement_ac.lab.hub.api import Api
+from placement_ac.lab.hub.access_control import AccessControl
+from placement_ac.lab.hub.api import ApiHandler
 from placement_ac.lab.hub.catalog import Catalog
 from placement_ac.lab.hub.errors import gone, internal
-from placement_ac.lab.hub.faults import Faults, Request
-from placement_ac.lab.hub.front import Front
+from placement_ac.lab.hub.faults import Faults, RecordedRequest
+from placement_ac.lab.hub.frontend import HttpFrontend
 from placement_ac.lab.hub.listener import Listener
 from placement_ac.lab.hub.store import Store
 from placement_ac.lab.hub.watch import GARBAGE, error_line
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Sequence
 
 ADMIN = "kubernetes-admin"
-CONTEXT = "placement-ac-hub"  # the context in its kubeconfig, by which the file is known
-END: dict[str, bytes] = {
+CONTEXT = "placement-ac-hub"  # the context in its kubeconfig, which identifies the file
+LAST_LINES: dict[str, bytes] = {
     "close": b"",
     "garbage": GARBAGE,
     "error-410": error_line(gone("too old resource version")),
@@ -49,9 +49,8 @@ class Hub:
     """
     A Kubernetes API server in memory.
 
-    `crds`: CustomResourceDefinitions (as dicts) to begin with, None for those the
-    package brings along. `history`: changes remembered per kind, for watches.
-    `shortest_token_seconds`: what a ServiceAccount's token must live at least.
+    `crds`: the CustomResourceDefinitions to install, None for the bundled ones. `history`: the number of
+    changes kept per kind, for watches. `shortest_token_seconds`: the minimum lifetime of a token.
     """
 
     def __init__(
@@ -65,23 +64,23 @@ class Hub:
         shortest_token_seconds: int = 600,
     ) -> None:
         self.host, self._wanted_port = host, port
-        self.journal: list[Request] = []
+        self.journal: list[RecordedRequest] = []
         self.faults = Faults()
         self._store = Store(history)
-        self._access = Access(self._store, shortest_token_seconds)
-        self.token = self._access.add(ADMIN, token)
+        self.access = AccessControl(self._store, shortest_token_seconds)
+        self.token = self.access.add(ADMIN, token)
         self._ca = trustme.CA()
         self._loop = asyncio.new_event_loop()
-        self._api = Api(self._store, Catalog(), self._access, self._loop.call_soon)
-        self._api.fill(kinds.bundled() if crds is None else crds)
-        self._front = Front(self._api, self.faults, self.journal)
+        self._api = ApiHandler(self._store, Catalog(), self.access, self._loop.call_soon)
+        self._api.install(kinds.bundled() if crds is None else crds)
+        self._frontend = HttpFrontend(self._api, self.faults, self.journal)
         self._thread: threading.Thread | None = None
         self._listener: Listener | None = None
 
-    # -- its life
+    # -- start and stop
 
     def start(self) -> Self:
-        """Serve; returns when connections are accepted. Raises OSError when the port is taken."""
+        """Start serving; returns when connections are accepted. Raises OSError if the port is in use."""
         self._thread = threading.Thread(target=self._loop.run_forever, name="hub", daemon=True)
         self._thread.start()
         try:
@@ -92,11 +91,11 @@ class Hub:
         return self
 
     async def _listen(self) -> None:
-        self._listener = Listener(self.host, self._wanted_port, self._front.server(), self._tls())
+        self._listener = Listener(self.host, self._wanted_port, self._frontend.server(), self._tls())
         self._listener.up()
 
     def stop(self) -> None:
-        """Cut all connections and end the thread; a stopped hub cannot be started again."""
+        """Close all connections and end the thread; a stopped hub cannot be started again."""
         if self._thread is None:
             return
         self._run(self._close())
@@ -130,7 +129,7 @@ class Hub:
 
         self._run(work())
 
-    # -- how to reach it
+    # -- addresses and credentials
 
     @property
     def port(self) -> int:
@@ -140,12 +139,12 @@ class Hub:
 
     @property
     def url(self) -> str:
-        """Plain HTTP, for clients that want no certificates."""
+        """The URL for plain HTTP."""
         return f"http://{self._address}"
 
     @property
     def secure_url(self) -> str:
-        """The same port over HTTPS; the certificate is signed by the CA in the kubeconfig."""
+        """The URL for HTTPS on the same port; the CA in the kubeconfig has signed the certificate."""
         return f"https://{self._address}"
 
     @property
@@ -155,24 +154,29 @@ class Hub:
 
     @property
     def watched(self) -> dict[tuple[str, str], int]:
-        """Bytes that watches have sent so far, by the User-Agent and the plural name of the kind."""
-        return dict(self._front.watched)
+        """The bytes that watches have sent so far, by User-Agent and plural name of the kind."""
+        return dict(self._frontend.watched)
+
+    def watchers(self, resource: str) -> int:
+        """Return how many watches of a kind, given by its plural name, are open."""
+        kinds = tuple(self._store.by_resource.values())
+        return sum(len(kind.watchers) for kind in kinds if kind.resource.plural == resource)
 
     def add_user(self, name: str, token: str | None = None, groups: Sequence[str] | None = None) -> str:
         """
-        Register a user; the answer is its bearer token.
+        Register a user and return its bearer token.
 
-        Without `groups` it may do everything (system:masters); with groups, even
-        none, it may do what the roles in the hub say.
+        Without `groups` the user may do everything (system:masters); with groups, even an empty list,
+        the roles in the hub decide.
         """
-        return self._access.add(name, token, groups)
+        return self.access.add(name, token, groups)
 
     def expire_token(self, token: str) -> None:
-        """From now on this token of a user is answered with 401; watches that are open go on."""
-        self._access.expire(token)
+        """Reject a user's token with 401 from now on; open watches continue."""
+        self.access.expire(token)
 
     def kubeconfig(self) -> dict[str, Any]:
-        """A kubeconfig of the hub's admin: https, the CA's certificate, a token."""
+        """Return a kubeconfig for the hub's admin: HTTPS, the CA's certificate, a token."""
         ca = base64.b64encode(self._ca.cert_pem.bytes()).decode()
         cluster = {"server": self.secure_url, "certificate-authority-data": ca}
         return {
@@ -185,7 +189,7 @@ class Hub:
         }
 
     def write_kubeconfig(self, path: str | os.PathLike[str]) -> None:
-        """Write the kubeconfig (JSON, which is YAML) in one go, readable by its owner alone."""
+        """Write the kubeconfig (as JSON) atomically, readable only by its owner."""
         target = Path(path)
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name)  # mode 0600
         try:
@@ -202,11 +206,11 @@ class Hub:
         self._ca.issue_cert(*sorted(names)).configure_cert(context)
         return context
 
-    # -- what can go wrong, to order (single requests: `faults`)
+    # -- fault injection (for single requests: `faults`)
 
     @contextlib.contextmanager
     def outage(self) -> Iterator[None]:
-        """While it lasts nobody reaches the hub; it comes back on its port with all it had."""
+        """Make the hub unreachable during the `with`; afterwards it serves the same data on the same port."""
         self.go_down()
         try:
             yield
@@ -222,7 +226,7 @@ class Hub:
             self._in_loop(self._listener.up)
 
     def forget_history(self) -> None:
-        """A watch from any resourceVersion known so far now answers 410."""
+        """Forget all changes: watches from any earlier resourceVersion get 410."""
         self._in_loop(self._store.forget)
 
     def drop_watches(
@@ -232,26 +236,26 @@ class Hub:
         agent: str | tuple[str, ...] = "",
     ) -> None:
         """
-        End all watches, or those of `resource` (a plural name such as "placements"), or those of
-        who has a User-Agent that begins with `agent` (or one of them).
+        End all watches, or those of `resource` (a plural name such as "placements"), or those whose
+        User-Agent begins with `agent` (or one of them).
 
-        `close`: as after a timeout; `hang`: they stay open and nothing comes any more;
-        the others send a last line first, half an event or an ERROR event.
+        `close`: as after a timeout; `hang`: they stay open, but send no more events; the others send
+        half an event or an ERROR event first.
         """
 
         def drop() -> None:
-            for watch, by in tuple(self._front.watches.items()):
+            for watch, by in tuple(self._frontend.watches.items()):
                 if resource in (None, watch.shelf.resource.plural) and by.startswith(agent):
-                    watch.hang() if how == "hang" else watch.finish(END[how])
+                    watch.hang() if how == "hang" else watch.finish(LAST_LINES[how])
 
         self._in_loop(drop)
 
     def repeat_history(self, chance: random.Random, agent: str | tuple[str, ...] = "") -> None:
-        """Tell these watches once more all that is remembered: each change twice, in any order."""
+        """Send all remembered changes to these watches again: each change twice, in random order."""
 
         def repeat() -> None:
-            for watch, by in tuple(self._front.watches.items()):
+            for watch, by in tuple(self._frontend.watches.items()):
                 if by.startswith(agent):
-                    watch.repeat(chance)
+                    watch.replay(chance)
 
         self._in_loop(repeat)

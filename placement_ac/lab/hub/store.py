@@ -1,9 +1,8 @@
 """
-Every object of the hub, and what happened to them lately.
+The hub's objects and their recent changes.
 
-Touched by the hub's own thread only. A stored object is never changed: a write
-puts a new one in its place, and parts that did not change are shared. Nothing
-outside gets hold of an object, only of its JSON.
+Only the hub's thread may use it. Stored objects are immutable: a write replaces the object, and both
+share the parts that did not change. Other threads only get JSON.
 """
 
 from __future__ import annotations
@@ -20,29 +19,29 @@ from placement_ac.lab.hub.errors import gone
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from placement_ac.lab.hub.kinds import Resource
+    from placement_ac.lab.hub.kinds import ServedResource
 
 Key = tuple[str, str]  # namespace ("" for a cluster-scoped object), name
 Object = dict[str, Any]
 
 
 class Record:
-    """One version of one object; its JSON is made once per API version it is asked in."""
+    """One revision of an object; caches its JSON per API version."""
 
     __slots__ = ("_json", "key", "obj", "resource", "rv")
 
-    def __init__(self, resource: Resource, key: Key, obj: Object, rv: int) -> None:
+    def __init__(self, resource: ServedResource, key: Key, obj: Object, rv: int) -> None:
         self.resource, self.key, self.obj, self.rv = resource, key, obj, rv
         self._json: dict[str, bytes] = {}
 
     def json(self, version: str) -> bytes:
         blob = self._json.get(version)
         if blob is None:
-            blob = self._json[version] = orjson.dumps(self.seen_as(version), option=orjson.OPT_SORT_KEYS)
+            blob = self._json[version] = orjson.dumps(self.in_version(version), option=orjson.OPT_SORT_KEYS)
         return blob
 
-    def seen_as(self, version: str) -> Object:
-        """The object under another of its versions: nothing but apiVersion differs."""
+    def in_version(self, version: str) -> Object:
+        """Return the object in another API version: only apiVersion differs."""
         wanted = self.resource.api_version(version)
         return self.obj if self.obj["apiVersion"] == wanted else self.obj | {"apiVersion": wanted}
 
@@ -53,55 +52,55 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Change:
-    """What happened to one object: `now` is None when it went, `before` is None when it came."""
+class StoreChange:
+    """A change of one object: `now` is None if it was deleted, `before` is None if it was created."""
 
     rv: int
     now: Record | None
     before: Record | None
-    last: Record  # `now`, or the object as it went, with the version of its going
+    last: Record  # `now`, or the deleted object with the version of its deletion
 
     @property
     def key(self) -> Key:
         return self.last.key
 
 
-class Shelf:
-    """The objects of one kind, their recent changes, and who watches them."""
+class ResourceStore:
+    """The objects of one kind, their recent changes, and their watchers."""
 
-    def __init__(self, resource: Resource, store: Store, history: int) -> None:
+    def __init__(self, resource: ServedResource, store: Store, history: int) -> None:
         self.resource, self.store = resource, store
         self.records: dict[Key, Record] = {}
         self.keys: list[Key] = []  # sorted
-        self.changes: deque[Change] = deque()
-        self.floor = self.last = store.rv  # a watch may start at `floor` or later; `last`: of the last change
+        self.changes: deque[StoreChange] = deque()
+        self.oldest = self.last = store.rv  # oldest version for a watch; version of the last change
         self.history = history
-        # Told in the order in which they came; None says: this kind is gone.
-        self.watchers: dict[Callable[[Change | None], None], None] = {}
+        # Notified in the order of registration; None: the kind was removed.
+        self.watchers: dict[Callable[[StoreChange | None], None], None] = {}
 
-    def note(self, change: Change) -> None:
+    def append(self, change: StoreChange) -> None:
         self.changes.append(change)
         self.last = change.rv
         while len(self.changes) > self.history:
-            self.floor = self.changes.popleft().rv
-        for tell in tuple(self.watchers):
-            tell(change)
+            self.oldest = self.changes.popleft().rv
+        for notify in tuple(self.watchers):
+            notify(change)
 
-    def now(self) -> int:
+    def current_version(self) -> int:
         return self.store.rv
 
     def forget(self, rv: int) -> None:
         self.changes.clear()
-        self.floor = rv
+        self.oldest = rv
 
-    def since(self, rv: int) -> Iterator[Change]:
-        """The changes after version `rv`; raises 410 when some of them are forgotten."""
-        if rv < self.floor:
-            raise gone(f"too old resource version: {rv} ({self.floor})")
+    def since(self, rv: int) -> Iterator[StoreChange]:
+        """Return the changes after version `rv`; raises 410 if some of them are no longer kept."""
+        if rv < self.oldest:
+            raise gone(f"too old resource version: {rv} ({self.oldest})")
         return (change for change in self.changes if change.rv > rv)
 
     def between(self, namespace: str, after: Key | None = None) -> Iterable[Record]:
-        """The records of one namespace ("" for all), in order, beginning behind the key `after`."""
+        """Return the records of a namespace ("" for all) in order, starting after the key `after`."""
         if not namespace and after is None:
             return map(self.records.__getitem__, self.keys)
         begin = bisect_left(self.keys, (namespace, ""))
@@ -111,7 +110,7 @@ class Shelf:
         return map(self.records.__getitem__, self.keys[begin:end])
 
     def as_of(self, rv: int) -> dict[Key, Record]:
-        """The records as they were at version `rv`; raises 410 when that is forgotten."""
+        """Return the records as of version `rv`; raises 410 if it is too old."""
         then = dict(self.records)
         for change in reversed(list(self.since(rv))):
             if change.before is None:
@@ -122,69 +121,69 @@ class Shelf:
 
 
 class Store:
-    """All shelves, one counter of versions, and the indexes the garbage collector needs."""
+    """The objects of all kinds, the version counter, and the garbage collector's indexes."""
 
     def __init__(self, history: int) -> None:
         self.rv = 1
         self.history = history
-        self.shelves: dict[Resource, Shelf] = {}
+        self.by_resource: dict[ServedResource, ResourceStore] = {}
         self.by_uid: dict[str, Record] = {}
-        self.dependents: dict[str, set[str]] = {}  # an owner's uid: the uids of what it owns
+        self.dependents: dict[str, set[str]] = {}  # uid of an owner: uids of its dependents
 
-    def add_kind(self, resource: Resource) -> None:
-        self.shelves[resource] = Shelf(resource, self, self.history)
+    def add_kind(self, resource: ServedResource) -> None:
+        self.by_resource[resource] = ResourceStore(resource, self, self.history)
 
-    def replace_kind(self, old: Resource, new: Resource) -> None:
-        """A kind's definition changed: its objects, history and watchers stay."""
-        shelf = self.shelves.pop(old)
-        shelf.resource = new
-        for record in shelf.records.values():
+    def replace_kind(self, old: ServedResource, new: ServedResource) -> None:
+        """Replace the definition of a kind and keep its objects, history and watchers."""
+        kind = self.by_resource.pop(old)
+        kind.resource = new
+        for record in kind.records.values():
             record.resource = new
-        self.shelves[new] = shelf
+        self.by_resource[new] = kind
 
-    def drop_kind(self, resource: Resource) -> None:
-        """Remove a kind with its objects; who watches them is told of each, and then that it is over."""
-        shelf = self.shelves[resource]
-        for record in tuple(shelf.records.values()):
+    def drop_kind(self, resource: ServedResource) -> None:
+        """Remove a kind and its objects; watchers get each deletion, and then None."""
+        kind = self.by_resource[resource]
+        for record in tuple(kind.records.values()):
             self.remove(record)
-        del self.shelves[resource]
-        for tell in tuple(shelf.watchers):
-            tell(None)
+        del self.by_resource[resource]
+        for notify in tuple(kind.watchers):
+            notify(None)
 
-    def get(self, resource: Resource, key: Key) -> Record | None:
-        return self.shelves[resource].records.get(key)
+    def get(self, resource: ServedResource, key: Key) -> Record | None:
+        return self.by_resource[resource].records.get(key)
 
-    def put(self, resource: Resource, key: Key, obj: Object) -> Record:
+    def put(self, resource: ServedResource, key: Key, obj: Object) -> Record:
         """Store a new object or a new version of one, under the next version number."""
-        shelf = self.shelves[resource]
+        kind = self.by_resource[resource]
         record = self._stamped(resource, key, obj)
-        before = shelf.records.get(key)
-        shelf.records[key] = record
+        before = kind.records.get(key)
+        kind.records[key] = record
         if before is None:
-            insort(shelf.keys, key)
+            insort(kind.keys, key)
         else:
             self._unindex(before)
         self._index(record)
-        shelf.note(Change(record.rv, record, before, record))
+        kind.append(StoreChange(record.rv, record, before, record))
         return record
 
     def remove(self, record: Record) -> Record:
-        """Take an object away; the answer is the object as it went."""
-        shelf = self.shelves[record.resource]
-        before = shelf.records.pop(record.key)
-        del shelf.keys[bisect_left(shelf.keys, record.key)]
+        """Delete an object and return its last revision."""
+        kind = self.by_resource[record.resource]
+        before = kind.records.pop(record.key)
+        del kind.keys[bisect_left(kind.keys, record.key)]
         self._unindex(before)
         last = self._stamped(record.resource, record.key, record.obj)
-        shelf.note(Change(last.rv, None, before, last))
+        kind.append(StoreChange(last.rv, None, before, last))
         return last
 
     def forget(self) -> None:
-        """Forget all changes: a watch from any version known so far answers 410."""
+        """Forget all changes: watches from any earlier version get 410."""
         self.rv += 1
-        for shelf in self.shelves.values():
-            shelf.forget(self.rv)
+        for kind in self.by_resource.values():
+            kind.forget(self.rv)
 
-    def _stamped(self, resource: Resource, key: Key, obj: Object) -> Record:
+    def _stamped(self, resource: ServedResource, key: Key, obj: Object) -> Record:
         self.rv += 1
         metadata = obj["metadata"] | {"resourceVersion": str(self.rv)}
         return Record(resource, key, obj | {"metadata": metadata}, self.rv)

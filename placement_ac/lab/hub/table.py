@@ -1,5 +1,5 @@
 """
-Objects as `kubectl get` wants them: rows under printer columns, or their metadata alone. Pure.
+Objects in the formats of `kubectl get`: a Table with printer columns, or PartialObjectMetadata. Pure.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from placement_ac.lab.hub.kinds import Column, Version
+    from placement_ac.lab.hub.kinds import PrinterColumn, ServedVersion
     from placement_ac.lab.hub.store import Object
 
 STEP = re.compile(
@@ -19,12 +19,14 @@ STEP = re.compile(
 )
 
 
-# How a column's type is told: an age is text, a count (of built-in kinds' maps and lists) a number.
-SHOWN_AS = {"date": "string", "count": "integer"}
+# The types of columns in a Table: an age is a string, a count (of a map or list) an integer.
+COLUMN_TYPES = {"date": "string", "count": "integer"}
 
 
-def table(version: Version, objects: Iterable[Object], meta: dict[str, Any], include: str) -> dict[str, Any]:
-    """A meta.k8s.io/v1 Table; `include` is None, Metadata or Object: what each row carries."""
+def table(
+    version: ServedVersion, objects: Iterable[Object], meta: dict[str, Any], include: str
+) -> dict[str, Any]:
+    """Return a meta.k8s.io/v1 Table; `include`: the content of each row, None, Metadata or Object."""
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
@@ -34,17 +36,17 @@ def table(version: Version, objects: Iterable[Object], meta: dict[str, Any], inc
     }
 
 
-def _definition(column: Column) -> dict[str, Any]:
+def _definition(column: PrinterColumn) -> dict[str, Any]:
     return {
         "name": column.name,
-        "type": SHOWN_AS.get(column.type, column.type),
+        "type": COLUMN_TYPES.get(column.type, column.type),
         "format": column.format,
         "description": column.description,
         "priority": column.priority,
     }
 
 
-def _row(version: Version, obj: Object, include: str) -> dict[str, Any]:
+def _row(version: ServedVersion, obj: Object, include: str) -> dict[str, Any]:
     row: dict[str, Any] = {"cells": [_cell(column, obj) for column in version.columns]}
     if include == "Object":
         row["object"] = obj
@@ -57,8 +59,8 @@ def metadata_only(obj: Object) -> dict[str, Any]:
     return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}
 
 
-def _cell(column: Column, obj: Object) -> Any:
-    found = look_up(column.path, obj)
+def _cell(column: PrinterColumn, obj: Object) -> Any:
+    found = find_values(column.path, obj)
     if column.type == "count":
         return len(found[0]) if found else 0
     if not found:
@@ -74,7 +76,7 @@ def _cell(column: Column, obj: Object) -> Any:
 
 
 def age(when: Any) -> str:
-    """A time as kubectl shows it: 5s, 3m20s, 4h, 2d3h; two units while the first is small."""
+    """Return the age of a timestamp as kubectl prints it: 5s, 3m20s, 4h, 2d3h."""
     if not isinstance(when, str):
         return "<unknown>"
     past = datetime.now(UTC) - datetime.fromisoformat(when)
@@ -82,7 +84,7 @@ def age(when: Any) -> str:
 
 
 def duration(seconds: int) -> str:
-    """Source: apimachinery, HumanDuration: the smaller unit is shown below these bounds."""
+    """Return a duration as kubectl prints it. Source: apimachinery, HumanDuration."""
     if seconds < 120:
         return f"{seconds}s"
     for bound, unit, small, name, sub in (
@@ -96,8 +98,8 @@ def duration(seconds: int) -> str:
     return f"{seconds // (365 * 86400)}y"
 
 
-def look_up(path: str, obj: Any) -> list[Any]:
-    """The values a simple JSONPath finds: fields, [n], [*] and [?(@.field=="value")]."""
+def find_values(path: str, obj: Any) -> list[Any]:
+    """Return the values of a simple JSONPath: fields, [n], [*] and [?(@.field=="value")]."""
     found = [obj]
     for step in STEP.finditer(path):
         found = [value for one in found for value in _step(step, one)]
@@ -111,5 +113,5 @@ def _step(step: re.Match[str], value: Any) -> Iterable[Any]:
     if not isinstance(value, list):
         return []
     if key:
-        return [item for item in value if look_up("." + key, item) == [wanted]]
+        return [item for item in value if find_values("." + key, item) == [wanted]]
     return value if index == "*" else value[int(index) : int(index) + 1]

@@ -1,5 +1,5 @@
 """
-JSON Web Tokens signed with a key of the hub (ES256). What they say is not judged here.
+JSON Web Tokens signed with the hub's key (ES256). The claims are checked elsewhere.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ SHA256 = ec.ECDSA(hashes.SHA256())
 HALF = 32  # bytes of each of the two numbers that make a signature
 
 
-class Signer:
-    """A key, made when it is first needed; tokens that were read are remembered."""
+class TokenSigner:
+    """Signs and verifies tokens. The key is generated on first use; verified tokens are cached."""
 
     def __init__(self) -> None:
         self._read: LRUCache[str, dict[str, Any] | None] = LRUCache(1024)
@@ -38,14 +38,14 @@ class Signer:
         return _encode(orjson.dumps({"alg": "ES256", "kid": _encode(hashlib.sha256(public).digest())}))
 
     def sign(self, claims: dict[str, Any]) -> str:
-        """Return the token that says this."""
+        """Return a signed token with these claims."""
         signed = f"{self._head}.{_encode(orjson.dumps(claims))}"
         r, s = decode_dss_signature(self._key.sign(signed.encode(), SHA256))
         return f"{signed}.{_encode(r.to_bytes(HALF, 'big') + s.to_bytes(HALF, 'big'))}"
 
     @cachedmethod(lambda self: self._read)
-    def read(self, token: str) -> dict[str, Any] | None:
-        """Return what a token says; None for what was not signed with this key."""
+    def verify(self, token: str) -> dict[str, Any] | None:
+        """Return the claims of a token, None if this key did not sign it."""
         signed, _, signature = token.rpartition(".")
         head, _, claims = signed.partition(".")
         if head != self._head:
@@ -53,13 +53,13 @@ class Signer:
         try:
             numbers = _decode(signature)
             if _encode(numbers) != signature:
-                return None  # more than one text would stand for it
+                return None  # not canonical base64
             r, s = int.from_bytes(numbers[:HALF], "big"), int.from_bytes(numbers[HALF:], "big")
             self._key.public_key().verify(encode_dss_signature(r, s), signed.encode(), SHA256)
         except (InvalidSignature, ValueError):
             return None
-        said: dict[str, Any] = orjson.loads(_decode(claims))
-        return said
+        content: dict[str, Any] = orjson.loads(_decode(claims))
+        return content
 
 
 def _encode(data: bytes) -> str:

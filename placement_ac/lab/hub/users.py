@@ -1,5 +1,5 @@
 """
-Who may ask: a name and groups, as authentication finds them. Pure.
+Users: a name and groups. Pure.
 """
 
 from __future__ import annotations
@@ -7,16 +7,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-MASTERS = "system:masters"  # may do everything, whatever the roles say
+MASTERS = "system:masters"  # may do everything, regardless of roles
 AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
-ACCOUNT = "system:serviceaccount:"  # begins the user name of every ServiceAccount
+ACCOUNT = "system:serviceaccount:"  # the prefix of every ServiceAccount's user name
 ACCOUNTS = "system:serviceaccounts"
 
 
 @dataclass(frozen=True, slots=True)
-class User:
-    """`uid` and `extra` (such as a token's id) are known of ServiceAccounts only."""
+class UserInfo:
+    """An authenticated user; only ServiceAccounts have `uid` and `extra` (such as the token's id)."""
 
     name: str
     groups: tuple[str, ...]
@@ -24,22 +24,22 @@ class User:
     extra: dict[str, list[str]] = field(default_factory=dict, compare=False)
 
     def wire(self) -> dict[str, Any]:
-        """An authentication.k8s.io/v1 UserInfo."""
+        """Return an authentication.k8s.io/v1 UserInfo."""
         info = {"username": self.name, "uid": self.uid, "groups": list(self.groups), "extra": self.extra}
         return {key: value for key, value in info.items() if value}
 
 
-ANONYMOUS = User("system:anonymous", (UNAUTHENTICATED,))
-LOOPBACK = User("system:apiserver", (MASTERS, AUTHENTICATED))  # the hub itself
+ANONYMOUS = UserInfo("system:anonymous", (UNAUTHENTICATED,))
+LOOPBACK = UserInfo("system:apiserver", (MASTERS, AUTHENTICATED))  # the hub itself
 
 
 def account_name(namespace: str, name: str) -> str:
-    """The user name of a ServiceAccount."""
+    """Return the user name of a ServiceAccount."""
     return f"{ACCOUNT}{namespace}:{name}"
 
 
-def account(namespace: str, name: str, uid: str, token_id: str) -> User:
-    """The user that a ServiceAccount is."""
+def account(namespace: str, name: str, uid: str, token_id: str) -> UserInfo:
+    """Return the user of a ServiceAccount."""
     groups = (ACCOUNTS, f"{ACCOUNTS}:{namespace}", AUTHENTICATED)
     extra = {"authentication.kubernetes.io/credential-id": [f"JTI={token_id}"]}
-    return User(account_name(namespace, name), groups, uid, extra)
+    return UserInfo(account_name(namespace, name), groups, uid, extra)

@@ -1,8 +1,8 @@
 """
-Does a value keep to its schema? Answers with causes, never with an exception.
+Validate a value against its schema; returns causes and raises no exception.
 
-What did not change since the object was last stored is not judged again (a real
-server's "ratcheting"): an old fault does not block an unrelated write.
+Values that did not change since the last write are not validated again (Kubernetes' "ratcheting"): an
+existing error does not block an unrelated write.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from placement_ac.lab.hub import cel
-from placement_ac.lab.hub.errors import Cause
-from placement_ac.lab.hub.schema import ANYTHING, UNSET, Node, dumps
+from placement_ac.lab.hub.errors import StatusCause
+from placement_ac.lab.hub.schema import ANYTHING, UNSET, SchemaNode, dumps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     Check = Callable[[Any, Any], "tuple[str, str] | None"]
 
-# A fault of one of these kinds stops the CEL rules: they may rely on what is missing.
+# Errors with these reasons prevent the evaluation of CEL rules, which may rely on the field.
 # Source: apiextensions-apiserver, hasBlockingErr.
 BLOCKING = {
     "FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong",
     "FieldValueTooMany", "FieldValueTypeInvalid",
 }  # fmt: skip
-UNCHECKED = Cause(
+UNCHECKED = StatusCause(
     "FieldValueInvalid",
     "some validation rules were not checked because the object was invalid; "
     "correct the existing errors to complete validation",
@@ -40,40 +40,40 @@ TYPES: dict[str, tuple[type, ...]] = {
 
 
 def validate(
-    node: Node, value: dict[str, Any], old: dict[str, Any] | None, first: list[Cause]
-) -> list[Cause]:
+    node: SchemaNode, value: dict[str, Any], old: dict[str, Any] | None, first: list[StatusCause]
+) -> list[StatusCause]:
     """
-    Return every fault of an object: `first` (those of its metadata), its schema's, then those of its rules.
+    Return all errors of an object: `first` (errors in its metadata), schema errors, then CEL rule errors.
 
-    `old` is the stored object, None for a new one.
+    `old` is the stored object, None for a new object.
     """
     before = UNSET if old is None else old
-    causes = [*first, *_faults(node, value, before, "")]
+    causes = [*first, *_errors(node, value, before, "")]
     if not node.has_rules:
         return causes
     if any(cause.reason in BLOCKING for cause in causes):
         return [*causes, UNCHECKED]
-    return [*causes, *_broken_rules(node, value, before, "")]
+    return [*causes, *_rule_errors(node, value, before, "")]
 
 
-def _faults(node: Node, value: Any, old: Any, path: str) -> Iterator[Cause]:
+def _errors(node: SchemaNode, value: Any, old: Any, path: str) -> Iterator[StatusCause]:
     if node is ANYTHING or (old is not UNSET and (old is value or old == value)):
         return
     if value is None and node.nullable:
         return
     if not _has_type(node, value):
-        yield Cause(
+        yield StatusCause(
             "FieldValueTypeInvalid", f"Invalid value: {dumps(value)}: must be of type {node.type}", path
         )
         return
-    yield from _plain_faults(node, value, path)
+    yield from _keyword_errors(node, value, path)
     if isinstance(value, dict):
-        yield from _map_faults(node, value, old, path)
+        yield from _map_errors(node, value, old, path)
     elif isinstance(value, list):
-        yield from _list_faults(node, value, old, path)
+        yield from _list_errors(node, value, old, path)
 
 
-def _has_type(node: Node, value: Any) -> bool:
+def _has_type(node: SchemaNode, value: Any) -> bool:
     if node.document.get("x-kubernetes-int-or-string"):
         return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
     if not node.type:
@@ -85,17 +85,17 @@ def _has_type(node: Node, value: Any) -> bool:
     return isinstance(value, TYPES[node.type])
 
 
-def _map_faults(node: Node, value: dict[str, Any], old: Any, path: str) -> Iterator[Cause]:
+def _map_errors(node: SchemaNode, value: dict[str, Any], old: Any, path: str) -> Iterator[StatusCause]:
     for key in node.required:
         if key not in value:
-            yield Cause("FieldValueRequired", "Required value", join(path, key))
+            yield StatusCause("FieldValueRequired", "Required value", join(path, key))
     for key, child_value in value.items():
         child = node.child(key)
         if child is not None:
-            yield from _faults(child, child_value, _before(old, key), join(path, key))
+            yield from _errors(child, child_value, _before(old, key), join(path, key))
 
 
-def _list_faults(node: Node, value: list[Any], old: Any, path: str) -> Iterator[Cause]:
+def _list_errors(node: SchemaNode, value: list[Any], old: Any, path: str) -> Iterator[StatusCause]:
     before = _items_before(node, old)
     granular = node.list_type in ("map", "set")
     seen: set[str] = set()
@@ -103,13 +103,13 @@ def _list_faults(node: Node, value: list[Any], old: Any, path: str) -> Iterator[
         here = f"{path}[{i}]"
         key = node.element(item) if granular and (node.list_type == "set" or isinstance(item, dict)) else ""
         if key and key in seen:
-            yield Cause("FieldValueDuplicate", f"Duplicate value: {key[2:]}", here)
+            yield StatusCause("FieldValueDuplicate", f"Duplicate value: {key[2:]}", here)
         seen.add(key)
-        yield from _faults(node.items, item, before.get(key, UNSET), here)
+        yield from _errors(node.items, item, before.get(key, UNSET), here)
 
 
-def _items_before(node: Node, old: Any) -> dict[str, Any]:
-    """The stored items of a map list by their keys; other lists cannot be matched item by item."""
+def _items_before(node: SchemaNode, old: Any) -> dict[str, Any]:
+    """Return the stored items of a map list by key; empty for other lists, which have no keys."""
     if node.list_type != "map" or not isinstance(old, list):
         return {}
     return {node.element(item): item for item in old if isinstance(item, dict)}
@@ -119,62 +119,62 @@ def _before(old: Any, key: str) -> Any:
     return old.get(key, UNSET) if isinstance(old, dict) else UNSET
 
 
-def _plain_faults(node: Node, value: Any, path: str) -> Iterator[Cause]:
+def _keyword_errors(node: SchemaNode, value: Any, path: str) -> Iterator[StatusCause]:
     for keyword, check in CHECKS.items():
         if keyword in node.document and (fault := check(value, node.document[keyword])):
-            yield Cause(fault[0], fault[1], path)
+            yield StatusCause(fault[0], fault[1], path)
     if node.variants:
-        yield from _variant_faults(node.variants, value, path)
+        yield from _variant_errors(node.variants, value, path)
 
 
-def _variant_faults(variants: dict[str, Any], value: Any, path: str) -> Iterator[Cause]:
+def _variant_errors(variants: dict[str, Any], value: Any, path: str) -> Iterator[StatusCause]:
     for document in variants.get("allOf", ()):
-        yield from _faults(_compiled(document), value, UNSET, path)
+        yield from _errors(_compiled(document), value, UNSET, path)
     passing = {
         kind: sum(_passes(document, value) for document in variants.get(kind, ()))
         for kind in ("anyOf", "oneOf")
     }
     if "anyOf" in variants and not passing["anyOf"]:
-        yield Cause("FieldValueInvalid", "must validate at least one schema (anyOf)", path)
+        yield StatusCause("FieldValueInvalid", "must validate at least one schema (anyOf)", path)
     if "oneOf" in variants and passing["oneOf"] != 1:
-        yield Cause("FieldValueInvalid", "must validate one and only one schema (oneOf)", path)
+        yield StatusCause("FieldValueInvalid", "must validate one and only one schema (oneOf)", path)
     if "not" in variants and _passes(variants["not"], value):
-        yield Cause("FieldValueInvalid", "must not validate the schema (not)", path)
+        yield StatusCause("FieldValueInvalid", "must not validate the schema (not)", path)
 
 
 def _passes(document: dict[str, Any], value: Any) -> bool:
-    return next(_faults(_compiled(document), value, UNSET, ""), None) is None
+    return next(_errors(_compiled(document), value, UNSET, ""), None) is None
 
 
-_variants: dict[int, tuple[dict[str, Any], Node]] = {}
+_variants: dict[int, tuple[dict[str, Any], SchemaNode]] = {}
 
 
-def _compiled(document: dict[str, Any]) -> Node:
+def _compiled(document: dict[str, Any]) -> SchemaNode:
     known = _variants.get(id(document))
-    if known is None:  # the document is kept beside its node, so its id is not given to another
-        known = _variants[id(document)] = (document, Node(document))
+    if known is None:  # keeping the document keeps its id unique
+        known = _variants[id(document)] = (document, SchemaNode(document))
     return known[1]
 
 
-def _broken_rules(node: Node, value: Any, old: Any, path: str) -> Iterator[Cause]:
+def _rule_errors(node: SchemaNode, value: Any, old: Any, path: str) -> Iterator[StatusCause]:
     if not node.has_rules or (old is not UNSET and (old is value or old == value)):
         return
     for rule in node.rules:
-        if message := cel.broken(rule, value, old):
+        if message := cel.violation(rule, value, old):
             where = path + rule.get("fieldPath", "")
-            yield Cause(
+            yield StatusCause(
                 rule.get("reason") or "FieldValueInvalid", f"Invalid value: {message}", where.lstrip(".")
             )
     if isinstance(value, dict):
         for key, child_value in value.items():
             child = node.child(key)
             if child is not None:
-                yield from _broken_rules(child, child_value, _before(old, key), join(path, key))
+                yield from _rule_errors(child, child_value, _before(old, key), join(path, key))
     elif isinstance(value, list) and node.items.has_rules:
         before = _items_before(node, old)
         for i, item in enumerate(value):
             was = before.get(node.element(item), UNSET) if before else UNSET
-            yield from _broken_rules(node.items, item, was, f"{path}[{i}]")
+            yield from _rule_errors(node.items, item, was, f"{path}[{i}]")
 
 
 def join(path: str, key: str) -> str:
@@ -210,7 +210,7 @@ def _pattern(value: Any, pattern: str) -> tuple[str, str] | None:
 
 @lru_cache(maxsize=4096)
 def regex(pattern: str) -> re.Pattern[str]:
-    """Compile a Go regular expression: flags may stand in the middle there, `$` means the very end."""
+    """Compile a Go regular expression: flags are allowed anywhere, and `$` means the end of the text."""
     flags = re.IGNORECASE if "(?i)" in pattern else 0
     pattern = pattern.replace("(?i)", "")
     return re.compile(re.sub(r"(?<!\\)\$$", r"\\Z", pattern), flags)
@@ -249,4 +249,4 @@ CHECKS: dict[str, Check] = {
     "maximum": _bound(INVALID, "should be less than or equal to {}", NUMBER, lambda v, n: v > n),
     "minimum": _bound(INVALID, "should be greater than or equal to {}", NUMBER, lambda v, n: v < n),
     "multipleOf": _bound(INVALID, "should be a multiple of {}", NUMBER, lambda v, n: v % n != 0),
-}  # exclusiveMinimum and exclusiveMaximum, which no kind here uses, are not judged
+}  # exclusiveMinimum and exclusiveMaximum, which no kind uses, are not checked

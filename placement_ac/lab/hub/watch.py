@@ -1,8 +1,8 @@
 """
-Watches: from a change in the store to a line on somebody's connection.
+Watches: turn changes in the store into lines of a response.
 
-A watch is filled by the store, in the hub's thread, and emptied by the task that
-serves its connection. The JSON of an object is made once per version, for everyone.
+The store appends events to a watch in the hub's thread, and the task of the connection sends them.
+All watches share the JSON of an object.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from placement_ac.lab.hub.errors import ApiError, Cause
+from placement_ac.lab.hub.errors import StatusCause, StatusError
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Awaitable, Callable
 
-    from placement_ac.lab.hub.kinds import Version
+    from placement_ac.lab.hub.kinds import ServedVersion
     from placement_ac.lab.hub.selectors import Test
-    from placement_ac.lab.hub.store import Change, Record, Shelf
+    from placement_ac.lab.hub.store import Record, ResourceStore, StoreChange
 
-    Render = Callable[[Record], bytes]  # an object as this watch wants it: plain, as a row, as metadata
+    Render = Callable[[Record], bytes]  # returns an object in the representation of the watch
 
-BOOKMARK_EVERY = 60.0  # seconds; as a real server's watch cache
+BOOKMARK_EVERY = 60.0  # seconds, as in Kubernetes' watch cache
 NEVER = math.inf
 GARBAGE = b'{"type":"MODIFIED","object":{"kind"\n'
 
@@ -35,43 +35,43 @@ def line(kind: str, blob: bytes) -> bytes:
     return b'{"type":"%b","object":%b}\n' % (kind.encode(), blob)
 
 
-def error_line(error: ApiError) -> bytes:
+def error_line(error: StatusError) -> bytes:
     return line("ERROR", orjson.dumps(error.status()))
 
 
-class Watch:
+class WatchStream:
     """
-    One client's watch of one kind, in one version, of what `selects` lets through.
+    A client's watch of the objects of one kind and version that `selects` accepts.
 
-    `query` is the request's; raises 500 for a resourceVersion that is no number
-    and 422 for sendInitialEvents without resourceVersionMatch, as a real server does.
-    A version that is too old is told by the first (and only) line.
+    `query`: the parameters of the request. Raises 500 for a resourceVersion that is not a number and 422 for
+    sendInitialEvents without resourceVersionMatch, as Kubernetes does. If the version is too old, the
+    first and only line is an ERROR event.
     """
 
     def __init__(
         self,
-        shelf: Shelf,
-        version: Version,
+        store: ResourceStore,
+        version: ServedVersion,
         namespace: str,
         selects: Test,
         render: Render,
         query: dict[str, str],
     ) -> None:
-        self.shelf, self.version, self.namespace = shelf, version, namespace
+        self.shelf, self.version, self.namespace = store, version, namespace
         self.selects, self.render = selects, render
         self.bookmarks = query.get("allowWatchBookmarks") == "true"
         self.timeout = float(query.get("timeoutSeconds") or 0) or None
         self.lines: list[bytes] = []
         self.ended = self.hung = False
-        self._news = asyncio.Event()
-        self._begin(_version(query.get("resourceVersion", "")), query)
+        self._wake = asyncio.Event()
+        self._start(_version(query.get("resourceVersion", "")), query)
 
-    def _begin(self, since: int, query: dict[str, str]) -> None:
+    def _start(self, since: int, query: dict[str, str]) -> None:
         initial = query.get("sendInitialEvents") == "true"
         if initial and query.get("resourceVersionMatch") != "NotOlderThan":
             message = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-            cause = Cause("FieldValueForbidden", message, "resourceVersionMatch")
-            raise ApiError(422, "Invalid", f"ListOptions is invalid: {message}", causes=[cause])
+            cause = StatusCause("FieldValueForbidden", message, "resourceVersionMatch")
+            raise StatusError(422, "Invalid", f"ListOptions is invalid: {message}", causes=[cause])
         self.since = since
         if initial or not since:
             found = (record for record in self.shelf.between(self.namespace) if self.selects(record.obj))
@@ -82,49 +82,52 @@ class Watch:
         else:
             try:
                 for change in self.shelf.since(since):
-                    self.tell(change)
-            except ApiError as error:
+                    self.notify(change)
+            except StatusError as error:
                 self.finish(error_line(error))
-        self.shelf.watchers[self.tell] = None
+        self.shelf.watchers[self.notify] = None
 
-    def tell(self, change: Change | None) -> None:
-        """The store's news; None: the kind is gone."""
+    def notify(self, change: StoreChange | None) -> None:
+        """Handle a change in the store; None: the kind was removed."""
         if change is None:
             self.finish()
-        elif not self.hung and change.rv > self.since and self._here(change):
-            self._tell(change)
+        elif not self.hung and change.rv > self.since and self._in_namespace(change):
+            self._append_event(change)
 
-    def _here(self, change: Change) -> bool:
+    def _in_namespace(self, change: StoreChange) -> bool:
         return not self.namespace or change.key[0] == self.namespace
 
-    def _tell(self, change: Change) -> None:
+    def _append_event(self, change: StoreChange) -> None:
         was = change.before is not None and self.selects(change.before.obj)
         now = change.now is not None and self.selects(change.now.obj)
         if now or was:
             kind = "DELETED" if not now else "MODIFIED" if was else "ADDED"
             self.lines.append(line(kind, self.render(change.last)))
-            self._news.set()
+            self._wake.set()
 
-    def repeat(self, chance: random.Random) -> None:
-        """Tell all that is remembered once more: each change twice, in any order."""
-        changes = [change for change in self.shelf.changes for _ in range(2) if self._here(change)]
+    def replay(self, chance: random.Random) -> None:
+        """Send all remembered changes again: each change twice, in random order."""
+        changes = [change for change in self.shelf.changes for _ in range(2) if self._in_namespace(change)]
         chance.shuffle(changes)
         for change in changes:
-            self._tell(change)
+            self._append_event(change)
 
     def finish(self, last: bytes = b"") -> None:
-        """End the watch after what is waiting to be sent, and `last`."""
+        """End the watch after sending the pending lines and `last`."""
         if last:
             self.lines.append(last)
         self.ended = True
-        self._news.set()
+        self._wake.set()
 
     def hang(self) -> None:
-        """From now on: an open connection on which nothing comes."""
+        """Keep the connection open, but send no more events."""
         self.hung = True
 
     def bookmark(self, annotations: dict[str, str] | None = None) -> bytes:
-        metadata: dict[str, Any] = {"resourceVersion": str(self.shelf.now()), "creationTimestamp": None}
+        metadata: dict[str, Any] = {
+            "resourceVersion": str(self.shelf.current_version()),
+            "creationTimestamp": None,
+        }
         if annotations:
             metadata["annotations"] = annotations
         resource = self.shelf.resource
@@ -133,7 +136,7 @@ class Watch:
         return line("BOOKMARK", orjson.dumps(obj))
 
     async def run(self, send: Callable[[bytes], Awaitable[None]]) -> None:
-        """Send lines as they come, until the timeout, the end of the kind, or `send` raises."""
+        """Send lines until the timeout, the removal of the kind, or an error in `send`."""
         end = time.monotonic() + self.timeout if self.timeout else NEVER
         mark = time.monotonic() + BOOKMARK_EVERY if self.bookmarks else NEVER
         while True:
@@ -145,30 +148,30 @@ class Watch:
                 if not self.hung:
                     self.lines.append(self.bookmark())
                 continue
-            await self._news_or(min(mark, end))
+            await self._wait(min(mark, end))
 
-    def leave(self) -> None:
-        """The store need not tell this watch any more."""
-        self.shelf.watchers.pop(self.tell, None)
+    def unsubscribe(self) -> None:
+        """Stop receiving changes from the store."""
+        self.shelf.watchers.pop(self.notify, None)
 
     async def _flush(self, send: Callable[[bytes], Awaitable[None]]) -> None:
         while self.lines:
             lines, self.lines = self.lines, []
             await send(b"".join(lines))
 
-    async def _news_or(self, deadline: float) -> None:
-        self._news.clear()
+    async def _wait(self, deadline: float) -> None:
+        self._wake.clear()
         if self.ended or self.lines:
             return
         try:
             async with asyncio.timeout(None if deadline == NEVER else max(0.0, deadline - time.monotonic())):
-                await self._news.wait()
+                await self._wake.wait()
         except TimeoutError:
-            pass  # a bookmark is due, or the end
+            pass  # a bookmark or the timeout is due
 
 
 def _version(text: str) -> int:
     if text and not text.isdecimal():
         message = f'Internal error occurred: resourceVersion: Invalid value: "{text}": invalid syntax'
-        raise ApiError(500, "", message)
+        raise StatusError(500, "", message)
     return int(text or 0)

@@ -1,32 +1,32 @@
 """
-Every change of an object: create, update, patch, apply, delete.
+Create, update, patch, apply and delete objects.
 
-Runs in the hub's thread. A write is computed in full, judged, and only then
-stored; a refusal (`ApiError`) leaves nothing behind. Nothing is changed in place.
+Runs in the hub's thread. A write is computed and validated before it is stored; after a `StatusError`
+the store is unchanged. Objects are never changed in place.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from placement_ac.lab.hub import fields, managers, metadata, special
+from placement_ac.lab.hub import field_sets, managed_fields, metadata, strategies
 from placement_ac.lab.hub.apply import apply
-from placement_ac.lab.hub.ask import Ask, without
 from placement_ac.lab.hub.errors import (
-    Cause,
-    about,
+    StatusCause,
     already_exists,
     bad_request,
     forbidden,
     invalid,
     not_found,
+    object_details,
 )
-from placement_ac.lab.hub.gc import Collector
+from placement_ac.lab.hub.garbage_collector import GarbageCollector
 from placement_ac.lab.hub.kinds import from_crd
-from placement_ac.lab.hub.managers import Entry
-from placement_ac.lab.hub.schema import settle
+from placement_ac.lab.hub.managed_fields import ManagedFieldsEntry
+from placement_ac.lab.hub.schema import prune_and_default
 from placement_ac.lab.hub.store import Record
 from placement_ac.lab.hub.validate import validate
+from placement_ac.lab.hub.write_request import WriteRequest, without
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from placement_ac.lab.hub.catalog import Catalog
     from placement_ac.lab.hub.store import Object, Store
 
-# Kinds that may be put without saying which version is replaced. Source: AllowUnconditionalUpdate.
+# Kinds that can be updated without a resourceVersion. Source: AllowUnconditionalUpdate.
 UNCONDITIONAL = {
     "configmaps", "events", "namespaces", "secrets", "serviceaccounts",
     "clusterrolebindings", "clusterroles", "rolebindings", "roles",
@@ -43,10 +43,10 @@ UNCONDITIONAL = {
 
 class Writes:
     """
-    The writing verbs.
+    The write verbs.
 
-    `soon` runs a function after the present request; `confirm` raises 403 for what
-    must not be stored on behalf of who asks.
+    `soon` schedules a function after the current request; `confirm` raises 403 if the user may not
+    store the object.
     """
 
     def __init__(
@@ -54,184 +54,208 @@ class Writes:
         store: Store,
         catalog: Catalog,
         soon: Callable[[Callable[[], None]], object],
-        confirm: Callable[[Ask, Object, Object | None], None],
+        confirm: Callable[[WriteRequest, Object, Object | None], None],
     ) -> None:
         self.store, self.catalog, self.confirm = store, catalog, confirm
-        self.collector = Collector(store, catalog, soon, self._end, self._rewrite)
+        self.collector = GarbageCollector(store, catalog, soon, self._collect, self._update_owners)
 
-    # -- the verbs: each returns the record to answer with
+    # -- the verbs: each returns the record for the response
 
-    def create(self, ask: Ask, body: Object) -> Record:
-        kind_faults = ask.type_faults(body)
-        obj = ask.settled(body)
-        meta = metadata.fresh(ask.resource, obj.get("metadata") or {}, ask.namespace)
-        obj = special.prepare(ask.resource, {**obj, "metadata": meta}, None)
-        if ask.version.status and ask.resource.custom:
+    def create(self, request: WriteRequest, body: Object) -> Record:
+        kind_errors = request.check_type(body)
+        obj = request.prune_and_default(body)
+        meta = metadata.new_metadata(request.resource, obj.get("metadata") or {}, request.namespace)
+        obj = strategies.prepare(request.resource, {**obj, "metadata": meta}, None)
+        if request.version.status and request.resource.custom:
             obj.pop("status", None)
-        self._judge(ask, meta.get("name") or "", obj, None, kind_faults)
+        self._validate(request, meta.get("name") or "", obj, None, kind_errors)
         return self._insert(
-            ask, obj, managers.updated({}, ask.entry("Update"), *fields.changes(ask.version.schema, {}, obj))
+            request,
+            obj,
+            managed_fields.after_update(
+                {},
+                request.managed_fields_entry("Update"),
+                *field_sets.changes(request.version.schema, {}, obj),
+            ),
         )
 
-    def update(self, ask: Ask, body: Object) -> Record:
-        """PUT: the whole object, or with /status its whole status."""
-        live = self._live(ask)
-        faults = ask.type_faults(body)
+    def update(self, request: WriteRequest, body: Object) -> Record:
+        """Replace the object, or with /status its status (PUT)."""
+        live = self._stored(request)
+        errors = request.check_type(body)
         given = body.get("metadata") or {}
         unsaid = not given.get("resourceVersion")
-        if unsaid and (ask.resource.custom or ask.resource.plural not in UNCONDITIONAL):
+        if unsaid and (request.resource.custom or request.resource.plural not in UNCONDITIONAL):
             message = "Invalid value: 0: must be specified for an update"
             raise invalid(
-                ask.resource, ask.name, [Cause("FieldValueInvalid", message, "metadata.resourceVersion")]
+                request.resource,
+                request.name,
+                [StatusCause("FieldValueInvalid", message, "metadata.resourceVersion")],
             )
-        return self._replace(ask, live, body, faults)
+        return self._replace(request, live, body, errors)
 
-    def patch(self, ask: Ask, change: Callable[[Object], Any]) -> Record:
-        """A merge, JSON or strategic patch: `change` makes the new object from the present one."""
-        live = self._live(ask)
-        body = change(live.seen_as(ask.version.name))
+    def patch(self, request: WriteRequest, change: Callable[[Object], Any]) -> Record:
+        """Patch the object: `change` returns the new object for the current one."""
+        live = self._stored(request)
+        body = change(live.in_version(request.version.name))
         if not isinstance(body, dict):
             raise bad_request("the patch does not leave an object")
-        return self._replace(ask, live, body, ask.type_faults(body))
+        return self._replace(request, live, body, request.check_type(body))
 
-    def apply(self, ask: Ask, config: Object) -> Record:
-        """Server-side apply; creates the object (never its status alone) when it is missing."""
-        ask.check_apply(config)
+    def apply(self, request: WriteRequest, config: Object) -> Record:
+        """Apply a configuration; creates a missing object, but not through a subresource."""
+        request.check_apply(config)
         given = config.get("metadata") or {}
-        record = self.store.get(ask.resource, ask.key)
-        ask.identity(record, given.get("uid"))
-        ask.preconditions(record, given.get("uid"), given.get("resourceVersion"))
-        if record is None and ask.subresource:
-            raise not_found(ask.resource, ask.name)
-        wanted = ask.configuration(config)
-        by = ask.entry("Apply")
+        record = self.store.get(request.resource, request.key)
+        request.check_uid(record, given.get("uid"))
+        request.check_preconditions(record, given.get("uid"), given.get("resourceVersion"))
+        if record is None and request.subresource:
+            raise not_found(request.resource, request.name)
+        wanted = request.apply_configuration(config)
+        by = request.managed_fields_entry("Apply")
         if record is None:
-            return self._apply_new(ask, wanted, by)
-        live = record.seen_as(ask.version.name)
+            return self._apply_new(request, wanted, by)
+        live = record.in_version(request.version.name)
         bare = without_managers(live)
         merged, owners = apply(
-            ask.version.schema,
+            request.version.schema,
             bare,
             wanted,
-            managers.read(live["metadata"]),
+            managed_fields.read(live["metadata"]),
             by,
-            ask.query.get("force") == "true",
+            request.query.get("force") == "true",
         )
-        return self._commit(ask, record, ask.settled(merged, bare["metadata"]), owners, [])
+        return self._commit(request, record, request.prune_and_default(merged, bare["metadata"]), owners, [])
 
-    def delete(self, ask: Ask, options: Object) -> tuple[Record, bool]:
-        """Return the record and whether it is gone; it stays, marked, while it has finalizers."""
-        record = self._live(ask)
+    def delete(self, request: WriteRequest, options: Object) -> tuple[Record, bool]:
+        """Delete an object; returns the record and whether it is gone: False if it has finalizers."""
+        record = self._stored(request)
         wanted = options.get("preconditions") or {}
-        ask.preconditions(record, wanted.get("uid"), wanted.get("resourceVersion"))
-        if ask.dry_run:
-            return record, not _holds(record.obj)
-        policy = options.get("propagationPolicy") or ask.query.get("propagationPolicy")
+        request.check_preconditions(record, wanted.get("uid"), wanted.get("resourceVersion"))
+        if request.dry_run:
+            return record, not _has_finalizers(record.obj)
+        policy = options.get("propagationPolicy") or request.query.get("propagationPolicy")
         if policy == "Orphan":
             self.collector.orphan(record)
-            record = self._live(ask)
+            record = self._stored(request)
         return self._delete(record)
 
     # -- the parts of a write
 
-    def _live(self, ask: Ask) -> Record:
-        record = self.store.get(ask.resource, ask.key)
+    def _stored(self, request: WriteRequest) -> Record:
+        record = self.store.get(request.resource, request.key)
         if record is None:
-            raise not_found(ask.resource, ask.name)
+            raise not_found(request.resource, request.name)
         return record
 
-    def _judge(self, ask: Ask, name: str, obj: Object, live: Object | None, first: list[Cause]) -> None:
+    def _validate(
+        self, request: WriteRequest, name: str, obj: Object, live: Object | None, first: list[StatusCause]
+    ) -> None:
         if first:
-            raise invalid(ask.resource, name, first)
-        faults = metadata.faults(ask.resource, obj["metadata"])
+            raise invalid(request.resource, name, first)
+        errors = metadata.validate(request.resource, obj["metadata"])
         if live is not None:
-            faults = [*faults, *metadata.update_faults(obj["metadata"], live["metadata"])]
-        faults += special.faults(ask.resource, obj, live)
-        if causes := validate(ask.version.schema, obj, live, faults):
-            raise invalid(ask.resource, name, causes)
-        self.confirm(ask, obj, live)
+            errors = [*errors, *metadata.validate_update(obj["metadata"], live["metadata"])]
+        errors += strategies.validate(request.resource, obj, live)
+        if causes := validate(request.version.schema, obj, live, errors):
+            raise invalid(request.resource, name, causes)
+        self.confirm(request, obj, live)
 
-    def _insert(self, ask: Ask, obj: Object, owners: managers.Managers) -> Record:
+    def _insert(self, request: WriteRequest, obj: Object, owners: managed_fields.Managers) -> Record:
         name = obj["metadata"]["name"]
-        key = (ask.namespace, name)
-        self._check_namespace(ask)
-        if self.store.get(ask.resource, key) is not None:
-            raise already_exists(ask.resource, name)
-        obj = self._stored_form(ask, with_managers(obj, owners))
-        if ask.dry_run:
-            return Record(ask.resource, key, obj, 0)
-        record = self.store.put(ask.resource, key, obj)
+        key = (request.namespace, name)
+        self._check_namespace(request)
+        if self.store.get(request.resource, key) is not None:
+            raise already_exists(request.resource, name)
+        obj = self._stored_form(request, with_managers(obj, owners))
+        if request.dry_run:
+            return Record(request.resource, key, obj, 0)
+        record = self.store.put(request.resource, key, obj)
         self._after(record)
         return record
 
-    def _check_namespace(self, ask: Ask) -> None:
-        if not ask.namespace:
+    def _check_namespace(self, request: WriteRequest) -> None:
+        if not request.namespace:
             return
         namespaces = self.catalog.kind("", "namespaces")
         assert namespaces is not None  # noqa: S101 built in, never dropped
-        namespace = self.store.get(namespaces, ("", ask.namespace))
+        namespace = self.store.get(namespaces, ("", request.namespace))
         if namespace is None:
-            raise not_found(namespaces, ask.namespace)
+            raise not_found(namespaces, request.namespace)
         if namespace.obj["metadata"].get("deletionTimestamp"):
-            why = f"unable to create new content in namespace {ask.namespace} because it is being terminated"
-            raise forbidden(why, about(ask.resource, ask.name))
+            where = f"namespace {request.namespace}"
+            why = f"unable to create new content in {where} because it is being terminated"
+            raise forbidden(why, object_details(request.resource, request.name))
 
-    def _replace(self, ask: Ask, record: Record, body: Object, faults: list[Cause]) -> Record:
+    def _replace(
+        self, request: WriteRequest, record: Record, body: Object, errors: list[StatusCause]
+    ) -> Record:
         given = body.get("metadata")
         given = given if isinstance(given, dict) else {}
-        ask.check_names(given)
-        ask.preconditions(record, given.get("uid"), given.get("resourceVersion"))
-        live = record.seen_as(ask.version.name)
-        obj = ask.settled(body)
-        if ask.on_status:
+        request.check_names(given)
+        request.check_preconditions(record, given.get("uid"), given.get("resourceVersion"))
+        live = record.in_version(request.version.name)
+        obj = request.prune_and_default(body)
+        if request.is_status:
             obj = live | {"status": obj["status"]} if "status" in obj else without(live, "status")
-            obj = {**obj, "metadata": live["metadata"] | _managed(given)}
-        return self._commit(ask, record, obj, None, faults)
+            obj = {**obj, "metadata": live["metadata"] | _managed_fields_of(given)}
+        return self._commit(request, record, obj, None, errors)
 
     def _commit(
-        self, ask: Ask, record: Record, obj: Object, owners: managers.Managers | None, faults: list[Cause]
+        self,
+        request: WriteRequest,
+        record: Record,
+        obj: Object,
+        owners: managed_fields.Managers | None,
+        errors: list[StatusCause],
     ) -> Record:
-        """Judge and store the next version of an object; `owners` is None for an update."""
-        live = record.seen_as(ask.version.name)
-        if ask.version.status and not ask.on_status:
+        """Validate and store the next revision of an object; `owners` is None for an update."""
+        live = record.in_version(request.version.name)
+        if request.version.status and not request.is_status:
             obj = without(obj, "status") | ({"status": live["status"]} if "status" in live else {})
         given = obj.get("metadata") or {}
-        meta = metadata.kept(given, live["metadata"]) | ask.names
-        obj = special.prepare(ask.resource, {**obj, "metadata": meta}, live)
-        self._judge(ask, ask.name, obj, live, faults)
+        meta = metadata.updated_metadata(given, live["metadata"]) | request.names
+        obj = strategies.prepare(request.resource, {**obj, "metadata": meta}, live)
+        self._validate(request, request.name, obj, live, errors)
         bare, before = without_managers(obj), without_managers(live)
         if owners is None:
-            owners = self._owners_after_update(ask, given, before, bare)
+            owners = self._owners_after_update(request, given, before, bare)
         obj = with_managers(bare, owners)
         if obj == live:
             return record
-        if ask.resource.generation and _moves_generation(ask, obj, live):
+        if request.resource.generation and _moves_generation(request, obj, live):
             obj["metadata"]["generation"] = live["metadata"].get("generation", 0) + 1
-        obj = self._stored_form(ask, obj)
-        if ask.dry_run:
-            return Record(ask.resource, record.key, obj, record.rv)
+        obj = self._stored_form(request, obj)
+        if request.dry_run:
+            return Record(request.resource, record.key, obj, record.rv)
         return self._put(record, obj)
 
     def _owners_after_update(
-        self, ask: Ask, given: Object, before: Object, after: Object
-    ) -> managers.Managers:
+        self, request: WriteRequest, given: Object, before: Object, after: Object
+    ) -> managed_fields.Managers:
         entries = given.get("managedFields")
-        live = self.store.get(ask.resource, ask.key)
-        known = managers.read(given) if entries else managers.read(live.obj["metadata"]) if live else {}
-        touched, removed = fields.changes(ask.version.schema, before, after)
-        return managers.updated(known, ask.entry("Update"), touched, removed)
+        live = self.store.get(request.resource, request.key)
+        known = (
+            managed_fields.read(given)
+            if entries
+            else managed_fields.read(live.obj["metadata"])
+            if live
+            else {}
+        )
+        touched, removed = field_sets.changes(request.version.schema, before, after)
+        return managed_fields.after_update(known, request.managed_fields_entry("Update"), touched, removed)
 
-    def _stored_form(self, ask: Ask, obj: Object) -> Object:
-        """The object in its kind's stored version: without a conversion only its schema differs."""
-        resource = ask.resource
-        if ask.version.name == resource.storage or resource.storage not in resource.versions:
+    def _stored_form(self, request: WriteRequest, obj: Object) -> Object:
+        """Return the object in the storage version: there is no conversion, only the schema differs."""
+        resource = request.resource
+        if request.version.name == resource.storage or resource.storage not in resource.versions:
             return obj
         storage = resource.versions[resource.storage]
-        stored: Object = settle(storage.schema, obj, defaults=True, unknown=[])
+        stored: Object = prune_and_default(storage.schema, obj, defaults=True, unknown=[])
         return stored | {"apiVersion": resource.api_version(resource.storage)}
 
     def _put(self, before: Record, obj: Object) -> Record:
-        if before.obj["metadata"].get("deletionTimestamp") and not _holds(obj):
+        if before.obj["metadata"].get("deletionTimestamp") and not _has_finalizers(obj):
             last = self._remove(before)
             return Record(before.resource, before.key, obj, last.rv)
         record = self.store.put(before.resource, before.key, obj)
@@ -239,8 +263,8 @@ class Writes:
         return record
 
     def _after(self, record: Record, before: Record | None = None) -> None:
-        self.collector.came(record, before)
-        if special.is_crd(record.resource):
+        self.collector.object_written(record, before)
+        if strategies.is_crd(record.resource):
             self._install(record)
 
     def _install(self, crd: Record) -> None:
@@ -257,16 +281,16 @@ class Writes:
         spec = crd.obj["spec"]
         resource = self.catalog.kind(spec["group"], spec["names"]["plural"])
         if resource is not None:
-            objects = list(self.store.shelves[resource].records.values())
+            objects = list(self.store.by_resource[resource].records.values())
             self.catalog.drop(resource)
             self.store.drop_kind(resource)
             for record in objects:
-                self.collector.went(record)
+                self.collector.object_deleted(record)
 
     # -- deleting
 
     def _delete(self, record: Record) -> tuple[Record, bool]:
-        if not _holds(record.obj):
+        if not _has_finalizers(record.obj):
             return self._remove(record), True
         meta = record.obj["metadata"]
         if meta.get("deletionTimestamp"):
@@ -275,53 +299,55 @@ class Writes:
         if record.resource.generation:
             marks["generation"] = meta["generation"] + 1
         obj = record.obj | {"metadata": meta | marks}
-        if special.is_namespace(record.resource):
+        if strategies.is_namespace(record.resource):
             obj["status"] = {"phase": "Terminating"}
-            self.collector.end_namespace(record.key[1])
+            self.collector.terminate_namespace(record.key[1])
         return self.store.put(record.resource, record.key, obj), False
 
     def _remove(self, record: Record) -> Record:
         last = self.store.remove(record)
-        if special.is_crd(record.resource):
+        if strategies.is_crd(record.resource):
             self._uninstall(record)
-        self.collector.went(record)
+        self.collector.object_deleted(record)
         return last
 
-    def _end(self, record: Record) -> None:
-        """The garbage collector's delete."""
+    def _collect(self, record: Record) -> None:
+        """Delete an object for the garbage collector."""
         if self.store.by_uid.get(record.uid) is record:
             self._delete(record)
 
-    def _rewrite(self, record: Record, obj: Object) -> None:
-        """The garbage collector's update."""
-        by = Entry("kube-controller-manager", "Update", "", obj["apiVersion"], metadata.now(), {})
+    def _update_owners(self, record: Record, obj: Object) -> None:
+        """Update the owners of an object for the garbage collector."""
+        by = ManagedFieldsEntry(
+            "kube-controller-manager", "Update", "", obj["apiVersion"], metadata.now(), {}
+        )
         schema = record.resource.any_version.schema
-        touched, removed = fields.changes(schema, without_managers(record.obj), without_managers(obj))
-        owners = managers.updated(managers.read(obj["metadata"]), by, touched, removed)
+        touched, removed = field_sets.changes(schema, without_managers(record.obj), without_managers(obj))
+        owners = managed_fields.after_update(managed_fields.read(obj["metadata"]), by, touched, removed)
         self._put(record, with_managers(without_managers(obj), owners))
 
-    def _apply_new(self, ask: Ask, wanted: Object, by: Entry) -> Record:
-        obj = ask.settled(wanted)
-        meta = metadata.fresh(ask.resource, obj["metadata"], ask.namespace)
-        obj = special.prepare(ask.resource, {**obj, "metadata": meta}, None)
-        _, owners = apply(ask.version.schema, {}, wanted, {}, by, force=True)
-        self._judge(ask, ask.name, obj, None, [])
-        return self._insert(ask, obj, owners)
+    def _apply_new(self, request: WriteRequest, wanted: Object, by: ManagedFieldsEntry) -> Record:
+        obj = request.prune_and_default(wanted)
+        meta = metadata.new_metadata(request.resource, obj["metadata"], request.namespace)
+        obj = strategies.prepare(request.resource, {**obj, "metadata": meta}, None)
+        _, owners = apply(request.version.schema, {}, wanted, {}, by, force=True)
+        self._validate(request, request.name, obj, None, [])
+        return self._insert(request, obj, owners)
 
 
-def _holds(obj: Object) -> bool:
-    """Whether something still has to be done before the object may go."""
+def _has_finalizers(obj: Object) -> bool:
+    """Return whether finalizers prevent the deletion of the object."""
     if obj["kind"] == "Namespace" and obj["apiVersion"] == "v1":
         return bool((obj.get("spec") or {}).get("finalizers") or obj["metadata"].get("finalizers"))
     return bool(obj["metadata"].get("finalizers"))
 
 
-def _moves_generation(ask: Ask, new: Object, old: Object) -> bool:
-    ignored = {"metadata", "apiVersion", "status"} if ask.version.status else {"metadata", "apiVersion"}
+def _moves_generation(request: WriteRequest, new: Object, old: Object) -> bool:
+    ignored = {"metadata", "apiVersion", "status"} if request.version.status else {"metadata", "apiVersion"}
     return any(new.get(key) != old.get(key) for key in (new.keys() | old.keys()) - ignored)
 
 
-def _managed(given: Object) -> Object:
+def _managed_fields_of(given: Object) -> Object:
     return {"managedFields": given["managedFields"]} if given.get("managedFields") else {}
 
 
@@ -329,6 +355,6 @@ def without_managers(obj: Object) -> Object:
     return obj | {"metadata": without(obj["metadata"], "managedFields")}
 
 
-def with_managers(obj: Object, owners: managers.Managers) -> Object:
-    written = managers.write(owners)
+def with_managers(obj: Object, owners: managed_fields.Managers) -> Object:
+    written = managed_fields.write(owners)
     return obj | {"metadata": obj["metadata"] | ({"managedFields": written} if written else {})}

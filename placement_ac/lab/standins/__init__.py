@@ -1,1 +1,1 @@
-"""Stand-ins for OCM's scheduler and Kueue's MultiKueue on the embedded hub."""
+"""Stand-ins for OCM's and Kueue's controllers, which run against the embedded hub."""

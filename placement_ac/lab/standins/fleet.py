@@ -1,8 +1,8 @@
 """
-Worker clusters for Kueue: embedded hubs, each with a stand-in for its Kueue, and a ledger of what ran.
+Worker clusters for Kueue: embedded hubs, each with a stand-in for its Kueue, and a counter of job runs.
 
-Everything is seen and done over HTTP, as on real workers: `kill` lets a worker's API server answer nobody,
-and its own stand-in as little as anybody.
+All components use the workers' HTTP APIs, as on real workers: after `kill`, a worker's own stand-in cannot
+reach its API server either.
 """
 
 import asyncio
@@ -20,76 +20,76 @@ from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins import manifests
-from placement_ac.lab.standins.accounts import Accounts
 from placement_ac.lab.standins.informer import Key, StandIn
 from placement_ac.lab.standins.kueue_jobs import JOB
 from placement_ac.lab.standins.multikueue import runs
 from placement_ac.lab.standins.multikueue.objects import job_is_finished
-from placement_ac.lab.standins.runner import Together
-from placement_ac.lab.standins.worker import SLOTS, Worker
+from placement_ac.lab.standins.ocm_addons import OcmAddons
+from placement_ac.lab.standins.runner import StandInThread
+from placement_ac.lab.standins.worker import SLOTS, KueueWorker
 
 NAMESPACE: Final = "kueue-system"
-_SAID: Final = ("type", "reason", "message")
-_JOINED: Final = {"status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-_OF_CLUSTER: Final = (
+_CONDITION_FIELDS: Final = ("type", "reason", "message")
+_CONDITION_TRUE: Final = {"status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+_CLUSTER_CONDITIONS: Final = (
     ("HubAcceptedManagedCluster", "HubClusterAdminAccepted", "Accepted by hub cluster admin"),
     ("ManagedClusterJoined", "ManagedClusterJoined", "Managed cluster joined"),
     ("ManagedClusterConditionAvailable", "ManagedClusterAvailable", "Managed cluster is available"),
 )
-"""What OCM says of a ManagedCluster that is well."""
+"""The conditions that OCM sets on an available ManagedCluster."""
 
 
-class Account(TypedDict):
-    """What became of one Job, over all workers."""
+class JobCounts(TypedDict):
+    """The runs of one Job on all workers."""
 
     maxCopies: int
-    """The most copies that ran at the same instant; one on a worker that is lost counts."""
+    """The highest number of copies that ran at the same time, including those on lost workers."""
     starts: int
-    """How often it began to run on some worker."""
+    """How often it was started on any worker."""
     finished: bool
 
 
-class Ledger:
-    """Counts the runs of Jobs by name. Filled from one event loop, read from any thread."""
+class JobCounter:
+    """Counts the runs of Jobs by name. Written by one event loop, read from any thread."""
 
     def __init__(self) -> None:
         self._running: dict[str, set[tuple[str, str]]] = {}
-        self._accounts: dict[str, Account] = {}
+        self._counts: dict[str, JobCounts] = {}
 
-    def of(self, job: str) -> Account:
-        """Return the account of a Job, by its name."""
-        return self._accounts.get(job, Account(maxCopies=0, starts=0, finished=False)).copy()
+    def counts_of(self, job: str) -> JobCounts:
+        """Return the counts of a Job by name."""
+        return self._counts.get(job, JobCounts(maxCopies=0, starts=0, finished=False)).copy()
 
     def running(self, job: str) -> list[str]:
-        """Return the workers where it runs now."""
+        """Return the workers that run a Job now."""
         return sorted(worker for worker, _ in tuple(self._running.get(job, ())))
 
-    def enter(self, worker: str, name: str, job: Object | None) -> None:
-        """Take in what a worker holds under that name; None when it has gone."""
-        account = self._accounts.setdefault(name, Account(maxCopies=0, starts=0, finished=False))
+    def record(self, worker: str, name: str, job: Object | None) -> None:
+        """Record the current state of a Job on a worker; None if it was deleted."""
+        counts = self._counts.setdefault(name, JobCounts(maxCopies=0, starts=0, finished=False))
         running = self._running.setdefault(name, set())
         now = {(worker, job["metadata"]["uid"])} if job and runs(job) else set()
         before = {one for one in running if one[0] == worker}
         running -= before - now
         running |= now
-        account["starts"] += len(now - before)
-        account["maxCopies"] = max(account["maxCopies"], len(running))
-        account["finished"] = account["finished"] or bool(job and job_is_finished(job))
+        counts["starts"] += len(now - before)
+        counts["maxCopies"] = max(counts["maxCopies"], len(running))
+        counts["finished"] = counts["finished"] or bool(job and job_is_finished(job))
 
 
-class _Watcher(StandIn):
-    """Enters the Jobs of one worker into the ledger; writes nothing."""
+class _JobWatcher(StandIn):
+    """Records the Jobs of one worker in the counter; read-only."""
 
-    name = "ledger"
+    name = "job-counter"
     kinds = (JOB,)
 
-    def __init__(self, login: Login, worker: str, ledger: Ledger) -> None:
+    def __init__(self, login: Login, worker: str, counter: JobCounter) -> None:
         super().__init__(login)
         self._worker = worker
-        self._ledger = ledger
+        self._ledger = counter
 
     def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
-        self._ledger.enter(self._worker, name, self.objects(kind).get((namespace, name)))
+        self._ledger.record(self._worker, name, self.objects(kind).get((namespace, name)))
         return ()
 
     async def reconcile(self, key: Key) -> None:
@@ -97,10 +97,10 @@ class _Watcher(StandIn):
 
 
 class WorkerFleet:
-    """Workers by name, up as long as the `with` lasts.
+    """Runs workers, as a context manager.
 
-    `slots`: how many Workloads have quota at the same time on one worker. `held`: workers that begin so.
-    `pods`: Jobs that run have Pods, as `Worker` says. `shortest_token_seconds`: as `Hub` says.
+    `slots`: the number of Workloads that can have quota on a worker at the same time. `held`: workers whose
+    ClusterQueue is stopped at the start. `pods`: see `KueueWorker`. `shortest_token_seconds`: see `Hub`.
     """
 
     def __init__(
@@ -113,11 +113,11 @@ class WorkerFleet:
         shortest_token_seconds: int = 600,
     ) -> None:
         self.names = tuple(names)
-        self.ledger = Ledger()
+        self.counter = JobCounter()
         self.hubs = {name: Hub(shortest_token_seconds=shortest_token_seconds) for name in self.names}
         self._slots, self._held, self._pods = slots, frozenset(held), pods
-        self._workers: dict[str, Worker] = {}
-        self._stand_ins = Together(self._open)
+        self._workers: dict[str, KueueWorker] = {}
+        self._stand_ins = StandInThread(self._open)
 
     def __enter__(self) -> Self:
         for hub in self.hubs.values():
@@ -135,25 +135,28 @@ class WorkerFleet:
                 hub.stop()
 
     def _open(self) -> list[StandIn]:
-        """Return what runs on the workers: in the event loop where it will."""
+        """Return the stand-ins of all workers; called in their event loop."""
         logins = {name: self.login(name) for name in self.names}
         self._workers = {
-            name: Worker(logins[name], slots=self._slots, held=name in self._held, pods=self._pods)
+            name: KueueWorker(logins[name], slots=self._slots, held=name in self._held, pods=self._pods)
             for name in self.names
         }
-        return [*self._workers.values(), *(_Watcher(logins[name], name, self.ledger) for name in self.names)]
+        return [
+            *self._workers.values(),
+            *(_JobWatcher(logins[name], name, self.counter) for name in self.names),
+        ]
 
-    # -- how to reach the workers
+    # -- credentials and manifests
 
     def login(self, name: str) -> Login:
-        """Return a way into a worker."""
+        """Return an admin's login for a worker."""
         with tempfile.TemporaryDirectory(prefix="placement-ac-worker-") as folder:
             path = Path(folder) / "kubeconfig"
             path.write_bytes(self.kubeconfig(name))
             return Login(path)
 
     def kubeconfig(self, name: str) -> bytes:
-        """Return a worker's kubeconfig, such as Kueue takes: everything inline, and an IP address."""
+        """Return a worker's kubeconfig in a form that Kueue accepts: all data inline, and an IP address."""
         return json.dumps(self.hubs[name].kubeconfig()).encode()
 
     def secrets(self, namespace: str = NAMESPACE) -> list[Object]:
@@ -168,8 +171,8 @@ class WorkerFleet:
             for name in self.names
         ]
 
-    def clusters(self) -> list[Object]:
-        """Return a MultiKueueCluster per worker, of the worker's name, with its Secret."""
+    def multikueue_clusters(self) -> list[Object]:
+        """Return a MultiKueueCluster per worker with the worker's name, which refers to its Secret."""
         return [
             {
                 "apiVersion": f"{KUEUE}/v1beta2",
@@ -184,12 +187,12 @@ class WorkerFleet:
             for name in self.names
         ]
 
-    def accounts(self, hub: Login, **options: Any) -> Accounts:
-        """Return the stand-in for what OCM does about accounts on that hub; a worker is a managed cluster.
+    def ocm_addons(self, hub: Login, **options: Any) -> OcmAddons:
+        """Return the stand-in for OCM's add-ons on that hub, with the workers as managed clusters.
 
-        `options` go to `Accounts`. For `runner.StandIns`, which runs it.
+        `options` are passed to `OcmAddons`. Run it with `runner.StandIns`.
         """
-        return Accounts(hub, {name: partial(self.login, name) for name in self.names}, **options)
+        return OcmAddons(hub, {name: partial(self.login, name) for name in self.names}, **options)
 
     def managed_clusters(self) -> list[Object]:
         """Return a ManagedCluster per worker, accepted, joined and available, with its address and its CA."""
@@ -206,11 +209,16 @@ class WorkerFleet:
             "kind": MANAGED_CLUSTER.kind,
             "metadata": {"name": name},
             "spec": {"hubAcceptsClient": True, "managedClusterClientConfigs": [config]},
-            "status": {"conditions": [_JOINED | dict(zip(_SAID, said, strict=True)) for said in _OF_CLUSTER]},
+            "status": {
+                "conditions": [
+                    _CONDITION_TRUE | dict(zip(_CONDITION_FIELDS, said, strict=True))
+                    for said in _CLUSTER_CONDITIONS
+                ]
+            },
         }
 
-    def put_secrets(self, hub: Login, namespace: str = NAMESPACE) -> None:
-        """Write the Secrets (and their Namespace) onto the hub. Raises ApiError's children."""
+    def apply_secrets(self, hub: Login, namespace: str = NAMESPACE) -> None:
+        """Apply the Secrets and their Namespace to the hub. Raises ApiError."""
         home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
 
         async def put() -> None:
@@ -219,10 +227,10 @@ class WorkerFleet:
 
         asyncio.run(put())
 
-    # -- what may happen to them
+    # -- simulated events
 
     def hold(self, *names: str) -> None:
-        """Stop the ClusterQueues of these workers: who has quota keeps it, nobody gets any."""
+        """Stop the ClusterQueues of these workers: Workloads keep their quota, but none gets new quota."""
         for name in names:
             self._workers[name].hold()
 
@@ -234,13 +242,13 @@ class WorkerFleet:
         self._workers[name].resize(slots)
 
     def finish(self, job: str, namespace: str = "default") -> list[str]:
-        """Complete the Job wherever it runs, and return where. Raises ApiError of a worker that is lost."""
+        """Complete the Job on all workers that run it, and return them. Raises ApiError for a lost one."""
         return [name for name in self.names if self._workers[name].finish(job, namespace)]
 
     def kill(self, name: str) -> None:
-        """Take a worker's API server away; what runs there runs on."""
+        """Make a worker's API server unreachable; its jobs keep running."""
         self.hubs[name].go_down()
 
     def revive(self, name: str) -> None:
-        """Bring it back, with all it had."""
+        """Make the API server reachable again, with all its data."""
         self.hubs[name].come_back()

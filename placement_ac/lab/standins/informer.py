@@ -1,9 +1,8 @@
 """
-Keep what a hub holds of some kinds, and reconcile keys of it: the ground that every stand-in stands on.
+The base of every stand-in: an informer that caches kinds of a hub, and a controller that reconciles keys.
 
-Speaks to the hub through its public API only: LIST, then WATCH from there. An error is never the end:
-it is waited out and the kind is listed again, and what vanished in the gap is reported like a deletion.
-Everything here runs in one event loop, so the dicts need no lock.
+Uses only the hub's public API: LIST, then WATCH. After an error it waits, lists the kind again, and reports
+objects that disappeared meanwhile as deletions. Everything runs in one event loop, so no locks are needed.
 """
 
 import asyncio
@@ -28,35 +27,35 @@ from placement_ac.kube.responses import error_of
 Name = tuple[str, str]
 """(namespace, name); the namespace of a cluster-scoped object is ""."""
 Key = tuple[str, ...]
-"""What a stand-in reconciles; the words in it are the stand-in's own."""
+"""The key of a reconcile request; each stand-in defines its own parts."""
 OnChange = Callable[[Kind, str, str], None]
 OnError = Callable[[ApiError], None]
 
-FIRST_WAIT_SECONDS = 0.05
-LONGEST_WAIT_SECONDS = 2.0
+FIRST_BACKOFF_SECONDS = 0.05
+LONGEST_BACKOFF_SECONDS = 2.0
 WATCH_SECONDS = 300
-"""The server is asked to end a watch after this time; it is continued at once."""
-GONE_REMEMBERED = 1000
-"""Objects of which it is remembered that they have gone: the answer to a write may come later."""
-INITIAL_END = "k8s.io/initial-events-end"
-"""Kubernetes: the annotation of the bookmark that ends what is there already."""
+"""The timeout of a watch; afterwards it is continued at once."""
+DELETED_UIDS_KEPT = 1000
+"""The number of deleted objects to remember: the response to a write may arrive after the deletion."""
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+"""Kubernetes: the annotation of the bookmark that ends the initial events."""
 
 log = structlog.get_logger(__name__)
 
 
-def waits() -> Iterator[float]:
-    """Yield the seconds to wait after the first, second, third … failure in a row."""
-    return (min(FIRST_WAIT_SECONDS * 2 ** min(n, 16), LONGEST_WAIT_SECONDS) for n in count())
+def backoff() -> Iterator[float]:
+    """Yield the seconds to wait after each consecutive failure."""
+    return (min(FIRST_BACKOFF_SECONDS * 2 ** min(n, 16), LONGEST_BACKOFF_SECONDS) for n in count())
 
 
-class Informer:
-    """List and watch `kinds`, each in the newest version that the hub serves.
+class HubInformer:
+    """Lists and watches `kinds`, each in the newest version that the hub serves.
 
-    `objects[kind][(namespace, name)]` is the object as last seen. `on_change(kind, namespace, name)` is
-    called after each change of `objects`, from the event loop; it must neither block nor raise. So is
-    `on_error`, with every error that is then waited out.
-    A kind that is not served yet is asked for until it is; one of `optional` does not hold up `synced()`.
-    One of `streamed` is not listed: its watch tells what is there, and so needs no right to list.
+    `objects[kind][(namespace, name)]` is the latest known object. `on_change(kind, namespace, name)` is
+    called after each change of `objects`, and `on_error` before each retry; both run in the event loop and
+    must neither block nor raise. Kinds that are not served are discovered again until they are; `synced()`
+    does not wait for `optional` kinds. Kinds in `streamed` are read by a watch with initial events, which
+    needs no `list` permission.
     """
 
     def __init__(
@@ -79,53 +78,53 @@ class Informer:
         self._on_error = on_error
         self._listed = {kind: asyncio.Event() for kind in self._kinds}
         self._written: dict[tuple[Kind, Name], Object] = {}
-        self._gone: LRUCache[str, bool] = LRUCache(GONE_REMEMBERED)
+        self._deleted_uids: LRUCache[str, bool] = LRUCache(DELETED_UIDS_KEPT)
         self.resources: dict[Kind, Resource] = {}
         self.objects: dict[Kind, dict[Name, Object]] = {kind: {} for kind in self._kinds}
 
     async def synced(self) -> None:
-        """Return when every kind has been listed once (an optional one: or was found not to be served)."""
+        """Return when every kind has been listed once; optional kinds that are not served do not count."""
         for listed in self._listed.values():
             await listed.wait()
 
     def remember(self, kind: Kind, written: Object) -> None:
-        """Take in what was just written; an older event, on its way meanwhile, will not cover it.
+        """Store a written object, so that an older event that arrives later does not replace it.
 
-        Its answer may come after events of what happened to it since: those count.
+        If newer events of the object have arrived already, they win.
         """
         key, uid = name_of(written), written["metadata"].get("uid")
         seen = self.objects[kind].get(key)
         newer = seen is not None and _version(seen) > _version(written)
-        if newer or (uid is not None and uid in self._gone):
+        if newer or (uid is not None and uid in self._deleted_uids):
             return
         self._written[kind, key] = written
         self.objects[kind][key] = written
 
     def forget(self, kind: Kind, key: Name) -> None:
-        """Take in that an object was just deleted."""
+        """Remove an object that was just deleted."""
         self._written.pop((kind, key), None)
         self.objects[kind].pop(key, None)
 
     async def run(self) -> None:
-        """Follow the hub until cancelled."""
+        """Watch the hub until cancelled."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=WATCH_SECONDS + 30)
         async with self._login.session(timeout=timeout) as session, asyncio.TaskGroup() as tasks:
             for kind in self._kinds:
                 tasks.create_task(self._follow(kind, session))
 
     async def _follow(self, kind: Kind, session: aiohttp.ClientSession) -> None:
-        failures = waits()
+        failures = backoff()
         while True:
             try:
-                resource = await self._served(kind)
+                resource = await self._discover(kind)
                 streamed = kind in self._streamed
                 version = await (self._stream(resource, session) if streamed else self._list(resource))
                 while True:
                     before, version = version, await self._watch(resource, version, session)
-                    if version == before:  # a watch that told nothing may end as fast as it was opened
+                    if version == before:  # no event: wait before the next watch
                         await asyncio.sleep(next(failures))
                     else:
-                        failures = waits()
+                        failures = backoff()
             except ApiError as error:
                 if isinstance(error, NotFound):
                     self._replace(kind, {})
@@ -134,9 +133,9 @@ class Informer:
                     self._on_error(error)
                 await asyncio.sleep(next(failures))
 
-    async def _served(self, kind: Kind) -> Resource:
-        """Return the resource, once it is served."""
-        tries = waits()
+    async def _discover(self, kind: Kind) -> Resource:
+        """Return the resource as soon as the hub serves it."""
+        tries = backoff()
         while kind not in (found := await self._client.discover([kind])):
             if kind in self._optional:
                 self._listed[kind].set()
@@ -154,7 +153,7 @@ class Informer:
         return listing.resource_version
 
     def _replace(self, kind: Kind, now: dict[Name, Object], written: Iterable[Name] = ()) -> None:
-        """Put the list in place of what was there; what we wrote meanwhile was known but never reported."""
+        """Replace the known objects and report all changes, including our own writes in `written`."""
         before = self.objects[kind]
         self.objects[kind] = now
         changed = {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
@@ -162,7 +161,7 @@ class Informer:
             self._on_change(kind, namespace, name)
 
     async def _stream(self, resource: Resource, session: aiohttp.ClientSession) -> str:
-        """Take in all there is by a watch, and return the version to go on from. Raises ApiError."""
+        """Read the initial events of a watch and return the version to continue from. Raises ApiError."""
         now: dict[Name, Object] = {}
         query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         async with aclosing(self._events(resource, query, session)) as events:
@@ -170,23 +169,23 @@ class Informer:
                 item = event["object"]
                 if event["type"] != "BOOKMARK":
                     now[name_of(item)] = item
-                elif INITIAL_END in (item["metadata"].get("annotations") or {}):
+                elif INITIAL_EVENTS_END in (item["metadata"].get("annotations") or {}):
                     self._replace(resource.of, now)
                     self._listed[resource.of].set()
                     return str(item["metadata"]["resourceVersion"])
-        raise Unavailable(f"WATCH {resource.path()}: ended before it told all there is")
+        raise Unavailable(f"WATCH {resource.path()}: ended before the initial events were complete")
 
     async def _watch(self, resource: Resource, version: str, session: aiohttp.ClientSession) -> str:
-        """Take in one watch and return the version to go on from. Raises ApiError."""
+        """Process one watch and return the version to continue from. Raises ApiError."""
         async with aclosing(self._events(resource, {"resourceVersion": version}, session)) as events:
             async for event in events:
-                version = self._take(resource.of, event) or version
+                version = self._apply_event(resource.of, event) or version
         return version
 
     async def _events(
         self, resource: Resource, query: Mapping[str, str], session: aiohttp.ClientSession
     ) -> AsyncGenerator[Object]:
-        """Yield the events of one watch, those that tell an error aside. Raises ApiError."""
+        """Yield the events of one watch. Raises ApiError, also for an ERROR event."""
         asked = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(WATCH_SECONDS)}
         try:
             async with session.get(
@@ -199,13 +198,13 @@ class Informer:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Unavailable(f"WATCH {resource.path()}: {type(error).__name__}: {error}") from None
 
-    def _take(self, kind: Kind, event: Object) -> str:
-        """Put one watch event into `objects` and return its resource version."""
+    def _apply_event(self, kind: Kind, event: Object) -> str:
+        """Apply one watch event to `objects` and return its resource version."""
         change, item = event["type"], event["object"]
         if change != "BOOKMARK":
             key = name_of(item)
             if change == "DELETED":
-                self._gone[item["metadata"].get("uid", "")] = True
+                self._deleted_uids[item["metadata"].get("uid", "")] = True
                 self._written.pop((kind, key), None)
                 self.objects[kind].pop(key, None)
             else:
@@ -214,7 +213,7 @@ class Informer:
         return str(item["metadata"].get("resourceVersion", ""))
 
     def _newest(self, kind: Kind, item: Object) -> Object:
-        """Return what was written here if that is newer than `item`, which was seen."""
+        """Return our written object if it is newer than the received `item`, else `item`."""
         written = self._written.get((kind, name_of(item)))
         if written is not None and _version(item) < _version(written):
             return written
@@ -228,15 +227,15 @@ def name_of(item: Object) -> Name:
 
 
 def _version(item: Object) -> int:
-    """Return the resourceVersion as a number: it grows on every hub this runs against (KEP 5504)."""
+    """Return the resourceVersion as a number: it increases with every write (KEP 5504)."""
     version = str(item["metadata"].get("resourceVersion", ""))
     return int(version) if version.isdecimal() else 0
 
 
 def _event(kind: Kind, event: object) -> Object:
-    """Return a watch event as it came. Raises ApiError for one that tells an error, or is none."""
+    """Return a watch event. Raises ApiError for an ERROR event or a malformed line."""
     if not isinstance(event, dict) or not isinstance(event.get("object"), dict):
-        raise Unavailable(f"watch of {kind}: the line is no event")
+        raise Unavailable(f"watch of {kind}: malformed event")
     if event.get("type") == "ERROR":
         raise error_of(int(event["object"].get("code") or 500), event["object"], f"watch of {kind}")
     return event
@@ -250,7 +249,7 @@ def _json(text: bytes) -> object:
 
 
 async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Yield whole lines of any length (aiohttp's own readline stops at 64 KiB); the torn last one is left."""
+    """Yield complete lines of any length (aiohttp's readline is limited to 64 KiB)."""
     rest = b""
     async for chunk in content.iter_any():
         *lines, rest = (rest + chunk).split(b"\n")
@@ -259,48 +258,48 @@ async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 
 
 class StandIn(ABC):
-    """A small controller: events name keys, and each key is reconciled from what the informer holds.
+    """A small controller: maps events to keys, and reconciles each key from the informer's objects.
 
-    One key at a time; a key that is asked for many times while it waits is reconciled once. When
-    `reconcile` raises an ApiError, its key comes again after a capped, growing wait.
+    Reconciles one key at a time; a key that is enqueued several times is reconciled once. If `reconcile`
+    raises an ApiError, the key is enqueued again with exponential backoff.
     """
 
     name: ClassVar[str]
-    """Also the field manager of everything that it writes."""
+    """The name, also used as field manager."""
     kinds: ClassVar[tuple[Kind, ...]]
     optional: ClassVar[tuple[Kind, ...]] = ()
-    """Kinds that the hub may do without."""
+    """Kinds that the hub need not serve."""
 
     def __init__(self, login: Login) -> None:
         self.client = Client(login, field_manager=self.name)
-        self.informer = Informer(login, self.client, self.kinds, self._changed, optional=self.optional)
-        self._waiting: dict[Key, None] = {}
+        self.informer = HubInformer(login, self.client, self.kinds, self._changed, optional=self.optional)
+        self._queue: dict[Key, None] = {}
         self._work = asyncio.Event()
-        self._failures: defaultdict[Key, Iterator[float]] = defaultdict(waits)
+        self._failures: defaultdict[Key, Iterator[float]] = defaultdict(backoff)
 
     @abstractmethod
     def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
-        """Return the keys that a change of this object touches; the informer has the new state already."""
+        """Return the keys to reconcile after a change of this object, which the informer already holds."""
 
     @abstractmethod
     async def reconcile(self, key: Key) -> None:
-        """Make the hub right for `key`, from scratch; write on difference only. May raise ApiError."""
+        """Bring the hub to the desired state for `key`; write only differences. May raise ApiError."""
 
     async def run(self) -> None:
-        """Follow and answer until cancelled; nothing is reconciled before every kind was listed once."""
+        """Watch and reconcile until cancelled; reconciling starts after every kind has been listed once."""
         async with self.client, asyncio.TaskGroup() as tasks:
             tasks.create_task(self.informer.run())
             await self.informer.synced()
             while True:
                 await self._work.wait()
-                await self._next()
+                await self._reconcile_next()
 
-    def ask_for(self, key: Key, *, after: float = 0.0) -> None:
-        """Have `key` reconciled, `after` seconds from now."""
+    def enqueue(self, key: Key, *, after: float = 0.0) -> None:
+        """Enqueue `key`, `after` seconds from now."""
         if after > 0:
-            asyncio.get_running_loop().call_later(after, self.ask_for, key)
+            asyncio.get_running_loop().call_later(after, self.enqueue, key)
             return
-        self._waiting[key] = None
+        self._queue[key] = None
         self._work.set()
 
     def objects(self, kind: Kind) -> dict[Name, Object]:
@@ -308,7 +307,7 @@ class StandIn(ABC):
         return self.informer.objects[kind]
 
     async def patch(self, kind: Kind, item: Object, patch: Object, subresource: str = "") -> Object:
-        """Merge `patch` into the object that was seen, unless it has changed meanwhile (Conflict)."""
+        """Merge `patch` into the object; raises Conflict if it has changed since it was read."""
         namespace, name = name_of(item)
         whole = patch | {
             "metadata": {"resourceVersion": item["metadata"]["resourceVersion"], **patch.get("metadata", {})}
@@ -319,24 +318,24 @@ class StandIn(ABC):
         return written
 
     async def replace_status(self, kind: Kind, item: Object, status: Object) -> Object:
-        """Make `status` the whole status of the object that was seen (Conflict when it has changed)."""
+        """Replace the whole status of the object; raises Conflict if it has changed since it was read."""
         gone = dict.fromkeys((item.get("status") or {}).keys() - status.keys())
         return await self.patch(kind, item, {"status": status | gone}, "status")
 
     def _changed(self, kind: Kind, namespace: str, name: str) -> None:
         for key in self.keys_for(kind, namespace, name):
-            self.ask_for(key)
+            self.enqueue(key)
 
-    async def _next(self) -> None:
-        key = next(iter(self._waiting))
-        del self._waiting[key]
-        if not self._waiting:
+    async def _reconcile_next(self) -> None:
+        key = next(iter(self._queue))
+        del self._queue[key]
+        if not self._queue:
             self._work.clear()
         try:
             await self.reconcile(key)
         except ApiError as error:
             wait = next(self._failures[key])
             log.debug("trying again", stand_in=self.name, key=key, error=error.message, wait=wait)
-            self.ask_for(key, after=wait)
+            self.enqueue(key, after=wait)
         else:
             self._failures.pop(key, None)

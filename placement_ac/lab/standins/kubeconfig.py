@@ -1,7 +1,7 @@
 """
-What Kueue refuses in a worker's kubeconfig, in Kueue's words.
+Kueue's validation of a worker's kubeconfig, with Kueue's error messages.
 
-A pure function of the text. Source: Kueue's `validateKubeconfig` and shared/kueue/broken-configuration.txt.
+Pure. Source: Kueue's `validateKubeconfig` and shared/kueue/broken-configuration.txt.
 """
 
 import re
@@ -25,16 +25,16 @@ _GO_NAMES: Final[dict[type, str]] = {
 }
 
 
-class Unreadable(ValueError):
-    """The text is no kubeconfig."""
+class UnreadableKubeconfig(ValueError):
+    """The text is not a kubeconfig."""
 
 
 def refusal(text: bytes) -> str | None:
-    """Return why Kueue does not take this kubeconfig; None when it does."""
+    """Return Kueue's error message for a kubeconfig, None if it is accepted."""
     try:
         config = _parse(text)
         return next(_objections(config), None)
-    except Unreadable as error:
+    except UnreadableKubeconfig as error:
         return f"failed to parse kubeconfig(apiconfig): {error}"
 
 
@@ -42,37 +42,37 @@ def _parse(text: bytes) -> dict[str, Any]:
     try:
         config = yaml.safe_load(text)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise Unreadable(f"yaml: {str(error).splitlines()[0]}") from None
+        raise UnreadableKubeconfig(f"yaml: {str(error).splitlines()[0]}") from None
     if config is None:
         return {}
     if not isinstance(config, dict):
         found = _GO_NAMES.get(type(config), "object")
-        raise Unreadable(
+        raise UnreadableKubeconfig(
             f"couldn't get version/kind; json parse error: json: cannot unmarshal {found}"
             f" into Go value of type {_VERSION_AND_KIND}"
         )
     return config
 
 
-def _named(config: dict[str, Any], section: str, what: str) -> dict[str, dict[str, Any]]:
+def _entries_by_name(config: dict[str, Any], section: str, what: str) -> dict[str, dict[str, Any]]:
     """Return the entries of `users`, `clusters` or `contexts` by name."""
     entries = config.get(section) or []
     if not isinstance(entries, list):
-        raise Unreadable(f"{section} is no list")
+        raise UnreadableKubeconfig(f"{section} is no list")
     named = {}
     for entry in entries:
         content = entry.get(what) or {} if isinstance(entry, dict) else None
         if not isinstance(content, dict):
-            raise Unreadable(f"an entry of {section} is no object")
+            raise UnreadableKubeconfig(f"an entry of {section} is no object")
         named[str(entry.get("name", ""))] = content
     return named
 
 
 def _objections(config: dict[str, Any]) -> Iterator[str]:
-    """Yield what is wrong, in the order in which Kueue looks."""
-    users = _named(config, "users", "user")
-    clusters = _named(config, "clusters", "cluster")
-    contexts = _named(config, "contexts", "context")
+    """Yield the errors in the order in which Kueue checks."""
+    users = _entries_by_name(config, "users", "user")
+    clusters = _entries_by_name(config, "clusters", "cluster")
+    contexts = _entries_by_name(config, "contexts", "context")
     if any(user.get("tokenFile") for user in users.values()):
         yield "tokenFile is not allowed"
     for name, cluster in clusters.items():

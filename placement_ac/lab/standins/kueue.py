@@ -1,8 +1,8 @@
 """
-A stand-in for Kueue's MultiKueue: conditions of clusters, checks and queues, and the finalizer that holds.
+A stand-in for Kueue's MultiKueue: conditions of clusters, checks and queues, and Kueue's finalizer.
 
-Reads from the informer, judges by `kueue_rules`, writes like Kueue: the status by server-side apply with
-field manager "kueue", and only on difference. It opens no connection to a worker.
+Evaluates `kueue_rules` and writes as Kueue does: the status by server-side apply with field manager
+"kueue", only if it differs. It does not connect to workers.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,9 +23,9 @@ from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.standins.informer import Key, Name, StandIn
 from placement_ac.lab.standins.kueue_rules import (
-    Cached,
-    Credentials,
-    Says,
+    ActiveCondition,
+    KueueCache,
+    WorkerCredentials,
     checks_of,
     condition_of,
     flavors_of,
@@ -43,13 +43,13 @@ LOCAL_QUEUE: Final = Kind(KUEUE, "LocalQueue", "localqueues", True, _VERSIONS)
 RESOURCE_FLAVOR: Final = Kind(KUEUE, "ResourceFlavor", "resourceflavors", False, _VERSIONS)
 
 NAMESPACE: Final = "kueue-system"
-"""Kueue: where its manager runs, and looks for Secrets and ClusterProfiles."""
+"""The namespace of Kueue's manager, Secrets and ClusterProfiles."""
 IN_USE: Final = "kueue.x-k8s.io/resource-in-use"
-"""Kueue's finalizer: on every check and flavor; taken off a deleted one when no ClusterQueue uses it."""
+"""Kueue's finalizer on every check and flavor; removed from a deleted one when no ClusterQueue uses it."""
 
 
 class MultiKueue(StandIn):
-    """Plays Kueue's manager on a hub.
+    """Simulates Kueue's manager on a hub.
 
     `cluster_profiles` is Kueue's feature gate MultiKueueClusterProfile (off by default),
     `access_providers` the names of the access providers in Kueue's configuration.
@@ -79,27 +79,27 @@ class MultiKueue(StandIn):
         self._namespace = namespace
         self._cluster_profiles = cluster_profiles
         self._access_providers = frozenset(access_providers)
-        self._judges: dict[Kind, Callable[[Object], Says | None]] = {
+        self._judges: dict[Kind, Callable[[Object], ActiveCondition | None]] = {
             MULTIKUEUE_CLUSTER: lambda item: judge_cluster(item, self._credentials()),
-            ADMISSION_CHECK: lambda item: judge_check(item, self._cached()) if is_multikueue(item) else None,
-            CLUSTER_QUEUE: lambda item: judge_queue(item, self._cached()),
-            LOCAL_QUEUE: lambda item: judge_local_queue(item, self._cached()),
+            ADMISSION_CHECK: lambda item: judge_check(item, self._cache()) if is_multikueue(item) else None,
+            CLUSTER_QUEUE: lambda item: judge_queue(item, self._cache()),
+            LOCAL_QUEUE: lambda item: judge_local_queue(item, self._cache()),
             RESOURCE_FLAVOR: lambda _: None,
         }
         self._kinds = {kind.kind: kind for kind in self._judges}
 
     def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
-        """Return the object itself, and those whose condition depends on it."""
+        """Return the keys of the object and of those whose condition depends on it."""
         if kind in self._judges:
             yield kind.kind, namespace, name
-        for other, key in self._depending(kind, namespace, name):
+        for other, key in self._dependents(kind, namespace, name):
             yield other.kind, *key
 
-    def _depending(self, kind: Kind, namespace: str, name: str) -> list[tuple[Kind, Name]]:
+    def _dependents(self, kind: Kind, namespace: str, name: str) -> list[tuple[Kind, Name]]:
         if kind in (SECRET, CLUSTER_PROFILE):
             return self._clusters_by(name) if namespace == self._namespace else []
-        # A ClusterQueue that has gone names no check any more, so all of them are looked at again:
-        # reconciling one that is right asks the hub nothing.
+        # A deleted ClusterQueue does not say which checks it listed, so all of them are reconciled;
+        # that sends no request if nothing changes.
         touched = {
             MULTIKUEUE_CLUSTER: (ADMISSION_CHECK,),
             MULTIKUEUE_CONFIG: (ADMISSION_CHECK,),
@@ -115,18 +115,18 @@ class MultiKueue(StandIn):
         return [(MULTIKUEUE_CLUSTER, key) for key, item in clusters if source in _sources(item)]
 
     async def reconcile(self, key: Key) -> None:
-        """Give one object its finalizer and its condition, or let it go when it is deleted and unused."""
+        """Set an object's finalizer and condition, or remove the finalizer if it is deleted and unused."""
         kind, where = self._kinds[key[0]], (key[1], key[2])
         item = self.objects(kind).get(where)
         if item is None:
             return
         if kind in (ADMISSION_CHECK, RESOURCE_FLAVOR):
-            await self._hold_or_let_go(kind, item)
-        said = self._judges[kind](item)
-        if said and "deletionTimestamp" not in item["metadata"]:
-            await self._say(kind, item, said)
+            await self._reconcile_finalizer(kind, item)
+        wanted = self._judges[kind](item)
+        if wanted and "deletionTimestamp" not in item["metadata"]:
+            await self._write_condition(kind, item, wanted)
 
-    async def _hold_or_let_go(self, kind: Kind, item: Object) -> None:
+    async def _reconcile_finalizer(self, kind: Kind, item: Object) -> None:
         metadata = item["metadata"]
         held = list(metadata.get("finalizers") or ())
         going = "deletionTimestamp" in metadata
@@ -136,7 +136,7 @@ class MultiKueue(StandIn):
             await self._set_finalizers(kind, metadata, [*held, IN_USE])
 
     async def _set_finalizers(self, kind: Kind, metadata: Object, finalizers: list[str]) -> None:
-        # With the version that was read, a finalizer that somebody else has put on meanwhile is not lost.
+        # The resourceVersion prevents the loss of a finalizer that another client adds meanwhile.
         patch = {"metadata": {"resourceVersion": metadata["resourceVersion"], "finalizers": finalizers}}
         await self.client.merge(self.informer.resources[kind], metadata["name"], patch)
 
@@ -144,9 +144,9 @@ class MultiKueue(StandIn):
         names_of = checks_of if kind == ADMISSION_CHECK else flavors_of
         return any(name in names_of(queue) for queue in self.objects(CLUSTER_QUEUE).values())
 
-    async def _say(self, kind: Kind, item: Object, said: Says) -> None:
+    async def _write_condition(self, kind: Kind, item: Object, wanted: ActiveCondition) -> None:
         before = condition_of(item) or {}
-        now = {"status": str(said.active), "reason": said.reason, "message": said.message}
+        now = {"status": str(wanted.active), "reason": wanted.reason, "message": wanted.message}
         if all(before.get(field) == value for field, value in now.items()):
             return
         same = before.get("status") == now["status"]
@@ -160,8 +160,8 @@ class MultiKueue(StandIn):
         body = {"metadata": identity, "status": {"conditions": [condition]}}
         await self.client.apply(self.informer.resources[kind], body, subresource="status", force=True)
 
-    def _cached(self) -> Cached:
-        return Cached(
+    def _cache(self) -> KueueCache:
+        return KueueCache(
             configs=self._by_name(MULTIKUEUE_CONFIG),
             clusters=self._by_name(MULTIKUEUE_CLUSTER),
             checks=self._by_name(ADMISSION_CHECK),
@@ -169,8 +169,8 @@ class MultiKueue(StandIn):
             queues=self._by_name(CLUSTER_QUEUE),
         )
 
-    def _credentials(self) -> Credentials:
-        return Credentials(
+    def _credentials(self) -> WorkerCredentials:
+        return WorkerCredentials(
             secrets=self._by_name(SECRET, self._namespace),
             profiles=self._by_name(CLUSTER_PROFILE, self._namespace),
             cluster_profiles=self._cluster_profiles,
@@ -188,5 +188,5 @@ def _sources(cluster: Object) -> set[str]:
 
 
 def _now() -> str:
-    """Return the time as a condition has it: RFC 3339, UTC, whole seconds."""
+    """Return the current time as in conditions: RFC 3339, UTC, whole seconds."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

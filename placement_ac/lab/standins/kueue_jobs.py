@@ -1,5 +1,5 @@
 """
-Jobs as Kueue and the Job controller treat them. Pure.
+The decisions of Kueue and the Job controller about Jobs. Pure.
 
 Source: shared/kueue (there "running" means that the worker Job's status was set by hand), and Kubernetes.
 """
@@ -9,52 +9,57 @@ from typing import Final
 
 from placement_ac.core.api.constants import Kind
 from placement_ac.kube.client import Object
-from placement_ac.lab.standins.multikueue.objects import is_suspended, job_is_finished, put_condition, stamp
+from placement_ac.lab.standins.multikueue.objects import (
+    format_time,
+    is_suspended,
+    job_is_finished,
+    set_condition,
+)
 
 JOB: Final = Kind("batch", "Job", "jobs", True, ("v1",))
 PODS_READY: Final = "PodsReady"
 
 
 def job_status(job: Object, now: float) -> Object | None:
-    """Return the patch of its status that the Job controller makes; None when it is right.
+    """Return the Job controller's patch of the status, None if nothing changes.
 
-    A Job has one Pod here, which is ready at once and goes at once.
+    A Job has one Pod, which becomes ready and terminates immediately.
     """
     started = bool((job.get("status") or {}).get("startTime"))
     if job_is_finished(job) or is_suspended(job) != started:
         return None
     if started:
         return {"startTime": None, "active": 0, "ready": 0}
-    return {"startTime": stamp(now), "active": 1, "ready": 1}
+    return {"startTime": format_time(now), "active": 1, "ready": 1}
 
 
 def completed(now: float) -> Object:
-    """Return the status of a Job whose Pod has ended well.
+    """Return the status of a Job whose Pod has succeeded.
 
     A real API server refuses Complete without SuccessCriteriaMet (Kubernetes: validation of a Job's status).
     """
     item: Object = {"metadata": {}}
     for condition in ("SuccessCriteriaMet", "Complete"):
         message = "Reached expected number of succeeded pods"
-        put_condition(item, condition, True, "CompletionsReached", message, now)
-    done = {"completionTime": stamp(now), "succeeded": 1, "active": 0, "ready": 0}
+        set_condition(item, condition, True, "CompletionsReached", message, now)
+    done = {"completionTime": format_time(now), "succeeded": 1, "active": 0, "ready": 0}
     return dict(item["status"]) | done
 
 
 def pods_ready(workload: Object, job: Object | None, now: float) -> Object:
-    """Return the condition PodsReady that Kueue gives the Workload of this Job."""
+    """Return the condition PodsReady that Kueue sets on the Job's Workload."""
     item: Object = {"metadata": workload["metadata"], "status": {"conditions": []}}
     before = (workload.get("status") or {}).get("conditions") or ()
     item["status"]["conditions"] = [one for one in before if one["type"] == PODS_READY]
     if ((job or {}).get("status") or {}).get("startTime"):
         message = "All pods reached readiness and the workload is running"
-        put_condition(item, PODS_READY, True, "Started", message, now)
+        set_condition(item, PODS_READY, True, "Started", message, now)
     else:
-        put_condition(item, PODS_READY, False, "WaitForStart", "Not all pods are ready or succeeded", now)
+        set_condition(item, PODS_READY, False, "WaitForStart", "Not all pods are ready or succeeded", now)
     return dict(item["status"]["conditions"][0])
 
 
 def workload_name(job: Object) -> str:
-    """Return the name of a Job's Workload: job-NAME-HHHHH. Kueue: a hash of the owner."""
+    """Return the name of a Job's Workload: job-NAME-HHHHH, where HHHHH is a hash of its uid."""
     metadata = job["metadata"]
     return f"job-{metadata['name']}-{sha1(metadata['uid'].encode()).hexdigest()[:5]}"  # noqa: S324  # a name

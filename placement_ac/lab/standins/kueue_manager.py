@@ -1,8 +1,8 @@
 """
-A stand-in for the whole of Kueue's manager on a hub: `MultiKueue`, and the Workloads with their workers.
+A stand-in for all of Kueue's manager on a hub: `MultiKueue`, and Workloads with their workers.
 
-What is done for a Workload comes from the pure `multikueue`; here is only what it is told, and when it is
-asked: at once after every change on the hub, and a batch's period after one on a worker, as the real one.
+The pure package `multikueue` decides; this module collects its inputs and calls it: at once after a change
+on the hub, and after the batch period for a change on a worker, as Kueue does.
 """
 
 import asyncio
@@ -30,58 +30,65 @@ from placement_ac.kube.login import Login
 from placement_ac.lab.standins.informer import Key, Name, name_of
 from placement_ac.lab.standins.kueue import CLUSTER_QUEUE, IN_USE, LOCAL_QUEUE, NAMESPACE, MultiKueue
 from placement_ac.lab.standins.kueue_jobs import JOB, PODS_READY, pods_ready, workload_name
-from placement_ac.lab.standins.kueue_remote import Remote, prebuilt
+from placement_ac.lab.standins.kueue_remote import RemoteClient, prebuilt_workload
 from placement_ac.lab.standins.kueue_rules import (
-    Says,
+    ActiveCondition,
     checks_of,
     is_active,
     is_multikueue,
     judge_cluster,
     source_of,
 )
-from placement_ac.lab.standins.kueue_writes import Writer
+from placement_ac.lab.standins.kueue_writes import WorkloadWriter
 from placement_ac.lab.standins.multikueue import (
-    Queue,
-    Seen,
-    Settings,
-    Worker,
+    HubQueue,
+    KueueSettings,
+    RemoteWorker,
+    WorkloadInputs,
     decide,
     has_quota,
     orphans,
     workload_of,
 )
-from placement_ac.lab.standins.multikueue.make import QUEUE_LABEL
+from placement_ac.lab.standins.multikueue.builders import QUEUE_LABEL
 from placement_ac.lab.standins.multikueue.objects import (
     EVICTED,
     MANAGED_BY,
     RETRY,
     condition,
-    holds,
+    format_time,
+    is_condition_true,
     is_deleted,
     is_suspended,
-    stamp,
 )
 from placement_ac.lab.standins.multikueue.objects import checks_of as states_of
 
 SLOTS: Final = 100
-REFUSED_SECONDS: Final = 0.15
-"""When a write that was refused is tried again. Seen: "about 20 times in 3 s" (external-dispatcher.txt)."""
-LOOK_AGAIN_SECONDS: Final = 0.02
-"""After a conflict: the echo of what was in the way is nearly there."""
-CONSTANT_SECONDS: Final = 2.0
-"""Waits of the engine up to this are Kueue's constants, and not scaled with the settings."""
-_GC: Final[Key] = ("garbage", "", "")
-_ABOUT_ALL: Final = (ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER, CLUSTER_QUEUE, LOCAL_QUEUE)
-"""Kinds whose change may concern every Workload."""
+REFUSED_RETRY_SECONDS: Final = 0.15
+"""The retry interval of a rejected write. Seen: "about 20 times in 3 s" (external-dispatcher.txt)."""
+CONFLICT_RETRY_SECONDS: Final = 0.02
+"""The retry interval after a conflict: the event of the conflicting write arrives soon."""
+LONGEST_CONSTANT_SECONDS: Final = 2.0
+"""Engine waits up to this long are constants of Kueue, which `KueueSettings` does not scale."""
+_GARBAGE_COLLECTION: Final[Key] = ("garbage", "", "")
+_CONCERN_ALL_WORKLOADS: Final = (
+    ADMISSION_CHECK,
+    MULTIKUEUE_CONFIG,
+    MULTIKUEUE_CLUSTER,
+    CLUSTER_QUEUE,
+    LOCAL_QUEUE,
+)
+"""Kinds whose changes may affect every Workload."""
 
 log = structlog.get_logger(__name__)
 
 
 class Kueue(MultiKueue):
-    """Plays Kueue's manager on a hub, its Workloads and their workers included.
+    """Simulates Kueue's manager on a hub, including Workloads and the connections to workers.
 
-    `settings` are Kueue's own; all of its times, and the waits for a worker, pass `speed` times as fast.
-    `slots`: how many Workloads have quota at the same time in a ClusterQueue. The rest as `MultiKueue`.
+    `settings`: Kueue's configuration; `speed` divides its times and the retry intervals for workers.
+    `slots`: the number of Workloads that can have quota in a ClusterQueue at the same time. For other
+    arguments see `MultiKueue`.
     """
 
     kinds = (*MultiKueue.kinds, WORKLOAD, JOB)
@@ -90,7 +97,7 @@ class Kueue(MultiKueue):
         self,
         login: Login,
         *,
-        settings: Settings | None = None,
+        settings: KueueSettings | None = None,
         speed: float = 1.0,
         slots: int = SLOTS,
         namespace: str = NAMESPACE,
@@ -104,88 +111,88 @@ class Kueue(MultiKueue):
             access_providers=access_providers,
         )
         self.slow_to_retry = False
-        """MultiKueue does not look from a Retry until quota is reserved again, and so leaves the copies of
-        before where they are: seen in 1 of 8 tries (gate.txt). May be set from any thread."""
+        """MultiKueue skips the time between a Retry and the next quota reservation, so old copies stay on the
+        workers: inputs in 1 of 8 tries (gate.txt). May be set from any thread."""
         self._speed = speed
-        self._settings = _faster(settings or Settings(), speed)
+        self._settings = _scaled(settings or KueueSettings(), speed)
         self._slots = slots
-        self._remotes: dict[str, tuple[Remote, asyncio.Task[None]]] = {}
-        self._last: dict[Name, Object] = {}
+        self._remotes: dict[str, tuple[RemoteClient, asyncio.Task[None]]] = {}
+        self._last_seen: dict[Name, Object] = {}
         self._rounds: dict[Name, float] = {}
         self._judges[MULTIKUEUE_CLUSTER] = self._judge_worker
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as self._tasks:
-            self.ask_for(_GC, after=self._settings.gc_seconds)
+            self.enqueue(_GARBAGE_COLLECTION, after=self._settings.gc_seconds)
             await super().run()
 
-    # -- what touches what
+    # -- from changes to keys
 
     def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
         if kind == WORKLOAD:
-            yield from self._touched_by_workload((namespace, name))
+            yield from self._keys_of_workload((namespace, name))
         elif kind == JOB:
             yield "job", namespace, name
             yield from (("workload", *key) for key in self._workloads_of((namespace, name)))
         else:
             yield from super().keys_for(kind, namespace, name)
-            if kind in _ABOUT_ALL:
-                yield from (("workload", *key) for key in self._last)
+            if kind in _CONCERN_ALL_WORKLOADS:
+                yield from (("workload", *key) for key in self._last_seen)
 
-    def _touched_by_workload(self, where: Name) -> Iterable[Key]:
-        """The Workload, its Job (which may need another), and those that wait for its room."""
+    def _keys_of_workload(self, where: Name) -> Iterable[Key]:
+        """Return the keys of the Workload, its Job, and the Workloads that wait for quota."""
         item = self.objects(WORKLOAD).get(where)
         if item is not None:
-            self._last[where] = item
+            self._last_seen[where] = item
         yield "workload", *where
-        yield from (("job", where[0], owner) for owner in _owners(self._last.get(where)))
+        yield from (("job", where[0], owner) for owner in _owners(self._last_seen.get(where)))
         waiting = (key for key, one in self.objects(WORKLOAD).items() if not has_quota(one))
         yield from (("workload", *key) for key in waiting)
 
     def _workloads_of(self, job: Name) -> list[Name]:
-        return [key for key, item in self._last.items() if key[0] == job[0] and job[1] in _owners(item)]
+        return [key for key, item in self._last_seen.items() if key[0] == job[0] and job[1] in _owners(item)]
 
-    def _on_worker(self, cluster: str, kind: Kind, namespace: str, name: str) -> None:
-        """A change on a worker is looked at with the others of its batch."""
+    def _on_worker_change(self, cluster: str, kind: Kind, namespace: str, name: str) -> None:
+        """Enqueue the Workloads of a change on a worker after the batch period."""
         keys = [(namespace, name)]
         if cluster not in self._remotes:
             return
         if kind == JOB:
             found = self._remotes[cluster][0].objects(JOB).get((namespace, name))
-            keys = [(namespace, prebuilt(found))] if found else self._workloads_of((namespace, name))
+            keys = [(namespace, prebuilt_workload(found))] if found else self._workloads_of((namespace, name))
         for key in keys:
-            if key in self._last:
-                self.ask_for(("workload", *key), after=self._settings.events_batch_seconds)
+            if key in self._last_seen:
+                self.enqueue(("workload", *key), after=self._settings.events_batch_seconds)
 
-    def _on_state(self, cluster: str) -> None:
-        """A connection came, went or failed."""
-        self.ask_for((MULTIKUEUE_CLUSTER.kind, "", cluster))
-        for key in self._last:
-            self.ask_for(("workload", *key), after=self._settings.events_batch_seconds)
+    def _on_connection_change(self, cluster: str) -> None:
+        """Enqueue the cluster and all Workloads after a connection was opened, lost or failed."""
+        self.enqueue((MULTIKUEUE_CLUSTER.kind, "", cluster))
+        for key in self._last_seen:
+            self.enqueue(("workload", *key), after=self._settings.events_batch_seconds)
 
     async def reconcile(self, key: Key) -> None:
         where = (key[1], key[2])
         try:
             match key[0]:
                 case "workload":
-                    await self._look(where)
+                    await self._reconcile_workload(where)
                 case "job":
-                    await self._adopt(where)
+                    await self._create_workload(where)
                 case "garbage":
-                    await self._collect()
+                    await self._collect_garbage()
                 case MULTIKUEUE_CLUSTER.kind:
                     self._connect(key[2])
                     await super().reconcile(key)
                 case _:
                     await super().reconcile(key)
         except (Conflict, NotFound) as error:
-            log.debug("looking again", key=key, error=error.message)
-            self.ask_for(key, after=LOOK_AGAIN_SECONDS)
+            log.debug("reconciling again", key=key, error=error.message)
+            self.enqueue(key, after=CONFLICT_RETRY_SECONDS)
 
     # -- the workers
 
     def _connect(self, name: str) -> None:
-        """Bring the connection in line with the MultiKueueCluster and its Secret."""
+        """Connect to the worker with the Secret of the MultiKueueCluster, or disconnect."""
         wanted = self._kubeconfig(self.objects(MULTIKUEUE_CLUSTER).get(("", name)))
         if name in self._remotes:
             remote, task = self._remotes[name]
@@ -194,30 +201,34 @@ class Kueue(MultiKueue):
             del self._remotes[name]
             task.cancel()
         if wanted is not None:
-            tell = partial(self._on_worker, name)
-            remote = Remote(wanted, tell, partial(self._on_state, name), speed=self._speed)
+            notify = partial(self._on_worker_change, name)
+            remote = RemoteClient(
+                wanted, notify, partial(self._on_connection_change, name), speed=self._speed
+            )
             self._remotes[name] = remote, self._tasks.create_task(remote.run())
 
     def _kubeconfig(self, cluster: Object | None) -> bytes | None:
-        """Return the kubeconfig that Kueue goes in with; None where it does not even try."""
+        """Return the kubeconfig that Kueue connects with, None if it does not connect."""
         if cluster is None or is_deleted(cluster) or not judge_cluster(cluster, self._credentials()).active:
             return None
         reference = source_of(cluster).get("kubeConfig")
         if not reference:
-            return None  # an access provider is a program to run: not played
+            return None  # access providers are programs, which are not simulated
         secret = self.objects(SECRET)[self._namespace, reference["location"]]
         return base64.b64decode(secret["data"][KUBECONFIG_KEY])
 
-    def _judge_worker(self, cluster: Object) -> Says | None:
-        said = judge_cluster(cluster, self._credentials())
+    def _judge_worker(self, cluster: Object) -> ActiveCondition | None:
+        condition = judge_cluster(cluster, self._credentials())
         found = self._remotes.get(cluster["metadata"]["name"])
-        if not said.active or found is None or found[0].connected:
-            return said
-        return Says(False, "ClientConnectionFailed", found[0].failure) if found[0].failure else None
+        if not condition.active or found is None or found[0].connected:
+            return condition
+        return (
+            ActiveCondition(False, "ClientConnectionFailed", found[0].failure) if found[0].failure else None
+        )
 
-    async def _collect(self) -> None:
-        """Take off the workers what no Workload of the hub answers to any more."""
-        self.ask_for(_GC, after=self._settings.gc_seconds)
+    async def _collect_garbage(self) -> None:
+        """Delete copies on the workers whose Workload on the hub no longer exists."""
+        self.enqueue(_GARBAGE_COLLECTION, after=self._settings.gc_seconds)
         alive = [key for key, item in self.objects(WORKLOAD).items() if not is_deleted(item)]
         for remote, _ in tuple(self._remotes.values()):
             copies = tuple(remote.objects(WORKLOAD).values())
@@ -227,15 +238,15 @@ class Kueue(MultiKueue):
 
     # -- Jobs and Workloads
 
-    async def _adopt(self, where: Name) -> None:
-        """Do as Kueue's webhook to a Job with the label of a queue, and make its Workload."""
+    async def _create_workload(self, where: Name) -> None:
+        """Default a Job with a queue label, as Kueue's webhook does, and create its Workload."""
         job = self.objects(JOB).get(where)
         queue = ((job or {}).get("metadata", {}).get("labels") or {}).get(QUEUE_LABEL)
         if job is None or queue is None or is_deleted(job) or self._has_workload(job):
             return
         if not is_suspended(job) or "managedBy" not in job["spec"]:
             job = await self.patch(JOB, job, {"spec": {"suspend": True, "managedBy": MANAGED_BY}})
-        body = workload_of(_typed(job, JOB, "v1"))
+        body = workload_of(_with_type(job, JOB, "v1"))
         body["metadata"] |= {"name": workload_name(job), "finalizers": [IN_USE]}
         made = await self.client.create(self.informer.resources[WORKLOAD], body)
         self.informer.remember(WORKLOAD, made)
@@ -249,93 +260,93 @@ class Kueue(MultiKueue):
             for owner in item["metadata"].get("ownerReferences") or ()
         )
 
-    async def _look(self, where: Name) -> None:
-        """Take the next step for one Workload."""
-        if where not in self._last:
+    async def _reconcile_workload(self, where: Name) -> None:
+        """Decide and execute the next step for one Workload."""
+        if where not in self._last_seen:
             return
-        seen = self._seen(where)
-        writer = Writer(
+        inputs = self._inputs(where)
+        writer = WorkloadWriter(
             self.client, self.informer, {n: r for n, (r, _) in self._remotes.items()}, self._rounds
         )
-        if _pods_are_untold(seen):
-            await writer.write_own(seen.workload, states_of(seen.workload), seen.job)
+        if _pods_ready_is_outdated(inputs):
+            await writer.write_as_kueue(inputs.workload, states_of(inputs.workload), inputs.job)
             return
-        decision = decide(seen, busy=self.slow_to_retry and _is_retried(seen.workload))
+        decision = decide(inputs, busy=self.slow_to_retry and _is_retried(inputs.workload))
         try:
-            await writer.carry_out(decision.operations, seen)
+            await writer.execute(decision.operations, inputs)
         except Refused as error:
             log.debug("refused", workload=where, error=error.message)
-            self.ask_for(("workload", *where), after=REFUSED_SECONDS / self._speed)
-        if decision.again_after is not None:
-            self.ask_for(("workload", *where), after=self._wait(decision.again_after))
+            self.enqueue(("workload", *where), after=REFUSED_RETRY_SECONDS / self._speed)
+        if decision.requeue_after is not None:
+            self.enqueue(("workload", *where), after=self._scaled_wait(decision.requeue_after))
         if where not in self.objects(WORKLOAD) and not decision.operations:
-            del self._last[where]
+            del self._last_seen[where]
             self._rounds.pop(where, None)
 
-    def _wait(self, seconds: float) -> float:
-        if seconds > CONSTANT_SECONDS:
+    def _scaled_wait(self, seconds: float) -> float:
+        if seconds > LONGEST_CONSTANT_SECONDS:
             return seconds
-        return max(seconds / self._speed, LOOK_AGAIN_SECONDS)
+        return max(seconds / self._speed, CONFLICT_RETRY_SECONDS)
 
-    def _seen(self, where: Name) -> Seen:
+    def _inputs(self, where: Name) -> WorkloadInputs:
         now = time.time()
-        workload = self.objects(WORKLOAD).get(where) or _gone(self._last[where], now)
+        workload = self.objects(WORKLOAD).get(where) or _as_deleted(self._last_seen[where], now)
         queue = self._queue_of(workload)
         check = self._multikueue_check(queue)
         owners = _owners(workload)
         job = self.objects(JOB).get((where[0], owners[0])) if owners else None
-        return Seen(
-            workload=_typed(workload, WORKLOAD, "v1beta2"),
-            job=_typed(job, JOB, "v1") if job else None,
+        return WorkloadInputs(
+            workload=_with_type(workload, WORKLOAD, "v1beta2"),
+            job=_with_type(job, JOB, "v1") if job else None,
             check=check,
             clusters=self._clusters_of(check),
             now=now,
-            workers=self._workers_for(where),
+            workers=self._workers_of(where),
             queue=queue,
             settings=self._settings,
             round_started=self._rounds.get(where),
         )
 
-    def _workers_for(self, workload: Name) -> dict[str, Worker]:
-        """Return what the workers hold for a Workload, the one that admitted it first in front."""
+    def _workers_of(self, workload: Name) -> dict[str, RemoteWorker]:
+        """Return each worker's copy and Job of a Workload; the worker that admitted it first comes first."""
         remotes = {name: remote for name, (remote, _) in self._remotes.items()}
         order = sorted(remotes, key=lambda name: (remotes[name].admitted_at(workload), name))
-        return {name: remotes[name].seen(workload) for name in order}
+        return {name: remotes[name].worker_of(workload) for name in order}
 
-    def _queue_of(self, workload: Object) -> Queue:
+    def _queue_of(self, workload: Object) -> HubQueue:
         asked = workload["spec"].get("queueName", "")
         local = self.objects(LOCAL_QUEUE).get((workload["metadata"]["namespace"], asked)) or {"spec": {}}
         name = local["spec"].get("clusterQueue", "")
         found = self.objects(CLUSTER_QUEUE).get(("", name))
         if found is None:
-            return Queue(name or asked, tuple(one["name"] for one in states_of(workload)), active=False)
+            return HubQueue(name or asked, tuple(one["name"] for one in states_of(workload)), active=False)
         used = sum(_has_quota_in(name, item) for item in self.objects(WORKLOAD).values())
-        return Queue(name, tuple(checks_of(found)), is_active(found), has_room=used < self._slots)
+        return HubQueue(name, tuple(checks_of(found)), is_active(found), has_room=used < self._slots)
 
-    def _multikueue_check(self, queue: Queue) -> str:
+    def _multikueue_check(self, queue: HubQueue) -> str:
         checks = self._by_name(ADMISSION_CHECK)
         return next((name for name in queue.checks if name in checks and is_multikueue(checks[name])), "")
 
     def _clusters_of(self, check: str) -> tuple[str, ...] | None:
-        """Return what the check's MultiKueueConfig lists; None when there is no such config."""
+        """Return the clusters of the check's MultiKueueConfig, None if there is no config."""
         item = self.objects(ADMISSION_CHECK).get(("", check)) or {"spec": {}}
         name = (item["spec"].get("parameters") or {}).get("name", "")
         found = self.objects(MULTIKUEUE_CONFIG).get(("", name))
         return tuple(found["spec"].get("clusters") or ()) if found else None
 
 
-def _faster(settings: Settings, speed: float) -> Settings:
+def _scaled(settings: KueueSettings, speed: float) -> KueueSettings:
     times = [field.name for field in fields(settings) if field.name.endswith("_seconds")]
     return replace(settings, **{name: getattr(settings, name) / speed for name in times})
 
 
-def _gone(last: Object, now: float) -> Object:
-    """Return a Workload that has gone as the engine wants it: deleted, and with nothing that holds it."""
-    return last | {"metadata": last["metadata"] | {"deletionTimestamp": stamp(now), "finalizers": []}}
+def _as_deleted(last: Object, now: float) -> Object:
+    """Return a deleted Workload for the engine: with deletionTimestamp and without finalizers."""
+    return last | {"metadata": last["metadata"] | {"deletionTimestamp": format_time(now), "finalizers": []}}
 
 
-def _typed(item: Object, kind: Kind, version: str) -> Object:
-    """Return an item of a list, which may lack them, with its apiVersion and kind."""
+def _with_type(item: Object, kind: Kind, version: str) -> Object:
+    """Return the object with apiVersion and kind, which items of a list lack."""
     return {"apiVersion": kind.at(version).api_version, "kind": kind.kind} | item
 
 
@@ -350,12 +361,15 @@ def _has_quota_in(queue: str, workload: Object) -> bool:
 
 
 def _is_retried(workload: Object) -> bool:
-    return holds(workload, EVICTED) or any(one["state"] == RETRY for one in states_of(workload))
+    return is_condition_true(workload, EVICTED) or any(one["state"] == RETRY for one in states_of(workload))
 
 
-def _pods_are_untold(seen: Seen) -> bool:
-    """Return whether PodsReady is not what the hub's Job says; without checks Kueue has not looked yet."""
-    if is_deleted(seen.workload) or not states_of(seen.workload):
+def _pods_ready_is_outdated(inputs: WorkloadInputs) -> bool:
+    """Return whether PodsReady differs from the hub's Job; False before Kueue has set the checks."""
+    if is_deleted(inputs.workload) or not states_of(inputs.workload):
         return False
-    wanted, found = pods_ready(seen.workload, seen.job, seen.now), condition(seen.workload, PODS_READY)
+    wanted, found = (
+        pods_ready(inputs.workload, inputs.job, inputs.now),
+        condition(inputs.workload, PODS_READY),
+    )
     return found is None or found["reason"] != wanted["reason"]

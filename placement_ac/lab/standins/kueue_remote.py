@@ -1,7 +1,7 @@
 """
-Kueue's connection to one worker: its Workloads and Jobs are followed as long as the worker answers.
+Kueue's connection to one worker, which watches its Workloads and Jobs.
 
-A worker that does not answer is tried again after 5, 10, 20 … 320 s, as Kueue does (`retryAfter`;
+Connection attempts are retried after 5, 10, 20 … 320 s, as in Kueue (`retryAfter`;
 shared/kueue/worker-lost-and-back.log, broken-configuration.txt). Runs in the stand-in's event loop.
 """
 
@@ -27,10 +27,15 @@ from placement_ac.core.api.errors import (
 )
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.standins.informer import Informer, Name, OnChange, name_of
+from placement_ac.lab.standins.informer import HubInformer, Name, OnChange, name_of
 from placement_ac.lab.standins.kueue_jobs import JOB
-from placement_ac.lab.standins.multikueue import Worker
-from placement_ac.lab.standins.multikueue.objects import ADMITTED, WORKLOAD_LABEL, holds, stamp
+from placement_ac.lab.standins.multikueue import RemoteWorker
+from placement_ac.lab.standins.multikueue.objects import (
+    ADMITTED,
+    WORKLOAD_LABEL,
+    format_time,
+    is_condition_true,
+)
 
 FIRST_RETRY_SECONDS: Final = 5.0
 RETRY_DOUBLINGS: Final = 6
@@ -38,11 +43,12 @@ TIMEOUT_SECONDS: Final = 5.0
 FIELD_MANAGER: Final = "kueue"
 
 
-class Remote:
-    """One worker, reached with `kubeconfig`; `run` connects, and connects again, until it is cancelled.
+class RemoteClient:
+    """A client for one worker. `run` connects, and reconnects until it is cancelled.
 
-    `on_change` is told of every change there, `on_state` when the connection comes, goes or fails.
-    `failure` says why there is none, in Kueue's words; None while there is one, or it is tried first.
+    `on_change` is called after every change on the worker, `on_state` when the connection is opened, lost
+    or fails. `failure`: Kueue's message if the connection failed, None while connected or before the first
+    attempt.
     """
 
     def __init__(
@@ -51,52 +57,54 @@ class Remote:
         self.kubeconfig = kubeconfig
         self.failure: str | None = None
         self.lost_since: float | None = None
-        self._tell = on_change
+        self._notify = on_change
         self._on_state = on_state
         self._speed = speed
         self._attempts = 0
         self._client: Client | None = None
-        self._informer: Informer | None = None
+        self._informer: HubInformer | None = None
         self._admitted: dict[str, float] = {}
 
-    # -- what is there
+    # -- reading
 
     @property
     def connected(self) -> bool:
         return self._informer is not None
 
-    def seen(self, workload: Name) -> Worker:
-        """Return what the engine is to know of this worker and one Workload."""
+    def worker_of(self, workload: Name) -> RemoteWorker:
+        """Return this worker's state of a Workload for the engine."""
         if self._informer is None:
-            return Worker(connected=False, lost_since=self.lost_since)
-        return Worker(copy=self._informer.objects[WORKLOAD].get(workload), job=self.job_of(workload))
+            return RemoteWorker(connected=False, lost_since=self.lost_since)
+        return RemoteWorker(copy=self._informer.objects[WORKLOAD].get(workload), job=self.job_of(workload))
 
     def admitted_at(self, workload: Name) -> float:
-        """Return when the copy was first seen admitted (infinity: it was not).
+        """Return when the copy was first seen admitted (monotonic seconds; infinity: not admitted).
 
-        Conditions tell whole seconds; what is old on a real worker need not be here.
+        Conditions have whole seconds only, which is too coarse for the order.
         """
         copy = self.objects(WORKLOAD).get(workload)
         return self._admitted.get(copy["metadata"]["uid"], inf) if copy else inf
 
     def job_of(self, workload: Name) -> Object | None:
-        """Return the Job that was put there for a Workload."""
+        """Return the worker's Job of a Workload."""
         jobs = self.objects(JOB).items()
         namespace, name = workload
-        return next((job for key, job in jobs if key[0] == namespace and prebuilt(job) == name), None)
+        return next(
+            (job for key, job in jobs if key[0] == namespace and prebuilt_workload(job) == name), None
+        )
 
     def objects(self, kind: Kind) -> dict[Name, Object]:
         return self._informer.objects[kind] if self._informer else {}
 
-    # -- what is done there: all of it raises ApiError
+    # -- writing: all methods raise ApiError
 
     async def create(self, kind: Kind, body: Object) -> None:
-        client, informer = self._open()
+        client, informer = self._connection()
         informer.remember(kind, await client.create(informer.resources[kind], body))
 
     async def write_status(self, kind: Kind, item: Object, status: Object) -> None:
-        """Write parts of the status of the object that was seen (Conflict when it has changed)."""
-        client, informer = self._open()
+        """Merge `status` into the object's status; raises Conflict if it has changed since it was read."""
+        client, informer = self._connection()
         metadata = item["metadata"]
         patch = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": status}
         informer.remember(
@@ -111,19 +119,19 @@ class Remote:
         )
 
     async def delete(self, kind: Kind, key: Name) -> None:
-        """Delete the object, if it is still there."""
-        client, informer = self._open()
+        """Delete the object if it exists."""
+        client, informer = self._connection()
         with contextlib.suppress(NotFound):
             await client.delete(informer.resources[kind], key[1], key[0])
         informer.forget(kind, key)
 
     async def delete_job(self, workload: Name) -> None:
-        """Delete the Job that was put there for a Workload."""
+        """Delete the worker's Job of a Workload."""
         job = self.job_of(workload)
         if job is not None:
             await self.delete(JOB, name_of(job))
 
-    def _open(self) -> tuple[Client, Informer]:
+    def _connection(self) -> tuple[Client, HubInformer]:
         if self._client is None or self._informer is None:
             raise Unavailable("the worker is not connected")
         return self._client, self._informer
@@ -131,7 +139,7 @@ class Remote:
     # -- the connection
 
     async def run(self) -> None:
-        """Keep the connection until cancelled."""
+        """Connect and reconnect until cancelled."""
         while True:
             try:
                 await self._connect()
@@ -141,74 +149,76 @@ class Remote:
                 wait = FIRST_RETRY_SECONDS * 2**doublings / self._speed
                 self.failure = (
                     f"{error}; connection attempts: {self._attempts},"
-                    f" next connection attempt: {stamp(time.time() + wait)}"
+                    f" next connection attempt: {format_time(time.time() + wait)}"
                 )
                 self.lost_since = self.lost_since or time.time()
                 self._on_state()
                 await asyncio.sleep(wait)
 
     async def _connect(self) -> None:
-        """Go in and follow until the worker is lost. Raises PlacementAcError when that cannot begin."""
+        """Connect and watch until the worker is lost. Raises PlacementAcError if the connection fails."""
         login = _login(self.kubeconfig)
         async with Client(login, field_manager=FIELD_MANAGER, timeout=TIMEOUT_SECONDS) as client:
             try:
                 await client.request("GET", "/api")
             except ApiError as error:
-                raise Unavailable(_no_groups(error, login.server)) from None
+                raise Unavailable(_discovery_failure(error, login.server)) from None
             await self._follow(login, client)
 
     async def _follow(self, login: Login, client: Client) -> None:
         lost: asyncio.Future[ApiError] = asyncio.get_running_loop().create_future()
 
         def lose(error: ApiError) -> None:
-            # What is merely listed again (410, a kind that has gone) is no lost connection.
+            # After 410 or 404 the kind is listed again: the connection is not lost.
             if not lost.done() and not isinstance(error, Gone | NotFound):
                 lost.set_result(error)
 
         # Kueue lists Workloads, to collect garbage, and only watches Jobs (multikueuecluster.go).
-        informer = Informer(login, client, (WORKLOAD, JOB), self._on_change, streamed=(JOB,), on_error=lose)
+        informer = HubInformer(
+            login, client, (WORKLOAD, JOB), self._on_change, streamed=(JOB,), on_error=lose
+        )
         following = asyncio.create_task(informer.run())
         listing = asyncio.create_task(informer.synced())
         listed_or_not: set[asyncio.Future[Any]] = {lost, following, listing}
         try:
             await asyncio.wait(listed_or_not, return_when=asyncio.FIRST_COMPLETED)
             if lost.done():
-                raise await _as_kueue_asks(client, informer, lost.result())
-            self._came(client, informer)
+                raise await _watch_error(client, informer, lost.result())
+            self._connected(client, informer)
             await asyncio.wait(listed_or_not - {listing}, return_when=asyncio.FIRST_COMPLETED)
             if following.done():
                 following.result()
         finally:
-            self._went()
+            self._disconnected()
             following.cancel()
             listing.cancel()
             await asyncio.gather(following, listing, return_exceptions=True)
 
     def _on_change(self, kind: Kind, namespace: str, name: str) -> None:
         if kind == WORKLOAD:
-            self._note((namespace, name))
-        self._tell(kind, namespace, name)
+            self._record_admission((namespace, name))
+        self._notify(kind, namespace, name)
 
-    def _note(self, workload: Name) -> None:
+    def _record_admission(self, workload: Name) -> None:
         copy = self.objects(WORKLOAD).get(workload)
-        if copy and holds(copy, ADMITTED):
+        if copy and is_condition_true(copy, ADMITTED):
             self._admitted.setdefault(copy["metadata"]["uid"], time.monotonic())
 
-    def _came(self, client: Client, informer: Informer) -> None:
+    def _connected(self, client: Client, informer: HubInformer) -> None:
         self._client, self._informer = client, informer
         self.failure, self.lost_since, self._attempts = None, None, 0
         for key in informer.objects[WORKLOAD]:
-            self._note(key)
+            self._record_admission(key)
         self._on_state()
 
-    def _went(self) -> None:
+    def _disconnected(self) -> None:
         if self._informer is not None:
             self.lost_since = time.time()
         self._client = self._informer = None
 
 
-def prebuilt(job: Object) -> str:
-    """Return the name of the Workload that a worker's Job was made for."""
+def prebuilt_workload(job: Object) -> str:
+    """Return the Workload's name in the label of a worker's Job."""
     return str((job["metadata"].get("labels") or {}).get(WORKLOAD_LABEL, ""))
 
 
@@ -222,8 +232,8 @@ def _login(kubeconfig: bytes) -> Login:
             raise LoginFailed(str(error).replace(str(path), "the Secret")) from None
 
 
-async def _as_kueue_asks(client: Client, informer: Informer, error: ApiError) -> ApiError:
-    """Return what Kueue is told, which begins with a watch: that it may not, if that is so."""
+async def _watch_error(client: Client, informer: HubInformer, error: ApiError) -> ApiError:
+    """Return the 403 of a WATCH if there is one, because Kueue starts with a watch; else `error`."""
     if error.status != 403:
         return error
     for kind in (kind for kind in (WORKLOAD, JOB) if kind in informer.resources):
@@ -237,8 +247,8 @@ async def _as_kueue_asks(client: Client, informer: Informer, error: ApiError) ->
     return error
 
 
-def _no_groups(error: ApiError, server: str) -> str:
-    """Say as Kueue does why a worker told nothing of itself."""
+def _discovery_failure(error: ApiError, server: str) -> str:
+    """Return Kueue's message for a worker whose discovery failed."""
     if error.status == 401:
         why = "the server has asked for the client to provide credentials"
     elif error.status == 0:

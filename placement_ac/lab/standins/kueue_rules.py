@@ -1,7 +1,7 @@
 """
-What Kueue says of MultiKueueClusters, checks and queues: its conditions, reasons and messages.
+The conditions that Kueue sets on MultiKueueClusters, checks and queues: status, reason and message.
 
-Pure functions of what is seen. Source: shared/kueue/broken-configuration.txt and cluster-profile.txt
+Pure. Source: shared/kueue/broken-configuration.txt and cluster-profile.txt
 (Kueue v0.20.0-devel), and Kueue's code where nothing is recorded.
 """
 
@@ -21,12 +21,12 @@ from placement_ac.kube.client import Object
 from placement_ac.lab.standins import kubeconfig
 
 PATH_PREFIX: Final = "/etc/multikueue/kubeconfigs"
-"""Kueue: where the kubeconfigs of `locationType: Path` must lie."""
+"""Kueue: the folder of kubeconfigs with `locationType: Path`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Says:
-    """One answer of Kueue's: the content of a condition `Active`."""
+class ActiveCondition:
+    """The content of a condition `Active`."""
 
     active: bool
     reason: str
@@ -34,8 +34,8 @@ class Says:
 
 
 @dataclass(frozen=True, slots=True)
-class Cached:
-    """What Kueue looks up while it judges: objects by name."""
+class KueueCache:
+    """The objects that Kueue looks up, by name."""
 
     configs: Mapping[str, Object]
     clusters: Mapping[str, Object]
@@ -45,8 +45,8 @@ class Cached:
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
-    """What Kueue finds in its own namespace to go into workers with, and how it is configured."""
+class WorkerCredentials:
+    """The credentials for workers in Kueue's namespace, and Kueue's configuration of them."""
 
     secrets: Mapping[str, Object]
     profiles: Mapping[str, Object]
@@ -76,8 +76,8 @@ def source_of(cluster: Object) -> Object:
     return dict(spec.get("clusterSource") or spec)
 
 
-def judge_cluster(cluster: Object, found: Credentials) -> Says:
-    """Return what Kueue says of a MultiKueueCluster (a worker that answers is taken for granted)."""
+def judge_cluster(cluster: Object, found: WorkerCredentials) -> ActiveCondition:
+    """Return the condition of a MultiKueueCluster, assuming that the worker is reachable."""
     source = source_of(cluster)
     profile, reference = source.get("clusterProfileRef"), source.get("kubeConfig") or {}
     if profile:
@@ -87,12 +87,12 @@ def judge_cluster(cluster: Object, found: Credentials) -> Says:
     else:
         failure = _secret_failure(reference.get("location", ""), found.secrets)
     if failure is None:
-        return Says(True, "Active", "Connected")
+        return ActiveCondition(True, "Active", "Connected")
     reason, message = failure
-    return Says(False, reason, f"load client config failed: {message}")
+    return ActiveCondition(False, reason, f"load client config failed: {message}")
 
 
-def _profile_failure(name: str, found: Credentials) -> tuple[str, str] | None:
+def _profile_failure(name: str, found: WorkerCredentials) -> tuple[str, str] | None:
     if not found.cluster_profiles:
         disabled = "MultiKueueClusterProfile feature gate is disabled"
         return "MultiKueueClusterProfileFeatureDisabled", disabled
@@ -132,8 +132,8 @@ def is_multikueue(check: Object) -> bool:
     return bool(check["spec"].get("controllerName") == MULTIKUEUE_CONTROLLER)
 
 
-def judge_check(check: Object, cached: Cached) -> Says:
-    """Return what Kueue says of an AdmissionCheck of its own controller."""
+def judge_check(check: Object, cached: KueueCache) -> ActiveCondition:
+    """Return the condition of an AdmissionCheck of MultiKueue."""
     parameters = check["spec"].get("parameters")
     wrong = _bad_parameters(parameters)
     if wrong or parameters is None:
@@ -145,12 +145,12 @@ def judge_check(check: Object, cached: Cached) -> Says:
     missing = [name for name in listed if name not in cached.clusters]
     inactive = [name for name in listed if name in cached.clusters and not is_active(cached.clusters[name])]
     if not missing and not inactive:
-        return Says(True, "Active", "The admission check is active")
+        return ActiveCondition(True, "Active", "The admission check is active")
     parts = (("Missing clusters", missing), ("Inactive clusters", inactive))
     message = ", ".join(f"{what}: [{' '.join(names)}]" for what, names in parts if names)
     if len(missing) + len(inactive) < len(listed):
-        return Says(True, "SomeActiveClusters", message)
-    return Says(False, "NoUsableClusters", message)
+        return ActiveCondition(True, "SomeActiveClusters", message)
+    return ActiveCondition(False, "NoUsableClusters", message)
 
 
 def _bad_parameters(parameters: Object | None) -> str | None:
@@ -162,8 +162,8 @@ def _bad_parameters(parameters: Object | None) -> str | None:
     return None
 
 
-def _bad_config(why: str) -> Says:
-    return Says(False, "BadConfig", f"Cannot load the AdmissionChecks parameters: {why}")
+def _bad_config(why: str) -> ActiveCondition:
+    return ActiveCondition(False, "BadConfig", f"Cannot load the AdmissionChecks parameters: {why}")
 
 
 # ClusterQueue and LocalQueue
@@ -187,28 +187,28 @@ Finding = tuple[str, str]
 """(reason, part of the message)"""
 
 
-def _stopped(queue: Object, _: Cached) -> Finding | None:
+def _stopped(queue: Object, _: KueueCache) -> Finding | None:
     stopped = queue["spec"].get("stopPolicy", "None") != "None"
     return ("Stopped", "is stopped") if stopped else None
 
 
-def _flavor_missing(queue: Object, cached: Cached) -> Finding | None:
+def _flavor_missing(queue: Object, cached: KueueCache) -> Finding | None:
     missing = [name for name in flavors_of(queue) if name not in cached.flavors]
     return _names("FlavorNotFound", "references missing ResourceFlavor(s): ", missing)
 
 
-def _check_missing(queue: Object, cached: Cached) -> Finding | None:
+def _check_missing(queue: Object, cached: KueueCache) -> Finding | None:
     missing = [name for name in checks_of(queue) if name not in cached.checks]
     return _names("AdmissionCheckNotFound", "references missing AdmissionCheck(s): ", missing)
 
 
-def _check_inactive(queue: Object, cached: Cached) -> Finding | None:
+def _check_inactive(queue: Object, cached: KueueCache) -> Finding | None:
     known = (name for name in checks_of(queue) if name in cached.checks)
     inactive = [name for name in known if not is_active(cached.checks[name])]
     return _names("AdmissionCheckInactive", "references inactive AdmissionCheck(s): ", inactive)
 
 
-def _several_multikueue_checks(queue: Object, cached: Cached) -> Finding | None:
+def _several_multikueue_checks(queue: Object, cached: KueueCache) -> Finding | None:
     known = (name for name in checks_of(queue) if name in cached.checks)
     ours = [name for name in known if is_multikueue(cached.checks[name])]
     message = "Cannot use multiple MultiKueue AdmissionChecks on the same ClusterQueue, found: "
@@ -220,8 +220,8 @@ def _names(reason: str, message: str, names: Iterable[str]) -> Finding | None:
     return (reason, message + joined) if joined else None
 
 
-# The first finding gives the reason, and the message tells them all: the order is Kueue's.
-QUEUE_RULES: tuple[Callable[[Object, Cached], Finding | None], ...] = (
+# The order is Kueue's: the first finding gives the reason, and the message lists all.
+QUEUE_RULES: tuple[Callable[[Object, KueueCache], Finding | None], ...] = (
     _stopped,
     _flavor_missing,
     _check_missing,
@@ -230,19 +230,19 @@ QUEUE_RULES: tuple[Callable[[Object, Cached], Finding | None], ...] = (
 )
 
 
-def judge_queue(queue: Object, cached: Cached) -> Says:
-    """Return what Kueue says of a ClusterQueue."""
+def judge_queue(queue: Object, cached: KueueCache) -> ActiveCondition:
+    """Return the condition of a ClusterQueue."""
     findings = [finding for rule in QUEUE_RULES if (finding := rule(queue, cached))]
     if not findings:
-        return Says(True, "Ready", "Can admit new workloads")
-    told = ", ".join(message for _, message in findings)
-    return Says(False, findings[0][0], f"Can't admit new workloads: {told}.")
+        return ActiveCondition(True, "Ready", "Can admit new workloads")
+    messages = ", ".join(message for _, message in findings)
+    return ActiveCondition(False, findings[0][0], f"Can't admit new workloads: {messages}.")
 
 
-def judge_local_queue(queue: Object, cached: Cached) -> Says:
-    """Return what Kueue says of a LocalQueue."""
+def judge_local_queue(queue: Object, cached: KueueCache) -> ActiveCondition:
+    """Return the condition of a LocalQueue."""
     target = cached.queues.get(queue["spec"].get("clusterQueue", ""))
     if is_active(target):
-        return Says(True, "Ready", "Can submit new workloads to localQueue")
+        return ActiveCondition(True, "Ready", "Can submit new workloads to localQueue")
     reason = "ClusterQueueIsInactive" if target else "ClusterQueueDoesNotExist"
-    return Says(False, reason, "Can't submit new workloads to clusterQueue")
+    return ActiveCondition(False, reason, "Can't submit new workloads to clusterQueue")

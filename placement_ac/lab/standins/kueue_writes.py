@@ -1,9 +1,9 @@
 """
-Carry out on the hub and on the workers what the engine decided for one Workload, operation by operation.
+Execute the engine's operations for one Workload on the hub and on the workers.
 
-On the hub it writes as Kueue does: nearly all of a Workload's status by server-side apply as
-"kueue-admission"; the checks' entries as they came, and PodsReady, as "kueue" too. So what another
-manager owns is not cleared by what Kueue leaves out (external-dispatcher.txt).
+Writes to the hub as Kueue does: most of a Workload's status by server-side apply as "kueue-admission";
+PodsReady and the initial entries of the checks as "kueue". Fields that another manager owns are
+therefore not cleared when Kueue omits them (external-dispatcher.txt).
 """
 
 import time
@@ -14,10 +14,10 @@ from typing import Final
 from placement_ac.core.api.constants import WORKLOAD
 from placement_ac.core.api.errors import Refused
 from placement_ac.kube.client import Client, Object
-from placement_ac.lab.standins.informer import Informer, Name, name_of
+from placement_ac.lab.standins.informer import HubInformer, Name, name_of
 from placement_ac.lab.standins.kueue import IN_USE
 from placement_ac.lab.standins.kueue_jobs import JOB, PODS_READY, pods_ready
-from placement_ac.lab.standins.kueue_remote import Remote
+from placement_ac.lab.standins.kueue_remote import RemoteClient
 from placement_ac.lab.standins.multikueue import (
     KUEUE_MANAGER,
     CreateCopy,
@@ -27,11 +27,11 @@ from placement_ac.lab.standins.multikueue import (
     DeleteJob,
     ForgetRound,
     Operation,
-    Release,
-    Seen,
+    RemoveFinalizer,
     SetActive,
     StartRound,
     SuspendJob,
+    WorkloadInputs,
     WriteJobStatus,
     WriteStatus,
     refusal,
@@ -41,41 +41,41 @@ _ENTRY: Final = ("name", "state", "message", "lastTransitionTime")
 
 
 @dataclass(slots=True)
-class Writer:
-    """Writes for one hub and its workers. Every method raises ApiError's children."""
+class WorkloadWriter:
+    """Writes to one hub and its workers. All methods raise ApiError."""
 
     client: Client
-    informer: Informer
-    remotes: Mapping[str, Remote]
+    informer: HubInformer
+    remotes: Mapping[str, RemoteClient]
     rounds: dict[Name, float] = field(default_factory=dict)
-    """When the Incremental dispatcher last nominated, by Workload."""
+    """The time of the Incremental dispatcher's last nomination, by Workload."""
 
-    async def carry_out(self, operations: tuple[Operation, ...], seen: Seen) -> None:
-        """Do it all, in order; the first that is refused ends it (Conflict: look again)."""
-        workload = seen.workload
+    async def execute(self, operations: tuple[Operation, ...], inputs: WorkloadInputs) -> None:
+        """Execute the operations in order; stops at the first error (after a Conflict, decide again)."""
+        workload = inputs.workload
         for operation in operations:
-            if isinstance(operation, WriteStatus | SetActive | Release):
-                workload = await self._on_workload(operation, workload, seen)
+            if isinstance(operation, WriteStatus | SetActive | RemoveFinalizer):
+                workload = await self._on_workload(operation, workload, inputs)
             elif isinstance(operation, SuspendJob | WriteJobStatus):
-                await self._on_job(operation, seen.job)
+                await self._on_job(operation, inputs.job)
             elif isinstance(operation, StartRound | ForgetRound):
-                self._on_round(operation, seen)
+                self._on_round(operation, inputs)
             else:
-                await self._on_worker(operation, seen)
+                await self._on_worker(operation, inputs)
 
     # -- the Workload on the hub
 
     async def _on_workload(
-        self, operation: WriteStatus | SetActive | Release, workload: Object, seen: Seen
+        self, operation: WriteStatus | SetActive | RemoveFinalizer, workload: Object, inputs: WorkloadInputs
     ) -> Object:
         match operation:
             case SetActive(active):
                 return await self._merge(workload, {"spec": {"active": active}})
-            case Release():
+            case RemoveFinalizer():
                 kept = [one for one in workload["metadata"].get("finalizers") or () if one != IN_USE]
                 return await self._merge(workload, {"metadata": {"finalizers": kept}})
             case WriteStatus(status):
-                return await self._write_status(workload, status, seen.job)
+                return await self._write_status(workload, status, inputs.job)
 
     async def _merge(self, workload: Object, patch: Object) -> Object:
         metadata = patch.get("metadata", {}) | {"resourceVersion": workload["metadata"]["resourceVersion"]}
@@ -91,12 +91,12 @@ class Writer:
         if why is not None:
             raise Refused(why, status=403)
         if _names(status) != _names(workload.get("status") or {}):
-            workload = await self.write_own(workload, status.get("admissionChecks") or (), job)
+            workload = await self.write_as_kueue(workload, status.get("admissionChecks") or (), job)
         conditions = [one for one in status.get("conditions") or () if one["type"] != PODS_READY]
         return await self._apply(workload, status | {"conditions": conditions}, KUEUE_MANAGER)
 
-    async def write_own(self, workload: Object, checks: Iterable[Object], job: Object | None) -> Object:
-        """Write what Kueue writes as "kueue": the checks' entries as they are, and PodsReady."""
+    async def write_as_kueue(self, workload: Object, checks: Iterable[Object], job: Object | None) -> Object:
+        """Write the fields that Kueue writes as "kueue": the checks' entries and PodsReady."""
         entries = [{key: one[key] for key in _ENTRY} for one in checks]
         status: Object = {"conditions": [pods_ready(workload, job, time.time())], "admissionChecks": entries}
         return await self._apply(workload, status, "kueue")
@@ -114,7 +114,7 @@ class Writer:
         self.informer.remember(WORKLOAD, written)
         return written
 
-    # -- beside it
+    # -- Jobs, rounds and workers
 
     async def _on_job(self, operation: SuspendJob | WriteJobStatus, job: Object | None) -> None:
         if job is None:
@@ -133,23 +133,25 @@ class Writer:
             )
             self.informer.remember(JOB, written)
 
-    def _on_round(self, operation: StartRound | ForgetRound, seen: Seen) -> None:
+    def _on_round(self, operation: StartRound | ForgetRound, inputs: WorkloadInputs) -> None:
         if isinstance(operation, StartRound):
-            self.rounds[name_of(seen.workload)] = seen.now
+            self.rounds[name_of(inputs.workload)] = inputs.now
         else:
-            self.rounds.pop(name_of(seen.workload), None)
+            self.rounds.pop(name_of(inputs.workload), None)
 
     async def _on_worker(
-        self, operation: CreateCopy | DeactivateCopy | DeleteCopy | CreateJob | DeleteJob, seen: Seen
+        self,
+        operation: CreateCopy | DeactivateCopy | DeleteCopy | CreateJob | DeleteJob,
+        inputs: WorkloadInputs,
     ) -> None:
-        remote, key = self.remotes[operation.cluster], name_of(seen.workload)
+        remote, key = self.remotes[operation.cluster], name_of(inputs.workload)
         match operation:
             case CreateCopy(_, body):
                 await remote.create(WORKLOAD, body)
             case CreateJob(_, body):
                 await remote.create(JOB, body)
             case DeactivateCopy(cluster, status):
-                await remote.write_status(WORKLOAD, seen.workers[cluster].copy or {}, status)
+                await remote.write_status(WORKLOAD, inputs.workers[cluster].copy or {}, status)
             case DeleteCopy():
                 await remote.delete(WORKLOAD, key)
             case DeleteJob():

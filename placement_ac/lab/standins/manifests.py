@@ -1,8 +1,8 @@
 """
-Put YAML manifests onto a hub, status included: what an admin does with kubectl, and what OCM would report.
+Apply YAML manifests with their status to a hub, and find the samples.
 
-Finds the samples, which lie in the repository's `samples/` or, installed from a wheel, inside the package.
-Every object is applied by server-side apply; its `status` follows by a merge patch of the status subresource.
+The samples are in the repository's `samples/` or, if installed from a wheel, inside the package. Objects are
+applied by server-side apply; then a merge patch of the status subresource writes their `status`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,26 +17,26 @@ from placement_ac.core.api.errors import NotFound, PlacementAcError
 from placement_ac.kube.client import Client, Object
 
 FIELD_MANAGER: Final = "placement-ac-samples"
-"""The manager of what is applied here, so that it is never taken for the controller's own."""
+"""The field manager, which differs from the controller's."""
 
 _PACKAGE = Path(__file__).resolve().parents[2]
-_PLACES: Final = (_PACKAGE.parent / "samples", _PACKAGE / "samples")
+SAMPLE_FOLDERS: Final = (_PACKAGE.parent / "samples", _PACKAGE / "samples")
 
 
-class BadManifest(PlacementAcError):
-    """A file cannot be applied: not YAML, no Kubernetes object, or of a kind that the hub does not serve."""
+class ManifestError(PlacementAcError):
+    """A manifest cannot be applied: invalid YAML, not a Kubernetes object, or a kind that is not served."""
 
 
-def samples() -> Path:
-    """Return the folder of the samples. Raises BadManifest when the installation lacks them."""
-    for place in _PLACES:
-        if (place / "fleet").is_dir():
-            return place
-    raise BadManifest("the samples are missing: neither " + " nor ".join(map(str, _PLACES)))
+def samples(folders: Iterable[Path] = SAMPLE_FOLDERS) -> Path:
+    """Return the folder of the samples. Raises ManifestError if the installation lacks them."""
+    for folder in folders:
+        if (folder / "fleet").is_dir():
+            return folder
+    raise ManifestError("the samples are missing: neither " + " nor ".join(map(str, folders)))
 
 
 def load(path: Path) -> list[Object]:
-    """Return the objects of a YAML file, or of every `*.yaml` in a folder, by name. Raises BadManifest."""
+    """Return the objects of a YAML file, or of every `*.yaml` in a folder, by name. Raises ManifestError."""
     files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
     return [item for file in files for item in _documents(file)]
 
@@ -45,12 +45,12 @@ def _documents(file: Path) -> Iterator[Object]:
     try:
         documents = list(yaml.safe_load_all(file.read_text("utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadManifest(f"{file}: {type(error).__name__}: {error}") from None
+        raise ManifestError(f"{file}: {type(error).__name__}: {error}") from None
     for document in documents:
         if document is None:
             continue
         if not _is_object(document):
-            raise BadManifest(f"{file}: a document is no Kubernetes object (apiVersion, kind, metadata)")
+            raise ManifestError(f"{file}: a document is not a Kubernetes object (apiVersion, kind, metadata)")
         yield document
 
 
@@ -63,13 +63,12 @@ def _is_object(document: object) -> bool:
 
 
 async def apply(client: Client, objects: Iterable[Object]) -> list[Object]:
-    """Apply `objects`, Namespaces first, and return what the hub made of them, in the order given.
+    """Apply `objects`, Namespaces first, and return the results in the given order.
 
-    An object with `generateName` only is created, a new one each time.
-    Raises BadManifest and ApiError's children.
+    Objects without a name (`generateName`) are created each time. Raises ManifestError and ApiError.
     """
     todo = list(objects)
-    found = _Kinds(client)
+    found = _ServedKinds(client)
     done: dict[int, Object] = {}
     for index in sorted(range(len(todo)), key=lambda index: todo[index]["kind"] != "Namespace"):
         done[index] = await _put(client, await found.of(todo[index]), todo[index])
@@ -94,19 +93,19 @@ async def _put(client: Client, resource: Resource, item: Object) -> Object:
 
 
 @dataclass(slots=True)
-class _Kinds:
-    """What the hub serves, group version by group version, asked once each."""
+class _ServedKinds:
+    """The resources that the hub serves; each group version is discovered once."""
 
     client: Client
     seen: dict[str, dict[str, Resource]] = field(default_factory=dict)
 
     async def of(self, item: Object) -> Resource:
-        """Return the resource that `item` is one of. Raises BadManifest."""
+        """Return the resource of an object. Raises ManifestError."""
         version = item["apiVersion"]
         if version not in self.seen:
             self.seen[version] = await self._ask(version)
         if item["kind"] not in self.seen[version]:
-            raise BadManifest(f"the hub does not serve {item['kind']} in {version}")
+            raise ManifestError(f"the hub does not serve {item['kind']} in {version}")
         return self.seen[version][item["kind"]]
 
     async def _ask(self, api_version: str) -> dict[str, Resource]:

@@ -1,10 +1,10 @@
 """
-Play OCM on a hub: decide its Placements, and mark the bindings of existing cluster sets as bound.
+A stand-in for OCM's placement controller, which also marks bindings of existing cluster sets as bound.
 
-What is decided comes from the pure `scheduling`; here is only when to decide and in which steps to
-write. The steps are those of the real controller, half-done states included: a new PlacementDecision
-stands without status for some milliseconds (one without clusters for good), labels follow the status
-one look later, and the Placement's status comes last. Source: ocm `pkg/placement` and
+The pure package `scheduling` decides; this module determines when, and writes in the same steps as OCM's
+controller, including intermediate states: a new PlacementDecision has no status for some milliseconds
+(without clusters, forever), labels are written one reconcile after the status, and the Placement's status
+comes last. Source: ocm `pkg/placement` and
 `pkg/registration/hub/managedclustersetbinding`, read in August 2026.
 """
 
@@ -36,7 +36,7 @@ SET_BINDING: Final = Kind(
 )
 
 STATUS_DELAY_SECONDS: Final = 0.005
-"""How long a new PlacementDecision stood without status on a real hub (DESIGN.md, OCM)."""
+"""How long a new PlacementDecision has no status on a real hub (DESIGN.md, OCM)."""
 
 
 def _utc_now() -> datetime:
@@ -44,10 +44,11 @@ def _utc_now() -> datetime:
 
 
 class Scheduler(StandIn):
-    """OCM's placement controller, as far as a hub without clusters can tell.
+    """Simulates OCM's placement controller.
 
-    `write_scores`: with the change proposed upstream (ocm pull request 1436): decisions carry scores,
-    in their order if `sortBy: Score`. `clock` gives the time (aware) that scores and tolerations expire by.
+    `write_scores`: simulate the change proposed upstream (ocm pull request 1436): decisions have scores,
+    and are sorted by them if `sortBy: Score`. `clock`: returns the time (aware) for expiry of scores and
+    tolerations.
     """
 
     name = "ocm-placement-controller"
@@ -69,15 +70,17 @@ class Scheduler(StandIn):
         self._reach = AffectedPlacements()
         self._memo: Memo = {}
         self._written: dict[tuple[Kind, Name], Object] = {}
-        self._alarms: dict[Key, datetime] = {}
+        self._requeue_times: dict[Key, datetime] = {}
 
     def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
         self._keep_newer(kind, (namespace, name))
-        touched = self._touched(kind, namespace, name)
-        return [("placement", *placement) for placement in touched] + self._bindings(kind, namespace, name)
+        touched = self._placements_of(kind, namespace, name)
+        return [("placement", *placement) for placement in touched] + self._binding_keys(
+            kind, namespace, name
+        )
 
-    def _touched(self, kind: Kind, namespace: str, name: str) -> Iterable[Name]:
-        """Return the Placements that a change may concern: the same that OCM looks at again."""
+    def _placements_of(self, kind: Kind, namespace: str, name: str) -> Iterable[Name]:
+        """Return the Placements that OCM reconciles after this change."""
         placements, fleet = self.objects(PLACEMENT), self._fleet()
         if kind == PLACEMENT:
             return [(namespace, name)]
@@ -90,7 +93,7 @@ class Scheduler(StandIn):
         where = None if kind == CLUSTER_SET else namespace
         return self._reach.of_set(name, fleet, placements, where)
 
-    def _bindings(self, kind: Kind, namespace: str, name: str) -> list[Key]:
+    def _binding_keys(self, kind: Kind, namespace: str, name: str) -> list[Key]:
         if kind == SET_BINDING:
             return [("binding", namespace, name)]
         if kind == CLUSTER_SET:
@@ -100,20 +103,20 @@ class Scheduler(StandIn):
     async def reconcile(self, key: Key) -> None:
         what, namespace, name = key
         if what == "binding":
-            await self._bind((namespace, name))
+            await self._reconcile_binding((namespace, name))
         else:
-            await self._decide((namespace, name))
+            await self._reconcile_placement((namespace, name))
 
-    async def _decide(self, key: Name) -> None:
+    async def _reconcile_placement(self, key: Name) -> None:
         placement = self.objects(PLACEMENT).get(key)
         if placement is None:
-            self._alarms.pop(("placement", *key), None)
+            self._requeue_times.pop(("placement", *key), None)
             return
         now = self._clock()
         outcome = schedule(placement, self._fleet(), now, write_scores=self._write_scores)
         if outcome.hold:
             return
-        self._wake_at(("placement", *key), outcome.reschedule_at, now)
+        self._requeue_at(("placement", *key), outcome.reschedule_at, now)
         await self._write_decisions(placement, outcome)
         await self._write_status(placement, outcome)
 
@@ -137,7 +140,7 @@ class Scheduler(StandIn):
         if listed(existing, "status", "decisions") != entries:
             patch: Object = {"status": {"decisions": entries}}
             await self._patch(PLACEMENT_DECISION, (namespace, name), patch, "status")
-            # OCM leaves the labels to the next look, which the echo of this write brings.
+            # OCM writes the labels in the next reconcile, which the event of this write triggers.
             return
         labels = section(wanted, "metadata", "labels")
         if labels.items() - section(existing, "metadata", "labels").items():
@@ -156,8 +159,8 @@ class Scheduler(StandIn):
         if changed:
             await self._patch(PLACEMENT, name_of(placement), {"status": changed}, "status")
 
-    async def _bind(self, key: Name) -> None:
-        """Mark a binding as bound whose set exists, unless that is said already."""
+    async def _reconcile_binding(self, key: Name) -> None:
+        """Mark a binding as bound if its set exists."""
         binding = self.objects(SET_BINDING).get(key)
         set_name = text(binding, "spec", "clusterSet")
         existing = listed(binding, "status", "conditions")
@@ -174,12 +177,12 @@ class Scheduler(StandIn):
         self._remember(kind, written)
 
     def _remember(self, kind: Kind, written: Object) -> None:
-        """Take in what was just written, so that the next look does not see less than we know."""
+        """Store a written object, so that the next reconcile uses it."""
         self._written[kind, name_of(written)] = written
         self.objects(kind)[name_of(written)] = written
 
     def _keep_newer(self, kind: Kind, key: Name) -> None:
-        """Put a write of ours back that an older event, on its way meanwhile, has just covered."""
+        """Restore our written object if an older event has just replaced it."""
         written = self._written.get((kind, key))
         seen = self.objects(kind).get(key)
         if written is None:
@@ -199,15 +202,15 @@ class Scheduler(StandIn):
             memo=self._memo,
         )
 
-    def _wake_at(self, key: Key, at: datetime | None, now: datetime) -> None:
-        """Look at `key` again when time alone changes the answer; an alarm that is set is not set twice."""
-        if at is None or self._alarms.get(key) == at:
+    def _requeue_at(self, key: Key, at: datetime | None, now: datetime) -> None:
+        """Enqueue `key` at a time when the decision changes without an event; once per time."""
+        if at is None or self._requeue_times.get(key) == at:
             return
-        self._alarms[key] = at
-        self.ask_for(key, after=(at - now).total_seconds())
+        self._requeue_times[key] = at
+        self.enqueue(key, after=(at - now).total_seconds())
 
 
 def _version(item: Object) -> int:
-    """Return the resourceVersion as a number: it grows on every hub this runs against (KEP 5504)."""
+    """Return the resourceVersion as a number: it increases with every write (KEP 5504)."""
     version = text(item, "metadata", "resourceVersion")
     return int(version) if version.isdecimal() else 0

@@ -1,7 +1,7 @@
 """
-Run chosen stand-ins in one thread with an event loop of its own, beside whatever the caller does.
+Run stand-ins in a thread with its own event loop.
 
-Holds no logic of any stand-in. What ends a stand-in by mistake is raised again by `stop`.
+An error that ends a stand-in is raised by `stop`.
 """
 
 import asyncio
@@ -16,10 +16,10 @@ from placement_ac.kube.login import Login
 from placement_ac.lab.standins.informer import StandIn
 
 OCM_ACCESS_PROVIDER = "open-cluster-management"
-"""The access provider that OCM writes into ClusterProfiles, by name."""
+"""The name of the access provider that OCM writes into ClusterProfiles."""
 
-Maker = Callable[[Login], StandIn]
-"""Makes a stand-in that goes in with a Login; a stand-in's class is one."""
+StandInFactory = Callable[[Login], StandIn]
+"""Returns a stand-in for a Login, such as a stand-in's class."""
 
 
 def _ocm(login: Login) -> StandIn:
@@ -29,18 +29,18 @@ def _ocm(login: Login) -> StandIn:
 
 
 def _kueue(login: Login) -> StandIn:
-    from placement_ac.lab.standins.kueue import MultiKueue  # noqa: PLC0415  # like its neighbour: only when asked for
+    from placement_ac.lab.standins.kueue import MultiKueue  # noqa: PLC0415  # imported only if used
 
-    # As the samples' fleet needs it: the ClusterProfile of one of its clusters offers this access provider.
+    # One of the samples' ClusterProfiles offers this access provider.
     return MultiKueue(login, cluster_profiles=True, access_providers=(OCM_ACCESS_PROVIDER,))
 
 
-KNOWN: dict[str, Maker] = {"ocm": _ocm, "kueue": _kueue}
+KNOWN: dict[str, StandInFactory] = {"ocm": _ocm, "kueue": _kueue}
 """The stand-ins by the names that `placement-ac hub --with` takes."""
 
 
-class Together:
-    """The stand-ins that `make` gives, whichever hubs they are for; it is called in their event loop."""
+class StandInThread:
+    """Runs the stand-ins that `make` returns; `make` is called in their event loop."""
 
     def __init__(self, make: Callable[[], Iterable[StandIn]]) -> None:
         self._make = make
@@ -49,16 +49,16 @@ class Together:
         self._synced: Future[None] = Future()
 
     def start(self, timeout: float = 10.0) -> None:
-        """Start, and return when all have listed what is there, or after `timeout` seconds (they go on).
+        """Start, and return when all stand-ins are synced, or after `timeout` seconds at the latest.
 
-        Once only: make another one to start again.
+        Can be called only once.
         """
         self._loop = _LoopThread()
         self._running = self._loop.submit(self._run())
         self.wait_synced(timeout)
 
     def wait_synced(self, timeout: float) -> bool:
-        """Return whether every stand-in has listed what is there, after `timeout` seconds at most."""
+        """Wait at most `timeout` seconds; return whether all stand-ins are synced."""
         try:
             self._synced.result(timeout)
         except (TimeoutError, CancelledError):
@@ -66,7 +66,7 @@ class Together:
         return True
 
     def stop(self) -> None:
-        """Stop them all and wait for it; raises what ended one of them. A second time does nothing."""
+        """Stop all stand-ins and wait; raises the error that ended one of them. May be called twice."""
         if self._running is None or self._loop is None:
             return
         ended, self._running = self._running, None
@@ -101,20 +101,20 @@ class Together:
                 self._synced.cancel()
 
 
-class StandIns(Together):
-    """The stand-ins that `which` names (or makes), against one hub.
+class StandIns(StandInThread):
+    """Runs stand-ins, given by name or factory, against one hub.
 
-    `hub` is a kubeconfig's path, or what gives a Login. Raises LoginFailed, and ValueError
+    `hub`: the path of a kubeconfig, or a function that returns a Login. Raises LoginFailed, and ValueError
     for a name that is not in KNOWN.
     """
 
-    def __init__(self, hub: Path | Callable[[], Login], which: Iterable[str | Maker]) -> None:
-        login, makers = _login_of(hub), [_maker(one) for one in which]
+    def __init__(self, hub: Path | Callable[[], Login], which: Iterable[str | StandInFactory]) -> None:
+        login, makers = _login_of(hub), [_factory_of(one) for one in which]
         super().__init__(lambda: [make(login()) for make in makers])
 
 
 class _LoopThread:
-    """An event loop that runs in a thread of its own until it is closed."""
+    """An event loop in its own thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -125,7 +125,7 @@ class _LoopThread:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self) -> None:
-        """Wait for what was cancelled to have closed its connections, then end the thread."""
+        """Wait until cancelled tasks have closed their connections, then end the thread."""
         self.submit(self._settle()).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -144,7 +144,7 @@ def _login_of(hub: Path | Callable[[], Login]) -> Callable[[], Login]:
     return hub
 
 
-def _maker(one: str | Maker) -> Maker:
+def _factory_of(one: str | StandInFactory) -> StandInFactory:
     if not isinstance(one, str):
         return one
     if one not in KNOWN:

@@ -1,8 +1,8 @@
 """
-A stand-in for the Kueue of one worker cluster, and for its Job controller: quota, admission, Jobs that run.
+A stand-in for the Kueue and the Job controller of one worker: quota, admission and running Jobs.
 
-Reads from the informer, decides by `multikueue.look_at_copy`, writes with the version that it read. Its
-ClusterQueue is not there as an object: room is counted in slots, one for each Workload.
+Decides by `multikueue.reconcile_copy`. It has no ClusterQueue object: quota is counted in slots, one per
+Workload.
 """
 
 import asyncio
@@ -22,22 +22,22 @@ from placement_ac.lab.standins.multikueue import (
     SuspendJob,
     WriteStatus,
     has_quota,
-    look_at_copy,
+    reconcile_copy,
     runs,
 )
 from placement_ac.lab.standins.multikueue.objects import WORKLOAD_LABEL
 
 QUEUE: Final = "cluster-queue"
-"""The one ClusterQueue of a worker, as in the recordings."""
+"""The name of a worker's only ClusterQueue, as in the recordings."""
 SLOTS: Final = 100
 TIMEOUT_SECONDS: Final = 10.0
 
 
-class Worker(StandIn):
-    """Plays Kueue on a worker. `slots`: how many Workloads have quota at the same time.
+class KueueWorker(StandIn):
+    """Simulates Kueue on a worker. `slots`: the number of Workloads that can have quota at the same time.
 
-    `pods`: the Job controller plays, too: a Job that runs gets a start time and an active Pod.
-    `hold`, `release`, `resize` and `finish` may be called from any thread but the stand-in's own.
+    `pods`: also simulate the Job controller, which gives a running Job a start time and an active Pod.
+    `hold`, `release`, `resize` and `finish` may be called from any thread except the stand-in's own.
     """
 
     name = "kueue"
@@ -57,19 +57,19 @@ class Worker(StandIn):
     # -- from other threads
 
     def hold(self) -> None:
-        """Give no quota any more; who has some keeps it (stopPolicy Hold)."""
+        """Stop reserving quota; Workloads keep theirs (stopPolicy Hold)."""
         self._set(held=True)
 
     def release(self) -> None:
-        """Give quota again."""
+        """Reserve quota again."""
         self._set(held=False)
 
     def resize(self, slots: int) -> None:
-        """Have room for so many Workloads; none is preempted when it shrinks."""
+        """Set the number of slots; no Workload is preempted if it decreases."""
         self._set(slots=slots)
 
     def finish(self, name: str, namespace: str = "default") -> bool:
-        """Complete the Job when it runs here, and return whether it did. Raises ApiError, TimeoutError."""
+        """Complete the Job if it runs here; return whether it did. Raises ApiError, TimeoutError."""
         return self._wait_for(self._finish((namespace, name)))
 
     def _wait_for(self, work: Coroutine[object, object, bool]) -> bool:
@@ -82,7 +82,7 @@ class Worker(StandIn):
         self._held = self._held if held is None else held
         self._slots = self._slots if slots is None else slots
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._look_at_all)
+            self._loop.call_soon_threadsafe(self._reconcile_waiting)
 
     async def _finish(self, key: Name) -> bool:
         while True:
@@ -92,7 +92,7 @@ class Worker(StandIn):
             try:
                 await self.patch(JOB, job, {"status": completed(time.time())}, "status")
             except Conflict:
-                await asyncio.sleep(0.01)  # the echo of the change that was in the way
+                await asyncio.sleep(0.01)  # wait for the event of the conflicting write
             except NotFound:
                 return False
             else:
@@ -101,61 +101,59 @@ class Worker(StandIn):
     # -- the stand-in
 
     def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
-        """A Job touches its Workload; a Workload touches those that wait for its room."""
+        """Return the keys of a Job and its Workload, or of a Workload and all that wait for quota."""
         if kind == JOB:
             if self._pods:
                 yield "job", namespace, name
             job = self.objects(JOB).get((namespace, name))
-            if job and _prebuilt(job):  # any other Job is no business of Kueue
+            if job and _prebuilt(job):  # Kueue ignores other Jobs
                 yield "workload", namespace, _prebuilt(job)
         else:
             yield "workload", namespace, name
             yield from self._waiting_keys()
 
     def _waiting_keys(self) -> list[Key]:
-        """Return the Workloads without quota, the oldest first."""
+        """Return the keys of the Workloads without quota, oldest first."""
         workloads = [item for item in self.objects(WORKLOAD).values() if not has_quota(item)]
         workloads.sort(key=lambda item: (item["metadata"]["creationTimestamp"], name_of(item)))
         return [("workload", *name_of(item)) for item in workloads]
 
-    def _look_at_all(self) -> None:
+    def _reconcile_waiting(self) -> None:
         for key in self._waiting_keys():
-            self.ask_for(key)
+            self.enqueue(key)
 
     async def reconcile(self, key: Key) -> None:
         what, where = key[0], (key[1], key[2])
         try:
             if what == "job":
-                await self._run_pods(where)
+                await self._reconcile_job(where)
             else:
-                await self._next_step(where)
-        except (Conflict, NotFound):  # our echo, or what it was about has gone: look again
+                await self._reconcile_workload(where)
+        except (Conflict, NotFound):  # outdated cache: reconcile again
             await asyncio.sleep(0.01)
-            self.ask_for(key)
+            self.enqueue(key)
 
-    async def _run_pods(self, where: Name) -> None:
+    async def _reconcile_job(self, where: Name) -> None:
         job = self.objects(JOB).get(where)
         status = job_status(job, time.time()) if job else None
         if job and status:
             await self.patch(JOB, job, {"status": status}, "status")
 
-    async def _next_step(self, where: Name) -> None:
+    async def _reconcile_workload(self, where: Name) -> None:
         copy, job = self.objects(WORKLOAD).get(where), self._job_of(where)
         used = sum(has_quota(item) for item in self.objects(WORKLOAD).values())
         room = not self._held and used < self._slots
-        decision = look_at_copy(copy, job, queue=QUEUE, room=room, now=time.time())
+        decision = reconcile_copy(copy, job, queue=QUEUE, room=room, now=time.time())
         for operation in decision.operations:
-            copy = await self._carry_out(operation, copy, job)
+            copy = await self._execute(operation, copy, job)
 
     def _job_of(self, workload: Name) -> Object | None:
         namespace, name = workload
         jobs = self.objects(JOB).items()
         return next((job for key, job in jobs if key[0] == namespace and _prebuilt(job) == name), None)
 
-    async def _carry_out(
-        self, operation: Operation, copy: Object | None, job: Object | None
-    ) -> Object | None:
-        """Return the copy as it is then."""
+    async def _execute(self, operation: Operation, copy: Object | None, job: Object | None) -> Object | None:
+        """Execute one operation and return the resulting copy."""
         match operation:
             case SuspendJob(suspend) if job:
                 await self.patch(JOB, job, {"spec": {"suspend": suspend}})

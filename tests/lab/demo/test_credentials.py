@@ -22,11 +22,11 @@ from placement_ac.cli.demo import command
 from placement_ac.core.api.constants import DRAIN, IMMEDIATE
 from placement_ac.core.kubeconfig.access import ClusterAccess
 from placement_ac.core.kubeconfig.read import read_kubeconfig
-from placement_ac.lab.demo import scene, stories
-from placement_ac.lab.demo.making import MadeSeen, Thing, things_of
-from placement_ac.lab.demo.scene import CARELESS
-from placement_ac.lab.demo.stage import Stage
-from placement_ac.lab.demo.stories import programme
+from placement_ac.lab.demo import stories, story3
+from placement_ac.lab.demo.credentials import ObjectIdentity, ProvisionedCredentials, expected_identities
+from placement_ac.lab.demo.environment import DemoEnvironment
+from placement_ac.lab.demo.stories import scenario
+from placement_ac.lab.demo.story3 import UNSAFE
 from placement_ac.lab.hub import Hub
 from tests.lab.demo.test_demo import (
     ARGUMENTS,
@@ -56,7 +56,7 @@ class Watched:
             self.hubs.append(Hub(**options))
             return self.hubs[-1]
 
-        monkeypatch.setattr("placement_ac.lab.demo.stage.Hub", hub)
+        monkeypatch.setattr("placement_ac.lab.demo.environment.Hub", hub)
         monkeypatch.setattr("placement_ac.lab.standins.fleet.Hub", hub)
 
     def tokens(self) -> set[str]:
@@ -132,21 +132,23 @@ def all_made_for(*clusters: str) -> list[str]:
 # -- what is shown
 
 
-def test_all_stories_from_nothing_but_managed_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_stories_with_provisioned_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = Watched(monkeypatch)
     run = played("-o", "json", "-v")
     assert run.exit_code == 0, run.output
     *told, last = documents(run.stdout)
     assert (last["jobs"], last["ok"]) == ({"train": COUNTED[DRAIN]}, True)
-    assert [doc["title"] for doc in told] == [step.title for step in programme(made=True).steps]
+    assert [doc["title"] for doc in told] == [step.title for step in scenario(provisioned=True).steps]
     shown = {doc["title"]: doc for doc in told if "credentials" in doc}
     assert {title: made_in(doc) for title, doc in shown.items()} == {
-        step.title: all_made_for(*step.made) for step in programme(made=True).steps if step.made is not None
+        step.title: all_made_for(*step.credentials_for)
+        for step in scenario(provisioned=True).steps
+        if step.credentials_for is not None
     }
     assert {
         title: doc["credentials"]["renewed"] for title, doc in shown.items() if doc["credentials"]["renewed"]
-    } == {stories.RENEWED.title: ["cluster3"]}
-    assert shown[stories.LEFT_BEHIND.title]["credentials"] == {
+    } == {stories.TOKEN_RENEWED.title: ["cluster3"]}
+    assert shown[stories.CREDENTIALS_REMOVED.title]["credentials"] == {
         "current": ["cluster3"],
         "renewed": [],
         "workers": ["cluster3"],
@@ -171,15 +173,15 @@ def assert_nothing_was_put_there(watched: Watched) -> None:
     assert [one.path for one in journal if "/clusterprofiles" in one.path] == []
 
 
-def test_story_2_connects_on_what_was_made() -> None:
+def test_story_2_connects_with_provisioned_credentials() -> None:
     run = played("--story", "2", "-o", "json")
     assert run.exit_code == 0, run.output
     told = documents(run.stdout)
     assert [doc["title"] for doc in told] == [
-        "The clusters with a T4, by label",
-        "OCM renews a token: the kubeconfig follows",
-        "A T4 is put into cluster1: it comes in",
-        "It is taken out again: cluster1 goes",
+        "The clusters with a T4 GPU, by label",
+        "OCM renews a token: the kubeconfig is updated",
+        "cluster1 gets the label: it is added",
+        "cluster1 loses the label: it is removed",
     ]
     assert [doc["ok"] for doc in told] == [True] * 4
     assert [sources(doc) for doc in told] == [
@@ -207,13 +209,13 @@ def test_story_1_alone() -> None:
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way != DRAIN])  # that is in all stories, above
-def test_a_job_comes_to_the_same_as_with_found_credentials(
-    way: scene.Way, monkeypatch: pytest.MonkeyPatch
+def test_a_job_ends_as_with_existing_credentials(
+    way: story3.Story3Mode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watched = Watched(monkeypatch)
     run = played("--story", "3", "-v", *ARGUMENTS[way])
     assert run.exit_code == 0, run.output
-    steps = programme(3, way, made=True).steps
+    steps = scenario(3, way, provisioned=True).steps
     lines = run.stdout.splitlines()
     assert [line for line in lines if line.startswith("Story")] == [
         f"Story 3, step {number}: {step.title}" for number, step in enumerate(steps, start=1)
@@ -221,53 +223,55 @@ def test_a_job_comes_to_the_same_as_with_found_credentials(
     counted = COUNTED[way]
     times = "1 time" if counted["starts"] == 1 else "2 times"
     assert lines[-2].startswith(f"Job train: started {times}, ")
-    assert lines[-1].startswith(f"{len(steps)} of {len(steps)} steps came out right, in ")
+    assert lines[-1].startswith(f"{len(steps)} of {len(steps)} steps succeeded in ")
     assert_no_traces(run.output, watched)
 
 
-def test_a_careless_list_has_credentials_that_another_check_keeps() -> None:
-    steps = programme(way=CARELESS, made=True).steps
+def test_the_unsafe_list_uses_the_credentials_of_another_check() -> None:
+    steps = scenario(mode=UNSAFE, provisioned=True).steps
     assert stories.STORY_1_IS_OVER not in steps
-    assert stories.LEFT_BEHIND not in steps
-    assert {step.made for step in steps if step != stories.RENEWED} == {ALL}
+    assert stories.CREDENTIALS_REMOVED not in steps
+    assert {step.credentials_for for step in steps if step != stories.TOKEN_RENEWED} == {ALL}
 
 
 @pytest.mark.parametrize("way", [DRAIN, IMMEDIATE])
-def test_the_last_thing_is_that_nothing_is_left_behind(way: scene.Way) -> None:
-    *_, back, last = programme(3, way, made=True).steps
-    assert (back.made, last) == (None, stories.LEFT_BEHIND)
+def test_the_last_step_checks_that_credentials_are_removed(way: story3.Story3Mode) -> None:
+    *_, back, last = scenario(3, way, provisioned=True).steps
+    assert (back.credentials_for, last) == (None, stories.CREDENTIALS_REMOVED)
 
 
-def test_without_it_all_is_as_it_was() -> None:
+def test_steps_ignore_credentials_by_default() -> None:
     for way in WAYS:
-        assert [step.made for step in programme(way=way).steps] == [None] * len(programme(way=way).steps)
+        assert [step.credentials_for for step in scenario(mode=way).steps] == [None] * len(
+            scenario(mode=way).steps
+        )
 
 
-def test_the_last_scene_in_the_stories_is_told_like_that() -> None:
+def test_the_documented_output_with_credentials_is_current() -> None:
     shown = played("--story", "2").stdout
     told = STORIES.read_text("utf-8").partition("## Credentials that are made\n")[2].split("```")[1]
     text = told.removeprefix("console\n")
-    assert stories.RENEWED.title in text
+    assert stories.TOKEN_RENEWED.title in text
     assert untimed(text) in untimed(shown)
 
 
-def test_a_terminal_shows_what_was_made_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_provisioned_objects_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = Watched(monkeypatch)
     console = Console(force_terminal=True, width=80, record=True, file=io.StringIO())
     monkeypatch.setattr("placement_ac.cli.demo.Console", lambda: console)
     assert played("--story", "2").exit_code == 0
     text = console.export_text()
-    panel = text.partition(f"╭─ Story 2, step 2: {stories.RENEWED.title}")[2].partition("right, in")[0]
+    panel = text.partition(f"╭─ Story 2, step 2: {stories.TOKEN_RENEWED.title}")[2].partition("OK after")[0]
     words = " ".join(panel.replace("│", " ").split())
     assert "ManagedServiceAccount: cluster2/placement-ac, cluster3/placement-ac" in words
     assert "Secret: kueue-system/placement-ac-cluster2, kueue-system/placement-ac-cluster3" in words
-    assert "the token that OCM has reported last, for cluster2 and cluster3; renewed: cluster3" in words
-    assert "On the workers: accounts and rights on cluster2 and cluster3" in words
+    assert "OCM's latest token for cluster2 and cluster3; renewed: cluster3" in words
+    assert "On the workers: ServiceAccounts and roles on cluster2 and cluster3" in words
     assert "…" not in panel
     assert_no_traces(text, watched)
 
 
-def test_a_terminal_shows_that_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_that_everything_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     console = Console(force_terminal=True, width=80, record=True, file=io.StringIO())
     monkeypatch.setattr("placement_ac.cli.demo.Console", lambda: console)
     assert played("--story", "1").exit_code == 0
@@ -277,7 +281,7 @@ def test_a_terminal_shows_that_nothing_is_left(monkeypatch: pytest.MonkeyPatch) 
     assert "On the workers: nothing" in panel
 
 
-def test_kubectl_says_the_same_of_what_was_made() -> None:
+def test_kubectl_shows_the_same_provisioned_objects() -> None:
     words = [sys.executable, "-m", "placement_ac", "demo", *MADE, "--story", "2", "--keep"]
     if not shutil.which("kubectl"):
         pytest.skip("kubectl is not installed")
@@ -299,25 +303,25 @@ def test_kubectl_says_the_same_of_what_was_made() -> None:
 # -- how it fails
 
 
-def test_a_token_that_is_not_renewed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def do_nothing(_: Stage, __: str) -> None:
+def test_a_token_that_is_not_renewed_fails_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def do_nothing(_: DemoEnvironment, __: str) -> None:
         """Let the agent sleep."""
 
-    monkeypatch.setattr(Stage, "renew", do_nothing)
+    monkeypatch.setattr(DemoEnvironment, "renew_token", do_nothing)
     monkeypatch.setattr(
-        "placement_ac.lab.demo.play.STEP_SECONDS", 4.0
+        "placement_ac.lab.demo.runner.STEP_SECONDS", 4.0
     )  # what is needed no more stays for 2 s
     run = played("--story", "2")
     assert run.exit_code == 1
-    [line] = [line for line in run.stdout.splitlines() if "NOT RIGHT" in line]
+    [line] = [line for line in run.stdout.splitlines() if "FAILED" in line]
     assert line.endswith(
-        "wanted ['placement-demo2-cluster2', 'placement-demo2-cluster3'], "
-        "credentials for cluster2 and cluster3 alone, a new token for cluster3"
+        "expected ['placement-demo2-cluster2', 'placement-demo2-cluster3'], "
+        "credentials for cluster2 and cluster3 only, a new token for cluster3"
     )
-    assert "3 of 4 steps came out right" in run.stdout
+    assert "3 of 4 steps succeeded" in run.stdout
 
 
-THERE = things_of(["a"])
+THERE = expected_identities(["a"])
 
 
 @pytest.mark.parametrize(
@@ -330,31 +334,36 @@ THERE = things_of(["a"])
         ),
         *(
             pytest.param(THERE | {thing}, ("a",), False, id=f"{thing[1]} {thing[2]} of another")
-            for thing in sorted(things_of(["b"]))
+            for thing in sorted(expected_identities(["b"]))
         ),
         pytest.param(THERE, (), False, id="an old token"),
         pytest.param(frozenset(), (), False, id="nothing"),
     ],
 )
-def test_what_is_right_for_one_cluster(
-    things: frozenset[Thing], current: tuple[str, ...], right: bool
+def test_credentials_must_match_the_clusters_exactly(
+    things: frozenset[ObjectIdentity], current: tuple[str, ...], right: bool
 ) -> None:
-    assert MadeSeen(objects=(), things=things, current=current, renewed=()).is_for(["a"]) is right
+    assert (
+        ProvisionedCredentials(objects=(), identities=things, current=current, renewed=()).is_exactly_for(
+            ["a"]
+        )
+        is right
+    )
 
 
-def test_threads_are_gone_when_the_demo_is_over() -> None:
+def test_the_demo_ends_all_its_threads() -> None:
     before = set(threading.enumerate())
     assert played("--story", "1", "-o", "json").exit_code == 0
     assert [thread.name for thread in threading.enumerate() if thread not in before] == []
 
 
-def test_the_demo_holds_on_the_published_crds_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demo_succeeds_with_the_published_crds(monkeypatch: pytest.MonkeyPatch) -> None:
     published = functools.partial(Hub, crds=published_crds())
-    monkeypatch.setattr("placement_ac.lab.demo.stage.Hub", published)
+    monkeypatch.setattr("placement_ac.lab.demo.environment.Hub", published)
     monkeypatch.setattr("placement_ac.lab.standins.fleet.Hub", published)
     run = played("--story", "2", "-o", "json")
     assert run.exit_code == 0, run.output
-    assert [doc["ok"] for doc in documents(run.stdout)] == [True] * len(programme(2, made=True).steps)
+    assert [doc["ok"] for doc in documents(run.stdout)] == [True] * len(scenario(2, provisioned=True).steps)
 
 
 def untimed(text: str) -> str:

@@ -21,15 +21,15 @@ from rich.console import Console
 from placement_ac.cli.demo import command
 from placement_ac.core.api.constants import DRAIN, IMMEDIATE
 from placement_ac.kube.client import Client
-from placement_ac.lab.demo import scene, stage, steps
-from placement_ac.lab.demo.play import Finale, Outcome
-from placement_ac.lab.demo.scene import CARELESS
-from placement_ac.lab.demo.shows import LiveShow, PlainShow
-from placement_ac.lab.demo.steps import Backstage, Ending, Programme, Step
-from placement_ac.lab.demo.stories import programme
-from placement_ac.lab.demo.viewer import JobSeen
+from placement_ac.lab.demo import environment, steps, story3
+from placement_ac.lab.demo.renderers import TerminalRenderer, TextRenderer
+from placement_ac.lab.demo.runner import JobResult, StepResult
+from placement_ac.lab.demo.steps import ExpectedResult, Scenario, StepEnvironment, StoryStep
+from placement_ac.lab.demo.stories import scenario
+from placement_ac.lab.demo.story3 import UNSAFE
+from placement_ac.lab.demo.viewer import JobStatus
 from placement_ac.lab.hub import Hub
-from placement_ac.lab.standins.fleet import Account
+from placement_ac.lab.standins.fleet import JobCounts
 from tests.support.driver import eventually
 from tests.support.shared import published_crds
 
@@ -91,23 +91,23 @@ def test_all_stories_as_json() -> None:
 
 
 C2, C3 = SECRETS
-LISTS: dict[scene.Way, list[list[str] | None]] = {
+LISTS: dict[story3.Story3Mode, list[list[str] | None]] = {
     DRAIN: [[C3], [C3], [C2, C3], None, [C2], [C3]],
     IMMEDIATE: [[C3], [C3], [C2, C3], [C2], [C2], [C2], [C3]],
-    CARELESS: [[C3], [C3], [C2], [C2]],
+    UNSAFE: [[C3], [C3], [C2], [C2]],
 }
 """What is listed after each step of Story 3; None: the old list or the new one, who can say."""
-ARGUMENTS: dict[scene.Way, list[str]] = {
+ARGUMENTS: dict[story3.Story3Mode, list[str]] = {
     DRAIN: [],
     IMMEDIATE: ["--removal-policy", "immediate"],
-    CARELESS: ["--unsafe"],
+    UNSAFE: ["--unsafe"],
 }
-COUNTED: dict[scene.Way, Account] = {
+COUNTED: dict[story3.Story3Mode, JobCounts] = {
     DRAIN: {"maxCopies": 1, "starts": 1, "finished": True},
     IMMEDIATE: {"maxCopies": 1, "starts": 2, "finished": True},
-    CARELESS: {"maxCopies": 2, "starts": 2, "finished": True},
+    UNSAFE: {"maxCopies": 2, "starts": 2, "finished": True},
 }
-WAYS: list[scene.Way] = [DRAIN, IMMEDIATE, CARELESS]
+WAYS: list[story3.Story3Mode] = [DRAIN, IMMEDIATE, UNSAFE]
 
 
 class Either:
@@ -120,7 +120,7 @@ class Either:
         return 0
 
 
-def lists_of(way: scene.Way) -> list[Any]:
+def lists_of(way: story3.Story3Mode) -> list[Any]:
     return [names or Either() for names in LISTS[way]]
 
 
@@ -134,21 +134,21 @@ def jobs_of(document: dict[str, Any]) -> list[tuple[str, str | None]]:
 
 
 @functools.cache
-def shown_as_json(way: scene.Way) -> tuple[int, str]:
+def shown_as_json(way: story3.Story3Mode) -> tuple[int, str]:
     """Play Story 3 once; return the exit code and what was printed."""
     run = CliRunner().invoke(command, ["--story", "3", "-o", "json", *ARGUMENTS[way]])
     return run.exit_code, run.output
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_job_runs_while_scores_flip(way: scene.Way) -> None:
+def test_a_job_runs_while_scores_change(way: story3.Story3Mode) -> None:
     """One copy at any time with either policy; with `--unsafe`, which shows that it can be seen, two."""
     exit_code, output = shown_as_json(way)
     *told, last = documents(output)
     assert last["jobs"] == {"train": COUNTED[way]}
     assert (exit_code, last["ok"]) == (0, True)
     assert [(doc["step"], doc["ok"]) for doc in told] == [(n, True) for n in range(1, len(told) + 1)]
-    assert [doc["title"] for doc in told] == [step.title for step in programme(3, way).steps]
+    assert [doc["title"] for doc in told] == [step.title for step in scenario(3, way).steps]
     assert [listed(doc) for doc in told] == lists_of(way)
     assert last["told"] in STORIES.read_text("utf-8")
 
@@ -158,8 +158,8 @@ def test_the_cluster_that_drains_is_listed_last_and_keeps_its_job() -> None:
     assert {doc["title"]: jobs_of(doc) for doc in told[1:5]} == {
         "A job is created: it runs on cluster3": [("train", C3)],
         "Its GPUs fill up: cluster2 takes over, cluster3 drains": [("train", C3)],
-        "The job on cluster3 finishes in peace": [("train", C3)],
-        "Nothing runs there any more: cluster3 is unlisted": [("train", C3)],
+        "The job on cluster3 finishes": [("train", C3)],
+        "cluster3 is empty: it is removed from the list": [("train", C3)],
     }
     assert [told[n]["condition"]["message"] for n in (2, 4)] == [
         f"{GENERATED}; draining: cluster3 (Workloads run there)",
@@ -170,17 +170,17 @@ def test_the_cluster_that_drains_is_listed_last_and_keeps_its_job() -> None:
     ]  # fmt: skip  # where OCM decided anew
 
 
-def test_one_story_alone_in_plain_lines() -> None:
+def test_one_story_as_plain_text() -> None:
     run = CliRunner().invoke(command, ["--story", "3"])
     assert run.exit_code == 0, run.output
     lines = run.output.splitlines()
     assert [line for line in lines if line.startswith("Story")] == [
-        "Story 3, step 1: Only the cluster with most free GPUs: cluster3",
+        "Story 3, step 1: The cluster with the most free GPUs: cluster3",
         "Story 3, step 2: A job is created: it runs on cluster3",
         "Story 3, step 3: Its GPUs fill up: cluster2 takes over, cluster3 drains",
-        "Story 3, step 4: The job on cluster3 finishes in peace",
-        "Story 3, step 5: Nothing runs there any more: cluster3 is unlisted",
-        "Story 3, step 6: They are free again: back to cluster3",
+        "Story 3, step 4: The job on cluster3 finishes",
+        "Story 3, step 5: cluster3 is empty: it is removed from the list",
+        "Story 3, step 6: GPUs are free again: back to cluster3",
     ]
     assert "  $ kubectl apply -f samples/placement-demo2-2.yaml" in lines
     assert "  $ sed 's/generateName: .*/name: train/' samples/job-demo2.yaml | kubectl create -f -" in lines
@@ -188,13 +188,13 @@ def test_one_story_alone_in_plain_lines() -> None:
     assert "  placement-demo2-cluster2   True        kueue-admin-cluster2-kubeconfig   <none>" in lines
     assert f"  True Active {GENERATED}; draining: cluster3 (Workloads run there)" in lines
     assert "  train   placement-demo2-cluster3   Ready   <none>" in lines
-    running = "train runs on cluster3; started 1 time, never more than 1 copy at a time"
+    running = "train runs on cluster3; started 1 time, at most 1 copy at a time"
     assert f"  # on the workers: {running}" in lines
-    assert lines[-2].startswith("Job train: started 1 time, never more than 1 copy at a time, finished: ")
-    assert lines[-1].startswith("6 of 6 steps came out right, in ")
+    assert lines[-2].startswith("Job train: started 1 time, at most 1 copy at a time, finished: ")
+    assert lines[-1].startswith("6 of 6 steps succeeded in ")
 
 
-def test_the_scene_in_the_stories_is_told_like_that() -> None:
+def test_the_documented_output_is_current() -> None:
     """The second block of output under that heading: a step with a job, but for the times."""
     shown = CliRunner().invoke(command, []).output
     blocks = STORIES.read_text("utf-8").partition("## What the demo shows\n")[2].split("```")
@@ -216,64 +216,64 @@ def _untimed(text: str) -> str:
         ["--story", "4"],
     ],
 )
-def test_what_cannot_be_shown_is_refused(words: list[str]) -> None:
+def test_invalid_options_are_rejected(words: list[str]) -> None:
     run = CliRunner().invoke(command, words)
     assert (run.exit_code, run.stdout) == (2, "")
 
 
-def test_workers_are_started_for_a_job_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_are_started_only_for_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
     started = []
 
-    class Fleet(stage.WorkerFleet):
+    class Fleet(environment.WorkerFleet):
         def __init__(self, names: Any) -> None:
             started.append(tuple(names))
             super().__init__(names)
 
-    monkeypatch.setattr("placement_ac.lab.demo.stage.WorkerFleet", Fleet)
+    monkeypatch.setattr("placement_ac.lab.demo.environment.WorkerFleet", Fleet)
     told = documents(CliRunner().invoke(command, ["--story", "2", "-o", "json"]).output)
     assert ([doc["story"] for doc in told], started) == ([2, 2, 2], [])
     CliRunner().invoke(command, ["--story", "3", "-o", "json"])
     assert started == [("cluster1", "cluster2", "cluster3")]
 
 
-def test_a_doubled_job_is_told_where_none_was_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_second_copy_fails_the_demo(monkeypatch: pytest.MonkeyPatch) -> None:
     """What would be told if the controller did what the careless list does."""
-    monkeypatch.setitem(scene.ENDINGS, CARELESS, scene.ENDINGS[DRAIN])
+    monkeypatch.setitem(story3.EXPECTED_RESULTS, UNSAFE, story3.EXPECTED_RESULTS[DRAIN])
     run = CliRunner().invoke(command, ["--story", "3", "--unsafe"])
     assert run.exit_code == 1
-    told = "Job train: started 2 times, 2 copies at a time, finished: NOT RIGHT; wanted "
+    told = "Job train: started 2 times, 2 copies at a time, finished: FAILED; expected "
     assert told + '{"maxCopies":1,"starts":1,"finished":true}' in run.output.splitlines()
 
 
-def test_a_careless_list_that_does_no_harm_is_told_as_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsafe_run_without_a_second_copy_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """`--unsafe` shows what happens, whatever it is: here the controller is not replaced after all."""
 
-    async def stay_careful(_: stage.Stage) -> None:
+    async def stay_careful(_: environment.DemoEnvironment) -> None:
         """Leave the controller where it is."""
 
-    monkeypatch.setattr(stage.Stage, "be_careless", stay_careful)
-    monkeypatch.setattr("placement_ac.lab.demo.play.STEP_SECONDS", 1.5)
+    monkeypatch.setattr(environment.DemoEnvironment, "replace_controller", stay_careful)
+    monkeypatch.setattr("placement_ac.lab.demo.runner.STEP_SECONDS", 1.5)
     run = CliRunner().invoke(command, ["--story", "3", "--unsafe", "-o", "json"])
     *told, last = documents(run.output)
     assert (run.exit_code, last["ok"], last["jobs"]["train"]) == (1, False, COUNTED[DRAIN])
     assert [doc["ok"] for doc in told[:3]] == [True, True, False]
 
 
-def test_a_step_that_goes_wrong_is_told_and_makes_the_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_step_is_reported_with_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
     """The way to see the demo fail: a fleet without a Secret for cluster3, which Story 3 wants."""
-    monkeypatch.setattr("placement_ac.lab.demo.play.STEP_SECONDS", 0.5)
+    monkeypatch.setattr("placement_ac.lab.demo.runner.STEP_SECONDS", 0.5)
 
-    async def no_cluster3(client: Client, backstage: Backstage) -> None:
-        await steps.fleet(client, backstage)
+    async def no_cluster3(client: Client, backstage: StepEnvironment) -> None:
+        await steps.create_fleet(client, backstage)
         await client.request("DELETE", "/api/v1/namespaces/kueue-system/secrets/multikueue-cluster3")
 
-    monkeypatch.setattr("placement_ac.lab.demo.play.fleet", no_cluster3)
+    monkeypatch.setattr("placement_ac.lab.demo.runner.create_fleet", no_cluster3)
     run = CliRunner().invoke(command, ["--story", "3"])
     assert run.exit_code == 1
-    assert "NOT RIGHT" in run.output
+    assert "FAILED" in run.output
     assert "NoClusterUsable" in run.output
-    assert "; wanted ['placement-demo2-cluster3'], the job on cluster3" in run.output
-    assert "0 of 6 steps came out right" in run.output
+    assert "; expected ['placement-demo2-cluster3'], the job on cluster3" in run.output
+    assert "0 of 6 steps succeeded" in run.output
 
 
 def last_answers(shown: str) -> dict[str, list[str]]:
@@ -283,7 +283,7 @@ def last_answers(shown: str) -> dict[str, list[str]]:
     for line in map(str.strip, shown.splitlines()):
         if line.startswith("$ kubectl get"):
             answer = answers[line[2:]] = []
-        elif not line or line.startswith(("$", "#", "right, in")):
+        elif not line or line.startswith(("$", "#", "OK after")):
             answer = []
         else:
             answer.append(line)
@@ -311,7 +311,7 @@ def assert_kubectl_answers(kubeconfig: str, answers: dict[str, list[str]]) -> No
 
 
 @pytest.mark.parametrize(("story", "kept"), [("2", []), ("2", ["-o", "json"]), ("3", [])])
-def test_kept_hub_is_there_for_kubectl(story: str, kept: list[str]) -> None:
+def test_a_kept_hub_serves_kubectl(story: str, kept: list[str]) -> None:
     demo = subprocess.Popen(
         [sys.executable, "-m", "placement_ac", "demo", "--story", story, "--keep", *kept],
         stdout=subprocess.PIPE,
@@ -339,8 +339,8 @@ def test_kept_hub_is_there_for_kubectl(story: str, kept: list[str]) -> None:
         demo.communicate()
 
 
-def _outcome(*, right: bool) -> Outcome:
-    step = programme(2).steps[0]
+def _outcome(*, right: bool) -> StepResult:
+    step = scenario(2).steps[0]
     config = {"kind": "MultiKueueConfig", "metadata": {"name": "p"}, "spec": {"clusters": ["p-a"]}}
     cluster = {
         "kind": "MultiKueueCluster",
@@ -348,10 +348,10 @@ def _outcome(*, right: bool) -> Outcome:
         "spec": {"clusterSource": {"clusterProfileRef": {"name": "a"}}},
     }
     condition = {"status": "True", "reason": "Active", "message": GENERATED}
-    return Outcome(1, step, right, 42.0, 7.0, ("a",), (config, cluster), condition)
+    return StepResult(1, step, right, 42.0, 7.0, ("a",), (config, cluster), condition)
 
 
-def _of_step(number: int, step: Step) -> Outcome:
+def _of_step(number: int, step: StoryStep) -> StepResult:
     """What a step comes to when each cluster's way in is the longest name of the samples."""
     secret = {"kubeConfig": {"location": SECRETS["placement-demo2-cluster2"], "locationType": "Secret"}}
     clusters = [
@@ -361,46 +361,46 @@ def _of_step(number: int, step: Step) -> Outcome:
             "spec": {"clusterSource": secret},
             "status": {"conditions": [{"type": "Active", "status": "True"}]},
         }
-        for name in step.wanted
+        for name in step.expected_clusters
     ]
     config = {
         "kind": "MultiKueueConfig",
         "metadata": {"name": step.placement},
-        "spec": {"clusters": step.wanted},
+        "spec": {"clusters": step.expected_clusters},
     }
     message = f"{GENERATED}; draining: cluster3 (nothing runs there any more)" if step.draining else GENERATED
     condition = {"status": "True", "reason": "Active", "message": message}
-    job = JobSeen("train", ("cluster2", "cluster3"), COUNTED[CARELESS]) if step.job else None
+    job = JobStatus("train", ("cluster2", "cluster3"), COUNTED[UNSAFE]) if step.job else None
     decided = step.clusters or ()
-    return Outcome(number, step, True, 42.0, 7.0, decided, (config, *clusters), condition, job)
+    return StepResult(number, step, True, 42.0, 7.0, decided, (config, *clusters), condition, job)
 
 
-def _finale(*, right: bool) -> Finale:
+def _finale(*, right: bool) -> JobResult:
     wanted = COUNTED[DRAIN if right else IMMEDIATE]
-    return Finale(JobSeen("train", (), COUNTED[DRAIN]), Ending(wanted, "all is well"))
+    return JobResult(JobStatus("train", (), COUNTED[DRAIN]), ExpectedResult(wanted, "all is well"))
 
 
 @pytest.mark.parametrize("right", [True, False])
 def test_a_terminal_shows_a_panel_for_each_step(right: bool) -> None:
     console = Console(force_terminal=True, width=120, record=True, file=io.StringIO())
-    with LiveShow(console) as show:
-        show.begins(1, programme(2).steps[0])
-        show.ends(_outcome(right=right))
-        show.is_over([_outcome(right=right)], _finale(right=right))
+    with TerminalRenderer(console) as show:
+        show.step_started(1, scenario(2).steps[0])
+        show.step_finished(_outcome(right=right))
+        show.demo_finished([_outcome(right=right)], _finale(right=right))
     text = console.export_text()
-    assert "Story 2, step 1: The clusters with a T4, by label" in text
+    assert "Story 2, step 1: The clusters with a T4 GPU, by label" in text
     assert "ClusterProfile a" in text
-    assert ("NOT RIGHT, in 42 ms" in text) is not right
-    assert ("finished: NOT RIGHT; wanted" in text) is not right
+    assert ("FAILED after 42 ms" in text) is not right
+    assert ("finished: FAILED; expected" in text) is not right
     assert ("finished: all is well." in text) is right
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_terminal_of_80_columns_cuts_nothing_off(way: scene.Way) -> None:
+def test_a_terminal_of_80_columns_truncates_nothing(way: story3.Story3Mode) -> None:
     console = Console(force_terminal=True, width=80, record=True, file=io.StringIO())
-    with LiveShow(console) as show:
+    with TerminalRenderer(console) as show:
         for number, step in enumerate(_programme(way).steps, start=1):
-            show.ends(_of_step(number, step))
+            show.step_finished(_of_step(number, step))
     lines = [line.strip("│ ") for line in console.export_text().splitlines()]
     assert [line for line in lines if "…" in line] == []
     for number, step in enumerate(_programme(way).steps, start=1):
@@ -409,40 +409,40 @@ def test_a_terminal_of_80_columns_cuts_nothing_off(way: scene.Way) -> None:
     assert "Job on the workers: train runs on cluster2 and cluster3; started 2 times, 2" in lines
 
 
-def _programme(way: scene.Way) -> Programme:
-    return programme(None, way)
+def _programme(way: story3.Story3Mode) -> Scenario:
+    return scenario(None, way)
 
 
-def test_nothing_there_is_shown_as_kubectl_would(capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = Outcome(1, programme(1).steps[0], False, 1.0, None, (), (), {})
-    PlainShow().ends(outcome)
+def test_missing_objects_are_shown_as_kubectl_does(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = StepResult(1, scenario(1).steps[0], False, 1.0, None, (), (), {})
+    TextRenderer().step_finished(outcome)
     shown = capsys.readouterr().out
     assert "Error from server (NotFound)" in shown
     assert "(none)" in shown
 
 
 @pytest.mark.parametrize("words", [["--story", "1"], ["--story", "3", "--unsafe"]])
-def test_threads_are_gone_when_the_demo_is_over(words: list[str]) -> None:
+def test_the_demo_ends_all_its_threads(words: list[str]) -> None:
     before = set(threading.enumerate())
     assert CliRunner().invoke(command, [*words, "-o", "json"]).exit_code == 0
     # A loop that is closed does not wait for the threads that it lent out.
     eventually(lambda: [thread.name for thread in threading.enumerate() if thread not in before], [])
 
 
-def test_the_demo_holds_on_the_published_crds_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demo_succeeds_with_the_published_crds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The hub brings short schemas of its own; the demo's writes are valid by the published ones as well."""
     published = functools.partial(Hub, crds=published_crds())
-    monkeypatch.setattr("placement_ac.lab.demo.stage.Hub", published)
+    monkeypatch.setattr("placement_ac.lab.demo.environment.Hub", published)
     monkeypatch.setattr("placement_ac.lab.standins.fleet.Hub", published)
     run = CliRunner().invoke(command, ["-o", "json", "--removal-policy", "Immediate"])
     assert run.exit_code == 0, run.output
     assert [doc["ok"] for doc in documents(run.stdout)] == [True] * 12
 
 
-def test_a_careless_list_does_the_same_on_the_published_crds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_unsafe_list_runs_a_job_twice_with_the_published_crds(monkeypatch: pytest.MonkeyPatch) -> None:
     published = functools.partial(Hub, crds=published_crds())
-    monkeypatch.setattr("placement_ac.lab.demo.stage.Hub", published)
+    monkeypatch.setattr("placement_ac.lab.demo.environment.Hub", published)
     monkeypatch.setattr("placement_ac.lab.standins.fleet.Hub", published)
     run = CliRunner().invoke(command, ["-o", "json", "--story", "3", "--unsafe"])
     assert run.exit_code == 0, run.output
-    assert documents(run.stdout)[-1]["jobs"] == {"train": COUNTED[CARELESS]}
+    assert documents(run.stdout)[-1]["jobs"] == {"train": COUNTED[UNSAFE]}

@@ -8,32 +8,32 @@ import pytest
 
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
-from placement_ac.lab.demo.stage import Stage
-from placement_ac.lab.demo.steps import JobIs, Programme, fleet
+from placement_ac.lab.demo.environment import DemoEnvironment
+from placement_ac.lab.demo.steps import ExpectedJob, Scenario, create_fleet
 from tests.kind.stories import for_real, play
 
 pytestmark = pytest.mark.long
 
 
-async def _played(told: Programme, seconds: float) -> list[str]:
-    with Stage(jobs=True) as stage:
+async def _played(told: Scenario, seconds: float) -> list[str]:
+    with DemoEnvironment(jobs=True) as stage:
         hub = Login(Path(stage.kubeconfig))
         async with Client(hub, field_manager="test") as client:
-            await fleet(client, stage)
+            await create_fleet(client, stage)
         return await play(told, hub, stage.workers, stage, seconds)
 
 
-def test_a_story_comes_out_right() -> None:
+def test_a_story_succeeds() -> None:
     assert asyncio.run(_played(for_real(3), 20)) == []
 
 
-def test_what_does_not_come_out_right_is_told() -> None:
+def test_failures_are_reported() -> None:
     told = for_real(3)
     steps = [replace(step, clusters=("cluster1",)) if step.job is None else step for step in told.steps[:1]]
-    missed = replace(told, steps=(*steps, replace(told.steps[1], job=JobIs((), finished=True))))
+    missed = replace(told, steps=(*steps, replace(told.steps[1], job=ExpectedJob((), finished=True))))
     best, job, ending = asyncio.run(_played(missed, 2))
     assert best.startswith(
-        "Only the cluster with most free GPUs: cluster3: {'listed': ['placement-demo2-cluster3']"
+        "The cluster with the most free GPUs: cluster3: {'listed': ['placement-demo2-cluster3']"
     )
     assert job.startswith("A job is created: it runs on cluster3: ")
     assert ending.startswith("the job ended as {'maxCopies': 1, 'starts': 1, 'finished': False}")

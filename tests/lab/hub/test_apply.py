@@ -1,14 +1,12 @@
 """Server-side apply: who owns which field, who may change it, and what goes when it is asked for no more."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from placement_ac.lab.hub import fields
+from placement_ac.lab.hub import field_sets
 from placement_ac.lab.hub.apply import merge
-from placement_ac.lab.hub.schema import Node
-from tests.support.envtest import HubMaker
+from placement_ac.lab.hub.schema import SchemaNode
 from tests.support.hub_client import (
     CHECKS,
     CONFIGMAPS,
@@ -22,12 +20,6 @@ from tests.support.hub_client import (
 )
 
 
-@pytest.fixture
-def client(a_hub: HubMaker) -> Iterator[Client]:
-    with a_hub() as hub:
-        yield Client(hub)
-
-
 def owners(obj: Any) -> dict[tuple[str, str, str], Any]:
     """managedFields by manager, operation and subresource."""
     entries = obj["metadata"].get("managedFields", [])
@@ -39,7 +31,7 @@ def conflicts(answer: Any) -> list[str]:
     return [cause["field"] for cause in answer.json()["details"]["causes"]]
 
 
-def test_an_apply_owns_what_it_says(client: Client) -> None:
+def test_an_apply_owns_its_fields(client: Client) -> None:
     reference = {"apiVersion": "x.com/v1", "kind": "X", "name": "x", "uid": "u"}
     wanted = config("a", "x", "y", labels={"l": "1"}, annotations={}, finalizers=["e.com/f"])
     wanted["metadata"]["ownerReferences"] = [reference]
@@ -57,7 +49,7 @@ def test_an_apply_owns_what_it_says(client: Client) -> None:
     }
 
 
-def test_an_update_owns_what_it_touched_with_what_that_lies_in(client: Client) -> None:
+def test_an_update_owns_the_changed_fields(client: Client) -> None:
     client.create(f"{CHECKS}?fieldManager=maker", check("a", labels={"l": "1"}))
     client.patch(f"{CHECKS}/a/status?fieldManager=teller", {"status": {"conditions": [condition()]}})
     touched = {"f:" + key: {} for key in condition()}
@@ -75,12 +67,12 @@ def test_an_update_owns_what_it_touched_with_what_that_lies_in(client: Client) -
     }
 
 
-def test_the_manager_of_an_update_is_its_user_agent_unless_said(client: Client) -> None:
+def test_the_default_manager_is_the_user_agent(client: Client) -> None:
     client.ok("POST", CONFIGMAPS, configmap("a"), User_Agent="tool/v1 (linux)")
     assert list(owners(client.get(f"{CONFIGMAPS}/a"))) == [("tool", "Update", "")]
 
 
-def test_who_changes_a_field_owns_it_alone(client: Client) -> None:
+def test_an_update_takes_over_the_ownership(client: Client) -> None:
     client.applied(f"{CONFIGMAPS}/a", configmap("a", {"k": "1", "o": "1"}), "one")
     client.patch(f"{CONFIGMAPS}/a?fieldManager=two", {"data": {"k": "2"}})
     assert owners(client.get(f"{CONFIGMAPS}/a")) == {
@@ -91,7 +83,7 @@ def test_who_changes_a_field_owns_it_alone(client: Client) -> None:
     assert owners(client.get(f"{CONFIGMAPS}/a")) == {}
 
 
-def test_what_is_asked_for_no_more_goes_unless_another_owns_it(client: Client) -> None:
+def test_a_field_no_longer_applied_is_removed_unless_another_manager_owns_it(client: Client) -> None:
     both = configmap("a", {"mine": "1", "ours": "1"}, labels={"l": "1"})
     client.applied(f"{CONFIGMAPS}/a", both, "one")
     client.applied(f"{CONFIGMAPS}/a", configmap("a", {"ours": "1"}), "two")
@@ -100,7 +92,7 @@ def test_what_is_asked_for_no_more_goes_unless_another_owns_it(client: Client) -
     assert "labels" not in done["metadata"]
 
 
-def test_the_last_field_takes_its_map_along(client: Client) -> None:
+def test_removing_the_last_field_removes_its_map(client: Client) -> None:
     client.applied(f"{CONFIGMAPS}/a", configmap("a", {"k": "1"}), "one")
     bare = {key: value for key, value in configmap("a").items() if key != "data"}
     assert "data" not in client.applied(f"{CONFIGMAPS}/a", bare, "one")
@@ -121,7 +113,7 @@ def test_conflicts_name_each_field_and_its_owner(client: Client) -> None:
     }
 
 
-def test_conditions_are_owned_one_by_one(client: Client) -> None:
+def test_conditions_are_owned_separately(client: Client) -> None:
     client.create(CHECKS, check("a"))
     path = f"{CHECKS}/a/status"
     client.applied(path, status("a", condition("True", "Mine")), "one")
@@ -171,7 +163,7 @@ def test_preconditions_of_an_apply(client: Client, meta: dict[str, Any], exists:
     assert client.apply(f"{CONFIGMAPS}/a", configmap("a", **meta)).status_code == code
 
 
-def test_an_apply_on_the_version_it_was_read_at(client: Client) -> None:
+def test_an_apply_can_require_a_version(client: Client) -> None:
     made = client.create(CONFIGMAPS, configmap("a"))
     meta = {key: made["metadata"][key] for key in ("uid", "resourceVersion")}
     client.applied(f"{CONFIGMAPS}/a", configmap("a", **meta))
@@ -188,7 +180,7 @@ def test_an_apply_on_the_version_it_was_read_at(client: Client) -> None:
         ({"clusters": [1]}, 422),
     ],
 )
-def test_an_apply_of_the_wrong_shape(client: Client, spec: Any, code: int) -> None:
+def test_malformed_applies_are_rejected(client: Client, spec: Any, code: int) -> None:
     assert client.apply(f"{CONFIGS}/a", {**config("a"), "spec": spec}).status_code == code
 
 
@@ -217,7 +209,7 @@ def test_managed_fields_can_be_rewritten_and_reset(client: Client) -> None:
 
 # -- the parts, by themselves
 
-LIST = Node({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}})
+LIST = SchemaNode({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}})
 
 
 @pytest.mark.parametrize(
@@ -242,15 +234,15 @@ A_AND_AB: Any = {"f:a": {".": {}, "f:b": {}}}
 
 
 def test_sets_of_fields() -> None:
-    assert fields.union(A, AB) == A_AND_AB
-    assert fields.union(None, A) == fields.union(A, None) == A
-    assert fields.minus(A_AND_AB, A) == AB
-    assert fields.minus(A_AND_AB, AB) == A
-    assert fields.minus(A, A) is None
-    assert fields.common(A_AND_AB, AB) == AB
-    assert fields.common(A, AB) is None
-    assert fields.common(None, A) is None
-    assert list(fields.paths({'k:{"type":"x"}': {".": {}, "f:y": {}}, 'v:"z"': {}})) == [
+    assert field_sets.union(A, AB) == A_AND_AB
+    assert field_sets.union(None, A) == field_sets.union(A, None) == A
+    assert field_sets.difference(A_AND_AB, A) == AB
+    assert field_sets.difference(A_AND_AB, AB) == A
+    assert field_sets.difference(A, A) is None
+    assert field_sets.intersection(A_AND_AB, AB) == AB
+    assert field_sets.intersection(A, AB) is None
+    assert field_sets.intersection(None, A) is None
+    assert list(field_sets.paths({'k:{"type":"x"}': {".": {}, "f:y": {}}, 'v:"z"': {}})) == [
         '[type="x"]',
         '[type="x"].y',
         '[="z"]',

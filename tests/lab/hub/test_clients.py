@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import kopf
@@ -11,14 +10,7 @@ import pytest
 from kubernetes.dynamic import DynamicClient
 
 from placement_ac.lab.hub import Hub
-from tests.support.envtest import HubMaker
 from tests.support.hub_client import CONFIGS, Client, config, wait_for
-
-
-@pytest.fixture
-def hub(a_hub: HubMaker) -> Iterator[Hub]:
-    with a_hub() as hub:
-        yield hub
 
 
 def test_the_kubernetes_client(hub: Hub) -> None:

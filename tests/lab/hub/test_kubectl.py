@@ -67,7 +67,7 @@ def test_what_it_serves(kubectl: Kubectl) -> None:
     assert "FIELD: clusters <[]string>" in kubectl("explain mkconf.spec.clusters")
 
 
-def test_an_object_from_its_making_to_its_end(kubectl: Kubectl, tmp_path: Path) -> None:
+def test_the_life_of_an_object(kubectl: Kubectl, tmp_path: Path) -> None:
     file = tmp_path / "objects.yaml"
     file.write_text(CONFIG % ("a", "1"))
     assert "mkconf" not in kubectl(f"apply -f {file}")
@@ -90,7 +90,7 @@ def test_an_object_from_its_making_to_its_end(kubectl: Kubectl, tmp_path: Path) 
     assert "not found" in kubectl("get mkconf c", fails=True)
 
 
-def test_a_mistake_is_told(kubectl: Kubectl) -> None:
+def test_an_error_is_shown(kubectl: Kubectl) -> None:
     wrong = CONFIG % ("a", "1")
     assert "spec.clusterz" in kubectl("apply -f -", wrong.replace("clusters:", "clusterz:"), fails=True)
     assert "spec.clusters: " in kubectl("apply -f -", wrong.replace("[a]", "[a, a]"), fails=True)
@@ -146,7 +146,7 @@ def test_a_watch_prints_rows(
     assert [line.split()[0] for line in lines[1:]] == ["w", "w"]
 
 
-def test_an_account_is_given_rights_and_a_token(served: Hub, kubectl: Kubectl, tmp_path: Path) -> None:
+def test_an_account_gets_permissions_and_a_token(served: Hub, kubectl: Kubectl, tmp_path: Path) -> None:
     kubectl("create serviceaccount sa")
     kubectl("create clusterrole reader --verb=get,list --resource=configmaps,jobs.batch/status")
     kubectl("create clusterrolebinding reader --clusterrole=reader --serviceaccount=default:sa")

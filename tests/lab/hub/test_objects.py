@@ -1,12 +1,10 @@
 """Create, read, update, delete: what a hub keeps, refuses, and lets go."""
 
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from tests.support.envtest import HubMaker
 from tests.support.hub_client import (
     CHECKS,
     CONFIGMAPS,
@@ -23,12 +21,6 @@ from tests.support.hub_client import (
 )
 
 F = "/metadata/finalizers"
-
-
-@pytest.fixture
-def client(a_hub: HubMaker) -> Iterator[Client]:
-    with a_hub() as hub:
-        yield Client(hub)
 
 
 def causes(answer: Any) -> list[tuple[str, str]]:
@@ -70,7 +62,9 @@ def test_an_object_gets_a_uid_a_time_a_version_and_a_generation(client: Client) 
         ("/api/v1/namespaces/kube-system/status", {}, 405, "MethodNotAllowed"),
     ],
 )
-def test_what_is_no_object_is_refused(client: Client, path: str, body: Any, code: int, reason: str) -> None:
+def test_a_body_that_is_not_an_object_is_rejected(
+    client: Client, path: str, body: Any, code: int, reason: str
+) -> None:
     answer = client.ask("POST", path, body)
     assert (answer.status_code, answer.json()["reason"]) == (code, reason)
 
@@ -89,7 +83,7 @@ def test_what_is_no_object_is_refused(client: Client, path: str, body: Any, code
         ("DELETE", "/api/v1/namespaces", 405),
     ],
 )
-def test_paths_that_lead_nowhere(client: Client, method: str, path: str, code: int) -> None:
+def test_unknown_paths_are_not_found(client: Client, method: str, path: str, code: int) -> None:
     assert client.ask(method, path, {} if method == "POST" else None).status_code == code
 
 
@@ -102,12 +96,12 @@ def test_an_update_needs_the_version_it_replaces(client: Client) -> None:
     assert client.ask("PUT", f"{CONFIGS}/a", made).status_code == 409
 
 
-def test_some_kinds_may_be_put_without_a_version(client: Client) -> None:
+def test_some_kinds_can_be_updated_without_a_version(client: Client) -> None:
     client.create(CONFIGMAPS, configmap("a"))
     assert client.ok("PUT", f"{CONFIGMAPS}/a", configmap("a", {"k": "w"}))["data"] == {"k": "w"}
 
 
-def test_a_put_names_what_its_path_names(client: Client) -> None:
+def test_the_names_in_a_put_must_match_its_path(client: Client) -> None:
     client.create(CONFIGMAPS, configmap("a"))
     assert client.ask("PUT", f"{CONFIGMAPS}/a", configmap("b")).status_code == 400
     assert client.ask("PUT", f"{CONFIGMAPS}/a", configmap("a", namespace="other")).status_code == 400
@@ -115,13 +109,13 @@ def test_a_put_names_what_its_path_names(client: Client) -> None:
     assert client.ask("PUT", f"{CONFIGMAPS}/b", configmap("b")).status_code == 404
 
 
-def test_what_is_the_servers_cannot_be_changed(client: Client) -> None:
+def test_server_set_fields_cannot_be_changed(client: Client) -> None:
     made = client.create(CONFIGS, config("a"))
     meta = made["metadata"] | {"generation": 9, "creationTimestamp": "2020-01-01T00:00:00Z"}
     assert client.ok("PUT", f"{CONFIGS}/a", {**made, "metadata": meta}) == made
 
 
-def test_a_write_that_changes_nothing_moves_no_version(client: Client) -> None:
+def test_a_write_without_changes_keeps_the_version(client: Client) -> None:
     made = client.create(CONFIGS, config("a", labels={"x": "y"}))
     assert client.patch(f"{CONFIGS}/a", {"metadata": {"labels": {"x": "y"}}}) == made
     assert client.ok("PUT", f"{CONFIGS}/a", made) == made
@@ -136,7 +130,7 @@ def test_a_dry_run_changes_nothing(client: Client) -> None:
     assert client.get(f"{CONFIGS}/a") == made
 
 
-def test_a_status_is_written_at_its_own_path_only(client: Client) -> None:
+def test_a_status_is_written_only_through_its_subresource(client: Client) -> None:
     client.create(CHECKS, check("a") | {"status": {"conditions": [condition()]}})
     assert "status" not in client.get(f"{CHECKS}/a")
     live = client.get(f"{CHECKS}/a")
@@ -282,11 +276,11 @@ def test_field_selectors(client: Client, selector: str, expected: list[str]) -> 
 @pytest.mark.embedded("a real API server refuses it in other words")
 @pytest.mark.parametrize("query", ["fieldSelector=spec.x=1", "fieldSelector=x", "resourceVersion=x",
                                    "continue=x", "resourceVersionMatch=Exact"])  # fmt: skip
-def test_lists_that_cannot_be(client: Client, query: str) -> None:
+def test_invalid_lists_are_rejected(client: Client, query: str) -> None:
     assert client.ask("GET", f"{CONFIGS}?{query}").status_code == 400
 
 
-def test_events_are_found_by_what_they_are_about(client: Client) -> None:
+def test_events_can_be_selected_by_their_object(client: Client) -> None:
     path = "/api/v1/namespaces/default/events"
     for name in ("a", "b"):
         event = {
@@ -298,7 +292,7 @@ def test_events_are_found_by_what_they_are_about(client: Client) -> None:
     assert client.names(f"{path}?fieldSelector=involvedObject.name=b,involvedObject.uid=,source=c") == ["b"]
 
 
-def test_a_list_goes_on_where_it_stopped_as_of_the_same_version(client: Client) -> None:
+def test_a_list_continues_at_the_same_version(client: Client) -> None:
     for name in "abcd":
         client.create(CONFIGMAPS, configmap(name))
     first = client.get(f"{CONFIGMAPS}?limit=2")
@@ -327,7 +321,7 @@ def test_a_list_of_an_exact_version(client: Client) -> None:
     assert client.names(f"{CONFIGMAPS}?resourceVersion=0") == ["a", "b"]
 
 
-def test_an_object_with_a_finalizer_waits_to_be_let_go(client: Client) -> None:
+def test_an_object_with_a_finalizer_is_not_deleted(client: Client) -> None:
     client.create(CONFIGS, config("a", finalizers=["e.com/x"]))
     marked = client.delete(f"{CONFIGS}/a")
     assert (marked["metadata"]["generation"], "deletionTimestamp" in marked["metadata"]) == (2, True)
@@ -336,7 +330,7 @@ def test_an_object_with_a_finalizer_waits_to_be_let_go(client: Client) -> None:
     assert client.names(CONFIGS) == []
 
 
-def test_a_delete_may_ask_for_a_version(client: Client) -> None:
+def test_a_delete_can_require_a_version(client: Client) -> None:
     made = client.create(CONFIGS, config("a"))
     stale = {"preconditions": {"resourceVersion": "1"}}
     assert client.ask("DELETE", f"{CONFIGS}/a", stale).status_code == 409
@@ -355,7 +349,7 @@ def test_deleting_many_by_label(client: Client) -> None:
 
 
 @pytest.mark.embedded("nobody collects garbage on a bare API server")
-def test_what_is_owned_goes_with_its_last_owner(client: Client) -> None:
+def test_a_dependent_is_deleted_with_its_last_owner(client: Client) -> None:
     first, second = (client.create(CHECKS, check(name)) for name in ("one", "two"))
     client.create(CONFIGS, config("a", ownerReferences=[owner(first), owner(second)]))
     client.delete(f"{CHECKS}/one")
@@ -365,7 +359,7 @@ def test_what_is_owned_goes_with_its_last_owner(client: Client) -> None:
 
 
 @pytest.mark.embedded("nobody collects garbage on a bare API server")
-def test_what_gets_an_owner_that_is_gone_goes(client: Client) -> None:
+def test_an_object_with_a_deleted_owner_is_deleted(client: Client) -> None:
     made = client.create(CHECKS, check("one"))
     client.create(CONFIGS, config("a", ownerReferences=[owner(made)]))
     client.patch(f"{CONFIGS}/a", {"metadata": {"labels": {"x": "y"}}})
@@ -375,13 +369,13 @@ def test_what_gets_an_owner_that_is_gone_goes(client: Client) -> None:
 
 
 @pytest.mark.embedded("nobody collects garbage on a bare API server")
-def test_owners_are_told_apart_by_uid(client: Client) -> None:
+def test_owners_are_identified_by_uid(client: Client) -> None:
     made = client.create(CHECKS, check("one"))
     client.create(CONFIGS, config("a", ownerReferences=[{**owner(made), "uid": "another"}]))
     wait_for(lambda: client.names(CONFIGS), [])
 
 
-def test_an_owner_of_a_kind_nobody_serves_is_left_undecided(client: Client) -> None:
+def test_an_owner_of_an_unknown_kind_is_ignored(client: Client) -> None:
     reference = {"apiVersion": "nobody.com/v1", "kind": "Nothing", "name": "x", "uid": "x"}
     client.create(CONFIGS, config("a", ownerReferences=[reference]))
     namespaced = {"apiVersion": "v1", "kind": "Secret", "name": "x", "uid": "y"}
@@ -401,7 +395,7 @@ def test_owners_across_scopes(client: Client) -> None:
 
 
 @pytest.mark.embedded("nobody collects garbage on a bare API server")
-def test_a_finalizer_holds_what_is_owned(client: Client) -> None:
+def test_a_finalizer_delays_garbage_collection(client: Client) -> None:
     made = client.create(CHECKS, check("one"))
     client.create(CONFIGS, config("a", ownerReferences=[owner(made)], finalizers=["e.com/x"]))
     client.delete(f"{CHECKS}/one")
@@ -409,7 +403,7 @@ def test_a_finalizer_holds_what_is_owned(client: Client) -> None:
 
 
 @pytest.mark.embedded("nobody collects garbage on a bare API server")
-def test_orphans_stay(client: Client) -> None:
+def test_orphaned_dependents_stay(client: Client) -> None:
     made = client.create(CHECKS, check("one"))
     client.create(CONFIGS, config("a", ownerReferences=[owner(made)]))
     client.delete(f"{CHECKS}/one", {"propagationPolicy": "Orphan"})
@@ -418,7 +412,7 @@ def test_orphans_stay(client: Client) -> None:
 
 
 @pytest.mark.embedded("nobody ends namespaces on a bare API server")
-def test_a_namespace_goes_with_all_that_is_in_it(client: Client) -> None:
+def test_deleting_a_namespace_deletes_its_content(client: Client) -> None:
     client.create("/api/v1/namespaces", {"metadata": {"name": "n"}})
     path = CONFIGMAPS.replace("default", "n")
     client.create(path, configmap("a"))
@@ -432,7 +426,7 @@ def test_a_namespace_goes_with_all_that_is_in_it(client: Client) -> None:
 
 
 @pytest.mark.embedded("nobody ends namespaces on a bare API server")
-def test_an_empty_namespace_goes_at_once(client: Client) -> None:
+def test_an_empty_namespace_is_deleted_at_once(client: Client) -> None:
     client.create("/api/v1/namespaces", {"metadata": {"name": "n"}})
     client.delete("/api/v1/namespaces/n")
     wait_for(lambda: client.ask("GET", "/api/v1/namespaces/n").status_code, 404)
@@ -451,14 +445,14 @@ def test_a_secrets_plain_text_becomes_data(client: Client) -> None:
     assert applied["metadata"]["managedFields"][0]["fieldsV1"] == {"f:data": {"f:k": {}}}
 
 
-def test_versions_are_served_side_by_side(client: Client) -> None:
+def test_several_versions_are_served(client: Client) -> None:
     client.create(CHECKS, check("a"))
     old = client.ask("GET", CHECKS.replace("v1beta2", "v1beta1"))
     assert old.json()["items"][0]["apiVersion"] == "kueue.x-k8s.io/v1beta1"
     assert old.headers["Warning"] == '299 - "This version is deprecated. Use v1beta2 instead."'
 
 
-def test_a_status_can_be_read_alone(client: Client) -> None:
+def test_a_status_can_be_read(client: Client) -> None:
     client.create(CHECKS, check("a"))
     client.applied(f"{CHECKS}/a/status", status("a", condition()))
     assert client.get(f"{CHECKS}/a/status") == client.get(f"{CHECKS}/a")

@@ -14,7 +14,9 @@ pytestmark = pytest.mark.long
 @pytest.mark.parametrize(
     ("crds", "options"), [(None, []), ([], ["--crds"])], ids=["the package's kinds", "the published CRDs"]
 )
-def test_the_recorded_answers_are_given(crds: list[dict[str, object]] | None, options: list[str]) -> None:
+def test_the_recorded_answers_are_reproduced(
+    crds: list[dict[str, object]] | None, options: list[str]
+) -> None:
     script = shared_dir() / "hub" / "replay.py"
     with Hub(crds=crds) as hub:
         command = [sys.executable, str(script), "--server", hub.url, "--token", hub.token, "-v", *options]

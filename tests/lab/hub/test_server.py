@@ -1,5 +1,6 @@
 """The hub as a server: tokens, TLS, faults to order, outages, the journal."""
 
+import base64
 import http.client
 import json
 import socket
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from placement_ac.lab.hub import Hub, front, protobuf
+from placement_ac.lab.hub import Hub, frontend, protobuf
 from placement_ac.lab.hub.faults import WRITES
 from tests.support.hub_client import CONFIGMAPS, CONFIGS, Client, Watching, config, configmap, wait_for
 
@@ -23,13 +24,8 @@ def hub() -> Iterator[Hub]:
         yield hub
 
 
-@pytest.fixture
-def client(hub: Hub) -> Client:
-    return Client(hub)
-
-
 @pytest.mark.parametrize("path", ["/version", "/healthz", "/livez", "/readyz"])
-def test_anyone_may_ask_for_its_health(hub: Hub, path: str) -> None:
+def test_health_needs_no_permission(hub: Hub, path: str) -> None:
     assert requests.get(hub.url + path, timeout=5).status_code == 200
 
 
@@ -44,7 +40,7 @@ def test_users_have_tokens(hub: Hub) -> None:
     assert Hub(token="given").token == "given"
 
 
-def test_a_kubeconfig_leads_to_it_over_tls(hub: Hub, tmp_path: Path) -> None:
+def test_the_kubeconfig_uses_tls(hub: Hub, tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
     hub.write_kubeconfig(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -52,13 +48,14 @@ def test_a_kubeconfig_leads_to_it_over_tls(hub: Hub, tmp_path: Path) -> None:
     found = json.loads(path.read_text())
     assert found == hub.kubeconfig()
     assert found["clusters"][0]["cluster"]["server"] == hub.secure_url
-    context = ssl.create_default_context(cadata=hub._ca.cert_pem.bytes().decode())
+    authority = base64.b64decode(found["clusters"][0]["cluster"]["certificate-authority-data"])
+    context = ssl.create_default_context(cadata=authority.decode())
     connection = http.client.HTTPSConnection("127.0.0.1", hub.port, context=context, timeout=5)
     connection.request("GET", "/version")
     assert connection.getresponse().status == 200
 
 
-def test_a_kubeconfig_that_cannot_be_written_leaves_nothing(hub: Hub, tmp_path: Path) -> None:
+def test_a_failed_kubeconfig_write_leaves_no_file(hub: Hub, tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
     with pytest.raises(OSError, match="taken"):
         hub.write_kubeconfig(tmp_path / "taken")
@@ -72,7 +69,7 @@ def test_a_hub_that_was_not_started_has_no_port() -> None:
     hub.stop()
 
 
-def test_a_port_that_is_taken(hub: Hub) -> None:
+def test_a_port_in_use_is_an_error(hub: Hub) -> None:
     with pytest.raises(OSError, match="in use"):
         Hub(port=hub.port, crds=[]).start()
 
@@ -86,7 +83,7 @@ def test_it_speaks_ipv6() -> None:
         pytest.skip(f"no IPv6 here: {error}")
 
 
-def test_a_connection_that_says_nothing_harms_nobody(hub: Hub, client: Client) -> None:
+def test_a_silent_connection_blocks_no_other(hub: Hub, client: Client) -> None:
     silent = socket.create_connection(("127.0.0.1", hub.port))
     socket.create_connection(("127.0.0.1", hub.port)).close()
     assert client.names(CONFIGS) == []
@@ -95,7 +92,7 @@ def test_a_connection_that_says_nothing_harms_nobody(hub: Hub, client: Client) -
     silent.close()
 
 
-def test_an_outage_cuts_everyone_and_keeps_everything(hub: Hub, client: Client) -> None:
+def test_an_outage_closes_connections_and_keeps_data(hub: Hub, client: Client) -> None:
     client.create(CONFIGS, config("a"))
     port = hub.port
     with Watching(client, CONFIGS) as seen:
@@ -110,7 +107,7 @@ def test_an_outage_cuts_everyone_and_keeps_everything(hub: Hub, client: Client) 
     assert client.names(CONFIGS) == ["a"]
 
 
-def test_a_fault_answers_in_the_hubs_place(hub: Hub, client: Client) -> None:
+def test_a_fault_replaces_the_response(hub: Hub, client: Client) -> None:
     hub.faults.add("POST", "configmaps$", status=503, headers={"Retry-After": "7"}, times=2)
     for _ in range(2):
         answer = client.ask("POST", CONFIGMAPS, configmap("a"))
@@ -120,12 +117,12 @@ def test_a_fault_answers_in_the_hubs_place(hub: Hub, client: Client) -> None:
 
 
 @pytest.mark.parametrize(("body", "text"), [("garbage", "garbage"), (b"{", "{"), ({"a": 1}, '{"a":1}')])
-def test_a_fault_says_what_it_is_told(hub: Hub, client: Client, body: object, text: str) -> None:
+def test_a_fault_can_have_any_body(hub: Hub, client: Client, body: object, text: str) -> None:
     hub.faults.add(status=500, body=body)
     assert client.ask("GET", CONFIGS).text == text
 
 
-def test_a_fault_may_come_after_the_deed(hub: Hub, client: Client) -> None:
+def test_a_fault_can_lose_the_response_of_a_write(hub: Hub, client: Client) -> None:
     hub.faults.add("POST", status=500, after=True)
     assert client.ask("POST", CONFIGMAPS, configmap("a")).status_code == 500
     hub.faults.add("POST", hang_up=True, after=True)
@@ -137,7 +134,7 @@ def test_a_fault_may_come_after_the_deed(hub: Hub, client: Client) -> None:
     assert client.names(CONFIGMAPS) == ["a", "b"]
 
 
-def test_a_fault_may_be_slowness(hub: Hub, client: Client) -> None:
+def test_a_fault_can_delay(hub: Hub, client: Client) -> None:
     hub.faults.add(delay=0.3)
     began = time.monotonic()
     assert client.names(CONFIGMAPS) == []
@@ -146,7 +143,7 @@ def test_a_fault_may_be_slowness(hub: Hub, client: Client) -> None:
     assert client.create(CONFIGMAPS, configmap("a"))["kind"] == "ConfigMap"
 
 
-def test_a_fault_may_be_meant_for_one_client_and_for_its_nth_write(hub: Hub, client: Client) -> None:
+def test_a_fault_can_be_for_the_nth_write_of_one_client(hub: Hub, client: Client) -> None:
     hub.faults.add(WRITES, agent="ours/", status=500, skip=1)
     ours = {"User_Agent": "ours/1.0"}
     statuses = [
@@ -157,20 +154,20 @@ def test_a_fault_may_be_meant_for_one_client_and_for_its_nth_write(hub: Hub, cli
     assert hub.faults.all_met
 
 
-def test_a_token_that_expires_is_good_no_more(hub: Hub) -> None:
+def test_an_expired_token_is_rejected(hub: Hub) -> None:
     token = hub.add_user("bob")
     assert Client(hub, token).ask("GET", CONFIGS).status_code == 200
     hub.expire_token(token)
     assert Client(hub, token).ask("GET", CONFIGS).status_code == 401
 
 
-def test_faults_can_be_called_off(hub: Hub, client: Client) -> None:
+def test_faults_can_be_cleared(hub: Hub, client: Client) -> None:
     hub.faults.add(status=500, times=100)
     hub.faults.clear()
     assert client.names(CONFIGMAPS) == []
 
 
-def test_the_journal_tells_who_asked_what(hub: Hub, client: Client) -> None:
+def test_the_journal_records_users_and_requests(hub: Hub, client: Client) -> None:
     began = time.time()
     client.ok("POST", f"{CONFIGMAPS}?dryRun=All", configmap("a"), User_Agent="me/1")
     client.names(CONFIGMAPS)
@@ -184,19 +181,19 @@ def test_the_journal_tells_who_asked_what(hub: Hub, client: Client) -> None:
 
 
 @pytest.mark.parametrize(("raw", "body"), [("a: [1]", {"a": [1]}), ("{: ]", "{: ]")])
-def test_the_journal_reads_yaml_and_keeps_what_cannot_be_read(client: Client, raw: str, body: object) -> None:
+def test_the_journal_parses_yaml_and_keeps_other_text(client: Client, raw: str, body: object) -> None:
     client.ask("PATCH", f"{CONFIGMAPS}/a?fieldManager=x", raw, Content_Type="application/apply-patch+yaml")
     assert client.hub.journal[0].body == body
 
 
 def test_the_journal_is_bounded(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(front, "JOURNAL_LENGTH", 4)
+    monkeypatch.setattr(frontend, "JOURNAL_LENGTH", 4)
     for _ in range(6):
         client.names(CONFIGMAPS)
     assert 2 <= len(client.hub.journal) <= 4
 
 
-def test_too_large_a_body(client: Client) -> None:
+def test_a_body_that_is_too_large_is_rejected(client: Client) -> None:
     assert client.ask("POST", CONFIGMAPS, configmap("a", {"k": "x" * 4 * 2**20})).status_code == 413
 
 
@@ -225,7 +222,7 @@ def envelope(kind: bytes, body: bytes) -> bytes:
     return protobuf.MAGIC + message((1, message((1, b"v1"), (2, kind))), (2, body))
 
 
-def test_protobuf_is_read(client: Client) -> None:
+def test_protobuf_is_decoded(client: Client) -> None:
     labels = [(11, message((1, key), (2, b"v"))) for key in (b"a", b"b")]
     meta = message((1, b"s"), *labels, (14, b"e.com/x"), (14, b"e.com/y"), (8, 200), (99, b"unknown"))
     body = message((1, meta), (2, message((1, b"k"), (2, b"\xff"))), (3, b"Opaque"), (5, 1))
@@ -245,12 +242,12 @@ def test_protobuf_is_read(client: Client) -> None:
     ("sent", "code"),
     [(b"{}", 400), (protobuf.MAGIC, 400), (protobuf.MAGIC + b"\x0a", 400), (envelope(b"Pod", b""), 415)],
 )
-def test_protobuf_that_cannot_be_read(client: Client, sent: bytes, code: int) -> None:
+def test_malformed_protobuf_is_rejected(client: Client, sent: bytes, code: int) -> None:
     answer = client.ask("POST", CONFIGMAPS, sent, Content_Type=protobuf.CONTENT_TYPE)
     assert answer.status_code == code
 
 
-def test_a_watch_that_began_is_in_the_journal(hub: Hub, client: Client) -> None:
+def test_a_watch_is_recorded_when_it_starts(hub: Hub, client: Client) -> None:
     with Watching(client, CONFIGS):
         wait_for(
             lambda: [(r.path, r.query["watch"], r.status) for r in hub.journal], [(CONFIGS, "true", 200)]

@@ -20,7 +20,7 @@ from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins import manifests
 from placement_ac.lab.standins.kueue import MultiKueue
-from placement_ac.lab.standins.manifests import BadManifest
+from placement_ac.lab.standins.manifests import ManifestError
 from placement_ac.lab.standins.ocm import MANAGED_CLUSTER
 from placement_ac.lab.standins.runner import StandIns
 from tests.support.admin import Admin
@@ -43,7 +43,7 @@ def fleet() -> list[Any]:
     return manifests.load(manifests.samples() / "fleet")
 
 
-def test_the_fleet_lands_with_its_status(admin: Admin) -> None:
+def test_the_fleet_is_applied_with_its_status(admin: Admin) -> None:
     given = fleet()
     landed = admin.apply(*given)
     assert [item["metadata"]["name"] for item in landed] == [item["metadata"]["name"] for item in given]
@@ -52,12 +52,12 @@ def test_the_fleet_lands_with_its_status(admin: Admin) -> None:
     ]
 
 
-def test_a_second_time_changes_nothing(admin: Admin) -> None:
+def test_applying_twice_changes_nothing(admin: Admin) -> None:
     before = admin.apply(*fleet())
     assert admin.apply(*fleet()) == before
 
 
-def test_a_score_is_what_the_file_says(admin: Admin) -> None:
+def test_scores_come_from_the_file(admin: Admin) -> None:
     admin.apply(*fleet())
     score = admin.get(PLACEMENT_SCORE.at("v1alpha1"), "resource-usage-score", "cluster2")
     assert score is not None
@@ -86,12 +86,12 @@ def test_an_object_without_name_is_created_each_time(admin: Admin) -> None:
 @pytest.mark.parametrize(
     ("version", "kind"), [("example.com/v1", "Nothing"), ("v1", "Nothing")], ids=["group", "kind"]
 )
-def test_a_kind_that_is_not_served_is_named(admin: Admin, version: str, kind: str) -> None:
-    with pytest.raises(BadManifest, match=f"does not serve {kind} in {version}"):
+def test_an_unserved_kind_is_named(admin: Admin, version: str, kind: str) -> None:
+    with pytest.raises(ManifestError, match=f"does not serve {kind} in {version}"):
         admin.apply({"apiVersion": version, "kind": kind, "metadata": {"name": "x"}})
 
 
-def test_the_three_kinds_of_credentials_let_kueue_in(admin: Admin, kubeconfig: Path) -> None:
+def test_kueue_connects_with_all_three_kinds_of_credentials(admin: Admin, kubeconfig: Path) -> None:
     """What placement-ac makes of the fleet, made by hand: every cluster is Active with the known stand-in."""
     admin.apply(*fleet(), *manifests.load(manifests.samples() / "multikueue-setup-demo1.yaml"))
     sources: dict[str, Any] = {
@@ -130,7 +130,7 @@ def test_the_three_kinds_of_credentials_let_kueue_in(admin: Admin, kubeconfig: P
         admin.until(conditions, ["The admission check is active", "Connected", "Connected", "Connected"])
 
 
-def test_ocm_decides_on_the_samples_as_the_stories_say(admin: Admin, kubeconfig: Path) -> None:
+def test_ocm_decides_the_samples_as_in_the_stories(admin: Admin, kubeconfig: Path) -> None:
     def decided(story: int) -> Any:
         found = admin.get(
             PLACEMENT_DECISION.at("v1beta1"), f"placement-demo{story}-decision-1", "kueue-system"
@@ -158,7 +158,7 @@ def test_ocm_decides_on_the_samples_as_the_stories_say(admin: Admin, kubeconfig:
         admin.until(lambda: decided(2), ["cluster3"])
 
 
-def test_an_unknown_stand_in_is_refused_by_name(kubeconfig: Path) -> None:
+def test_an_unknown_stand_in_is_rejected(kubeconfig: Path) -> None:
     with pytest.raises(ValueError, match="no stand-in is called 'slurm': known are kueue, ocm"):
         StandIns(kubeconfig, ["slurm"])
 
@@ -168,7 +168,7 @@ def test_without_a_kubeconfig_it_does_not_start(tmp_path: Path) -> None:
         StandIns(tmp_path / "gone", ["kueue"])
 
 
-def test_what_ends_a_stand_in_is_raised_when_it_is_stopped(kubeconfig: Path) -> None:
+def test_stop_raises_the_error_of_a_stand_in(kubeconfig: Path) -> None:
     class Broken(MultiKueue):
         async def reconcile(self, key: tuple[str, ...]) -> None:
             raise RuntimeError(f"a mistake at {key}")
@@ -183,7 +183,7 @@ def test_what_ends_a_stand_in_is_raised_when_it_is_stopped(kubeconfig: Path) -> 
     stand_ins.stop()
 
 
-def test_a_hub_that_is_not_there_holds_nothing_up(kubeconfig: Path) -> None:
+def test_an_unreachable_hub_does_not_block_the_start(kubeconfig: Path) -> None:
     text = kubeconfig.read_text()
     with Hub() as gone:
         gone.write_kubeconfig(kubeconfig)

@@ -16,7 +16,7 @@ from placement_ac.core.api.errors import Unavailable
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.lab.standins import informer as under_test
-from placement_ac.lab.standins.informer import Informer, Key, StandIn, waits
+from placement_ac.lab.standins.informer import HubInformer, Key, StandIn, backoff
 
 DEADLINE_SECONDS = 5.0
 HANG = object()
@@ -103,7 +103,7 @@ async def follow(script: Script, folder: Path, names: set[str]) -> list[str]:
     """Follow the script until just `names` are there; return the names in the order of their changes."""
     changes: list[str] = []
     async with serving(script, folder) as login, Client(login) as client:
-        informer = Informer(login, client, [SECRET], lambda _kind, _namespace, name: changes.append(name))
+        informer = HubInformer(login, client, [SECRET], lambda _kind, _namespace, name: changes.append(name))
         running = asyncio.create_task(informer.run())
         await until(lambda: {name for _, name in informer.objects[SECRET]} == names and not script.watches)
         running.cancel()
@@ -115,7 +115,7 @@ def run(script: Script, folder: Path, *names: str) -> list[str]:
     return asyncio.run(follow(script, folder, set(names)))
 
 
-def test_it_lists_and_then_watches_from_there(tmp_path: Path) -> None:
+def test_the_informer_lists_and_then_watches(tmp_path: Path) -> None:
     script = Script(
         [[secret("a", "1"), secret("b", "2")]],
         [[event("ADDED", secret("c", "101")), event("DELETED", secret("a", "102")), HANG]],
@@ -124,7 +124,7 @@ def test_it_lists_and_then_watches_from_there(tmp_path: Path) -> None:
     assert script.asked == ["list", "watch 100"]
 
 
-def test_a_watch_that_ends_is_continued_from_the_last_bookmark(tmp_path: Path) -> None:
+def test_a_watch_continues_from_the_last_bookmark(tmp_path: Path) -> None:
     bookmark = {"metadata": {"resourceVersion": "250"}}
     script = Script(
         [[secret("a", "1")]],
@@ -134,7 +134,7 @@ def test_a_watch_that_ends_is_continued_from_the_last_bookmark(tmp_path: Path) -
     assert script.asked == ["list", "watch 100", "watch 250", "watch 250"]
 
 
-def test_an_object_of_any_size_comes_through(tmp_path: Path) -> None:
+def test_objects_of_any_size_are_received(tmp_path: Path) -> None:
     line = event("ADDED", secret("big", "101", data={"a": "x" * 500_000}))
     script = Script([[]], [[line[:1000], line[1000:], HANG]])
     assert run(script, tmp_path, "big") == ["big"]
@@ -153,20 +153,18 @@ def test_an_object_of_any_size_comes_through(tmp_path: Path) -> None:
         pytest.param([b'{"type": "ADDED"}\n'], id="an event without object"),
     ],
 )
-def test_after_a_broken_watch_it_lists_again_and_tells_what_vanished(
-    tmp_path: Path, broken: list[Any]
-) -> None:
+def test_deletions_during_a_broken_watch_are_reported(tmp_path: Path, broken: list[Any]) -> None:
     script = Script([[secret("a", "1"), secret("b", "2")], [secret("b", "2")]], [broken])
     assert "a" in run(script, tmp_path, "b")[2:]
     assert script.asked[:3] == ["list", "watch 100", "list"]
 
 
-def test_what_has_not_changed_in_a_gap_is_not_told(tmp_path: Path) -> None:
+def test_unchanged_objects_are_not_reported_after_a_gap(tmp_path: Path) -> None:
     script = Script([[secret("a", "1")], [secret("a", "1"), secret("b", "2")]], [[410]])
     assert run(script, tmp_path, "a", "b") == ["a", "b"]
 
 
-def test_what_was_written_in_a_gap_is_told_with_the_next_list(tmp_path: Path) -> None:
+def test_writes_during_a_gap_are_reported_with_the_next_list(tmp_path: Path) -> None:
     """The watch would have told it; the list alone shows nothing new."""
     script = Script([[secret("a", "1")], [secret("a", "5"), secret("b", "2")]], [[410]])
     changes: list[str] = []
@@ -179,7 +177,7 @@ def test_what_was_written_in_a_gap_is_told_with_the_next_list(tmp_path: Path) ->
                     informer.remember(kind, secret(name, "5"))
                 changes.append(name)
 
-            informer = Informer(login, client, [SECRET], changed)
+            informer = HubInformer(login, client, [SECRET], changed)
             running = asyncio.create_task(informer.run())
             await until(lambda: "b" in changes)
             running.cancel()
@@ -196,7 +194,7 @@ def test_what_was_written_in_a_gap_is_told_with_the_next_list(tmp_path: Path) ->
         pytest.param("DELETED", {}, id="it was deleted"),
     ],
 )
-def test_the_answer_to_a_write_does_not_cover_what_came_since(
+def test_the_response_of_a_write_does_not_replace_newer_events(
     tmp_path: Path, since: str, known: dict[str, str]
 ) -> None:
     """The watch may be faster than the answer."""
@@ -206,7 +204,7 @@ def test_the_answer_to_a_write_does_not_cover_what_came_since(
 
     async def answer_late() -> dict[str, str]:
         async with serving(script, tmp_path) as login, Client(login) as client:
-            informer = Informer(login, client, [SECRET], lambda *_: changes.append("a"))
+            informer = HubInformer(login, client, [SECRET], lambda *_: changes.append("a"))
             running = asyncio.create_task(informer.run())
             await until(lambda: len(changes) == 2)
             informer.remember(SECRET, made)
@@ -219,22 +217,22 @@ def test_the_answer_to_a_write_does_not_cover_what_came_since(
     assert asyncio.run(answer_late()) == known
 
 
-def test_a_torn_line_is_no_event(tmp_path: Path) -> None:
+def test_an_incomplete_line_is_ignored(tmp_path: Path) -> None:
     script = Script([[]], [[event("ADDED", secret("a", "101"))[:-20]], [event("ADDED", secret("a", "101"))]])
     assert run(script, tmp_path, "a") == ["a"]
 
 
-def test_a_list_that_fails_is_tried_again(tmp_path: Path) -> None:
+def test_a_failed_list_is_retried(tmp_path: Path) -> None:
     assert run(Script([500, 403, [secret("a", "1")]]), tmp_path, "a") == ["a"]
 
 
-def test_a_server_that_is_not_there_is_waited_for(tmp_path: Path) -> None:
+def test_an_unreachable_server_is_retried(tmp_path: Path) -> None:
     async def story() -> None:
         async with TestServer(web.Application()) as server:
             login = await login_to(server, tmp_path)
             port = server.port
         async with Client(login) as client:
-            informer = Informer(login, client, [SECRET], lambda *_: None)
+            informer = HubInformer(login, client, [SECRET], lambda *_: None)
             running = asyncio.create_task(informer.run())
             await asyncio.sleep(0.02)
             async with TestServer(Script([[secret("a", "1")]]).app(), port=port):
@@ -250,7 +248,7 @@ def test_a_kind_that_is_served_later_is_waited_for_and_an_optional_one_is_not(tm
         script = Script([[secret("a", "1")]])
         script.served = False
         async with serving(script, tmp_path) as login, Client(login) as client:
-            informer = Informer(login, client, [SECRET], lambda *_: None, optional=[CLUSTER_PROFILE])
+            informer = HubInformer(login, client, [SECRET], lambda *_: None, optional=[CLUSTER_PROFILE])
             running = asyncio.create_task(informer.run())
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(informer.synced(), 0.1)
@@ -264,11 +262,11 @@ def test_a_kind_that_is_served_later_is_waited_for_and_an_optional_one_is_not(tm
     asyncio.run(story())
 
 
-def test_the_waits_grow_and_are_capped() -> None:
-    seconds = waits()
+def test_the_backoff_grows_and_is_capped() -> None:
+    seconds = backoff()
     first = [next(seconds) for _ in range(40)]
     assert first == sorted(first)
-    assert (first[0], first[-1]) == (under_test.FIRST_WAIT_SECONDS, under_test.LONGEST_WAIT_SECONDS)
+    assert (first[0], first[-1]) == (under_test.FIRST_BACKOFF_SECONDS, under_test.LONGEST_BACKOFF_SECONDS)
 
 
 class Counting(StandIn):
@@ -302,21 +300,21 @@ async def play(script: Script, folder: Path, until_done: Any) -> Counting:
     return stand_in
 
 
-def test_a_key_that_fails_holds_up_no_other_and_comes_again(tmp_path: Path) -> None:
+def test_a_failing_key_is_retried_and_blocks_no_other(tmp_path: Path) -> None:
     script = Script([[secret("stubborn", "1"), secret("b", "2")]])
     stand_in = asyncio.run(play(script, tmp_path, lambda it: len(it.done) == 2))
     assert stand_in.done == [("Secret", "ns", "b"), ("Secret", "ns", "stubborn")]
     assert stand_in.refusals == 0
 
 
-def test_a_key_that_is_asked_for_many_times_is_reconciled_once(tmp_path: Path) -> None:
+def test_a_key_enqueued_several_times_is_reconciled_once(tmp_path: Path) -> None:
     def asked(stand_in: Counting) -> bool:
         if not stand_in.done:
             return False
         if len(stand_in.done) == 1:
             for _ in range(5):
-                stand_in.ask_for(("Secret", "ns", "late"), after=0.01)
-                stand_in.ask_for(("Secret", "ns", "soon"))
+                stand_in.enqueue(("Secret", "ns", "late"), after=0.01)
+                stand_in.enqueue(("Secret", "ns", "soon"))
         return len(stand_in.done) >= 3
 
     stand_in = asyncio.run(play(Script([[secret("a", "1")]]), tmp_path, asked))

@@ -35,7 +35,7 @@ def kubeconfig(*, user: Any = None, cluster: Any = None, **top: Any) -> bytes:
         "http://worker1:80/path",
     ],
 )
-def test_a_worker_named_by_address_or_dns_is_taken(server: str) -> None:
+def test_a_host_can_be_an_address_or_dns_name(server: str) -> None:
     assert refusal(kubeconfig(cluster={"server": server})) is None
 
 
@@ -83,7 +83,7 @@ def test_a_worker_named_by_address_or_dns_is_taken(server: str) -> None:
         ),
     ],
 )
-def test_an_insecure_or_useless_one_is_refused(text: bytes, why: str) -> None:
+def test_an_insecure_or_invalid_kubeconfig_is_rejected(text: bytes, why: str) -> None:
     assert refusal(text) == why
 
 
@@ -99,18 +99,18 @@ def test_an_insecure_or_useless_one_is_refused(text: bytes, why: str) -> None:
         pytest.param(b"contexts: [{context: 3}]", "an entry of contexts is no object", id="a context"),
     ],
 )
-def test_what_cannot_be_read_is_refused(text: bytes, why: str) -> None:
+def test_a_malformed_kubeconfig_is_rejected(text: bytes, why: str) -> None:
     told = refusal(text)
     assert told is not None
     assert told.startswith("failed to parse kubeconfig(apiconfig): ")
     assert why in told
 
 
-def test_only_the_current_context_is_looked_into() -> None:
+def test_only_the_current_context_is_validated() -> None:
     other = [{"name": "u", "user": {"token": "t"}}, {"name": "v", "user": {"exec": {"command": "x"}}}]
     assert refusal(kubeconfig(users=other)) is None
 
 
-def test_a_token_file_counts_for_any_user() -> None:
+def test_a_token_file_of_any_user_is_rejected() -> None:
     other = [{"name": "u", "user": {"token": "t"}}, {"name": "v", "user": {"tokenFile": "/t"}}]
     assert refusal(kubeconfig(users=other)) == "tokenFile is not allowed"

@@ -136,7 +136,7 @@ def namespace(name: str) -> Object:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
-class Stage(Admin):
+class KueueEnvironment(Admin):
     """A hub with the stand-in on it, and the words of the recordings."""
 
     def says(self, kind: str, name: str) -> str | None:
@@ -168,7 +168,7 @@ class Stage(Admin):
         self.until(lambda: self.told(*clusters), {name: block[name] for name in wanted})
 
 
-Staged = Callable[..., Stage]
+Staged = Callable[..., KueueEnvironment]
 
 
 @pytest.fixture
@@ -176,13 +176,13 @@ def staged(a_hub: HubMaker, tmp_path: Path) -> Iterator[Staged]:
     """Starts a hub, the stand-in with the options given, and the queues of the recording."""
     with ExitStack() as opened:
 
-        def start(**options: Any) -> Stage:
+        def start(**options: Any) -> KueueEnvironment:
             hub = opened.enter_context(a_hub())
             hub.write_kubeconfig(tmp_path / "kubeconfig")
             opened.enter_context(
                 StandIns(tmp_path / "kubeconfig", [lambda login: MultiKueue(login, **options)])
             )
-            stage = opened.enter_context(Stage(Login(tmp_path / "kubeconfig")))
+            stage = opened.enter_context(KueueEnvironment(Login(tmp_path / "kubeconfig")))
             stage.apply(namespace("kueue-system"), namespace("default"), made("ResourceFlavor", "default"))
             stage.apply(check(), queue("acd"), local_queue())
             return stage
@@ -253,7 +253,7 @@ def test_broken_configuration_two_multikueue_checks(staged: Staged) -> None:
     stage.expect("two multikueue checks", "dx-badtoken")
 
 
-def test_broken_configuration_config_deleted_under_a_live_check(staged: Staged) -> None:
+def test_broken_configuration_config_deleted_while_active(staged: Staged) -> None:
     stage = staged()
     stage.apply(secret("dx-badtoken", kubeconfig()), cluster("dx-badtoken"), config("dx-badtoken"))
     stage.expect("after repair")
@@ -261,14 +261,14 @@ def test_broken_configuration_config_deleted_under_a_live_check(staged: Staged) 
     stage.expect("MultiKueueConfig deleted under a live check", "dx-badtoken")
 
 
-def test_a_secret_in_another_namespace_does_not_count(staged: Staged) -> None:
+def test_a_secret_in_another_namespace_is_ignored(staged: Staged) -> None:
     stage = staged()
     stage.apply(secret("w", kubeconfig(), namespace="default"), cluster("w"))
     refused = 'False BadKubeConfig | load client config failed: Secret "w" not found'
     stage.until(lambda: stage.says("MultiKueueCluster", "w"), refused)
 
 
-def test_a_secret_that_goes_is_noticed(staged: Staged) -> None:
+def test_a_deleted_secret_is_noticed(staged: Staged) -> None:
     stage = staged()
     stage.apply(secret("w", kubeconfig()), cluster("w"))
     stage.until(lambda: stage.says("MultiKueueCluster", "w"), "True Active | Connected")
@@ -329,7 +329,7 @@ def test_cluster_profile_e6_deleted_while_connected(staged: Staged) -> None:
         ),
     ],
 )
-def test_a_check_with_bad_parameters_says_bad_config(staged: Staged, parameters: Any, why: str) -> None:
+def test_a_check_with_bad_parameters_is_bad_config(staged: Staged, parameters: Any, why: str) -> None:
     stage = staged()
     item = check("bad")
     item["spec"] = {"controllerName": item["spec"]["controllerName"]}
@@ -339,14 +339,14 @@ def test_a_check_with_bad_parameters_says_bad_config(staged: Staged, parameters:
     stage.until(lambda: stage.says("AdmissionCheck", "bad"), told)
 
 
-def test_missing_and_inactive_clusters_are_told_apart(staged: Staged) -> None:
+def test_missing_and_inactive_clusters_are_distinguished(staged: Staged) -> None:
     stage = staged()
     stage.apply(cluster("no-1"), cluster("no-2"), config("gone-1", "no-1", "gone-2", "no-2"))
     told = "False NoUsableClusters | Missing clusters: [gone-1 gone-2], Inactive clusters: [no-1 no-2]"
     stage.until(lambda: stage.says("AdmissionCheck", "acd"), told)
 
 
-def test_a_queue_tells_all_that_is_wrong_and_the_first_is_the_reason(staged: Staged) -> None:
+def test_a_queue_lists_all_findings_and_the_first_is_the_reason(staged: Staged) -> None:
     stage = staged()
     item = queue("nosuch", "acd", flavor="gone")
     item["spec"]["stopPolicy"] = "Hold"
@@ -358,7 +358,7 @@ def test_a_queue_tells_all_that_is_wrong_and_the_first_is_the_reason(staged: Sta
     stage.until(lambda: stage.says("ClusterQueue", "cqd"), told)
 
 
-def test_a_flavor_that_comes_later_is_noticed(staged: Staged) -> None:
+def test_a_flavor_created_later_is_noticed(staged: Staged) -> None:
     stage = staged()
     stage.apply(queue(flavor="late"))
     missing = "False FlavorNotFound | Can't admit new workloads: references missing ResourceFlavor(s): late."
@@ -367,7 +367,7 @@ def test_a_flavor_that_comes_later_is_noticed(staged: Staged) -> None:
     stage.until(lambda: stage.says("ClusterQueue", "cqd"), "True Ready | Can admit new workloads")
 
 
-def test_a_queue_whose_check_is_somebody_elses_follows_it(staged: Staged) -> None:
+def test_a_queue_follows_a_check_of_another_controller(staged: Staged) -> None:
     stage = staged()
     item = made("AdmissionCheck", "ours", {"controllerName": "open-cluster-management.io/placement"})
     stage.apply(item, queue("ours"))
@@ -381,7 +381,7 @@ def test_a_queue_whose_check_is_somebody_elses_follows_it(staged: Staged) -> Non
     stage.until(lambda: stage.says("ClusterQueue", "cqd"), "True Ready | Can admit new workloads")
 
 
-def test_a_local_queue_without_its_cluster_queue_says_so(staged: Staged) -> None:
+def test_a_local_queue_without_cluster_queue_is_inactive(staged: Staged) -> None:
     stage = staged()
     stage.apply(queue())
     stage.until(
@@ -392,7 +392,7 @@ def test_a_local_queue_without_its_cluster_queue_says_so(staged: Staged) -> None
     stage.until(lambda: stage.says("LocalQueue", "lqd"), told)
 
 
-def test_a_kubeconfig_by_path_is_refused(staged: Staged) -> None:
+def test_a_kubeconfig_by_path_is_rejected(staged: Staged) -> None:
     stage = staged()
     reference = {"locationType": "Path", "location": "/tmp/k"}
     stage.apply(made("MultiKueueCluster", "p", {"clusterSource": {"kubeConfig": reference}}))
@@ -409,7 +409,7 @@ def test_a_kubeconfig_by_path_is_refused(staged: Staged) -> None:
 @pytest.mark.parametrize(
     ("kind", "name"), [(ADMISSION_CHECK, "acd"), (RESOURCE_FLAVOR, "default")], ids=["check", "flavor"]
 )
-def test_what_a_cluster_queue_uses_is_held_until_it_is_not(staged: Staged, kind: Kind, name: str) -> None:
+def test_checks_and_flavors_in_use_keep_their_finalizer(staged: Staged, kind: Kind, name: str) -> None:
     stage = staged()
 
     def held() -> Any:
@@ -424,7 +424,7 @@ def test_what_a_cluster_queue_uses_is_held_until_it_is_not(staged: Staged, kind:
     stage.until(held, None)
 
 
-def test_a_finalizer_of_somebody_else_stays(staged: Staged) -> None:
+def test_a_foreign_finalizer_stays(staged: Staged) -> None:
     stage = staged()
     item = check("other")
     item["metadata"]["finalizers"] = ["example.com/mine"]
@@ -439,7 +439,7 @@ def test_a_finalizer_of_somebody_else_stays(staged: Staged) -> None:
     stage.until(finalizers, ["example.com/mine"])
 
 
-def test_the_status_is_kueues_by_server_side_apply(staged: Staged) -> None:
+def test_the_status_is_written_by_server_side_apply_as_kueue(staged: Staged) -> None:
     stage = staged()
     stage.expect("MultiKueueConfig mkd missing")
     item = stage.get(CLUSTER_QUEUE.at(V), "cqd") or {}
@@ -469,7 +469,7 @@ def test_nothing_is_written_when_nothing_has_changed(staged: Staged, tmp_path: P
     assert versions() == before
 
 
-def test_the_time_of_transition_is_that_of_the_status_alone(staged: Staged) -> None:
+def test_the_transition_time_changes_only_with_the_status(staged: Staged) -> None:
     stage = staged()
     stage.apply(cluster("w", "nosuch"))
     stage.until(lambda: (stage.says("MultiKueueCluster", "w") or "")[:5], "False")
@@ -529,7 +529,7 @@ def test_a_hub_that_serves_only_v1beta1(tmp_path: Path) -> None:
             admin.until(told, ["Active", "Active", "Ready"])
 
 
-def test_crds_that_come_later_are_waited_for(tmp_path: Path) -> None:
+def test_crds_installed_later_are_discovered(tmp_path: Path) -> None:
     with Hub(crds=[]) as hub:
         hub.write_kubeconfig(tmp_path / "kubeconfig")
         stand_ins = StandIns(tmp_path / "kubeconfig", [MultiKueue])
@@ -551,7 +551,7 @@ def test_crds_that_come_later_are_waited_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["close", "garbage", "error-410", "error-500", "outage", "forgotten"])
-def test_what_changed_while_it_could_not_see_is_noticed(tmp_path: Path, how: Any) -> None:
+def test_changes_during_an_outage_are_noticed(tmp_path: Path, how: Any) -> None:
     with Hub() as hub:
         hub.write_kubeconfig(tmp_path / "kubeconfig")
         with StandIns(tmp_path / "kubeconfig", [MultiKueue]), Admin(Login(tmp_path / "kubeconfig")) as admin:

@@ -9,22 +9,23 @@ import base64
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any
 
 import pytest
 
 from placement_ac.core.api.constants import MULTIKUEUE_CLUSTER, WORKLOAD
 from placement_ac.kube.client import Object
 from placement_ac.lab.hub import Hub
-from placement_ac.lab.standins.account_agent import SERVICE_ACCOUNT
+from placement_ac.lab.standins.cluster_agent import SERVICE_ACCOUNT
+from placement_ac.lab.standins.cluster_permissions import RBAC
 from placement_ac.lab.standins.fleet import WorkerFleet
 from placement_ac.lab.standins.kueue_jobs import JOB
 from placement_ac.lab.standins.kueue_manager import Kueue
 from placement_ac.lab.standins.multikueue import hub_job
 from placement_ac.lab.standins.multikueue.objects import job_is_finished
-from placement_ac.lab.standins.permission_rules import RBAC
 from placement_ac.lab.standins.runner import StandIns
-from tests.support.admin import Admin, login_to
+from tests.support.admin import login_to
+from tests.support.hub_and_worker import HubAndWorker
 
 W = "w1"
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -47,22 +48,8 @@ def rules(*verbs: str) -> list[Object]:
     ]
 
 
-class Stage(Admin):
-    """A hub with Kueue; one worker, where the ServiceAccount `robot` has the rights that are granted."""
-
-    def __init__(self, hub: Hub, fleet: WorkerFleet) -> None:
-        super().__init__(login_to(hub))
-        self.fleet = fleet
-        self.worker = Admin(fleet.login(W))
-
-    def __enter__(self) -> Self:
-        self.worker.__enter__()
-        super().__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        super().__exit__()
-        self.worker.__exit__()
+class RightsEnvironment(HubAndWorker):
+    """A hub with Kueue, and a worker where the ServiceAccount `robot` has only granted permissions."""
 
     def set_up(self, *verbs: str) -> None:
         """Everything that Kueue needs on the hub; the token may do `verbs`."""
@@ -79,7 +66,7 @@ class Stage(Admin):
         local = made("LocalQueue", "queue", {"clusterQueue": "queue"})
         local["metadata"]["namespace"] = "default"
         self.apply(made("MultiKueueConfig", "config", {"clusters": [W]}), made("AdmissionCheck", "mk", check))
-        self.apply(*self.fleet.clusters(), made("ClusterQueue", "queue", queue), local)
+        self.apply(*self.fleet.multikueue_clusters(), made("ClusterQueue", "queue", queue), local)
 
     def new_robot(self) -> None:
         metadata = {"name": "robot", "namespace": "default"}
@@ -125,11 +112,11 @@ def namespace(name: str) -> Object:
 
 
 @contextmanager
-def staged(speed: float) -> Iterator[Stage]:
+def staged(speed: float) -> Iterator[RightsEnvironment]:
     with (
         Hub() as hub,
         WorkerFleet([W]) as fleet,
-        Stage(hub, fleet) as stage,
+        RightsEnvironment(hub, fleet) as stage,
         StandIns(lambda: login_to(hub), [lambda login: Kueue(login, speed=speed)]),
     ):
         yield stage
@@ -143,7 +130,9 @@ def staged(speed: float) -> Iterator[Stage]:
         pytest.param(["get", "watch"], "list", id="no list"),
     ],
 )
-def test_a_token_without_the_rights_is_told_as_the_worker_does(granted: list[str], missing: str) -> None:
+def test_a_token_without_permissions_is_reported_with_the_workers_message(
+    granted: list[str], missing: str
+) -> None:
     with staged(20.0) as stage:
         stage.set_up(*granted)
         stage.until(stage.says, f"ClientConnectionFailed | {NO_RIGHT.format(verb=missing)}")
@@ -151,7 +140,7 @@ def test_a_token_without_the_rights_is_told_as_the_worker_does(granted: list[str
         stage.until(stage.says, "Active | Connected")
 
 
-def test_what_may_not_be_written_does_not_come() -> None:
+def test_a_forbidden_write_creates_nothing() -> None:
     with staged(20.0) as stage:
         stage.set_up(*FOLLOW)
         stage.until(stage.says, "Active | Connected")
@@ -160,10 +149,10 @@ def test_what_may_not_be_written_does_not_come() -> None:
         stage.pause(0.5)
         assert stage.copies() == 0
         stage.grant(*ALL)
-        stage.until(lambda: stage.fleet.ledger.running("one"), [W])
+        stage.until(lambda: stage.fleet.counter.running("one"), [W])
 
 
-def test_a_changed_secret_is_taken_at_once() -> None:
+def test_a_changed_secret_is_used_at_once() -> None:
     with staged(LONG) as stage:
         stage.set_up(*FOLLOW)
         stage.until(stage.says, "Active | Connected")
@@ -174,7 +163,7 @@ def test_a_changed_secret_is_taken_at_once() -> None:
         stage.until(stage.says, "Active | Connected")
 
 
-def test_a_token_that_is_refused_ends_the_connection_when_its_watches_end() -> None:
+def test_a_rejected_token_ends_the_connection_with_its_watches() -> None:
     with staged(20.0) as stage:
         stage.set_up(*FOLLOW)
         stage.until(stage.says, "Active | Connected")
@@ -187,16 +176,16 @@ def test_a_token_that_is_refused_ends_the_connection_when_its_watches_end() -> N
         stage.until(stage.says, "Active | Connected")
 
 
-def test_a_new_token_disturbs_nothing_that_runs() -> None:
+def test_a_new_token_does_not_affect_running_jobs() -> None:
     with staged(20.0) as stage:
         stage.set_up(*ALL)
         stage.until(stage.says, "Active | Connected")
         stage.apply(hub_job("one", "default", "queue"))
-        stage.until(lambda: stage.fleet.ledger.running("one"), [W])
+        stage.until(lambda: stage.fleet.counter.running("one"), [W])
         stage.hand_over(stage.token())
         stage.pause(0.5)
         assert stage.says() == "Active | Connected"
         stage.fleet.finish("one")
         finished = JOB.at("v1")
         stage.until(lambda: job_is_finished(stage.get(finished, "one", "default") or {}), True)
-        assert stage.fleet.ledger.of("one") == {"maxCopies": 1, "starts": 1, "finished": True}
+        assert stage.fleet.counter.counts_of("one") == {"maxCopies": 1, "starts": 1, "finished": True}

@@ -5,16 +5,18 @@ from typing import Any
 import pytest
 
 from placement_ac.lab.standins.kueue_rules import (
-    Cached,
-    Credentials,
-    Says,
+    ActiveCondition,
+    KueueCache,
+    WorkerCredentials,
     checks_of,
     judge_cluster,
     judge_queue,
 )
 
-NOTHING = Cached(configs={}, clusters={}, checks={}, flavors=(), queues={})
-NO_CREDENTIALS = Credentials(secrets={}, profiles={}, cluster_profiles=False, access_providers=frozenset())
+NOTHING = KueueCache(configs={}, clusters={}, checks={}, flavors=(), queues={})
+NO_CREDENTIALS = WorkerCredentials(
+    secrets={}, profiles={}, cluster_profiles=False, access_providers=frozenset()
+)
 REFERENCE = {"locationType": "Secret", "location": "gone"}
 
 
@@ -27,7 +29,7 @@ REFERENCE = {"locationType": "Secret", "location": "gone"}
 )
 def test_a_cluster_in_either_version(spec: dict[str, Any]) -> None:
     told = 'load client config failed: Secret "gone" not found'
-    assert judge_cluster({"spec": spec}, NO_CREDENTIALS) == Says(False, "BadKubeConfig", told)
+    assert judge_cluster({"spec": spec}, NO_CREDENTIALS) == ActiveCondition(False, "BadKubeConfig", told)
 
 
 @pytest.mark.parametrize(
@@ -46,18 +48,18 @@ def test_the_checks_of_a_queue_in_either_version(spec: dict[str, Any], listed: l
     assert checks_of({"spec": spec}) == listed
 
 
-def test_the_old_list_of_checks_counts_too() -> None:
+def test_the_old_list_of_checks() -> None:
     told = "Can't admit new workloads: references missing AdmissionCheck(s): a."
     said = judge_queue({"spec": {"admissionChecks": ["a"]}}, NOTHING)
-    assert said == Says(False, "AdmissionCheckNotFound", told)
+    assert said == ActiveCondition(False, "AdmissionCheckNotFound", told)
 
 
-def test_both_generations_of_access_providers_count() -> None:
-    found = Credentials(
+def test_access_providers_of_both_generations() -> None:
+    found = WorkerCredentials(
         secrets={},
         profiles={"p": {"status": {"credentialProviders": [{"name": "old"}]}}},
         cluster_profiles=True,
         access_providers=frozenset({"old"}),
     )
     cluster = {"spec": {"clusterSource": {"clusterProfileRef": {"name": "p"}}}}
-    assert judge_cluster(cluster, found) == Says(True, "Active", "Connected")
+    assert judge_cluster(cluster, found) == ActiveCondition(True, "Active", "Connected")

@@ -29,8 +29,13 @@ from placement_ac.lab.standins.fleet import WorkerFleet
 from placement_ac.lab.standins.kueue import IN_USE
 from placement_ac.lab.standins.kueue_jobs import JOB
 from placement_ac.lab.standins.kueue_manager import Kueue
-from placement_ac.lab.standins.multikueue import INCREMENTAL, Settings, hub_job
-from placement_ac.lab.standins.multikueue.objects import ORIGIN_LABEL, condition, holds, is_suspended
+from placement_ac.lab.standins.multikueue import INCREMENTAL, KueueSettings, hub_job
+from placement_ac.lab.standins.multikueue.objects import (
+    ORIGIN_LABEL,
+    condition,
+    is_condition_true,
+    is_suspended,
+)
 from placement_ac.lab.standins.runner import StandIns
 from tests.support.admin import Admin, login_to
 
@@ -74,7 +79,7 @@ def queues(name: str, *checks: str) -> list[Object]:
     return [made("ClusterQueue", name, spec), local]
 
 
-class Stage(Admin):
+class WorkloadEnvironment(Admin):
     """A hub with Kueue, its workers, two queues ("cluster-queue" and, with our check, "cq-two")."""
 
     def __init__(self, login: Login, fleet: WorkerFleet, kueue: Callable[[], Kueue]) -> None:
@@ -95,7 +100,7 @@ class Stage(Admin):
 
     def set_up(self) -> None:
         self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}})
-        self.apply(*self.fleet.secrets(), *self.fleet.clusters(), config(*self.fleet.names))
+        self.apply(*self.fleet.secrets(), *self.fleet.multikueue_clusters(), config(*self.fleet.names))
         self.apply(check("multikueue", "kueue.x-k8s.io/multikueue"), our_check())
         self.apply(*queues("cluster-queue", "multikueue"), *queues("cq-two", "multikueue", "placement"))
         self.until(lambda: self.says("multikueue"), "True Active | The admission check is active")
@@ -177,7 +182,7 @@ class Stage(Admin):
             self.wait(lambda worker=worker: condition(self.copy(name, worker) or {}, "QuotaReserved"))
 
     def until_runs(self, name: str, *workers: str) -> None:
-        self.until(lambda: self.fleet.ledger.running(name), list(workers))
+        self.until(lambda: self.fleet.counter.running(name), list(workers))
 
     def until_placed(self, name: str, worker: str) -> None:
         self.until(lambda: self.placed(name), (worker, []))
@@ -189,7 +194,7 @@ class Stage(Admin):
         self.wait(lambda: self.placed("another")[0])
 
 
-Staged = Callable[..., Stage]
+Staged = Callable[..., WorkloadEnvironment]
 
 
 @pytest.fixture
@@ -197,7 +202,7 @@ def staged() -> Iterator[Staged]:
     """Starts a hub, workers and Kueue with the options given."""
     with ExitStack() as opened:
 
-        def start(workers: int = 3, held: Any = (), pods: bool = True, **options: Any) -> Stage:
+        def start(workers: int = 3, held: Any = (), pods: bool = True, **options: Any) -> WorkloadEnvironment:
             names = [f"worker{index + 1}" for index in range(workers)]
             hub = opened.enter_context(Hub())
             fleet = opened.enter_context(WorkerFleet(names, held=held, pods=pods))
@@ -208,7 +213,7 @@ def staged() -> Iterator[Staged]:
                 return kueues[0]
 
             opened.enter_context(StandIns(lambda: login_to(hub), [make]))
-            stage = opened.enter_context(Stage(login_to(hub), fleet, lambda: kueues[0]))
+            stage = opened.enter_context(WorkloadEnvironment(login_to(hub), fleet, lambda: kueues[0]))
             stage.set_up()
             return stage
 
@@ -234,10 +239,10 @@ def test_dispatch_a_job_runs_on_one_worker(staged: Staged) -> None:
     stage.until(lambda: is_suspended(stage.job("demo2") or {}), False)
     assert (stage.copy("demo2", worker) or {})["metadata"]["labels"] == {ORIGIN_LABEL: "multikueue"}
     assert stage.workload("demo2")["metadata"]["finalizers"] == [IN_USE]
-    assert stage.fleet.ledger.of("demo2") == {"maxCopies": 1, "starts": 1, "finished": False}
+    assert stage.fleet.counter.counts_of("demo2") == {"maxCopies": 1, "starts": 1, "finished": False}
 
 
-def test_dispatch_a_job_as_the_user_made_it_is_held_back_and_given_to_multikueue(staged: Staged) -> None:
+def test_dispatch_a_new_job_is_suspended_and_managed_by_multikueue(staged: Staged) -> None:
     stage = staged(held=["worker1", "worker2", "worker3"])
     item = hub_job("plain", "default", "cluster-queue")
     del item["spec"]["suspend"], item["spec"]["managedBy"]
@@ -251,22 +256,22 @@ def test_a_job_that_is_finished_on_its_worker_is_finished_on_the_hub(staged: Sta
     stage = staged()
     stage.submit("d0")
     stage.wait(lambda: stage.fleet.finish("d0"))
-    stage.wait(lambda: holds(stage.workload("d0"), "Finished"))
-    assert holds(stage.job("d0") or {}, "Complete")
+    stage.wait(lambda: is_condition_true(stage.workload("d0"), "Finished"))
+    assert is_condition_true(stage.job("d0") or {}, "Complete")
     stage.until(lambda: stage.copies("d0"), [])
-    assert stage.fleet.ledger.of("d0") == {"maxCopies": 1, "starts": 1, "finished": True}
+    assert stage.fleet.counter.counts_of("d0") == {"maxCopies": 1, "starts": 1, "finished": True}
 
 
-def test_config_deleted_a_job_that_is_deleted_takes_its_copies_along(staged: Staged) -> None:
+def test_config_deleted_deleting_a_job_deletes_its_copies(staged: Staged) -> None:
     stage = staged()
     stage.submit("d1")
-    stage.wait(lambda: stage.fleet.ledger.running("d1"))
+    stage.wait(lambda: stage.fleet.counter.running("d1"))
     stage.delete(JOBS, "d1", "default")
     stage.until_runs("d1")
     stage.until(lambda: (stage.workload("d1"), stage.copies("d1")), ({}, []))
 
 
-def test_a_workload_without_a_job_is_dispatched_and_goes_at_once(staged: Staged) -> None:
+def test_a_workload_without_a_job_is_dispatched_and_deleted_at_once(staged: Staged) -> None:
     stage = staged(2)
     pods = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
     item = made(
@@ -287,9 +292,9 @@ def test_slots_of_the_hub(staged: Staged) -> None:
     stage.wait(lambda: stage.placed("a")[0])
     stage.submit("b")
     stage.wait(lambda: stage.checks("b"))
-    assert not holds(stage.workload("b"), "QuotaReserved")
+    assert not is_condition_true(stage.workload("b"), "QuotaReserved")
     stage.fleet.finish("a")
-    stage.wait(lambda: stage.fleet.ledger.running("b"))
+    stage.wait(lambda: stage.fleet.counter.running("b"))
 
 
 # second-check-unanswered-then-ready.log
@@ -303,13 +308,13 @@ def test_second_check_an_inactive_queue_reserves_nothing(staged: Staged) -> None
     assert stage.told("two1", "Admitted") == 'F:NoReservation "The workload has no reservation"'
     assert stage.checks("two1") == {"multikueue": 'Pending ""', "placement": 'Pending ""'}
     stage.apply(our_check())
-    stage.wait(lambda: holds(stage.workload("two1"), "QuotaReserved"))
+    stage.wait(lambda: is_condition_true(stage.workload("two1"), "QuotaReserved"))
 
 
 def test_second_check_nothing_reaches_a_worker_before_it_is_ready(staged: Staged) -> None:
     stage = staged()
     stage.submit("two1", "cq-two")
-    stage.wait(lambda: holds(stage.workload("two1"), "QuotaReserved"))
+    stage.wait(lambda: is_condition_true(stage.workload("two1"), "QuotaReserved"))
     stage.until_another_is_placed()
     assert (stage.placed("two1"), stage.copies("two1")) == ((None, []), [])
     stage.answer("two1", "Ready", "placement decided")
@@ -322,11 +327,11 @@ def test_second_check_pending_is_ignored_on_an_admitted_workload(staged: Staged)
     stage.submit("two1", "cq-two")
     stage.wait(lambda: stage.workload("two1").get("status", {}).get("admissionChecks"))
     stage.answer("two1", "Ready")
-    stage.wait(lambda: holds(stage.workload("two1"), "Admitted"))
+    stage.wait(lambda: is_condition_true(stage.workload("two1"), "Admitted"))
     stage.answer("two1", "Pending", "re-deciding")
     stage.until_another_is_placed()
     assert stage.checks("two1")["placement"] == 'Pending "re-deciding"'
-    assert holds(stage.workload("two1"), "Admitted")
+    assert is_condition_true(stage.workload("two1"), "Admitted")
 
 
 def test_second_check_retry_evicts_and_resets_every_check(staged: Staged) -> None:
@@ -334,7 +339,7 @@ def test_second_check_retry_evicts_and_resets_every_check(staged: Staged) -> Non
     stage.submit("two1", "cq-two")
     stage.wait(lambda: stage.workload("two1").get("status", {}).get("admissionChecks"))
     stage.answer("two1", "Ready")
-    stage.wait(lambda: stage.fleet.ledger.running("two1"))
+    stage.wait(lambda: stage.fleet.counter.running("two1"))
     stage.answer("two1", "Retry", "placement changed")
     previously = "Reset to Pending after eviction. Previously"
     stage.until(
@@ -346,8 +351,8 @@ def test_second_check_retry_evicts_and_resets_every_check(staged: Staged) -> Non
     told = f'F:QuotaReserved "Previously: Evicted due to {because}"'
     stage.until(lambda: stage.told("two1", "Evicted"), told)
     stage.answer("two1", "Ready", "new decision")
-    stage.wait(lambda: stage.fleet.ledger.running("two1"))
-    assert stage.fleet.ledger.of("two1") == {"maxCopies": 1, "starts": 2, "finished": False}
+    stage.wait(lambda: stage.fleet.counter.running("two1"))
+    assert stage.fleet.counter.counts_of("two1") == {"maxCopies": 1, "starts": 2, "finished": False}
 
 
 def test_second_check_rejected_deactivates(staged: Staged) -> None:
@@ -355,7 +360,7 @@ def test_second_check_rejected_deactivates(staged: Staged) -> None:
     stage.submit("two1", "cq-two")
     stage.wait(lambda: stage.workload("two1").get("status", {}).get("admissionChecks"))
     stage.answer("two1", "Ready")
-    stage.wait(lambda: stage.fleet.ledger.running("two1"))
+    stage.wait(lambda: stage.fleet.counter.running("two1"))
     stage.answer("two1", "Rejected", "no cluster matches")
     stage.until(lambda: stage.told("two1", "QuotaReserved"), 'F:Deactivated "The workload is deactivated"')
     assert stage.workload("two1")["spec"]["active"] is False
@@ -365,7 +370,7 @@ def test_second_check_rejected_deactivates(staged: Staged) -> None:
 # cluster-unlisted-while-running.log, cluster-unlisted-variants.log
 
 
-def test_cluster_unlisted_while_running_doubles_the_job(staged: Staged) -> None:
+def test_cluster_unlisted_while_running_runs_the_job_twice(staged: Staged) -> None:
     stage = staged(2, held=["worker1"])
     stage.submit("b1")
     stage.until_placed("b1", "worker2")
@@ -373,12 +378,12 @@ def test_cluster_unlisted_while_running_doubles_the_job(staged: Staged) -> None:
     stage.apply(config("worker1"))
     stage.until_runs("b1", "worker1", "worker2")
     stage.until(lambda: stage.placed("b1"), ("worker1", []))
-    assert stage.fleet.ledger.of("b1") == {"maxCopies": 2, "starts": 2, "finished": False}
+    assert stage.fleet.counter.counts_of("b1") == {"maxCopies": 2, "starts": 2, "finished": False}
     stage.delete(JOBS, "b1", "default")
     stage.until(lambda: stage.copies("b1"), [])
 
 
-def test_cluster_unlisted_variants_listed_again_the_newer_copy_goes(staged: Staged) -> None:
+def test_cluster_unlisted_variants_listed_again_deletes_the_newer_copy(staged: Staged) -> None:
     stage = staged(2, held=["worker1"])
     stage.submit("b3")
     stage.until_placed("b3", "worker2")
@@ -395,7 +400,7 @@ def test_cluster_unlisted_variants_listed_again_the_newer_copy_goes(staged: Stag
 
 
 def test_worker_lost_and_back(staged: Staged) -> None:
-    stage = staged(2, held=["worker1"], settings=Settings(worker_lost_seconds=10))
+    stage = staged(2, held=["worker1"], settings=KueueSettings(worker_lost_seconds=10))
     stage.submit("b4")
     stage.until_placed("b4", "worker2")
     stage.fleet.release("worker1")
@@ -412,13 +417,13 @@ def test_worker_lost_and_back(staged: Staged) -> None:
     stage.fleet.revive("worker2")
     stage.until(lambda: stage.says("worker2"), "True Active | Connected")
     stage.until_runs("b4", "worker2")
-    assert stage.fleet.ledger.of("b4") == {"maxCopies": 2, "starts": 2, "finished": False}
+    assert stage.fleet.counter.counts_of("b4") == {"maxCopies": 2, "starts": 2, "finished": False}
 
 
 # broken-configuration.txt
 
 
-def test_broken_configuration_a_token_that_nobody_knows(staged: Staged) -> None:
+def test_broken_configuration_unknown_token(staged: Staged) -> None:
     stage = staged(2)
     text = stage.fleet.kubeconfig("worker1").decode().replace(stage.fleet.hubs["worker1"].token, "wrong")
     patch = {"stringData": {"kubeconfig": text}}
@@ -432,7 +437,7 @@ def test_broken_configuration_a_token_that_nobody_knows(staged: Staged) -> None:
     stage.until(lambda: stage.says("worker1"), "True Active | Connected")
 
 
-def test_broken_configuration_a_token_that_has_no_rights(staged: Staged) -> None:
+def test_broken_configuration_token_without_permissions(staged: Staged) -> None:
     stage = staged(2)
     why = "workloads.kueue.x-k8s.io is forbidden"
     told = {"kind": "Status", "status": "Failure", "message": why, "reason": "Forbidden", "code": 403}
@@ -445,7 +450,7 @@ def test_broken_configuration_a_token_that_has_no_rights(staged: Staged) -> None
     )
 
 
-def test_broken_configuration_a_ca_that_is_none(staged: Staged) -> None:
+def test_broken_configuration_invalid_ca(staged: Staged) -> None:
     stage = staged(2)
     found = json.loads(stage.fleet.kubeconfig("worker1"))
     found["clusters"][0]["cluster"]["certificate-authority-data"] = base64.b64encode(b"none").decode()
@@ -454,7 +459,7 @@ def test_broken_configuration_a_ca_that_is_none(staged: Staged) -> None:
     stage.wait(lambda: (stage.says("worker1") or "").startswith("False ClientConnectionFailed | "))
 
 
-def test_a_cluster_that_is_deleted_is_left_alone(staged: Staged) -> None:
+def test_a_deleted_cluster_is_ignored(staged: Staged) -> None:
     stage = staged(2, held=["worker1"])
     stage.submit("b2")
     stage.until_placed("b2", "worker2")
@@ -465,14 +470,14 @@ def test_a_cluster_that_is_deleted_is_left_alone(staged: Staged) -> None:
     stage.delete(JOBS, "b2", "default")
     stage.until(lambda: stage.workload("b2"), {})
     assert stage.copies("b2") == ["worker2"]
-    assert stage.fleet.ledger.running("b2") == ["worker2"]
+    assert stage.fleet.counter.running("b2") == ["worker2"]
 
 
 # nominated-cluster-unlisted-incremental.log
 
 
 def test_incremental_nominates_by_rounds_in_the_order_of_the_config(staged: Staged) -> None:
-    settings = Settings(dispatcher=INCREMENTAL, step_size=1, round_seconds=10)
+    settings = KueueSettings(dispatcher=INCREMENTAL, step_size=1, round_seconds=10)
     stage = staged(2, held=["worker1", "worker2"], settings=settings)
     stage.apply(config("worker2", "worker1"))
     stage.submit("cc1")
@@ -483,7 +488,7 @@ def test_incremental_nominates_by_rounds_in_the_order_of_the_config(staged: Stag
 
 
 def test_nominated_cluster_unlisted_its_copy_stays_behind(staged: Staged) -> None:
-    settings = Settings(dispatcher=INCREMENTAL, step_size=1, round_seconds=10)
+    settings = KueueSettings(dispatcher=INCREMENTAL, step_size=1, round_seconds=10)
     stage = staged(2, held=["worker1", "worker2"], settings=settings)
     stage.apply(config("worker2", "worker1"))
     stage.submit("cc1")
@@ -492,31 +497,31 @@ def test_nominated_cluster_unlisted_its_copy_stays_behind(staged: Staged) -> Non
     stage.fleet.release("worker1", "worker2")
     stage.until_placed("cc1", "worker1")
     assert stage.copies("cc1") == ["worker1", "worker2"]
-    assert holds(stage.copy("cc1", "worker2") or {}, "QuotaReserved")
+    assert is_condition_true(stage.copy("cc1", "worker2") or {}, "QuotaReserved")
 
 
 # config-deleted.log
 
 
-def test_config_deleted_evicts_nothing_and_lets_nothing_in(staged: Staged) -> None:
+def test_config_deleted_evicts_and_admits_nothing(staged: Staged) -> None:
     stage = staged(2)
     stage.submit("d2")
-    stage.wait(lambda: stage.fleet.ledger.running("d2"))
+    stage.wait(lambda: stage.fleet.counter.running("d2"))
     stage.delete(MULTIKUEUE_CONFIG.at(V), "mkconfig")
     stage.wait(lambda: (stage.says("multikueue") or "").startswith("False BadConfig"))
     stage.submit("d2b")
     inactive = 'F:Suspended "ClusterQueue cluster-queue is inactive"'
     stage.until(lambda: stage.told("d2b", "QuotaReserved"), inactive)
-    assert holds(stage.workload("d2"), "Admitted")
+    assert is_condition_true(stage.workload("d2"), "Admitted")
     stage.apply(config("worker1", "worker2"))
-    stage.wait(lambda: stage.fleet.ledger.running("d2b"))
-    assert stage.fleet.ledger.of("d2") == {"maxCopies": 1, "starts": 1, "finished": False}
+    stage.wait(lambda: stage.fleet.counter.running("d2b"))
+    assert stage.fleet.counter.counts_of("d2") == {"maxCopies": 1, "starts": 1, "finished": False}
 
 
-def test_config_deleted_what_is_left_on_a_worker_is_collected(staged: Staged) -> None:
-    stage = staged(2, settings=Settings(gc_seconds=10))
+def test_config_deleted_orphaned_copies_are_collected(staged: Staged) -> None:
+    stage = staged(2, settings=KueueSettings(gc_seconds=10))
     stage.submit("d2")
-    stage.wait(lambda: stage.fleet.ledger.running("d2"))
+    stage.wait(lambda: stage.fleet.counter.running("d2"))
     stage.delete(MULTIKUEUE_CONFIG.at(V), "mkconfig")
     stage.wait(lambda: (stage.says("multikueue") or "").startswith("False BadConfig"))
     stage.delete(JOBS, "d2", "default")
@@ -528,7 +533,7 @@ def test_config_deleted_what_is_left_on_a_worker_is_collected(staged: Staged) ->
 # gate.txt
 
 
-def test_gate_retry_takes_waiting_copies_away(staged: Staged) -> None:
+def test_gate_retry_deletes_waiting_copies(staged: Staged) -> None:
     workers = ["worker1", "worker2", "worker3"]
     stage = staged(held=workers)
     stage.submit("g", "cq-two")
@@ -537,7 +542,7 @@ def test_gate_retry_takes_waiting_copies_away(staged: Staged) -> None:
     stage.until_waiting("g", *workers)
     stage.answer("g", "Retry", "worker2 leaves")
     stage.until(lambda: stage.copies("g"), [])
-    stage.wait(lambda: holds(stage.workload("g"), "QuotaReserved"))
+    stage.wait(lambda: is_condition_true(stage.workload("g"), "QuotaReserved"))
     stage.until(lambda: stage.placed("g"), (None, []))
     stage.apply(config("worker1", "worker3"))
     stage.answer("g", "Ready")
@@ -545,25 +550,25 @@ def test_gate_retry_takes_waiting_copies_away(staged: Staged) -> None:
     stage.fleet.release(*workers)
     stage.wait(lambda: stage.placed("g")[0])
     assert "worker2" not in stage.copies("g")
-    stage.wait(lambda: stage.fleet.ledger.of("g")["starts"])
-    assert stage.fleet.ledger.of("g") == {"maxCopies": 1, "starts": 1, "finished": False}
+    stage.wait(lambda: stage.fleet.counter.counts_of("g")["starts"])
+    assert stage.fleet.counter.counts_of("g") == {"maxCopies": 1, "starts": 1, "finished": False}
 
 
-def test_gate_a_retry_that_comes_when_a_worker_has_admitted_may_leave_the_copy(staged: Staged) -> None:
-    stage = staged(2, held=["worker1", "worker2"], settings=Settings(events_batch_seconds=100))
+def test_gate_a_retry_after_admission_may_leave_the_copy(staged: Staged) -> None:
+    stage = staged(2, held=["worker1", "worker2"], settings=KueueSettings(events_batch_seconds=100))
     stage.submit("g", "cq-two")
     stage.wait(lambda: stage.checks("g"))
     stage.answer("g", "Ready")
     stage.until_waiting("g", "worker1", "worker2")
     stage.kueue().slow_to_retry = True
     stage.fleet.release("worker2")
-    stage.wait(lambda: holds(stage.copy("g", "worker2") or {}, "QuotaReserved"))
+    stage.wait(lambda: is_condition_true(stage.copy("g", "worker2") or {}, "QuotaReserved"))
     stage.answer("g", "Retry", "worker2 leaves")
     stage.until_runs("g", "worker2")
     assert stage.copies("g") == ["worker2"]
 
 
-def test_gate_a_retry_with_an_old_version_evicts_no_job_that_was_just_placed(staged: Staged) -> None:
+def test_gate_a_retry_with_an_old_version_does_not_evict_a_placed_job(staged: Staged) -> None:
     stage = staged(2)
     stage.submit("g", "cq-two")
     stage.wait(lambda: stage.checks("g"))
@@ -587,22 +592,22 @@ def test_gate_a_retry_with_an_old_version_evicts_no_job_that_was_just_placed(sta
 
 
 @pytest.fixture
-def external(staged: Staged) -> Stage:
-    settings = Settings(dispatcher=EXTERNAL, events_batch_seconds=20)
+def external(staged: Staged) -> WorkloadEnvironment:
+    settings = KueueSettings(dispatcher=EXTERNAL, events_batch_seconds=20)
     return staged(held=["worker1", "worker2", "worker3"], settings=settings)
 
 
-def submitted(stage: Stage, name: str) -> None:
+def submitted(stage: WorkloadEnvironment, name: str) -> None:
     stage.submit(name)
-    stage.wait(lambda: holds(stage.workload(name), "QuotaReserved"))
+    stage.wait(lambda: is_condition_true(stage.workload(name), "QuotaReserved"))
     stage.wait(lambda: condition(stage.workload(name), "Admitted"))
 
 
-def test_external_dispatcher_the_whole_apply_as_kueue_works(external: Stage) -> None:
+def test_external_dispatcher_the_whole_apply_as_kueue_works(external: WorkloadEnvironment) -> None:
     submitted(external, "e")
     external.nominate("e", "worker2")
     external.until_waiting("e", "worker2")
-    assert holds(external.workload("e"), "QuotaReserved")
+    assert is_condition_true(external.workload("e"), "QuotaReserved")
     external.fleet.release("worker2")
     external.until_placed("e", "worker2")
     assert external.copies("e") == ["worker2"]
@@ -610,42 +615,44 @@ def test_external_dispatcher_the_whole_apply_as_kueue_works(external: Stage) -> 
         external.nominate("e", "worker3")
 
 
-def by_merge(stage: Stage, manager: str) -> None:
+def by_merge(stage: WorkloadEnvironment, manager: str) -> None:
     patch = {"status": {"nominatedClusterNames": ["worker2"]}}
     where = stage.identity("e")
     stage.merge(WORKLOADS, where["name"], patch, namespace="default", subresource="status")
 
 
-def by_apply(stage: Stage, manager: str) -> None:
+def by_apply(stage: WorkloadEnvironment, manager: str) -> None:
     body = {"metadata": stage.identity("e"), "status": {"nominatedClusterNames": ["worker2"]}}
     stage.apply_status(WORKLOADS, body, manager=manager, force=True)
 
 
 @pytest.mark.parametrize("write", [by_merge, by_apply])
-def test_external_dispatcher_what_another_manager_wrote_is_never_cleared(
-    external: Stage, write: Callable[[Stage, str], None]
+def test_external_dispatcher_fields_of_another_manager_are_never_cleared(
+    external: WorkloadEnvironment, write: Callable[[WorkloadEnvironment, str], None]
 ) -> None:
     submitted(external, "e")
     external.fleet.release("worker2")
     write(external, "dispatcher")
-    external.wait(lambda: holds(external.copy("e", "worker2") or {}, "Admitted"))
+    external.wait(lambda: is_condition_true(external.copy("e", "worker2") or {}, "Admitted"))
     submitted(external, "f")
     external.nominate("f", "worker2")
     external.until_placed("f", "worker2")
     assert external.placed("e") == (None, ["worker2"])
 
 
-def test_external_dispatcher_the_names_alone_take_the_admission_away_for_a_moment(external: Stage) -> None:
+def test_external_dispatcher_applying_only_the_names_removes_the_admission(
+    external: WorkloadEnvironment,
+) -> None:
     submitted(external, "e")
     body = {"metadata": external.identity("e"), "status": {"nominatedClusterNames": ["worker2"]}}
     answer = external.apply_status(WORKLOADS, body, manager=KUEUE_ADMISSION, force=True)
     left = {"admissionChecks", "conditions", "nominatedClusterNames"}
     assert answer["status"].keys() == left
     assert [one["type"] for one in answer["status"]["conditions"]] == ["PodsReady"]
-    external.wait(lambda: holds(external.workload("e"), "QuotaReserved"))
+    external.wait(lambda: is_condition_true(external.workload("e"), "QuotaReserved"))
 
 
-def test_external_dispatcher_a_denominated_copy_goes(external: Stage) -> None:
+def test_external_dispatcher_a_denominated_copy_is_deleted(external: WorkloadEnvironment) -> None:
     submitted(external, "e")
     external.nominate("e", "worker2", "worker3")
     external.until_waiting("e", "worker2", "worker3")
@@ -657,36 +664,38 @@ def test_external_dispatcher_a_denominated_copy_goes(external: Stage) -> None:
     assert external.copies("e") == ["worker3"]
 
 
-def test_external_dispatcher_the_race_and_its_cure(external: Stage) -> None:
+def test_external_dispatcher_the_race_and_its_fix(external: WorkloadEnvironment) -> None:
     submitted(external, "e")
     external.nominate("e", "worker2", "worker3")
     external.until_waiting("e", "worker2", "worker3")
     external.fleet.release("worker2")
-    external.wait(lambda: holds(external.copy("e", "worker2") or {}, "Admitted"))
+    external.wait(lambda: is_condition_true(external.copy("e", "worker2") or {}, "Admitted"))
     external.nominate("e", "worker3")
     external.until_runs("e", "worker2")
     external.until(lambda: external.copies("e"), ["worker2"])
     assert external.placed("e") == (None, ["worker3"])
     external.nominate("e", "worker2", "worker3")
     external.until_placed("e", "worker2")
-    assert external.fleet.ledger.of("e") == {"maxCopies": 1, "starts": 1, "finished": False}
+    assert external.fleet.counter.counts_of("e") == {"maxCopies": 1, "starts": 1, "finished": False}
 
 
-def test_external_dispatcher_the_race_and_then_unlisted_doubles_the_job(external: Stage) -> None:
+def test_external_dispatcher_the_race_then_unlisting_runs_the_job_twice(
+    external: WorkloadEnvironment,
+) -> None:
     submitted(external, "e")
     external.nominate("e", "worker2", "worker3")
     external.until_waiting("e", "worker2", "worker3")
     external.fleet.release("worker2")
-    external.wait(lambda: holds(external.copy("e", "worker2") or {}, "Admitted"))
+    external.wait(lambda: is_condition_true(external.copy("e", "worker2") or {}, "Admitted"))
     external.nominate("e", "worker3")
     external.until_runs("e", "worker2")
     external.fleet.release("worker3")
     external.apply(config("worker1", "worker3"))
     external.until_runs("e", "worker2", "worker3")
-    assert external.fleet.ledger.of("e")["maxCopies"] == 2
+    assert external.fleet.counter.counts_of("e")["maxCopies"] == 2
 
 
-def test_external_dispatcher_draining(external: Stage) -> None:
+def test_external_dispatcher_draining(external: WorkloadEnvironment) -> None:
     external.fleet.release("worker1", "worker2")
     submitted(external, "d0")
     external.nominate("d0", "worker2")
@@ -695,9 +704,9 @@ def test_external_dispatcher_draining(external: Stage) -> None:
     external.nominate("d1", "worker1")
     external.until_placed("d1", "worker1")
     assert external.fleet.finish("d0") == ["worker2"]
-    external.wait(lambda: holds(external.workload("d0"), "Finished"))
+    external.wait(lambda: is_condition_true(external.workload("d0"), "Finished"))
     external.until(lambda: external.copies("d0"), [])
     external.apply(config("worker1", "worker3"))
     external.until(lambda: external.says("multikueue"), "True Active | The admission check is active")
     assert external.placed("d1") == ("worker1", [])
-    assert external.fleet.ledger.of("d1") == {"maxCopies": 1, "starts": 1, "finished": False}
+    assert external.fleet.counter.counts_of("d1") == {"maxCopies": 1, "starts": 1, "finished": False}

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from placement_ac.lab.standins import manifests
-from placement_ac.lab.standins.manifests import BadManifest
+from placement_ac.lab.standins.manifests import ManifestError
 
 
-def test_a_folder_is_read_by_file_name_and_empty_documents_are_left_out(tmp_path: Path) -> None:
+def test_a_folder_is_read_by_file_name_without_empty_documents(tmp_path: Path) -> None:
     (tmp_path / "b.yaml").write_text("---\n---\n{apiVersion: v1, kind: B, metadata: {name: b}}\n---\n")
     (tmp_path / "a.yaml").write_text("{apiVersion: v1, kind: A, metadata: {name: a}}")
     (tmp_path / "notes.txt").write_text("not read")
@@ -25,25 +25,22 @@ def test_a_folder_is_read_by_file_name_and_empty_documents_are_left_out(tmp_path
         pytest.param(b"{apiVersion: v1, kind: A, metadata: a}", id="metadata is a word"),
     ],
 )
-def test_what_is_no_object_is_refused_with_the_name_of_the_file(tmp_path: Path, content: bytes) -> None:
+def test_an_invalid_document_is_reported_with_its_file(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "bad.yaml"
     file.write_bytes(content)
-    with pytest.raises(BadManifest, match=r"bad\.yaml"):
+    with pytest.raises(ManifestError, match=r"bad\.yaml"):
         manifests.load(file)
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadManifest, match="FileNotFoundError"):
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ManifestError, match="FileNotFoundError"):
         manifests.load(tmp_path / "gone.yaml")
 
 
-def test_the_samples_are_found_in_the_repository_and_in_a_wheel(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_samples_are_found_in_the_repository_and_in_a_wheel(tmp_path: Path) -> None:
     assert (manifests.samples() / "fleet" / "secrets.yaml").is_file()
-    places = (tmp_path / "samples", tmp_path / "package" / "samples")
-    monkeypatch.setattr(manifests, "_PLACES", places)
-    with pytest.raises(BadManifest, match="samples are missing"):
-        manifests.samples()
-    (places[1] / "fleet").mkdir(parents=True)
-    assert manifests.samples() == places[1]
+    folders = (tmp_path / "samples", tmp_path / "package" / "samples")
+    with pytest.raises(ManifestError, match="samples are missing"):
+        manifests.samples(folders)
+    (folders[1] / "fleet").mkdir(parents=True)
+    assert manifests.samples(folders) == folders[1]

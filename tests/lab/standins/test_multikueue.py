@@ -22,27 +22,27 @@ from placement_ac.lab.standins.multikueue import (
     CreateCopy,
     CreateJob,
     DeactivateCopy,
-    Decision,
     DeleteCopy,
     DeleteJob,
     ForgetRound,
+    HubQueue,
+    KueueSettings,
     Operation,
-    Queue,
-    Seen,
+    ReconcileResult,
+    RemoteWorker,
     SetActive,
-    Settings,
     StartRound,
     SuspendJob,
-    Worker,
+    WorkloadInputs,
     WriteJobStatus,
     WriteStatus,
     copy_of,
     decide,
     hub_job,
     keep_what_others_own,
-    look_at_copy,
     orphans,
-    preempted,
+    preempted_status,
+    reconcile_copy,
     refusal,
     worker_job,
     workload_of,
@@ -51,10 +51,10 @@ from placement_ac.lab.standins.multikueue import CONTROLLERS as LOOKS
 from placement_ac.lab.standins.multikueue.objects import (
     check_of,
     condition,
-    holds,
-    put_condition,
-    said,
-    stamp,
+    condition_field,
+    format_time,
+    is_condition_true,
+    set_condition,
 )
 
 Obj = dict[str, Any]
@@ -85,15 +85,15 @@ def workload(
     states = {MK: "Pending"} if checks is None else checks
     made["status"] = {
         "admissionChecks": [
-            {"name": name, "state": state, "message": "", "lastTransitionTime": stamp(NOW - 60)}
+            {"name": name, "state": state, "message": "", "lastTransitionTime": format_time(NOW - 60)}
             for name, state in states.items()
         ]
     }
     for kind in true:
-        put_condition(made, kind, True, kind, f"why {kind}", NOW - 60)
+        set_condition(made, kind, True, kind, f"why {kind}", NOW - 60)
     if "QuotaReserved" in true and "Admitted" not in true:
         message = "The workload has not all checks ready"
-        put_condition(made, "Admitted", False, "UnsatisfiedAdmissionChecks", message, NOW - 60)
+        set_condition(made, "Admitted", False, "UnsatisfiedAdmissionChecks", message, NOW - 60)
     if on:
         made["status"]["clusterName"] = on
     if names := list(nominated):
@@ -107,44 +107,44 @@ def placed(on: str = "worker2") -> Obj:
     return made
 
 
-def there(*true: str, since: float = NOW - 5, with_job: bool = False, suspend: bool = False) -> Worker:
+def there(*true: str, since: float = NOW - 5, with_job: bool = False, suspend: bool = False) -> RemoteWorker:
     """A worker with a copy whose conditions are True since then, and perhaps with its Job."""
     found = copy_of(workload(), "multikueue")
     for kind in true:
-        put_condition(found, kind, True, kind, "", since)
+        set_condition(found, kind, True, kind, "", since)
     made = worker_job(job(), workload(), "multikueue") if with_job else None
     if made:
         made["spec"]["suspend"] = suspend
         made["status"] = {"active": 0 if suspend else 1}
-    return Worker(copy=found, job=made)
+    return RemoteWorker(copy=found, job=made)
 
 
 ADMITTED = there("QuotaReserved", "Admitted")
 WAITS = there()
 RUNS = there("QuotaReserved", "Admitted", with_job=True)
-EMPTY = Worker()
+EMPTY = RemoteWorker()
 
 
 def seen(
     of: Obj,
-    workers: Mapping[str, Worker] | None = None,
+    workers: Mapping[str, RemoteWorker] | None = None,
     *,
     listed: Iterable[str] | None = ALL,
     **fields: Any,
-) -> Seen:
+) -> WorkloadInputs:
     checks = tuple(one["name"] for one in of["status"].get("admissionChecks", ()))
     found = dict.fromkeys(ALL, EMPTY) | dict(workers or {})
-    return Seen(
+    return WorkloadInputs(
         workload=of,
         check=MK,
         clusters=None if listed is None else tuple(listed),
         now=NOW,
         workers=found,
-        **{"job": job(), "queue": Queue(checks=checks)} | fields,
+        **{"job": job(), "queue": HubQueue(checks=checks)} | fields,
     )
 
 
-def steps(decision: Decision) -> list[str]:
+def steps(decision: ReconcileResult) -> list[str]:
     """The operations in order, without their contents."""
     return [
         " ".join(filter(None, (type(one).__name__, getattr(one, "cluster", ""))))
@@ -152,66 +152,66 @@ def steps(decision: Decision) -> list[str]:
     ]
 
 
-def written(decision: Decision) -> Obj:
+def written(decision: ReconcileResult) -> Obj:
     """What the Workload is afterwards, of one write of its status."""
     statuses = [one.status for one in decision.operations if isinstance(one, WriteStatus)]
     assert len(statuses) == 1, decision
     return workload() | {"status": statuses[0]}
 
 
-def look(controller: str, at: Seen) -> Decision:
+def look(controller: str, at: WorkloadInputs) -> ReconcileResult:
     return LOOKS[controller](at)
 
 
 # The hub's queue and quota
 
 
-def test_the_checks_of_the_queue_are_put_in_as_pending() -> None:
+def test_the_checks_of_the_queue_are_added_as_pending() -> None:
     """dispatch.log 1.06."""
     fresh = workload({}) | {"status": {}}
-    after = written(look("workload", seen(fresh, queue=Queue(checks=("placement", MK)))))
-    entry = {"state": "Pending", "message": "", "lastTransitionTime": stamp(NOW)}
+    after = written(look("workload", seen(fresh, queue=HubQueue(checks=("placement", MK)))))
+    entry = {"state": "Pending", "message": "", "lastTransitionTime": format_time(NOW)}
     expected = [{"name": "placement"} | entry, {"name": MK} | entry]
     assert after["status"]["admissionChecks"] == expected
 
 
-def test_quota_is_reserved_and_the_admission_waits_for_the_checks() -> None:
+def test_admission_waits_for_the_checks_after_quota_is_reserved() -> None:
     """dispatch.log 1.08, 1.10."""
     after = written(look("scheduler", seen(workload(true=()))))
-    assert said(after, "QuotaReserved") == "Quota reserved in ClusterQueue cluster-queue"
+    assert condition_field(after, "QuotaReserved") == "Quota reserved in ClusterQueue cluster-queue"
     assert after["status"]["admission"] == {
         "clusterQueue": "cluster-queue",
         "podSetAssignments": [{"name": "main", "count": 1}],
     }
-    assert said(after, "Admitted", "reason") == "UnsatisfiedAdmissionChecks"
+    assert condition_field(after, "Admitted", "reason") == "UnsatisfiedAdmissionChecks"
 
 
-def test_an_inactive_queue_lets_it_wait_and_says_so() -> None:
+def test_an_inactive_queue_keeps_the_workload_pending() -> None:
     """config-deleted.log 11.10."""
-    closed = Queue(checks=(MK,), active=False)
+    closed = HubQueue(checks=(MK,), active=False)
     after = written(decide(seen(workload(true=()), listed=None, queue=closed)))
-    assert said(after, "QuotaReserved", "reason") == "Suspended"
-    assert said(after, "QuotaReserved") == "ClusterQueue cluster-queue is inactive"
-    assert look("scheduler", seen(after, listed=None, queue=closed)) == Decision()
+    assert condition_field(after, "QuotaReserved", "reason") == "Suspended"
+    assert condition_field(after, "QuotaReserved") == "ClusterQueue cluster-queue is inactive"
+    assert look("scheduler", seen(after, listed=None, queue=closed)) == ReconcileResult()
 
 
-def test_without_quota_left_nothing_is_reserved() -> None:
-    at = seen(workload(true=()), queue=Queue(checks=(MK,), has_room=False))
-    assert look("scheduler", at) == Decision()
+def test_without_free_quota_nothing_is_reserved() -> None:
+    at = seen(workload(true=()), queue=HubQueue(checks=(MK,), has_room=False))
+    assert look("scheduler", at) == ReconcileResult()
 
 
 def test_all_checks_ready_admit_and_then_the_hubs_job_starts() -> None:
     """dispatch.log 1.38."""
     ready = workload({MK: "Ready", "placement": "Ready"}, on="worker2")
     after = written(look("workload", seen(ready)))
-    assert said(after, "Admitted") == "The workload is admitted"
+    assert condition_field(after, "Admitted") == "The workload is admitted"
     assert look("job", seen(after)).operations == (SuspendJob(False),)
 
 
 # Dispatch
 
 
-def test_all_at_once_nominates_every_connected_cluster_sorted_and_makes_the_copies() -> None:
+def test_all_at_once_nominates_all_connected_clusters_and_creates_copies() -> None:
     """dispatch.log 1.14 to 1.20."""
     decision = look(MK, seen(workload(), listed=("worker3", "worker1", "worker2")))
     names = ["worker1", "worker2", "worker3"]
@@ -224,7 +224,7 @@ def test_all_at_once_nominates_every_connected_cluster_sorted_and_makes_the_copi
 def test_nothing_reaches_a_worker_before_every_other_check_is_ready(dispatcher: str, state: str) -> None:
     """second-check-unanswered-then-ready.log 9.32 to 111.72: quota, and nothing on any worker."""
     waiting = workload({MK: "Pending", "placement": state}, nominated=("worker1",))
-    assert look(MK, seen(waiting, settings=Settings(dispatcher=dispatcher))) == Decision()
+    assert look(MK, seen(waiting, settings=KueueSettings(dispatcher=dispatcher))) == ReconcileResult()
 
 
 def test_the_other_check_ready_is_followed_by_the_nomination() -> None:
@@ -233,7 +233,7 @@ def test_the_other_check_ready_is_followed_by_the_nomination() -> None:
     assert written(decision)["status"]["nominatedClusterNames"] == list(ALL)
 
 
-def test_the_losers_go_then_the_winners_job_is_made_then_it_is_recorded() -> None:
+def test_other_copies_are_deleted_then_the_job_created_then_the_cluster_recorded() -> None:
     """dispatch.log 1.30 to 1.34."""
     at = seen(workload(nominated=ALL), {"worker1": WAITS, "worker2": ADMITTED, "worker3": ADMITTED})
     earlier = there("QuotaReserved", "Admitted", since=NOW - 9)
@@ -251,12 +251,12 @@ def test_the_losers_go_then_the_winners_job_is_made_then_it_is_recorded() -> Non
         "name": MK,
         "state": "Ready",
         "message": 'The workload was admitted on "worker2"',
-        "lastTransitionTime": stamp(NOW),
+        "lastTransitionTime": format_time(NOW),
     }
     assert refusal(at.workload, after) is None
 
 
-def test_the_workers_job_is_suspended_belongs_to_the_copy_and_is_run_there() -> None:
+def test_the_workers_job_is_suspended_and_labelled() -> None:
     """dispatch.log 1.32; the labels by its code."""
     (made,) = [
         one.job
@@ -284,7 +284,7 @@ def test_the_copy_has_the_spec_of_the_original_and_no_owner() -> None:
 
 def test_incremental_nominates_three_in_the_configs_order() -> None:
     """DESIGN.md: stepSize 3 a round, exactly in the config's order since 0.19."""
-    at = seen(workload(), listed=("z", "b", "y", "a"), settings=Settings(dispatcher=INCREMENTAL))
+    at = seen(workload(), listed=("z", "b", "y", "a"), settings=KueueSettings(dispatcher=INCREMENTAL))
     decision = look("dispatcher", at)
     assert written(decision)["status"]["nominatedClusterNames"] == ["z", "b", "y"]
     assert decision.operations[-1] == StartRound()
@@ -303,38 +303,40 @@ def test_incremental_stalls_until_the_round_ends(age: float, nominated: list[str
         workload(nominated=["worker3"]),
         {"worker3": WAITS},
         listed=("worker1", "worker2"),
-        settings=Settings(dispatcher=INCREMENTAL),
+        settings=KueueSettings(dispatcher=INCREMENTAL),
         round_started=NOW - age,
     )
     decision = look("dispatcher", at)
     if nominated is None:
         assert decision.operations == ()
-        assert decision.again_after == pytest.approx(0.1, abs=0.01)
+        assert decision.requeue_after == pytest.approx(0.1, abs=0.01)
     else:
         assert written(decision)["status"]["nominatedClusterNames"] == nominated
     assert look(MK, at).operations == (), "worker3's copy is out of reach, nobody else is nominated"
 
 
-def test_incremental_forgets_its_round_with_the_quota() -> None:
-    settings = Settings(dispatcher=INCREMENTAL)
+def test_incremental_resets_its_round_with_the_quota() -> None:
+    settings = KueueSettings(dispatcher=INCREMENTAL)
     at = seen(workload(true=()), settings=settings, round_started=NOW - 1)
     assert look("dispatcher", at).operations == (ForgetRound(),)
 
 
-def test_incremental_nominates_without_asking_the_other_checks() -> None:
+def test_incremental_ignores_other_checks() -> None:
     """By its code: only the copies wait for the other checks, the nomination does not."""
-    at = seen(workload({MK: "Pending", "placement": "Pending"}), settings=Settings(dispatcher=INCREMENTAL))
+    at = seen(
+        workload({MK: "Pending", "placement": "Pending"}), settings=KueueSettings(dispatcher=INCREMENTAL)
+    )
     assert written(look("dispatcher", at))["status"]["nominatedClusterNames"] == list(ALL)
 
 
-EXTERNAL = Settings(dispatcher="open-cluster-management.io/placement")
+EXTERNAL = KueueSettings(dispatcher="open-cluster-management.io/placement")
 
 
 def test_with_an_external_dispatcher_kueue_nominates_nothing() -> None:
     """external-dispatcher.txt: nothing until somebody writes status.nominatedClusterNames."""
     assert decide(seen(workload(true=("QuotaReserved",)), settings=EXTERNAL)).operations[1:] == ()
     for controller in (MK, "dispatcher"):
-        assert look(controller, seen(workload(), settings=EXTERNAL)) == Decision()
+        assert look(controller, seen(workload(), settings=EXTERNAL)) == ReconcileResult()
 
 
 def test_copies_follow_the_external_nominations() -> None:
@@ -346,7 +348,7 @@ def test_copies_follow_the_external_nominations() -> None:
     assert steps(then) == ["DeleteCopy worker2"]
 
 
-def test_the_race_the_denominated_cluster_has_admitted_and_cannot_be_recorded() -> None:
+def test_a_denominated_cluster_that_has_admitted_cannot_be_recorded() -> None:
     """external-dispatcher.txt, dt 0.04 to 0.4: worker3's copy goes, the Job runs on worker2, hub: none."""
     at = seen(workload(nominated=["worker3"]), {"worker2": ADMITTED, "worker3": WAITS}, settings=EXTERNAL)
     decision = look(MK, at)
@@ -355,7 +357,7 @@ def test_the_race_the_denominated_cluster_has_admitted_and_cannot_be_recorded() 
     assert refused == "when setting clusterName it must be one of the nominatedClusterNames"
 
 
-def test_nominated_again_it_is_recorded() -> None:
+def test_a_cluster_nominated_again_is_recorded() -> None:
     """external-dispatcher.txt, heal."""
     at = seen(workload(nominated=["worker2", "worker3"]), {"worker2": RUNS}, settings=EXTERNAL)
     after = written(look(MK, at))
@@ -363,7 +365,7 @@ def test_nominated_again_it_is_recorded() -> None:
     assert refusal(at.workload, after) is None
 
 
-def test_unlisted_after_the_race_the_other_cluster_gets_it_too() -> None:
+def test_unlisting_after_the_race_runs_the_job_twice() -> None:
     """external-dispatcher.txt: after unlisting it runs on worker2 AND worker3."""
     at = seen(
         workload(nominated=["worker3"]),
@@ -391,7 +393,7 @@ def test_unlisted_after_the_race_the_other_cluster_gets_it_too() -> None:
         ),
     ],
 )
-def test_only_what_kueue_owns_alone_can_it_clear(owners: list[str], refused: str | None) -> None:
+def test_kueue_clears_only_fields_that_it_owns_alone(owners: list[str], refused: str | None) -> None:
     """external-dispatcher.txt, the table of writes."""
     before = workload(nominated=["worker2"])
     decided = written(look(MK, seen(before, {"worker2": ADMITTED}, settings=EXTERNAL)))
@@ -410,7 +412,7 @@ def test_a_placement_is_immutable() -> None:
 # A cluster that leaves
 
 
-def test_unlisted_while_it_runs_retry_at_once() -> None:
+def test_unlisting_a_running_cluster_retries_at_once() -> None:
     """cluster-unlisted-while-running.log 9.82; workerLostTimeout plays no part."""
     at = seen(placed(), {"worker2": RUNS}, listed=("worker1", "worker3"))
     after = written(look(MK, at))
@@ -418,11 +420,11 @@ def test_unlisted_while_it_runs_retry_at_once() -> None:
         "name": MK,
         "state": "Retry",
         "message": UNLISTED,
-        "lastTransitionTime": stamp(NOW),
+        "lastTransitionTime": format_time(NOW),
     }
 
 
-def test_retry_evicts_clears_the_placement_and_resets_every_check() -> None:
+def test_retry_evicts_and_resets_cluster_and_checks() -> None:
     """cluster-unlisted-while-running.log 9.84; second-check-unanswered-then-ready.log 241.11."""
     running = placed()
     running["status"]["admissionChecks"] = [
@@ -431,19 +433,19 @@ def test_retry_evicts_clears_the_placement_and_resets_every_check() -> None:
     ]
     after = written(look("workload", seen(running)))
     told = f'Evicted due to AdmissionCheck in Retry state: "multikueue" ({UNLISTED})'
-    assert said(after, "Evicted") == told
-    assert said(after, "Evicted", "reason") == "AdmissionCheck"
+    assert condition_field(after, "Evicted") == told
+    assert condition_field(after, "Evicted", "reason") == "AdmissionCheck"
     assert "clusterName" not in after["status"]
     reset = "Reset to Pending after eviction. Previously:"
-    at = {"state": "Pending", "lastTransitionTime": stamp(NOW)}
+    at = {"state": "Pending", "lastTransitionTime": format_time(NOW)}
     assert after["status"]["admissionChecks"] == [
         {"name": MK, "message": f"{reset} Retry", "retryCount": 1} | at,
         {"name": "placement", "message": f"{reset} Ready"} | at,
     ]
-    assert holds(after, "Admitted"), "until the quota is given back (13.01)"
+    assert is_condition_true(after, "Admitted"), "until the quota is given back (13.01)"
 
 
-def test_an_evicted_one_with_quota_is_nominated_elsewhere_at_once() -> None:
+def test_an_evicted_workload_with_quota_is_nominated_elsewhere_at_once() -> None:
     """cluster-unlisted-while-running.log 9.85."""
     evicted = workload(true=("QuotaReserved", "Admitted", "Evicted"))
     decision = look(MK, seen(evicted, {"worker2": RUNS}, listed=("worker1",)))
@@ -457,8 +459,8 @@ def test_quota_stays_while_the_hubs_job_counts_active_pods() -> None:
     busy = look("job", seen(evicted, job=job(suspend=False, active=1)))
     assert busy.operations == (SuspendJob(True),)
     after = written(look("job", seen(evicted)))
-    assert said(after, "QuotaReserved", "reason") == "PendingEvaluation"
-    assert said(after, "Admitted", "reason") == "NoReservation"
+    assert condition_field(after, "QuotaReserved", "reason") == "PendingEvaluation"
+    assert condition_field(after, "Admitted", "reason") == "NoReservation"
     assert (condition(after, "Requeued") or {})["status"] == "False"
     assert "admission" not in after["status"]
 
@@ -469,10 +471,13 @@ def test_a_copy_admitted_while_the_hub_evicts_is_deactivated() -> None:
     decision = look(MK, seen(evicted, {"worker1": ADMITTED}, listed=("worker1",)))
     (operation,) = decision.operations
     assert isinstance(operation, DeactivateCopy)
-    assert said({"status": operation.status}, "DeactivationTarget") == "Evicted on manager: why Evicted"
+    assert (
+        condition_field({"status": operation.status}, "DeactivationTarget")
+        == "Evicted on manager: why Evicted"
+    )
 
 
-def test_then_its_job_is_made_there_and_its_status_copied_so_that_the_hubs_job_stops() -> None:
+def test_an_evicted_jobs_status_is_copied_so_that_the_hubs_job_stops() -> None:
     """cluster-unlisted-while-running.log 11.93, 12.97."""
     evicted = workload(true=("QuotaReserved", "Admitted", "Evicted"), nominated=["worker1"])
     busy = job(suspend=True, active=1)
@@ -483,7 +488,7 @@ def test_then_its_job_is_made_there_and_its_status_copied_so_that_the_hubs_job_s
     assert then.operations == (WriteJobStatus({"active": 0}),)
 
 
-def test_without_quota_on_the_hub_all_that_can_be_reached_is_taken_off() -> None:
+def test_without_quota_on_the_hub_all_reachable_copies_are_deleted() -> None:
     """cluster-unlisted-while-running.log 13.02, 13.04: on worker1; on worker2, not listed, it runs on."""
     at = seen(
         workload(true=("Evicted",)),
@@ -496,22 +501,22 @@ def test_without_quota_on_the_hub_all_that_can_be_reached_is_taken_off() -> None
 def test_the_backoff_ends_and_quota_is_reserved_again() -> None:
     """cluster-unlisted-while-running.log 13.06, 13.11."""
     evicted = workload(true=("Evicted",))
-    put_condition(evicted, "Requeued", False, "AdmissionCheck", "", NOW)
+    set_condition(evicted, "Requeued", False, "AdmissionCheck", "", NOW)
     requeued = written(look("workload", seen(evicted)))
-    assert said(requeued, "Requeued", "reason") == "BackoffFinished"
-    assert look("scheduler", seen(evicted)) == Decision(), "not before that"
+    assert condition_field(requeued, "Requeued", "reason") == "BackoffFinished"
+    assert look("scheduler", seen(evicted)) == ReconcileResult(), "not before that"
     reserved = written(look("scheduler", seen(requeued)))
     assert condition(reserved, "Evicted") == {
         "type": "Evicted",
         "status": "False",
         "reason": "QuotaReserved",
         "message": "Previously: why Evicted",
-        "lastTransitionTime": stamp(NOW),
+        "lastTransitionTime": format_time(NOW),
         "observedGeneration": 1,
     }
 
 
-def test_listed_again_the_older_copy_wins_and_the_status_names_the_wrong_cluster() -> None:
+def test_after_listing_again_the_older_copy_wins_and_the_status_is_wrong() -> None:
     """cluster-unlisted-variants.log 19.74 to 94.91: worker1's go, clusterName stays worker1."""
     older = there("QuotaReserved", "Admitted", since=NOW - 90, with_job=True)
     running = job(suspend=False)
@@ -524,14 +529,14 @@ def test_a_waiting_copy_on_an_unlisted_cluster_stays_and_is_admitted_later() -> 
     """nominated-cluster-unlisted-incremental.log; DESIGN.md: it "stays behind and later reserved quota"."""
     at = seen(workload(nominated=["worker3"]), {"worker3": WAITS}, listed=("worker1",), settings=EXTERNAL)
     assert look(MK, at).operations == ()
-    admitted = look_at_copy(WAITS.copy, None, queue="cluster-queue", room=True, now=NOW)
-    assert holds(written(admitted), "Admitted")
+    admitted = reconcile_copy(WAITS.copy, None, queue="cluster-queue", room=True, now=NOW)
+    assert is_condition_true(written(admitted), "Admitted")
 
 
-def test_a_deleted_config_freezes_everything() -> None:
+def test_a_deleted_config_stops_everything() -> None:
     """config-deleted.log 5.20 to 56.84: nothing evicted, no status copied, nothing taken off."""
     for of in (placed(), workload(true=("Evicted",)), workload(nominated=ALL)):
-        assert look(MK, seen(of, {"worker2": RUNS}, listed=None)) == Decision()
+        assert look(MK, seen(of, {"worker2": RUNS}, listed=None)) == ReconcileResult()
 
 
 # A worker that is lost
@@ -541,12 +546,12 @@ def test_a_deleted_config_freezes_everything() -> None:
     ("lost", "expected"),
     [pytest.param(29.0, None, id="not yet"), pytest.param(30.5, "Admitting remote lost", id="too long")],
 )
-def test_a_lost_worker_is_given_up_after_the_timeout(lost: float, expected: str | None) -> None:
+def test_a_lost_worker_is_retried_elsewhere_after_the_timeout(lost: float, expected: str | None) -> None:
     """worker-lost-and-back.log 9.33 to 38.31, workerLostTimeout 30 s."""
-    gone = Worker(connected=False, lost_since=NOW - lost)
-    decision = look(MK, seen(placed(), {"worker2": gone}, settings=Settings(worker_lost_seconds=30)))
+    gone = RemoteWorker(connected=False, lost_since=NOW - lost)
+    decision = look(MK, seen(placed(), {"worker2": gone}, settings=KueueSettings(worker_lost_seconds=30)))
     if expected is None:
-        assert decision == Decision(again_after=1.0)
+        assert decision == ReconcileResult(requeue_after=1.0)
     else:
         told = (check_of(written(decision), MK) or {})["message"]
         assert told == f'{expected}, Previously: "Ready"'
@@ -556,10 +561,10 @@ def test_a_listed_cluster_without_an_object_never_times_out() -> None:
     """DESIGN.md, by its code."""
     at = seen(placed())
     without = {name: one for name, one in at.workers.items() if name != "worker2"}
-    assert look(MK, replace(at, workers=without)) == Decision(again_after=900.0)
+    assert look(MK, replace(at, workers=without)) == ReconcileResult(requeue_after=900.0)
 
 
-def test_back_again_the_old_copy_wins() -> None:
+def test_after_reconnecting_the_old_copy_wins() -> None:
     """worker-lost-and-back.log 85.40."""
     old = there("QuotaReserved", "Admitted", since=NOW - 60, with_job=True)
     at = seen(placed("worker1"), {"worker1": RUNS, "worker2": old}, job=job(suspend=False))
@@ -580,25 +585,25 @@ def test_pending_on_an_admitted_workload_is_ignored() -> None:
 def _with_retry(after: int) -> Obj:
     running = placed()
     entry = {"name": "placement", "state": "Retry", "message": "placement changed"}
-    entry |= {"requeueAfterSeconds": after, "lastTransitionTime": stamp(NOW)}
+    entry |= {"requeueAfterSeconds": after, "lastTransitionTime": format_time(NOW)}
     running["status"]["admissionChecks"].append(entry)
     return running
 
 
-def test_retry_with_a_delay_is_carried_out_after_it() -> None:
+def test_retry_with_a_delay_takes_effect_after_it() -> None:
     """second-check-unanswered-then-ready.log 236.85, 236.88, 241.11."""
     at = seen(_with_retry(5))
     waits = written(look("workload", at))
-    assert waits["status"]["requeueState"] == {"requeueAt": stamp(NOW + 5)}
-    assert look("workload", replace(at, workload=waits)) == Decision(again_after=5.0)
+    assert waits["status"]["requeueState"] == {"requeueAt": format_time(NOW + 5)}
+    assert look("workload", replace(at, workload=waits)) == ReconcileResult(requeue_after=5.0)
     later = replace(at, workload=waits, now=NOW + 5)
-    assert holds(written(look("workload", later)), "Evicted")
+    assert is_condition_true(written(look("workload", later)), "Evicted")
 
 
-def test_the_delay_is_taken_out_before_it_is_requeued() -> None:
+def test_the_delay_is_removed_before_requeueing() -> None:
     """second-check-unanswered-then-ready.log 241.20, 241.22."""
     evicted = workload(true=("Evicted",))
-    evicted["status"]["requeueState"] = {"requeueAt": stamp(NOW - 1)}
+    evicted["status"]["requeueState"] = {"requeueAt": format_time(NOW - 1)}
     assert "requeueState" not in written(look("workload", seen(evicted)))["status"]
 
 
@@ -609,19 +614,19 @@ def test_rejected_deactivates() -> None:
     running["status"]["admissionChecks"].append(entry)
     target = written(look("workload", seen(running)))
     why = 'AdmissionCheck in Rejected state: "placement" (no cluster matches)'
-    assert said(target, "DeactivationTarget") == why
+    assert condition_field(target, "DeactivationTarget") == why
     assert look("workload", seen(target)).operations == (SetActive(False),)
     inactive = target | {"spec": target["spec"] | {"active": False}}
     evicted = written(look("workload", seen(inactive)))
-    assert said(evicted, "Evicted") == f"The workload is deactivated due to {why}"
-    assert said(evicted, "Evicted", "reason") == "DeactivatedDueToAdmissionCheck"
+    assert condition_field(evicted, "Evicted") == f"The workload is deactivated due to {why}"
+    assert condition_field(evicted, "Evicted", "reason") == "DeactivatedDueToAdmissionCheck"
     assert condition(evicted, "DeactivationTarget") is None
 
 
 # The gate
 
 
-def test_retry_on_one_that_only_waits_takes_its_copies_off() -> None:
+def test_retry_on_a_waiting_workload_deletes_its_copies() -> None:
     """gate.txt: all copies gone after 0.23 s, checks Pending, nothing nominated while ours is."""
     checks = {MK: "Pending", "placement": "Retry"}
     at = seen(workload(checks, nominated=ALL), dict.fromkeys(ALL, WAITS))
@@ -631,14 +636,14 @@ def test_retry_on_one_that_only_waits_takes_its_copies_off() -> None:
     assert not [one for one in done[done.index("DeleteCopy worker1") :] if one.startswith("Create")]
 
 
-def test_retry_takes_off_what_a_worker_has_just_admitted_too() -> None:
+def test_retry_deletes_a_copy_that_was_just_admitted() -> None:
     """gate.txt: 0.05 s and 0.2 s after the admission, clusterName still empty."""
     checks = {MK: "Pending", "placement": "Retry"}
     at = seen(workload(checks, nominated=ALL), {"worker1": WAITS, "worker2": ADMITTED})
     assert "DeleteCopy worker2" in _until_nothing_is_left(at)
 
 
-def test_when_multikueue_is_busy_until_quota_is_reserved_again_the_copies_stay() -> None:
+def test_copies_stay_if_multikueue_is_busy_until_quota_is_reserved() -> None:
     """gate.txt, second series: Retry 0.7 s after the admission, worker2's copy ran on."""
     checks = {MK: "Pending", "placement": "Retry"}
     at = seen(workload(checks, nominated=ALL), {"worker2": RUNS})
@@ -649,16 +654,16 @@ def test_when_multikueue_is_busy_until_quota_is_reserved_again_the_copies_stay()
 UNRECORDED = workload({MK: "Pending", "placement": "Ready"})
 
 
-def test_what_was_left_behind_and_runs_is_never_recorded_without_a_nomination() -> None:
+def test_an_old_running_copy_is_not_recorded_without_a_nomination() -> None:
     """By its code: it is to be recorded before anything is nominated, and refused (DESIGN.md hopes not)."""
     decision = look(MK, seen(UNRECORDED, {"worker2": RUNS}))
     assert steps(decision) == ["WriteStatus"]
     assert refusal(UNRECORDED, written(decision)) is not None
 
 
-def test_what_was_left_behind_is_recorded_once_its_cluster_is_nominated() -> None:
+def test_an_old_running_copy_is_recorded_after_a_nomination() -> None:
     """external-dispatcher.txt, heal; DESIGN.md, the gate, 3."""
-    hopeful = Settings(nominates_admitted=True)
+    hopeful = KueueSettings(nominates_admitted=True)
     first = written(look(MK, seen(UNRECORDED, {"worker2": RUNS}, settings=hopeful)))
     assert first["status"]["nominatedClusterNames"] == list(ALL)
     assert refusal(UNRECORDED, first) is None
@@ -666,7 +671,7 @@ def test_what_was_left_behind_is_recorded_once_its_cluster_is_nominated() -> Non
     assert then["status"]["clusterName"] == "worker2"
 
 
-def _until_nothing_is_left(at: Seen, *, busy: bool = False) -> list[str]:
+def _until_nothing_is_left(at: WorkloadInputs, *, busy: bool = False) -> list[str]:
     """Carry out the hub's steps until there is none; return them."""
     done: list[str] = []
     for _ in range(20):
@@ -679,7 +684,7 @@ def _until_nothing_is_left(at: Seen, *, busy: bool = False) -> list[str]:
     raise AssertionError(done)
 
 
-def _carried_out(at: Seen, operation: Operation) -> Seen:
+def _carried_out(at: WorkloadInputs, operation: Operation) -> WorkloadInputs:
     match operation:
         case WriteStatus(status):
             return replace(at, workload=at.workload | {"status": status})
@@ -710,14 +715,14 @@ def test_activated_again_it_needs_a_new_nomination() -> None:
     inactive = workload(nominated=ALL)
     inactive["spec"]["active"] = False
     evicted = written(look("workload", seen(inactive)))
-    assert said(evicted, "Evicted", "reason") == "Deactivated"
+    assert condition_field(evicted, "Evicted", "reason") == "Deactivated"
     assert "nominatedClusterNames" not in evicted["status"]
     cleared = written(look("job", seen(evicted)))
     back = written(look("workload", seen(cleared)))
-    assert said(back, "Requeued", "reason") == "Reactivated"
+    assert condition_field(back, "Requeued", "reason") == "Reactivated"
 
 
-def test_finished_on_the_worker_finished_on_the_hub_and_then_all_is_taken_off() -> None:
+def test_a_finished_copy_finishes_the_workload_and_is_deleted() -> None:
     """external-dispatcher.txt, drain: d0 completes, hub Finished=True."""
     done = there("QuotaReserved", "Admitted", "Finished", with_job=True)
     assert done.job
@@ -725,12 +730,12 @@ def test_finished_on_the_worker_finished_on_the_hub_and_then_all_is_taken_off() 
     decision = look(MK, seen(placed(), {"worker2": done}, job=job(suspend=False)))
     assert steps(decision) == ["WriteJobStatus", "WriteStatus"]
     finished = written(decision)
-    assert holds(finished, "Finished")
+    assert is_condition_true(finished, "Finished")
     then = look(MK, seen(finished, {"worker2": done}))
     assert then.operations == (DeleteJob("worker2"), DeleteCopy("worker2"))
 
 
-def test_evicted_by_the_workers_kueue_the_hub_evicts_too() -> None:
+def test_an_eviction_by_the_worker_evicts_on_the_hub() -> None:
     """By its code, step 4."""
     out = there("QuotaReserved", "Admitted", "Evicted", with_job=True)
     after = written(look(MK, seen(placed(), {"worker2": out})))
@@ -739,20 +744,20 @@ def test_evicted_by_the_workers_kueue_the_hub_evicts_too() -> None:
         "name": MK,
         "state": "Retry",
         "message": told,
-        "lastTransitionTime": stamp(NOW),
+        "lastTransitionTime": format_time(NOW),
     }
 
 
-def test_deleted_on_the_hub_deleted_where_it_can_be_reached() -> None:
+def test_a_deleted_workload_is_deleted_on_reachable_workers() -> None:
     """cluster-unlisted-variants.log 94.96; config-deleted.log 78.62: without a config nothing is."""
     deleted = placed()
-    deleted["metadata"]["deletionTimestamp"] = stamp(NOW)
+    deleted["metadata"]["deletionTimestamp"] = format_time(NOW)
     at = seen(deleted, {"worker1": WAITS, "worker2": RUNS}, listed=("worker1",))
     assert steps(look(MK, at)) == ["DeleteCopy worker1"]
-    assert look(MK, replace(at, clusters=None)) == Decision()
+    assert look(MK, replace(at, clusters=None)) == ReconcileResult()
 
 
-def test_garbage_collection_takes_what_nobody_on_the_hub_answers_to() -> None:
+def test_garbage_collection_deletes_orphaned_copies() -> None:
     """cluster-unlisted-while-running.log 99.38: once the hub's is gone, and on unlisted clusters too."""
     ours = copy_of(workload(), "multikueue")
     other = ours | {"metadata": ours["metadata"] | {"labels": {}}}
@@ -764,17 +769,17 @@ def test_garbage_collection_takes_what_nobody_on_the_hub_answers_to() -> None:
 # The worker's own Kueue
 
 
-def on_worker(found: Obj | None, made: Obj | None = None, *, room: bool = True) -> Decision:
-    return look_at_copy(found, made, queue="cluster-queue", room=room, now=NOW)
+def on_worker(found: Obj | None, made: Obj | None = None, *, room: bool = True) -> ReconcileResult:
+    return reconcile_copy(found, made, queue="cluster-queue", room=room, now=NOW)
 
 
-def test_a_copy_is_admitted_where_there_is_room_and_waits_elsewhere() -> None:
+def test_a_copy_is_admitted_if_there_is_quota_and_waits_otherwise() -> None:
     """dispatch.log 1.18; cluster-unlisted-while-running.log 1.24."""
-    assert holds(written(on_worker(WAITS.copy)), "Admitted")
+    assert is_condition_true(written(on_worker(WAITS.copy)), "Admitted")
     waits = written(on_worker(WAITS.copy, room=False))
-    assert said(waits, "QuotaReserved") == "ClusterQueue cluster-queue is inactive"
-    assert said(waits, "Admitted") == "The workload has no reservation"
-    assert on_worker(waits, room=False) == Decision()
+    assert condition_field(waits, "QuotaReserved") == "ClusterQueue cluster-queue is inactive"
+    assert condition_field(waits, "Admitted") == "The workload has no reservation"
+    assert on_worker(waits, room=False) == ReconcileResult()
 
 
 def test_the_workers_job_starts_with_the_admission_and_stops_with_the_copy() -> None:
@@ -783,7 +788,7 @@ def test_the_workers_job_starts_with_the_admission_and_stops_with_the_copy() -> 
     assert on_worker(ADMITTED.copy, made).operations == (SuspendJob(False),)
     made["spec"]["suspend"] = False
     assert on_worker(None, made).operations == (SuspendJob(True),)
-    assert on_worker(ADMITTED.copy, made) == Decision()
+    assert on_worker(ADMITTED.copy, made) == ReconcileResult()
 
 
 def test_a_deactivated_copy_is_evicted_and_keeps_its_quota_until_its_job_has_stopped() -> None:
@@ -792,13 +797,13 @@ def test_a_deactivated_copy_is_evicted_and_keeps_its_quota_until_its_job_has_sto
     decision = on_worker(target)
     assert steps(decision) == ["SetActive", "WriteStatus"]
     evicted = written(decision) | {"spec": workload()["spec"] | {"active": False}}
-    assert said(evicted, "Evicted", "reason") == "DeactivatedDueToDeactivationTarget"
-    assert on_worker(evicted) == Decision(), "no Job: nothing to stop, and it stays"
+    assert condition_field(evicted, "Evicted", "reason") == "DeactivatedDueToDeactivationTarget"
+    assert on_worker(evicted) == ReconcileResult(), "no Job: nothing to stop, and it stays"
     made = worker_job(job(), workload(), "multikueue")
     gone = written(on_worker(evicted, made))
-    assert said(gone, "QuotaReserved", "reason") == "PendingEvaluation"
+    assert condition_field(gone, "QuotaReserved", "reason") == "PendingEvaluation"
     stays = gone | {"spec": evicted["spec"]}
-    assert on_worker(stays, made) == Decision()
+    assert on_worker(stays, made) == ReconcileResult()
 
 
 @pytest.mark.parametrize(("kind", "reason"), [("Complete", "Succeeded"), ("Failed", "Failed")])
@@ -806,26 +811,29 @@ def test_a_finished_job_finishes_its_copy(kind: str, reason: str) -> None:
     made = worker_job(job(), workload(), "multikueue")
     made["status"] = {"conditions": [{"type": kind, "status": "True", "message": "done"}]}
     after = written(on_worker(ADMITTED.copy, made))
-    assert (said(after, "Finished"), said(after, "Finished", "reason")) == ("done", reason)
-    assert on_worker(after, made) == Decision()
+    assert (condition_field(after, "Finished"), condition_field(after, "Finished", "reason")) == (
+        "done",
+        reason,
+    )
+    assert on_worker(after, made) == ReconcileResult()
 
 
-def test_a_preempted_copy_stops_and_asks_again() -> None:
+def test_a_preempted_copy_stops_and_requests_quota_again() -> None:
     """By its code."""
-    out = (ADMITTED.copy or {}) | {"status": preempted(ADMITTED.copy or {}, NOW)}
+    out = (ADMITTED.copy or {}) | {"status": preempted_status(ADMITTED.copy or {}, NOW)}
     made = worker_job(job(), workload(), "multikueue")
     made["spec"]["suspend"] = False
     assert on_worker(out, made).operations == (SuspendJob(True),)
     made["spec"]["suspend"] = True
     free = written(on_worker(out, made))
-    assert not holds(free, "QuotaReserved")
-    assert holds(written(on_worker(free, made)), "Admitted")
+    assert not is_condition_true(free, "QuotaReserved")
+    assert is_condition_true(written(on_worker(free, made)), "Admitted")
 
 
 # The engine itself
 
 
-def test_the_engine_knows_no_clock_no_io_and_no_framework() -> None:
+def test_the_engine_imports_no_clock_io_or_framework() -> None:
     forbidden = {"aiohttp", "asyncio", "kopf", "kubernetes", "logging", "random", "structlog", "time"}
     modules = sorted(Path(multikueue.__file__).parent.glob("*.py"))
     assert len(modules) > 5
@@ -837,7 +845,7 @@ def test_the_engine_knows_no_clock_no_io_and_no_framework() -> None:
 
 
 @pytest.mark.parametrize("controller", [*LOOKS, "all of them"])
-def test_a_look_changes_nothing_of_what_it_is_given(controller: str) -> None:
+def test_deciding_does_not_change_the_inputs(controller: str) -> None:
     retried = workload({MK: "Pending", "placement": "Retry"}, nominated=ALL)
     for of in (workload(true=()), workload(), placed(), retried, workload(true=("QuotaReserved", "Evicted"))):
         at = seen(of, {"worker1": WAITS, "worker2": RUNS}, job=job(suspend=False))
@@ -846,8 +854,10 @@ def test_a_look_changes_nothing_of_what_it_is_given(controller: str) -> None:
         assert at == before
 
 
-def test_decide_tells_the_soonest_time_to_look_again() -> None:
+def test_decide_returns_the_earliest_requeue() -> None:
     waits = _with_retry(5)
-    waits["status"]["requeueState"] = {"requeueAt": stamp(NOW + 5)}
-    gone = Worker(connected=False, lost_since=NOW - 899)
-    assert decide(seen(waits, {"worker2": gone}, job=job(suspend=False))) == Decision(again_after=1.0)
+    waits["status"]["requeueState"] = {"requeueAt": format_time(NOW + 5)}
+    gone = RemoteWorker(connected=False, lost_since=NOW - 899)
+    assert decide(seen(waits, {"worker2": gone}, job=job(suspend=False))) == ReconcileResult(
+        requeue_after=1.0
+    )

@@ -137,7 +137,7 @@ def test_decides_the_recorded_fleets(hub: Hub, part: int) -> None:
     assert ended.stdout.endswith(f"{len(fleets)} passed, 0 failed\n"), ended.stdout + ended.stderr
 
 
-def test_a_placement_is_decided_and_told(api: Api) -> None:
+def test_a_placement_is_decided_and_its_status_written(api: Api) -> None:
     place(api)
     until(lambda: api.decided() == [["a", "b"]])
     until(lambda: "status" in api("GET", f"{PLACEMENTS}/p"))
@@ -156,7 +156,7 @@ def test_the_binding_is_marked_as_bound(api: Api) -> None:
     assert (condition["type"], condition["status"]) == ("Bound", "True")
 
 
-def test_a_decision_deleted_by_hand_comes_back(api: Api) -> None:
+def test_a_deleted_decision_is_created_again(api: Api) -> None:
     place(api)
     until(lambda: api.decided() == [["a", "b"]])
     before = api("GET", f"{DECISIONS}/p-decision-1")["metadata"]["uid"]
@@ -176,7 +176,7 @@ def test_a_cluster_leaves_and_the_last_one_leaves_an_empty_list(api: Api) -> Non
     until(lambda: api("GET", f"{PLACEMENTS}/p")["status"]["numberOfSelectedClusters"] == 0)
 
 
-def test_scores_decide_who_is_the_one(api: Api) -> None:
+def test_scores_select_the_cluster(api: Api) -> None:
     place(api, **BY_GPU, numberOfClusters=1)
     until(lambda: api.decided() == [["b"]])
     for gpu, best in ((3, "a"), (1, "b"), (3, "a")):
@@ -185,7 +185,7 @@ def test_scores_decide_who_is_the_one(api: Api) -> None:
 
 
 @pytest.mark.parametrize("write_scores", [True], indirect=True, ids=["proposed"])
-def test_scores_give_the_order_with_the_proposed_change(api: Api) -> None:
+def test_the_proposed_change_sorts_by_score(api: Api) -> None:
     place(api, **BY_GPU)
     until(lambda: api.decided() == [["b", "a"]])
     score(api, "b", 0)
@@ -194,7 +194,7 @@ def test_scores_give_the_order_with_the_proposed_change(api: Api) -> None:
     assert [entry.get("score") for entry in entries] == [1, None]
 
 
-def test_goes_on_after_an_outage(api: Api, hub: Hub) -> None:
+def test_decisions_continue_after_an_outage(api: Api, hub: Hub) -> None:
     place(api)
     until(lambda: api.decided() == [["a", "b"]])
     with hub.outage():

@@ -115,10 +115,10 @@ def test_dispatch_a_copy_gets_quota_and_its_job_runs(opened: Opened) -> None:
     worker.apply(job_of("demo2"))
     worker.until(lambda: worker.job("demo2"), (False, True))
     worker.expect("demo2", ADMITTED, QUOTA)
-    assert fleet.ledger.of("demo2") == {"maxCopies": 1, "starts": 1, "finished": False}
+    assert fleet.counter.counts_of("demo2") == {"maxCopies": 1, "starts": 1, "finished": False}
 
 
-def test_cluster_unlisted_while_running_a_worker_that_holds_gives_no_quota(opened: Opened) -> None:
+def test_cluster_unlisted_while_running_a_held_worker_reserves_no_quota(opened: Opened) -> None:
     fleet, worker = opened(held=["w"])
     worker.apply(copy_of("b1"))
     worker.expect("b1", HELD, NO_RESERVATION)
@@ -126,7 +126,7 @@ def test_cluster_unlisted_while_running_a_worker_that_holds_gives_no_quota(opene
     worker.expect("b1", ADMITTED, QUOTA)
 
 
-def test_who_has_quota_keeps_it_when_the_worker_holds(opened: Opened) -> None:
+def test_a_held_worker_keeps_reserved_quota(opened: Opened) -> None:
     fleet, worker = opened()
     worker.apply(copy_of("a"), job_of("a"))
     worker.until(lambda: worker.job("a"), (False, True))
@@ -136,7 +136,7 @@ def test_who_has_quota_keeps_it_when_the_worker_holds(opened: Opened) -> None:
     assert worker.job("a") == (False, True)
 
 
-def test_slots_are_given_again_when_a_workload_goes(opened: Opened) -> None:
+def test_deleting_a_workload_frees_its_slot(opened: Opened) -> None:
     fleet, worker = opened(slots=1)
     worker.apply(copy_of("a"))
     worker.expect("a", ADMITTED, QUOTA)
@@ -150,7 +150,7 @@ def test_slots_are_given_again_when_a_workload_goes(opened: Opened) -> None:
     worker.expect("c", ADMITTED, QUOTA)
 
 
-def test_finish_gives_the_slot_back(opened: Opened) -> None:
+def test_finishing_frees_the_slot(opened: Opened) -> None:
     fleet, worker = opened(slots=1)
     worker.apply(copy_of("a"), job_of("a"))
     worker.until(lambda: worker.job("a"), (False, True))
@@ -159,7 +159,7 @@ def test_finish_gives_the_slot_back(opened: Opened) -> None:
     worker.expect("b", ADMITTED, QUOTA)
     done = "Finished=T:Succeeded Reached expected number of succeeded pods"
     worker.until(lambda: done in (worker.conditions("a") or ()), True)
-    worker.until(lambda: fleet.ledger.of("a"), {"maxCopies": 1, "starts": 1, "finished": True})
+    worker.until(lambda: fleet.counter.counts_of("a"), {"maxCopies": 1, "starts": 1, "finished": True})
     assert fleet.finish("a") == []
 
 
@@ -183,59 +183,59 @@ def test_cluster_unlisted_while_running_a_deactivated_copy_keeps_its_quota_until
         f"Requeued=F:{reason} {evicted}",
     )
     assert worker.job("b1") == (True, False)
-    assert fleet.ledger.of("b1")["starts"] == 0
+    assert fleet.counter.counts_of("b1")["starts"] == 0
 
 
-def test_a_job_that_runs_is_stopped_when_its_copy_is_deactivated(opened: Opened) -> None:
+def test_deactivating_a_copy_stops_its_job(opened: Opened) -> None:
     fleet, worker = opened()
     worker.apply(copy_of("a"), job_of("a"))
     worker.until(lambda: worker.job("a"), (False, True))
     worker.merge(WORKLOADS, "job-a-abcde", {"spec": {"active": False}}, namespace="default")
     worker.until(lambda: worker.job("a"), (True, False))
     worker.until(lambda: NO_RESERVATION in (worker.conditions("a") or ()), True)
-    assert fleet.ledger.of("a") == {"maxCopies": 1, "starts": 1, "finished": False}
+    assert fleet.counter.counts_of("a") == {"maxCopies": 1, "starts": 1, "finished": False}
 
 
-def test_second_check_a_job_is_taken_off_the_worker(opened: Opened) -> None:
+def test_second_check_a_job_is_deleted_from_the_worker(opened: Opened) -> None:
     fleet, worker = opened()
     worker.apply(copy_of("two1"), job_of("two1"))
-    worker.until(lambda: fleet.ledger.running("two1"), ["w"])
+    worker.until(lambda: fleet.counter.running("two1"), ["w"])
     worker.delete(JOBS, "two1", "default")
-    worker.until(lambda: fleet.ledger.running("two1"), [])
+    worker.until(lambda: fleet.counter.running("two1"), [])
 
 
-def test_the_ledger_sees_a_doubled_job(pair: tuple[WorkerFleet, OnWorker, OnWorker]) -> None:
+def test_the_counter_counts_two_copies(pair: tuple[WorkerFleet, OnWorker, OnWorker]) -> None:
     fleet, w1, w2 = pair
     for worker in (w1, w2):
         worker.apply(copy_of("b1"), job_of("b1"))
-    w1.until(lambda: fleet.ledger.running("b1"), ["w1", "w2"])
+    w1.until(lambda: fleet.counter.running("b1"), ["w1", "w2"])
     w2.delete(JOBS, "b1", "default")
-    w1.until(lambda: fleet.ledger.running("b1"), ["w1"])
-    assert fleet.ledger.of("b1") == {"maxCopies": 2, "starts": 2, "finished": False}
+    w1.until(lambda: fleet.counter.running("b1"), ["w1"])
+    assert fleet.counter.counts_of("b1") == {"maxCopies": 2, "starts": 2, "finished": False}
 
 
-def test_worker_lost_and_back_what_ran_there_still_counts(
+def test_worker_lost_and_back_lost_copies_are_counted(
     pair: tuple[WorkerFleet, OnWorker, OnWorker],
 ) -> None:
     fleet, w1, w2 = pair
     w2.apply(copy_of("b4"), job_of("b4"))
-    w1.until(lambda: fleet.ledger.running("b4"), ["w2"])
+    w1.until(lambda: fleet.counter.running("b4"), ["w2"])
     fleet.kill("w2")
     with pytest.raises(ApiError):
         w2.get(JOBS, "b4", "default")
     w1.apply(copy_of("b4"), job_of("b4"))
-    w1.until(lambda: fleet.ledger.running("b4"), ["w1", "w2"])
+    w1.until(lambda: fleet.counter.running("b4"), ["w1", "w2"])
     fleet.revive("w2")
     assert w2.job("b4") == (False, True)
     fleet.finish("b4")
-    w1.until(lambda: fleet.ledger.running("b4"), [])
-    assert fleet.ledger.of("b4") == {"maxCopies": 2, "starts": 2, "finished": True}
+    w1.until(lambda: fleet.counter.running("b4"), [])
+    assert fleet.counter.counts_of("b4") == {"maxCopies": 2, "starts": 2, "finished": True}
 
 
 def test_kueue_takes_the_kubeconfigs_of_the_fleet() -> None:
     with WorkerFleet(["w1", "w2"]) as fleet, Hub() as hub:
         threads = threading.active_count()
-        fleet.put_secrets(login_to(hub))
+        fleet.apply_secrets(login_to(hub))
         with Admin(login_to(hub)) as admin:
             for name in fleet.names:
                 assert kubeconfig.refusal(fleet.kubeconfig(name)) is None
@@ -243,7 +243,7 @@ def test_kueue_takes_the_kubeconfigs_of_the_fleet() -> None:
         assert threading.active_count() == threads
 
 
-def test_a_job_begins_without_a_status_and_not_suspended() -> None:
+def test_a_running_job_starts_without_status() -> None:
     with Hub() as hub, Admin(login_to(hub)) as admin:
         admin.create(JOBS, job_of("a") | {"spec": {"template": TEMPLATE}, "status": {"active": 7}})
         found = admin.get(JOBS, "a", "default") or {}

@@ -1,45 +1,58 @@
 """
 Kueue's MultiKueue for one Workload, as pure functions.
 
-Nothing in this package does I/O, reads a clock, logs or awaits: what Kueue's manager sees (`Seen`) goes
-in, what it does next (`Decision`: operations in order, and when to look again) comes out. The face of it:
+This package does no I/O, reads no clock and does not log. The input is the state that Kueue's manager sees
+(`WorkloadInputs`); the output is its next step (`ReconcileResult`: ordered operations, and when to
+reconcile again).
 
-- `decide(seen)`: the next step of all of Kueue's controllers on the hub, one at a time. Called after every
-  change of what is seen, and `again_after` seconds later, until it has no more operations.
-- `CONTROLLERS`: the same controllers one by one, for whoever wants them to race as the real ones do.
-- `look_at_copy(copy, job, ...)`: the next step of a worker's Kueue.
-- `orphans(copies, workloads)`: what Kueue's garbage collection takes off a worker, once a minute.
-- `hub_job`, `workload_of`, `copy_of`, `worker_job`: the objects as Kueue makes them.
-- `refusal`, `keep_what_others_own`: what becomes of a write of the status.
+- `decide(inputs)`: the next step of Kueue's controllers on the hub. Call it after every change of the inputs,
+  and after `requeue_after` seconds.
+- `CONTROLLERS`: the same controllers separately, to test races between them.
+- `reconcile_copy(copy, job, ...)`: the next step of a worker's Kueue.
+- `orphans(copies, workloads)`: the copies that Kueue's garbage collection deletes.
+- `hub_job`, `workload_of`, `copy_of`, `worker_job`: the objects that Kueue creates.
+- `refusal`, `keep_what_others_own`: the effect of a write to the status.
 
 Source: shared/kueue and shared/DESIGN.md, and where they are silent the code of Kueue at the commit of
 the recordings (ff69552e79: pkg/controller/admissionchecks/multikueue, workloaddispatcher, core).
 
 Not modelled: several podSets, elastic Jobs, preemption gates, the Active condition of clusters and checks
-(`sim.kueue_rules` has them), PodsReady, and the backoff of what is refused.
+(see `kueue_rules`), PodsReady, and the backoff of rejected writes.
 """
 
+from placement_ac.lab.standins.multikueue.builders import copy_of, hub_job, worker_job, workload_of
 from placement_ac.lab.standins.multikueue.engine import CONTROLLERS, decide, orphans
-from placement_ac.lab.standins.multikueue.make import copy_of, hub_job, worker_job, workload_of
+from placement_ac.lab.standins.multikueue.inputs import (
+    ALL_AT_ONCE,
+    INCREMENTAL,
+    HubQueue,
+    KueueSettings,
+    RemoteWorker,
+    WorkloadInputs,
+)
 from placement_ac.lab.standins.multikueue.operations import (
     CreateCopy,
     CreateJob,
     DeactivateCopy,
-    Decision,
     DeleteCopy,
     DeleteJob,
     ForgetRound,
     Operation,
-    Release,
+    ReconcileResult,
+    RemoveFinalizer,
     SetActive,
     StartRound,
     SuspendJob,
     WriteJobStatus,
     WriteStatus,
 )
-from placement_ac.lab.standins.multikueue.seen import ALL_AT_ONCE, INCREMENTAL, Queue, Seen, Settings, Worker
-from placement_ac.lab.standins.multikueue.worker import has_quota, look_at_copy, preempted, runs
-from placement_ac.lab.standins.multikueue.writes import KUEUE_MANAGER, keep_what_others_own, refusal
+from placement_ac.lab.standins.multikueue.webhook import KUEUE_MANAGER, keep_what_others_own, refusal
+from placement_ac.lab.standins.multikueue.worker_kueue import (
+    has_quota,
+    preempted_status,
+    reconcile_copy,
+    runs,
+)
 
 __all__ = [
     "ALL_AT_ONCE",
@@ -49,19 +62,19 @@ __all__ = [
     "CreateCopy",
     "CreateJob",
     "DeactivateCopy",
-    "Decision",
     "DeleteCopy",
     "DeleteJob",
     "ForgetRound",
+    "HubQueue",
+    "KueueSettings",
     "Operation",
-    "Queue",
-    "Release",
-    "Seen",
+    "ReconcileResult",
+    "RemoteWorker",
+    "RemoveFinalizer",
     "SetActive",
-    "Settings",
     "StartRound",
     "SuspendJob",
-    "Worker",
+    "WorkloadInputs",
     "WriteJobStatus",
     "WriteStatus",
     "copy_of",
@@ -69,9 +82,9 @@ __all__ = [
     "has_quota",
     "hub_job",
     "keep_what_others_own",
-    "look_at_copy",
     "orphans",
-    "preempted",
+    "preempted_status",
+    "reconcile_copy",
     "refusal",
     "runs",
     "worker_job",

@@ -1,15 +1,16 @@
 """
-What Kueue does to a Workload of the hub without MultiKueue: queue, quota, checks, eviction, the hub's Job.
+Kueue's controllers of a hub's Workload without MultiKueue: queue, quota, checks, eviction, and the hub's Job.
 
-Pure. Three controllers of Kueue, each with its own look: `look_at_workload`, `look_at_job`, `schedule`.
-Each makes one write, as the real ones do; what lies between two writes others may see. Source:
-Kueue's workload_controller.go, jobframework/reconciler.go, scheduler.go, and shared/kueue.
+Pure. Three controllers: `reconcile_workload`, `reconcile_job` and `schedule`. Each step makes one write, as
+in Kueue, so that other controllers see the states in between. Source: Kueue's workload_controller.go,
+jobframework/reconciler.go, scheduler.go, and shared/kueue.
 """
 
 from collections.abc import Callable
 from typing import Final
 
-from placement_ac.lab.standins.multikueue import status as step
+from placement_ac.lab.standins.multikueue import transitions as step
+from placement_ac.lab.standins.multikueue.inputs import WorkloadInputs
 from placement_ac.lab.standins.multikueue.objects import (
     ADMITTED,
     DEACTIVATION_TARGET,
@@ -23,96 +24,95 @@ from placement_ac.lab.standins.multikueue.objects import (
     Obj,
     checks_of,
     condition,
-    drop_condition,
-    holds,
+    condition_field,
+    deep_copy,
+    format_time,
     is_active,
+    is_condition_true,
     is_deleted,
     is_suspended,
     job_is_busy,
-    own,
-    put_condition,
-    said,
-    seconds,
-    stamp,
+    parse_time,
+    remove_condition,
+    set_condition,
 )
 from placement_ac.lab.standins.multikueue.operations import (
-    NOTHING,
-    Decision,
+    NO_OPERATIONS,
     Operation,
-    Release,
+    ReconcileResult,
+    RemoveFinalizer,
     SetActive,
     SuspendJob,
     WriteStatus,
 )
-from placement_ac.lab.standins.multikueue.seen import Seen
 
 
-def look_at_workload(seen: Seen) -> Decision:
-    """Return what Kueue's Workload controller does next."""
-    if is_deleted(seen.workload) or holds(seen.workload, FINISHED):
-        return NOTHING
+def reconcile_workload(seen: WorkloadInputs) -> ReconcileResult:
+    """Return the next step of Kueue's Workload controller."""
+    if is_deleted(seen.workload) or is_condition_true(seen.workload, FINISHED):
+        return NO_OPERATIONS
     for rule in RULES:
         decision = rule(seen)
         if decision is not None:
             return decision
-    return NOTHING
+    return NO_OPERATIONS
 
 
-def _write(workload: Obj) -> Decision:
-    return Decision((WriteStatus(workload["status"]),))
+def _write(workload: Obj) -> ReconcileResult:
+    return ReconcileResult((WriteStatus(workload["status"]),))
 
 
-def _a_check_asks_to_wait(seen: Seen) -> Decision | None:
+def _check_requests_delay(seen: WorkloadInputs) -> ReconcileResult | None:
     """`requeueAfterSeconds` of a check in Retry (second-check-unanswered-then-ready.log, 236.88)."""
     until = max((_waits_until(check) for check in checks_of(seen.workload)), default=0.0)
     before = _requeue_at(seen.workload)
     if until <= seen.now or (before is not None and before >= until):
         return None
-    workload = own(seen.workload)
+    workload = deep_copy(seen.workload)
     state = workload["status"].get("requeueState") or {}
-    workload["status"]["requeueState"] = state | {"requeueAt": stamp(until)}
+    workload["status"]["requeueState"] = state | {"requeueAt": format_time(until)}
     return _write(workload)
 
 
 def _waits_until(check: Obj) -> float:
     if check["state"] != RETRY or "requeueAfterSeconds" not in check or "lastTransitionTime" not in check:
         return 0.0
-    return seconds(check["lastTransitionTime"]) + float(check["requeueAfterSeconds"])
+    return parse_time(check["lastTransitionTime"]) + float(check["requeueAfterSeconds"])
 
 
 def _requeue_at(workload: Obj) -> float | None:
     state = (workload.get("status") or {}).get("requeueState") or {}
-    return seconds(state["requeueAt"]) if "requeueAt" in state else None
+    return parse_time(state["requeueAt"]) if "requeueAt" in state else None
 
 
-def _it_is_to_be_deactivated(seen: Seen) -> Decision | None:
-    if is_active(seen.workload) and holds(seen.workload, DEACTIVATION_TARGET):
-        return Decision((SetActive(False),))
+def _deactivation_is_requested(seen: WorkloadInputs) -> ReconcileResult | None:
+    if is_active(seen.workload) and is_condition_true(seen.workload, DEACTIVATION_TARGET):
+        return ReconcileResult((SetActive(False),))
     return None
 
 
-def _it_waits(seen: Seen) -> Decision | None:
-    """Until `requeueAt` nothing happens, not even the eviction (second-check-…log, 236.88 to 241.11)."""
+def _requeue_is_delayed(seen: WorkloadInputs) -> ReconcileResult | None:
+    """Wait until `requeueAt`, even with the eviction (second-check-…log, 236.88 to 241.11)."""
     at = _requeue_at(seen.workload)
     if at is None or not is_active(seen.workload):
         return None
     if at > seen.now:
-        return Decision(again_after=at - seen.now)
-    if holds(seen.workload, QUOTA_RESERVED):
+        return ReconcileResult(requeue_after=at - seen.now)
+    if is_condition_true(seen.workload, QUOTA_RESERVED):
         return None
-    workload = own(seen.workload)
+    workload = deep_copy(seen.workload)
     del workload["status"]["requeueState"]["requeueAt"]
     if not workload["status"]["requeueState"]:
         del workload["status"]["requeueState"]
     return _write(workload)
 
 
-def _it_may_come_back(seen: Seen) -> Decision | None:
-    """Evicted by a check, or deactivated and activated again: back into the queue."""
+def _requeue_is_allowed(seen: WorkloadInputs) -> ReconcileResult | None:
+    """Requeue a Workload that a check evicted, or that was deactivated and activated again."""
     requeued = condition(seen.workload, REQUEUED)
     if not is_active(seen.workload) or requeued is None or requeued["status"] == "True":
         return None
-    workload = own(seen.workload)
+    workload = deep_copy(seen.workload)
     if requeued["reason"] == step.BY_CHECK:
         step.requeue(workload, "BackoffFinished", "The workload backoff was finished", seen.now)
     else:
@@ -120,28 +120,28 @@ def _it_may_come_back(seen: Seen) -> Decision | None:
     return _write(workload)
 
 
-def _it_is_deactivated(seen: Seen) -> Decision | None:
-    if is_active(seen.workload) or holds(seen.workload, EVICTED):
+def _workload_is_deactivated(seen: WorkloadInputs) -> ReconcileResult | None:
+    if is_active(seen.workload) or is_condition_true(seen.workload, EVICTED):
         return None
-    workload = own(seen.workload)
+    workload = deep_copy(seen.workload)
     target = condition(workload, DEACTIVATION_TARGET)
     reason, message = step.BY_DEACTIVATION, "The workload is deactivated"
     if target:
         reason, message = f"{reason}DueTo{target['reason']}", f"{message} due to {target['message']}"
-    drop_condition(workload, DEACTIVATION_TARGET)
+    remove_condition(workload, DEACTIVATION_TARGET)
     workload.setdefault("status", {}).pop("requeueState", None)
     step.evict(workload, reason, message, seen.now)
     return _write(workload)
 
 
-def _its_checks_are_not_those_of_the_queue(seen: Seen) -> Decision | None:
+def _checks_differ_from_queue(seen: WorkloadInputs) -> ReconcileResult | None:
     has = [check["name"] for check in checks_of(seen.workload)]
     if set(has) == set(seen.queue.checks):
         return None
-    workload = own(seen.workload)
+    workload = deep_copy(seen.workload)
     kept = [check for check in checks_of(workload) if check["name"] in seen.queue.checks]
     fresh = [
-        {"name": name, "state": PENDING, "message": "", "lastTransitionTime": stamp(seen.now)}
+        {"name": name, "state": PENDING, "message": "", "lastTransitionTime": format_time(seen.now)}
         for name in seen.queue.checks
         if name not in has
     ]
@@ -149,42 +149,42 @@ def _its_checks_are_not_those_of_the_queue(seen: Seen) -> Decision | None:
     return _write(workload)
 
 
-def _its_conditions_are_behind(seen: Seen) -> Decision | None:
-    """An admitted Workload stays admitted, whatever its checks say: eviction alone ends that."""
-    if holds(seen.workload, ADMITTED):
+def _conditions_are_outdated(seen: WorkloadInputs) -> ReconcileResult | None:
+    """Update the conditions. An admitted Workload stays admitted until it is evicted."""
+    if is_condition_true(seen.workload, ADMITTED):
         return None
-    workload = own(seen.workload)
+    workload = deep_copy(seen.workload)
     workload.setdefault("status", {})
-    if not holds(workload, QUOTA_RESERVED):
-        _say_why_there_is_no_quota(workload, seen)
+    if not is_condition_true(workload, QUOTA_RESERVED):
+        _explain_missing_quota(workload, seen)
     step.sync_admitted(workload, seen.now)
     return _write(workload) if workload["status"] != (seen.workload.get("status") or {}) else None
 
 
-def _say_why_there_is_no_quota(workload: Obj, seen: Seen) -> None:
+def _explain_missing_quota(workload: Obj, seen: WorkloadInputs) -> None:
     if not is_active(workload):
         message = "The workload is deactivated"
-        put_condition(workload, QUOTA_RESERVED, False, "Deactivated", message, seen.now)
+        set_condition(workload, QUOTA_RESERVED, False, "Deactivated", message, seen.now)
     elif not seen.queue.active:
         message = f"ClusterQueue {seen.queue.name} is inactive"
-        put_condition(workload, QUOTA_RESERVED, False, "Suspended", message, seen.now)
+        set_condition(workload, QUOTA_RESERVED, False, "Suspended", message, seen.now)
 
 
-def _a_check_objects(seen: Seen) -> Decision | None:
-    """Rejected deactivates; Retry evicts, and all checks are Pending again."""
-    if not holds(seen.workload, QUOTA_RESERVED) or holds(seen.workload, EVICTED):
+def _check_rejects_or_retries(seen: WorkloadInputs) -> ReconcileResult | None:
+    """Deactivate after Rejected; evict after Retry, which resets all checks to Pending."""
+    if not is_condition_true(seen.workload, QUOTA_RESERVED) or is_condition_true(seen.workload, EVICTED):
         return None
-    workload = own(seen.workload)
-    if rejected := _told(workload, REJECTED):
-        put_condition(workload, DEACTIVATION_TARGET, True, step.BY_CHECK, rejected, seen.now)
+    workload = deep_copy(seen.workload)
+    if rejected := _checks_in_state(workload, REJECTED):
+        set_condition(workload, DEACTIVATION_TARGET, True, step.BY_CHECK, rejected, seen.now)
         return _write(workload)
-    if retried := _told(workload, RETRY):
+    if retried := _checks_in_state(workload, RETRY):
         step.evict(workload, step.BY_CHECK, f"Evicted due to {retried}", seen.now)
         return _write(workload)
     return None
 
 
-def _told(workload: Obj, state: str) -> str:
+def _checks_in_state(workload: Obj, state: str) -> str:
     checks = sorted(
         (one for one in checks_of(workload) if one["state"] == state), key=lambda one: one["name"]
     )
@@ -193,56 +193,61 @@ def _told(workload: Obj, state: str) -> str:
     return f"{noun} in {state} state: {'; '.join(parts)}" if parts else ""
 
 
-# Order matters, it is Kueue's: a check's delay comes before everything, the eviction last.
-RULES: Final[tuple[Callable[[Seen], Decision | None], ...]] = (
-    _a_check_asks_to_wait,
-    _it_is_to_be_deactivated,
-    _it_waits,
-    _it_may_come_back,
-    _it_is_deactivated,
-    _its_checks_are_not_those_of_the_queue,
-    _its_conditions_are_behind,
-    _a_check_objects,
+# The order is Kueue's: a check's delay comes first, the eviction last.
+RULES: Final[tuple[Callable[[WorkloadInputs], ReconcileResult | None], ...]] = (
+    _check_requests_delay,
+    _deactivation_is_requested,
+    _requeue_is_delayed,
+    _requeue_is_allowed,
+    _workload_is_deactivated,
+    _checks_differ_from_queue,
+    _conditions_are_outdated,
+    _check_rejects_or_retries,
 )
 
 
-def look_at_job(seen: Seen) -> Decision:
-    """Return what Kueue's Job controller on the hub does next: suspend, start, give the quota back."""
+def reconcile_job(seen: WorkloadInputs) -> ReconcileResult:
+    """Return the next step of Kueue's Job reconciler on the hub: suspend, start, or release quota."""
     workload = seen.workload
     if is_deleted(workload):
-        return Decision((Release(),)) if workload["metadata"].get("finalizers") else NOTHING
-    if holds(workload, FINISHED):
-        return NOTHING
-    if holds(workload, EVICTED):
-        return Decision(tuple(_after_eviction(seen)))
-    suspend = not holds(workload, ADMITTED)
+        return (
+            ReconcileResult((RemoveFinalizer(),)) if workload["metadata"].get("finalizers") else NO_OPERATIONS
+        )
+    if is_condition_true(workload, FINISHED):
+        return NO_OPERATIONS
+    if is_condition_true(workload, EVICTED):
+        return ReconcileResult(tuple(_after_eviction(seen)))
+    suspend = not is_condition_true(workload, ADMITTED)
     if seen.job and is_suspended(seen.job) != suspend:
-        return Decision((SuspendJob(suspend),))
-    return NOTHING
+        return ReconcileResult((SuspendJob(suspend),))
+    return NO_OPERATIONS
 
 
-def _after_eviction(seen: Seen) -> list[Operation]:
+def _after_eviction(seen: WorkloadInputs) -> list[Operation]:
     """The quota stays while the hub's Job counts active Pods (cluster-unlisted-while-running.log, 12.97)."""
     done: list[Operation] = []
     if seen.job and not is_suspended(seen.job):
         done.append(SuspendJob(True))
-    if holds(seen.workload, QUOTA_RESERVED) and not job_is_busy(seen.job):
-        workload = own(seen.workload)
+    if is_condition_true(seen.workload, QUOTA_RESERVED) and not job_is_busy(seen.job):
+        workload = deep_copy(seen.workload)
         step.clear_after_eviction(workload, seen.now)
         done.append(WriteStatus(workload["status"]))
     return done
 
 
-def schedule(seen: Seen) -> Decision:
-    """Return what Kueue's scheduler does next: reserve quota for a Workload that may have it."""
+def schedule(seen: WorkloadInputs) -> ReconcileResult:
+    """Return the next step of Kueue's scheduler: reserve quota if there is any."""
     workload, at = seen.workload, _requeue_at(seen.workload)
-    if is_deleted(workload) or holds(workload, FINISHED) or not is_active(workload):
-        return NOTHING
-    if holds(workload, QUOTA_RESERVED) or said(workload, REQUEUED, "status") == "False":
-        return NOTHING
+    if is_deleted(workload) or is_condition_true(workload, FINISHED) or not is_active(workload):
+        return NO_OPERATIONS
+    if (
+        is_condition_true(workload, QUOTA_RESERVED)
+        or condition_field(workload, REQUEUED, "status") == "False"
+    ):
+        return NO_OPERATIONS
     if not (seen.queue.active and seen.queue.has_room) or (at is not None and at > seen.now):
-        return NOTHING
-    after = own(workload)
+        return NO_OPERATIONS
+    after = deep_copy(workload)
     step.reserve(after, seen.queue.name, seen.now)
     if {check["name"] for check in checks_of(after)} == set(seen.queue.checks):
         step.sync_admitted(after, seen.now)

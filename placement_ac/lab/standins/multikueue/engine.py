@@ -1,5 +1,5 @@
 """
-Kueue's controllers on the hub, together: which of them moves next.
+Kueue's controllers on the hub, combined: the first one with operations acts next.
 
 Pure.
 """
@@ -7,29 +7,29 @@ Pure.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
-from placement_ac.lab.standins.multikueue.admission import look_at_job, look_at_workload, schedule
-from placement_ac.lab.standins.multikueue.group import look_at_copies
-from placement_ac.lab.standins.multikueue.nominate import look_at_round
+from placement_ac.lab.standins.multikueue.admission import reconcile_job, reconcile_workload, schedule
+from placement_ac.lab.standins.multikueue.dispatcher import reconcile_incremental
+from placement_ac.lab.standins.multikueue.inputs import WorkloadInputs
 from placement_ac.lab.standins.multikueue.objects import ORIGIN_LABEL
-from placement_ac.lab.standins.multikueue.operations import Decision
-from placement_ac.lab.standins.multikueue.seen import Seen
+from placement_ac.lab.standins.multikueue.operations import ReconcileResult
+from placement_ac.lab.standins.multikueue.reconcile_group import reconcile_group
 
 MULTIKUEUE: Final = "multikueue"
-CONTROLLERS: Final[Mapping[str, Callable[[Seen], Decision]]] = {
-    "workload": look_at_workload,
-    MULTIKUEUE: look_at_copies,
-    "dispatcher": look_at_round,
-    "job": look_at_job,
+CONTROLLERS: Final[Mapping[str, Callable[[WorkloadInputs], ReconcileResult]]] = {
+    "workload": reconcile_workload,
+    MULTIKUEUE: reconcile_group,
+    "dispatcher": reconcile_incremental,
+    "job": reconcile_job,
     "scheduler": schedule,
 }
-"""Each controller's next step by itself. The order is that of `decide`."""
+"""The next step of each controller, in the order of `decide`."""
 
 
-def decide(seen: Seen, *, busy: bool = False) -> Decision:
-    """Return the next step on the hub: that of the first controller that has one.
+def decide(seen: WorkloadInputs, *, busy: bool = False) -> ReconcileResult:
+    """Return the next step on the hub: that of the first controller with operations.
 
-    `busy`: MultiKueue does not look now, the others go on. When that is so from a Retry until quota is
-    reserved again (30 ms on a real hub), the copies of before are left where they are: gate.txt, 1 of 8.
+    `busy`: skip MultiKueue. If it is busy between a Retry and the next quota reservation (30 ms on a real
+    hub), old copies stay on the workers: gate.txt, 1 of 8.
     """
     waits = []
     for name, look in CONTROLLERS.items():
@@ -38,9 +38,9 @@ def decide(seen: Seen, *, busy: bool = False) -> Decision:
         decision = look(seen)
         if decision.operations:
             return decision
-        if decision.again_after is not None:
-            waits.append(decision.again_after)
-    return Decision(again_after=min(waits, default=None))
+        if decision.requeue_after is not None:
+            waits.append(decision.requeue_after)
+    return ReconcileResult(requeue_after=min(waits, default=None))
 
 
 def orphans(
@@ -48,10 +48,10 @@ def orphans(
     workloads: Collection[tuple[str, str]],
     origin: str,
 ) -> list[tuple[str, str]]:
-    """Return (namespace, name) of the copies that no Workload of the hub answers to any more.
+    """Return (namespace, name) of the copies whose Workload on the hub no longer exists.
 
-    `copies`: all Workloads of one connected worker, listed or not; `workloads`: (namespace, name) of the
-    hub's that are not deleted. Their Jobs go with them (cluster-unlisted-while-running.log, 99.38).
+    `copies`: all Workloads of a connected worker, listed or not; `workloads`: (namespace, name) of the hub's
+    Workloads that are not deleted. Their Jobs are deleted too (cluster-unlisted-while-running.log, 99.38).
     """
     found = []
     for copy in copies:

@@ -1,7 +1,7 @@
 """
-Reading and changing the conditions and checks of a Workload.
+Read and change the conditions and checks of a Workload.
 
-Pure: nothing here changes what it is given; a changed status is a new dict.
+Functions named set_… and remove_… change their argument; all others are pure.
 """
 
 from collections.abc import Mapping
@@ -23,11 +23,11 @@ RETRY: Final = "Retry"
 REJECTED: Final = "Rejected"
 
 ORIGIN_LABEL: Final = "kueue.x-k8s.io/multikueue-origin"
-"""Kueue: on every copy and Job that a hub makes on a worker; its value is the hub's `origin`."""
+"""Kueue: the label of every copy and Job that a hub creates on a worker; its value is the hub's `origin`."""
 WORKLOAD_LABEL: Final = "kueue.x-k8s.io/prebuilt-workload-name"
-"""Kueue: on the worker's Job, the name of the copy that it belongs to."""
+"""Kueue: the label of the worker's Job with the name of its Workload."""
 MANAGED_BY: Final = "kueue.x-k8s.io/multikueue"
-"""`Job.spec.managedBy` on the hub, where no Job controller is to run it."""
+"""`Job.spec.managedBy` on the hub, so that its Job controller ignores the Job."""
 
 
 def condition(item: Mapping[str, Any], kind: str) -> Obj | None:
@@ -35,13 +35,13 @@ def condition(item: Mapping[str, Any], kind: str) -> Obj | None:
     return next((dict(one) for one in conditions if one["type"] == kind), None)
 
 
-def holds(item: Mapping[str, Any], kind: str) -> bool:
-    """Return whether the condition is there and True."""
+def is_condition_true(item: Mapping[str, Any], kind: str) -> bool:
+    """Return whether the condition exists and is True."""
     return (condition(item, kind) or {}).get("status") == "True"
 
 
-def said(item: Mapping[str, Any], kind: str, field: str = "message") -> str:
-    """Return what the condition says in `field`, or nothing."""
+def condition_field(item: Mapping[str, Any], kind: str, field: str = "message") -> str:
+    """Return a field of the condition, "" if it has none."""
     return str((condition(item, kind) or {}).get(field, ""))
 
 
@@ -58,12 +58,12 @@ def nominated_of(item: Mapping[str, Any]) -> list[str]:
 
 
 def cluster_of(item: Mapping[str, Any]) -> str:
-    """Return `status.clusterName`, "" for a Workload that is placed nowhere."""
+    """Return `status.clusterName`, "" if it is not set."""
     return str((item.get("status") or {}).get("clusterName") or "")
 
 
 def is_active(item: Mapping[str, Any]) -> bool:
-    """Return `spec.active`, which is True when it is not set."""
+    """Return `spec.active`, which defaults to True."""
     return bool((item.get("spec") or {}).get("active", True))
 
 
@@ -76,30 +76,30 @@ def is_suspended(job: Mapping[str, Any]) -> bool:
 
 
 def job_is_busy(job: Mapping[str, Any] | None) -> bool:
-    """Return whether the Job's status still counts active Pods."""
+    """Return whether the Job has active Pods."""
     return bool(job and (job.get("status") or {}).get("active"))
 
 
 def job_is_finished(job: Mapping[str, Any]) -> bool:
-    return holds(job, "Complete") or holds(job, "Failed")
+    return is_condition_true(job, "Complete") or is_condition_true(job, "Failed")
 
 
-def stamp(now: float) -> str:
-    """Return POSIX seconds as Kubernetes writes a metav1.Time: UTC, whole seconds."""
+def format_time(now: float) -> str:
+    """Return POSIX seconds as a metav1.Time: UTC, whole seconds."""
     return datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def seconds(stamped: str) -> float:
+def parse_time(stamped: str) -> float:
     """Return a metav1.Time as POSIX seconds."""
     return datetime.fromisoformat(stamped).timestamp()
 
 
-def put_condition(item: Obj, kind: str, value: bool, reason: str, message: str, now: float) -> None:
-    """Set a condition in `item`, a Workload of the caller's own; its time changes with its value only."""
+def set_condition(item: Obj, kind: str, value: bool, reason: str, message: str, now: float) -> None:
+    """Set a condition in `item`, which is changed; its transition time changes only with its status."""
     wanted = {"type": kind, "status": str(value), "reason": reason, "message": message}
     before = condition(item, kind)
     same = before is not None and before["status"] == wanted["status"]
-    wanted["lastTransitionTime"] = before["lastTransitionTime"] if before and same else stamp(now)
+    wanted["lastTransitionTime"] = before["lastTransitionTime"] if before and same else format_time(now)
     entry = wanted | {"observedGeneration": item["metadata"].get("generation", 1)}
     conditions = item.setdefault("status", {}).setdefault("conditions", [])
     for index, one in enumerate(conditions):
@@ -109,27 +109,27 @@ def put_condition(item: Obj, kind: str, value: bool, reason: str, message: str, 
     conditions.append(entry)
 
 
-def drop_condition(item: Obj, kind: str) -> None:
-    """Take a condition out of `item`, a Workload of the caller's own."""
+def remove_condition(item: Obj, kind: str) -> None:
+    """Remove a condition from `item`, which is changed."""
     status = item.get("status") or {}
     if "conditions" in status:
         status["conditions"] = [one for one in status["conditions"] if one["type"] != kind]
 
 
-def put_check(item: Obj, name: str, now: float, **fields: Any) -> None:
-    """Change the entry of a check in `item`, a Workload of the caller's own."""
+def set_check(item: Obj, name: str, now: float, **fields: Any) -> None:
+    """Change the entry of a check in `item`, which is changed."""
     for one in checks_of(item):
         if one["name"] == name:
             changed = one["state"] != fields.get("state", one["state"])
-            one.update(fields | ({"lastTransitionTime": stamp(now)} if changed else {}))
+            one.update(fields | ({"lastTransitionTime": format_time(now)} if changed else {}))
 
 
-def own(item: Mapping[str, Any]) -> Obj:
-    """Return a deep copy to change (of plain JSON, and therefore much faster than `copy.deepcopy`)."""
-    return {field: _own(value) for field, value in item.items()}
+def deep_copy(item: Mapping[str, Any]) -> Obj:
+    """Return a deep copy of plain JSON (much faster than `copy.deepcopy`)."""
+    return {field: _copy_value(value) for field, value in item.items()}
 
 
-def _own(value: Any) -> Any:
+def _copy_value(value: Any) -> Any:
     if isinstance(value, dict):
-        return own(value)
-    return [_own(one) for one in value] if isinstance(value, list) else value
+        return deep_copy(value)
+    return [_copy_value(one) for one in value] if isinstance(value, list) else value

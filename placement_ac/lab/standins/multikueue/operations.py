@@ -1,8 +1,7 @@
 """
-What Kueue's manager, or a worker's Kueue, does next: plain data, to be carried out in order.
+The operations of Kueue's manager and of a worker's Kueue, as plain data.
 
-Whoever carries them out stops at the first one that is refused (a conflict, or `writes.refusal`), and
-looks again.
+Execute them in order; after the first error (a conflict, or `webhook.refusal`), decide again.
 """
 
 from dataclasses import dataclass
@@ -12,10 +11,10 @@ from placement_ac.lab.standins.multikueue.objects import Obj
 
 @dataclass(frozen=True, slots=True)
 class WriteStatus:
-    """Make the Workload's status this one (whole), with the resourceVersion that was seen.
+    """Replace the Workload's status, with the resourceVersion that was read.
 
-    Kueue applies it as `kueue-admission`, with force: what it leaves out and another manager owns, stays.
-    A refused write is tried again: look with `decide(…, busy=True)` meanwhile, so that the others go on.
+    Kueue applies it as `kueue-admission`, with force: fields that it omits and another manager owns stay. A
+    rejected write is retried; call `decide(…, busy=True)` meanwhile, so that other controllers continue.
     """
 
     status: Obj
@@ -29,20 +28,20 @@ class SetActive:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
-    """Take Kueue's finalizer off a Workload that is deleted."""
+class RemoveFinalizer:
+    """Remove Kueue's finalizer from a deleted Workload."""
 
 
 @dataclass(frozen=True, slots=True)
 class SuspendJob:
-    """Set `spec.suspend` of the Job that is beside the Workload (on the hub, or on that worker)."""
+    """Set `spec.suspend` of the Workload's Job on the same cluster."""
 
     suspend: bool
 
 
 @dataclass(frozen=True, slots=True)
 class WriteJobStatus:
-    """Make the hub's Job's status this one: the worker's, copied."""
+    """Replace the status of the hub's Job by that of the worker's."""
 
     status: Obj
 
@@ -55,7 +54,7 @@ class CreateCopy:
 
 @dataclass(frozen=True, slots=True)
 class DeactivateCopy:
-    """Set condition DeactivationTarget on the copy: the worker's Kueue then evicts it for good."""
+    """Set condition DeactivationTarget on the copy: the worker's Kueue then evicts and deactivates it."""
 
     cluster: str
     status: Obj
@@ -79,18 +78,18 @@ class DeleteJob:
 
 @dataclass(frozen=True, slots=True)
 class StartRound:
-    """Remember `Seen.now` as the Workload's `round_started`."""
+    """Set the Workload's `round_started` to `WorkloadInputs.now`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForgetRound:
-    """Forget the Workload's `round_started`."""
+    """Reset the Workload's `round_started`."""
 
 
 Operation = (
     WriteStatus
     | SetActive
-    | Release
+    | RemoveFinalizer
     | SuspendJob
     | WriteJobStatus
     | CreateCopy
@@ -104,11 +103,11 @@ Operation = (
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
-    """What one look comes to: operations in order, and after how many seconds to look again, if at all."""
+class ReconcileResult:
+    """Operations in order, and the seconds until the next reconcile (None: only after a change)."""
 
     operations: tuple[Operation, ...] = ()
-    again_after: float | None = None
+    requeue_after: float | None = None
 
 
-NOTHING = Decision()
+NO_OPERATIONS = ReconcileResult()

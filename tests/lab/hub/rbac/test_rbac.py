@@ -32,7 +32,7 @@ Object = dict[str, Any]
 WORKLOADS = f"{KUEUE}/workloads"
 
 
-def test_a_refusal_says_what_is_missing(admin: Client, account: Client) -> None:
+def test_a_denial_names_the_missing_permission(admin: Client, account: Client) -> None:
     answer = account.ask("GET", WORKLOADS)
     assert (answer.status_code, answer.json()) == (
         403,
@@ -82,7 +82,7 @@ def test_each_request_has_its_verb(account: Client, method: str, path: str, told
     assert told.format(ME) in answer.json()["message"]
 
 
-def test_rights_are_for_verbs_and_resources_one_by_one(admin: Client, account: Client) -> None:
+def test_permissions_are_per_verb_and_resource(admin: Client, account: Client) -> None:
     allow(admin, rule("get list", "kueue.x-k8s.io", "admissionchecks admissionchecks/status"))
     admin.create(CHECKS, check("c"))
     assert account.names(CHECKS) == ["c"]
@@ -101,7 +101,7 @@ def test_rights_are_for_verbs_and_resources_one_by_one(admin: Client, account: C
     )
 
 
-def test_a_subresource_is_a_right_of_its_own(admin: Client, account: Client) -> None:
+def test_a_subresource_needs_its_own_permission(admin: Client, account: Client) -> None:
     allow(admin, rule("patch", "kueue.x-k8s.io", "admissionchecks/status"), rule("patch", "", "*/status"))
     admin.create(CHECKS, check("c"))
     asked = [account.apply(f"{CHECKS}/c{sub}", status("c")).status_code for sub in ("/status", "")]
@@ -115,13 +115,13 @@ def test_a_subresource_is_a_right_of_its_own(admin: Client, account: Client) -> 
     "given",
     [rule("*", "*", "*"), rule("get", "*", "configmaps"), rule("get", "", "*"), rule("*", "", "configmaps")],
 )
-def test_a_star_is_everything(admin: Client, account: Client, given: Object) -> None:
+def test_a_star_matches_everything(admin: Client, account: Client, given: Object) -> None:
     allow(admin, given)
     admin.create(CONFIGMAPS, configmap("c"))
     assert account.ask("GET", f"{CONFIGMAPS}/c").status_code == 200
 
 
-def test_a_right_may_be_for_names(admin: Client, account: Client) -> None:
+def test_permissions_can_be_limited_to_names(admin: Client, account: Client) -> None:
     allow(admin, rule("get list watch patch delete create", "", "configmaps", "a"))
     for name in ("a", "b"):
         admin.create(CONFIGMAPS, configmap(name))
@@ -143,13 +143,13 @@ def test_a_right_may_be_for_names(admin: Client, account: Client) -> None:
     ) == [200, 403, 403, 200, 200, 403, 403, 200, 403, 403, 403, 403, 200]
 
 
-def test_a_right_may_be_for_paths(admin: Client, account: Client) -> None:
+def test_permissions_can_be_for_paths(admin: Client, account: Client) -> None:
     allow(admin, {"verbs": ["get"], "nonResourceURLs": ["/metrics", "/logs/*"]})
     paths = ["/metrics", "/metrics/x", "/logs/x", "/logs"]
     assert [account.ask("GET", path).status_code for path in paths] == [404, 403, 404, 403]
 
 
-def test_an_apply_of_what_is_not_there_creates_it(admin: Client, account: Client) -> None:
+def test_applying_a_missing_object_needs_create(admin: Client, account: Client) -> None:
     allow(admin, rule("patch", "", "configmaps"))
     path = f"{CONFIGMAPS}/a"
     refused = account.apply(path, configmap("a"))
@@ -168,7 +168,7 @@ def test_configs_can_be_written_by_an_account(admin: Client, account: Client) ->
     assert [entry.user for entry in admin.hub.journal[-2:]] == [ME, ME]
 
 
-def test_a_right_in_a_namespace_ends_there(admin: Client, account: Client) -> None:
+def test_permissions_of_a_role_end_at_its_namespace(admin: Client, account: Client) -> None:
     allow_here(admin, rule("list get", "", "configmaps namespaces"))
     elsewhere = "/api/v1/namespaces/kube-public/configmaps"
     asked = (("GET", CONFIGMAPS), ("GET", elsewhere), ("GET", "/api/v1/configmaps"))
@@ -181,7 +181,7 @@ def test_a_right_in_a_namespace_ends_there(admin: Client, account: Client) -> No
     ]
 
 
-def test_a_role_for_all_may_be_bound_in_a_namespace(admin: Client, account: Client) -> None:
+def test_a_cluster_role_can_be_bound_in_a_namespace(admin: Client, account: Client) -> None:
     admin.create(CLUSTER_ROLES, {"metadata": {"name": "r"}, "rules": [rule("list", "", "configmaps")]})
     admin.create(BINDINGS, bound_to("ClusterRole", "r", kind="ServiceAccount", name="sa"))
     assert codes(account, ("GET", CONFIGMAPS), ("GET", "/api/v1/configmaps")) == [200, 403]
@@ -207,7 +207,7 @@ def test_a_binding_names_its_subject(
     assert account.ask("GET", CONFIGMAPS).status_code == code
 
 
-def test_rights_come_and_go_with_roles_and_bindings(admin: Client, account: Client) -> None:
+def test_permissions_follow_roles_and_bindings(admin: Client, account: Client) -> None:
     asked = ("GET", CONFIGMAPS)
     found = codes(account, asked)
     admin.create(CLUSTER_BINDINGS, bound_to("ClusterRole", "r"))
@@ -226,7 +226,7 @@ def test_rights_come_and_go_with_roles_and_bindings(admin: Client, account: Clie
     )
 
 
-def test_a_watch_outlives_the_right_to_it(admin: Client, account: Client) -> None:
+def test_a_watch_continues_after_its_permission_is_removed(admin: Client, account: Client) -> None:
     allow(admin, rule("watch", "", "configmaps"))
     with Watching(account, CONFIGMAPS) as seen:
         admin.delete(f"{CLUSTER_BINDINGS}/b")
@@ -235,7 +235,7 @@ def test_a_watch_outlives_the_right_to_it(admin: Client, account: Client) -> Non
         assert codes(account, ("GET", f"{CONFIGMAPS}?watch=true")) == [403]
 
 
-def test_a_role_may_be_made_of_others(admin: Client, account: Client) -> None:
+def test_a_cluster_role_can_aggregate_others(admin: Client, account: Client) -> None:
     labels = {"labels": {"to": "all"}}
     selectors = [
         {"matchLabels": {"to": "all"}, "matchExpressions": [{"key": "not", "operator": "DoesNotExist"}]}

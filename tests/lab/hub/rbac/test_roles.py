@@ -34,7 +34,7 @@ def may(client: Client, **attributes: str) -> Object:
     return dict(answer["status"])
 
 
-def test_a_binding_is_completed(admin: Client) -> None:
+def test_bindings_are_defaulted(admin: Client) -> None:
     subjects = [{"kind": "User", "name": "u"}, {"kind": "ServiceAccount", "name": "s", "namespace": "n"}]
     bare = {"kind": "ClusterRole", "name": "system:x"}
     made = admin.create(
@@ -81,7 +81,7 @@ REQUIRED, UNSUPPORTED, INVALID = "FieldValueRequired", "FieldValueNotSupported",
         (CLUSTER_ROLES, {"metadata": {"name": "a/b"}}, [(INVALID, "metadata.name")]),
     ],
 )  # fmt: skip
-def test_roles_and_bindings_are_judged(
+def test_roles_and_bindings_are_validated(
     admin: Client, path: str, given: Object, faults: list[tuple[str, str]]
 ) -> None:
     answer = admin.ask("POST", path, {"metadata": {"name": "x"}} | given)
@@ -89,7 +89,7 @@ def test_roles_and_bindings_are_judged(
     assert [(cause["reason"], cause["field"]) for cause in answer.json()["details"]["causes"]] == faults
 
 
-def test_a_binding_keeps_its_role(admin: Client) -> None:
+def test_the_role_of_a_binding_is_immutable(admin: Client) -> None:
     admin.create(CLUSTER_BINDINGS, bound_to("ClusterRole", "r"))
     kind = {"Content_Type": "application/merge-patch+json"}
     answer = admin.ask("PATCH", f"{CLUSTER_BINDINGS}/b", {"roleRef": {"name": "other"}}, **kind)
@@ -101,7 +101,7 @@ def patched(client: Client, role: str, change: Object) -> requests.Response:
     return client.ask("PATCH", f"{CLUSTER_ROLES}/{role}", change, **kind)
 
 
-def test_a_role_gives_no_more_than_its_author_has(admin: Client, account: Client) -> None:
+def test_a_role_cannot_grant_more_than_its_author_has(admin: Client, account: Client) -> None:
     allow(admin, rule("create update patch", "rbac.authorization.k8s.io", "clusterroles roles"),
           rule("get list", "", "configmaps pods/log"), rule("get", "", "*/status"))  # fmt: skip
     wish = {
@@ -135,7 +135,7 @@ GATHERED = (
 )
 
 
-def test_only_who_may_do_everything_gathers_rights(admin: Client, account: Client) -> None:
+def test_only_an_admin_can_use_aggregation_rules(admin: Client, account: Client) -> None:
     allow(admin, rule("patch", "rbac.authorization.k8s.io", "clusterroles"))
     admin.create(CLUSTER_ROLES, {"metadata": {"name": "mine"}})
     gathers = {"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}}
@@ -150,7 +150,7 @@ def test_only_who_may_do_everything_gathers_rights(admin: Client, account: Clien
     assert patched(account, "mine", {"aggregationRule": None}).status_code == 200
 
 
-def test_a_binding_gives_no_more_than_its_author_has(admin: Client, account: Client) -> None:
+def test_a_binding_cannot_grant_more_than_its_author_has(admin: Client, account: Client) -> None:
     allow_here(
         admin, rule("create", "rbac.authorization.k8s.io", "rolebindings"), rule("get", "", "configmaps")
     )
@@ -171,7 +171,7 @@ def test_a_binding_gives_no_more_than_its_author_has(admin: Client, account: Cli
 # -- reviews
 
 
-def test_a_user_can_ask_what_it_may(admin: Client, account: Client) -> None:
+def test_an_access_review_answers(admin: Client, account: Client) -> None:
     allow(admin, rule("get", "", "configmaps", "a"), rule("patch", "kueue.x-k8s.io", "workloads/status"))
     reason = 'RBAC: allowed by ClusterRoleBinding "b" of ClusterRole "r" to ServiceAccount "sa/default"'
     yes = {"allowed": True, "reason": reason}
@@ -184,7 +184,7 @@ def test_a_user_can_ask_what_it_may(admin: Client, account: Client) -> None:
     assert may(admin, verb="*", group="*", resource="*") == {"allowed": True}
 
 
-def test_a_user_can_ask_for_paths_and_in_namespaces(admin: Client, account: Client) -> None:
+def test_access_reviews_for_paths_and_namespaces(admin: Client, account: Client) -> None:
     allow_here(admin, rule("get", "", "configmaps"))
     found = may(account, verb="get", resource="configmaps", namespace="default")
     assert (
@@ -198,11 +198,11 @@ def test_a_user_can_ask_for_paths_and_in_namespaces(admin: Client, account: Clie
 
 
 @pytest.mark.parametrize("spec", [{}, {"resourceAttributes": {}, "nonResourceAttributes": {}}, "x"])
-def test_a_question_asks_one_thing(account: Client, spec: object) -> None:
+def test_an_access_review_has_exactly_one_kind_of_attributes(account: Client, spec: object) -> None:
     assert account.ask("POST", SSAR, {"spec": spec}).status_code == 422
 
 
-def test_a_user_can_ask_for_its_rules(admin: Client, account: Client) -> None:
+def test_a_rules_review_lists_the_rules(admin: Client, account: Client) -> None:
     allow_here(admin, rule("get", "", "configmaps"))
     admin.create(BINDINGS, bound_to("Role", "none") | {"metadata": {"name": "broken"}})
     told = account.create(SSRR, {"spec": {"namespace": "default"}})["status"]
@@ -215,5 +215,5 @@ def test_a_user_can_ask_for_its_rules(admin: Client, account: Client) -> None:
     assert codes(account, *(("POST", SSRR, {"spec": {"namespace": n}}) for n in ("", []))) == [400] * 2
 
 
-def test_reviews_are_asked_by_post(admin: Client) -> None:
+def test_reviews_need_post(admin: Client) -> None:
     assert codes(admin, ("GET", SSAR), ("PUT", f"{SSAR}/x", {}), ("PUT", WHO, {})) == [405, 404, 405]

@@ -1,0 +1,170 @@
+"""What OCM makes of a ClusterPermission, and what it says of it."""
+
+from typing import Any
+
+import pytest
+
+from placement_ac.kube.client import Object
+from placement_ac.lab.standins.cluster_permissions import (
+    BuildError,
+    names_accounts,
+    status_from_work,
+    work_of,
+    work_status,
+)
+
+RULES = [{"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get"]}]
+ACCOUNT = {
+    "apiGroup": "authentication.open-cluster-management.io",
+    "kind": "ManagedServiceAccount",
+    "name": "a",
+}
+ROBOT = {"kind": "ServiceAccount", "name": "robot", "namespace": "default"}
+ADDON = {"spec": {"installNamespace": "agents"}}
+NOW = 1_800_000_000.0
+RBAC = "rbac.authorization.k8s.io"
+
+
+def permission(**spec: Any) -> Object:
+    metadata = {"name": "p", "namespace": "w1", "uid": "0123456789"}
+    return {"metadata": metadata, "spec": spec}
+
+
+def made(item: Object, addon: Object | None = ADDON) -> list[tuple[Any, ...]]:
+    """Kind, name and what follows of each manifest."""
+    manifests = work_of(item, {"a"}, addon)["spec"]["workload"]["manifests"]
+    return [(one["kind"], one["metadata"], one.get("roleRef"), one.get("subjects")) for one in manifests]
+
+
+def role(kind: str, name: str) -> Object:
+    return {"apiGroup": RBAC, "kind": kind, "name": name}
+
+
+def agent(namespace: str) -> Object:
+    return {"kind": "ServiceAccount", "namespace": namespace, "name": "a"}
+
+
+def test_objects_have_the_permissions_name_by_default() -> None:
+    item = permission(
+        clusterRole={"rules": RULES},
+        clusterRoleBindings=[
+            {"subject": ROBOT},
+            {"subject": ROBOT, "name": "x", "roleRef": role("ClusterRole", "y")},
+        ],
+        roles=[{"namespace": "n", "rules": RULES}],
+        roleBindings=[
+            {"namespace": "n", "subject": ROBOT, "roleRef": {"kind": "Role"}},
+            {"namespace": "n", "subject": ROBOT, "roleRef": role("ClusterRole", "y"), "name": "x"},
+        ],
+    )
+    assert made(item) == [
+        ("ClusterRole", {"name": "p"}, None, None),
+        ("ClusterRoleBinding", {"name": "p"}, role("ClusterRole", "p"), [ROBOT]),
+        ("ClusterRoleBinding", {"name": "x"}, role("ClusterRole", "y"), [ROBOT]),
+        ("Role", {"name": "p", "namespace": "n"}, None, None),
+        ("RoleBinding", {"name": "p", "namespace": "n"}, role("Role", "p"), [ROBOT]),
+        ("RoleBinding", {"name": "x", "namespace": "n"}, role("ClusterRole", "y"), [ROBOT]),
+    ]
+    assert not names_accounts(item)
+
+
+def test_the_list_of_bindings_replaces_the_single_one() -> None:
+    item = permission(
+        clusterRoleBinding={"subject": ROBOT, "name": "one"}, clusterRoleBindings=[{"subject": ROBOT}]
+    )
+    assert [metadata["name"] for _, metadata, _, _ in made(item)] == ["p"]
+
+
+@pytest.mark.parametrize(
+    ("addon", "namespace"),
+    [
+        pytest.param(ADDON, "agents", id="installed there"),
+        pytest.param(ADDON | {"status": {"namespace": "elsewhere"}}, "elsewhere", id="tells another place"),
+    ],
+)
+def test_an_account_becomes_a_service_account_in_the_agents_namespace(addon: Object, namespace: str) -> None:
+    item = permission(clusterRoleBinding={"subjects": [ACCOUNT, ROBOT]})
+    assert made(item, addon)[0][3] == [agent(namespace), ROBOT]
+    assert names_accounts(item)
+
+
+@pytest.mark.parametrize(
+    ("spec", "addon", "why"),
+    [
+        pytest.param(
+            {"clusterRoleBinding": {"subject": ACCOUNT | {"name": "b"}}},
+            ADDON,
+            'ManagedServiceAccount.authentication.open-cluster-management.io "b" not found',
+            id="no such account",
+        ),
+        pytest.param(
+            {"clusterRoleBinding": {"subject": ACCOUNT}},
+            None,
+            'ManagedClusterAddOn.addon.open-cluster-management.io "managed-serviceaccount" not found',
+            id="no add-on",
+        ),
+        pytest.param(
+            {"roles": [{"namespace": "n", "namespaceSelector": {}, "rules": RULES}]},
+            ADDON,
+            "both Role Namespace and NamespaceSelector cannot populated at the same time",
+            id="namespace and selector",
+        ),
+        pytest.param(
+            {"roles": [{"namespaceSelector": {}, "rules": RULES}]},
+            ADDON,
+            "unable to find any Namespace using NamespaceSelector",
+            id="selector",
+        ),
+        pytest.param(
+            {
+                "roleBindings": [
+                    {"namespace": "n", "subject": ROBOT, "roleRef": {"kind": "Role", "name": "r"}}
+                ]
+            },
+            ADDON,
+            "the RoleBinding for Namespace n missing APIGroup for the RoleRef",
+            id="no group",
+        ),
+        pytest.param(
+            {
+                "roleBindings": [
+                    {"namespace": "n", "subject": ROBOT, "roleRef": {"kind": "Role", "apiGroup": RBAC}}
+                ]
+            },
+            ADDON,
+            "the RoleBinding for Namespace n missing Name for the RoleRef",
+            id="no name",
+        ),
+    ],
+)
+def test_a_build_error_has_the_controllers_message(spec: Object, addon: Object | None, why: str) -> None:
+    with pytest.raises(BuildError) as raised:
+        work_of(permission(**spec), {"a"}, addon)
+    assert str(raised.value) == why
+
+
+def test_a_work_without_status_is_not_complete() -> None:
+    item = permission(clusterRole={"rules": RULES}, clusterRoleBinding={"subject": ROBOT})
+    told = status_from_work(item, work_of(item, (), None), NOW)
+    [condition] = told["conditions"]
+    assert (condition["status"], condition["reason"]) == ("False", "ApplyRBACManifestWorkNotComplete")
+    assert "resourceStatus" not in told
+
+
+def test_a_rejected_manifest_is_reported_in_work_and_permission() -> None:
+    item = permission(clusterRole={"rules": RULES}, clusterRoleBinding={"subject": ROBOT})
+    work = work_of(item, (), None)
+    work["status"] = work_status(work, {1: "it is forbidden"}, NOW)
+    told = status_from_work(item, work, NOW)
+    [condition] = told["conditions"]
+    assert (condition["status"], condition["reason"]) == ("False", "AppliedManifestWorkFailed")
+    reasons = {
+        kind: [entry["condition"][0]["reason"] for entry in entries]
+        for kind, entries in told["resourceStatus"].items()
+    }
+    assert reasons == {
+        "clusterRoles": ["AppliedManifestComplete"],
+        "clusterRoleBindings": ["FailedApplyManifest"],
+    }
+    [refused] = told["resourceStatus"]["clusterRoleBindings"]
+    assert refused["condition"][0]["message"] == "Failed to apply manifest: it is forbidden"
