@@ -267,7 +267,7 @@ WITH_TOKEN = replace(WITH_ACCOUNT, token=decode.account_token(REPORTED))
 USED = replace(WITH_TOKEN, policy=ProvisioningPolicy())
 PROFILES = replace(USED, policy=ProvisioningPolicy(form="cluster-profile"))
 EXPIRED = replace(
-    decode.secret(an(constants.SECRET, "placement-ac-c")), problem="", what="token", expires=NOW
+    decode.secret(an(constants.SECRET, "placement-ac-c")), problem="", expires_what="token", expires=NOW
 )
 PROFILE = decode.cluster_profile(an(constants.CLUSTER_PROFILE, "c"))
 
