@@ -451,6 +451,31 @@ def _multikueue_cluster(name: str, secret: str) -> dict[str, Any]:
 
 # -- the tree
 
+PACKAGE = ROOT / "placement_ac"
+
+
+def folders(root: Path) -> set[str]:
+    """Return the packages right below a folder, relative to `placement_ac/`."""
+    return {str(found.parent.relative_to(PACKAGE)) for found in root.glob("*/__init__.py")}
+
+
+def test_every_folder_is_in_the_table_of_the_architecture() -> None:
+    rows = table(ARCHITECTURE, "Folders")
+    assert sorted(row[0] for row in rows) == sorted(folders(PACKAGE) | folders(PACKAGE / "core"))
+    assert [row for row in rows if not all(row)] == []
+
+
+def test_functions_named_in_the_architecture_exist() -> None:
+    named = re.findall(r"`([\w/]+\.py): ([\w.]+)`", ARCHITECTURE.read_text("utf-8"))
+    assert len(named) > 5
+    missing = [
+        (file, name)
+        for file, names in named
+        for name in names.split(".")
+        if not re.search(rf"(?:def|class) {name}\b", (PACKAGE / file).read_text("utf-8"))
+    ]
+    assert missing == []
+
 
 def project() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
