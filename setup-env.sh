@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes an environment on this machine in which the three stories are real: four kind clusters with Open Cluster
-# Management, Kueue and placement-ac on them. A second run makes only what is missing. Set for the samples:
-# cluster set `spoke` bound in kueue-system, queues on the workers, GPUs that are only said to be there.
+# Creates an environment on this machine for the three stories: four kind clusters with Open Cluster Management, Kueue
+# and placement-ac. A second run creates only what is missing. The environment fits the samples: the cluster set
+# `spoke` is bound in kueue-system, the workers have queues, and two of them have simulated GPUs.
 set -euo pipefail
 
 readonly HUB=hub WORKERS=(cluster1 cluster2 cluster3) GPU_WORKERS=(cluster2 cluster3) GPUS=3
@@ -9,7 +9,7 @@ readonly ADDONS=(managed-serviceaccount cluster-proxy resource-usage-collect)
 readonly CHARTS=https://open-cluster-management.io/helm-charts
 readonly KUEUE_CHART=oci://registry.k8s.io/kueue/charts/kueue
 readonly TOOLS=(docker:20.10.0 kind:0.24.0 kubectl:1.31.0 helm:3.12.0 clusteradm:0.11.0) # kubectl: --for=create
-readonly IMAGE=ghcr.io/placement-ac/placement-ac:v0.1.0 # the one in config/, so that it is found on the node
+readonly IMAGE=ghcr.io/placement-ac/placement-ac:v0.1.0 # the same as in config/, so that the node has it
 readonly OLDEST_KUEUE=0.15.0 OLDEST_KUEUE_WITH_PROFILES=0.19.0                            # v1beta2, accessProviders
 readonly PATIENCE=600s
 
@@ -25,9 +25,9 @@ Usage: setup-env.sh [--kueue-version VERSION] [--cluster-profile] [--dry-run]
        setup-env.sh --clean [--dry-run]
 
   --kueue-version VERSION  the release of Kueue on all clusters (default: $KUEUE_VERSION)
-  --cluster-profile        Kueue goes by ClusterProfiles: turns on the feature gates of OCM and Kueue for it;
-                           without it, kubeconfigs are made. To change from one to the other, --clean first
-  --dry-run                print each command (+ one that changes something, ? one that asks), and run none
+  --cluster-profile        let Kueue use ClusterProfiles, with the feature gates of OCM and Kueue that this needs;
+                           without it, Kueue uses kubeconfigs. To switch, run --clean first
+  --dry-run                print the commands without running them (+ changes something, ? reads something)
   --clean                  delete the four clusters, and stop
 END
 }
@@ -35,7 +35,7 @@ END
 main() {
     parse "$@"
     cd "$(dirname "${BASH_SOURCE[0]}")"
-    exec 3>&1 # where commands are told, also from within $(…)
+    exec 3>&1 # where commands are printed, also from within $(…)
     check_version
     if [[ $CLEAN == true ]]; then
         check_tools kind
@@ -50,16 +50,16 @@ main() {
     bind_cluster_set
     install_addons
     install_controller
-    pretend_gpus
+    simulate_gpus
     wait_for_all
-    tell
+    print_next_steps
 }
 
 parse() {
     while (($#)); do
         case $1 in
         --kueue-version)
-            (($# > 1)) || refuse "--kueue-version needs a version, such as $KUEUE_VERSION"
+            (($# > 1)) || refuse "give --kueue-version a version, such as $KUEUE_VERSION"
             KUEUE_VERSION=v${2#v}
             shift
             ;;
@@ -82,10 +82,10 @@ check_version() {
     [[ $KUEUE_VERSION =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[a-z0-9.]+)?$ ]] ||
         refuse "$KUEUE_VERSION is not a version such as v0.19.2"
     is_at_least "${KUEUE_VERSION#v}" "$oldest" ||
-        refuse "Kueue $KUEUE_VERSION is too old here: $oldest or newer is needed"
+        refuse "choose Kueue $oldest or newer: $KUEUE_VERSION is too old"
 }
 
-# -- how commands are run, and told
+# -- how commands are run and printed
 
 refuse() {
     printf 'setup-env.sh: %s\n' "$1" >&2
@@ -94,8 +94,8 @@ refuse() {
 
 step() { printf '\n# %s\n' "$1"; }
 
-# Tells a command, without the token in it.
-told() {
+# Prints a command, without the token in it.
+print_command() {
     local mark=$1 word line=
     shift
     for word; do
@@ -108,13 +108,13 @@ told() {
 
 # Runs a command that changes something.
 run() {
-    told + "$@"
+    print_command + "$@"
     [[ $DRY_RUN == true ]] || "$@"
 }
 
-# Asks for something; on a dry run it is not there.
+# Runs a command that reads something; a dry run behaves as if it did not exist.
 ask() {
-    told '?' "$@"
+    print_command '?' "$@"
     [[ $DRY_RUN == false ]] && "$@" 2>/dev/null
 }
 
@@ -126,7 +126,7 @@ asked_on() { # CLUSTER ARGUMENTS…
     ask kubectl --context "kind-$1" "${@:2}"
 }
 
-# -- what is needed
+# -- prerequisites
 
 check_tools() {
     local tool found name oldest
@@ -134,10 +134,10 @@ check_tools() {
     for tool in "${TOOLS[@]}"; do
         name=${tool%%:*} oldest=${tool##*:}
         [[ " $* " == *" $name "* ]] || continue
-        command -v "$name" >/dev/null || refuse "$name is not on PATH: $oldest or newer is needed"
+        command -v "$name" >/dev/null || refuse "install $name $oldest or newer: it is not on PATH"
         found=$(version_of "$name")
         is_at_least "$found" "$oldest" ||
-            refuse "$name is ${found:-of no version that it tells}: $oldest or newer is needed"
+            refuse "install $name $oldest or newer: found ${found:-no version}"
     done
 }
 
@@ -157,7 +157,7 @@ is_at_least() { [[ -n $1 && $(printf '%s\n' "$1" "$2" | sort -V | head -n 1) == 
 
 make_clusters() {
     local there cluster
-    step "Four clusters"
+    step "Create four clusters"
     there=$(ask kind get clusters) || true
     for cluster in "$HUB" "${WORKERS[@]}"; do
         is_among "$cluster" "$there" || run kind create cluster --name "$cluster" --wait 180s
@@ -166,8 +166,8 @@ make_clusters() {
 
 delete_clusters() {
     local there cluster
-    step "The clusters go"
-    there=$(ask kind get clusters) || there=$(printf '%s\n' "$HUB" "${WORKERS[@]}") # a dry run tells all of them
+    step "Delete the clusters"
+    there=$(ask kind get clusters) || there=$(printf '%s\n' "$HUB" "${WORKERS[@]}") # a dry run prints all of them
     for cluster in "$HUB" "${WORKERS[@]}"; do
         ! is_among "$cluster" "$there" || run kind delete cluster --name "$cluster"
     done
@@ -177,7 +177,7 @@ is_among() { [[ $'\n'$2$'\n' == *$'\n'"$1"$'\n'* ]]; }
 
 make_hub() {
     local gates=()
-    step "OCM on the hub"
+    step "Install OCM on the hub"
     [[ $MODE != cluster-profile ]] || gates=(--feature-gates=ClusterProfile=true)
     asked_on "$HUB" get clustermanager cluster-manager >/dev/null ||
         run clusteradm init --wait "${gates[@]}" --context "kind-$HUB"
@@ -185,14 +185,14 @@ make_hub() {
 
 join_workers() {
     local worker api_server='<hub-apiserver>' strangers=()
-    step "The workers join"
+    step "Join the workers"
     for worker in "${WORKERS[@]}"; do
         if ! asked_on "$HUB" get managedcluster "$worker" >/dev/null; then
             [[ -n $TOKEN ]] || get_token
             run clusteradm join --hub-token "$TOKEN" --hub-apiserver "$api_server" --cluster-name "$worker" \
                 --force-internal-endpoint-lookup --wait --context "kind-$worker"
         fi
-        tell_address "$worker"
+        set_address "$worker"
     done
     for worker in "${WORKERS[@]}"; do
         is_accepted "$worker" || strangers+=("$worker")
@@ -201,7 +201,7 @@ join_workers() {
         run clusteradm accept --clusters "$(joined "${strangers[@]}")" --wait --context "kind-$HUB"
 }
 
-# Sets TOKEN and api_server to what lets a cluster in.
+# Sets TOKEN and api_server, which a cluster needs to join.
 get_token() {
     local said
     if ! said=$(ask clusteradm get token --context "kind-$HUB"); then
@@ -220,8 +220,8 @@ is_accepted() {
 
 joined() { local IFS=, && printf '%s' "$*"; }
 
-# Where the other clusters find a worker; OCM copies it into the ManagedCluster, and kubeconfigs are made from that.
-tell_address() {
+# Sets the address of a worker; OCM copies it into the ManagedCluster, and kubeconfigs use it.
+set_address() {
     local ca
     ca=$(ask kubectl config view --context "kind-$1" --raw --minify --flatten \
         -o 'jsonpath={.clusters[0].cluster.certificate-authority-data}') || ca="<ca-of-$1>"
@@ -231,7 +231,7 @@ tell_address() {
 
 install_kueue() {
     local cluster values
-    step "Kueue $KUEUE_VERSION on all of them, queues on the workers"
+    step "Install Kueue $KUEUE_VERSION on all clusters, and queues on the workers"
     for cluster in "$HUB" "${WORKERS[@]}"; do
         values=kind/kueue.yaml
         [[ $cluster != "$HUB" || $MODE != cluster-profile ]] || values=kind/kueue-cluster-profile.yaml
@@ -252,16 +252,16 @@ install() { # CLUSTER NAMESPACE NAME CHART ARGUMENTS…
 }
 
 bind_cluster_set() {
-    step "The cluster set of the samples"
+    step "Create the cluster set of the samples"
     on "$HUB" apply --server-side -f samples/fleet/cluster-set.yaml
     on "$HUB" label managedcluster "${WORKERS[@]}" cluster.open-cluster-management.io/clusterset=spoke --overwrite
 }
 
 install_addons() {
     local addons=open-cluster-management-addon account=() proxy=()
-    step "OCM's addons"
+    step "Install OCM's addons"
     if [[ $MODE == cluster-profile ]]; then
-        # Charts of different age have one name or the other, and mind no name that they do not have.
+        # Charts of different releases use one name or the other, and ignore unknown names.
         account=(--set featureGates.clusterProfile=true --set featureGates.clusterProfileCredSyncer=true)
         proxy=(--set userServer.enabled=true --set enableServiceProxy=true
             --set featureGates.clusterProfileAccessProvider=true)
@@ -279,17 +279,17 @@ install_addons() {
 }
 
 install_controller() {
-    step "This controller, from here"
+    step "Build and install the controller"
     run docker build --tag "$IMAGE" .
     run kind load docker-image "$IMAGE" --name "$HUB"
     on "$HUB" apply --server-side -k "config/overlays/$MODE"
-    on "$HUB" -n placement-ac-system rollout restart deployment/placement-ac # the same tag may be another image
+    on "$HUB" -n placement-ac-system rollout restart deployment/placement-ac # the tag may name a new image
     on "$HUB" -n placement-ac-system rollout status deployment/placement-ac --timeout "$PATIENCE"
 }
 
-pretend_gpus() {
+simulate_gpus() {
     local worker there="{\"nvidia.com/gpu\":\"$GPUS\"}"
-    step "GPUs that are only said to be there"
+    step "Simulate GPUs"
     for worker in "${GPU_WORKERS[@]}"; do
         on "$worker" patch node "$worker-control-plane" --subresource=status --type merge \
             --patch "{\"status\":{\"capacity\":$there,\"allocatable\":$there}}"
@@ -299,7 +299,7 @@ pretend_gpus() {
 
 wait_for_all() {
     local worker addon
-    step "Until all of it is up"
+    step "Wait until everything is available"
     on "$HUB" wait managedcluster "${WORKERS[@]}" --for=condition=ManagedClusterConditionAvailable --timeout "$PATIENCE"
     for worker in "${WORKERS[@]}"; do
         for addon in "${ADDONS[@]}"; do
@@ -310,9 +310,9 @@ wait_for_all() {
     done
 }
 
-tell() {
-    step "The hub is kind-$HUB: kubectl --context kind-$HUB get managedclusters; make test-kind"
+print_next_steps() {
+    step "Done. Try: kubectl --context kind-$HUB get managedclusters; make test-kind"
 }
 
-((BASH_VERSINFO[0] > 4 || (BASH_VERSINFO[0] == 4 && BASH_VERSINFO[1] >= 4))) || refuse "bash 4.4 or newer is needed"
+((BASH_VERSINFO[0] > 4 || (BASH_VERSINFO[0] == 4 && BASH_VERSINFO[1] >= 4))) || refuse "use bash 4.4 or newer"
 main "$@"

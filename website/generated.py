@@ -1,8 +1,9 @@
 """
-The pages of the reference that are made of the code: every reason, metric, event, setting and command.
+The pages of the reference that are generated from the code: every reason, metric, event, setting and command.
 
-Names, defaults and sentences are the code's; cures and longer meanings those of `docs/reference.md`, whose
-tables tests compare with the code. A page lacks nothing that the code has, or it cannot be made.
+Names, defaults and short descriptions come from the code, fixes and longer descriptions from
+`docs/reference.md`, whose tables are compared with the code by tests. If an item is missing there, generating
+the page fails.
 """
 
 import re
@@ -71,32 +72,32 @@ SETTINGS_IN_USE: Final = {
     "log_format": "json",
     "log_level": "info,kube.client=debug",
 }
-"""A value of each setting that somebody might choose, as one writes it for the flag."""
+"""An example value of each setting, as written for the flag."""
 
 
 def reasons() -> str:
     """Return the page of the reasons of the condition `Active`."""
-    _, cures, *_ = _tables("The condition `Active` and its reasons")
+    _, fixes, *_ = _tables("The condition `Active` and its reasons")
     return _page(
         "Every reason",
         "The reasons of the condition `Active` that this release sets on an AdmissionCheck. "
         "[The reference](../reference.md#the-condition-active-and-its-reasons) has them side by side. "
-        "The examples are what the check of [Story 2](../stories.md) says when something is otherwise.",
+        "The examples show the condition of the check of [Story 2](../stories.md) in each situation.",
         "placement-ac status placement-demo2\n"
         "kubectl get admissioncheck placement-demo2 -o jsonpath='{.status.conditions}'",
-        (_reason(name, told, cures[name]) for name, told in REASONS.items()),
+        (_reason(name, cause, fixes[name]) for name, cause in REASONS.items()),
     )
 
 
-def _reason(name: str, told: str, cure: Row) -> str:
-    otherwise, verdict = example(name)
+def _reason(name: str, cause: str, fix: Row) -> str:
+    situation, verdict = example(name)
     return _item(
         name,
         ("Condition", f"`Active` is **{verdict.status}**"),
-        ("Cause", told),
-        ("What there is meanwhile", f"MultiKueueConfig and MultiKueueClusters: {cure[1]}"),
-        ("Cure", cure[2]),
-        ("Example", f"{otherwise}:<br>`{verdict.message}`"),
+        ("Cause", cause),
+        ("Objects", f"MultiKueueConfig and MultiKueueClusters: {fix[1]}"),
+        ("Fix", fix[2]),
+        ("Example", f"{situation}:<br>`{verdict.message}`"),
     )
 
 
@@ -106,7 +107,7 @@ def events() -> str:
     return _page(
         "Every event",
         "The Kubernetes events that this release posts. "
-        "[The reference](../reference.md#events) tells where they are and how they are counted.",
+        "[The reference](../reference.md#events) describes where they are and how they are counted.",
         "kubectl events -n default --for admissioncheck/placement-demo2",
         (_event(name, rows[name]) for name in EVENTS),
     )
@@ -129,8 +130,8 @@ def metrics() -> str:
     alerts = [(rule["alert"], rule["expr"]) for group in rules for rule in group["rules"]]
     return _page(
         "Every metric",
-        "What this release serves on `/metrics`. [Monitoring](../monitoring.md) has the values of the "
-        "labels, the dashboard and the alerts.",
+        "The metrics that this release serves on `/metrics`. [Monitoring](../monitoring.md) has the "
+        "values of the labels, the dashboard and the alerts.",
         "kubectl port-forward -n placement-ac-system deployment/placement-ac 8080 &\n"
         "curl -s http://127.0.0.1:8080/metrics | grep placement_ac_",
         (_metric(measure, [name for name, asked in alerts if measure.name in asked]) for measure in MEASURES),
@@ -142,7 +143,7 @@ def _metric(measure: MetricDefinition, alerts: list[str]) -> str:
         measure.name,
         ("Type", measure.type),
         ("Labels", ", ".join(f"`{label}`" for label in measure.labels) or "none"),
-        ("Tells", measure.help),
+        ("Meaning", measure.help),
         ("Buckets", ", ".join(f"{bound:g}" for bound in measure.buckets)),
         ("A query", f"`{query(measure)}`"),
         ("Alerts", ", ".join(f"[`{name}`](../monitoring.md#alerts)" for name in alerts)),
@@ -150,7 +151,7 @@ def _metric(measure: MetricDefinition, alerts: list[str]) -> str:
 
 
 def query(measure: MetricDefinition) -> str:
-    """Return what one may ask Prometheus about a metric: over all replicas, the last five minutes."""
+    """Return a Prometheus query for a metric: over all replicas, the last five minutes."""
     by = ", ".join(measure.labels)
     if measure.type == "counter":
         return f"sum by ({by}) (rate({measure.name}[5m]))"
@@ -165,7 +166,7 @@ def settings() -> str:
     return _page(
         "Every setting",
         "The settings of `placement-ac run` in this release. "
-        "[The reference](../reference.md#settings) tells which of flag, variable and file counts.",
+        "[The reference](../reference.md#settings) describes the precedence of flag, variable and file.",
         "placement-ac run --print-settings",
         (_setting(name, rows["--" + _dashed(name)]) for name in Settings.model_fields),
     )
@@ -185,7 +186,7 @@ def _setting(name: str, row: Row) -> str:
 
 
 def values(name: str) -> str:
-    """Return in words what a setting may be."""
+    """Return the possible values of a setting, in words."""
     field = Settings.model_fields[name]
     literals = _literals(field.annotation)
     if literals:

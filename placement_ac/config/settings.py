@@ -97,99 +97,107 @@ class Settings(BaseModel):
     placement_namespace: Annotated[tuple[Namespace, ...], BeforeValidator(_split)] = Field(
         ("kueue-system",),
         min_length=1,
-        description="Where the Placements are that checks name, comma-separated: "
-        "the first namespace that has one of the name counts.",
+        description="The namespaces of Placements, comma-separated: a check uses the first one "
+        "that has a Placement of its name.",
     )
     kueue_namespace: str = Field(
         "kueue-system",
         pattern=_NAMESPACE,
-        description="Where Kueue runs and reads Secrets and ClusterProfiles.",
+        description="The namespace of Kueue, with its Secrets and ClusterProfiles.",
     )
     cluster_names: Literal["{placement}-{cluster}", "{cluster}"] = Field(
         PER_PLACEMENT,
-        description=f"Names of MultiKueueClusters; {SHARED} lets one serve all Placements.",
+        description=f"Names of MultiKueueClusters; with {SHARED} all Placements share them.",
     )
     credentials: Annotated[tuple[CredentialMethod, ...], BeforeValidator(_split)] = Field(
         CREDENTIAL_METHODS,
         min_length=1,
-        description="Where credentials are looked for, in this order, comma-separated.",
+        description="Where to look for credentials, in this order, comma-separated.",
     )
     removal_policy: Annotated[RemovalPolicy, BeforeValidator(_as_written)] = Field(
         DRAIN,
-        description="What becomes of the jobs on a cluster that leaves: waited for, or sent back.",
+        description="What to do with running jobs on a cluster that leaves: wait for them, or "
+        "send them back.",
     )
     drain_deadline: Seconds | None = Field(
-        None, description="How long such jobs are waited for before they are sent back.  [default: for ever]"
+        None, description="How long to wait for such jobs before they are sent back.  [default: for ever]"
     )
     waiting_grace: Seconds = Field(
         60.0, description="How long jobs that only wait on such a cluster may still be placed there."
     )
     cluster_retention: Seconds = Field(
-        60.0, description="How long a MultiKueueCluster stays after it was unlisted, while Kueue clears up."
+        60.0,
+        description="How long a MultiKueueCluster stays after its cluster is unlisted, so that "
+        "Kueue can clean up.",
     )
     mass_loss_share: float = Field(
         0.5,
         ge=0,
         le=1,
-        description="More than this share of at least 4 clusters (or all) lost at once is held for a while.",
+        description="Hold the list if more than this share of at least 4 clusters (or all) "
+        "would leave at once.",
     )
-    mass_loss_grace: Seconds = Field(300.0, description="How long such a loss is held; 0: not at all.")
+    mass_loss_grace: Seconds = Field(300.0, description="How long the list is held then; 0: not at all.")
     reorder_margin: int = Field(
-        10, ge=0, description="By how much a score must be better to change the order of clusters alone."
+        10, ge=0, description="Write a new order alone only if a score is better by more than this."
     )
-    reorder_interval: Seconds = Field(60.0, description="How often the order alone is changed at most.")
+    reorder_interval: Seconds = Field(
+        60.0, description="The shortest time between two writes of the order alone."
+    )
     retry_waiting_after: Seconds | None = Field(
         None,
-        description="After this long with quota but no usable cluster a job is sent back.  [default: never]",
+        description="Send a job back after this time with quota but no usable cluster.  [default: never]",
     )
     requeue_after: Seconds = Field(60.0, description="How long such a job waits before it tries again.")
     dispatcher: bool = Field(
-        False, description="Nominate the clusters for each job: Kueue must name us in dispatcherName."
+        False,
+        description="Nominate the clusters for each job; Kueue's dispatcherName must name this controller.",
     )
-    step_size: int = Field(3, ge=1, le=20, description="Clusters that the dispatcher nominates in a round.")
-    round_timeout: Seconds = Field(300.0, description="After this long the next round begins.")
-    worker_timeout: Seconds = Field(5.0, gt=0, description="How long a worker may take to tell its copies.")
+    step_size: int = Field(
+        3, ge=1, le=20, description="How many clusters the dispatcher nominates in a round."
+    )
+    round_timeout: Seconds = Field(300.0, description="When the dispatcher begins the next round.")
+    worker_timeout: Seconds = Field(5.0, gt=0, description="How long a worker may take to answer.")
     access_providers: Path | None = Field(
         None,
         description="The access providers of ClusterProfiles, as in Kueue's configuration (JSON or YAML).",
     )
     credentials_provision: ProvisionMode = Field(
         "none",
-        description="Make credentials for selected clusters that have none: through OCM, or not at all.",
+        description="Let OCM issue credentials for selected clusters that have none, or not.",
     )
     credentials_account: str = Field(
         "placement-ac",
         pattern=_NAMESPACE,
-        description="The name of the ManagedServiceAccounts and ClusterPermissions that are made.",
+        description="The name of the ManagedServiceAccounts and ClusterPermissions that are created.",
     )
     credentials_form: CredentialsForm = Field(
         "kubeconfig",
-        description="What becomes of a token: a kubeconfig Secret of ours, or OCM's ClusterProfile gets it.",
+        description="Where to put a token: into a kubeconfig Secret, or (by OCM) into the "
+        "ClusterProfile's namespace.",
     )
     credentials_validity: Seconds = Field(
-        86400.0, ge=600, description="How long a token is good for; OCM renews it when a fifth is left."
+        86400.0, ge=600, description="The lifetime of a token; OCM renews it when a fifth is left."
     )
     credentials_warning: Seconds = Field(
         604800.0, description="How long before credentials expire an event warns, or when a tenth is left."
     )
-    credentials_probe: bool = Field(
-        False, description="Ask a cluster whether it is fit to be a worker before it is listed."
-    )
+    credentials_probe: bool = Field(False, description="Probe a cluster before it is listed.")
     cluster_proxy: str = Field(
         "",
         pattern=r"^(https://[^/?#@\s]+(/[^?#@\s]*)?)?$",
-        description="The URL of OCM's cluster-proxy: kubeconfigs lead there, not to the workers themselves.",
+        description="The URL of OCM's cluster-proxy, for kubeconfigs that do not use the workers' own URLs.",
     )
     cluster_proxy_ca: Path | None = Field(
-        None, description="The CA of the proxy's certificate (PEM). Without it: the one of each worker."
+        None, description="The CA of the proxy's certificate (PEM).  [default: the CA of each worker]"
     )
     kueue_version: str = Field(
-        "", description="The release of the hub's Kueue, like 0.19.1.  [default: what its Deployment tells]"
+        "", description="The release of the hub's Kueue, like 0.19.1.  [default: from Kueue's Deployment]"
     )
     frameworks: Annotated[tuple[str, ...], BeforeValidator(_split)] = Field(
         (),
-        description="The job kinds that Kueue's integrations.frameworks has, comma-separated.  "
-        "[default: those of the configuration that this Kueue is shipped with]",
+        description="The job kinds in Kueue's integrations.frameworks, comma-separated.  "
+        "[default: those that this Kueue release enables]",
     )
     external_frameworks: Annotated[tuple[str, ...], BeforeValidator(_split)] = Field(
         (), description="Kueue's multiKueue.externalFrameworks, as Kind.version.group, comma-separated."
@@ -205,30 +213,34 @@ class Settings(BaseModel):
         description="Where /healthz and /readyz are served, as HOST:PORT or :PORT.  [default: nowhere]",
     )
     leader_elect: bool = Field(
-        True, description="Write only while holding a Lease, so that there may be several replicas."
+        True, description="Write only while holding a Lease, so that there can be several replicas."
     )
     leader_elect_lease_duration: Seconds = Field(
-        15.0, ge=1, description="How long the others wait before they take over from a leader that is silent."
+        15.0,
+        ge=1,
+        description="How long the others wait before they replace a leader that does not renew the Lease.",
     )
     leader_elect_renew_deadline: Seconds = Field(
         10.0,
         gt=0,
         validate_default=True,
-        description="How long a leader writes on when it cannot renew the Lease.",
+        description="How long a leader keeps writing when it cannot renew the Lease.",
     )
     leader_elect_retry_period: Seconds = Field(
-        2.0, gt=0, validate_default=True, description="How often the Lease is renewed or looked at."
+        2.0, gt=0, validate_default=True, description="How often the Lease is renewed or read."
     )
     leader_elect_resource_name: str = Field(
         "placement-ac", pattern=_OBJECT_NAME, description="The name of the Lease."
     )
     leader_elect_resource_namespace: str = Field(
-        "", pattern=rf"^$|{_NAMESPACE}", description="Where the Lease is.  [default: Kueue's namespace]"
+        "",
+        pattern=rf"^$|{_NAMESPACE}",
+        description="The namespace of the Lease.  [default: Kueue's namespace]",
     )
     log_format: Literal["text", "json"] = Field("text", description="Log lines for people or programs.")
     log_level: Annotated[tuple[str, ...], BeforeValidator(_split)] = Field(
         ("info",),
-        description="The least that is told, of some modules another: info,kube.client=debug.",
+        description="The lowest level that is logged, and other levels for modules: info,kube.client=debug.",
     )
 
     @field_validator("kueue_version")

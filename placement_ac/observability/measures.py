@@ -1,7 +1,7 @@
 """
-Every metric there is: its name, its type, its labels, and what it tells.
+Every metric: its name, its type, its labels, and its help text.
 
-What is exported, the table in the docs and the tests are made of this one table. Names and units are as
+The exporter, the table in the docs and the tests use this one table. Names and units are as
 Prometheus wants them (https://prometheus.io/docs/practices/naming/), `result` and `reason` as in the metrics
 of Kueue, `controller` as in those of controller-runtime.
 """
@@ -36,82 +36,81 @@ class MetricDefinition(NamedTuple):
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
-def _counts(name: str, labels: tuple[str, ...], told: str) -> MetricDefinition:
-    return MetricDefinition(PREFIX + name, "counter", labels, told)
+def _counts(name: str, labels: tuple[str, ...], help_text: str) -> MetricDefinition:
+    return MetricDefinition(PREFIX + name, "counter", labels, help_text)
 
 
-def _is(name: str, labels: tuple[str, ...], told: str) -> MetricDefinition:
-    return MetricDefinition(PREFIX + name, "gauge", labels, told)
+def _is(name: str, labels: tuple[str, ...], help_text: str) -> MetricDefinition:
+    return MetricDefinition(PREFIX + name, "gauge", labels, help_text)
 
 
-def _takes(name: str, labels: tuple[str, ...], told: str) -> MetricDefinition:
-    return MetricDefinition(PREFIX + name, "histogram", labels, told, SECONDS)
+def _takes(name: str, labels: tuple[str, ...], help_text: str) -> MetricDefinition:
+    return MetricDefinition(PREFIX + name, "histogram", labels, help_text, SECONDS)
 
 
 RECONCILES: Final = _counts(
-    "reconciles_total", ("controller", "result"), "How often a Placement, check or cluster was looked at."
+    "reconciles_total", ("controller", "result"), "Reconciles of a Placement, check or cluster."
 )
 RECONCILE_SECONDS: Final = _takes(
-    "reconcile_duration_seconds", ("controller", "result"), "How long one look took, with its writes."
+    "reconcile_duration_seconds", ("controller", "result"), "Duration of one reconcile, with its writes."
 )
 LATENCY: Final = _takes(
     "event_to_applied_seconds",
     ("controller",),
-    "From the event of a change until what follows from it was written; waits on purpose are not in it, "
-    "but the answer to a write may be read 3 ms late.",
+    "Time from the event of a change until its last write was answered, without intended waits.",
 )
 DECISION_CHANGES: Final = _counts(
     "decision_changes_total",
     ("placement", "change"),
-    "How often the clusters that OCM has decided on, or their order, became others.",
+    "Changes of OCM's decisions: of the clusters, or of their order.",
 )
 WRITES: Final = _counts(
     "writes_total",
     ("kind", "verb", "result"),
-    "Writes to the hub, by the kind of object and what came of them.",
+    "Writes to the hub, by kind of object and result.",
 )
 API_SECONDS: Final = _takes(
     "api_request_duration_seconds",
     ("verb",),
-    "How long the hub's API server took to answer, or until that was read, 3 ms at least where others go "
-    "first; watches not.",
+    "Time until the hub's API server answered a request, without watches.",
 )
 API_ERRORS: Final = _counts(
     "api_errors_total",
     ("code", "verb"),
-    "Requests to the hub's API server that failed, by HTTP code; `none`: there was no answer.",
+    "Failed requests to the hub's API server, by HTTP code; `none`: no answer.",
 )
-QUEUE_DEPTH: Final = _is("workqueue_depth", (), "Keys that wait for their turn.")
+QUEUE_DEPTH: Final = _is("workqueue_depth", (), "Keys that wait in the queue.")
 QUEUE_AGE: Final = _is(
-    "workqueue_oldest_waiting_seconds", (), "How long the key has waited that has waited the longest."
+    "workqueue_oldest_waiting_seconds", (), "How long the oldest key has waited in the queue."
 )
 QUEUE_RUNNING: Final = _is(
-    "workqueue_longest_running_seconds", (), "How long the key has been worked on that takes the longest."
+    "workqueue_longest_running_seconds", (), "How long the longest reconcile has been running."
 )
-QUEUE_RETRYING: Final = _is("workqueue_retrying", (), "Keys that failed last time and will be tried again.")
+QUEUE_RETRYING: Final = _is("workqueue_retrying", (), "Keys that failed and will be retried.")
 CHECK_ACTIVE: Final = _is(
     "check_active",
     ("check", "placement", "reason"),
-    "1 for each AdmissionCheck of ours whose condition `Active` is True, 0 for the others.",
+    "1 for each AdmissionCheck whose condition `Active` is True, else 0.",
 )
 CLUSTERS: Final = _is(
     "clusters",
     ("check", "state"),
-    "Clusters of an AdmissionCheck: `selected` by OCM, `listed` in the MultiKueueConfig, of which some may be"
-    " `draining`; `unusable`: selected, but left out for its credentials or its fitness.",
+    "Clusters of an AdmissionCheck: `selected` by OCM; `listed` in the MultiKueueConfig; "
+    "`draining`, which are "
+    "listed too; `unusable`, which are selected but left out because of their credentials or a probe.",
 )
 DRAIN_START: Final = _is(
     "oldest_drain_start_timestamp_seconds",
     ("check",),
-    "Since when the cluster drains that has drained the longest, in seconds since 1970; none if none does.",
+    "When the longest drain began, in seconds since 1970; none if no cluster drains.",
 )
 EXPIRATION: Final = _is(
     "credential_expiration_timestamp_seconds",
     ("cluster",),
-    "When the credentials end of a cluster that is listed or selected, in seconds since 1970; none for those"
-    " that never end, or of which it is not known.",
+    "When the credentials of a listed or selected cluster expire, in seconds since 1970; none if they never"
+    " expire or the time is unknown.",
 )
-LEADER: Final = _is("leader", (), "1 for the replica that writes, 0 for one that stands by.")
+LEADER: Final = _is("leader", (), "1 for the replica that leads, 0 for a standby.")
 BUILD_INFO: Final = _is("build_info", ("version", "python_version"), "1, with the version as a label.")
 
 MEASURES: Final = (
@@ -138,7 +137,7 @@ CONTROLLERS: Final = ("placement", "check", "cluster")
 """The kinds of keys."""
 SUCCESS: Final = "success"
 ERROR: Final = "error"
-"""What nobody expected."""
+"""An unexpected error."""
 NO_ANSWER: Final = "none"
 _RESULTS: Final[tuple[tuple[type[ApiError], str], ...]] = (
     (Conflict, "conflict"),

@@ -1,4 +1,4 @@
-"""The documents say what the code does: tables, commands, links and output are compared with it."""
+"""The documents agree with the code: tables, commands, links and output are compared with it."""
 
 import base64
 import re
@@ -77,7 +77,7 @@ def lines_of(text: str, *, code: bool) -> Iterator[str]:
 
 
 def section(path: Path, heading: str) -> str:
-    """Return what stands under a heading, with the headings below it."""
+    """Return the text under a heading, with the headings below it."""
     text = path.read_text("utf-8")
     begin = re.search(rf"^(#+) {re.escape(heading)}$", text, re.MULTILINE)
     assert begin, f"{path.name} has no heading {heading!r}"
@@ -103,7 +103,7 @@ def table(path: Path, heading: str) -> list[Row]:
 
 
 def spans(path: Path) -> list[str]:
-    """Return what stands in code: the lines of fences, and the spans in backticks."""
+    """Return the code in a document: the lines of fences, and the spans in backticks."""
     text = path.read_text("utf-8")
     prose = "\n".join(lines_of(text, code=False))
     return [
@@ -131,10 +131,10 @@ def test_every_reason_and_its_sentence() -> None:
     assert table(REFERENCE, "The condition `Active` and its reasons") == wanted
 
 
-def test_every_reason_has_a_cure() -> None:
-    _, cures = tables(REFERENCE, "The condition `Active` and its reasons")
-    assert [row[0] for row in cures] == list(constants.REASONS)
-    assert [row for row in cures if not all(row)] == []
+def test_every_reason_has_a_fix() -> None:
+    _, fixes = tables(REFERENCE, "The condition `Active` and its reasons")
+    assert [row[0] for row in fixes] == list(constants.REASONS)
+    assert [row for row in fixes if not all(row)] == []
 
 
 def settings() -> Iterator[Row]:
@@ -148,7 +148,7 @@ def test_every_setting() -> None:
     assert [row for row in table(REFERENCE, "Settings") if not row[-1]] == []
 
 
-def test_the_ways_to_credentials_in_their_order() -> None:
+def test_the_sources_of_credentials_in_their_order() -> None:
     rows = table(REFERENCE, "Credentials")
     assert [row[0] for row in rows] == list(constants.CREDENTIAL_METHODS)
     looked_for = re.findall(r"Secrets (\S+), then (\S+), in", rows[1][1])
@@ -247,7 +247,7 @@ def an(kind: constants.Kind, name: str, **rest: Any) -> dict[str, Any]:
 
 
 def encoded(token: str) -> dict[str, str]:
-    """What OCM reports."""
+    """Return data as OCM reports it."""
     data = {"token": token.encode(), "ca.crt": trustme.CA().cert_pem.bytes()}
     return {key: base64.b64encode(value).decode() for key, value in data.items()}
 
@@ -310,18 +310,18 @@ MESSAGES = [
     PROFILES,
     having(PROFILES, profile=PROFILE),
 ]
-"""What comes to each of the messages, in their order in the table."""
+"""Inputs that result in each of the messages, in their order in the table."""
 
 
-def test_what_a_message_means() -> None:
+def test_every_message_about_credentials_has_a_fix() -> None:
     rows = table(CREDENTIALS, "What a message means")
     assert [row for row in rows if not row[1]] == []
-    told = [readiness.provisioned_credentials(seen) for seen in MESSAGES]
+    found = [readiness.provisioned_credentials(seen) for seen in MESSAGES]
     patterns = [re.sub(r"<\w+>", "(.+)", re.escape(row[0])) for row in rows]
     assert [
-        (pattern, way)
-        for pattern, way in zip(patterns, told, strict=True)
-        if not (isinstance(way, Unusable) and re.fullmatch(pattern, way.why))
+        (pattern, source)
+        for pattern, source in zip(patterns, found, strict=True)
+        if not (isinstance(source, Unusable) and re.fullmatch(pattern, source.why))
     ] == []
 
 
@@ -341,7 +341,7 @@ def flags(of: click.Command) -> set[str]:
 def test_every_command() -> None:
     rows = table(REFERENCE, "Commands and exit codes")
     assert {row[0]: row[1] for row in rows} == {
-        f"placement-ac {name}": told for name, told in COMMANDS.items()
+        f"placement-ac {name}": summary for name, summary in COMMANDS.items()
     }
 
 
@@ -354,19 +354,19 @@ def test_every_option(name: str) -> None:
 
 
 def test_defaults_of_the_hub() -> None:
-    told = {row[0].split()[0]: row[1] for row in table(REFERENCE, "Options of `hub`")}
-    assert told == {option.opts[0]: str(option.default) for option in command("hub").params}
+    defaults = {row[0].split()[0]: row[1] for row in table(REFERENCE, "Options of `hub`")}
+    assert defaults == {option.opts[0]: str(option.default) for option in command("hub").params}
 
 
-def test_what_status_tells_of_a_cluster() -> None:
+def test_the_states_of_a_cluster_in_status() -> None:
     states = get_args(ClusterState)
     assert tuple(row[0] for row in table(INSPECT, "Status")) == states
 
 
 def test_the_keys_of_the_document_of_status() -> None:
-    told = [re.sub(r" \([^)]*\)", "", row[1]).split(", ") for row in tables(INSPECT, "Status")[1]]
+    keys = [re.sub(r" \([^)]*\)", "", row[1]).split(", ") for row in tables(INSPECT, "Status")[1]]
     shapes = (CheckStatus, ClusterRow, Credential, QueueRow, WorkloadRow)
-    assert told == [[camel(field.name) for field in fields(shape)] for shape in shapes]
+    assert keys == [[camel(field.name) for field in fields(shape)] for shape in shapes]
 
 
 def test_every_command_line_in_the_documents_is_possible() -> None:
@@ -382,11 +382,11 @@ def test_every_command_line_in_the_documents_is_possible() -> None:
     assert wrong == []
 
 
-def test_what_is_made_can_be_made() -> None:
+def test_every_make_target_in_the_documents_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
-    told = {str(path.relative_to(ROOT)): _made(spans(path)) for path in DOCUMENTS}
-    assert {"demo", "test"} <= told["README.md"]
-    assert {name: made - targets for name, made in told.items() if made - targets} == {}
+    named = {str(path.relative_to(ROOT)): _made(spans(path)) for path in DOCUMENTS}
+    assert {"demo", "test"} <= named["README.md"]
+    assert {name: made - targets for name, made in named.items() if made - targets} == {}
     assert [row[0] for row in table(CONTRIBUTING, "Set up") if row[0][5:] not in targets] == []
 
 
@@ -434,12 +434,12 @@ def test_the_step_in_the_stories_is_shown_like_that(capsys: pytest.CaptureFixtur
     show, shown = TextRenderer(), outcome()
     show.step_started(shown.number, shown.step)
     show.step_finished(shown)
-    told = section(STORIES, "What the demo shows").partition("```console\n")[2].partition("```")[0]
-    assert told.strip() == capsys.readouterr().out.strip()
+    printed = section(STORIES, "What the demo shows").partition("```console\n")[2].partition("```")[0]
+    assert printed.strip() == capsys.readouterr().out.strip()
 
 
 def outcome() -> StepResult:
-    """Return what the demo's second step comes to."""
+    """Return the outcome of the demo's second step."""
     step = STEPS[1]
     secrets = dict(
         zip(step.expected_clusters, ("kueue-admin-cluster2-kubeconfig", "multikueue-cluster3"), strict=True)
@@ -473,6 +473,31 @@ def _multikueue_cluster(name: str, secret: str) -> dict[str, Any]:
 
 
 # -- the tree
+
+PACKAGE = ROOT / "placement_ac"
+
+
+def folders(root: Path) -> set[str]:
+    """Return the packages right below a folder, relative to `placement_ac/`."""
+    return {str(found.parent.relative_to(PACKAGE)) for found in root.glob("*/__init__.py")}
+
+
+def test_every_folder_is_in_the_table_of_the_architecture() -> None:
+    rows = table(ARCHITECTURE, "Folders")
+    assert sorted(row[0] for row in rows) == sorted(folders(PACKAGE) | folders(PACKAGE / "core"))
+    assert [row for row in rows if not all(row)] == []
+
+
+def test_functions_named_in_the_architecture_exist() -> None:
+    named = re.findall(r"`([\w/]+\.py): ([\w.]+)`", ARCHITECTURE.read_text("utf-8"))
+    assert len(named) > 5
+    missing = [
+        (file, name)
+        for file, names in named
+        for name in names.split(".")
+        if not re.search(rf"(?:def|class) {name}\b", (PACKAGE / file).read_text("utf-8"))
+    ]
+    assert missing == []
 
 
 def project() -> dict[str, Any]:

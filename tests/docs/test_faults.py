@@ -18,9 +18,9 @@ def test_every_fault_has_its_row_and_every_row_its_test() -> None:
 
 
 def test_the_plays_are_as_long_as_the_table_says() -> None:
-    told = [re.findall(r"(\d+) s\b", row[0])[:1] for row in table(RELIABILITY, "Faults")]
+    seconds = [re.findall(r"(\d+) s\b", row[0])[:1] for row in table(RELIABILITY, "Faults")]
     lasting = [[f"{fault.full}"] if fault.full else [] for fault in plays.FAULTS]
-    assert told[: len(lasting)] == lasting
+    assert seconds[: len(lasting)] == lasting
 
 
 def test_the_files_of_the_tests_are_named() -> None:

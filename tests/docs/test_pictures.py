@@ -1,4 +1,4 @@
-"""The pictures in the documents are what placement-ac draws, of what lies beside them."""
+"""The pictures in the documents are those that placement-ac draws from the files beside them."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.support import pictures
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 IMAGES = DOCS / "images"
 LARGEST = 200_000
-"""Bytes of a picture that everybody has to load."""
+"""The most bytes of a picture, which every reader has to load."""
 
 GRAPH = ["graph", "placement-demo2", "--from-dump", str(IMAGES / "story3.yaml")]
 TIMELINE = ["timeline", "--from", str(IMAGES / "story3.jsonl")]
@@ -36,11 +36,11 @@ def test_the_picture_is_drawn_so(words: list[str], name: str) -> None:
 
 def test_the_mermaid_on_the_page_is_what_comes_out() -> None:
     page = (DOCS / "inspect.md").read_text("utf-8")
-    (told,) = (
+    (diagram,) = (
         found for found in re.findall(r"```mermaid\n(.*?)```", page, re.DOTALL) if "placement-demo2" in found
     )
-    assert told == output_of(GRAPH, "mermaid")
-    assert told == (IMAGES / "graph.mmd").read_text("utf-8")
+    assert diagram == output_of(GRAPH, "mermaid")
+    assert diagram == (IMAGES / "graph.mmd").read_text("utf-8")
 
 
 def test_mermaid_takes_it() -> None:

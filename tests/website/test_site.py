@@ -98,9 +98,9 @@ def test_a_page_has_every_item_of_the_code(page: Callable[[], str], items: list[
 @pytest.mark.parametrize(
     ("page", "wanted"),
     [
-        pytest.param(generated.reasons, ["Condition", "Cause", "Cure", "Example"], id="reasons"),
+        pytest.param(generated.reasons, ["Condition", "Cause", "Fix", "Example"], id="reasons"),
         pytest.param(generated.events, ["Type", "On", "When", "See them"], id="events"),
-        pytest.param(generated.metrics, ["Type", "Labels", "Tells", "A query"], id="metrics"),
+        pytest.param(generated.metrics, ["Type", "Labels", "Meaning", "A query"], id="metrics"),
         pytest.param(generated.settings, ["Variable", "Default", "Values", "Meaning"], id="settings"),
     ],
 )
@@ -131,9 +131,7 @@ def test_the_example_of_a_setting_is_possible_and_not_the_default(name: str) -> 
 def test_a_setting_in_full() -> None:
     told = generated.settings()
     begin = told.index("## `--credentials-validity`")
-    meaning = (
-        "How long a token is good for, at least ten minutes. OCM's agent renews it when a fifth is left."
-    )
+    meaning = "The lifetime of a token, at least ten minutes. OCM's agent renews it when a fifth is left."
     assert told[begin:].split("\n\n## ")[0].splitlines()[4:] == [
         f"| **Variable** | `{PREFIX}CREDENTIALS_VALIDITY` |",
         "| **Default** | `86400s` |",

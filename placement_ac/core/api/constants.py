@@ -197,17 +197,17 @@ NAME_TAKEN: Final = "NameTaken"
 APPLY_FAILED: Final = "ApplyFailed"
 
 REASONS: Final = {
-    ACTIVE: "all selected clusters are in",
-    SOME_CLUSTERS_UNUSABLE: "some clusters are left out: no credentials, or beyond the cap",
+    ACTIVE: "all selected clusters are listed",
+    SOME_CLUSTERS_UNUSABLE: "some clusters are left out: no usable credentials, or beyond Kueue's limit",
     BAD_PARAMETERS: "the check's parameters are missing, or do not name an OCM Placement",
-    PLACEMENT_NOT_FOUND: "there is no such Placement in the watched namespaces",
+    PLACEMENT_NOT_FOUND: "the Placement does not exist in the watched namespaces",
     NO_DECISION: "OCM has not decided yet",
-    NO_CLUSTER_SELECTED: "OCM has decided: no cluster matches",
-    NO_CLUSTER_USABLE: "clusters are selected, but none has usable credentials",
-    NAME_TAKEN: "a MultiKueueConfig or MultiKueueCluster of that name is someone else's",
+    NO_CLUSTER_SELECTED: "OCM has selected no cluster",
+    NO_CLUSTER_USABLE: "clusters are selected, but none of them has usable credentials",
+    NAME_TAKEN: "a MultiKueueConfig or MultiKueueCluster of that name belongs to another owner",
     APPLY_FAILED: "the API server refused a write",
 }
-"""Every reason of the condition `Active`, with the sentence that the docs give it."""
+"""Every reason of the condition `Active`, with its description in the docs."""
 
 CLUSTERS_SELECTED: Final = "ClustersSelected"
 CLUSTER_ADDED: Final = "ClusterAdded"
@@ -221,18 +221,18 @@ EXPIRES_SOON: Final = "CredentialsExpireSoon"
 WORKLOAD_SENT_BACK: Final = "SentBack"
 
 EVENTS: Final = {
-    CLUSTERS_SELECTED: ("Normal", "clusters are listed where none was, or all were leaving"),
-    CLUSTER_ADDED: ("Normal", "clusters are listed, or selected again while they drained"),
-    CLUSTER_DRAINING: ("Normal", "clusters begin to leave, and stay listed for now"),
-    CLUSTER_REMOVED: ("Normal", "clusters are listed no more"),
+    CLUSTERS_SELECTED: ("Normal", "the first clusters are listed, or all listed clusters were leaving"),
+    CLUSTER_ADDED: ("Normal", "clusters are listed, or selected again while they drain"),
+    CLUSTER_DRAINING: ("Normal", "clusters begin to drain, and stay listed"),
+    CLUSTER_REMOVED: ("Normal", "clusters are removed from the list"),
     CLUSTER_UNUSABLE: ("Warning", "selected clusters cannot be used"),
-    HELD: ("Warning", "a mass loss is held"),
-    WORKLOADS_SENT_BACK: ("Warning", "jobs that run on a cluster that leaves are sent back"),
+    HELD: ("Warning", "the list is held after a mass loss"),
+    WORKLOADS_SENT_BACK: ("Warning", "jobs are sent back from a cluster that leaves"),
     WORKLOAD_SENT_BACK: ("Warning", "the job is sent back from a cluster that leaves"),
     CLUSTER_LOST: ("Warning", "a ManagedCluster was deleted while jobs ran or waited there"),
-    EXPIRES_SOON: ("Warning", "the credentials of a listed cluster end soon"),
+    EXPIRES_SOON: ("Warning", "the credentials of a listed cluster expire soon"),
 }
-"""Every reason of a Kubernetes event: its type, and the sentence that the docs begin with."""
+"""Every reason of a Kubernetes event: its type, and the beginning of its description in the docs."""
 
 UNUSABLE_SECONDS: Final = 3.0
 """How long the same clusters are unusable for the same reasons before an event tells of it: most pass."""
