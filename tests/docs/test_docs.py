@@ -17,7 +17,7 @@ from placement_ac.cli.main import COMMANDS, main
 from placement_ac.cli.output import camel
 from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import Settings, default_of
-from placement_ac.controller import manager, recorder, session, sync, workqueue
+from placement_ac.controller import hub_discovery, recorder, session, workqueue
 from placement_ac.core.api import constants, decode, objects
 from placement_ac.core.credentials import discovery, readiness
 from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningObjects, ProvisioningPolicy
@@ -41,7 +41,7 @@ from placement_ac.inspection.status.model import (
     QueueRow,
     WorkloadRow,
 )
-from placement_ac.kube import client
+from placement_ac.kube import client, informer
 from placement_ac.lab.demo.renderers import TextRenderer, document
 from placement_ac.lab.demo.runner import StepResult
 from placement_ac.lab.demo.stories import STEPS
@@ -192,10 +192,10 @@ def test_times() -> None:
         recorder.AGAIN_SECONDS,
         recorder.COUNT_SECONDS,
         recorder.COUNT_MOST_SECONDS,
-        manager.DISCOVERY_SECONDS,
+        hub_discovery.DISCOVERY_SECONDS,
         session.REDISCOVERY_SECONDS,
-        manager.PATIENCE_SECONDS,
-        sync.RELIST_SECONDS,
+        hub_discovery.PATIENCE_SECONDS,
+        informer.RELIST_SECONDS,
         workqueue.FIRST_BACKOFF_SECONDS,
         workqueue.MOST_BACKOFF_SECONDS,
         probe_schedule.GOOD_SECONDS,
