@@ -86,7 +86,7 @@ def test_a_hub_tells_what_others_than_the_bench_took(tmp_path: Path) -> None:
 @pytest.mark.embedded("has hubs of its own")
 @pytest.mark.skipif(len(usable()) < 2, reason="it takes two processors to share them out")
 @pytest.mark.parametrize("apart", [True, False])
-def test_hubs_work_on_a_processor_of_their_own_unless_told(apart: bool, tmp_path: Path) -> None:
+def test_hubs_work_on_a_processor_of_their_own_unless_they_share(apart: bool, tmp_path: Path) -> None:
     everywhere = usable()
     one, others = ({min(everywhere)}, everywhere - {min(everywhere)}) if apart else (everywhere, everywhere)
     with hubs(Where(apart=apart), tmp_path) as turns:
@@ -145,9 +145,9 @@ def lives(pid: int) -> bool:
 def test_the_quick_bench_writes_every_figure(tmp_path: Path) -> None:
     latest = tmp_path / "latest.json"
     with bench("--quick", "--checks", "2", "--changes", "8", "--output", str(latest)) as process:
-        _, told = process.communicate()
-    assert process.returncode == 0, told.decode()
-    assert b"2 checks, 40 clusters: outage" in told
+        _, printed = process.communicate()
+    assert process.returncode == 0, printed.decode()
+    assert b"2 checks, 40 clusters: outage" in printed
     found = json.loads(latest.read_text())
     for play in ("burst", "coldStart", "restart", "outage"):
         assert found[play]["overFloor"] > 0
@@ -193,12 +193,12 @@ def test_each_side_may_have_a_hub_of_others(tmp_path: Path) -> None:
             hub.write_kubeconfig(tmp_path / f"hub{number}")
             words += ["--kubeconfig", str(tmp_path / f"hub{number}")]
         with bench(*words, "--output", str(latest)) as process:
-            _, told = process.communicate()
+            _, printed = process.communicate()
         written = [
             {r.user_agent.split("/")[0] for r in hub.journal if r.path.endswith("/multikueueconfigs/p0")}
             for hub in (one, another)
         ]
-    assert process.returncode == 0, told.decode()
+    assert process.returncode == 0, printed.decode()
     assert [("bench-floor" in names, "placement-ac" in names) for names in written] == [
         (True, False),
         (False, True),
@@ -210,8 +210,8 @@ def test_each_side_may_have_a_hub_of_others(tmp_path: Path) -> None:
 
 def test_a_bench_has_two_hubs_at_most() -> None:
     with bench("--kubeconfig", "a", "--kubeconfig", "b", "--kubeconfig", "c") as process:
-        _, told = process.communicate()
-    assert (process.returncode, b"two hubs at most" in told) == (2, True)
+        _, printed = process.communicate()
+    assert (process.returncode, b"two hubs at most" in printed) == (2, True)
 
 
 @pytest.mark.long

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -12,7 +11,7 @@ import pytest
 import requests
 
 from tests.support.credentials import Stage, put, stage, token_of
-from tests.support.driver import CORE, Controllers, Driver, Object
+from tests.support.driver import CORE, Controllers, Driver, Object, free_port
 from tests.support.jobs import soon
 from tests.support.stage import shorten
 
@@ -55,12 +54,6 @@ def test_a_token_that_expires_is_told_before_and_then_the_cluster_leaves(play: P
         assert not any("cluster b" in event["message"] for event in told)
         put(there, "a", token_of(a, 3600))
         soon(lambda: admin.listed("p"), ["p-a", "p-b"])
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def test_prometheus_is_told_when_credentials_expire(play: Play, admin: Driver) -> None:

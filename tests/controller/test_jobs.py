@@ -106,13 +106,13 @@ def test_a_job_that_only_waits_is_sent_back_and_goes_elsewhere(play: Play) -> No
 def test_a_job_that_is_placed_as_it_is_sent_back_stays_where_it_is(play: Play) -> None:
     there = play("b", "c", held=["b", "c"])
     there.select("c")
-    there.controllers.start(waiting_grace=4)
+    there.controllers.start(waiting_grace=2.5)
     there.submit("j")
     there.until_waits("j", "c")
     there.select("b")
     there.until_waits("j", "b", "c")
     soon(there.remark, "draining: c (Workloads wait there)")
-    there.delay_next_write("j", 2)
+    there.delay_next_write("j", 1.5)
     soon(there.write_is_delayed)
     there.fleet.release("c")
     there.until_runs("j", "c")
@@ -128,7 +128,7 @@ def test_a_job_that_is_placed_as_it_is_sent_back_stays_where_it_is(play: Play) -
 def test_a_copy_that_was_left_behind_is_found_before_the_cluster_goes(play: Play, recorded: bool) -> None:
     there = play("b", "c", held=["b", "c"], settings=KueueSettings(nominates_admitted=recorded))
     there.select("c")
-    there.controllers.start(waiting_grace=4)
+    there.controllers.start(waiting_grace=2.5)
     there.kueue_looks_late(100)
     there.kueue.slow_to_retry = True
     there.submit("j")

@@ -237,11 +237,15 @@ def test_a_lease_that_cannot_be_read_ends_nothing(hub: Hub, admin: Driver, start
     soon(lambda: admin.listed("p"), ["p-a"])
 
 
+@pytest.mark.long
 @pytest.mark.timeout(200)
 def test_a_leader_that_wakes_up_late_writes_nothing_and_one_that_is_killed_is_replaced(
     hub: Hub, admin: Driver, processes: tuple[Replica, Replica]
 ) -> None:
-    """It sleeps amid its writes, with more to write: the list, and what was decided meanwhile."""
+    """It sleeps amid its writes, with more to write: the list, and what was decided meanwhile.
+
+    It is long, as it starts two processes and waits for three terms of the Lease to end.
+    """
     leader, other = processes
     for decided, meanwhile, late in (("b", "c", "a"), ("c", "a", "b")):
         hub.faults.add("PATCH", "multikueueclusters", delay=0.5)

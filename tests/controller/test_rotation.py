@@ -15,8 +15,9 @@ def encoded(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
+@pytest.mark.long
 def test_the_kubeconfigs_of_many_clusters_follow_their_tokens(tmp_path: Path) -> None:
-    """How soon, and with 50 clusters, `make bench-rotation` tells."""
+    """30 renewals take seconds. `make bench-rotation` measures how soon, and with 50 clusters."""
     clusters = [f"cluster{number}" for number in range(15)]
     with stage(clusters, tmp_path) as (hub, ocm):
         result = asyncio.run(measure(tmp_path / "kubeconfig", hub, ocm, clusters, 30))

@@ -191,7 +191,7 @@ def test_a_copy_that_is_admitted_as_it_is_taken_out_is_nominated_again(play: Pla
     there.kueue_looks_late(100)
     there.submit("j")
     there.until_waits("j", "a", "b")
-    there.delay_next_write("j", 2)
+    there.delay_next_write("j", 1.5)
     there.select("a")
     soon(there.write_is_delayed)
     there.fleet.release("b")

@@ -95,7 +95,7 @@ def test_nothing_is_decided_before_every_kind_has_been_listed(
     admin.check("p")
     admin.select("p", "a")
     since = len(hub.journal)
-    hub.faults.add("GET", "addonplacementscores", status=503, times=6)
+    hub.faults.add("GET", "addonplacementscores", status=503, times=3)
     controllers.start()
     eventually(lambda: admin.reason("p"), "Active", seconds=15)
     asked = hub.journal[since:]

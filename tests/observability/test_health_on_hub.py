@@ -8,14 +8,8 @@ import pytest
 import requests
 
 from placement_ac.lab.hub import Hub
-from tests.support.driver import Controllers, Driver, eventually
+from tests.support.driver import Controllers, Driver, eventually, free_port
 from tests.support.stage import shorten
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Pages:

@@ -1,7 +1,6 @@
 """What a controller exports after a story in which much happens, and what alerts and dashboard make of it."""
 
 import base64
-import socket
 from collections import defaultdict
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -13,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from placement_ac.observability.measures import MEASURES, PREFIX
 from tests.support.builders import jwt, kubeconfig
-from tests.support.driver import Controllers, Driver
+from tests.support.driver import Controllers, Driver, free_port
 from tests.support.jobs import Play, soon
 from tests.support.monitoring import expressions, matches, selectors
 
@@ -49,12 +48,6 @@ class Page:
 
 
 Reads = Callable[[], Page]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def reads(port: int) -> Reads:

@@ -3,6 +3,7 @@
 import base64
 import copy
 import json
+import socket
 import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
@@ -44,6 +45,13 @@ def eventually(ask: Callable[[], T], wanted: Any = True, *, seconds: float = 8.0
             return answer
         assert time.monotonic() < end, f"still {answer!r}, not {wanted!r}"
         time.sleep(0.01)
+
+
+def free_port() -> int:
+    """Return a port on this machine that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 class Driver:
