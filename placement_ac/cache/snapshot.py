@@ -120,7 +120,7 @@ class SnapshotBuilder:
         clusters, hub = self._tables.clusters, self._tables.hub
         found = {obj.meta.name: obj for obj in clusters.by("placement", name)}
         # Those without the Placement's label are shared, not ours, or have lost it.
-        for one in {*hub.cluster_objects(name, selected), *listed} - found.keys():
+        for one in {*hub.multikueue_cluster_names(name, selected), *listed} - found.keys():
             if obj := clusters.get(("", one)):
                 found[one] = obj
         found.update((obj.meta.name, obj) for obj in self._unneeded(name))
@@ -170,7 +170,7 @@ class SnapshotBuilder:
             for placement, rest in pairs:
                 other = f"{rest}-{cluster}"
                 if placement in tables.users_of(other) and self._credentials.is_usable(other, now):
-                    wanted = tables.hub.cluster_object(name, cluster)
+                    wanted = tables.hub.multikueue_cluster_name(name, cluster)
                     conflicts[wanted] = PlacementCluster(f"{tables.home_of(placement)}/{placement}", other)
         return conflicts
 

@@ -134,7 +134,7 @@ class Cache:
     # -- what is known
 
     @property
-    def complete(self) -> bool:
+    def has_synced(self) -> bool:
         """Whether every kind has been listed wherever it is watched: before that, nothing may be decided."""
         return self._listings.complete
 
@@ -143,7 +143,7 @@ class Cache:
         """What must be listed: each kind, in one namespace or EVERYWHERE."""
         return self._listings.scopes
 
-    def unlisted(self) -> list[str]:
+    def unsynced(self) -> list[str]:
         """Return what has not been listed yet, in words."""
         return self._listings.unlisted()
 
@@ -248,14 +248,14 @@ class Cache:
 
     def replace(self, kind: Kind, items: Iterable[Raw], resource_version: str) -> set[Key]:
         """Take in a complete list of a kind: what is not in it has gone, unless it is newer than the list."""
-        touched = self.begin(kind, resource_version)
+        touched = self.begin_list(kind, resource_version)
         present: set[Id] = set()
         for raw in items:
             touched |= self.put(kind, raw)
             present.add(decode.meta_of(raw).id)
-        return touched | self.settle(kind, present, resource_version)
+        return touched | self.end_list(kind, present, resource_version)
 
-    def begin(self, kind: Kind, resource_version: str, namespace: str | None = None) -> set[Key]:
+    def begin_list(self, kind: Kind, resource_version: str, namespace: str | None = None) -> set[Key]:
         """Take in that a list begins, of that namespace alone; None: of all in which the kind is watched.
 
         A list older than the one before means that the hub was restored, and versions begin again: what
@@ -272,7 +272,7 @@ class Cache:
                     self._tables.by_kind[kind].remove(id_)
         return touched
 
-    def settle(
+    def end_list(
         self, kind: Kind, present: Container[Id], resource_version: str, namespace: str | None = None
     ) -> set[Key]:
         """Take in that a list is complete: what is not `present` has gone, unless it is newer."""
@@ -285,7 +285,7 @@ class Cache:
             self._listings.set_listed(scope, resource_version)
         return touched
 
-    def fill(self, kind: Kind, items: Iterable[Raw], resource_version: str) -> None:
+    def load(self, kind: Kind, items: Iterable[Raw], resource_version: str) -> None:
         """Take in the complete list of a kind that is not known yet, when nobody asks for the keys."""
         table, decoder = self._tables.by_kind[kind], self._decoder(kind)
         for raw in items:

@@ -64,7 +64,7 @@ class Reconciler:
 
     async def reconcile(self, key: Key) -> None:
         """Bring one key in order. Raises Retry when it has to be tried again."""
-        if not self._world.complete:
+        if not self._world.has_synced:
             return
         with ReconcileRun(self._metrics, key, key.kind) as run:
             if key.kind == "cluster":

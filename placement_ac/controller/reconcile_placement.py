@@ -20,8 +20,8 @@ from placement_ac.core.plan.diff import (
     Phase,
     SetCheckStates,
     conditions,
-    first_phases,
-    last_phases,
+    phases_after_config,
+    phases_through_config,
     repairs,
 )
 from placement_ac.core.plan.event_intents import postable_events
@@ -83,8 +83,8 @@ class PlacementReconciler:
         self._remember(key, seen, wanted)
         self._questions.ask(key, seen, wanted)
         done = Done()
-        trouble = await self._act(first_phases(seen, wanted), done)
-        rest = repairs(seen, wanted) if trouble else last_phases(seen, wanted)
+        trouble = await self._act(phases_through_config(seen, wanted), done)
+        rest = repairs(seen, wanted) if trouble else phases_after_config(seen, wanted)
         late = await self._act(rest, done)
         trouble = trouble or late
         self._metrics.record_stats(key, placement_stats(seen, wanted))

@@ -171,7 +171,7 @@ class Session:
             self._rediscover(),
             self._log_when_stalled(),
             watch_clock(_now, self._look_at_everything),
-            freeze_when_complete(lambda: self.cache.complete),
+            freeze_when_complete(lambda: self.cache.has_synced),
         )
         self._tasks = [asyncio.create_task(run_part(part, self._ended)) for part in parts]
 
@@ -228,14 +228,14 @@ class Session:
             await self._reconciler.reconcile(key)
 
     def _touched(self, keys: Iterable[Key]) -> None:
-        if self.cache.complete and self._leads():
+        if self.cache.has_synced and self._leads():
             touched = tuple(keys)
             self._metrics.event_received(touched)
             self.queue.add(*touched)
 
     def _echoed(self, keys: Iterable[Key]) -> None:
         """Look soon at what a write has touched: in a burst an immediate look would double the work."""
-        if self.cache.complete and self._leads():
+        if self.cache.has_synced and self._leads():
             for key in keys:
                 self.queue.add_after(key, ECHO_SECONDS)
 
@@ -252,8 +252,8 @@ class Session:
         logged = LogDeduplicator()
         while True:
             await asyncio.sleep(STALLED_SECONDS)
-            if not self.cache.complete:
-                missing = self.cache.unlisted()
+            if not self.cache.has_synced:
+                missing = self.cache.unsynced()
                 level = logged.level("stalled", str(missing))
                 log.log(level, "still waiting for the first list", kinds=missing)
 

@@ -79,7 +79,7 @@ class CacheList:
                     version = page.resource_version
                     if page.first:
                         present.clear()
-                        self.touched(self.cache.begin(kind, version, self.namespace))
+                        self.touched(self.cache.begin_list(kind, version, self.namespace))
                     present |= self._put(page.items)
                     await asyncio.sleep(0)
             self._complete(present, version, everything=everything)
@@ -91,9 +91,9 @@ class CacheList:
 
         The first complete cache is a reason to look at everything.
         """
-        before = self.cache.complete
-        touched = self.cache.settle(self.resource.of, present, version, self.namespace)
-        if self.cache.complete:
+        before = self.cache.has_synced
+        touched = self.cache.end_list(self.resource.of, present, version, self.namespace)
+        if self.cache.has_synced:
             self.completed(touched if before and not everything else self.cache.keys())
             if not before:
                 log.info("everything has been listed", keys=len(self.cache.keys()))

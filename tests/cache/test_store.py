@@ -168,16 +168,16 @@ def test_a_restored_hub_begins_its_versions_again() -> None:
 def test_a_restore_that_is_listed_in_parts_makes_nothing_complete_before_its_end() -> None:
     seen = world(placement(), check())
     seen.replace(PLACEMENT_DECISION, [at(500, "a")], "900")
-    assert (seen.begin(PLACEMENT_DECISION, "901"), decided_clusters(seen), seen.complete) == (
+    assert (seen.begin_list(PLACEMENT_DECISION, "901"), decided_clusters(seen), seen.has_synced) == (
         set(),
         ["a"],
         True,
     )
-    assert seen.begin(PLACEMENT_DECISION, "7") == placements("p")
-    assert (decided_clusters(seen), seen.complete) == ([], False)
+    assert seen.begin_list(PLACEMENT_DECISION, "7") == placements("p")
+    assert (decided_clusters(seen), seen.has_synced) == ([], False)
     seen.put(PLACEMENT_DECISION, at(5, "b"))
-    assert seen.settle(PLACEMENT_DECISION, {("kueue-system", "p-decision-1")}, "7") == set()
-    assert (decided_clusters(seen), seen.complete) == (["b"], True)
+    assert seen.end_list(PLACEMENT_DECISION, {("kueue-system", "p-decision-1")}, "7") == set()
+    assert (decided_clusters(seen), seen.has_synced) == (["b"], True)
 
 
 def test_a_restore_brings_back_what_had_gone() -> None:
@@ -191,10 +191,10 @@ def test_a_restore_brings_back_what_had_gone() -> None:
 def test_nothing_is_complete_before_every_kind_has_been_listed() -> None:
     seen = Cache()
     for kind in WATCHED_KINDS:
-        assert (seen.complete, str(kind) in " ".join(seen.unlisted())) == (False, True)
+        assert (seen.has_synced, str(kind) in " ".join(seen.unsynced())) == (False, True)
         seen.put(ADMISSION_CHECK, check())
         seen.replace(kind, [], "")
-    assert (seen.complete, seen.unlisted()) == (True, [])
+    assert (seen.has_synced, seen.unsynced()) == (True, [])
 
 
 @pytest.mark.parametrize(
@@ -493,7 +493,7 @@ def test_the_workers_address_is_kept_only_for_provisioned_credentials(
     """The CA is most of what is known of a cluster."""
     world = Cache(provisioning=provisioning)
     raw = managed_cluster("a", bundle="Y2E=")
-    world.put(MANAGED_CLUSTER, raw) if taken == "put" else world.fill(MANAGED_CLUSTER, [raw], "1")
+    world.put(MANAGED_CLUSTER, raw) if taken == "put" else world.load(MANAGED_CLUSTER, [raw], "1")
     seen = world.provisioning_inputs("a", NOW).objects.managed_cluster
     assert seen is not None
     assert (seen.server, seen.authority) == (server, "Y2E=" if server else "")
@@ -540,9 +540,9 @@ def test_tokens_are_recognized_by_name_and_namespace() -> None:
 def test_the_cache_is_not_complete_before_the_tokens_are_listed() -> None:
     seen = Cache(provisioning=PROVISIONING)
     for kind in kinds_for(PROVISIONING):
-        assert not seen.complete
+        assert not seen.has_synced
         seen.replace(kind, [], "1")
-    assert seen.complete
+    assert seen.has_synced
 
 
 def test_a_provisioning_error_touches_the_placements_once() -> None:

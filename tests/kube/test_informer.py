@@ -92,7 +92,7 @@ class Rig:
         self.feed = Informer(target)
 
     def _touch(self, keys: Any) -> None:
-        if keys and self.world.complete:
+        if keys and self.world.has_synced:
             self.touched.append(set(keys))
 
     def holds(self, *names: str) -> bool:
@@ -175,7 +175,7 @@ def test_only_unfinished_workloads_with_checks_are_kept(
     monkeypatch.setattr("placement_ac.kube.informer.PAGE", 2)
 
     async def story(rig: Rig) -> None:
-        await until(lambda: rig.world.complete)
+        await until(lambda: rig.world.has_synced)
         assert rig.holds("ours", "theirs")
         assert rig.lacks("finished", "unchecked", "done")
 
@@ -192,7 +192,7 @@ def test_what_changes_nothing_for_us_touches_no_key(
     workloads: Workloads, follow: Callable[[Story], None]
 ) -> None:
     async def story(rig: Rig) -> None:
-        await until(lambda: rig.world.complete)
+        await until(lambda: rig.world.has_synced)
         before = list(rig.touched)
         workloads.patch("a", {"metadata": {"labels": {"x": "y"}}})
         workloads.make("unchecked")
@@ -211,7 +211,7 @@ def test_a_workload_that_loses_its_checks_and_gets_them_again_is_seen(
     workloads: Workloads, follow: Callable[[Story], None]
 ) -> None:
     async def story(rig: Rig) -> None:
-        await until(lambda: rig.world.complete)
+        await until(lambda: rig.world.has_synced)
         workloads.says("a")
         await until(lambda: len(rig.touched) == 2)
         workloads.says("a", "q")
@@ -232,8 +232,8 @@ def test_nothing_is_complete_before_the_list_is_and_then_all_is_looked_at(
 
     async def story(rig: Rig) -> None:
         await until(lambda: rig.holds("a"))
-        assert not rig.world.complete
-        await until(lambda: rig.world.complete)
+        assert not rig.world.has_synced
+        await until(lambda: rig.world.has_synced)
         assert rig.touched == [{P, Q}]
 
     workloads.make("a", "p")
@@ -251,7 +251,7 @@ def test_a_page_that_expired_makes_what_came_before_forgotten(
     async def story(rig: Rig) -> None:
         await until(lambda: rig.holds("a", "b"))
         workloads.delete("a")
-        await until(lambda: rig.world.complete)
+        await until(lambda: rig.world.has_synced)
         assert rig.holds("b", "c", "d")
         assert rig.lacks("a")
 
@@ -269,7 +269,7 @@ def test_a_slow_relist_finds_what_the_watch_missed_and_looks_at_everything(
     monkeypatch.setattr("placement_ac.kube.informer.RELIST_SECONDS", 0.3)
 
     async def story(rig: Rig) -> None:
-        await until(lambda: rig.world.complete and _watched(hub))
+        await until(lambda: rig.world.has_synced and _watched(hub))
         hub.drop_watches("hang")
         workloads.delete("a")
         workloads.make("b", "q")
@@ -287,7 +287,7 @@ def test_a_relist_that_fails_is_made_up_for(
     monkeypatch.setattr("placement_ac.kube.informer.RELIST_SECONDS", 1.0)
 
     async def story(rig: Rig) -> None:
-        await until(lambda: rig.world.complete and _watched(hub))
+        await until(lambda: rig.world.has_synced and _watched(hub))
         hub.faults.add("GET", "workloads", status=503, delay=0.3)
         await until(lambda: hub.faults.all_met)
         monkeypatch.setattr("placement_ac.kube.informer.RELIST_SECONDS", 600.0)
@@ -307,7 +307,7 @@ def test_a_list_that_comes_late_takes_nothing_back(
     monkeypatch.setattr("placement_ac.kube.informer.RELIST_SECONDS", 0.5)
 
     async def story(rig: Rig) -> None:
-        await until(lambda: rig.world.complete and _watched(hub))
+        await until(lambda: rig.world.has_synced and _watched(hub))
         hub.faults.add("GET", "workloads", delay=1.0, after=True)
         await until(lambda: hub.faults.all_met)
         monkeypatch.setattr("placement_ac.kube.informer.RELIST_SECONDS", 600.0)
@@ -317,7 +317,7 @@ def test_a_list_that_comes_late_takes_nothing_back(
         await until(lambda: lists(hub) == 3)
         await asyncio.sleep(0.2)  # what came is taken in
         assert rig.holds("a", "b")
-        assert rig.world.complete
+        assert rig.world.has_synced
 
     workloads.make("a", "p")
     follow(story)
@@ -339,7 +339,7 @@ def test_a_watch_that_ends_is_continued_or_all_is_listed_anew(
     hub: Hub, workloads: Workloads, follow: Callable[[Story], None], how: Any, begun: int
 ) -> None:
     async def story(rig: Rig) -> None:
-        await until(lambda: rig.world.complete and _watched(hub))
+        await until(lambda: rig.world.has_synced and _watched(hub))
         hub.drop_watches(how)
         workloads.delete("a")
         workloads.make("b", "p")
@@ -378,7 +378,7 @@ def test_a_watch_that_hangs_is_noticed_and_continued(
     monkeypatch.setattr("placement_ac.kube.client.SILENCE_SECONDS", 0.5)
 
     async def story(rig: Rig) -> None:
-        await until(lambda: rig.world.complete and _watched(hub))
+        await until(lambda: rig.world.has_synced and _watched(hub))
         hub.drop_watches("hang")
         workloads.make("a", "p")
         await until(lambda: rig.holds("a"))
@@ -389,7 +389,7 @@ def test_a_watch_that_hangs_is_noticed_and_continued(
 
 def test_an_outage_is_lived_through(hub: Hub, workloads: Workloads, follow: Callable[[Story], None]) -> None:
     async def story(rig: Rig) -> None:
-        await until(lambda: rig.world.complete and _watched(hub))
+        await until(lambda: rig.world.has_synced and _watched(hub))
         with hub.outage():
             await asyncio.sleep(1)  # what is tested: it must not give up
         workloads.make("a", "p")
@@ -401,7 +401,7 @@ def test_an_outage_is_lived_through(hub: Hub, workloads: Workloads, follow: Call
 
 def test_retry_after_is_obeyed(hub: Hub, workloads: Workloads, follow: Callable[[Story], None]) -> None:
     async def story(rig: Rig) -> None:
-        await until(lambda: rig.world.complete)
+        await until(lambda: rig.world.has_synced)
 
     hub.faults.add("GET", "workloads", status=429, headers={"Retry-After": "1"})
     follow(story)
@@ -424,10 +424,10 @@ def test_a_hub_that_was_restored_begins_its_history_anew(
             with Hub(port=port, token=first.token, crds=published_crds()) as second, Driver(second) as admin:
                 admin.namespace(NS)
                 Workloads(admin).make("after", "q")
-                await until(lambda: rig.holds("after") and rig.lacks("before") and rig.world.complete)
+                await until(lambda: rig.holds("after") and rig.lacks("before") and rig.world.has_synced)
                 begun = lists(second)
                 monkeypatch.setattr("placement_ac.kube.informer.RELIST_SECONDS", 600.0)
-                await until(lambda: lists(second) == begun + 1 and rig.world.complete)
+                await until(lambda: lists(second) == begun + 1 and rig.world.has_synced)
                 Workloads(admin).make("later", "q")
                 await until(lambda: rig.holds("later"))
 
@@ -547,7 +547,7 @@ class TokenRig:
         self.feed = Informer(target)
 
     def _touch(self, keys: Any) -> None:
-        if keys and self.world.complete:
+        if keys and self.world.has_synced:
             self.touched.append({key for key in keys if key.kind == "cluster"})
 
     def tokens(self) -> dict[str, str]:
@@ -566,7 +566,7 @@ def test_tokens_come_change_and_go_and_no_other_secret_is_asked_for(
             rig = TokenRig(client)
             parts = [asyncio.create_task(part) for part in rig.feed.parts()]
             try:
-                await until(lambda: rig.world.complete)
+                await until(lambda: rig.world.has_synced)
                 assert rig.tokens() == {"a": "one"}
                 ocm.report("b", "two")
                 ocm.report("b", "noise", "another")

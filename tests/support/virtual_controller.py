@@ -56,7 +56,7 @@ TIMEOUT_SECONDS: Final = 5.0
 
 def object_of(cluster: str) -> str:
     """Return the name of a cluster's MultiKueueCluster, which the virtual Kueue knows it by."""
-    return HubFacts().cluster_object(PLACEMENT, cluster)
+    return HubFacts().multikueue_cluster_name(PLACEMENT, cluster)
 
 
 # -- time
@@ -482,7 +482,7 @@ class _Life:
 
     def _wrote(self, kind: Kind, raw: Raw, gone: bool) -> None:
         keys = (self._world.remove if gone else self._world.put)(kind, raw)
-        if self._world.complete:
+        if self._world.has_synced:
             self._queue.add(*keys)
 
     async def _ask(self, cluster: KueueObject) -> WorkerCopies:

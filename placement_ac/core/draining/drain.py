@@ -96,7 +96,9 @@ def _next_step(context: DrainContext, cluster: str, name: str) -> DrainStep:
 def _advance(context: DrainContext, step: DrainStep) -> DrainStep:
     seen, cluster = context.seen, step.cluster
     running = context.workloads.running.get(step.name, [])
-    if cluster in seen.fleet.deleted_clusters and step.name == seen.hub.cluster_object(seen.name, cluster):
+    if cluster in seen.fleet.deleted_clusters and step.name == seen.hub.multikueue_cluster_name(
+        seen.name, cluster
+    ):
         return _lose(step, [*running, *context.workloads.waiting.get(step.name, [])])
     if cluster in seen.fleet.unreachable:
         return step._replace(state=DrainState.UNREACHABLE)

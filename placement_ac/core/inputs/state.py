@@ -59,17 +59,17 @@ class HubFacts:
     kueue: KueueRelease | None = None
     """The release of the hub's Kueue; None: unknown, or of no use."""
 
-    def cluster_object(self, placement: str, cluster: str) -> str:
+    def multikueue_cluster_name(self, placement: str, cluster: str) -> str:
         """Return the MultiKueueCluster's name for a Placement's cluster."""
         if self.naming == PER_PLACEMENT:  # many times in every decision
             return f"{placement}-{cluster}"
         return self.naming.format(placement=placement, cluster=cluster)
 
-    def cluster_objects(self, placement: str, clusters: Iterable[str]) -> list[str]:
+    def multikueue_cluster_names(self, placement: str, clusters: Iterable[str]) -> list[str]:
         """Return the same for several."""
         if self.naming == PER_PLACEMENT:
             return [f"{placement}-{cluster}" for cluster in clusters]
-        return [self.cluster_object(placement, cluster) for cluster in clusters]
+        return [self.multikueue_cluster_name(placement, cluster) for cluster in clusters]
 
     def cluster_of(self, placement: str, name: str) -> str:
         """Return the cluster that a Placement's MultiKueueCluster is for: the inverse of `cluster_object`."""

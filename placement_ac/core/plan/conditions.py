@@ -31,7 +31,7 @@ from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.state import Snapshot, Verdict
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.probe_schedule import probe_remarks
-from placement_ac.core.selection.selection import UsableCluster
+from placement_ac.core.selection.selection import ListableCluster
 
 _PROBLEMS: Final = (("PlacementSatisfied", "False"), ("PlacementMisconfigured", "True"))
 
@@ -92,7 +92,7 @@ def placement_is_missing(seen: Snapshot, _: TargetClusters) -> Verdict | None:
 
 def nothing_is_decided(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
     malformed = _malformed(seen)
-    if targets.selection.decided and (targets.usable or not malformed):
+    if targets.selection.is_conclusive and (targets.usable or not malformed):
         return None
     where = _placement(seen)
     if malformed:
@@ -139,7 +139,7 @@ def _labelled(seen: Snapshot) -> str:
     return "" if seen.hub.shared else seen.name
 
 
-def cluster_name_conflict(seen: Snapshot, entry: UsableCluster) -> str:
+def cluster_name_conflict(seen: Snapshot, entry: ListableCluster) -> str:
     """Return the fix and the owner of a MultiKueueCluster's name; "" when it is free or ours."""
     obj = seen.objects.clusters.get(entry.name)
     if is_taken(obj, _labelled(seen), entry.cluster):
@@ -153,7 +153,7 @@ def cluster_name_conflict(seen: Snapshot, entry: UsableCluster) -> str:
     )
 
 
-def has_name_conflict(seen: Snapshot, entry: UsableCluster) -> bool:
+def has_name_conflict(seen: Snapshot, entry: ListableCluster) -> bool:
     """Whether another Placement and cluster, which come first, use the name."""
     return entry.name in seen.objects.name_conflicts and entry.name not in seen.objects.clusters
 

@@ -129,29 +129,29 @@ def diff(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     removed; all other conditions are written after the objects, and a refusal that lasts is not
     overwritten at every try. Workloads come last: what becomes Ready must find the final config.
     """
-    return first_phases(seen, wanted) + last_phases(seen, wanted)
+    return phases_through_config(seen, wanted) + phases_after_config(seen, wanted)
 
 
-def first_phases(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
+def phases_through_config(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phases up to the config: what a decision of OCM's waits for."""
     early = _objections(seen, wanted.objection)
-    old = _listed(seen)
+    old = _listed_and_existing(seen)
     new = [cluster for cluster in wanted.clusters if cluster.name not in old]
-    return _done_one_by_one(early, tuple(_clusters(seen, new)), tuple(_config(seen, wanted.config)))
+    return _non_empty(early, tuple(_clusters(seen, new)), tuple(_config(seen, wanted.config)))
 
 
 def repairs(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return what puts those MultiKueueClusters right that are listed already."""
-    old = _listed(seen)
+    old = _listed_and_existing(seen)
     there = [cluster for cluster in wanted.clusters if cluster.name in old]
-    return _done_one_by_one(tuple(_clusters(seen, there)))
+    return _non_empty(tuple(_clusters(seen, there)))
 
 
-def last_phases(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
+def phases_after_config(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phases after the config."""
     turned_false = {action.check for action in _objections(seen, wanted.objection)}
     others = [check for check in seen.checks.ours if check.meta.name not in turned_false]
-    return repairs(seen, wanted) + _done_one_by_one(
+    return repairs(seen, wanted) + _non_empty(
         tuple(_superfluous(seen, wanted)),
         tuple(_conditions(others, wanted.verdicts, seen)),
         tuple(_check_states(seen, wanted.check_state_updates)),
@@ -159,7 +159,7 @@ def last_phases(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     )
 
 
-def _done_one_by_one(*phases: Phase) -> tuple[Phase, ...]:
+def _non_empty(*phases: Phase) -> tuple[Phase, ...]:
     return tuple([phase for phase in phases if phase])
 
 
@@ -179,7 +179,7 @@ def conditions(seen: Snapshot, verdicts: Mapping[str, Verdict]) -> Phase:
 # -- objects
 
 
-def _listed(seen: Snapshot) -> set[str]:
+def _listed_and_existing(seen: Snapshot) -> set[str]:
     """Return the MultiKueueClusters that are listed already, and there."""
     return (
         set(seen.objects.config.listed).intersection(seen.objects.clusters) if seen.objects.config else set()

@@ -38,7 +38,7 @@ UNLISTING: Final = (TimerKind.BEING_UNLISTED, TimerKind.JUST_UNLISTED)
 
 
 @dataclass(frozen=True, slots=True)
-class PlanStep:
+class CheckEffects:
     """What follows from the verdict beside the objects: above all the answers to Workloads."""
 
     answers: WorkloadAnswers
@@ -71,10 +71,10 @@ def plan(seen: Snapshot, targets: TargetClusters | None = None) -> Plan:
 def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
     verdict = judge(seen, targets)
     if keeps_objects(verdict):
-        objects, step = unchanged_objects(seen), _pause(seen, verdict)
+        objects, step = unchanged_objects(seen), _effects_while_paused(seen, verdict)
     else:
         objects = target_objects(seen, targets)
-        step = _advance(seen, targets, objects, verdict)
+        step = _effects(seen, targets, objects, verdict)
     retained, unusable = retained_clusters(seen, objects), unusable_clusters(seen, targets)
     probe_requests, next_probe = due_probes(seen)
     selection, mass_loss, drain = targets.selection, targets.mass_loss, step.drain
@@ -99,9 +99,11 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
     )
 
 
-def _advance(seen: Snapshot, targets: TargetClusters, objects: TargetObjects, verdict: Verdict) -> PlanStep:
+def _effects(
+    seen: Snapshot, targets: TargetClusters, objects: TargetObjects, verdict: Verdict
+) -> CheckEffects:
     context = AnswerContext(verdict, usable_message(targets), targets.drain)
-    return PlanStep(
+    return CheckEffects(
         answer_workloads(seen, context),
         targets.drain,
         expiry_warnings(seen, objects.clusters),
@@ -110,10 +112,10 @@ def _advance(seen: Snapshot, targets: TargetClusters, objects: TargetObjects, ve
     )
 
 
-def _pause(seen: Snapshot, verdict: Verdict) -> PlanStep:
+def _effects_while_paused(seen: Snapshot, verdict: Verdict) -> CheckEffects:
     """Change nothing; what was begun goes on when the reason has gone."""
     unlisting = frozenset(timer for timer in seen.timer_ages if timer.kind in UNLISTING)
-    return PlanStep(answer_workloads(seen, AnswerContext(verdict, "")), DrainPlan(timers=unlisting))
+    return CheckEffects(answer_workloads(seen, AnswerContext(verdict, "")), DrainPlan(timers=unlisting))
 
 
 def keeps_objects(verdict: Verdict) -> bool:

@@ -12,7 +12,7 @@ from placement_ac.core.draining.state import ConfigWorkloads, group_workloads
 from placement_ac.core.inputs.state import NOTHING, Snapshot
 from placement_ac.core.selection.capacity import apply_cluster_limit
 from placement_ac.core.selection.mass_loss import MassLossHold, hold_mass_loss
-from placement_ac.core.selection.selection import Selection, UsableCluster, listed_clusters, select
+from placement_ac.core.selection.selection import ListableCluster, Selection, listed_clusters, select
 
 
 class TargetClusters(NamedTuple):
@@ -21,7 +21,7 @@ class TargetClusters(NamedTuple):
     selection: Selection
     listed: Mapping[str, str] = NOTHING
     """The clusters that our config lists now → their MultiKueueClusters, in its order."""
-    usable: tuple[UsableCluster, ...] = ()
+    usable: tuple[ListableCluster, ...] = ()
     """Those that jobs may be sent to, in order."""
     over_limit: tuple[str, ...] = ()
     """Usable clusters for which Kueue's limit leaves no slot."""
@@ -38,7 +38,7 @@ def select_targets(seen: Snapshot) -> TargetClusters:
     selection = select(seen, listed)
     mass_loss = hold_mass_loss(seen, selection, listed)
     limit = seen.hub.clusters_max
-    limited = apply_cluster_limit(seen, (*selection.usable, *mass_loss.held), listed, limit)
+    limited = apply_cluster_limit(seen, (*selection.listable, *mass_loss.held), listed, limit)
     workloads = group_workloads(seen)
     drain = plan_drain(seen, {entry.name for entry in limited.within}, workloads, listed)
     usable, waiting = _with_free_slot(limited.within, listed, limit - len(drain.staying))
@@ -55,8 +55,8 @@ def select_targets(seen: Snapshot) -> TargetClusters:
 
 
 def _with_free_slot(
-    clusters: tuple[UsableCluster, ...], listed: Mapping[str, str], slots: int
-) -> tuple[tuple[UsableCluster, ...], tuple[str, ...]]:
+    clusters: tuple[ListableCluster, ...], listed: Mapping[str, str], slots: int
+) -> tuple[tuple[ListableCluster, ...], tuple[str, ...]]:
     """Return those that get one of the `slots`, listed clusters first, and the names of the others."""
     if len(clusters) <= slots:
         return clusters, ()

@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import Final, NamedTuple
 
 from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
-from placement_ac.core.selection.selection import UsableCluster
+from placement_ac.core.selection.selection import ListableCluster
 
 NEVER: Final = float("inf")
 
@@ -19,7 +19,7 @@ NEVER: Final = float("inf")
 class LimitedClusters(NamedTuple):
     """The clusters that get a slot, in the Placement's order, and the names of the others."""
 
-    within: tuple[UsableCluster, ...]
+    within: tuple[ListableCluster, ...]
     over_limit: tuple[str, ...]
 
 
@@ -32,7 +32,7 @@ class OrderedNames(NamedTuple):
 
 
 def apply_cluster_limit(
-    seen: Snapshot, usable: Sequence[UsableCluster], listed: Collection[str], limit: int
+    seen: Snapshot, usable: Sequence[ListableCluster], listed: Collection[str], limit: int
 ) -> LimitedClusters:
     """Return the `limit` best clusters by score; the score of a listed one gets the margin on top.
 
@@ -50,13 +50,13 @@ def apply_cluster_limit(
     )
 
 
-def _sort_key(entry: UsableCluster, bonus: int) -> tuple[bool, int, int]:
+def _sort_key(entry: ListableCluster, bonus: int) -> tuple[bool, int, int]:
     """Return the sort key, the best cluster first; ties are broken by rank, as the sort is stable."""
     rank = entry.rank
     return (True, -rank.score - bonus, rank.group) if rank else (False, 0, 0)
 
 
-def order_names(seen: Snapshot, wanted: Sequence[UsableCluster], staying: Sequence[str]) -> OrderedNames:
+def order_names(seen: Snapshot, wanted: Sequence[ListableCluster], staying: Sequence[str]) -> OrderedNames:
     """Return the names to list: those wanted in their order, those that leave last."""
     names = (*[entry.name for entry in wanted], *staying)
     listed = seen.objects.config.listed if seen.objects.config and seen.objects.config.ours else ()
@@ -88,7 +88,7 @@ def _is_draining_not_last(listed: Sequence[str], staying: Collection[str]) -> bo
     return set(last) != set(staying)
 
 
-def _is_worth_a_write(wanted: Sequence[UsableCluster], listed: Sequence[str], margin: int) -> bool:
+def _is_worth_a_write(wanted: Sequence[ListableCluster], listed: Sequence[str], margin: int) -> bool:
     """Whether a cluster is listed behind one that is worse by more than `margin`, or of a later group."""
     index = {name: at for at, name in enumerate(listed)}
     return any(
@@ -97,7 +97,7 @@ def _is_worth_a_write(wanted: Sequence[UsableCluster], listed: Sequence[str], ma
     )
 
 
-def _is_clearly_better(better: UsableCluster, worse: UsableCluster, margin: int) -> bool:
+def _is_clearly_better(better: ListableCluster, worse: ListableCluster, margin: int) -> bool:
     if better.rank is None or worse.rank is None:
         return False
     difference = better.rank.score - worse.rank.score

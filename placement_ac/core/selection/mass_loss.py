@@ -13,7 +13,7 @@ from placement_ac.core.api.constants import EDIT_WINDOW_SECONDS, HELD
 from placement_ac.core.api.objects import Placement
 from placement_ac.core.api.text import duration_text
 from placement_ac.core.inputs.state import EventIntent, Snapshot, Timer, TimerKind
-from placement_ac.core.selection.selection import Selection, UsableCluster
+from placement_ac.core.selection.selection import ListableCluster, Selection
 
 FEW: Final = 4
 """With fewer clusters than this, only the loss of all of them is held."""
@@ -22,7 +22,7 @@ FEW: Final = 4
 class MassLossHold(NamedTuple):
     """The clusters that are held, and why."""
 
-    held: tuple[UsableCluster, ...] = ()
+    held: tuple[ListableCluster, ...] = ()
     why: str = ""
     timers: frozenset[Timer] = frozenset()
     events: tuple[EventIntent, ...] = ()
@@ -32,11 +32,11 @@ class MassLossHold(NamedTuple):
 def hold_mass_loss(seen: Snapshot, selection: Selection, listed: Mapping[str, str]) -> MassLossHold:
     """Return the clusters to hold of those that `selection` would take away from `listed`."""
     timers, edited = _edits(seen)
-    selected = {entry.cluster for entry in selection.usable}
+    selected = {entry.cluster for entry in selection.listable}
     draining = seen.objects.config.draining if seen.objects.config else {}
     gone = [cluster for cluster in listed if cluster not in selected]
     lost = [cluster for cluster in gone if listed[cluster] not in draining]
-    if not lost or edited or not selection.decided:
+    if not lost or edited or not selection.is_conclusive:
         return MassLossHold(timers=timers)
     remaining = len(listed) - len(gone)
     if not _is_mass_loss(seen, len(lost), remaining, new=len(selected) - remaining):
@@ -49,7 +49,7 @@ def hold_mass_loss(seen: Snapshot, selection: Selection, listed: Mapping[str, st
         f" changed: held for {duration_text(seen.policy.loss_grace)}, or until the Placement is changed"
     )
     return MassLossHold(
-        held=tuple(UsableCluster(cluster, listed[cluster], None) for cluster in lost),
+        held=tuple(ListableCluster(cluster, listed[cluster], None) for cluster in lost),
         why=why,
         timers=timers | {Timer(TimerKind.MASS_LOSS)},
         events=(EventIntent(HELD, why),),

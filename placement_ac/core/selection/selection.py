@@ -32,7 +32,7 @@ _TOO_LONG: Final = f"its MultiKueueCluster's name would be longer than {OBJECT_N
 _DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
-class UsableCluster(NamedTuple):
+class ListableCluster(NamedTuple):
     """A cluster that can be listed: its MultiKueueCluster and credentials (None: those that it has).
 
     `rank` is None for one that only stays where it is.
@@ -47,11 +47,11 @@ class UsableCluster(NamedTuple):
 class Selection(NamedTuple):
     """The clusters that a Placement's decisions select, usable or not."""
 
-    decided: bool
+    is_conclusive: bool
     """False: OCM has not said anything that could be acted on."""
     ranked: tuple[str, ...] = ()
     """Every cluster that is decided on, best first."""
-    usable: tuple[UsableCluster, ...] = ()
+    listable: tuple[ListableCluster, ...] = ()
     left_out: Mapping[str, str] = NOTHING
     """Cluster, or PlacementDecision → why it is left out."""
     timers: frozenset[Timer] = frozenset()
@@ -65,31 +65,31 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
 
     `listed`: the result of `listed_clusters`.
     """
-    usable: list[UsableCluster] = []
+    usable: list[ListableCluster] = []
     left_out = _entries_without_name(seen)
     pending: dict[str, float] = {}
     ranked = ranking(seen)
     clusters = tuple([entry.cluster for entry in ranked])
-    names = seen.hub.cluster_objects(seen.name, clusters)
+    names = seen.hub.multikueue_cluster_names(seen.name, clusters)
     for entry, cluster, name in zip(ranked, clusters, names, strict=True):
         found = _credentials_for(seen, cluster, name, listed)
         if isinstance(found, CredentialSource):
-            usable.append(UsableCluster(cluster, name, found, entry))
+            usable.append(ListableCluster(cluster, name, found, entry))
             continue
         if cluster in listed:
             pending[cluster] = SETTLE_SECONDS
         if cluster in listed and _waits(seen, cluster, SETTLE_SECONDS):
-            usable.append(UsableCluster(cluster, listed[cluster], None, entry))
+            usable.append(ListableCluster(cluster, listed[cluster], None, entry))
         else:
             left_out[cluster] = found.why
     seconds = settle_seconds(seen)
     missing = _missing(listed, usable, left_out) if seconds else []
-    staying = [UsableCluster(name, listed[name], None) for name in missing if _waits(seen, name, seconds)]
+    staying = [ListableCluster(name, listed[name], None) for name in missing if _waits(seen, name, seconds)]
     pending |= dict.fromkeys(missing, seconds)
     return Selection(
-        decided=bool(staying) or is_decided(seen.decision.placement, seen.decision.decisions),
+        is_conclusive=bool(staying) or is_decided(seen.decision.placement, seen.decision.decisions),
         ranked=clusters,
-        usable=(*usable, *staying),
+        listable=(*usable, *staying),
         left_out=left_out,
         timers=frozenset([Timer(TimerKind.REMOVAL_UNSETTLED, cluster) for cluster in pending]),
         recheck_after=soonest(_left(seen, pending)) if pending else None,
@@ -182,7 +182,7 @@ def removable_clusters(seen: Snapshot) -> Iterable[KueueObject]:
 
 
 def _missing(
-    listed: Mapping[str, str], usable: list[UsableCluster], left_out: Mapping[str, str]
+    listed: Mapping[str, str], usable: list[ListableCluster], left_out: Mapping[str, str]
 ) -> list[str]:
     known = {entry.cluster for entry in usable} | set(left_out)
     return [cluster for cluster in listed if cluster not in known]

@@ -59,9 +59,9 @@ def credentials(setup: HubSetup) -> Iterator[RuleResult]:
     usable: set[str] = set()
     for placement in _placements(setup):
         selection = setup.view.targets(placement).selection
-        usable |= {entry.cluster for entry in selection.usable}
+        usable |= {entry.cluster for entry in selection.listable}
         for cluster, why in selection.left_out.items():
-            yield (warn if selection.usable else fail)(
+            yield (warn if selection.listable else fail)(
                 f"cluster {cluster} of Placement {placement} is left out: {why}",
                 _provide_credentials(setup, cluster),
             )

@@ -149,7 +149,7 @@ class HubView:
         for kind in kinds_for(provisioning):
             # Only of a kind that is served and completely known can an object be reported as missing.
             known = self.dump.knows(kind) and kind in self.dump.served
-            world.fill(kind, self.dump.of(kind), "0" if known else "")
+            world.load(kind, self.dump.of(kind), "0" if known else "")
         return world
 
     @cached_property

@@ -193,7 +193,7 @@ class _ClusterRows:
         if course:
             there |= {one.name: one.cluster for one in course.drain.steps}
             for place, one in enumerate(ranking(seen), 1):
-                name = seen.hub.cluster_object(seen.name, one.cluster)
+                name = seen.hub.multikueue_cluster_name(seen.name, one.cluster)
                 there.pop(name, None)
                 yield _CheckCluster(one.cluster, name, place, one)
         yield from (_CheckCluster(cluster, name) for name, cluster in there.items())

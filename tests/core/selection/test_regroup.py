@@ -46,7 +46,7 @@ def test_a_cluster_that_may_be_moving_between_decisions_stays(
 ) -> None:
     objects = [check(), TWO_GROUPS, *decisions, secrets("a", "b", "c"), made("a", "b")]
     answer = selection_of(taken(world(*objects), ages={"a": age, "b": age}))
-    assert ({entry.cluster for entry in answer.usable}, answer.recheck_after) == (clusters, recheck)
+    assert ({entry.cluster for entry in answer.listable}, answer.recheck_after) == (clusters, recheck)
 
 
 def _placement_made(seconds_ago: float, **spec: Any) -> Any:
@@ -74,7 +74,7 @@ def test_a_placement_that_says_nothing_yet(
     made_again: Any, clusters: set[str], recheck: float | None
 ) -> None:
     answer = selection_of(taken(world(check(), made_again, decision("a"), secrets("a", "b"), made("a", "b"))))
-    assert ({entry.cluster for entry in answer.usable}, answer.recheck_after) == (clusters, recheck)
+    assert ({entry.cluster for entry in answer.listable}, answer.recheck_after) == (clusters, recheck)
 
 
 def deleted(*objects: Any, hub: HubFacts) -> list[str]:

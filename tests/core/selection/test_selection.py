@@ -7,7 +7,7 @@ import pytest
 from placement_ac.core.inputs.state import HubFacts, Timer, TimerKind
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.targets import select_targets
-from placement_ac.core.selection.selection import Selection, UsableCluster
+from placement_ac.core.selection.selection import ListableCluster, Selection
 from tests.support.builders import (
     check,
     decision,
@@ -30,9 +30,9 @@ WAITS = frozenset({Timer(TimerKind.REMOVAL_UNSETTLED, "b")})
 MANY = [f"c{number:02}" for number in range(23)]
 
 
-def usable(cluster: str, source: str | None = "") -> UsableCluster:
+def usable(cluster: str, source: str | None = "") -> ListableCluster:
     way = None if source is None else CredentialSource("Secret", source or f"multikueue-{cluster}")
-    return UsableCluster(cluster, f"p-{cluster}", way)
+    return ListableCluster(cluster, f"p-{cluster}", way)
 
 
 def selected(*objects: Any, ages: dict[str, float] | None = None, **rest: Any) -> Selection:
@@ -42,7 +42,7 @@ def selected(*objects: Any, ages: dict[str, float] | None = None, **rest: Any) -
 def chosen(*objects: Any, **rest: Any) -> Selection:
     """The selection, without the ranks that put it into order."""
     answer = selected(*objects, **rest)
-    return answer._replace(usable=tuple(entry._replace(rank=None) for entry in answer.usable))
+    return answer._replace(listable=tuple(entry._replace(rank=None) for entry in answer.listable))
 
 
 def order(*objects: Any, ages: dict[str, float] | None = None, **rest: Any) -> list[str]:
@@ -58,7 +58,7 @@ def test_clusters_come_in_order_and_each_once() -> None:
         secrets("a", "b", "c"),
     )
     assert answer == Selection(
-        decided=True, usable=(usable("b"), usable("c"), usable("a")), ranked=("b", "c", "a")
+        is_conclusive=True, listable=(usable("b"), usable("c"), usable("a")), ranked=("b", "c", "a")
     )
 
 
@@ -133,14 +133,14 @@ def test_a_cluster_that_goes_waits_for_ocm_to_settle(
     objects: list[Any], ages: dict[str, float], clusters: list[str], recheck: float | None
 ) -> None:
     answer = selected(*objects, secrets("a", "b"), made("a", "b"), ages=ages)
-    assert ([entry.cluster for entry in answer.usable], answer.recheck_after) == (clusters, recheck)
+    assert ([entry.cluster for entry in answer.listable], answer.recheck_after) == (clusters, recheck)
 
 
 def test_what_waits_is_told_so_that_its_age_is_known_next_time() -> None:
     answer = chosen(placement(selected=2), decision("a"), secrets("a", "b"), made("a", "b"))
     assert answer == Selection(
-        decided=True,
-        usable=(usable("a"), usable("b", None)),
+        is_conclusive=True,
+        listable=(usable("a"), usable("b", None)),
         ranked=("a",),
         timers=WAITS,
         recheck_after=2.0,
@@ -150,15 +150,15 @@ def test_what_waits_is_told_so_that_its_age_is_known_next_time() -> None:
 def test_vanished_credentials_wait_as_well() -> None:
     objects = [placement(selected=2), decision("a", "b"), secrets("a"), made("a", "b")]
     assert chosen(*objects) == Selection(
-        decided=True,
-        usable=(usable("a"), usable("b", None)),
+        is_conclusive=True,
+        listable=(usable("a"), usable("b", None)),
         ranked=("a", "b"),
         timers=WAITS,
         recheck_after=2.0,
     )
     assert chosen(*objects, ages={"b": 2.5}) == Selection(
-        decided=True,
-        usable=(usable("a"),),
+        is_conclusive=True,
+        listable=(usable("a"),),
         left_out={"b": NOTHING_FOUND.format("b")},
         ranked=("a", "b"),
         timers=WAITS,
@@ -245,4 +245,4 @@ def test_possible_names_are_taken(cluster: str) -> None:
     ],
 )
 def test_when_ocm_has_decided(objects: list[Any], decided: bool) -> None:
-    assert selected(*objects).decided is decided
+    assert selected(*objects).is_conclusive is decided
