@@ -16,18 +16,18 @@ from typing import Any, Final
 import yaml
 from pydantic import ValidationError
 
-from placement_ac.config.settings import SHAPES, BadSettings, Settings, is_list
+from placement_ac.config.settings import PATTERN_HELP, BadSettings, Settings, is_list
 
 PREFIX: Final = "PLACEMENT_AC_"
-FILE: Final = "config"
+FILE_SETTING: Final = "config"
 """The setting that names the file, and so cannot stand in it."""
-_OF_A_SERVICE: Final = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT|PORT_\d+_.*)")
+_SERVICE_VARIABLE: Final = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT|PORT_\d+_.*)")
 """Kubernetes: the variables that it puts into every Pod for a Service that is called placement-ac…"""
-_PLAIN: Final = frozenset(
+_PLAIN_TAGS: Final = frozenset(
     f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "timestamp", "value", "merge")
 )
 """What YAML takes a plain value for; whatever it is, the text counts."""
-_TYPES: Final = {
+_EXPECTED_TYPES: Final = {
     "bool_parsing": "it is true or false",
     "int_parsing": "it is a whole number",
     "float_parsing": "it is a number",
@@ -36,7 +36,7 @@ _TYPES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedSettings:
     """The settings, and of each where it came from: in words, by the name of its field."""
 
     settings: Settings
@@ -52,14 +52,14 @@ def load(
     flags: Mapping[str, Any],
     environment: Mapping[str, str] | None = None,
     read: Callable[[Path], str] = lambda path: path.read_text("utf-8"),
-) -> Loaded:
+) -> LoadedSettings:
     """Return the settings; `flags` that are None were not given. Raises BadSettings.
 
     `read` gives the text of the file: another process may have it elsewhere. It raises OSError.
     """
     by_flag = {name: value for name, value in flags.items() if value is not None}
     by_variable = _from_environment(os.environ if environment is None else environment)
-    path = (by_variable | by_flag).get(FILE)
+    path = (by_variable | by_flag).get(FILE_SETTING)
     in_file = {} if path is None else _from_file(Path(path), read)
     given = in_file | by_variable | by_flag
     try:
@@ -79,7 +79,7 @@ def load(
         | {name: f"environment {PREFIX}{name.upper()}" for name in by_variable}
         | dict.fromkeys(by_flag, "flag")
     )
-    return Loaded(settings, sources)
+    return LoadedSettings(settings, sources)
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -88,24 +88,24 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
         if variable.startswith(PREFIX):
             name = variable.removeprefix(PREFIX).lower()
             if name not in Settings.model_fields:
-                if _OF_A_SERVICE.fullmatch(name.upper()):
+                if _SERVICE_VARIABLE.fullmatch(name.upper()):
                     continue
                 known = [PREFIX + field.upper() for field in Settings.model_fields]
-                raise BadSettings(f"{variable}: there is no such setting; {_near(variable, known)}")
+                raise BadSettings(f"{variable}: there is no such setting; {_suggestion(variable, known)}")
             given[name] = value
     return given
 
 
 def _from_file(path: Path, read: Callable[[Path], str]) -> dict[str, Any]:
     """Return what stands in the file, by the names of the fields. Raises BadSettings."""
-    known = [flag_name(name) for name in Settings.model_fields if name != FILE]
+    known = [flag_name(name) for name in Settings.model_fields if name != FILE_SETTING]
     problems: list[str] = []
     given: dict[str, Any] = {}
     for key, value in _entries(path, read):
         name = key.replace("-", "_")
         if "_" in key or name not in Settings.model_fields:
-            problems.append(f"{key}: there is no such setting; {_near(_in_kebab_case(key), known)}")
-        elif name == FILE:
+            problems.append(f"{key}: there is no such setting; {_suggestion(_in_kebab_case(key), known)}")
+        elif name == FILE_SETTING:
             problems.append(f"{key}: a file cannot name another one; give it as a flag or in the environment")
         elif name in given:
             problems.append(f"{key}: it stands there twice; keep one")
@@ -148,7 +148,7 @@ def _value(name: str, node: yaml.Node) -> str | tuple[str, ...] | None:
 
 
 def _text(node: yaml.Node) -> str | None:
-    return str(node.value) if isinstance(node, yaml.ScalarNode) and node.tag in _PLAIN else None
+    return str(node.value) if isinstance(node, yaml.ScalarNode) and node.tag in _PLAIN_TAGS else None
 
 
 def _expected(name: str, node: yaml.Node) -> str:
@@ -165,7 +165,7 @@ def _in_kebab_case(key: str) -> str:
     return re.sub(r"_|(?<=[a-z])(?=[A-Z])", "-", key).lower()
 
 
-def _near(name: str, known: Sequence[str]) -> str:
+def _suggestion(name: str, known: Sequence[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
     return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
 
@@ -174,8 +174,8 @@ def _explain(error: Any, names: Mapping[str, str]) -> str:
     field = str(error["loc"][0]) if error["loc"] else "settings"
     told = error["msg"].removeprefix("Value error, ")
     if error["type"] == "string_pattern_mismatch":
-        told = SHAPES[flag_name(field)]
-    told = _TYPES.get(error["type"], told)
+        told = PATTERN_HELP[flag_name(field)]
+    told = _EXPECTED_TYPES.get(error["type"], told)
     given = error["input"]
     shown = ",".join(given) if isinstance(given, tuple) else given
     problem = f"{names.get(field, flag_name(field))}: {shown!r} is not possible: {told}"

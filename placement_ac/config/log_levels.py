@@ -12,7 +12,7 @@ LEVELS: Final = {
 }
 
 
-def levels_of(told: Iterable[str]) -> Mapping[str, int]:
+def parse_log_levels(told: Iterable[str]) -> Mapping[str, int]:
     """Return the least level of each module that is named (`kube.client=debug`) and, by "", of all others.
 
     A package stands for all that is in it. Raises ValueError, which says what is possible.

@@ -130,11 +130,11 @@ def provisioning_policy(settings: Settings) -> ProvisioningPolicy:
         validity=settings.credentials_validity,
         retention=max(settings.cluster_retention, SETTLE_SECONDS),
         proxy=settings.cluster_proxy,
-        proxy_authority=_authority(settings.cluster_proxy_ca),
+        proxy_authority=_read_ca(settings.cluster_proxy_ca),
     )
 
 
-def _authority(path: Path | None) -> bytes:
+def _read_ca(path: Path | None) -> bytes:
     try:
         return path.read_bytes() if path else b""
     except OSError as error:

@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 
 DISCOVERY_SECONDS: Final = 2.0
 """How often a hub is asked again while kinds are missing that we cannot do without."""
-PATIENCE_SECONDS: Final = 60.0
+MISSING_GRACE_SECONDS: Final = 60.0
 """How long nothing is decided when an optional kind that was there is no longer served."""
 
 Resources = Mapping[Kind, Resource]
@@ -69,7 +69,7 @@ class HubDiscovery:
                 log.log(level, "the API server does not answer; waiting", error=error.message)
             else:
                 self._health.answered()
-                wanted = (*REQUIRED_KINDS, *self._just_missing(resources))
+                wanted = (*REQUIRED_KINDS, *self._recently_served(resources))
                 missing = [str(kind) for kind in wanted if kind not in resources]
                 if not missing:
                     if self._logged.ended("kinds"):
@@ -80,14 +80,14 @@ class HubDiscovery:
                 log.log(level, "waiting for CRDs that are not installed", kinds=missing)
             await asyncio.sleep(DISCOVERY_SECONDS)
 
-    def _just_missing(self, resources: Resources) -> Iterable[Kind]:
+    def _recently_served(self, resources: Resources) -> Iterable[Kind]:
         """Yield the kinds that were served a moment ago: clusters may depend on them, and hubs hiccup."""
         now = time.monotonic()
         self._missing_since |= dict.fromkeys(resources, None)
         for kind in (*OPTIONAL_KINDS, ACCOUNT, PERMISSION):
             if kind in self._missing_since and kind not in resources:
                 since = self._missing_since[kind] = self._missing_since[kind] or now
-                if now - since < PATIENCE_SECONDS:
+                if now - since < MISSING_GRACE_SECONDS:
                     yield kind
                 else:
                     del self._missing_since[kind]

@@ -14,36 +14,36 @@ from placement_ac.core.inputs.state import Key, ProbeResult, Timer, WorkerCopies
 class KeyMemory:
     """What is remembered of one key; times are seconds of a clock that only goes forward."""
 
-    since: dict[Timer, float] = field(default_factory=dict)
-    asked: dict[str, tuple[float, WorkerCopies]] = field(default_factory=dict)
+    timers: dict[Timer, float] = field(default_factory=dict)
+    copies: dict[str, tuple[float, WorkerCopies]] = field(default_factory=dict)
     """MultiKueueCluster → when its cluster was asked for copies, and what it answered."""
-    fits: dict[str, tuple[float, ProbeResult]] = field(default_factory=dict)
+    probes: dict[str, tuple[float, ProbeResult]] = field(default_factory=dict)
     """Cluster → when it was probed, and what that found."""
 
-    def ages(self, now: float) -> dict[Timer, float]:
-        return {mark: now - since for mark, since in self.since.items()}
+    def timer_ages(self, now: float) -> dict[Timer, float]:
+        return {mark: now - since for mark, since in self.timers.items()}
 
-    def heard(self, now: float) -> dict[str, WorkerCopies]:
-        return {name: replace(said, age=now - when) for name, (when, said) in self.asked.items()}
+    def worker_copies(self, now: float) -> dict[str, WorkerCopies]:
+        return {name: replace(said, age=now - when) for name, (when, said) in self.copies.items()}
 
-    def answered(self, now: float) -> dict[str, ProbeResult]:
-        return {cluster: replace(fit, age=now - when) for cluster, (when, fit) in self.fits.items()}
+    def probe_results(self, now: float) -> dict[str, ProbeResult]:
+        return {cluster: replace(fit, age=now - when) for cluster, (when, fit) in self.probes.items()}
 
     def keep(self, marks: Collection[Timer], now: float) -> None:
         """Forget every timer but `marks`; those that are new start now."""
-        self.since = {mark: self.since.get(mark, now) for mark in marks}
+        self.timers = {mark: self.timers.get(mark, now) for mark in marks}
 
     def keep_answers(self, listed: Collection[str], selected: Collection[str]) -> None:
         """Forget the answers of clusters that are no longer listed, or no longer selected."""
-        self.asked = {name: said for name, said in self.asked.items() if name in listed}
-        self.fits = {cluster: said for cluster, said in self.fits.items() if cluster in selected}
+        self.copies = {name: said for name, said in self.copies.items() if name in listed}
+        self.probes = {cluster: said for cluster, said in self.probes.items() if cluster in selected}
 
     @property
     def is_empty(self) -> bool:
-        return not self.since and not self.asked and not self.fits
+        return not self.timers and not self.copies and not self.probes
 
 
-class Memories:
+class KeyMemories:
     """The memory of every key that has one. `ticks` gives seconds that only go forward."""
 
     def __init__(self, ticks: Callable[[], float]) -> None:

@@ -10,11 +10,11 @@ from datetime import datetime
 
 from placement_ac.cache.store import Cache
 from placement_ac.controller.error_log import ErrorLog
-from placement_ac.controller.key_memory import Memories
+from placement_ac.controller.key_memory import KeyMemories
 from placement_ac.controller.reconcile_credentials import CredentialsReconciler
 from placement_ac.controller.reconcile_placement import PlacementReconciler
 from placement_ac.controller.recorder import Recorder
-from placement_ac.controller.worker_questions import Ask, Examine, WorkerQuestions
+from placement_ac.controller.worker_queries import ProbeCluster, ReadCopies, WorkerQueries
 from placement_ac.controller.writer import Writer
 from placement_ac.core.inputs.state import Key
 from placement_ac.observability.metrics import Metrics, ReconcileRun
@@ -30,41 +30,41 @@ class Reconciler:
 
     def __init__(
         self,
-        world: Cache,
-        actor: Writer,
-        events: Recorder,
+        cache: Cache,
+        writer: Writer,
+        recorder: Recorder,
         *,
-        ask: Ask,
-        examine: Examine | None = None,
+        read_copies: ReadCopies,
+        probe: ProbeCluster | None = None,
         clock: Callable[[], datetime],
         ticks: Callable[[], float],
-        later: Callable[[Key, float], None],
+        add_after: Callable[[Key, float], None],
         metrics: Metrics | None = None,
     ) -> None:
-        self._world = world
-        self._events = events
+        self._cache = cache
+        self._recorder = recorder
         self._metrics = metrics or Metrics()
-        self._memories = Memories(ticks)
-        self._questions = WorkerQuestions(self._memories, ask, examine, later)
+        self._memories = KeyMemories(ticks)
+        self._questions = WorkerQueries(self._memories, read_copies, probe, add_after)
         errors = ErrorLog()
         self._credentials = CredentialsReconciler(
-            world, actor, self._memories, errors, clock=clock, later=later
+            cache, writer, self._memories, errors, clock=clock, add_after=add_after
         )
         self._placements = PlacementReconciler(
-            world,
-            actor,
-            events,
+            cache,
+            writer,
+            recorder,
             self._memories,
             self._questions,
             errors,
             clock=clock,
-            later=later,
+            add_after=add_after,
             metrics=self._metrics,
         )
 
     async def reconcile(self, key: Key) -> None:
         """Bring one key in order. Raises Retry when it has to be tried again."""
-        if not self._world.complete:
+        if not self._cache.complete:
             return
         with ReconcileRun(self._metrics, key, key.kind) as run:
             if key.kind == "cluster":
@@ -79,7 +79,7 @@ class Reconciler:
 
     async def close(self) -> None:
         """Post no event and ask no worker any more."""
-        await self._events.close()
+        await self._recorder.close()
         tasks = self._questions.cancel()
         self._memories.forget()
         await asyncio.gather(*tasks, return_exceptions=True)

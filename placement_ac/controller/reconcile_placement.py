@@ -6,9 +6,9 @@ from datetime import datetime
 
 from placement_ac.cache.store import Cache
 from placement_ac.controller.error_log import ErrorLog
-from placement_ac.controller.key_memory import Memories
+from placement_ac.controller.key_memory import KeyMemories
 from placement_ac.controller.recorder import Recorder
-from placement_ac.controller.worker_questions import WorkerQuestions
+from placement_ac.controller.worker_queries import WorkerQueries
 from placement_ac.controller.workqueue import Retry
 from placement_ac.controller.writer import Writer
 from placement_ac.core.api.constants import APPLY_FAILED, MULTIKUEUE_CONFIG, RETRY
@@ -31,7 +31,7 @@ from placement_ac.observability.metrics import Metrics, ReconcileRun
 
 
 @dataclass(slots=True)
-class Done:
+class WriteResult:
     """What has been written of a plan."""
 
     anything: bool = False
@@ -55,25 +55,25 @@ class PlacementReconciler:
 
     def __init__(
         self,
-        world: Cache,
-        actor: Writer,
-        events: Recorder,
-        memories: Memories,
-        questions: WorkerQuestions,
+        cache: Cache,
+        writer: Writer,
+        recorder: Recorder,
+        memories: KeyMemories,
+        worker_queries: WorkerQueries,
         errors: ErrorLog,
         *,
         clock: Callable[[], datetime],
-        later: Callable[[Key, float], None],
+        add_after: Callable[[Key, float], None],
         metrics: Metrics,
     ) -> None:
-        self._world = world
-        self._actor = actor
-        self._events = events
+        self._cache = cache
+        self._writer = writer
+        self._recorder = recorder
         self._memories = memories
-        self._questions = questions
+        self._worker_queries = worker_queries
         self._errors = errors
         self._clock = clock
-        self._later = later
+        self._add_after = add_after
         self._metrics = metrics
 
     async def reconcile(self, key: Key, run: ReconcileRun) -> None:
@@ -81,14 +81,14 @@ class PlacementReconciler:
         seen = self._inputs(key)
         wanted = plan(seen)
         self._remember(key, seen, wanted)
-        self._questions.ask(key, seen, wanted)
-        done = Done()
+        self._worker_queries.ask(key, seen, wanted)
+        done = WriteResult()
         trouble = await self._act(first_phases(seen, wanted), done)
         rest = repairs(seen, wanted) if trouble else last_phases(seen, wanted)
         late = await self._act(rest, done)
         trouble = trouble or late
         self._metrics.record_stats(key, placement_stats(seen, wanted))
-        self._post(seen, wanted, done, calm=trouble is None or isinstance(trouble, WorkloadTrouble))
+        self._post(seen, wanted, done, succeeded=trouble is None or isinstance(trouble, WorkloadTrouble))
         if trouble:
             await self._report(key, seen, wanted, trouble)
             raise Retry(trouble.retry_after) from trouble
@@ -96,12 +96,12 @@ class PlacementReconciler:
         if done.anything:
             run.applied()
         if wanted.recheck_after is not None:
-            self._later(key, wanted.recheck_after)
+            self._add_after(key, wanted.recheck_after)
 
     def _inputs(self, key: Key) -> Snapshot:
         memory, now = self._memories.of(key), self._memories.now()
-        return self._world.snapshot(
-            key, self._clock(), memory.ages(now), memory.heard(now), memory.answered(now)
+        return self._cache.snapshot(
+            key, self._clock(), memory.timer_ages(now), memory.worker_copies(now), memory.probe_results(now)
         )
 
     def _remember(self, key: Key, seen: Snapshot, wanted: Plan) -> None:
@@ -110,21 +110,22 @@ class PlacementReconciler:
         )
         self._memories.keep(key, wanted.timers)
 
-    async def _act(self, phases: Iterable[Phase], done: Done) -> ApiError | None:
+    async def _act(self, phases: Iterable[Phase], done: WriteResult) -> ApiError | None:
         """Do it all, or return what kept it from being done."""
         actions: list[Action] = []
         try:
-            await self._actor.act(phases, actions)
+            await self._writer.execute(phases, actions)
         except ApiError as error:
             return error
         finally:
             done.add(actions)
         return None
 
-    def _post(self, seen: Snapshot, wanted: Plan, done: Done, *, calm: bool) -> None:
+    def _post(self, seen: Snapshot, wanted: Plan, done: WriteResult, *, succeeded: bool) -> None:
         notices = (*wanted.events, *(wanted.list_events() if done.listed else ()))
-        self._events.post(
-            postable_events(notices, listed=done.listed, answered=done.answered, calm=calm), seen.checks.ours
+        self._recorder.post(
+            postable_events(notices, listed=done.listed, answered=done.answered, succeeded=succeeded),
+            seen.checks.ours,
         )
 
     async def _report(self, key: Key, seen: Snapshot, wanted: Plan, error: ApiError) -> None:
@@ -134,6 +135,6 @@ class PlacementReconciler:
             return
         verdicts = dict.fromkeys(wanted.verdicts, refuse(APPLY_FAILED, error.message))
         try:
-            await self._actor.act((conditions(seen, verdicts),))
+            await self._writer.execute((conditions(seen, verdicts),))
         except ApiError as failure:
             self._errors.condition_failed(key, failure)

@@ -25,12 +25,12 @@ from placement_ac.observability.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
-SAME_AGAIN: Final = 4
+UNCHANGED_TRIES: Final = 4
 """Tries to answer a Workload that others write at the same time, while it stays what was seen."""
 
 Outcome = tuple[Kind, Object, bool]
 """What a write gave back: the object as it is now, and whether it has gone."""
-Seen = Callable[[Kind, Object, bool], None]
+OnWrite = Callable[[Kind, Object, bool], None]
 """Called with an Outcome."""
 
 
@@ -41,13 +41,13 @@ class Writer:
         self,
         client: Client,
         resources: Mapping[Kind, Resource],
-        seen: Seen,
+        on_write: OnWrite,
         metrics: Metrics | None = None,
     ) -> None:
         self._client = client
         self._resources = resources
-        self._seen = seen
-        self._told = LogDeduplicator()
+        self._on_write = on_write
+        self._logged = LogDeduplicator()
         self._metrics = metrics or Metrics()
         self._writers: Mapping[type[Action], Callable[[Any], Awaitable[Outcome | None]]] = {
             Apply: self._apply,
@@ -58,7 +58,7 @@ class Writer:
         }
         """Each returns what came of it; None: there was nothing to write to."""
 
-    async def act(self, phases: Iterable[Phase], done: list[Action] | None = None) -> None:
+    async def execute(self, phases: Iterable[Phase], done: list[Action] | None = None) -> None:
         """Do all of it, or raise the first error of the phase in which one came up.
 
         Workloads do not stand in each other's way: WorkloadTrouble is raised when all is done.
@@ -85,9 +85,9 @@ class Writer:
             raise
         self._metrics.wrote(action.kind.kind, _VERBS[type(action)])
         if outcome:
-            self._seen(*outcome)
+            self._on_write(*outcome)
             took = round((time.monotonic() - began) * 1000, 1)
-            _tell(action, kind=action.kind.kind, name=action.name, took_ms=took, **_details(action))
+            _log_action(action, kind=action.kind.kind, name=action.name, took_ms=took, **_details(action))
 
     async def _on_workload(self, action: SetCheckStates | Nominate) -> Outcome | None:
         """Write to a Workload; what the API server has against one of them is no fault of the check's."""
@@ -103,7 +103,7 @@ class Writer:
                 log.debug("already placed", name=action.name, error=refused.message)
                 return None
             log.log(
-                self._told.level(action.workload.meta.uid, refused.message),
+                self._logged.level(action.workload.meta.uid, refused.message),
                 "the API server refused a write to a Workload",
                 namespace=action.namespace,
                 name=action.name,
@@ -111,7 +111,7 @@ class Writer:
             )
             raise WorkloadTrouble(refused.message, retry_after=refused.retry_after) from refused
         else:
-            self._told.ended(action.workload.meta.uid)
+            self._logged.ended(action.workload.meta.uid)
             return WORKLOAD, after, False
         return None
 
@@ -122,18 +122,18 @@ class Writer:
         """
         resource, meta = self._resources[WORKLOAD], action.workload.meta
         status = {"admissionChecks": list(action.entries)}
-        for _ in range(SAME_AGAIN):
+        for _ in range(UNCHANGED_TRIES):
             body = {"metadata": _identity(meta), "status": status}
             try:
                 return await self._client.apply(resource, body, subresource="status", force=True)
             except Conflict:
-                meta = await self._same_as(action.workload)
+                meta = await self._unchanged(action.workload)
         raise Conflict(f"Workload {action.workload.label} changes all the time")
 
-    async def _same_as(self, before: Workload) -> Meta:
+    async def _unchanged(self, before: Workload) -> Meta:
         """Look again: Kueue writes a Workload several times in a row, mostly what is nothing to us."""
         found = await self._client.get(self._resources[WORKLOAD], before.meta.name, before.meta.namespace)
-        self._seen(WORKLOAD, found, False)
+        self._on_write(WORKLOAD, found, False)
         now = workload(found)
         if now.meta.uid != before.meta.uid or replace(now, meta=before.meta) != before:
             raise Conflict(f"Workload {before.label} has changed meanwhile")
@@ -148,7 +148,7 @@ class Writer:
             resource = WORKLOAD.at(version.rpartition("/")[2])
             found = await self._client.get(resource, action.name, action.namespace)
         if found["metadata"]["resourceVersion"] != action.workload.meta.resource_version:
-            self._seen(WORKLOAD, found, False)
+            self._on_write(WORKLOAD, found, False)
             raise Conflict(f"Workload {action.workload.label} has changed meanwhile")
         body = nomination_body(found, action.clusters)
         return await self._client.apply(
@@ -165,13 +165,15 @@ class Writer:
             mendable = isinstance(error, Refused) and error.status == 422 and "spec" in action.body
             if observed is None or not mendable:
                 raise _without_data(error, action) from None
-            after = await self._mend(resource, action, observed.spec, observed.meta)
+            after = await self._replace_spec(resource, action, observed.spec, observed.meta)
         else:
             if after.get("spec") != action.body.get("spec"):
-                after = await self._mend(resource, action, after.get("spec") or {}, meta_of(after))
+                after = await self._replace_spec(resource, action, after.get("spec") or {}, meta_of(after))
         return action.kind, after, False
 
-    async def _mend(self, resource: Resource, action: Apply, spec: Mapping[str, Any], meta: Meta) -> Object:
+    async def _replace_spec(
+        self, resource: Resource, action: Apply, spec: Mapping[str, Any], meta: Meta
+    ) -> Object:
         """Take out of a spec of ours what others put in: an apply cannot, as it is theirs."""
         applied = action.body["metadata"]
         patch: Object = {
@@ -223,7 +225,7 @@ async def _side_by_side(work: Sequence[Coroutine[Any, Any, None]]) -> list[BaseE
     return [None]
 
 
-def _tell(action: Action, **keys: object) -> None:
+def _log_action(action: Action, **keys: object) -> None:
     if isinstance(action, Apply):
         log.info("applied", **keys)
     elif isinstance(action, Delete):

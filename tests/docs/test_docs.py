@@ -197,7 +197,7 @@ def test_times() -> None:
         manager.PATIENCE_SECONDS,
         sync.RELIST_SECONDS,
         workqueue.FIRST_BACKOFF_SECONDS,
-        workqueue.MOST_BACKOFF_SECONDS,
+        workqueue.MAX_BACKOFF_SECONDS,
         probe_schedule.GOOD_SECONDS,
         probe_schedule.BAD_SECONDS,
         local_queues.BELIEVED_SECONDS,

@@ -6,7 +6,7 @@ from functools import partial
 
 import structlog
 
-from placement_ac.controller.key_memory import Memories
+from placement_ac.controller.key_memory import KeyMemories
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.fitness import Fitness
 from placement_ac.core.inputs.state import Key, Plan, ProbeRequest, ProbeResult, Snapshot, WorkerCopies
@@ -15,20 +15,24 @@ from placement_ac.observability.logs import LogDeduplicator
 
 log = structlog.get_logger(__name__)
 
-Ask = Callable[[KueueObject], Awaitable[WorkerCopies]]
+ReadCopies = Callable[[KueueObject], Awaitable[WorkerCopies]]
 """Asks the cluster behind a MultiKueueCluster for its copies; raises nothing."""
-Examine = Callable[[CredentialSource, Collection[str]], Awaitable[Fitness]]
+ProbeCluster = Callable[[CredentialSource, Collection[str]], Awaitable[Fitness]]
 """Asks the cluster behind a Source whether it is fit for what goes through these checks; raises nothing."""
 
 
-class WorkerQuestions:
+class WorkerQueries:
     """The questions that are under way.
 
     `examine` None: no cluster is probed. `later(key, seconds)` brings a key back.
     """
 
     def __init__(
-        self, memories: Memories, ask: Ask, examine: Examine | None, later: Callable[[Key, float], None]
+        self,
+        memories: KeyMemories,
+        ask: ReadCopies,
+        examine: ProbeCluster | None,
+        later: Callable[[Key, float], None],
     ) -> None:
         self._memories = memories
         self._ask = ask
@@ -67,11 +71,11 @@ class WorkerQuestions:
             del self._asking[what]
 
     async def _probe(
-        self, key: Key, question: ProbeRequest, checks: Collection[str], examine: Examine
+        self, key: Key, question: ProbeRequest, checks: Collection[str], examine: ProbeCluster
     ) -> None:
         began = self._memories.now()
         fit = ProbeResult(await examine(question.source, checks), question.source, question.source.version)
-        self._memories.for_answers(key).fits[question.cluster] = began, fit
+        self._memories.for_answers(key).probes[question.cluster] = began, fit
         self._later(key, 0.0)
 
     async def _ask_for_copies(self, key: Key, name: str, cluster: KueueObject | None) -> None:
@@ -82,5 +86,5 @@ class WorkerQuestions:
             log.log(level, "a cluster cannot be asked for its copies", cluster=name, error=said.problem)
         elif self._told.ended(name):
             log.info("a cluster can be asked for its copies again", cluster=name)
-        self._memories.for_answers(key).asked[name] = began, said
+        self._memories.for_answers(key).copies[name] = began, said
         self._later(key, 0.0)
