@@ -1,7 +1,5 @@
 """
 Reconciles one key at a time: a Placement, a check without one, or the credentials of a cluster.
-
-Nothing is decided before every watched kind has been listed once.
 """
 
 import asyncio
@@ -21,10 +19,10 @@ from placement_ac.observability.metrics import Metrics, ReconcileRun
 
 
 class Reconciler:
-    """Makes the hub what the cache calls for, key by key.
+    """Dispatches each key to the reconciler of its kind.
 
-    `clock` gives the time of day (UTC) for conditions, `ticks` seconds that only go forward.
-    `later(key, seconds)` brings a key back; `ask` asks a cluster for its copies, `examine` probes one
+    `clock` returns the time of day (UTC) for conditions, `monotonic` seconds of a monotonic clock.
+    `add_after(key, seconds)` requeues a key; `read_copies` reads a cluster's copies, `probe` probes a cluster
     (None: no cluster is probed).
     """
 
@@ -37,15 +35,15 @@ class Reconciler:
         read_copies: ReadCopies,
         probe: ProbeCluster | None = None,
         clock: Callable[[], datetime],
-        ticks: Callable[[], float],
+        monotonic: Callable[[], float],
         add_after: Callable[[Key, float], None],
         metrics: Metrics | None = None,
     ) -> None:
         self._cache = cache
         self._recorder = recorder
         self._metrics = metrics or Metrics()
-        self._memories = KeyMemories(ticks)
-        self._questions = WorkerQueries(self._memories, read_copies, probe, add_after)
+        self._memories = KeyMemories(monotonic)
+        self._queries = WorkerQueries(self._memories, read_copies, probe, add_after)
         errors = ErrorLog()
         self._credentials = CredentialsReconciler(
             cache, writer, self._memories, errors, clock=clock, add_after=add_after
@@ -55,7 +53,7 @@ class Reconciler:
             writer,
             recorder,
             self._memories,
-            self._questions,
+            self._queries,
             errors,
             clock=clock,
             add_after=add_after,
@@ -63,7 +61,7 @@ class Reconciler:
         )
 
     async def reconcile(self, key: Key) -> None:
-        """Bring one key in order. Raises Retry when it has to be tried again."""
+        """Reconcile one key; nothing happens until the cache is complete. Raises Retry."""
         if not self._cache.complete:
             return
         with ReconcileRun(self._metrics, key, key.kind) as run:
@@ -72,14 +70,14 @@ class Reconciler:
             else:
                 await self._placements.reconcile(key, run)
 
-    def forget(self) -> None:
-        """Remember nothing, as after a restart, and ask no worker any more."""
-        self._questions.cancel()
-        self._memories.forget()
+    def reset(self) -> None:
+        """Forget everything, as after a restart, and cancel the queries."""
+        self._queries.cancel()
+        self._memories.clear()
 
     async def close(self) -> None:
-        """Post no event and ask no worker any more."""
+        """Stop to post events and to query workers."""
         await self._recorder.close()
-        tasks = self._questions.cancel()
-        self._memories.forget()
+        tasks = self._queries.cancel()
+        self._memories.clear()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Reconciles the credentials that are made for one cluster: inputs → provisioning → writes."""
+"""Reconciles the provisioned credentials of one cluster: inputs → provisioning plan → writes."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -15,7 +15,7 @@ from placement_ac.observability.metrics import ReconcileRun
 
 
 class CredentialsReconciler:
-    """Makes, renews and takes away the credentials of clusters. `clock` gives the time of day (UTC)."""
+    """Creates, renews and deletes the credentials of clusters. `clock` returns the time of day (UTC)."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class CredentialsReconciler:
         self._add_after = add_after
 
     async def reconcile(self, key: Key, run: ReconcileRun) -> None:
-        """Bring the credentials of a cluster in order. Raises Retry."""
+        """Reconcile the credentials of a cluster. Raises Retry."""
         ages = self._memories.of(key).timer_ages(self._memories.now())
         wanted = plan_provisioning(self._cache.provisioning_inputs(key.name, self._clock(), ages))
         self._memories.keep(key, wanted.timers)
@@ -59,6 +59,6 @@ class CredentialsReconciler:
             self._add_after(key, wanted.recheck_after)
 
     def _requeue(self, keys: Iterable[Key]) -> None:
-        """Let the Placements that wait for these credentials report why they have none."""
+        """Requeue the Placements that wait for these credentials, so that they report the error."""
         for key in keys:
             self._add_after(key, 0.0)

@@ -128,7 +128,7 @@ class Session:
             read_copies=workers.ask,
             probe=_cluster_probe(inputs, workers),
             clock=_now,
-            ticks=time.monotonic,
+            monotonic=time.monotonic,
             add_after=self.queue.add_after,
             metrics=self._metrics,
         )
@@ -216,7 +216,7 @@ class Session:
 
     def leading_changed(self, leading: bool) -> None:
         """Begin to reconcile every key, or stop as if this process had just begun; the cache stays."""
-        self._reconciler.forget()
+        self._reconciler.reset()
         if leading:
             self._enqueue_all()
         else:

@@ -1,8 +1,7 @@
-"""Asks worker clusters beside the work, each question once at a time; the answer brings the key back."""
+"""Queries worker clusters in tasks of their own, each query once at a time; an answer requeues the key."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine
-from functools import partial
 
 import structlog
 
@@ -16,75 +15,79 @@ from placement_ac.observability.logs import LogDeduplicator
 log = structlog.get_logger(__name__)
 
 ReadCopies = Callable[[KueueObject], Awaitable[WorkerCopies]]
-"""Asks the cluster behind a MultiKueueCluster for its copies; raises nothing."""
+"""Reads the copies on the cluster of a MultiKueueCluster; raises nothing."""
 ProbeCluster = Callable[[CredentialSource, Collection[str]], Awaitable[Fitness]]
-"""Asks the cluster behind a Source whether it is fit for what goes through these checks; raises nothing."""
+"""Probes whether the cluster of a CredentialSource is fit for the jobs of these checks; raises nothing."""
 
 
 class WorkerQueries:
-    """The questions that are under way.
+    """The running queries.
 
-    `examine` None: no cluster is probed. `later(key, seconds)` brings a key back.
+    `probe` None: no cluster is probed. `add_after(key, seconds)` requeues a key.
     """
 
     def __init__(
         self,
         memories: KeyMemories,
-        ask: ReadCopies,
-        examine: ProbeCluster | None,
-        later: Callable[[Key, float], None],
+        read_copies: ReadCopies,
+        probe: ProbeCluster | None,
+        add_after: Callable[[Key, float], None],
     ) -> None:
         self._memories = memories
-        self._ask = ask
-        self._examine = examine
-        self._later = later
-        self._told = LogDeduplicator()
-        self._asking: dict[tuple[Key, object], asyncio.Task[None]] = {}
+        self._read_copies = read_copies
+        self._probe = probe
+        self._add_after = add_after
+        self._logged = LogDeduplicator()
+        self._tasks: dict[tuple[Key, object], asyncio.Task[None]] = {}
 
-    def ask(self, key: Key, seen: Snapshot, wanted: Plan) -> None:
-        """Ask whatever `wanted` wants to know and nobody has asked yet."""
+    def start(self, key: Key, seen: Snapshot, wanted: Plan) -> None:
+        """Start the queries that `wanted` asks for, unless they are running."""
         for name in wanted.ask_for_copies:
-            self._begin((key, name), self._ask_for_copies(key, name, seen.objects.clusters.get(name)))
+            self._start((key, name), self._query_copies(key, name, seen.objects.clusters.get(name)))
         checks = [check.meta.name for check in (*seen.checks.ours, *seen.checks.multikueue)]
-        for question in wanted.probe_requests:
-            if self._examine:
-                self._begin((key, question), self._probe(key, question, checks, self._examine))
+        if self._probe:
+            for request in wanted.probe_requests:
+                self._start((key, request), self._query_fitness(key, request, checks, self._probe))
 
     def cancel(self) -> list[asyncio.Task[None]]:
-        """Ask nobody any more; returns what was under way."""
-        tasks = list(self._asking.values())
+        """Cancel and return the running queries."""
+        tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
-        self._asking.clear()
+        self._tasks.clear()
         return tasks
 
-    def _begin(self, what: tuple[Key, object], work: Coroutine[object, object, None]) -> None:
-        if what in self._asking:
+    def _start(self, query: tuple[Key, object], work: Coroutine[object, object, None]) -> None:
+        if query in self._tasks:
             work.close()
-        else:
-            task = self._asking[what] = asyncio.get_running_loop().create_task(work)
-            task.add_done_callback(partial(self._ended, what))
+            return
 
-    def _ended(self, what: tuple[Key, object], task: asyncio.Task[None]) -> None:
-        """Let it be asked again, however it ended; unless all was cancelled and it is asked already."""
-        if self._asking.get(what) is task:
-            del self._asking[what]
+        def ended(task: asyncio.Task[None]) -> None:
+            if self._tasks.get(query) is task:  # not a later one, which was started after `cancel`
+                del self._tasks[query]
 
-    async def _probe(
-        self, key: Key, question: ProbeRequest, checks: Collection[str], examine: ProbeCluster
+        task = self._tasks[query] = asyncio.get_running_loop().create_task(work)
+        task.add_done_callback(ended)
+
+    async def _query_fitness(
+        self, key: Key, request: ProbeRequest, checks: Collection[str], probe: ProbeCluster
     ) -> None:
         began = self._memories.now()
-        fit = ProbeResult(await examine(question.source, checks), question.source, question.source.version)
-        self._memories.for_answers(key).probes[question.cluster] = began, fit
-        self._later(key, 0.0)
+        fitness = await probe(request.source, checks)
+        result = ProbeResult(fitness, request.source, request.source.version)
+        self._memories.of(key).probes[request.cluster] = began, result
+        self._add_after(key, 0.0)
 
-    async def _ask_for_copies(self, key: Key, name: str, cluster: KueueObject | None) -> None:
+    async def _query_copies(self, key: Key, name: str, cluster: KueueObject | None) -> None:
         began = self._memories.now()
-        said = await self._ask(cluster) if cluster else WorkerCopies({}, "its MultiKueueCluster is not there")
-        if said.problem:
-            level = self._told.level(name, said.problem)
-            log.log(level, "a cluster cannot be asked for its copies", cluster=name, error=said.problem)
-        elif self._told.ended(name):
-            log.info("a cluster can be asked for its copies again", cluster=name)
-        self._memories.for_answers(key).copies[name] = began, said
-        self._later(key, 0.0)
+        if cluster:
+            copies = await self._read_copies(cluster)
+        else:
+            copies = WorkerCopies({}, "its MultiKueueCluster is not there")
+        if copies.problem:
+            level = self._logged.level(name, copies.problem)
+            log.log(level, "cannot read a cluster's copies", cluster=name, error=copies.problem)
+        elif self._logged.ended(name):
+            log.info("reading a cluster's copies works again", cluster=name)
+        self._memories.of(key).copies[name] = began, copies
+        self._add_after(key, 0.0)

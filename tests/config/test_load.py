@@ -279,7 +279,7 @@ def test_the_command_prints_and_connects_to_nobody(path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        pytest.param(["-o", "json"], "--output goes with --print-settings", id="output alone"),
+        pytest.param(["-o", "json"], "use --output only with --print-settings", id="output alone"),
         pytest.param(["--print-settings", "--step-size", "0"], "step-size: '0' is not possible", id="bad"),
         pytest.param(["--config", "/nowhere"], "cannot read the settings file /nowhere", id="no file"),
     ],

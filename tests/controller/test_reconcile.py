@@ -52,7 +52,7 @@ class Rig:
             self.events,
             read_copies=self._ask,
             clock=lambda: WHEN,
-            ticks=lambda: self.ticks,
+            monotonic=lambda: self.ticks,
             add_after=lambda key, seconds: self.later.append((key, seconds)),
         )
 

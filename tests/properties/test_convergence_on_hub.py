@@ -86,7 +86,7 @@ class Controller:
             Recorder(client, RESOURCES, self._clock),
             read_copies=self._nobody_answers,
             clock=self._clock,
-            ticks=lambda: self.now,
+            monotonic=lambda: self.now,
             add_after=lambda key, _: self.later.add(key),
         )
 

@@ -441,7 +441,7 @@ class _Life:
             Recorder(client, served, self._clock),
             read_copies=self._ask,
             clock=self._clock,
-            ticks=self._loop.time,
+            monotonic=self._loop.time,
             add_after=self._queue.add_after,
         )
         hub.listeners.append(self._hear)
