@@ -1,9 +1,9 @@
 """
-Leader election on a Lease: of several processes one writes, and the others keep a warm world.
+Leader election on a Lease: one replica writes, the others keep their caches filled.
 
-Every write passes `left`, the gate: it goes by a clock that goes on while the process is stopped, and so a
-leader that wakes up late writes nothing, whatever it has found out by then. Speaks to the API server by a
-client of its own, so that no burst of writes holds up a renewal. What is thought is in `election`.
+Every write asks `write_timeout` first. Its clock goes on while the process is stopped, so that a leader that
+wakes up late writes nothing. The Lease has a client of its own, so that no burst of writes delays a renewal.
+The rules of the election are in `core.leader_election`.
 """
 
 import asyncio
@@ -27,15 +27,15 @@ from placement_ac.observability.logs import error_place
 log = structlog.get_logger(__name__)
 
 UNREACHABLE_RETRY_SECONDS: Final = 0.5
-"""The longest pause while the API server does not answer: then the next one may be the first that it does."""
+"""The longest pause while the API server does not answer."""
 RELEASE_SECONDS: Final = 3.0
-"""How long a stop may be held up to give the Lease up; it ends by itself as well."""
+"""The most time that releasing the Lease may take at a stop; otherwise it expires."""
 CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-"""A clock that nobody sets, and that goes on while the machine sleeps, where the system has one."""
+"""A monotonic clock that goes on while the machine sleeps, where the system has one."""
 
 
 class Lease:
-    """Takes part in the election; `changed` is told when the lead is taken or lost."""
+    """Takes part in the election; `on_change` is called when leading starts or stops."""
 
     def __init__(
         self,
@@ -53,13 +53,13 @@ class Lease:
         self._namespace, self._name = namespace, name
         self._resource = LEASE._replace(only=name).at("v1")
         self._on_change = on_change
-        me = f"{socket.gethostname()}_{uuid.uuid4()}"
-        self._election = LeaderElection(me, durations, namespace=namespace, name=name)
+        identity = f"{socket.gethostname()}_{uuid.uuid4()}"
+        self._election = LeaderElection(identity, durations, namespace=namespace, name=name)
         self._reported_leading = False
-        """What has been told."""
+        """Whether this process leads, as it was last reported."""
         self._reported_holder = ""
         self._up_to_date = False
-        """Whether the Lease is still known to be what was seen last."""
+        """Whether the Lease has not changed since it was last read."""
         self._failing = False
         self._unreachable = False
         """Whether the API server did not answer the last request."""
@@ -73,13 +73,13 @@ class Lease:
         """Return for how many seconds from now a write may go on. Raises NotLeading."""
         now = _now()
         if not self._election.leads(now):
-            raise NotLeading("another one leads, or nobody is known to")
+            raise NotLeading("another replica leads, or the leader is unknown")
         return self._election.ends() - now
 
     @asynccontextmanager
     async def run_election(self) -> AsyncIterator[None]:
-        """Take part while the `with` lasts, then give the lead up: every write has to be done by then."""
-        # Half of the time that is left to renew it: a request that hangs leaves room for another.
+        """Take part in the election, and release the Lease at the end: all writes must be done by then."""
+        # Half of the renew deadline, so that a request that hangs leaves time for another.
         async with Client(
             self._login, timeout=self._durations.renew / 2, answered=self._request_observer
         ) as client:
@@ -98,18 +98,18 @@ class Lease:
         while True:
             try:
                 pause = await self._try_acquire_or_renew(client)
-            except Exception as error:  # whatever those who are told make of it: the election goes on
-                log.error("who was told of the lead failed", error=error_place(error))  # noqa: TRY400  it would quote
+            except Exception as error:  # of on_change: the election goes on
+                log.error("the callback of the leader election failed", error=error_place(error))  # noqa: TRY400  it would quote
                 pause = self._durations.retry
             try:
                 async with asyncio.timeout(pause):  # not wait_for: kopf would take its task for its own
                     await self._lease_changed.wait()
             except TimeoutError:
-                pass  # the usual case: nobody has touched the Lease
+                pass  # the usual case: the Lease has not changed
             self._lease_changed.clear()
 
     async def _try_acquire_or_renew(self, client: Client) -> float:
-        """Look, and write what is to be written; return how long to wait, in seconds."""
+        """Return how many seconds to wait before the next try."""
         now = _now()
         until = self._election.leads_until() - now if self._election.leads(now) else None
         self._unreachable = False
@@ -124,7 +124,7 @@ class Lease:
         except ApiError as error:
             self._unreachable = not error.status
             self._log_failure(error.message)
-        except Exception as error:  # whatever it is: who leads no more must go on to stand by
+        except Exception as error:  # whatever it is: the election goes on
             self._log_failure(error_place(error))
         self._report_transition()
         return self._pause()
@@ -132,7 +132,7 @@ class Lease:
     async def _acquire_or_renew(self, client: Client) -> None:
         try:
             await self._acquire_or_renew_once(client)
-        except (Conflict, NotFound):  # somebody else has been there
+        except (Conflict, NotFound):  # another replica has changed it
             self._up_to_date = False
             await self._acquire_or_renew_once(client)
 
@@ -141,7 +141,7 @@ class Lease:
         if not (self._up_to_date and self.leading):
             self._election.saw(await self._get(client), _now())
             self._up_to_date = True
-        claim = self._election.claim(_now(), _utc())
+        claim = self._election.claim(_now(), datetime.now(UTC))
         if claim is not None:
             began = _now()
             self._election.wrote(await client.put(self._resource, claim), began)
@@ -179,7 +179,7 @@ class Lease:
                 log.info("standing by", holder=holder)
 
     async def _watch_lease(self, client: Client) -> None:
-        """Have the Lease looked at as soon as it changes; a watch may fail, as it is looked at anyway."""
+        """Wake the election when the Lease changes. A watch may fail: the Lease is also polled."""
         while True:
             try:
                 watch = client.watch(self._resource, "", namespace=self._namespace)
@@ -196,26 +196,19 @@ class Lease:
         self._election.let_go()
         try:
             async with asyncio.timeout(RELEASE_SECONDS):
-                await self._release_once(client)
+                try:
+                    await self._release_once(client)
+                except (Conflict, NotFound):  # a cancelled renewal may have been carried out
+                    self._election.saw(await self._get(client), _now())
+                    await self._release_once(client)
         except (ApiError, TimeoutError) as error:
-            log.info("the lead could not be given up; it ends by itself", error=error_place(error))
+            log.info("the Lease could not be released; it will expire", error=error_place(error))
 
     async def _release_once(self, client: Client) -> None:
-        released = self._election.release(_utc())
-        try:
-            if released:
-                await client.put(self._resource, released)
-                log.info("gave the lead up")
-        except (Conflict, NotFound):  # a renewal may have been cut short, and been carried out
-            self._election.saw(await self._get(client), _now())
-            if released := self._election.release(_utc()):
-                await client.put(self._resource, released)
-                log.info("gave the lead up")
+        if released := self._election.release(datetime.now(UTC)):
+            await client.put(self._resource, released)
+            log.info("gave the lead up")
 
 
 def _now() -> float:
     return time.clock_gettime(CLOCK)
-
-
-def _utc() -> datetime:
-    return datetime.now(UTC)

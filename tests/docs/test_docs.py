@@ -189,7 +189,7 @@ def test_times() -> None:
         constants.STUCK_READY_SECONDS,
         constants.EDIT_WINDOW_SECONDS,
         constants.UNUSABLE_SECONDS,
-        recorder.AGAIN_SECONDS,
+        recorder.REPEAT_SECONDS,
         recorder.COUNT_SECONDS,
         recorder.COUNT_MOST_SECONDS,
         manager.DISCOVERY_SECONDS,
