@@ -1,8 +1,8 @@
 """
-Where settings come from: flags, the environment, a file, defaults, in this order. The only reader of them.
+Reads the settings from flags, the environment, a file and defaults, in this order of precedence.
 
-A value in the file counts as it is written, like the value of a flag: YAML's own types play no part, so that
-`0.19` stays what it is, and what is refused is refused in the same words.
+A value in the file is read as text, like the value of a flag: YAML's own types are ignored, so that `0.19`
+stays `0.19`, and the errors are the same.
 """
 
 import difflib
@@ -20,13 +20,13 @@ from placement_ac.config.settings import PATTERN_HELP, BadSettings, Settings, is
 
 PREFIX: Final = "PLACEMENT_AC_"
 FILE_SETTING: Final = "config"
-"""The setting that names the file, and so cannot stand in it."""
+"""The setting that names the file; the file cannot contain it."""
 _SERVICE_VARIABLE: Final = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT|PORT_\d+_.*)")
 """Kubernetes: the variables that it puts into every Pod for a Service that is called placement-ac…"""
 _PLAIN_TAGS: Final = frozenset(
     f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "timestamp", "value", "merge")
 )
-"""What YAML takes a plain value for; whatever it is, the text counts."""
+"""YAML's types of plain values, which are all read as text."""
 _EXPECTED_TYPES: Final = {
     "bool_parsing": "it is true or false",
     "int_parsing": "it is a whole number",
@@ -37,14 +37,14 @@ _EXPECTED_TYPES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """The settings, and of each where it came from: in words, by the name of its field."""
+    """The settings, and the source of each by the name of its field."""
 
     settings: Settings
     sources: Mapping[str, str]
 
 
 def flag_name(name: str) -> str:
-    """Return how a setting is called on the command line (without `--`) and in the file."""
+    """Return the name of a setting on the command line (without `--`) and in the file."""
     return name.replace("_", "-")
 
 
@@ -71,8 +71,8 @@ def load(
             | {name: flag_name(name) for name in by_flag}
         )
         first_of_each = {details["loc"][:1]: details for details in reversed(error.errors(include_url=False))}
-        told = (_explain(details, names) for details in reversed(first_of_each.values()))
-        raise BadSettings("; ".join(told)) from None
+        messages = (_explain(details, names) for details in reversed(first_of_each.values()))
+        raise BadSettings("; ".join(messages)) from None
     sources = (
         dict.fromkeys(Settings.model_fields, "default")
         | dict.fromkeys(in_file, f"file {path}")
@@ -97,7 +97,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _from_file(path: Path, read: Callable[[Path], str]) -> dict[str, Any]:
-    """Return what stands in the file, by the names of the fields. Raises BadSettings."""
+    """Return the settings in the file, by the names of the fields. Raises BadSettings."""
     known = [flag_name(name) for name in Settings.model_fields if name != FILE_SETTING]
     problems: list[str] = []
     given: dict[str, Any] = {}
@@ -123,8 +123,8 @@ def _entries(path: Path, read: Callable[[Path], str]) -> Iterable[tuple[str, yam
     try:
         root = yaml.compose(read(path), yaml.SafeLoader)
     except OSError as error:
-        cure = "; name the file in it, like config.yaml" if path.is_dir() else ""
-        raise BadSettings(f"cannot read the settings file {path}: {error.strerror}{cure}") from None
+        hint = "; name the file in it, like config.yaml" if path.is_dir() else ""
+        raise BadSettings(f"cannot read the settings file {path}: {error.strerror}{hint}") from None
     except UnicodeDecodeError:
         raise BadSettings(f"{path}: it is not text in UTF-8") from None
     except yaml.MarkedYAMLError as error:
@@ -140,7 +140,7 @@ def _entries(path: Path, read: Callable[[Path], str]) -> Iterable[tuple[str, yam
 
 
 def _value(name: str, node: yaml.Node) -> str | tuple[str, ...] | None:
-    """Return the text of a value, or its texts; None when a setting cannot have such a one."""
+    """Return the text or the texts of a value; None if no setting can have it."""
     if isinstance(node, yaml.SequenceNode) and is_list(name):
         texts = tuple(map(_text, node.value))
         return None if None in texts else tuple(text for text in texts if text is not None)
@@ -152,7 +152,7 @@ def _text(node: yaml.Node) -> str | None:
 
 
 def _expected(name: str, node: yaml.Node) -> str:
-    """Say what is to be written in place of what no setting has."""
+    """Return what to write instead of a value that no setting can have."""
     if isinstance(node, yaml.ScalarNode):
         return "it has no value; write one, in quotes if need be, or take the line out"
     if is_list(name):
@@ -172,11 +172,11 @@ def _suggestion(name: str, known: Sequence[str]) -> str:
 
 def _explain(error: Any, names: Mapping[str, str]) -> str:
     field = str(error["loc"][0]) if error["loc"] else "settings"
-    told = error["msg"].removeprefix("Value error, ")
+    reason = error["msg"].removeprefix("Value error, ")
     if error["type"] == "string_pattern_mismatch":
-        told = PATTERN_HELP[flag_name(field)]
-    told = _EXPECTED_TYPES.get(error["type"], told)
+        reason = PATTERN_HELP[flag_name(field)]
+    reason = _EXPECTED_TYPES.get(error["type"], reason)
     given = error["input"]
     shown = ",".join(given) if isinstance(given, tuple) else given
-    problem = f"{names.get(field, flag_name(field))}: {shown!r} is not possible: {told}"
-    return re.sub(r"//.*@", "//…@", problem)  # what stands there in a URL may be a password
+    problem = f"{names.get(field, flag_name(field))}: {shown!r} is not possible: {reason}"
+    return re.sub(r"//.*@", "//…@", problem)  # a URL may contain a password

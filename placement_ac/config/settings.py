@@ -1,7 +1,5 @@
 """
-Every setting: validated, frozen, with its default, and as one writes it. No I/O.
-
-Where the values come from is the business of `sources`.
+Every setting with its default and its validation. No I/O: `load` reads the values.
 """
 
 import re
@@ -256,9 +254,9 @@ class Settings(BaseModel):
 
     @field_validator("log_level")
     @classmethod
-    def _levels(cls, told: tuple[str, ...]) -> tuple[str, ...]:
-        parse_log_levels(told)
-        return told
+    def _levels(cls, levels: tuple[str, ...]) -> tuple[str, ...]:
+        parse_log_levels(levels)
+        return levels
 
     @field_validator("leader_elect_renew_deadline")
     @classmethod
@@ -312,12 +310,12 @@ def setting_text(name: str, value: object) -> SettingValue:
 
 def setting_as_flag(name: str, value: object) -> str:
     """Return a value of the setting `name` as one writes it for a flag; "" for none."""
-    told = setting_text(name, value)
-    if isinstance(told, list):
-        return ",".join(told)
-    if isinstance(told, bool):
-        return str(told).lower()
-    return "" if told is None else str(told)
+    text = setting_text(name, value)
+    if isinstance(text, list):
+        return ",".join(text)
+    if isinstance(text, bool):
+        return str(text).lower()
+    return "" if text is None else str(text)
 
 
 def default_of(name: str) -> str:

@@ -1,5 +1,5 @@
 """
-One life of the controller on a hub: the cache, what fills it, and what reconciles its keys.
+A session of the controller on a hub: the cache, the informers that fill it, and the reconcilers.
 
 A session lives as long as the hub serves the same kinds and kopf runs; `manager` begins the next one.
 """
@@ -72,7 +72,7 @@ CLOSE_SECONDS: Final = 1.5
 WRITTEN_KINDS: Final = (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
 """Kinds that hardly anyone else writes: an event of theirs is mostly the echo of a write of ours."""
 ECHO_SECONDS: Final = 0.05
-"""How long the second look at a key waits after a write of ours."""
+"""How long a key waits after a write of ours."""
 
 Resources = Mapping[Kind, Resource]
 _now: Final = partial(datetime.now, UTC)
@@ -80,7 +80,7 @@ _now: Final = partial(datetime.now, UTC)
 
 @dataclass(frozen=True, slots=True)
 class SessionInputs:
-    """What a session is made of: the settings, and what was found of the hub."""
+    """The settings, and what discovery has found on the hub."""
 
     settings: Settings
     client: Client
@@ -93,7 +93,7 @@ class SessionInputs:
 
 
 class Session:
-    """The cache and the workers of one life; no key is reconciled unless this process `leads`.
+    """The cache and the queue of one session; no key is reconciled unless this process `leads`.
 
     `ended` is the stop flag of kopf: the session sets it to end itself.
     """
@@ -234,7 +234,7 @@ class Session:
             self.queue.add(*touched)
 
     def _enqueue_soon(self, keys: Iterable[Key]) -> None:
-        """Look soon at what a write has touched: in a burst an immediate look would double the work."""
+        """Enqueue keys after a write of ours; in a burst, doing so at once would run each key twice."""
         if self.cache.complete and self._leads():
             for key in keys:
                 self.queue.add_after(key, ECHO_SECONDS)
@@ -307,7 +307,7 @@ def _cache(inputs: SessionInputs) -> Cache:
 
 
 def _cluster_probe(inputs: SessionInputs, workers: CopyReader) -> ProbeCluster | None:
-    """Return what probes a cluster; None when that is not wanted."""
+    """Return the function that probes a cluster; None if probes are off."""
     settings = inputs.settings
     if not settings.credentials_probe:
         return None

@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 FIRST_BACKOFF_SECONDS: Final = 0.1
 MAX_BACKOFF_SECONDS: Final = 30.0
 JITTER: Final = 0.2
-"""Each wait is made longer or shorter by up to this share, so that failures do not march in step."""
+"""Each wait is made longer or shorter by up to this share, so that retries spread out."""
 IMMEDIATE_TRIES: Final = 3
 CHANGED_KEY_DELAY_SECONDS: Final = 0.5
 """After PROMPT_TRIES failures in a row a key that changes again waits this long: somebody who keeps writing
@@ -57,7 +57,7 @@ class Workqueue(Generic[K]):
         self._logged = LogDeduplicator()
 
     def add(self, *keys: K) -> None:
-        """Work on `keys` now: something has changed. A wait that the work asked for is kept, though."""
+        """Work on `keys` now, or after the wait that the work asked for."""
         now = asyncio.get_running_loop().time()
         for key in keys:
             wait = self._not_before.get(key, now) - now
@@ -67,7 +67,7 @@ class Workqueue(Generic[K]):
                 self.add_after(key, wait)
 
     def add_after(self, key: K, seconds: float) -> None:
-        """Work on `key` in `seconds`; an earlier appointment stands unless the work asked to wait longer."""
+        """Work on `key` in `seconds`; an earlier timer is kept unless the work asked to wait longer."""
         loop = asyncio.get_running_loop()
         not_before = self._not_before.get(key, 0.0)
         due = max(loop.time() + seconds, not_before)
@@ -79,7 +79,7 @@ class Workqueue(Generic[K]):
         self._timers[key] = (due, loop.call_at(due, self._timer_fired, key))
 
     def retry_failed(self) -> None:
-        """Try every key that has failed: what stood in the way may be over."""
+        """Retry every key that has failed now."""
         for key in tuple(self._failures):
             self._not_before.pop(key, None)
             if timer := self._timers.pop(key, None):
@@ -87,7 +87,7 @@ class Workqueue(Generic[K]):
             self._start(key)
 
     def clear(self) -> None:
-        """Forget every key, and cancel what is under way."""
+        """Forget every key, and cancel the running work."""
         self._cancel_timers()
         for kept in (self._dirty, self._waiting, self._failures, self._not_before):
             kept.clear()
@@ -95,7 +95,7 @@ class Workqueue(Generic[K]):
             task.cancel()
 
     async def close(self) -> None:
-        """Take nothing more; let what is under way end with what it is writing."""
+        """Take no more keys, and wait until the running work has ended."""
         self._closed = True
         self._cancel_timers()
         self._dirty.clear()
