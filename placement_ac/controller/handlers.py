@@ -1,5 +1,5 @@
 """
-kopf's handlers, and the kopf operators that call them: the frame in which a session lives.
+The kopf handlers of a session, and the kopf operators that call them.
 
 on.startup begins the session, on.login logs in, on.event puts an object into the cache, on.cleanup ends the
 session. An on.event handler writes nothing, returns None and never raises, so kopf leaves nothing on an
@@ -34,24 +34,24 @@ Namespaces = tuple[str, ...]
 """Where an operator watches namespaced kinds; (EVERYWHERE,): in all namespaces."""
 
 STOP_SECONDS: Final = 0.5
-"""How long kopf may take to end when the session has ended. It needs 0.1 s; its own grace period is 5 s."""
+"""How long kopf may take to stop. It needs 0.1 s; its own grace period is 5 s."""
 
 
 class HandlerSession(Protocol):
-    """The session that the handlers begin, feed and end."""
+    """A session, as the handlers use it."""
 
     @property
     def reachability(self) -> Reachability:
         """Whether the API server answers."""
 
     def watched_resources(self) -> Mapping[Resource, Namespaces]:
-        """Return what kopf is to follow, and in which namespaces."""
+        """Return the resources that kopf watches, and in which namespaces."""
 
     def event(self, resource: Resource, change: str | None, obj: Mapping[str, Any]) -> None:
         """Take in an object that kopf has listed (`change` None) or that has changed."""
 
     def request_answered(self, resource: Resource, namespace: str, verb: str, status: int) -> None:
-        """Take in the HTTP status with which a request of kopf's was answered; `verb`: list or watch."""
+        """Take in the HTTP status of a request of kopf; `verb`: list or watch."""
 
     async def close(self) -> None:
         """End the session. It may be called more than once."""
@@ -60,8 +60,8 @@ class HandlerSession(Protocol):
 class Handlers:
     """Runs kopf for one session.
 
-    `begin` gives the session when the hub serves what it needs. `ended` is the stop flag: setting it ends the
-    session, and it is set when the session has ended. `home`: the namespaces of the operator that begins and
+    `begin` gives the session when the hub serves what it needs. `stop_flag`: setting it ends the
+    session, and it is set when the session has ended. `main_namespaces`: those of the operator that begins and
     ends the session. Not to be run in the main thread: there kopf takes SIGINT and SIGTERM for itself.
     """
 
@@ -91,7 +91,7 @@ class Handlers:
         """Path of a request → the kind that kopf follows there, and in which namespace."""
 
     async def run(self) -> None:
-        """Run until `ended` is set or kopf ends. Raises what kopf could not cope with."""
+        """Run until the stop flag is set or kopf ends. Raises the error that ended kopf."""
         silence_kopf()
         kopf.on.startup(registry=self._registry, id="startup", errors=kopf.ErrorsMode.PERMANENT)(
             self.on_startup
@@ -112,7 +112,7 @@ class Handlers:
     # -- the handlers
 
     async def on_startup(self, settings: kopf.OperatorSettings, **_: Any) -> None:
-        """Begin the session, and follow what it asks for."""
+        """Begin the session, and watch its resources."""
         _configure(settings)
         try:
             self._session = await self._begin()
@@ -129,7 +129,7 @@ class Handlers:
                 self._start_operator(registry, place)
 
     async def on_login(self, **_: Any) -> kopf.AiohttpSession:
-        """Give kopf a session of its own: it closes it, and would close that of our writes."""
+        """Return an HTTP session for kopf alone, since kopf closes it."""
         if self._stop_flag.is_set():
             raise kopf.PermanentError("the session has ended")
         trace = aiohttp.TraceConfig()
@@ -179,7 +179,7 @@ class Handlers:
             self._stop_flag.set()
 
     async def _stop_kopf(self) -> None:
-        """Wait for kopf's end. Whatever still runs of it fails at its next request: its session is closed."""
+        """Wait until kopf stops, and close its HTTP sessions, so that its next request fails."""
         await asyncio.wait(self._operators, timeout=STOP_SECONDS)
         for http in self._http_sessions:
             await http.close()

@@ -73,7 +73,7 @@ class Manager:
         lead = self._lease.run_election() if self._lease else contextlib.nullcontext()
         gate = self._lease.write_timeout if self._lease else None
         connected = Client(self._login, answered=self._metrics.answered, gate=gate)
-        # The lead is given up when nothing is written any more.
+        # The Lease is released after the last write.
         async with watch_event_loop(self._health), pages, lead, connected as client:
             failures = 0
             while not stop.is_set():
@@ -144,7 +144,7 @@ class Manager:
 
 
 def _log_unhandled(_: asyncio.AbstractEventLoop, context: Mapping[str, object]) -> None:
-    """Log an exception that nobody took (kopf leaves some when it ends), without what it quotes."""
+    """Log the type of an unhandled exception (kopf leaves some when it stops), but not its text."""
     error = context.get("exception")
     log.debug("left behind in the loop", what=context.get("message"), error=type(error).__name__)
 

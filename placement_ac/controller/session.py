@@ -160,7 +160,7 @@ class Session:
         )
 
     def start(self) -> None:
-        """Begin to fill the cache with what kopf does not follow, and to look after the session."""
+        """Start the informers of the kinds that kopf does not watch, and the periodic tasks."""
         for kind in self._kinds:
             if kind not in self._resources:
                 log.info("not served by this hub; going on without", kind=str(kind))
@@ -192,10 +192,10 @@ class Session:
         await self._reconciler.close()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    # -- what kopf follows
+    # -- what kopf watches
 
     def watched_resources(self) -> Mapping[Resource, Namespaces]:
-        """Return what kopf is to follow, and in which namespaces."""
+        """Return the resources that kopf watches, and in which namespaces."""
         kinds = (kind for kind in self._kinds if kind in KOPF_KINDS and kind in self._resources)
         return {self._resources[kind]: self.cache.namespaces(kind) for kind in kinds}
 
@@ -212,7 +212,7 @@ class Session:
         """Complete what kopf lists: it does not report what vanished since its last watch."""
         self._listers[resource.of, namespace].kopf_was_answered(verb, status)
 
-    # -- which keys are looked at, and when
+    # -- which keys are reconciled, and when
 
     def leading_changed(self, leading: bool) -> None:
         """Begin to reconcile every key, or stop as if this process had just begun; the cache stays."""
