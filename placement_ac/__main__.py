@@ -1,8 +1,8 @@
 """
-The command line's entries.
+The entry points of the command line.
 
-No core is dumped if one crashes: there may be tokens in it. At the end nobody looks for garbage any more: of
-what `status` has read of a large hub that took 0.2 s, for a process that ends.
+Core dumps are off, since they may contain tokens. The collector is frozen at the end: after `status` on a
+large hub, its last run takes 0.2 s.
 """
 
 import gc
@@ -31,7 +31,7 @@ def plugin() -> None:
 
 
 def complete() -> None:
-    """Tell kubectl how the words after `kubectl placement` can go on."""
+    """Print the completions of the words after `kubectl placement`."""
     _dump_nothing()
     print(import_module("placement_ac.cli.completion").complete(sys.argv[1:]))  # noqa: T201  # for the shell
 

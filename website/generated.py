@@ -17,7 +17,7 @@ import yaml
 
 from placement_ac.cli.main import COMMANDS, main
 from placement_ac.config.load import PREFIX
-from placement_ac.config.settings import SHAPES, Settings, default_of, is_duration, is_list
+from placement_ac.config.settings import PATTERN_HELP, Settings, default_of, is_duration, is_list
 from placement_ac.core.api.constants import EVENTS, REASONS
 from placement_ac.observability.measures import MEASURES, MetricDefinition
 from website.examples import example
@@ -196,7 +196,7 @@ def values(name: str) -> str:
     if is_list(name):
         kind = "any number of them, separated by commas"
     bounds = [told for kept in field.metadata if (told := _bound(kept, is_duration(name)))]
-    shape = [SHAPES[_dashed(name)]] if _dashed(name) in SHAPES else []
+    shape = [PATTERN_HELP[_dashed(name)]] if _dashed(name) in PATTERN_HELP else []
     return "; ".join([kind, *bounds, *shape])
 
 

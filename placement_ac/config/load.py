@@ -1,8 +1,8 @@
 """
-Where settings come from: flags, the environment, a file, defaults, in this order. The only reader of them.
+Reads the settings from flags, the environment, a file and defaults, in this order of precedence.
 
-A value in the file counts as it is written, like the value of a flag: YAML's own types play no part, so that
-`0.19` stays what it is, and what is refused is refused in the same words.
+A value in the file is read as text, like the value of a flag: YAML's own types are ignored, so that `0.19`
+stays `0.19`, and the errors are the same.
 """
 
 import difflib
@@ -16,18 +16,18 @@ from typing import Any, Final
 import yaml
 from pydantic import ValidationError
 
-from placement_ac.config.settings import SHAPES, BadSettings, Settings, is_list
+from placement_ac.config.settings import PATTERN_HELP, BadSettings, Settings, is_list
 
 PREFIX: Final = "PLACEMENT_AC_"
-FILE: Final = "config"
-"""The setting that names the file, and so cannot stand in it."""
-_OF_A_SERVICE: Final = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT|PORT_\d+_.*)")
+FILE_SETTING: Final = "config"
+"""The setting that names the file; the file cannot contain it."""
+_SERVICE_VARIABLE: Final = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT|PORT_\d+_.*)")
 """Kubernetes: the variables that it puts into every Pod for a Service that is called placement-ac…"""
-_PLAIN: Final = frozenset(
+_PLAIN_TAGS: Final = frozenset(
     f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "timestamp", "value", "merge")
 )
-"""What YAML takes a plain value for; whatever it is, the text counts."""
-_TYPES: Final = {
+"""YAML's types of plain values, which are all read as text."""
+_EXPECTED_TYPES: Final = {
     "bool_parsing": "it is true or false",
     "int_parsing": "it is a whole number",
     "float_parsing": "it is a number",
@@ -36,15 +36,15 @@ _TYPES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
-    """The settings, and of each where it came from: in words, by the name of its field."""
+class LoadedSettings:
+    """The settings, and the source of each by the name of its field."""
 
     settings: Settings
     sources: Mapping[str, str]
 
 
 def flag_name(name: str) -> str:
-    """Return how a setting is called on the command line (without `--`) and in the file."""
+    """Return the name of a setting on the command line (without `--`) and in the file."""
     return name.replace("_", "-")
 
 
@@ -52,14 +52,14 @@ def load(
     flags: Mapping[str, Any],
     environment: Mapping[str, str] | None = None,
     read: Callable[[Path], str] = lambda path: path.read_text("utf-8"),
-) -> Loaded:
+) -> LoadedSettings:
     """Return the settings; `flags` that are None were not given. Raises BadSettings.
 
     `read` gives the text of the file: another process may have it elsewhere. It raises OSError.
     """
     by_flag = {name: value for name, value in flags.items() if value is not None}
     by_variable = _from_environment(os.environ if environment is None else environment)
-    path = (by_variable | by_flag).get(FILE)
+    path = (by_variable | by_flag).get(FILE_SETTING)
     in_file = {} if path is None else _from_file(Path(path), read)
     given = in_file | by_variable | by_flag
     try:
@@ -71,15 +71,15 @@ def load(
             | {name: flag_name(name) for name in by_flag}
         )
         first_of_each = {details["loc"][:1]: details for details in reversed(error.errors(include_url=False))}
-        told = (_explain(details, names) for details in reversed(first_of_each.values()))
-        raise BadSettings("; ".join(told)) from None
+        messages = (_explain(details, names) for details in reversed(first_of_each.values()))
+        raise BadSettings("; ".join(messages)) from None
     sources = (
         dict.fromkeys(Settings.model_fields, "default")
         | dict.fromkeys(in_file, f"file {path}")
         | {name: f"environment {PREFIX}{name.upper()}" for name in by_variable}
         | dict.fromkeys(by_flag, "flag")
     )
-    return Loaded(settings, sources)
+    return LoadedSettings(settings, sources)
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -88,24 +88,24 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
         if variable.startswith(PREFIX):
             name = variable.removeprefix(PREFIX).lower()
             if name not in Settings.model_fields:
-                if _OF_A_SERVICE.fullmatch(name.upper()):
+                if _SERVICE_VARIABLE.fullmatch(name.upper()):
                     continue
                 known = [PREFIX + field.upper() for field in Settings.model_fields]
-                raise BadSettings(f"{variable}: there is no such setting; {_near(variable, known)}")
+                raise BadSettings(f"{variable}: there is no such setting; {_suggestion(variable, known)}")
             given[name] = value
     return given
 
 
 def _from_file(path: Path, read: Callable[[Path], str]) -> dict[str, Any]:
-    """Return what stands in the file, by the names of the fields. Raises BadSettings."""
-    known = [flag_name(name) for name in Settings.model_fields if name != FILE]
+    """Return the settings in the file, by the names of the fields. Raises BadSettings."""
+    known = [flag_name(name) for name in Settings.model_fields if name != FILE_SETTING]
     problems: list[str] = []
     given: dict[str, Any] = {}
     for key, value in _entries(path, read):
         name = key.replace("-", "_")
         if "_" in key or name not in Settings.model_fields:
-            problems.append(f"{key}: there is no such setting; {_near(_in_kebab_case(key), known)}")
-        elif name == FILE:
+            problems.append(f"{key}: there is no such setting; {_suggestion(_in_kebab_case(key), known)}")
+        elif name == FILE_SETTING:
             problems.append(f"{key}: a file cannot name another one; give it as a flag or in the environment")
         elif name in given:
             problems.append(f"{key}: it stands there twice; keep one")
@@ -123,8 +123,8 @@ def _entries(path: Path, read: Callable[[Path], str]) -> Iterable[tuple[str, yam
     try:
         root = yaml.compose(read(path), yaml.SafeLoader)
     except OSError as error:
-        cure = "; name the file in it, like config.yaml" if path.is_dir() else ""
-        raise BadSettings(f"cannot read the settings file {path}: {error.strerror}{cure}") from None
+        hint = "; name the file in it, like config.yaml" if path.is_dir() else ""
+        raise BadSettings(f"cannot read the settings file {path}: {error.strerror}{hint}") from None
     except UnicodeDecodeError:
         raise BadSettings(f"{path}: it is not text in UTF-8") from None
     except yaml.MarkedYAMLError as error:
@@ -140,7 +140,7 @@ def _entries(path: Path, read: Callable[[Path], str]) -> Iterable[tuple[str, yam
 
 
 def _value(name: str, node: yaml.Node) -> str | tuple[str, ...] | None:
-    """Return the text of a value, or its texts; None when a setting cannot have such a one."""
+    """Return the text or the texts of a value; None if no setting can have it."""
     if isinstance(node, yaml.SequenceNode) and is_list(name):
         texts = tuple(map(_text, node.value))
         return None if None in texts else tuple(text for text in texts if text is not None)
@@ -148,11 +148,11 @@ def _value(name: str, node: yaml.Node) -> str | tuple[str, ...] | None:
 
 
 def _text(node: yaml.Node) -> str | None:
-    return str(node.value) if isinstance(node, yaml.ScalarNode) and node.tag in _PLAIN else None
+    return str(node.value) if isinstance(node, yaml.ScalarNode) and node.tag in _PLAIN_TAGS else None
 
 
 def _expected(name: str, node: yaml.Node) -> str:
-    """Say what is to be written in place of what no setting has."""
+    """Return what to write instead of a value that no setting can have."""
     if isinstance(node, yaml.ScalarNode):
         return "it has no value; write one, in quotes if need be, or take the line out"
     if is_list(name):
@@ -165,18 +165,18 @@ def _in_kebab_case(key: str) -> str:
     return re.sub(r"_|(?<=[a-z])(?=[A-Z])", "-", key).lower()
 
 
-def _near(name: str, known: Sequence[str]) -> str:
+def _suggestion(name: str, known: Sequence[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
     return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
 
 
 def _explain(error: Any, names: Mapping[str, str]) -> str:
     field = str(error["loc"][0]) if error["loc"] else "settings"
-    told = error["msg"].removeprefix("Value error, ")
+    reason = error["msg"].removeprefix("Value error, ")
     if error["type"] == "string_pattern_mismatch":
-        told = SHAPES[flag_name(field)]
-    told = _TYPES.get(error["type"], told)
+        reason = PATTERN_HELP[flag_name(field)]
+    reason = _EXPECTED_TYPES.get(error["type"], reason)
     given = error["input"]
     shown = ",".join(given) if isinstance(given, tuple) else given
-    problem = f"{names.get(field, flag_name(field))}: {shown!r} is not possible: {told}"
-    return re.sub(r"//.*@", "//…@", problem)  # what stands there in a URL may be a password
+    problem = f"{names.get(field, flag_name(field))}: {shown!r} is not possible: {reason}"
+    return re.sub(r"//.*@", "//…@", problem)  # a URL may contain a password

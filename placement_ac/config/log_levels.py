@@ -12,21 +12,21 @@ LEVELS: Final = {
 }
 
 
-def levels_of(told: Iterable[str]) -> Mapping[str, int]:
-    """Return the least level of each module that is named (`kube.client=debug`) and, by "", of all others.
+def parse_log_levels(values: Iterable[str]) -> Mapping[str, int]:
+    """Return the level of each module that is named (`kube.client=debug`) and, by "", of all others.
 
-    A package stands for all that is in it. Raises ValueError, which says what is possible.
+    The level of a package applies to its modules. Raises ValueError, which says what is possible.
     """
     found: dict[str, int] = {}
-    for part in told:
+    for part in values:
         module, names_one, level = part.rpartition("=")
         if level not in LEVELS:
             raise ValueError(f"{level!r} is no level; known are {', '.join(LEVELS)}")
         if names_one and module not in modules():
             near = difflib.get_close_matches(module, modules(), n=1)
             several = (name for name in modules() if "." not in name)
-            cure = f"did you mean {near[0]}?" if near else f"known are {', '.join(several)}"
-            raise ValueError(f"there is no module {module!r}; {cure}")
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(several)}"
+            raise ValueError(f"there is no module {module!r}; {hint}")
         if module in found:
             raise ValueError(f"{module or 'the level of all modules'} stands there twice")
         found[module] = LEVELS[level]

@@ -1,6 +1,5 @@
 """
-What the settings, and what the hub serves, mean for the thinking part: names, limits, how clusters leave,
-what is made, what a worker needs.
+Derives the inputs of the core from the settings and from what the hub serves.
 """
 
 from collections.abc import Mapping
@@ -34,7 +33,7 @@ from placement_ac.core.leader_election import LeaseDurations
 def hub_facts(
     settings: Settings, resources: Mapping[Kind, Resource], schema: Body | None, kueue: KueueRelease | None
 ) -> HubFacts:
-    """Return what holds for the whole hub; `schema` is the published one of MultiKueueConfig."""
+    """Return the facts of the whole hub; `schema` is the published schema of MultiKueueConfig."""
     return HubFacts(
         check_version=resources[ADMISSION_CHECK].api_version,
         cluster_version=resources[MULTIKUEUE_CLUSTER].version,
@@ -54,7 +53,7 @@ def clusters_max(schema: Body | None) -> int:
 
 
 def placement_policy(settings: Settings) -> PlacementPolicy:
-    """Return what the settings say of how clusters leave, stand and are told of."""
+    """Return the policy of the settings for all Placements."""
     return PlacementPolicy(
         removal=settings.removal_policy,
         drain_deadline=settings.drain_deadline,
@@ -90,7 +89,7 @@ def lease_durations(settings: Settings) -> LeaseDurations:
 
 
 def configured_kueue(settings: Settings) -> KueueRelease | None:
-    """Return the release of the hub's Kueue that the settings tell."""
+    """Return the release of the hub's Kueue that the settings name."""
     return parse_release(settings.kueue_version)
 
 
@@ -122,7 +121,7 @@ def _externals(settings: Settings) -> tuple[ExternalFramework, ...]:
 
 
 def provisioning_policy(settings: Settings) -> ProvisioningPolicy:
-    """Return what the settings say of made credentials, but for the rules. Raises BadSettings."""
+    """Return the policy for provisioned credentials, without the rules. Raises BadSettings."""
     return ProvisioningPolicy(
         provision=settings.credentials_provision != "none",
         account=settings.credentials_account,
@@ -130,11 +129,11 @@ def provisioning_policy(settings: Settings) -> ProvisioningPolicy:
         validity=settings.credentials_validity,
         retention=max(settings.cluster_retention, SETTLE_SECONDS),
         proxy=settings.cluster_proxy,
-        proxy_authority=_authority(settings.cluster_proxy_ca),
+        proxy_authority=_read_ca(settings.cluster_proxy_ca),
     )
 
 
-def _authority(path: Path | None) -> bytes:
+def _read_ca(path: Path | None) -> bytes:
     try:
         return path.read_bytes() if path else b""
     except OSError as error:

@@ -1,7 +1,5 @@
 """
-Every setting: validated, frozen, with its default, and as one writes it. No I/O.
-
-Where the values come from is the business of `sources`.
+Every setting with its default and its validation. No I/O: `load` reads the values.
 """
 
 import re
@@ -11,7 +9,7 @@ from typing import Annotated, Final, Literal, get_args, get_origin
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from placement_ac.config.log_levels import levels_of
+from placement_ac.config.log_levels import parse_log_levels
 from placement_ac.core.api.constants import (
     CREDENTIAL_METHODS,
     DRAIN,
@@ -36,7 +34,7 @@ _PART: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
 _DURATION: Final = re.compile(rf"({_PART.pattern})+")
 
 _LABEL: Final = "it has lower-case letters, digits and '-', at most 63"
-SHAPES: Final = {
+PATTERN_HELP: Final = {
     "placement-namespace": _LABEL.replace("it", "a namespace", 1),
     "kueue-namespace": _LABEL.replace("it", "a namespace", 1),
     "credentials-account": _LABEL,
@@ -65,7 +63,7 @@ def _seconds(value: object) -> object:
         raise PydanticCustomError("duration", "a duration is like 90s, 5m or 1h30m") from None
 
 
-def _as_written(value: object) -> object:
+def _capitalized(value: object) -> object:
     """Take `immediate` for Immediate."""
     return value.capitalize() if isinstance(value, str) else value
 
@@ -114,7 +112,7 @@ class Settings(BaseModel):
         min_length=1,
         description="Where to look for credentials, in this order, comma-separated.",
     )
-    removal_policy: Annotated[RemovalPolicy, BeforeValidator(_as_written)] = Field(
+    removal_policy: Annotated[RemovalPolicy, BeforeValidator(_capitalized)] = Field(
         DRAIN,
         description="What to do with running jobs on a cluster that leaves: wait for them, or "
         "send them back.",
@@ -268,9 +266,9 @@ class Settings(BaseModel):
 
     @field_validator("log_level")
     @classmethod
-    def _levels(cls, told: tuple[str, ...]) -> tuple[str, ...]:
-        levels_of(told)
-        return told
+    def _levels(cls, levels: tuple[str, ...]) -> tuple[str, ...]:
+        parse_log_levels(levels)
+        return levels
 
     @field_validator("leader_elect_renew_deadline")
     @classmethod
@@ -322,16 +320,16 @@ def setting_text(name: str, value: object) -> SettingValue:
     return value if isinstance(value, bool | int | float | None) else str(value)
 
 
-def setting_in_words(name: str, value: object) -> str:
+def setting_as_flag(name: str, value: object) -> str:
     """Return a value of the setting `name` as one writes it for a flag; "" for none."""
-    told = setting_text(name, value)
-    if isinstance(told, list):
-        return ",".join(told)
-    if isinstance(told, bool):
-        return str(told).lower()
-    return "" if told is None else str(told)
+    text = setting_text(name, value)
+    if isinstance(text, list):
+        return ",".join(text)
+    if isinstance(text, bool):
+        return str(text).lower()
+    return "" if text is None else str(text)
 
 
 def default_of(name: str) -> str:
     """Return the default of a setting as one writes it for a flag; "" when it has none."""
-    return setting_in_words(name, Settings.model_fields[name].default)
+    return setting_as_flag(name, Settings.model_fields[name].default)

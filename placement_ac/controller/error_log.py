@@ -1,4 +1,4 @@
-"""Logs why a key could not be reconciled: once for as long as the reason lasts, and once when it is over."""
+"""Logs why a key could not be reconciled: once while the reason stays the same, and once when it is over."""
 
 import structlog
 
@@ -10,35 +10,35 @@ log = structlog.get_logger(__name__)
 
 
 class ErrorLog:
-    """What was logged of each key."""
+    """Logs write errors by key."""
 
     def __init__(self) -> None:
-        self._told = LogDeduplicator()
+        self._logged = LogDeduplicator()
 
     def failed(self, key: Key, error: ApiError) -> None:
         """Log why `key` could not be written."""
         if isinstance(error, NotLeading):
-            log.debug("not written, as another one leads", key=key.name)
+            log.debug("not written; another replica leads", key=key.name)
         elif isinstance(error, WorkloadTrouble):
             log.debug("a Workload could not be written; trying again", key=key.name, error=error.message)
         elif isinstance(error, Conflict | NotFound):
-            log.debug("the hub has moved on; looking again", key=key.name, error=error.message)
+            log.debug("an object has changed meanwhile; trying again", key=key.name, error=error.message)
         elif isinstance(error, Refused):
-            level = self._told.level(key, error.message)
+            level = self._logged.level(key, error.message)
             log.log(level, "the API server refused a write", key=key.name, error=error.message)
         elif error.status:
-            level = self._told.level(key, error.message)
-            log.log(level, "the API server cannot write now; trying again", key=key.name, error=error.message)
-        else:  # the watches log that, once for all keys
+            level = self._logged.level(key, error.message)
+            log.log(level, "the API server failed; trying again", key=key.name, error=error.message)
+        else:  # the informers log that once for all keys
             log.debug("the API server does not answer; trying again", key=key.name, error=error.message)
 
     def condition_failed(self, key: Key, error: ApiError) -> None:
         """Log why the condition that reports a failure could not be set."""
-        level = self._told.level((key, "condition"), error.message)
+        level = self._logged.level((key, "condition"), error.message)
         log.log(level, "the condition could not be set", key=key.name, error=error.message)
 
     def succeeded(self, key: Key) -> None:
-        """Log that `key` has been written, if it was logged that it could not."""
-        self._told.ended((key, "condition"))
-        if self._told.ended(key):
-            log.info("written at last", key=key.name)
+        """Log that `key` has been written, if an error was logged before."""
+        self._logged.ended((key, "condition"))
+        if self._logged.ended(key):
+            log.info("the write has succeeded", key=key.name)

@@ -1,5 +1,5 @@
 """
-kopf's handlers, and the kopf operators that call them: the frame in which a session lives.
+The kopf handlers of a session, and the kopf operators that call them.
 
 on.startup begins the session, on.login logs in, on.event puts an object into the cache, on.cleanup ends the
 session. An on.event handler writes nothing, returns None and never raises, so kopf leaves nothing on an
@@ -33,25 +33,25 @@ log = structlog.get_logger(__name__)
 Namespaces = tuple[str, ...]
 """Where an operator watches namespaced kinds; (EVERYWHERE,): in all namespaces."""
 
-END_SECONDS: Final = 0.5
-"""How long kopf may take to end when the session has ended. It needs 0.1 s; its own grace period is 5 s."""
+STOP_SECONDS: Final = 0.5
+"""How long kopf may take to stop. It needs 0.1 s; its own grace period is 5 s."""
 
 
-class FollowedSession(Protocol):
-    """The session that the handlers begin, feed and end."""
+class HandlerSession(Protocol):
+    """A session, as the handlers use it."""
 
     @property
     def reachability(self) -> Reachability:
         """Whether the API server answers."""
 
-    def followed(self) -> Mapping[Resource, Namespaces]:
-        """Return what kopf is to follow, and in which namespaces."""
+    def watched_resources(self) -> Mapping[Resource, Namespaces]:
+        """Return the resources that kopf watches, and in which namespaces."""
 
     def event(self, resource: Resource, change: str | None, obj: Mapping[str, Any]) -> None:
         """Take in an object that kopf has listed (`change` None) or that has changed."""
 
-    def answered(self, resource: Resource, namespace: str, verb: str, status: int) -> None:
-        """Take in the HTTP status with which a request of kopf's was answered; `verb`: list or watch."""
+    def request_answered(self, resource: Resource, namespace: str, verb: str, status: int) -> None:
+        """Take in the HTTP status of a request of kopf; `verb`: list or watch."""
 
     async def close(self) -> None:
         """End the session. It may be called more than once."""
@@ -60,38 +60,39 @@ class FollowedSession(Protocol):
 class Handlers:
     """Runs kopf for one session.
 
-    `begin` gives the session when the hub serves what it needs. `ended` is the stop flag: setting it ends the
-    session, and it is set when the session has ended. `home`: the namespaces of the operator that begins and
-    ends the session. Not to be run in the main thread: there kopf takes SIGINT and SIGTERM for itself.
+    `begin` gives the session when the hub serves what it needs. `stop_flag`: setting it ends the
+    session, and it is set when the session has ended. `main_namespaces`: those of the operator
+    that begins and ends the session. Not to be run in the main thread: there kopf takes SIGINT
+    and SIGTERM for itself.
     """
 
     def __init__(
         self,
-        begin: Callable[[], Awaitable[FollowedSession]],
+        begin: Callable[[], Awaitable[HandlerSession]],
         login: Login,
         *,
-        home: Namespaces,
-        ended: asyncio.Event,
-        answered: RequestObserver,
+        main_namespaces: Namespaces,
+        stop_flag: asyncio.Event,
+        request_observer: RequestObserver,
     ) -> None:
         self._begin = begin
         self._login = login
-        self._home = home
-        self._ended = ended
-        self._answered = answered
-        self._session: FollowedSession | None = None
+        self._main_namespaces = main_namespaces
+        self._stop_flag = stop_flag
+        self._request_observer = request_observer
+        self._session: HandlerSession | None = None
         self._failure: Exception | None = None
         """Why the session could not begin."""
         self._registry = kopf.OperatorRegistry()
         """Of the operator at home."""
-        self._http: list[aiohttp.ClientSession] = []
+        self._http_sessions: list[aiohttp.ClientSession] = []
         """The sessions that were given to kopf."""
         self._operators: set[asyncio.Task[None]] = set()
         self._paths: dict[str, tuple[Resource, str]] = {}
         """Path of a request → the kind that kopf follows there, and in which namespace."""
 
     async def run(self) -> None:
-        """Run until `ended` is set or kopf ends. Raises what kopf could not cope with."""
+        """Run until the stop flag is set or kopf ends. Raises the error that ended kopf."""
         silence_kopf()
         kopf.on.startup(registry=self._registry, id="startup", errors=kopf.ErrorsMode.PERMANENT)(
             self.on_startup
@@ -99,12 +100,12 @@ class Handlers:
         kopf.on.cleanup(registry=self._registry, id="cleanup", errors=kopf.ErrorsMode.PERMANENT)(
             self.on_cleanup
         )
-        main = self._operate(self._registry, self._home)
+        main = self._start_operator(self._registry, self._main_namespaces)
         try:
-            await self._ended.wait()
+            await self._stop_flag.wait()
         finally:
             await self.on_cleanup()
-            await self._end_kopf()
+            await self._stop_kopf()
         for operator in (main, *self._operators):
             if operator.done() and not operator.cancelled() and (error := operator.exception()):
                 raise self._failure or error
@@ -112,40 +113,40 @@ class Handlers:
     # -- the handlers
 
     async def on_startup(self, settings: kopf.OperatorSettings, **_: Any) -> None:
-        """Begin the session, and follow what it asks for."""
+        """Begin the session, and watch its resources."""
         _configure(settings)
         try:
             self._session = await self._begin()
         except Exception as error:
             self._failure = error
             raise
-        places: dict[Namespaces, kopf.OperatorRegistry] = {self._home: self._registry}
-        for resource, namespaces in self._session.followed().items():
-            place = namespaces if resource.of.namespaced else self._home
-            self._follow(places.setdefault(place, kopf.OperatorRegistry()), resource, namespaces)
+        places: dict[Namespaces, kopf.OperatorRegistry] = {self._main_namespaces: self._registry}
+        for resource, namespaces in self._session.watched_resources().items():
+            place = namespaces if resource.of.namespaced else self._main_namespaces
+            self._watch(places.setdefault(place, kopf.OperatorRegistry()), resource, namespaces)
         for place, registry in places.items():
-            if place != self._home:
+            if place != self._main_namespaces:
                 kopf.on.startup(registry=registry, id="startup")(_configured)
-                self._operate(registry, place)
+                self._start_operator(registry, place)
 
     async def on_login(self, **_: Any) -> kopf.AiohttpSession:
-        """Give kopf a session of its own: it closes it, and would close that of our writes."""
-        if self._ended.is_set():
+        """Return an HTTP session for kopf alone, since kopf closes it."""
+        if self._stop_flag.is_set():
             raise kopf.PermanentError("the session has ended")
         trace = aiohttp.TraceConfig()
         trace.on_request_end.append(self._request_ended)
         trace.on_request_exception.append(self._request_failed)
         http = self._login.session(trace_configs=[trace])
-        self._http.append(http)
+        self._http_sessions.append(http)
         return kopf.AiohttpSession(server=self._login.server, aiohttp_session=http)
 
     async def on_cleanup(self, **_: Any) -> None:
         """End the session."""
-        self._ended.set()
+        self._stop_flag.set()
         if self._session:
             await self._session.close()
 
-    def _follow(self, registry: kopf.OperatorRegistry, resource: Resource, namespaces: Namespaces) -> None:
+    def _watch(self, registry: kopf.OperatorRegistry, resource: Resource, namespaces: Namespaces) -> None:
         """Register on.event for a kind, in the version that the hub serves."""
         kind, session = resource.of, self._session
         prefix = URL(self._login.server).path.rstrip("/")
@@ -159,7 +160,7 @@ class Handlers:
 
     # -- the operators
 
-    def _operate(self, registry: kopf.OperatorRegistry, namespaces: Namespaces) -> asyncio.Task[None]:
+    def _start_operator(self, registry: kopf.OperatorRegistry, namespaces: Namespaces) -> asyncio.Task[None]:
         kopf.on.login(registry=registry, id="login")(self.on_login)
         operator = asyncio.create_task(self._run_operator(registry, namespaces))
         self._operators.add(operator)
@@ -173,20 +174,20 @@ class Handlers:
                 clusterwide=everywhere,
                 namespaces=() if everywhere else namespaces,
                 standalone=True,
-                stop_flag=self._ended,
+                stop_flag=self._stop_flag,
             )
         finally:
-            self._ended.set()
+            self._stop_flag.set()
 
-    async def _end_kopf(self) -> None:
-        """Wait for kopf's end. Whatever still runs of it fails at its next request: its session is closed."""
-        await asyncio.wait(self._operators, timeout=END_SECONDS)
-        for http in self._http:
+    async def _stop_kopf(self) -> None:
+        """Wait until kopf stops, and close its HTTP sessions, so that its next request fails."""
+        await asyncio.wait(self._operators, timeout=STOP_SECONDS)
+        for http in self._http_sessions:
             await http.close()
         if running := {operator for operator in self._operators if not operator.done()}:
             for operator in running:
                 operator.cancel()
-            _, running = await asyncio.wait(running, timeout=END_SECONDS)
+            _, running = await asyncio.wait(running, timeout=STOP_SECONDS)
         if running:
             log.warning("kopf has not ended in time; going on without", operators=len(running))
 
@@ -198,9 +199,9 @@ class Handlers:
         self._session.reachability.back()
         verb, status = _verb(request.url), request.response.status
         if status >= 400:
-            self._answered(verb, status, None)
+            self._request_observer(verb, status, None)
         if followed := self._paths.get(request.url.path):
-            self._session.answered(*followed, verb, status)
+            self._session.request_answered(*followed, verb, status)
 
     async def _request_failed(
         self, _: object, __: object, request: aiohttp.TraceRequestExceptionParams
@@ -208,7 +209,7 @@ class Handlers:
         error = request.exception
         if self._session is None or not isinstance(error, (OSError, aiohttp.ClientError)):
             return  # the process stops
-        self._answered(_verb(request.url), 0, None)
+        self._request_observer(_verb(request.url), 0, None)
         self._session.reachability.lost(redacted(error))
 
 

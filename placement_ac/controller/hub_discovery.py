@@ -32,15 +32,15 @@ from placement_ac.workers.queries import running_kueue
 log = structlog.get_logger(__name__)
 
 DISCOVERY_SECONDS: Final = 2.0
-"""How often a hub is asked again while kinds are missing that we cannot do without."""
-PATIENCE_SECONDS: Final = 60.0
-"""How long nothing is decided when an optional kind that was there is no longer served."""
+"""How often discovery is repeated while required kinds are missing."""
+MISSING_GRACE_SECONDS: Final = 60.0
+"""How long to wait for an optional kind that is no longer served, before going on without it."""
 
 Resources = Mapping[Kind, Resource]
 
 
 class HubDiscovery:
-    """What is known of one hub, over all sessions."""
+    """Discovers one hub; its state outlives the sessions."""
 
     def __init__(
         self, settings: Settings, provisioning: ProvisioningPolicy, health: Health, server: str
@@ -57,7 +57,7 @@ class HubDiscovery:
         """Kinds that this hub has served: since when it does not (None: it does)."""
 
     async def wait_for_kinds(self, client: Client) -> Resources:
-        """Return what the hub serves, once nothing indispensable is missing."""
+        """Return what the hub serves, once every required kind is served."""
         while True:
             self._health.asked()
             try:
@@ -69,7 +69,7 @@ class HubDiscovery:
                 log.log(level, "the API server does not answer; waiting", error=error.message)
             else:
                 self._health.answered()
-                wanted = (*REQUIRED_KINDS, *self._just_missing(resources))
+                wanted = (*REQUIRED_KINDS, *self._recently_served(resources))
                 missing = [str(kind) for kind in wanted if kind not in resources]
                 if not missing:
                     if self._logged.ended("kinds"):
@@ -80,14 +80,14 @@ class HubDiscovery:
                 log.log(level, "waiting for CRDs that are not installed", kinds=missing)
             await asyncio.sleep(DISCOVERY_SECONDS)
 
-    def _just_missing(self, resources: Resources) -> Iterable[Kind]:
-        """Yield the kinds that were served a moment ago: clusters may depend on them, and hubs hiccup."""
+    def _recently_served(self, resources: Resources) -> Iterable[Kind]:
+        """Yield the missing kinds that were served until recently; clusters may depend on them."""
         now = time.monotonic()
         self._missing_since |= dict.fromkeys(resources, None)
         for kind in (*OPTIONAL_KINDS, ACCOUNT, PERMISSION):
             if kind in self._missing_since and kind not in resources:
                 since = self._missing_since[kind] = self._missing_since[kind] or now
-                if now - since < PATIENCE_SECONDS:
+                if now - since < MISSING_GRACE_SECONDS:
                     yield kind
                 else:
                     del self._missing_since[kind]

@@ -1,9 +1,10 @@
 """
-What the controller remembers of each key: since when something lasts, and what workers answered.
+In-memory state of each key: timers, and what workers answered.
 
-All of it may be lost at any time: what must survive a restart is on the hub.
+It may be lost at any time: what must survive a restart is on the hub.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
@@ -12,62 +13,47 @@ from placement_ac.core.inputs.state import Key, ProbeResult, Timer, WorkerCopies
 
 @dataclass(slots=True)
 class KeyMemory:
-    """What is remembered of one key; times are seconds of a clock that only goes forward."""
+    """The state of one key; times are seconds of a monotonic clock."""
 
-    since: dict[Timer, float] = field(default_factory=dict)
-    asked: dict[str, tuple[float, WorkerCopies]] = field(default_factory=dict)
-    """MultiKueueCluster → when its cluster was asked for copies, and what it answered."""
-    fits: dict[str, tuple[float, ProbeResult]] = field(default_factory=dict)
-    """Cluster → when it was probed, and what that found."""
+    timers: dict[Timer, float] = field(default_factory=dict)
+    """Timer → when it started."""
+    copies: dict[str, tuple[float, WorkerCopies]] = field(default_factory=dict)
+    """MultiKueueCluster → when its cluster was asked for copies, and its answer."""
+    probes: dict[str, tuple[float, ProbeResult]] = field(default_factory=dict)
+    """Cluster → when it was probed, and the result."""
 
-    def ages(self, now: float) -> dict[Timer, float]:
-        return {mark: now - since for mark, since in self.since.items()}
+    def timer_ages(self, now: float) -> dict[Timer, float]:
+        return {timer: now - start for timer, start in self.timers.items()}
 
-    def heard(self, now: float) -> dict[str, WorkerCopies]:
-        return {name: replace(said, age=now - when) for name, (when, said) in self.asked.items()}
+    def worker_copies(self, now: float) -> dict[str, WorkerCopies]:
+        return {name: replace(copies, age=now - when) for name, (when, copies) in self.copies.items()}
 
-    def answered(self, now: float) -> dict[str, ProbeResult]:
-        return {cluster: replace(fit, age=now - when) for cluster, (when, fit) in self.fits.items()}
-
-    def keep(self, marks: Collection[Timer], now: float) -> None:
-        """Forget every timer but `marks`; those that are new start now."""
-        self.since = {mark: self.since.get(mark, now) for mark in marks}
+    def probe_results(self, now: float) -> dict[str, ProbeResult]:
+        return {cluster: replace(result, age=now - when) for cluster, (when, result) in self.probes.items()}
 
     def keep_answers(self, listed: Collection[str], selected: Collection[str]) -> None:
-        """Forget the answers of clusters that are no longer listed, or no longer selected."""
-        self.asked = {name: said for name, said in self.asked.items() if name in listed}
-        self.fits = {cluster: said for cluster, said in self.fits.items() if cluster in selected}
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.since and not self.asked and not self.fits
+        """Forget the copies of clusters that are no longer listed, and probes of those no longer selected."""
+        self.copies = {name: answer for name, answer in self.copies.items() if name in listed}
+        self.probes = {cluster: answer for cluster, answer in self.probes.items() if cluster in selected}
 
 
-class Memories:
-    """The memory of every key that has one. `ticks` gives seconds that only go forward."""
+class KeyMemories:
+    """The memory of every key. `now` returns seconds of a monotonic clock."""
 
-    def __init__(self, ticks: Callable[[], float]) -> None:
-        self._ticks = ticks
-        self._known: dict[Key, KeyMemory] = {}
-
-    def now(self) -> float:
-        return self._ticks()
+    def __init__(self, now: Callable[[], float]) -> None:
+        self.now = now
+        self._memories: defaultdict[Key, KeyMemory] = defaultdict(KeyMemory)
 
     def of(self, key: Key) -> KeyMemory:
-        """Return what is remembered of `key`; nothing is written to it."""
-        return self._known.get(key) or KeyMemory()
+        return self._memories[key]
 
-    def for_answers(self, key: Key) -> KeyMemory:
-        """Return the memory of `key` to put an answer into."""
-        return self._known.setdefault(key, KeyMemory())
+    def keep(self, key: Key, timers: Collection[Timer]) -> None:
+        """Forget every other timer of `key`, and start those that are new."""
+        memory, now = self._memories[key], self.now()
+        memory.timers = {timer: memory.timers.get(timer, now) for timer in timers}
+        if memory == KeyMemory():
+            del self._memories[key]
 
-    def keep(self, key: Key, marks: Collection[Timer]) -> None:
-        """Keep the timers that `marks` names, and no others."""
-        memory = self._known.setdefault(key, KeyMemory())
-        memory.keep(marks, self._ticks())
-        if memory.is_empty:
-            del self._known[key]
-
-    def forget(self) -> None:
-        """Remember nothing, as after a restart."""
-        self._known.clear()
+    def clear(self) -> None:
+        """Forget everything, as after a restart."""
+        self._memories.clear()

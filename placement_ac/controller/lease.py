@@ -1,9 +1,9 @@
 """
-Leader election on a Lease: of several processes one writes, and the others keep a warm world.
+Leader election on a Lease: one replica writes, the others keep their caches filled.
 
-Every write passes `left`, the gate: it goes by a clock that goes on while the process is stopped, and so a
-leader that wakes up late writes nothing, whatever it has found out by then. Speaks to the API server by a
-client of its own, so that no burst of writes holds up a renewal. What is thought is in `election`.
+Every write asks `write_timeout` first. Its clock goes on while the process is stopped, so that a leader that
+wakes up late writes nothing. The Lease has a client of its own, so that no burst of writes delays a renewal.
+The rules of the election are in `core.leader_election`.
 """
 
 import asyncio
@@ -26,118 +26,122 @@ from placement_ac.observability.logs import error_place
 
 log = structlog.get_logger(__name__)
 
-AWAY_SECONDS: Final = 0.5
-"""The longest pause while the API server does not answer: then the next one may be the first that it does."""
+UNREACHABLE_RETRY_SECONDS: Final = 0.5
+"""The longest pause while the API server does not answer."""
 RELEASE_SECONDS: Final = 3.0
-"""How long a stop may be held up to give the Lease up; it ends by itself as well."""
+"""The most time that releasing the Lease may take at a stop; otherwise it expires."""
 CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-"""A clock that nobody sets, and that goes on while the machine sleeps, where the system has one."""
+"""A monotonic clock that goes on while the machine sleeps, where the system has one."""
 
 
 class Lease:
-    """Takes part in the election; `changed` is told when the lead is taken or lost."""
+    """Takes part in the election; `on_change` is called when leading starts or stops."""
 
     def __init__(
         self,
         login: Login,
-        pace: LeaseDurations,
+        durations: LeaseDurations,
         *,
         namespace: str,
         name: str,
-        changed: Callable[[bool], None],
-        answered: RequestObserver = lambda *_: None,
+        on_change: Callable[[bool], None],
+        request_observer: RequestObserver = lambda *_: None,
     ) -> None:
         self._login = login
-        self._answered = answered
-        self._pace = pace
+        self._request_observer = request_observer
+        self._durations = durations
         self._namespace, self._name = namespace, name
         self._resource = LEASE._replace(only=name).at("v1")
-        self._changed = changed
-        me = f"{socket.gethostname()}_{uuid.uuid4()}"
-        self._election = LeaderElection(me, pace, namespace=namespace, name=name)
-        self._leading = False
-        """What has been told."""
-        self._holder = ""
-        self._current = False
-        """Whether the Lease is still known to be what was seen last."""
+        self._on_change = on_change
+        identity = f"{socket.gethostname()}_{uuid.uuid4()}"
+        self._election = LeaderElection(identity, durations, namespace=namespace, name=name)
+        self._reported_leading = False
+        """Whether this process leads, as it was last reported."""
+        self._reported_holder = ""
+        self._up_to_date = False
+        """Whether the Lease has not changed since it was last read."""
         self._failing = False
-        self._away = False
+        self._unreachable = False
         """Whether the API server did not answer the last request."""
-        self._woken = asyncio.Event()
+        self._lease_changed = asyncio.Event()
 
     @property
     def leading(self) -> bool:
         return self._election.leads(_now())
 
-    def left(self) -> float:
+    def write_timeout(self) -> float:
         """Return for how many seconds from now a write may go on. Raises NotLeading."""
         now = _now()
         if not self._election.leads(now):
-            raise NotLeading("another one leads, or nobody is known to")
+            raise NotLeading("another replica leads, or the leader is unknown")
         return self._election.ends() - now
 
     @asynccontextmanager
-    async def sought(self) -> AsyncIterator[None]:
-        """Take part while the `with` lasts, then give the lead up: every write has to be done by then."""
-        # Half of the time that is left to renew it: a request that hangs leaves room for another.
-        async with Client(self._login, timeout=self._pace.renew / 2, answered=self._answered) as client:
-            tasks = [asyncio.create_task(part) for part in (self._elect(client), self._listen(client))]
+    async def run_election(self) -> AsyncIterator[None]:
+        """Take part in the election, and release the Lease at the end: all writes must be done by then."""
+        # Half of the renew deadline, so that a request that hangs leaves time for another.
+        async with Client(
+            self._login, timeout=self._durations.renew / 2, answered=self._request_observer
+        ) as client:
+            tasks = [
+                asyncio.create_task(part) for part in (self._renew_forever(client), self._watch_lease(client))
+            ]
             try:
                 yield
             finally:
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
-                await self._give_up(client)
+                await self._release(client)
 
-    async def _elect(self, client: Client) -> None:
+    async def _renew_forever(self, client: Client) -> None:
         while True:
             try:
-                pause = await self._turn(client)
-            except Exception as error:  # whatever those who are told make of it: the election goes on
-                log.error("who was told of the lead failed", error=error_place(error))  # noqa: TRY400  it would quote
-                pause = self._pace.retry
+                pause = await self._try_acquire_or_renew(client)
+            except Exception as error:  # of on_change: the election goes on
+                log.error("the callback of the leader election failed", error=error_place(error))  # noqa: TRY400  it would quote
+                pause = self._durations.retry
             try:
                 async with asyncio.timeout(pause):  # not wait_for: kopf would take its task for its own
-                    await self._woken.wait()
+                    await self._lease_changed.wait()
             except TimeoutError:
-                pass  # the usual case: nobody has touched the Lease
-            self._woken.clear()
+                pass  # the usual case: the Lease has not changed
+            self._lease_changed.clear()
 
-    async def _turn(self, client: Client) -> float:
-        """Look, and write what is to be written; return how long to wait, in seconds."""
+    async def _try_acquire_or_renew(self, client: Client) -> float:
+        """Return how many seconds to wait before the next try."""
         now = _now()
         until = self._election.leads_until() - now if self._election.leads(now) else None
-        self._away = False
+        self._unreachable = False
         try:
             async with asyncio.timeout(until):
-                await self._look(client)
+                await self._acquire_or_renew(client)
             if self._failing:
                 log.info("the Lease can be read and written again")
             self._failing = False
         except TimeoutError:
-            self._current = False  # leading has ended with the request under way
+            self._up_to_date = False  # leading has ended with the request under way
         except ApiError as error:
-            self._away = not error.status
-            self._fail(error.message)
-        except Exception as error:  # whatever it is: who leads no more must go on to stand by
-            self._fail(error_place(error))
-        self._tell()
+            self._unreachable = not error.status
+            self._log_failure(error.message)
+        except Exception as error:  # whatever it is: the election goes on
+            self._log_failure(error_place(error))
+        self._report_transition()
         return self._pause()
 
-    async def _look(self, client: Client) -> None:
+    async def _acquire_or_renew(self, client: Client) -> None:
         try:
-            await self._look_once(client)
-        except (Conflict, NotFound):  # somebody else has been there
-            self._current = False
-            await self._look_once(client)
+            await self._acquire_or_renew_once(client)
+        except (Conflict, NotFound):  # another replica has changed it
+            self._up_to_date = False
+            await self._acquire_or_renew_once(client)
 
-    async def _look_once(self, client: Client) -> None:
-        self._tell()  # the end of one term, before another one may begin
-        if not (self._current and self.leading):
+    async def _acquire_or_renew_once(self, client: Client) -> None:
+        self._report_transition()  # the end of one term, before another one may begin
+        if not (self._up_to_date and self.leading):
             self._election.saw(await self._get(client), _now())
-            self._current = True
-        claim = self._election.claim(_now(), _utc())
+            self._up_to_date = True
+        claim = self._election.claim(_now(), datetime.now(UTC))
         if claim is not None:
             began = _now()
             self._election.wrote(await client.put(self._resource, claim), began)
@@ -148,70 +152,63 @@ class Lease:
         except NotFound:
             return None
 
-    def _fail(self, told: str) -> None:
-        self._current = False
+    def _log_failure(self, error: str) -> None:
+        self._up_to_date = False
         if not self._failing:
             self._failing = True
-            log.warning("the Lease cannot be read or written; trying again", error=told)
+            log.warning("the Lease cannot be read or written; trying again", error=error)
 
     def _pause(self) -> float:
-        now, retry = _now(), self._pace.retry
-        if self._away:
-            retry = min(retry, AWAY_SECONDS)
+        now, retry = _now(), self._durations.retry
+        if self._unreachable:
+            retry = min(retry, UNREACHABLE_RETRY_SECONDS)
         if self._election.leads(now):
             return min(retry, self._election.leads_until() - now)
         free_in = self._election.free_in(now)
         return min(retry, free_in) if free_in else retry
 
-    def _tell(self) -> None:
+    def _report_transition(self) -> None:
         leading, holder = self.leading, self._election.holder
-        if leading != self._leading:
-            self._leading = leading
+        if leading != self._reported_leading:
+            self._reported_leading = leading
             log.info("leading") if leading else log.warning("lost the lead", holder=holder)
-            self._changed(leading)
-        if holder != self._holder:
-            self._holder = holder
+            self._on_change(leading)
+        if holder != self._reported_holder:
+            self._reported_holder = holder
             if holder and not leading:
                 log.info("standing by", holder=holder)
 
-    async def _listen(self, client: Client) -> None:
-        """Have the Lease looked at as soon as it changes; a watch may fail, as it is looked at anyway."""
+    async def _watch_lease(self, client: Client) -> None:
+        """Wake the election when the Lease changes. A watch may fail: the Lease is also polled."""
         while True:
             try:
                 watch = client.watch(self._resource, "", namespace=self._namespace)
                 async with aclosing(watch) as events:
                     async for change, lease in events:
                         if self._election.is_news(change, lease):
-                            self._current = False
-                            self._woken.set()
+                            self._up_to_date = False
+                            self._lease_changed.set()
             except ApiError as error:
                 log.debug("cannot watch the Lease; trying again", error=error.message)
-            await asyncio.sleep(self._pace.retry)
+            await asyncio.sleep(self._durations.retry)
 
-    async def _give_up(self, client: Client) -> None:
+    async def _release(self, client: Client) -> None:
         self._election.let_go()
         try:
             async with asyncio.timeout(RELEASE_SECONDS):
-                await self._release(client)
+                try:
+                    await self._release_once(client)
+                except (Conflict, NotFound):  # a cancelled renewal may have been carried out
+                    self._election.saw(await self._get(client), _now())
+                    await self._release_once(client)
         except (ApiError, TimeoutError) as error:
-            log.info("the lead could not be given up; it ends by itself", error=error_place(error))
+            log.info("the Lease could not be released; it will expire", error=error_place(error))
 
-    async def _release(self, client: Client) -> None:
-        released = self._election.release(_utc())
-        try:
-            if released:
-                await client.put(self._resource, released)
-                log.info("gave the lead up")
-        except (Conflict, NotFound):  # a renewal may have been cut short, and been carried out
-            self._election.saw(await self._get(client), _now())
-            if released := self._election.release(_utc()):
-                await client.put(self._resource, released)
-                log.info("gave the lead up")
+    async def _release_once(self, client: Client) -> None:
+        if released := self._election.release(datetime.now(UTC)):
+            await client.put(self._resource, released)
+            log.info("gave the lead up")
 
 
 def _now() -> float:
     return time.clock_gettime(CLOCK)
-
-
-def _utc() -> datetime:
-    return datetime.now(UTC)

@@ -56,7 +56,7 @@ class Manager:
         self._provisioning = provisioning_policy(settings)
         self._session: Session | None = None
         self._metrics = Metrics(GaugeSources(self._expiries, self._load, lambda: self.leading))
-        self._lease = self._candidate() if settings.leader_elect else None
+        self._lease = self._new_lease() if settings.leader_elect else None
         self._health = Health()
         self._discovery = HubDiscovery(settings, self._provisioning, self._health, self._login.server)
         self._logged = LogDeduplicator()
@@ -68,12 +68,12 @@ class Manager:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set."""
-        asyncio.get_running_loop().set_exception_handler(_log_left_behind)
+        asyncio.get_running_loop().set_exception_handler(_log_unhandled)
         pages = serve_pages(self._settings, self._metrics.registry, self._health)
-        lead = self._lease.sought() if self._lease else contextlib.nullcontext()
-        gate = self._lease.left if self._lease else None
+        lead = self._lease.run_election() if self._lease else contextlib.nullcontext()
+        gate = self._lease.write_timeout if self._lease else None
         connected = Client(self._login, answered=self._metrics.answered, gate=gate)
-        # The lead is given up when nothing is written any more.
+        # The Lease is released after the last write.
         async with watch_event_loop(self._health), pages, lead, connected as client:
             failures = 0
             while not stop.is_set():
@@ -91,9 +91,9 @@ class Manager:
         handlers = Handlers(
             lambda: self._begin_session(client, ended),
             self._login,
-            home=self._settings.placement_namespace,
-            ended=ended,
-            answered=self._metrics.answered,
+            main_namespaces=self._settings.placement_namespace,
+            stop_flag=ended,
+            request_observer=self._metrics.answered,
         )
         stopping = asyncio.create_task(_when_set(stop, ended.set))
         try:
@@ -121,20 +121,20 @@ class Manager:
         self._session.start()
         return self._session
 
-    def _candidate(self) -> Lease:
+    def _new_lease(self) -> Lease:
         settings = self._settings
         return Lease(
             self._login,
             lease_durations(settings),
             namespace=settings.leader_elect_resource_namespace or settings.kueue_namespace,
             name=settings.leader_elect_resource_name,
-            changed=self._led,
-            answered=self._metrics.answered,
+            on_change=self._leading_changed,
+            request_observer=self._metrics.answered,
         )
 
-    def _led(self, leading: bool) -> None:
+    def _leading_changed(self, leading: bool) -> None:
         if self._session:
-            self._session.led(leading)
+            self._session.leading_changed(leading)
 
     def _expiries(self) -> Mapping[str, datetime]:
         return self._session.cache.expiries() if self._session else {}
@@ -143,8 +143,8 @@ class Manager:
         return self._session.queue.load() if self._session else QueueLoad()
 
 
-def _log_left_behind(_: asyncio.AbstractEventLoop, context: Mapping[str, object]) -> None:
-    """Log an exception that nobody took (kopf leaves some when it ends), without what it quotes."""
+def _log_unhandled(_: asyncio.AbstractEventLoop, context: Mapping[str, object]) -> None:
+    """Log the type of an unhandled exception (kopf leaves some when it stops), but not its text."""
     error = context.get("exception")
     log.debug("left behind in the loop", what=context.get("message"), error=type(error).__name__)
 

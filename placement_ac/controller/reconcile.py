@@ -1,7 +1,5 @@
 """
 Reconciles one key at a time: a Placement, a check without one, or the credentials of a cluster.
-
-Nothing is decided before every watched kind has been listed once.
 """
 
 import asyncio
@@ -10,61 +8,61 @@ from datetime import datetime
 
 from placement_ac.cache.store import Cache
 from placement_ac.controller.error_log import ErrorLog
-from placement_ac.controller.key_memory import Memories
+from placement_ac.controller.key_memory import KeyMemories
 from placement_ac.controller.reconcile_credentials import CredentialsReconciler
 from placement_ac.controller.reconcile_placement import PlacementReconciler
 from placement_ac.controller.recorder import Recorder
-from placement_ac.controller.worker_questions import Ask, Examine, WorkerQuestions
+from placement_ac.controller.worker_queries import ProbeCluster, ReadCopies, WorkerQueries
 from placement_ac.controller.writer import Writer
 from placement_ac.core.inputs.state import Key
 from placement_ac.observability.metrics import Metrics, ReconcileRun
 
 
 class Reconciler:
-    """Makes the hub what the cache calls for, key by key.
+    """Dispatches each key to the reconciler of its kind.
 
-    `clock` gives the time of day (UTC) for conditions, `ticks` seconds that only go forward.
-    `later(key, seconds)` brings a key back; `ask` asks a cluster for its copies, `examine` probes one
+    `clock` returns the time of day (UTC) for conditions, `monotonic` seconds of a monotonic clock.
+    `add_after(key, seconds)` requeues a key; `read_copies` reads a cluster's copies, `probe` probes a cluster
     (None: no cluster is probed).
     """
 
     def __init__(
         self,
-        world: Cache,
-        actor: Writer,
-        events: Recorder,
+        cache: Cache,
+        writer: Writer,
+        recorder: Recorder,
         *,
-        ask: Ask,
-        examine: Examine | None = None,
+        read_copies: ReadCopies,
+        probe: ProbeCluster | None = None,
         clock: Callable[[], datetime],
-        ticks: Callable[[], float],
-        later: Callable[[Key, float], None],
+        monotonic: Callable[[], float],
+        add_after: Callable[[Key, float], None],
         metrics: Metrics | None = None,
     ) -> None:
-        self._world = world
-        self._events = events
+        self._cache = cache
+        self._recorder = recorder
         self._metrics = metrics or Metrics()
-        self._memories = Memories(ticks)
-        self._questions = WorkerQuestions(self._memories, ask, examine, later)
+        self._memories = KeyMemories(monotonic)
+        self._queries = WorkerQueries(self._memories, read_copies, probe, add_after)
         errors = ErrorLog()
         self._credentials = CredentialsReconciler(
-            world, actor, self._memories, errors, clock=clock, later=later
+            cache, writer, self._memories, errors, clock=clock, add_after=add_after
         )
         self._placements = PlacementReconciler(
-            world,
-            actor,
-            events,
+            cache,
+            writer,
+            recorder,
             self._memories,
-            self._questions,
+            self._queries,
             errors,
             clock=clock,
-            later=later,
+            add_after=add_after,
             metrics=self._metrics,
         )
 
     async def reconcile(self, key: Key) -> None:
-        """Bring one key in order. Raises Retry when it has to be tried again."""
-        if not self._world.has_synced:
+        """Reconcile one key; nothing happens until the cache is complete. Raises Retry."""
+        if not self._cache.has_synced:
             return
         with ReconcileRun(self._metrics, key, key.kind) as run:
             if key.kind == "cluster":
@@ -72,14 +70,14 @@ class Reconciler:
             else:
                 await self._placements.reconcile(key, run)
 
-    def forget(self) -> None:
-        """Remember nothing, as after a restart, and ask no worker any more."""
-        self._questions.cancel()
-        self._memories.forget()
+    def reset(self) -> None:
+        """Forget everything, as after a restart, and cancel the queries."""
+        self._queries.cancel()
+        self._memories.clear()
 
     async def close(self) -> None:
-        """Post no event and ask no worker any more."""
-        await self._events.close()
-        tasks = self._questions.cancel()
-        self._memories.forget()
+        """Stop to post events and to query workers."""
+        await self._recorder.close()
+        tasks = self._queries.cancel()
+        self._memories.clear()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,11 +1,11 @@
-"""Reconciles the credentials that are made for one cluster: inputs → provisioning → writes."""
+"""Reconciles the provisioned credentials of one cluster: inputs → provisioning plan → writes."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from placement_ac.cache.store import Cache
 from placement_ac.controller.error_log import ErrorLog
-from placement_ac.controller.key_memory import Memories
+from placement_ac.controller.key_memory import KeyMemories
 from placement_ac.controller.workqueue import Retry
 from placement_ac.controller.writer import Writer
 from placement_ac.core.api.errors import ApiError, Conflict, NotLeading
@@ -15,40 +15,40 @@ from placement_ac.observability.metrics import ReconcileRun
 
 
 class CredentialsReconciler:
-    """Makes, renews and takes away the credentials of clusters. `clock` gives the time of day (UTC)."""
+    """Creates, renews and deletes the credentials of clusters. `clock` returns the time of day (UTC)."""
 
     def __init__(
         self,
-        world: Cache,
-        actor: Writer,
-        memories: Memories,
+        cache: Cache,
+        writer: Writer,
+        memories: KeyMemories,
         errors: ErrorLog,
         *,
         clock: Callable[[], datetime],
-        later: Callable[[Key, float], None],
+        add_after: Callable[[Key, float], None],
     ) -> None:
-        self._world = world
-        self._actor = actor
+        self._cache = cache
+        self._writer = writer
         self._memories = memories
         self._errors = errors
         self._clock = clock
-        self._later = later
+        self._add_after = add_after
 
     async def reconcile(self, key: Key, run: ReconcileRun) -> None:
-        """Bring the credentials of a cluster in order. Raises Retry."""
-        ages = self._memories.of(key).ages(self._memories.now())
-        wanted = plan_provisioning(self._world.provisioning_inputs(key.name, self._clock(), ages))
+        """Reconcile the credentials of a cluster. Raises Retry."""
+        ages = self._memories.of(key).timer_ages(self._memories.now())
+        wanted = plan_provisioning(self._cache.provisioning_inputs(key.name, self._clock(), ages))
         self._memories.keep(key, wanted.timers)
         try:
-            await self._actor.act(wanted.phases)
+            await self._writer.execute(wanted.phases)
         except ApiError as error:
             self._errors.failed(key, error)
             if not isinstance(error, Conflict | NotLeading):
-                self._look_again(self._world.set_provisioning_error(key.name, error.message))
+                self._requeue(self._cache.set_provisioning_error(key.name, error.message))
             raise Retry(error.retry_after) from error
-        self._look_again(self._world.set_provisioning_error(key.name, ""))
+        self._requeue(self._cache.set_provisioning_error(key.name, ""))
         try:
-            await self._actor.act(wanted.orphan_phases)
+            await self._writer.execute(wanted.orphan_phases)
         except ApiError as error:
             self._errors.failed(key, error)
             raise Retry(error.retry_after) from error
@@ -56,9 +56,9 @@ class CredentialsReconciler:
         if wanted.phases or wanted.orphan_phases:
             run.applied()
         if wanted.recheck_after is not None:
-            self._later(key, wanted.recheck_after)
+            self._add_after(key, wanted.recheck_after)
 
-    def _look_again(self, keys: Iterable[Key]) -> None:
-        """Let the Placements that wait for these credentials report why they have none."""
+    def _requeue(self, keys: Iterable[Key]) -> None:
+        """Requeue the Placements that wait for these credentials, so that they report the error."""
         for key in keys:
-            self._later(key, 0.0)
+            self._add_after(key, 0.0)

@@ -6,9 +6,9 @@ from datetime import datetime
 
 from placement_ac.cache.store import Cache
 from placement_ac.controller.error_log import ErrorLog
-from placement_ac.controller.key_memory import Memories
+from placement_ac.controller.key_memory import KeyMemories
 from placement_ac.controller.recorder import Recorder
-from placement_ac.controller.worker_questions import WorkerQuestions
+from placement_ac.controller.worker_queries import WorkerQueries
 from placement_ac.controller.workqueue import Retry
 from placement_ac.controller.writer import Writer
 from placement_ac.core.api.constants import APPLY_FAILED, MULTIKUEUE_CONFIG, RETRY
@@ -31,101 +31,95 @@ from placement_ac.observability.metrics import Metrics, ReconcileRun
 
 
 @dataclass(slots=True)
-class Done:
-    """What has been written of a plan."""
+class WriteResult:
+    """The actions of a plan that were carried out."""
 
-    anything: bool = False
-    listed: bool = False
-    """Whether the MultiKueueConfig was."""
-    answered: set[str] = field(default_factory=set)
-    """The uids of Workloads that were sent back."""
+    done: list[Action] = field(default_factory=list)
+    error: ApiError | None = None
 
-    def add(self, actions: Iterable[Action]) -> None:
-        for action in actions:
-            self.anything = True
-            self.listed |= action.kind is MULTIKUEUE_CONFIG
-            if isinstance(action, SetCheckStates) and any(
-                entry["state"] == RETRY for entry in action.entries
-            ):
-                self.answered.add(action.workload.meta.uid)
+    @property
+    def wrote_config(self) -> bool:
+        return any(action.kind is MULTIKUEUE_CONFIG for action in self.done)
+
+    @property
+    def retried(self) -> set[str]:
+        """The uids of Workloads whose check was set to Retry."""
+        return {
+            action.workload.meta.uid
+            for action in self.done
+            if isinstance(action, SetCheckStates) and any(entry["state"] == RETRY for entry in action.entries)
+        }
 
 
 class PlacementReconciler:
-    """Makes the hub what the plan of a Placement wants. `clock` gives the time of day (UTC)."""
+    """Carries out the plan of a Placement. `clock` returns the time of day (UTC)."""
 
     def __init__(
         self,
-        world: Cache,
-        actor: Writer,
-        events: Recorder,
-        memories: Memories,
-        questions: WorkerQuestions,
+        cache: Cache,
+        writer: Writer,
+        recorder: Recorder,
+        memories: KeyMemories,
+        worker_queries: WorkerQueries,
         errors: ErrorLog,
         *,
         clock: Callable[[], datetime],
-        later: Callable[[Key, float], None],
+        add_after: Callable[[Key, float], None],
         metrics: Metrics,
     ) -> None:
-        self._world = world
-        self._actor = actor
-        self._events = events
+        self._cache = cache
+        self._writer = writer
+        self._recorder = recorder
         self._memories = memories
-        self._questions = questions
+        self._worker_queries = worker_queries
         self._errors = errors
         self._clock = clock
-        self._later = later
+        self._add_after = add_after
         self._metrics = metrics
 
     async def reconcile(self, key: Key, run: ReconcileRun) -> None:
-        """Bring the objects, conditions and Workloads of a Placement in order. Raises Retry."""
-        seen = self._inputs(key)
+        """Reconcile the objects, conditions and Workloads of a Placement. Raises Retry."""
+        memory, now = self._memories.of(key), self._memories.now()
+        seen = self._cache.snapshot(
+            key, self._clock(), memory.timer_ages(now), memory.worker_copies(now), memory.probe_results(now)
+        )
         wanted = plan(seen)
-        self._remember(key, seen, wanted)
-        self._questions.ask(key, seen, wanted)
-        done = Done()
-        trouble = await self._act(phases_through_config(seen, wanted), done)
-        rest = repairs(seen, wanted) if trouble else phases_after_config(seen, wanted)
-        late = await self._act(rest, done)
-        trouble = trouble or late
+        config = seen.objects.config
+        memory.keep_answers(config.listed if config else (), seen.credentials.selected)
+        self._memories.keep(key, wanted.timers)
+        self._worker_queries.start(key, seen, wanted)
+        result = WriteResult()
+        await self._write(phases_through_config(seen, wanted), result)
+        await self._write(
+            repairs(seen, wanted) if result.error else phases_after_config(seen, wanted), result
+        )
         self._metrics.record_stats(key, placement_stats(seen, wanted))
-        self._post(seen, wanted, done, calm=trouble is None or isinstance(trouble, WorkloadTrouble))
-        if trouble:
-            await self._report(key, seen, wanted, trouble)
-            raise Retry(trouble.retry_after) from trouble
+        self._post(seen, wanted, result)
+        if result.error:
+            await self._report(key, seen, wanted, result.error)
+            raise Retry(result.error.retry_after) from result.error
         self._errors.succeeded(key)
-        if done.anything:
+        if result.done:
             run.applied()
         if wanted.recheck_after is not None:
-            self._later(key, wanted.recheck_after)
+            self._add_after(key, wanted.recheck_after)
 
-    def _inputs(self, key: Key) -> Snapshot:
-        memory, now = self._memories.of(key), self._memories.now()
-        return self._world.snapshot(
-            key, self._clock(), memory.ages(now), memory.heard(now), memory.answered(now)
-        )
-
-    def _remember(self, key: Key, seen: Snapshot, wanted: Plan) -> None:
-        self._memories.of(key).keep_answers(
-            seen.objects.config.listed if seen.objects.config else (), seen.credentials.selected
-        )
-        self._memories.keep(key, wanted.timers)
-
-    async def _act(self, phases: Iterable[Phase], done: Done) -> ApiError | None:
-        """Do it all, or return what kept it from being done."""
-        actions: list[Action] = []
+    async def _write(self, phases: Iterable[Phase], result: WriteResult) -> None:
+        """Add the actions that were carried out to `result`, and the first error."""
         try:
-            await self._actor.act(phases, actions)
+            await self._writer.execute(phases, result.done)
         except ApiError as error:
-            return error
-        finally:
-            done.add(actions)
-        return None
+            result.error = result.error or error
 
-    def _post(self, seen: Snapshot, wanted: Plan, done: Done, *, calm: bool) -> None:
-        notices = (*wanted.events, *(wanted.list_events() if done.listed else ()))
-        self._events.post(
-            postable_events(notices, listed=done.listed, answered=done.answered, calm=calm), seen.checks.ours
+    def _post(self, seen: Snapshot, wanted: Plan, result: WriteResult) -> None:
+        intents = (*wanted.events, *(wanted.list_events() if result.wrote_config else ()))
+        events = postable_events(
+            intents,
+            listed=result.wrote_config,
+            answered=result.retried,
+            succeeded=result.error is None or isinstance(result.error, WorkloadTrouble),
         )
+        self._recorder.post(events, seen.checks.ours)
 
     async def _report(self, key: Key, seen: Snapshot, wanted: Plan, error: ApiError) -> None:
         """Report a failure in the log and, if the API server refused a write, in the condition."""
@@ -134,6 +128,6 @@ class PlacementReconciler:
             return
         verdicts = dict.fromkeys(wanted.verdicts, refuse(APPLY_FAILED, error.message))
         try:
-            await self._actor.act((conditions(seen, verdicts),))
+            await self._writer.execute((conditions(seen, verdicts),))
         except ApiError as failure:
             self._errors.condition_failed(key, failure)

@@ -1,5 +1,5 @@
 """
-One life of the controller on a hub: the cache, what fills it, and what reconciles its keys.
+A session of the controller on a hub: the cache, the informers that fill it, and the reconcilers.
 
 A session lives as long as the hub serves the same kinds and kopf runs; `manager` begins the next one.
 """
@@ -28,7 +28,7 @@ from placement_ac.config.settings import Settings
 from placement_ac.controller.handlers import Namespaces
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
-from placement_ac.controller.worker_questions import Examine
+from placement_ac.controller.worker_queries import ProbeCluster
 from placement_ac.controller.workqueue import Workqueue
 from placement_ac.controller.writer import Writer
 from placement_ac.core.api.constants import (
@@ -72,7 +72,7 @@ CLOSE_SECONDS: Final = 1.5
 WRITTEN_KINDS: Final = (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
 """Kinds that hardly anyone else writes: an event of theirs is mostly the echo of a write of ours."""
 ECHO_SECONDS: Final = 0.05
-"""How long the second look at a key waits after a write of ours."""
+"""How long a key waits after a write of ours."""
 
 Resources = Mapping[Kind, Resource]
 _now: Final = partial(datetime.now, UTC)
@@ -80,7 +80,7 @@ _now: Final = partial(datetime.now, UTC)
 
 @dataclass(frozen=True, slots=True)
 class SessionInputs:
-    """What a session is made of: the settings, and what was found of the hub."""
+    """The settings, and what discovery has found on the hub."""
 
     settings: Settings
     client: Client
@@ -93,7 +93,7 @@ class SessionInputs:
 
 
 class Session:
-    """The cache and the workers of one life; no key is reconciled unless this process `leads`.
+    """The cache and the queue of one session; no key is reconciled unless this process `leads`.
 
     `ended` is the stop flag of kopf: the session sets it to end itself.
     """
@@ -111,7 +111,7 @@ class Session:
         self._kueue_namespace = settings.kueue_namespace if needs_kueue_release(settings) else None
         self._kinds = kinds_for(inputs.provisioning)
         self.cache = _cache(inputs)
-        self.queue: Workqueue[Key] = Workqueue(self._work)
+        self.queue: Workqueue[Key] = Workqueue(self._reconcile)
         self.reachability = Reachability()
         workers = CopyReader(
             client,
@@ -125,11 +125,11 @@ class Session:
             self.cache,
             Writer(client, resources, self._wrote, self._metrics),
             Recorder(client, resources, _now),
-            ask=workers.ask,
-            examine=_examiner(inputs, workers),
+            read_copies=workers.ask,
+            probe=_cluster_probe(inputs, workers),
             clock=_now,
-            ticks=time.monotonic,
-            later=self.queue.add_after,
+            monotonic=time.monotonic,
+            add_after=self.queue.add_after,
             metrics=self._metrics,
         )
         self._watches = _watch_health(self._health, self._scopes())
@@ -137,10 +137,10 @@ class Session:
         self._informers: list[Informer] = []
         for scope in self._scopes():
             if scope[0] in KOPF_KINDS:
-                self._listers[scope] = Lister(self._list_of(scope))
+                self._listers[scope] = Lister(self._cache_list(scope))
             else:
                 informer = Informer(
-                    self._list_of(scope), back=self.queue.try_now, reachability=self.reachability
+                    self._cache_list(scope), back=self.queue.retry_failed, reachability=self.reachability
                 )
                 self._informers.append(informer)
         self._tasks: list[asyncio.Task[None]] = []
@@ -151,16 +151,16 @@ class Session:
         kinds = (kind for kind in self._kinds if kind in self._resources)
         return [(kind, namespace) for kind in kinds for namespace in self.cache.namespaces(kind)]
 
-    def _list_of(self, scope: Scope) -> CacheList:
+    def _cache_list(self, scope: Scope) -> CacheList:
         kind, namespace = scope
-        touched = self._echoed if kind in WRITTEN_KINDS else self._touched
+        touched = self._enqueue_soon if kind in WRITTEN_KINDS else self._enqueue
         health = self._watches[scope]
         return CacheList(
-            self._client, self._resources[kind], self.cache, touched, self._touched, health, namespace
+            self._client, self._resources[kind], self.cache, touched, self._enqueue, health, namespace
         )
 
     def start(self) -> None:
-        """Begin to fill the cache with what kopf does not follow, and to look after the session."""
+        """Start the informers of the kinds that kopf does not watch, and the periodic tasks."""
         for kind in self._kinds:
             if kind not in self._resources:
                 log.info("not served by this hub; going on without", kind=str(kind))
@@ -170,10 +170,10 @@ class Session:
             *(part for informer in self._informers for part in informer.parts()),
             self._rediscover(),
             self._log_when_stalled(),
-            watch_clock(_now, self._look_at_everything),
+            watch_clock(_now, self._enqueue_all),
             freeze_when_complete(lambda: self.cache.has_synced),
         )
-        self._tasks = [asyncio.create_task(run_part(part, self._ended)) for part in parts]
+        self._tasks = [asyncio.create_task(run_task(part, self._ended)) for part in parts]
 
     async def close(self) -> None:
         """End it: writes that are under way get CLOSE_SECONDS. It may be called more than once."""
@@ -188,14 +188,14 @@ class Session:
             async with asyncio.timeout(CLOSE_SECONDS):
                 await self.queue.close()
         except TimeoutError:
-            self.queue.drop()
+            self.queue.clear()
         await self._reconciler.close()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    # -- what kopf follows
+    # -- what kopf watches
 
-    def followed(self) -> Mapping[Resource, Namespaces]:
-        """Return what kopf is to follow, and in which namespaces."""
+    def watched_resources(self) -> Mapping[Resource, Namespaces]:
+        """Return the resources that kopf watches, and in which namespaces."""
         kinds = (kind for kind in self._kinds if kind in KOPF_KINDS and kind in self._resources)
         return {self._resources[kind]: self.cache.namespaces(kind) for kind in kinds}
 
@@ -206,45 +206,45 @@ class Session:
         if watch := self._watches.get((kind, namespace)) or self._watches.get((kind, EVERYWHERE)):
             watch.heard()
         keys = (self.cache.remove if change == "DELETED" else self.cache.put)(kind, obj)
-        (self._echoed if kind in WRITTEN_KINDS else self._touched)(keys)
+        (self._enqueue_soon if kind in WRITTEN_KINDS else self._enqueue)(keys)
 
-    def answered(self, resource: Resource, namespace: str, verb: str, status: int) -> None:
+    def request_answered(self, resource: Resource, namespace: str, verb: str, status: int) -> None:
         """Complete what kopf lists: it does not report what vanished since its last watch."""
         self._listers[resource.of, namespace].kopf_was_answered(verb, status)
 
-    # -- which keys are looked at, and when
+    # -- which keys are reconciled, and when
 
-    def led(self, leading: bool) -> None:
+    def leading_changed(self, leading: bool) -> None:
         """Begin to reconcile every key, or stop as if this process had just begun; the cache stays."""
-        self._reconciler.forget()
+        self._reconciler.reset()
         if leading:
-            self._look_at_everything()
+            self._enqueue_all()
         else:
-            self.queue.drop()
+            self.queue.clear()
             self._metrics.begin_session()
 
-    async def _work(self, key: Key) -> None:
+    async def _reconcile(self, key: Key) -> None:
         if self._leads():
             await self._reconciler.reconcile(key)
 
-    def _touched(self, keys: Iterable[Key]) -> None:
+    def _enqueue(self, keys: Iterable[Key]) -> None:
         if self.cache.has_synced and self._leads():
             touched = tuple(keys)
             self._metrics.event_received(touched)
             self.queue.add(*touched)
 
-    def _echoed(self, keys: Iterable[Key]) -> None:
-        """Look soon at what a write has touched: in a burst an immediate look would double the work."""
+    def _enqueue_soon(self, keys: Iterable[Key]) -> None:
+        """Enqueue keys after a write of ours; in a burst, doing so at once would run each key twice."""
         if self.cache.has_synced and self._leads():
             for key in keys:
                 self.queue.add_after(key, ECHO_SECONDS)
 
     def _wrote(self, kind: Kind, obj: Object, gone: bool) -> None:
         """Take in a write of ours at once; its echo then changes nothing."""
-        self._echoed((self.cache.remove if gone else self.cache.put)(kind, obj))
+        self._enqueue_soon((self.cache.remove if gone else self.cache.put)(kind, obj))
 
-    def _look_at_everything(self) -> None:
-        self._touched(self.cache.keys())
+    def _enqueue_all(self) -> None:
+        self._enqueue(self.cache.keys())
 
     # -- whether it is still the right session
 
@@ -280,7 +280,7 @@ class Session:
         return await running_kueue(self._client, self._kueue_namespace) not in (None, self._kueue)
 
 
-async def run_part(part: Coroutine[object, object, None], ended: asyncio.Event) -> None:
+async def run_task(part: Coroutine[object, object, None], ended: asyncio.Event) -> None:
     """Run a part of a session, and end the session when it fails: half a session is worse than a new one."""
     try:
         await part
@@ -306,8 +306,8 @@ def _cache(inputs: SessionInputs) -> Cache:
     )
 
 
-def _examiner(inputs: SessionInputs, workers: CopyReader) -> Examine | None:
-    """Return what probes a cluster; None when that is not wanted."""
+def _cluster_probe(inputs: SessionInputs, workers: CopyReader) -> ProbeCluster | None:
+    """Return the function that probes a cluster; None if probes are off."""
     settings = inputs.settings
     if not settings.credentials_probe:
         return None

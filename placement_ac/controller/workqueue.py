@@ -21,11 +21,11 @@ K = TypeVar("K", bound=Hashable)
 log = structlog.get_logger(__name__)
 
 FIRST_BACKOFF_SECONDS: Final = 0.1
-MOST_BACKOFF_SECONDS: Final = 30.0
+MAX_BACKOFF_SECONDS: Final = 30.0
 JITTER: Final = 0.2
-"""Each wait is made longer or shorter by up to this share, so that failures do not march in step."""
-PROMPT_TRIES: Final = 3
-PATIENCE_SECONDS: Final = 0.5
+"""Each wait is made longer or shorter by up to this share, so that retries spread out."""
+IMMEDIATE_TRIES: Final = 3
+CHANGED_KEY_DELAY_SECONDS: Final = 0.5
 """After PROMPT_TRIES failures in a row a key that changes again waits this long: somebody who keeps writing
 to the objects that we write to must not make us as busy as they are."""
 
@@ -45,19 +45,19 @@ class Workqueue(Generic[K]):
         self._work = work
         self._slots = asyncio.Semaphore(parallel)
         self._tasks: dict[K, asyncio.Task[None]] = {}
-        self._again: set[K] = set()
+        self._dirty: set[K] = set()
         """Keys that were added while they were being worked on."""
         self._waiting: dict[K, float] = {}
         """Keys that wait for a worker, and since when."""
-        self._working: dict[K, float] = {}
+        self._processing: dict[K, float] = {}
         self._failures: dict[K, int] = {}
         self._not_before: dict[K, float] = {}
         self._timers: dict[K, tuple[float, asyncio.TimerHandle]] = {}
         self._closed = False
-        self._told = LogDeduplicator()
+        self._logged = LogDeduplicator()
 
     def add(self, *keys: K) -> None:
-        """Work on `keys` now: something has changed. A wait that the work asked for is kept, though."""
+        """Work on `keys` now, or after the wait that the work asked for."""
         now = asyncio.get_running_loop().time()
         for key in keys:
             wait = self._not_before.get(key, now) - now
@@ -67,7 +67,7 @@ class Workqueue(Generic[K]):
                 self.add_after(key, wait)
 
     def add_after(self, key: K, seconds: float) -> None:
-        """Work on `key` in `seconds`; an earlier appointment stands unless the work asked to wait longer."""
+        """Work on `key` in `seconds`; an earlier timer is kept unless the work asked to wait longer."""
         loop = asyncio.get_running_loop()
         not_before = self._not_before.get(key, 0.0)
         due = max(loop.time() + seconds, not_before)
@@ -76,29 +76,29 @@ class Workqueue(Generic[K]):
             return
         if known:
             known[1].cancel()
-        self._timers[key] = (due, loop.call_at(due, self._ring, key))
+        self._timers[key] = (due, loop.call_at(due, self._timer_fired, key))
 
-    def try_now(self) -> None:
-        """Try every key that has failed: what stood in the way may be over."""
+    def retry_failed(self) -> None:
+        """Retry every key that has failed now."""
         for key in tuple(self._failures):
             self._not_before.pop(key, None)
             if timer := self._timers.pop(key, None):
                 timer[1].cancel()
             self._start(key)
 
-    def drop(self) -> None:
-        """Forget every key, and cancel what is under way."""
+    def clear(self) -> None:
+        """Forget every key, and cancel the running work."""
         self._cancel_timers()
-        for kept in (self._again, self._waiting, self._failures, self._not_before):
+        for kept in (self._dirty, self._waiting, self._failures, self._not_before):
             kept.clear()
         for task in self._tasks.values():
             task.cancel()
 
     async def close(self) -> None:
-        """Take nothing more; let what is under way end with what it is writing."""
+        """Take no more keys, and wait until the running work has ended."""
         self._closed = True
         self._cancel_timers()
-        self._again.clear()
+        self._dirty.clear()
         self._waiting.clear()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
@@ -108,7 +108,7 @@ class Workqueue(Generic[K]):
         return QueueLoad(
             waiting=len(self._waiting),
             oldest=now - min(self._waiting.values(), default=now),
-            longest=now - min(self._working.values(), default=now),
+            longest=now - min(self._processing.values(), default=now),
             retrying=len(self._failures),
         )
 
@@ -117,7 +117,7 @@ class Workqueue(Generic[K]):
             timer.cancel()
         self._timers.clear()
 
-    def _ring(self, key: K) -> None:
+    def _timer_fired(self, key: K) -> None:
         self._timers.pop(key, None)
         self._not_before.pop(key, None)
         self._start(key)
@@ -127,7 +127,7 @@ class Workqueue(Generic[K]):
             return
         self._waiting.setdefault(key, asyncio.get_running_loop().time())
         if key in self._tasks:
-            self._again.add(key)
+            self._dirty.add(key)
             return
         # With a context of its own: that of kopf's handlers holds a whole session, and a connection to the
         # hub would keep it for as long as it is open.
@@ -141,40 +141,40 @@ class Workqueue(Generic[K]):
                 await self._work_on(key)
 
     async def _work_on(self, key: K) -> None:
-        self._again.discard(key)
+        self._dirty.discard(key)
         self._waiting.pop(key, None)
-        self._working[key] = asyncio.get_running_loop().time()
+        self._processing[key] = asyncio.get_running_loop().time()
         try:
             await self._work(key)
         except Retry as retry:
             self._fail(key, retry.after)
         except Exception as error:  # whatever it is, it must not lose the key
             why = error_place(error)
-            level = self._told.level(key, why, logging.ERROR)
+            level = self._logged.level(key, why, logging.ERROR)
             log.log(level, "work failed unexpectedly", key=str(key), error=why)
             self._fail(key, None)
         else:
             self._failures.pop(key, None)
             self._not_before.pop(key, None)
-            if self._told.ended(key):
+            if self._logged.ended(key):
                 log.info("works again", key=str(key))
         finally:
-            del self._working[key]
+            del self._processing[key]
 
     def _done(self, key: K) -> None:
         del self._tasks[key]
-        if key in self._again:
-            self._again.discard(key)
+        if key in self._dirty:
+            self._dirty.discard(key)
             self.add(key)
 
     def _fail(self, key: K, after: float | None) -> None:
         tries = self._failures[key] = self._failures.get(key, 0) + 1
-        pause = min(MOST_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** min(tries - 1, 16))
+        pause = min(MAX_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** min(tries - 1, 16))
         pause *= 1 + random.uniform(-JITTER, JITTER)  # noqa: S311  # no secret depends on it
         now = asyncio.get_running_loop().time()
         if after:
             self._waiting.pop(key, None)
             self._not_before[key] = now + after
-        elif tries >= PROMPT_TRIES:
-            self._not_before[key] = now + min(pause, PATIENCE_SECONDS)
+        elif tries >= IMMEDIATE_TRIES:
+            self._not_before[key] = now + min(pause, CHANGED_KEY_DELAY_SECONDS)
         self.add_after(key, max(pause, after or 0.0))

@@ -1,13 +1,12 @@
 """
-Turn actions into writes, phase by phase, and tell the world what came of them.
+Turns actions into writes, phase by phase, and passes the results on to the cache.
 
-Decides nothing. The writes of one phase go out side by side; the next phase
-begins when all of them are done. Raises ApiError; what was done stays done.
+The writes of one phase run in parallel; the next phase begins when all of them are done.
 """
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -25,13 +24,13 @@ from placement_ac.observability.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
-SAME_AGAIN: Final = 4
-"""Tries to answer a Workload that others write at the same time, while it stays what was seen."""
+UNCHANGED_TRIES: Final = 4
+"""Tries to write to a Workload while other writers change it in nothing that matters here."""
 
 Outcome = tuple[Kind, Object, bool]
-"""What a write gave back: the object as it is now, and whether it has gone."""
-Seen = Callable[[Kind, Object, bool], None]
-"""Called with an Outcome."""
+"""The object after a write, and whether it was deleted."""
+OnWrite = Callable[[Kind, Object, bool], None]
+"""Called with the parts of an Outcome."""
 
 
 class Writer:
@@ -41,13 +40,13 @@ class Writer:
         self,
         client: Client,
         resources: Mapping[Kind, Resource],
-        seen: Seen,
+        on_write: OnWrite,
         metrics: Metrics | None = None,
     ) -> None:
         self._client = client
         self._resources = resources
-        self._seen = seen
-        self._told = LogDeduplicator()
+        self._on_write = on_write
+        self._logged = LogDeduplicator()
         self._metrics = metrics or Metrics()
         self._writers: Mapping[type[Action], Callable[[Any], Awaitable[Outcome | None]]] = {
             Apply: self._apply,
@@ -56,27 +55,31 @@ class Writer:
             SetCheckStates: self._on_workload,
             Nominate: self._on_workload,
         }
-        """Each returns what came of it; None: there was nothing to write to."""
+        """Each returns the outcome; None: the object no longer exists."""
 
-    async def act(self, phases: Iterable[Phase], done: list[Action] | None = None) -> None:
-        """Do all of it, or raise the first error of the phase in which one came up.
+    async def execute(self, phases: Iterable[Phase], done: list[Action] | None = None) -> None:
+        """Carry out all phases, or raise the first error of a phase. Raises ApiError.
 
-        Workloads do not stand in each other's way: WorkloadTrouble is raised when all is done.
-        What was done is added to `done`, whatever is raised.
+        An error of one Workload does not stop the others: WorkloadTrouble is raised at the end.
+        The actions that succeeded are added to `done`, even if an error is raised.
         """
-        trouble: list[object] = []
+        workload_errors: list[BaseException] = []
         for phase in phases:
-            results = await _side_by_side([self.write(action) for action in phase])
+            results = await asyncio.gather(*map(self._write, phase), return_exceptions=True)
             if done is not None:
                 done += [action for action, result in zip(phase, results, strict=True) if result is None]
             if phase and isinstance(phase[0], SetCheckStates | Nominate):
-                trouble += results
+                workload_errors += filter(None, results)
             else:
-                _raise_first(results)
-        _raise_trouble(trouble)
+                _raise_first(filter(None, results))
+        for error in workload_errors:
+            if not isinstance(error, ApiError):
+                raise error
+        for error in workload_errors:
+            if isinstance(error, ApiError):
+                raise WorkloadTrouble(error.message, retry_after=error.retry_after)
 
-    async def write(self, action: Action) -> None:
-        """Do one thing; raises the error that keeps it from being done."""
+    async def _write(self, action: Action) -> None:
         began = time.monotonic()
         try:
             outcome = await self._writers[type(action)](action)
@@ -85,25 +88,31 @@ class Writer:
             raise
         self._metrics.wrote(action.kind.kind, _VERBS[type(action)])
         if outcome:
-            self._seen(*outcome)
+            self._on_write(*outcome)
             took = round((time.monotonic() - began) * 1000, 1)
-            _tell(action, kind=action.kind.kind, name=action.name, took_ms=took, **_details(action))
+            log.info(
+                _MESSAGES[type(action)],
+                kind=action.kind.kind,
+                name=action.name,
+                took_ms=took,
+                **_details(action),
+            )
 
     async def _on_workload(self, action: SetCheckStates | Nominate) -> Outcome | None:
-        """Write to a Workload; what the API server has against one of them is no fault of the check's."""
-        answer = isinstance(action, SetCheckStates)
+        """Write to a Workload. A refusal raises WorkloadTrouble, which does not count against the check."""
         try:
-            after = await (
-                self._answer(action) if isinstance(action, SetCheckStates) else self._nominate(action)
-            )
+            if isinstance(action, Nominate):
+                after = await self._nominate(action)
+            else:
+                after = await self._set_check_states(action)
         except NotFound:
             log.debug("already gone", kind=action.kind.kind, name=action.name)
         except Refused as refused:
-            if not answer and refused.status == 422:  # Kueue: it has been placed meanwhile
+            if isinstance(action, Nominate) and refused.status == 422:  # Kueue: it has been placed meanwhile
                 log.debug("already placed", name=action.name, error=refused.message)
                 return None
             log.log(
-                self._told.level(action.workload.meta.uid, refused.message),
+                self._logged.level(action.workload.meta.uid, refused.message),
                 "the API server refused a write to a Workload",
                 namespace=action.namespace,
                 name=action.name,
@@ -111,36 +120,36 @@ class Writer:
             )
             raise WorkloadTrouble(refused.message, retry_after=refused.retry_after) from refused
         else:
-            self._told.ended(action.workload.meta.uid)
+            self._logged.ended(action.workload.meta.uid)
             return WORKLOAD, after, False
         return None
 
-    async def _answer(self, action: SetCheckStates) -> Object:
-        """Apply our entries alone, on the version that was seen: whatever came between is a conflict.
+    async def _set_check_states(self, action: SetCheckStates) -> Object:
+        """Apply only our entries, on the observed version, so that a change in between is a conflict.
 
-        With force, or the entry that Kueue has put there would be a conflict for ever.
+        Force is needed to take over the entries that Kueue has created.
         """
         resource, meta = self._resources[WORKLOAD], action.workload.meta
         status = {"admissionChecks": list(action.entries)}
-        for _ in range(SAME_AGAIN):
+        for _ in range(UNCHANGED_TRIES):
             body = {"metadata": _identity(meta), "status": status}
             try:
                 return await self._client.apply(resource, body, subresource="status", force=True)
             except Conflict:
-                meta = await self._same_as(action.workload)
-        raise Conflict(f"Workload {action.workload.label} changes all the time")
+                meta = await self._unchanged(action.workload)
+        raise Conflict(f"Workload {action.workload.label} keeps changing")
 
-    async def _same_as(self, before: Workload) -> Meta:
-        """Look again: Kueue writes a Workload several times in a row, mostly what is nothing to us."""
+    async def _unchanged(self, before: Workload) -> Meta:
+        """Return the new metadata of a Workload. Raises Conflict if anything that matters has changed."""
         found = await self._client.get(self._resources[WORKLOAD], before.meta.name, before.meta.namespace)
-        self._seen(WORKLOAD, found, False)
+        self._on_write(WORKLOAD, found, False)
         now = workload(found)
         if now.meta.uid != before.meta.uid or replace(now, meta=before.meta) != before:
             raise Conflict(f"Workload {before.label} has changed meanwhile")
         return now.meta
 
     async def _nominate(self, action: Nominate) -> Object:
-        """Apply the nominations as Kueue's own manager, with all that it owns: or it cannot clear them."""
+        """Apply the nominations as Kueue's field manager with all it owns, so that Kueue can clear them."""
         resource = self._resources[WORKLOAD]
         found = await self._client.get(resource, action.name, action.namespace)
         version = applied_version(found, KUEUE_ADMISSION)
@@ -148,7 +157,7 @@ class Writer:
             resource = WORKLOAD.at(version.rpartition("/")[2])
             found = await self._client.get(resource, action.name, action.namespace)
         if found["metadata"]["resourceVersion"] != action.workload.meta.resource_version:
-            self._seen(WORKLOAD, found, False)
+            self._on_write(WORKLOAD, found, False)
             raise Conflict(f"Workload {action.workload.label} has changed meanwhile")
         body = nomination_body(found, action.clusters)
         return await self._client.apply(
@@ -159,20 +168,22 @@ class Writer:
         resource = self._resources[action.kind]
         observed = action.observed
         try:
-            # Without force while nobody was seen to have made it: then a stranger's object is a conflict.
+            # Without force if none was observed: then an object of someone else is a conflict.
             after = await self._client.apply(resource, action.body, force=observed is not None)
         except ApiError as error:
-            mendable = isinstance(error, Refused) and error.status == 422 and "spec" in action.body
-            if observed is None or not mendable:
+            replaceable = isinstance(error, Refused) and error.status == 422 and "spec" in action.body
+            if observed is None or not replaceable:
                 raise _without_data(error, action) from None
-            after = await self._mend(resource, action, observed.spec, observed.meta)
+            after = await self._replace_spec(resource, action, observed.spec, observed.meta)
         else:
             if after.get("spec") != action.body.get("spec"):
-                after = await self._mend(resource, action, after.get("spec") or {}, meta_of(after))
+                after = await self._replace_spec(resource, action, after.get("spec") or {}, meta_of(after))
         return action.kind, after, False
 
-    async def _mend(self, resource: Resource, action: Apply, spec: Mapping[str, Any], meta: Meta) -> Object:
-        """Take out of a spec of ours what others put in: an apply cannot, as it is theirs."""
+    async def _replace_spec(
+        self, resource: Resource, action: Apply, spec: Mapping[str, Any], meta: Meta
+    ) -> Object:
+        """Remove fields of other managers from a spec of ours, which an apply cannot do."""
         applied = action.body["metadata"]
         patch: Object = {
             "metadata": {"labels": applied["labels"]},
@@ -212,36 +223,20 @@ class Writer:
         return action.kind, after, False
 
 
-async def _side_by_side(work: Sequence[Coroutine[Any, Any, None]]) -> list[BaseException | None]:
-    """Return what each came to, when all have ended; mostly there is one, which needs no task of its own."""
-    if len(work) != 1:
-        return await asyncio.gather(*work, return_exceptions=True)
-    try:
-        await work[0]
-    except Exception as error:  # raised when it is known what was done
-        return [error]
-    return [None]
-
-
-def _tell(action: Action, **keys: object) -> None:
-    if isinstance(action, Apply):
-        log.info("applied", **keys)
-    elif isinstance(action, Delete):
-        log.info("deleted", **keys)
-    elif isinstance(action, SetCondition):
-        log.info("condition set", **keys)
-    elif isinstance(action, SetCheckStates):
-        log.info("Workload answered", **keys)
-    else:
-        log.info("Workload nominated", **keys)
-
-
 _VERBS: Mapping[type[Action], str] = {
     Apply: "apply",
     Delete: "delete",
     SetCondition: "apply_status",
     SetCheckStates: "apply_status",
     Nominate: "apply_status",
+}
+
+_MESSAGES: Mapping[type[Action], str] = {
+    Apply: "applied",
+    Delete: "deleted",
+    SetCondition: "condition set",
+    SetCheckStates: "Workload answered",
+    Nominate: "Workload nominated",
 }
 
 
@@ -258,33 +253,22 @@ def _details(action: Action) -> dict[str, Any]:
     if isinstance(action, SetCondition):
         return {key: action.condition[key] for key in ("status", "reason", "message")}
     if isinstance(action, SetCheckStates):
-        told = {entry["name"]: f"{entry['state']}: {entry['message']}" for entry in action.entries}
-        return {"namespace": action.namespace, "checks": told}
+        states = {entry["name"]: f"{entry['state']}: {entry['message']}" for entry in action.entries}
+        return {"namespace": action.namespace, "checks": states}
     if isinstance(action, Nominate):
         return {"namespace": action.namespace, "clusters": list(action.clusters)}
     return {}
 
 
-def _raise_trouble(results: Iterable[object]) -> None:
-    errors = [result for result in results if isinstance(result, BaseException)]
-    if any(not isinstance(error, ApiError) for error in errors):
-        _raise_first([error for error in errors if not isinstance(error, ApiError)])
-    for error in errors:
-        if isinstance(error, ApiError):
-            raise WorkloadTrouble(error.message, retry_after=error.retry_after)
-
-
-def _raise_first(results: Iterable[object]) -> None:
-    for result in results:
-        if isinstance(result, ApiError):
-            raise result
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
+def _raise_first(errors: Iterable[BaseException]) -> None:
+    """Raise the first ApiError, otherwise the first error."""
+    found = list(errors)
+    if found:
+        raise min(found, key=lambda error: not isinstance(error, ApiError))
 
 
 def _without_data(error: ApiError, action: Apply) -> ApiError:
-    """Return an error that quotes nothing of a Secret: an admission webhook may, with any status."""
+    """Return an error without data of the Secret, which an admission webhook may quote."""
     if action.kind is not SECRET or not error.status:
         return error
     where = action.body["metadata"].get("namespace")

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TextIO
 import structlog
 from cachetools import LRUCache
 
-from placement_ac.config.log_levels import LEVELS, levels_of
+from placement_ac.config.log_levels import LEVELS, parse_log_levels
 
 log = structlog.get_logger(__name__)
 
@@ -25,8 +25,8 @@ _PACKAGE: Final = "placement_ac."
 
 
 def configure(form: Literal["text", "json"] = "text", *levels: str) -> None:
-    """Send log lines to stderr: those from a level on, as `levels_of` reads it (nothing: info)."""
-    least = levels_of(levels)
+    """Send log lines to stderr: those from a level on, as `parse_log_levels` reads it (nothing: info)."""
+    least = parse_log_levels(levels)
     renderer: structlog.typing.Processor
     renderer = (
         structlog.processors.JSONRenderer() if form == "json" else structlog.dev.ConsoleRenderer(colors=False)

@@ -85,7 +85,7 @@ def test_a_cluster_that_cannot_be_used_is_told_once_by_all_who_see_it(
         since = len(admin.hub.journal)
         eventually(lambda: on_events(admin.hub, since), [("POST", 409), ("PATCH", 200)])
     assert [event["count"] for event in complaints()] == [1]
-    shorten(monkeypatch, AGAIN_SECONDS=0.0)
+    shorten(monkeypatch, REPEAT_SECONDS=0.0)
     with controllers():
         eventually(lambda: [event["count"] for event in complaints()], [2])
 

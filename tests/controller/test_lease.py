@@ -200,9 +200,9 @@ def test_a_term_that_ended_while_it_was_asleep_is_told_before_the_next_one_begin
     async def test() -> None:
         login = Login(kubeconfig(hub, tmp_path, "one"))
         lease = Lease(
-            login, LeaseDurations(15.0, 10.0, 0.1), namespace=NS, name="placement-ac", changed=told.append
+            login, LeaseDurations(15.0, 10.0, 0.1), namespace=NS, name="placement-ac", on_change=told.append
         )
-        async with lease.sought():
+        async with lease.run_election():
             await asyncio.to_thread(soon, lambda: told, [True])
             hub.faults.add("PUT", "leases", status=409)
             await asyncio.to_thread(soon, lambda: told[1:], [False, True])
@@ -217,8 +217,10 @@ def test_the_election_goes_on_though_who_is_told_fails(hub: Hub, tmp_path: Path)
 
     async def test() -> None:
         login = Login(kubeconfig(hub, tmp_path, "one"))
-        lease = Lease(login, LeaseDurations(3.0, 2.0, 0.1), namespace=NS, name="placement-ac", changed=fails)
-        async with lease.sought():
+        lease = Lease(
+            login, LeaseDurations(3.0, 2.0, 0.1), namespace=NS, name="placement-ac", on_change=fails
+        )
+        async with lease.run_election():
             await asyncio.to_thread(soon, lambda: renewals(hub) > 3)
             assert lease.leading
 

@@ -116,7 +116,7 @@ def test_a_write_that_is_refused_is_told_once_and_its_end(
     tries = lambda: sum(request.path.endswith("/multikueueconfigs/p") for request in hub.journal)  # noqa: E731
     eventually(lambda: tries() > 3)
     hub.faults.clear()
-    log.await_("written at last")
+    log.await_("the write has succeeded")
     assert log.events().count("the API server refused a write") == 1
     assert [line["error"] for line in log.lines if "error" in line] == [
         log.lines[-1].get("error", "no rights")

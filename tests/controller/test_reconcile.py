@@ -50,10 +50,10 @@ class Rig:
             self.world,
             Writer(self.client, self.resources, self._seen),
             self.events,
-            ask=self._ask,
+            read_copies=self._ask,
             clock=lambda: WHEN,
-            ticks=lambda: self.ticks,
-            later=lambda key, seconds: self.later.append((key, seconds)),
+            monotonic=lambda: self.ticks,
+            add_after=lambda key, seconds: self.later.append((key, seconds)),
         )
 
     async def _ask(self, cluster: KueueObject) -> WorkerCopies:
@@ -378,7 +378,7 @@ def test_an_unexpected_error_is_not_swallowed(p: Driver, on: Callable[[Test], No
         actor = Writer(rig.client, rig.resources, fail)
         seen = rig.world.snapshot(P, WHEN, {})
         with pytest.raises(ZeroDivisionError):
-            await actor.act(diff(seen, plan(seen)))
+            await actor.execute(diff(seen, plan(seen)))
 
     on(test)
 

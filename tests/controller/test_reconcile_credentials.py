@@ -206,7 +206,7 @@ def test_a_refused_secret_is_told_and_its_token_is_not(
             provided = plan_provisioning(rig.world.provisioning_inputs("a", WHEN, {}))
             actor = Writer(rig.client, rig.resources, lambda *_: None)
             with pytest.raises(ApiError) as caught:
-                await actor.act(provided.phases)
+                await actor.execute(provided.phases)
         logs.configure("text", "error")
         message = said(ocm.admin)[2]
         if status in (400, 403, 422):

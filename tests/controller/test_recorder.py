@@ -11,9 +11,9 @@ from typing import Any, Final
 import pytest
 
 from placement_ac.controller.recorder import (
-    AGAIN_SECONDS,
     AT_ONCE,
     QUEUED,
+    REPEAT_SECONDS,
     Recorder,
     RepeatWindow,
     TokenBucket,
@@ -187,7 +187,7 @@ def test_what_lasts_is_counted_once_in_ten_minutes_whoever_says_it(
     async def test(rig: Rig) -> None:
         await rig.post(HELD)
         since = len(hub.journal)
-        rig.now += timedelta(seconds=AGAIN_SECONDS - 1)
+        rig.now += timedelta(seconds=REPEAT_SECONDS - 1)
         await rig.post(HELD)
         assert hub.journal[since:] == [], "the same process knows"
         rig.restart()

@@ -11,7 +11,7 @@ import pytest
 from placement_ac.controller.workqueue import (
     FIRST_BACKOFF_SECONDS,
     JITTER,
-    MOST_BACKOFF_SECONDS,
+    MAX_BACKOFF_SECONDS,
     Retry,
     Workqueue,
 )
@@ -130,7 +130,7 @@ def test_failures_wait_longer_each_time_up_to_a_cap_and_never_in_step(failure: E
         pauses = [later - earlier for earlier, later in zip(worker.times, worker.times[1:], strict=False)]
         assert len(pauses) > 12
         for tries, pause in enumerate(pauses):
-            plain = min(MOST_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2**tries)
+            plain = min(MAX_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2**tries)
             assert plain * (1 - JITTER) - 0.01 <= pause <= plain * (1 + JITTER) + 0.01
         assert len({round(pause, 2) for pause in pauses[-4:]}) > 1
 
@@ -175,10 +175,10 @@ def test_what_has_failed_is_tried_at_once_when_the_cause_may_be_over() -> None:
         queue.add_after("b", 200)
         await asyncio.sleep(50)
         turns = len(worker.times)
-        queue.try_now()
+        queue.retry_failed()
         await asyncio.sleep(100)
         assert worker.times[turns:] == [50.0]
-        queue.try_now()
+        queue.retry_failed()
         await asyncio.sleep(1)
         assert len(worker.times) == turns + 1
 
@@ -367,7 +367,7 @@ def test_a_queue_that_is_dropped_ends_what_is_under_way_and_works_on_what_comes_
         queue.add_after("e", 5)
         await asyncio.sleep(0.1)
         queue.add("b")  # once more
-        queue.drop()
+        queue.clear()
         await asyncio.sleep(100)
         assert (worker.turns, worker.busy, queue.load()) == (
             [("a", 0.0), ("b", 10.5), ("c", 10.5)],

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import structlog
 
-from placement_ac.config.log_levels import levels_of, modules
+from placement_ac.config.log_levels import modules, parse_log_levels
 from placement_ac.controller.handlers import silence_kopf
-from placement_ac.controller.session import run_part
+from placement_ac.controller.session import run_task
 from placement_ac.controller.workqueue import Workqueue
 from placement_ac.observability import logs
 
@@ -119,7 +119,7 @@ def test_a_level_for_each_module(capsys: pytest.CaptureFixture[str], levels: lis
 )
 def test_impossible_levels(levels: list[str], why: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(why)}$"):
-        levels_of(levels)
+        parse_log_levels(levels)
 
 
 def test_the_modules_are_those_of_the_files() -> None:
@@ -205,7 +205,7 @@ async def in_a_queue() -> None:
 
 
 async def in_a_part_of_the_session() -> None:
-    await run_part(fail(), asyncio.Event())
+    await run_task(fail(), asyncio.Event())
 
 
 async def in_a_library() -> None:

@@ -84,10 +84,10 @@ class Controller:
             self.world,
             Writer(client, RESOURCES, self._wrote),
             Recorder(client, RESOURCES, self._clock),
-            ask=self._nobody_answers,
+            read_copies=self._nobody_answers,
             clock=self._clock,
-            ticks=lambda: self.now,
-            later=lambda key, _: self.later.add(key),
+            monotonic=lambda: self.now,
+            add_after=lambda key, _: self.later.add(key),
         )
 
     def _clock(self) -> datetime:

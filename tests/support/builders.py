@@ -352,7 +352,7 @@ def posts(answer: Plan) -> list[tuple[str, str, str]]:
     """The events of a plan when all is written: reason, the Workload's name ("": on the checks), message."""
     notices = (*answer.events, *answer.list_events())
     every = {workload.meta.uid for notice in notices for workload in notice.workloads}
-    due_now = postable_events(notices, listed=True, answered=every, calm=True)
+    due_now = postable_events(notices, listed=True, answered=every, succeeded=True)
     return [(one.reason, one.about.meta.name if one.about else "", one.message) for one in due_now]
 
 

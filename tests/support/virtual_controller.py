@@ -439,10 +439,10 @@ class _Life:
             self._world,
             Writer(client, served, self._wrote),
             Recorder(client, served, self._clock),
-            ask=self._ask,
+            read_copies=self._ask,
             clock=self._clock,
-            ticks=self._loop.time,
-            later=self._queue.add_after,
+            monotonic=self._loop.time,
+            add_after=self._queue.add_after,
         )
         hub.listeners.append(self._hear)
         self._listing = self._loop.create_task(self._list())

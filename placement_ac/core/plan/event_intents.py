@@ -202,15 +202,15 @@ def _each(reasons: Mapping[str, str]) -> str:
 
 
 def postable_events(
-    intents: Iterable[EventIntent], *, listed: bool, answered: Collection[str], calm: bool
+    intents: Iterable[EventIntent], *, listed: bool, answered: Collection[str], succeeded: bool
 ) -> Iterator[PostableEvent]:
     """Yield the events that follow from `intents`, on the checks first.
 
     `listed`: whether the MultiKueueConfig was written; `answered`: uids of the Workloads that were
-    sent back; `calm`: whether all went well, so that events about lasting states may be posted too.
+    sent back; `succeeded`: whether all went well, so that events about lasting states may be posted too.
     """
     for intent in intents:
-        postable = {"": calm, "list": listed, "answers": bool(answered)}[intent.after]
+        postable = {"": succeeded, "list": listed, "answers": bool(answered)}[intent.after]
         done = [w for w in intent.workloads if intent.after != "answers" or w.meta.uid in answered]
         if not postable or (intent.workloads and not done):
             continue

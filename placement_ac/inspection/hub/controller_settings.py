@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from placement_ac.config.load import PREFIX, Loaded, load
+from placement_ac.config.load import PREFIX, LoadedSettings, load
 from placement_ac.config.settings import BadSettings, Settings
 from placement_ac.core.api.constants import MANAGED_BY
 from placement_ac.inspection.hub.dump import Dump, Object
@@ -35,7 +35,7 @@ class ControllerSettings:
     unknown.
     """
 
-    loaded: Loaded
+    loaded: LoadedSettings
     deployment: str = ""
     problem: str = ""
 
@@ -68,7 +68,7 @@ def find_settings(dump: Dump, given: Mapping[str, Any]) -> ControllerSettings:
     return ControllerSettings(_without_pod_settings(load(asked, {})))
 
 
-def _without_pod_settings(loaded: Loaded) -> Loaded:
+def _without_pod_settings(loaded: LoadedSettings) -> LoadedSettings:
     """Reset the settings that apply only inside the controller's Pod."""
     defaults = {name: Settings.model_fields[name].default for name in _POD_SETTINGS}
     return replace(loaded, settings=loaded.settings.model_copy(update=defaults))

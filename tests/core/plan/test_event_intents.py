@@ -223,8 +223,10 @@ BOTH: Final = (W0.meta.uid, W1.meta.uid)
     ("notice", "done", "told"),
     [
         pytest.param(LASTS, {}, [], id="something failed"),
-        pytest.param(LASTS, {"calm": True}, [PostableEvent("Held", "held", lasts=True)], id="what lasts"),
-        pytest.param(LISTED, {"calm": True, "answered": BOTH}, [], id="the list was not written"),
+        pytest.param(
+            LASTS, {"succeeded": True}, [PostableEvent("Held", "held", lasts=True)], id="what lasts"
+        ),
+        pytest.param(LISTED, {"succeeded": True, "answered": BOTH}, [], id="the list was not written"),
         pytest.param(
             LISTED, {"listed": True}, [PostableEvent("ClusterAdded", "added", lasts=False)], id="it was"
         ),
@@ -237,7 +239,7 @@ BOTH: Final = (W0.meta.uid, W1.meta.uid)
             ],
             id="on a Workload too",
         ),
-        pytest.param(BACK, {"listed": True, "calm": True}, [], id="nobody was told to come back"),
+        pytest.param(BACK, {"listed": True, "succeeded": True}, [], id="nobody was told to come back"),
         pytest.param(
             BACK,
             {"answered": [W1.meta.uid]},
@@ -252,13 +254,13 @@ BOTH: Final = (W0.meta.uid, W1.meta.uid)
 def test_an_event_comes_after_the_write_it_tells_of(
     notice: EventIntent, done: Any, told: list[PostableEvent]
 ) -> None:
-    nothing: Any = {"listed": False, "answered": (), "calm": False}
+    nothing: Any = {"listed": False, "answered": (), "succeeded": False}
     assert list(postable_events([notice], **nothing | done)) == told
 
 
 def test_of_many_workloads_some_get_an_event_and_the_check_tells_of_all() -> None:
     notice = EventIntent("ClusterLost", "lost", "list", workloads(100), ("ClusterLost", "it is lost"))
-    first, *each = postable_events([notice], listed=True, answered=(), calm=True)
+    first, *each = postable_events([notice], listed=True, answered=(), succeeded=True)
     assert first.message.endswith("default/w9 and 90 more")
     assert [one.about for one in each] == list(notice.workloads[:WORKLOAD_EVENTS_MAX])
 

@@ -1,0 +1,93 @@
+"""Queries worker clusters in tasks of their own, each query once at a time; an answer requeues the key."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Coroutine
+
+import structlog
+
+from placement_ac.controller.key_memory import KeyMemories
+from placement_ac.core.api.objects import KueueObject
+from placement_ac.core.inputs.fitness import Fitness
+from placement_ac.core.inputs.state import Key, Plan, ProbeRequest, ProbeResult, Snapshot, WorkerCopies
+from placement_ac.core.kubeconfig.source import CredentialSource
+from placement_ac.observability.logs import LogDeduplicator
+
+log = structlog.get_logger(__name__)
+
+ReadCopies = Callable[[KueueObject], Awaitable[WorkerCopies]]
+"""Reads the copies on the cluster of a MultiKueueCluster; raises nothing."""
+ProbeCluster = Callable[[CredentialSource, Collection[str]], Awaitable[Fitness]]
+"""Probes whether the cluster of a CredentialSource is fit for the jobs of these checks; raises nothing."""
+
+
+class WorkerQueries:
+    """The running queries.
+
+    `probe` None: no cluster is probed. `add_after(key, seconds)` requeues a key.
+    """
+
+    def __init__(
+        self,
+        memories: KeyMemories,
+        read_copies: ReadCopies,
+        probe: ProbeCluster | None,
+        add_after: Callable[[Key, float], None],
+    ) -> None:
+        self._memories = memories
+        self._read_copies = read_copies
+        self._probe = probe
+        self._add_after = add_after
+        self._logged = LogDeduplicator()
+        self._tasks: dict[tuple[Key, object], asyncio.Task[None]] = {}
+
+    def start(self, key: Key, seen: Snapshot, wanted: Plan) -> None:
+        """Start the queries that `wanted` asks for, unless they are running."""
+        for name in wanted.ask_for_copies:
+            self._start((key, name), self._query_copies(key, name, seen.objects.clusters.get(name)))
+        checks = [check.meta.name for check in (*seen.checks.ours, *seen.checks.multikueue)]
+        if self._probe:
+            for request in wanted.probe_requests:
+                self._start((key, request), self._query_fitness(key, request, checks, self._probe))
+
+    def cancel(self) -> list[asyncio.Task[None]]:
+        """Cancel and return the running queries."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        self._tasks.clear()
+        return tasks
+
+    def _start(self, query: tuple[Key, object], work: Coroutine[object, object, None]) -> None:
+        if query in self._tasks:
+            work.close()
+            return
+
+        def ended(task: asyncio.Task[None]) -> None:
+            if self._tasks.get(query) is task:  # not a later one, which was started after `cancel`
+                del self._tasks[query]
+
+        task = self._tasks[query] = asyncio.get_running_loop().create_task(work)
+        task.add_done_callback(ended)
+
+    async def _query_fitness(
+        self, key: Key, request: ProbeRequest, checks: Collection[str], probe: ProbeCluster
+    ) -> None:
+        began = self._memories.now()
+        fitness = await probe(request.source, checks)
+        result = ProbeResult(fitness, request.source, request.source.version)
+        self._memories.of(key).probes[request.cluster] = began, result
+        self._add_after(key, 0.0)
+
+    async def _query_copies(self, key: Key, name: str, cluster: KueueObject | None) -> None:
+        began = self._memories.now()
+        if cluster:
+            copies = await self._read_copies(cluster)
+        else:
+            copies = WorkerCopies({}, "its MultiKueueCluster is not there")
+        if copies.problem:
+            level = self._logged.level(name, copies.problem)
+            log.log(level, "cannot read a cluster's copies", cluster=name, error=copies.problem)
+        elif self._logged.ended(name):
+            log.info("reading a cluster's copies works again", cluster=name)
+        self._memories.of(key).copies[name] = began, copies
+        self._add_after(key, 0.0)
