@@ -28,6 +28,17 @@ from placement_ac.scheduling.sets import Pool, pool_for
 from placement_ac.scheduling.tolerations import TaintContext, taint_context
 
 
+class StepResult(StrEnum):
+    """The result of a step."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOTE = "note"
+    """For information: it decides nothing."""
+    UNKNOWN = "unknown"
+    """The objects that it depends on are unknown."""
+
+
 class StepName(StrEnum):
     """The steps, in the order in which they decide."""
 
@@ -55,16 +66,17 @@ class StepName(StrEnum):
     CONDITION = "Condition"
     QUEUE = "Queue"
 
+    def passed(self, sentence: str, source: str = "") -> "ExplainStep":
+        return ExplainStep(self, StepResult.PASSED, sentence, source)
 
-class StepResult(StrEnum):
-    """The result of a step."""
+    def failed(self, sentence: str, source: str = "") -> "ExplainStep":
+        return ExplainStep(self, StepResult.FAILED, sentence, source)
 
-    PASSED = "passed"
-    FAILED = "failed"
-    NOTE = "note"
-    """For information: it decides nothing."""
-    UNKNOWN = "unknown"
-    """The objects that it depends on are unknown."""
+    def note(self, sentence: str, source: str = "") -> "ExplainStep":
+        return ExplainStep(self, StepResult.NOTE, sentence, source)
+
+    def unknown(self, sentence: str, source: str = "") -> "ExplainStep":
+        return ExplainStep(self, StepResult.UNKNOWN, sentence, source)
 
 
 @dataclass(frozen=True, slots=True)
