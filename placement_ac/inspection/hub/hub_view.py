@@ -41,7 +41,6 @@ from placement_ac.core.api.decode import check, kueue_object
 from placement_ac.core.api.objects import AppliedFields, Check, KueueObject
 from placement_ac.core.inputs.state import HubFacts, Key, Plan, Snapshot, Timer, TimerAges
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
-from placement_ac.core.plan.diff import Phase, diff
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.targets import TargetClusters, select_targets
 from placement_ac.core.selection.mass_loss import hold_mass_loss
@@ -50,7 +49,7 @@ from placement_ac.inspection.hub.dump import Dump, MissingRight, Object
 from placement_ac.inspection.hub.dump import Key as DumpKey
 from placement_ac.inspection.hub.kinds import CLUSTER_SET, PROVISIONED_KINDS, SET_BINDING
 from placement_ac.scheduling import Fleet, SchedulingResult, schedule
-from placement_ac.scheduling.objects import listed, owned
+from placement_ac.scheduling.objects import listed
 
 _SCHEDULED_KINDS: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING, PLACEMENT_SCORE, PLACEMENT_DECISION)
 """The kinds that OCM's scheduler reads, in the order of `Fleet`."""
@@ -139,8 +138,7 @@ class HubView:
     def fleet(self) -> Fleet:
         """The objects that OCM's scheduler reads."""
         clusters, sets, bindings, scores, decisions = (self.dump.by_key(kind) for kind in _SCHEDULED_KINDS)
-        mine = owned(decisions.values())
-        return Fleet(clusters, sets, bindings, scores, decisions, memo={}, pools={}, owned=mine)
+        return Fleet(clusters, sets, bindings, scores, decisions)
 
     # -- what there is
 
@@ -246,11 +244,6 @@ class HubView:
         """Return the controller's plan for a Placement."""
         return plan(self.snapshot(name))
 
-    def planned_writes(self, name: str) -> tuple[Phase, ...]:
-        """Return the writes that the controller would make for a Placement now."""
-        seen = self.snapshot(name)
-        return diff(seen, plan(seen))
-
     @cached_property
     def writes_scores(self) -> bool:
         """Whether this hub's OCM writes scores into decisions (proposed upstream)."""
@@ -290,8 +283,7 @@ class HubView:
             field: tables.get(kind, getattr(self.fleet, field))
             for field, kind in zip(Fleet.__dataclass_fields__, _SCHEDULED_KINDS, strict=False)
         }
-        mine = owned(fleet["decisions"].values())
-        after = Fleet(**fleet, memo=self.fleet.memo, pools={}, owned=mine)
+        after = Fleet(**fleet, memo=self.fleet.memo)
         # cached_property reads them from there.
         vars(turned).update({"cache": world, "fleet": after, "facts": self.facts})
         return turned, touched
