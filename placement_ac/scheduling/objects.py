@@ -3,8 +3,7 @@ Read fields of API objects, as parsed from JSON.
 
 Pure. A field that is absent, null or of another type than asked for reads as
 empty, so that no malformed object can make the scheduler raise. The scheduler
-judges what it reads; this module does not. Objects are dicts: asking for the
-abstract Mapping takes three times as long, and it is asked per cluster.
+judges what it reads; this module does not.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -120,17 +120,15 @@ def balance(view: PrioritizerInput) -> dict[str, int]:
     count = Counter(view.fleet.cached("decisions per cluster", lambda: Counter(_clusters_in(decisions))))
     count.subtract(_clusters_in(own_decisions(view.placement, view.fleet)))
     most = max(count.values(), default=0)
-    scores = {number: _balance_of(number, most) for number in {0, *count.values()}}
-    return {name: scores[count.get(name, 0)] for name in view.clusters}
+    # The factor 2 is outside of the truncation, so that scores are even: OCM's formula, in floats.
+    return {
+        name: 2 * int(HIGHEST * (0.5 - count[name] / most)) if count[name] else HIGHEST
+        for name in view.clusters
+    }
 
 
 def _clusters_in(decisions: Iterable[Obj]) -> Iterator[str]:
     return (text(entry, "clusterName") for one in decisions for entry in listed(one, "status", "decisions"))
-
-
-def _balance_of(count: int, most: int) -> int:
-    # The factor 2 is outside of the truncation, so that scores are even: OCM's formula, in floats.
-    return 2 * int(HIGHEST * (0.5 - count / most)) if count else HIGHEST
 
 
 def steady(view: PrioritizerInput) -> dict[str, int]:

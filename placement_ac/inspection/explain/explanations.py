@@ -106,12 +106,11 @@ def _summary(case: PlacementView, cluster: str, links: Sequence[ExplainStep]) ->
 def _outcome(case: PlacementView, cluster: str) -> ClusterOutcome:
     if row := case.rows.get(cluster):
         return row.state
-    return {True: _SELECTED, False: _DROPPED, None: _UNKNOWN}[is_selected(case, cluster)]
+    selected = is_selected(case, cluster)
+    return "unknown" if selected is None else "selected" if selected else "dropped"
 
 
-_SELECTED: Final[ClusterOutcome] = "selected"
-_DROPPED: Final[ClusterOutcome] = "dropped"
-_UNKNOWN: Final[ClusterOutcome] = "unknown"
+_SELECTED_BY_OCM: Final = (StepName.DECISION, StepResult.PASSED)
 _SELECTION_STEPS: Final = (StepName.LIST, StepName.DECISION)
 
 
@@ -120,16 +119,12 @@ def _deciding_step(links: Sequence[ExplainStep], state: ClusterOutcome) -> Expla
     if state == "listed":
         return next(link for link in links if link.step is StepName.LIST)
     begin = next(
-        (at for at, link in enumerate(links) if _is_decided(link)), 0
+        (at for at, link in enumerate(links) if (link.step, link.outcome) == _SELECTED_BY_OCM), 0
     )  # OCM's own decision takes precedence
     for link in links[begin:]:
         if link.outcome in (StepResult.FAILED, StepResult.UNKNOWN):
             return link
     return next(link for step in _SELECTION_STEPS for link in links if link.step is step)
-
-
-def _is_decided(link: ExplainStep) -> bool:
-    return link.step is StepName.DECISION and link.outcome is StepResult.PASSED
 
 
 # -- a check, or a Placement

@@ -10,14 +10,14 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final
 
-from placement_ac.core.api.constants import MANAGED_CLUSTER, PLACEMENT_DECISION, PLACEMENT_SCORE, Kind
+from placement_ac.core.api.constants import MANAGED_CLUSTER, Kind
 from placement_ac.core.api.objects import Check
 from placement_ac.core.inputs.state import Plan, Snapshot
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.inspection.hub.dump import Object, key_of
-from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.hub.kinds import CLUSTER_SET, SET_BINDING
+from placement_ac.inspection.hub.hub_view import SCHEDULING_KINDS, HubView
+from placement_ac.inspection.hub.kinds import CLUSTER_SET
 from placement_ac.inspection.status.check_status import check_statuses
 from placement_ac.inspection.status.model import CheckStatus, ClusterRow
 from placement_ac.scheduling import SchedulingResult
@@ -89,8 +89,6 @@ class ExplainStep:
     source: str = ""
 
 
-SCHEDULING_KINDS: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING, PLACEMENT_SCORE, PLACEMENT_DECISION)
-"""The kinds that OCM's scheduler reads."""
 _IN_EVERY_DUMP: Final = (MANAGED_CLUSTER, CLUSTER_SET)
 """Kinds that exist on every OCM hub: a dump without them is incomplete."""
 

@@ -51,7 +51,7 @@ from placement_ac.inspection.hub.kinds import CLUSTER_SET, PROVISIONED_KINDS, SE
 from placement_ac.scheduling import Fleet, SchedulingResult, schedule
 from placement_ac.scheduling.objects import listed
 
-_SCHEDULED_KINDS: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING, PLACEMENT_SCORE, PLACEMENT_DECISION)
+SCHEDULING_KINDS: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING, PLACEMENT_SCORE, PLACEMENT_DECISION)
 """The kinds that OCM's scheduler reads, in the order of `Fleet`."""
 _CREDENTIAL_KINDS: Final[Mapping[CredentialMethod, tuple[Kind, ...]]] = {
     "profile-secret": (SECRET, CLUSTER_PROFILE),
@@ -137,7 +137,7 @@ class HubView:
     @cached_property
     def fleet(self) -> Fleet:
         """The objects that OCM's scheduler reads."""
-        clusters, sets, bindings, scores, decisions = (self.dump.by_key(kind) for kind in _SCHEDULED_KINDS)
+        clusters, sets, bindings, scores, decisions = (self.dump.by_key(kind) for kind in SCHEDULING_KINDS)
         return Fleet(clusters, sets, bindings, scores, decisions)
 
     # -- what there is
@@ -281,7 +281,7 @@ class HubView:
                     touched |= world.remove(kind, there)
         fleet = {
             field: tables.get(kind, getattr(self.fleet, field))
-            for field, kind in zip(Fleet.__dataclass_fields__, _SCHEDULED_KINDS, strict=False)
+            for field, kind in zip(Fleet.__dataclass_fields__, SCHEDULING_KINDS, strict=False)
         }
         after = Fleet(**fleet, memo=self.fleet.memo)
         # cached_property reads them from there.
