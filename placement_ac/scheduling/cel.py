@@ -51,7 +51,16 @@ class Expression:
 
     def is_true(self, cluster: Obj, fleet: Fleet) -> bool:
         """Say whether it gives true for `cluster`; an error or another value counts as false."""
-        return is_true(self, cluster, fleet)
+        if self.reads_scores:
+            return _evaluate(self, cluster, fleet)
+        # The cluster is kept with its answer, for the id of a freed one may come again.
+        known, answer = fleet.memo.get((self.text, id(cluster)), (None, False))
+        if known is not cluster:
+            if len(fleet.memo) >= _KEPT_ANSWERS:
+                fleet.memo.clear()
+            answer = _evaluate(self, cluster, fleet)
+            fleet.memo[self.text, id(cluster)] = cluster, answer
+        return answer
 
 
 @lru_cache(_KEPT_EXPRESSIONS)
@@ -71,20 +80,6 @@ def compile_expression(text: str) -> Expression:
     if unknown:
         raise CelError(f"compilation failed: undeclared reference to '{unknown}': {text}")
     return Expression(text, tree, any(_called(node) == "scores" for node in tree.iter_subtrees()))
-
-
-def is_true(expression: Expression, cluster: Obj, fleet: Fleet) -> bool:
-    """Say whether `expression` gives true for `cluster`; an error or another value counts as false."""
-    if fleet.memo is None or expression.reads_scores:
-        return _evaluate(expression, cluster, fleet)
-    # The cluster is kept with its answer, for the id of a freed one may come again.
-    known, answer = fleet.memo.get((expression.text, id(cluster)), (None, False))
-    if known is not cluster:
-        if len(fleet.memo) >= _KEPT_ANSWERS:
-            fleet.memo.clear()
-        answer = _evaluate(expression, cluster, fleet)
-        fleet.memo[expression.text, id(cluster)] = cluster, answer
-    return answer
 
 
 def _evaluate(expression: Expression, cluster: Obj, fleet: Fleet) -> bool:

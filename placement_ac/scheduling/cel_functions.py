@@ -8,7 +8,6 @@ ValueError or TypeError, which CEL turns into an error of the expression. Not
 here: optionals, URLs, IP, CIDR and format; see `ABSENT`.
 """
 
-import itertools
 import json
 import operator
 import re
@@ -21,7 +20,7 @@ from celpy.adapter import json_to_cel
 from celpy.celtypes import BoolType, DoubleType, IntType, ListType, StringType, UintType
 from celpy.evaluation import CELEvalError
 
-from placement_ac.scheduling.quantities import QuantityError, parse_quantity
+from placement_ac.scheduling.quantities import parse_quantity
 from placement_ac.scheduling.versions import SemanticVersion, parse_version
 
 Function: TypeAlias = Callable[..., Any]
@@ -35,16 +34,17 @@ class Quantity:
     value: Fraction
 
 
-def _quantity(text: str) -> Quantity:
-    return Quantity(parse_quantity(text))
+def _accepts(parse: Function) -> Function:
+    """Return the function that says whether `parse` takes its arguments."""
 
+    def accepted(*arguments: Any) -> BoolType:
+        try:
+            parse(*arguments)
+        except ValueError:
+            return BoolType(False)
+        return BoolType(True)
 
-def _is_quantity(text: str) -> BoolType:
-    try:
-        parse_quantity(text)
-    except QuantityError:
-        return BoolType(False)
-    return BoolType(True)
+    return accepted
 
 
 def _amount(other: Any) -> Fraction:
@@ -55,31 +55,9 @@ def _semver(text: str, normalize: bool = False) -> SemanticVersion:
     return parse_version(text, normalize=bool(normalize))
 
 
-def _is_semver(text: str, normalize: bool = False) -> BoolType:
-    try:
-        _semver(text, normalize)
-    except ValueError:
-        return BoolType(False)
-    return BoolType(True)
-
-
-def _same_kind(one: Any, other: Any) -> None:
+def _compare(one: Any, other: Any) -> IntType:
     if type(one) is not type(other) or not isinstance(one, Quantity | SemanticVersion):
         raise TypeError("no such overload")
-
-
-def _less(one: Any, other: Any) -> BoolType:
-    _same_kind(one, other)
-    return BoolType(one < other)
-
-
-def _greater(one: Any, other: Any) -> BoolType:
-    _same_kind(one, other)
-    return BoolType(one > other)
-
-
-def _compare(one: Any, other: Any) -> IntType:
-    _same_kind(one, other)
     return IntType((one > other) - (one < other))
 
 
@@ -87,10 +65,6 @@ def _as_integer(quantity: Quantity) -> IntType:
     if quantity.value.denominator != 1:
         raise ValueError("cannot convert value to integer")
     return IntType(int(quantity.value))
-
-
-def _sign(quantity: Quantity) -> IntType:
-    return IntType((quantity.value > 0) - (quantity.value < 0))
 
 
 def _strings(found: list[str]) -> ListType:
@@ -116,10 +90,6 @@ def _substring(text: str, start: int, end: int | None = None) -> StringType:
     return StringType(str(text)[int(start) : stop])
 
 
-def _char_at(text: str, index: int) -> StringType:
-    return _substring(text, index, min(int(index) + 1, len(text)))
-
-
 def _split(text: str, separator: str, limit: int = -1) -> ListType:
     if limit in (0, 1):
         return _strings([str(text)] if limit else [])
@@ -128,24 +98,8 @@ def _split(text: str, separator: str, limit: int = -1) -> ListType:
     return _strings(str(text).split(str(separator), int(limit) - 1 if limit > 0 else -1))
 
 
-def _replace(text: str, old: str, new: str, limit: int = -1) -> StringType:
-    return StringType(str(text).replace(str(old), str(new), int(limit)))
-
-
-def _join(parts: list[str], separator: str = "") -> StringType:
-    return StringType(str(separator).join(str(part) for part in parts))
-
-
 def _ascii(change: Callable[[str], str]) -> Function:
     return lambda text: StringType("".join(change(one) if one.isascii() else one for one in str(text)))
-
-
-def _sum(values: list[Any]) -> Any:
-    return sum(values[1:], values[0]) if values else IntType(0)
-
-
-def _is_sorted(values: list[Any]) -> BoolType:
-    return BoolType(all(one <= other for one, other in itertools.pairwise(values)))
 
 
 def _find(text: str, pattern: str) -> StringType:
@@ -156,10 +110,6 @@ def _find(text: str, pattern: str) -> StringType:
 def _find_all(text: str, pattern: str, limit: int = -1) -> ListType:
     found = [one[0] for one in re.finditer(str(pattern), str(text))]
     return _strings(found if limit < 0 else found[: int(limit)])
-
-
-def _parse_json(text: str) -> Any:
-    return json_to_cel(json.loads(str(text)))
 
 
 def _numeric(compare: Function) -> Function:
@@ -176,38 +126,38 @@ def _numeric(compare: Function) -> Function:
 
 
 FUNCTIONS: dict[str, Function] = {
-    "quantity": _quantity,
-    "isQuantity": _is_quantity,
-    "sign": _sign,
+    "quantity": lambda text: Quantity(parse_quantity(text)),
+    "isQuantity": _accepts(parse_quantity),
+    "sign": lambda quantity: _compare(quantity, Quantity(Fraction(0))),
     "isInteger": lambda quantity: BoolType(quantity.value.denominator == 1),
     "asInteger": _as_integer,
     "asApproximateFloat": lambda quantity: DoubleType(float(quantity.value)),
     "add": lambda quantity, other: Quantity(quantity.value + _amount(other)),
     "sub": lambda quantity, other: Quantity(quantity.value - _amount(other)),
     "semver": _semver,
-    "isSemver": _is_semver,
+    "isSemver": _accepts(_semver),
     "major": lambda version: IntType(version.major),
     "minor": lambda version: IntType(version.minor),
     "patch": lambda version: IntType(version.patch),
-    "isLessThan": _less,
-    "isGreaterThan": _greater,
+    "isLessThan": lambda one, other: BoolType(_compare(one, other) < 0),
+    "isGreaterThan": lambda one, other: BoolType(_compare(one, other) > 0),
     "compareTo": _compare,
-    "parseJSON": _parse_json,
-    "charAt": _char_at,
+    "parseJSON": lambda text: json_to_cel(json.loads(str(text))),
+    "charAt": lambda text, index: _substring(text, index, min(int(index) + 1, len(text))),
     "indexOf": _position,
     "lastIndexOf": _last_position,
-    "join": _join,
+    "join": lambda parts, separator="": StringType(str(separator).join(map(str, parts))),
     "lowerAscii": _ascii(str.lower),
     "upperAscii": _ascii(str.upper),
-    "replace": _replace,
+    "replace": lambda text, old, new, limit=-1: StringType(str(text).replace(str(old), str(new), int(limit))),
     "split": _split,
     "substring": _substring,
     "trim": lambda text: StringType(str(text).strip()),
     "reverse": lambda text: StringType(str(text)[::-1]),
-    "sum": _sum,
+    "sum": lambda values: sum(values[1:], values[0]) if values else IntType(0),
     "min": min,
     "max": max,
-    "isSorted": _is_sorted,
+    "isSorted": lambda values: BoolType(all(map(operator.le, values, values[1:]))),
     "find": _find,
     "findAll": _find_all,
     "_<_": _numeric(operator.lt),

@@ -28,7 +28,7 @@ from placement_ac.scheduling.objects import (
     text,
     words,
 )
-from placement_ac.scheduling.outcome import ClusterVerdict, ClusterVerdicts, FilterStep, SchedulingResult
+from placement_ac.scheduling.outcome import ClusterVerdict, FilterStep, SchedulingResult
 from placement_ac.scheduling.predicates import passing, predicate_objections
 from placement_ac.scheduling.prioritizers import (
     PrioritizerInput,
@@ -98,7 +98,7 @@ def _decide(placement: Obj, fleet: Fleet, pool: Pool, now: datetime, write_score
     grouping = grouped(placement, _ordered(placement, chosen, pool, write_scores))
     made = list(decisions_for(placement, grouping.groups, _entries(chosen, ranking, write_scores)))
     return SchedulingResult(
-        clusters=ClusterVerdicts(lambda: _verdicts(placement, fleet, pool, sieve, ranking, chosen, grouping)),
+        make_verdicts=lambda: _verdicts(placement, fleet, pool, sieve, ranking, chosen, grouping),
         ranked=ranking.ranked,
         prioritizers=ranking.scored,
         decisions=tuple(decision for group in made for decision in group),

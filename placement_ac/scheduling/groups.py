@@ -60,12 +60,12 @@ def grouped(placement: Obj, chosen: Sequence[Obj]) -> Grouping:
         length = group_length(at(strategy, "clustersPerDecisionGroup"), len(left))
         for group in listed(strategy, "decisionGroups"):
             taken = _taken(section(group, "groupClusterSelector"), left)
-            groups += _cut(text(group, "groupName"), taken, length)
+            groups += (Group(text(group, "groupName"), part) for part in _parts(taken, length))
             for name in taken:
                 del left[name]
     except MisconfiguredError as objection:
         return Grouping(tuple(groups), objection)
-    groups += _cut("", list(left), length)
+    groups += (Group("", part) for part in _parts(list(left), length))
     return Grouping(tuple(groups) or (Group(""),))
 
 
@@ -99,10 +99,6 @@ def _taken(selector: Obj, left: dict[str, Obj]) -> list[str]:
     except SelectorError as error:
         raise MisconfiguredError("", str(error)) from error
     return [name for name, cluster in left.items() if predicate.objection(cluster, EMPTY_FLEET) is None]
-
-
-def _cut(name: str, clusters: list[str], length: int) -> Iterator[Group]:
-    return (Group(name, part) for part in _parts(clusters, length))
 
 
 def _parts(clusters: Sequence[str], length: int) -> Iterator[tuple[str, ...]]:

@@ -4,7 +4,7 @@ The result of `engine.schedule` for one Placement.
 Plain data; the decisions and the status are API objects ready to be written.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -42,45 +42,30 @@ class ClusterVerdict:
     group: int | None = None
 
 
-class ClusterVerdicts(Mapping[str, ClusterVerdict]):
-    """The verdicts by cluster, made when the first is asked for: who wants the decisions alone needs none."""
-
-    def __init__(self, make: Callable[[], Mapping[str, ClusterVerdict]]) -> None:
-        self._make = make
-
-    @cached_property
-    def _made(self) -> Mapping[str, ClusterVerdict]:
-        return self._make()
-
-    def __getitem__(self, cluster: str) -> ClusterVerdict:
-        return self._made[cluster]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._made)
-
-    def __len__(self) -> int:
-        return len(self._made)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SchedulingResult:
     """What OCM makes of one Placement.
 
     `hold`: not empty if everything is to be left as it is, and says why; all
-    else is empty then. `clusters`: the verdict on every cluster of the hub.
+    else is empty then. `make_verdicts`: computes `clusters`.
     `ranked`: the clusters that passed the filters, best first. `decisions`:
     the PlacementDecisions wanted, all others of the Placement go. `status`:
-    the Placement's. `again_at`: when time alone changes the answer.
+    the Placement's. `reschedule_at`: when time alone changes the answer.
     """
 
     hold: str = ""
-    clusters: Mapping[str, ClusterVerdict] = field(default_factory=dict)
+    make_verdicts: Callable[[], Mapping[str, ClusterVerdict]] = field(default=dict, compare=False, repr=False)
     ranked: tuple[str, ...] = ()
     prioritizers: tuple[Scored, ...] = ()
     decisions: tuple[Obj, ...] = ()
     status: Obj = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     reschedule_at: datetime | None = None
+
+    @cached_property
+    def clusters(self) -> Mapping[str, ClusterVerdict]:
+        """The verdict on every cluster of the hub."""
+        return self.make_verdicts()
 
     @property
     def selected(self) -> tuple[str, ...]:

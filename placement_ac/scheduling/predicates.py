@@ -98,21 +98,16 @@ def passing(placement: Obj, pool: Pool, fleet: Fleet) -> dict[str, Obj]:
     if not pool.members:
         return {}
     predicates = predicates_of(placement)
-    by_score = any(one.reads_scores for predicate in predicates for one in predicate.expressions)
-    if fleet.pools is None or by_score:
-        return _passing(predicates, pool, fleet)
+
+    def matching() -> dict[str, Obj]:
+        return {
+            name: cluster
+            for name, cluster in pool.members.items()
+            if not predicates or any(one.matches(cluster, fleet) for one in predicates)
+        }
+
     key = (pool.bound, pool.eligible, repr(at(placement, "spec", "predicates")))
-    if key not in fleet.pools:
-        fleet.pools[key] = _passing(predicates, pool, fleet)
-    return dict(fleet.pools[key])
-
-
-def _passing(predicates: Sequence[Predicate], pool: Pool, fleet: Fleet) -> dict[str, Obj]:
-    return {
-        name: cluster
-        for name, cluster in pool.members.items()
-        if not predicates or any(one.matches(cluster, fleet) for one in predicates)
-    }
+    return dict(fleet.cached(key, matching))
 
 
 def predicate_objections(placement: Obj, clusters: Mapping[str, Obj], fleet: Fleet) -> dict[str, str]:

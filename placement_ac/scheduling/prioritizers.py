@@ -14,7 +14,6 @@ from math import trunc
 
 from placement_ac.scheduling.errors import MisconfiguredError
 from placement_ac.scheduling.objects import (
-    COUNTED,
     Fleet,
     Obj,
     at,
@@ -117,30 +116,19 @@ def totals(view: PrioritizerInput, scored: list[Scored]) -> dict[str, int]:
 
 def balance(view: PrioritizerInput) -> dict[str, int]:
     """Score low who is in many decisions of the other Placements on the hub, 100 who is in none."""
-    count = Counter(_counted(view.fleet))
+    decisions = view.fleet.decisions.values()
+    count = Counter(view.fleet.cached("decisions per cluster", lambda: Counter(_clusters_in(decisions))))
     count.subtract(_clusters_in(own_decisions(view.placement, view.fleet)))
     most = max(count.values(), default=0)
-    scores = {number: _balance_of(number, most) for number in {0, *count.values()}}
-    return {name: scores[count.get(name, 0)] for name in view.clusters}
-
-
-def _counted(fleet: Fleet) -> Counter[str]:
-    """Return in how many decisions of the hub each cluster is."""
-    if fleet.pools is None:
-        return Counter(_clusters_in(fleet.decisions.values()))
-    if COUNTED not in fleet.pools:
-        fleet.pools[COUNTED] = Counter(_clusters_in(fleet.decisions.values()))
-    found: Counter[str] = fleet.pools[COUNTED]
-    return found
+    # The factor 2 is outside of the truncation, so that scores are even: OCM's formula, in floats.
+    return {
+        name: 2 * int(HIGHEST * (0.5 - count[name] / most)) if count[name] else HIGHEST
+        for name in view.clusters
+    }
 
 
 def _clusters_in(decisions: Iterable[Obj]) -> Iterator[str]:
     return (text(entry, "clusterName") for one in decisions for entry in listed(one, "status", "decisions"))
-
-
-def _balance_of(count: int, most: int) -> int:
-    # The factor 2 is outside of the truncation, so that scores are even: OCM's formula, in floats.
-    return 2 * int(HIGHEST * (0.5 - count / most)) if count else HIGHEST
 
 
 def steady(view: PrioritizerInput) -> dict[str, int]:

@@ -20,7 +20,7 @@ def held_until(
 ) -> datetime | None:
     """Return when `wanted` may be written, None if at once."""
     last = instant(placement, "status", "lastScoreUpdateTime")
-    if last is None or not _differ(existing, wanted) or not _choose_the_same(existing, wanted):
+    if last is None or _entries(existing) == _entries(wanted) or not _choose_the_same(existing, wanted):
         return None
     until = last + limit_of(placement)
     return until if now < until else None
@@ -34,10 +34,6 @@ def scores_change(existing: Sequence[Obj], wanted: Sequence[Obj]) -> bool:
 def limit_of(placement: Obj) -> timedelta:
     found = re.fullmatch(r"(\d{1,6})([hms])", text(placement, "spec", "scoreRateLimit"))
     return timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else DEFAULT_LIMIT
-
-
-def _differ(existing: Sequence[Obj], wanted: Sequence[Obj]) -> bool:
-    return _entries(existing) != _entries(wanted)
 
 
 def _choose_the_same(existing: Sequence[Obj], wanted: Sequence[Obj]) -> bool:

@@ -63,10 +63,7 @@ class Selector:
     requirements: tuple[Requirement, ...] = ()
 
     def first_unmet(self, labels: Mapping[str, str]) -> Requirement | None:
-        for demand in self.requirements:  # a generator takes twice as long, and it is asked per cluster
-            if not demand.is_met_by(labels):
-                return demand
-        return None
+        return next((demand for demand in self.requirements if not demand.is_met_by(labels)), None)
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         return self.first_unmet(labels) is None

@@ -50,12 +50,7 @@ def pool_for(placement: Obj, fleet: Fleet) -> Pool:
     bound = bound_sets(namespace_of(placement), fleet)
     asked = words(placement, "spec", "clusterSets")
     eligible = tuple(name for name in bound if not asked or name in asked)
-    if fleet.pools is None:
-        return _pool(bound, eligible, fleet)
-    if (bound, eligible) not in fleet.pools:
-        fleet.pools[bound, eligible] = _pool(bound, eligible, fleet)
-    found: Pool = fleet.pools[bound, eligible]
-    return found
+    return fleet.cached((bound, eligible), lambda: _pool(bound, eligible, fleet))
 
 
 def _pool(bound: tuple[str, ...], eligible: tuple[str, ...], fleet: Fleet) -> Pool:

@@ -10,6 +10,7 @@ import yaml
 
 from placement_ac.config.settings import BadSettings, Settings
 from placement_ac.core.api.constants import CLUSTER_PROFILE, PLACEMENT, SECRET, WORKLOAD
+from placement_ac.core.plan.diff import diff
 from placement_ac.inspection.hub.controller_settings import find_settings
 from placement_ac.inspection.hub.dump import Dump, InvalidManifest, MissingRight, dump_of
 from placement_ac.inspection.hub.hub_view import HubView
@@ -242,7 +243,9 @@ def test_a_settings_file_that_is_given_counts_alone(tmp_path: Path) -> None:
 def test_a_hub_that_is_right_calls_for_no_write() -> None:
     view = view_of(check(), placement(selected=1), decision("a"), *secrets("a"), *made("a"))
     assert [one.cluster for one in view.targets("p").usable] == ["a"]
-    assert [action.kind.kind for phase in view.planned_writes("p") for action in phase] == ["AdmissionCheck"]
+    assert [action.kind.kind for phase in diff(view.snapshot("p"), view.plan("p")) for action in phase] == [
+        "AdmissionCheck"
+    ]
 
 
 def test_credentials_that_are_not_known_count_as_usable() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import GENERATED, NO_CLUSTER_USABLE, SOME_CLUSTERS_UNUSABLE
+from placement_ac.core.plan.diff import diff
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.plan.plan_report import (
     AffectedWorkload,
@@ -164,7 +165,7 @@ def test_a_controller_that_lags_behind_is_no_change() -> None:
     fresh = story_2().dump
     kinds = (constants.MULTIKUEUE_CONFIG, constants.MULTIKUEUE_CLUSTER)
     lagging = replace(story_2(), dump=fresh.with_objects(dict.fromkeys(kinds, ())))
-    assert lagging.planned_writes(DEMO2) != ()
+    assert diff(lagging.snapshot(DEMO2), lagging.plan(DEMO2)) != ()
     assert not what_if(lagging, sample("placement-demo2-1.yaml")).changed
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from placement_ac.scheduling import Fleet
-from placement_ac.scheduling.cel import CelError, compile_expression, is_true
+from placement_ac.scheduling.cel import CelError, Expression, compile_expression
 from placement_ac.scheduling.quantities import QuantityError, parse_quantity
 from placement_ac.scheduling.versions import parse_version
 
@@ -71,7 +71,7 @@ SCORES = {
     ],
 )
 def test_true(text: str) -> None:
-    assert is_true(compile_expression(text), CLUSTER, Fleet.of([SCORES]))
+    assert Expression.is_true(compile_expression(text), CLUSTER, Fleet.of([SCORES]))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_true(text: str) -> None:
     ],
 )
 def test_not_true(text: str) -> None:
-    assert not is_true(compile_expression(text), CLUSTER, Fleet.of([SCORES]))
+    assert not Expression.is_true(compile_expression(text), CLUSTER, Fleet.of([SCORES]))
 
 
 def test_a_memo_answers_for_the_same_object_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,23 +105,23 @@ def test_a_memo_answers_for_the_same_object_and_no_other(monkeypatch: pytest.Mon
     fleet = Fleet(memo={})
     gold = compile_expression('managedCluster.metadata.labels.tier == "gold"')
     changed: dict[str, Any] = {"metadata": {"labels": {"tier": "gold"}}}
-    assert is_true(gold, changed, fleet)
+    assert Expression.is_true(gold, changed, fleet)
     changed["metadata"] = {}
-    assert is_true(gold, changed, fleet), "it was promised not to change"
-    assert not is_true(gold, dict(changed), fleet)
-    assert not is_true(gold, dict(changed), fleet)
+    assert Expression.is_true(gold, changed, fleet), "it was promised not to change"
+    assert not Expression.is_true(gold, dict(changed), fleet)
+    assert not Expression.is_true(gold, dict(changed), fleet)
     assert len(fleet.memo or {}) == 1
 
 
 def test_what_reads_scores_is_never_remembered() -> None:
     reads = compile_expression('managedCluster.scores("usage").size() == 2')
     fleet = Fleet(scores={("c", "usage"): SCORES}, memo={})
-    assert is_true(reads, CLUSTER, fleet)
+    assert Expression.is_true(reads, CLUSTER, fleet)
     assert fleet.memo == {}
 
 
 def test_a_cluster_without_status_is_judged_too() -> None:
-    assert is_true(
+    assert Expression.is_true(
         compile_expression('managedCluster.metadata.name == "c"'), {"metadata": {"name": "c"}}, Fleet()
     )
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement_ac.scheduling import Fleet, schedule
-from placement_ac.scheduling.cel import CelError, compile_expression, is_true
+from placement_ac.scheduling.cel import CelError, Expression, compile_expression
 from tests.scheduling.builders import NOW, binding, cluster, cluster_set, decision, placement
 
 SELECTOR = {
@@ -114,4 +114,4 @@ def test_no_expression_raises_anything_else(words: list[str]) -> None:
         expression = compile_expression("".join(words))
     except CelError:
         return
-    assert is_true(expression, OBJECTS[3], Fleet.of(OBJECTS)) in (True, False)
+    assert Expression.is_true(expression, OBJECTS[3], Fleet.of(OBJECTS)) in (True, False)

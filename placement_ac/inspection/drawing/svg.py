@@ -37,6 +37,23 @@ def clean(text: str) -> str:
     return _FORBIDDEN.sub("�", text)
 
 
+def detailed(class_: str, id_: str, message: str, find: str, *parts: Element) -> Element:
+    """Return a group with details: a tooltip, or with an `id_` a part of a page, which shows them."""
+    if not id_:
+        return element("g", element("title", text=message), *parts, class_=class_)
+    return element(
+        "g",
+        *parts,
+        id=id_,
+        class_=class_,
+        tabindex="0",
+        role="img",
+        aria_label=message,
+        data_detail=message,
+        data_find=find.lower(),
+    )
+
+
 def to_text(root: Element) -> str:
     return ET.tostring(root, encoding="unicode")
 

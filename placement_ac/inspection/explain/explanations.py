@@ -106,12 +106,11 @@ def _summary(case: PlacementView, cluster: str, links: Sequence[ExplainStep]) ->
 def _outcome(case: PlacementView, cluster: str) -> ClusterOutcome:
     if row := case.rows.get(cluster):
         return row.state
-    return {True: _SELECTED, False: _DROPPED, None: _UNKNOWN}[is_selected(case, cluster)]
+    selected = is_selected(case, cluster)
+    return "unknown" if selected is None else "selected" if selected else "dropped"
 
 
-_SELECTED: Final[ClusterOutcome] = "selected"
-_DROPPED: Final[ClusterOutcome] = "dropped"
-_UNKNOWN: Final[ClusterOutcome] = "unknown"
+_SELECTED_BY_OCM: Final = (StepName.DECISION, StepResult.PASSED)
 _SELECTION_STEPS: Final = (StepName.LIST, StepName.DECISION)
 
 
@@ -120,16 +119,12 @@ def _deciding_step(links: Sequence[ExplainStep], state: ClusterOutcome) -> Expla
     if state == "listed":
         return next(link for link in links if link.step is StepName.LIST)
     begin = next(
-        (at for at, link in enumerate(links) if _is_decided(link)), 0
+        (at for at, link in enumerate(links) if (link.step, link.outcome) == _SELECTED_BY_OCM), 0
     )  # OCM's own decision takes precedence
     for link in links[begin:]:
         if link.outcome in (StepResult.FAILED, StepResult.UNKNOWN):
             return link
     return next(link for step in _SELECTION_STEPS for link in links if link.step is step)
-
-
-def _is_decided(link: ExplainStep) -> bool:
-    return link.step is StepName.DECISION and link.outcome is StepResult.PASSED
 
 
 # -- a check, or a Placement
@@ -142,9 +137,7 @@ def explain_check(view: HubView, check: Check) -> CheckExplanation:
     if raw is not None:
         case = PlacementView(view, raw)
         found = f"Placement {case.label} exists"
-        link = ExplainStep(
-            StepName.PLACEMENT, StepResult.PASSED, "; ".join((found, *placement_problem_texts(raw)))
-        )
+        link = StepName.PLACEMENT.passed("; ".join((found, *placement_problem_texts(raw))))
         return _all_clusters(case, (parameters, link), (check,))
     links = [parameters]
     if check.placement:
@@ -157,29 +150,23 @@ def explain_check(view: HubView, check: Check) -> CheckExplanation:
 def explain_placement(case: PlacementView) -> CheckExplanation:
     """Explain a Placement, whether a check names it or not."""
     message = placement_problem_texts(case.placement)
-    link = ExplainStep(StepName.PLACEMENT, StepResult.NOTE, "; ".join(message)) if message else None
+    link = StepName.PLACEMENT.note("; ".join(message)) if message else None
     return _all_clusters(case, (link,) if link else (), case.checks)
 
 
 def _parameters_step(check: Check) -> ExplainStep:
     source = f"AdmissionCheck {check.meta.name}"
     if problem := parameters_problem(check):
-        return ExplainStep(StepName.PARAMETERS, StepResult.FAILED, problem, source)
-    return ExplainStep(
-        StepName.PARAMETERS, StepResult.PASSED, f"its parameters name Placement {check.placement}", source
-    )
+        return StepName.PARAMETERS.failed(problem, source)
+    return StepName.PARAMETERS.passed(f"its parameters name Placement {check.placement}", source)
 
 
 def _missing_placement_step(view: HubView, name: str) -> ExplainStep:
     if view.dump.live and not view.dump.knows(PLACEMENT):
-        return ExplainStep(
-            StepName.PLACEMENT,
-            StepResult.UNKNOWN,
-            f"whether it exists is {view.dump.why_unknown(PLACEMENT)}",
-        )
+        return StepName.PLACEMENT.unknown(f"whether it exists is {view.dump.why_unknown(PLACEMENT)}")
     looked_for = joined((f"{space}/{name}" for space in view.settings.placement_namespace), " or ")
     message = f"there is no Placement {looked_for}"
-    return ExplainStep(StepName.PLACEMENT, StepResult.FAILED, message, "setting placement-namespace")
+    return StepName.PLACEMENT.failed(message, "setting placement-namespace")
 
 
 def _all_clusters(
@@ -204,37 +191,31 @@ def _summaries(case: PlacementView) -> Iterator[ClusterSummary]:
 def _cluster_sets_step(case: PlacementView) -> ExplainStep:
     """Return which cluster sets the Placement may select from."""
     if case.unknown_kinds:
-        return ExplainStep(StepName.CLUSTER_SET, StepResult.UNKNOWN, unknown_kinds_text(case))
+        return StepName.CLUSTER_SET.unknown(unknown_kinds_text(case))
     pool, space = case.pool, case.namespace
     if case.scheduling.hold:
-        return ExplainStep(
-            StepName.CLUSTER_SET,
-            StepResult.NOTE,
-            f"{case.scheduling.hold}: OCM leaves its decisions as they are",
-        )
+        return StepName.CLUSTER_SET.note(f"{case.scheduling.hold}: OCM leaves its decisions as they are")
     asked = words(case.placement, "spec", "clusterSets")
     if not pool.bound:
         message = f"no ManagedClusterSet is bound in namespace {space}: bind one to select clusters"
-        return ExplainStep(StepName.CLUSTER_SET, StepResult.FAILED, message, f"namespace {space}")
+        return StepName.CLUSTER_SET.failed(message, f"namespace {space}")
     if not pool.eligible:
         message = (
             f"spec.clusterSets names {joined(asked)}; bound in namespace {space} is only {joined(pool.bound)}"
         )
-        return ExplainStep(StepName.CLUSTER_SET, StepResult.FAILED, message, f"Placement {case.label}")
+        return StepName.CLUSTER_SET.failed(message, f"Placement {case.label}")
     named = " and named in spec.clusterSets" if asked else ""
     message = f"OCM chooses from the clusters of {joined(pool.eligible)}: bound in namespace {space}{named}"
     bindings = joined(f"{space}/{name}" for name in pool.eligible)
-    return ExplainStep(
-        StepName.CLUSTER_SET, StepResult.PASSED, message, f"ManagedClusterSetBinding {bindings}"
-    )
+    return StepName.CLUSTER_SET.passed(message, f"ManagedClusterSetBinding {bindings}")
 
 
 def _decision_step(case: PlacementView, fates: Sequence[ClusterSummary]) -> ExplainStep:
     source, total = f"Placement {case.label}", len(fates)
     if unknown := case.view.dump.why_hidden(PLACEMENT_DECISION):
-        return ExplainStep(StepName.DECISION, StepResult.UNKNOWN, f"OCM's decision is {unknown}", source)
+        return StepName.DECISION.unknown(f"OCM's decision is {unknown}", source)
     if case.decisions is None:
-        return ExplainStep(StepName.DECISION, StepResult.NOTE, "OCM has not decided yet", source)
+        return StepName.DECISION.note("OCM has not decided yet", source)
     outcome = StepResult.PASSED if case.decisions else StepResult.FAILED
     return ExplainStep(
         StepName.DECISION, outcome, f"OCM has selected {len(case.decisions)} of {total} clusters", source
@@ -245,15 +226,12 @@ def _list_steps(case: PlacementView) -> Iterator[ExplainStep]:
     """Yield the content of Kueue's list, and the clusters that a held mass loss keeps on it."""
     source = f"MultiKueueConfig {case.name}"
     for why in set(case.held_clusters.values()):
-        yield ExplainStep(StepName.GUARD, StepResult.NOTE, why, "settings mass-loss-share, mass-loss-grace")
+        yield StepName.GUARD.note(why, "settings mass-loss-share, mass-loss-grace")
     if unknown := case.view.dump.why_unknown(MULTIKUEUE_CONFIG):
-        yield ExplainStep(StepName.LIST, StepResult.UNKNOWN, f"Kueue's list is {unknown}", source)
+        yield StepName.LIST.unknown(f"Kueue's list is {unknown}", source)
     elif case.snapshot.objects.config is None:
-        yield ExplainStep(StepName.LIST, StepResult.FAILED, f"there is no {source}", source)
+        yield StepName.LIST.failed(f"there is no {source}", source)
     else:
-        yield ExplainStep(
-            StepName.LIST,
-            StepResult.PASSED,
-            f"Kueue's list, in order: {joined(case.snapshot.objects.config.listed)}",
-            source,
+        yield StepName.LIST.passed(
+            f"Kueue's list, in order: {joined(case.snapshot.objects.config.listed)}", source
         )

@@ -49,7 +49,7 @@ def controller_steps(case: PlacementView, name: str) -> Iterator[ExplainStep]:
     if row is None:
         return
     if row.state == "listed" and row.why.startswith("unknown"):
-        yield ExplainStep(StepName.ORDER, StepResult.UNKNOWN, row.why)
+        yield StepName.ORDER.unknown(row.why)
     else:
         if row.rank is not None:
             yield _order_step(case, row)
@@ -65,13 +65,11 @@ def no_check_step(case: PlacementView) -> ExplainStep:
     spaces = joined(case.view.settings.placement_namespace)
     if not case.is_used:
         message = f"the controller does not use this Placement: it watches namespace {spaces}"
-        return ExplainStep(StepName.CHECKS, StepResult.NOTE, message, "setting placement-namespace")
+        return StepName.CHECKS.note(message, "setting placement-namespace")
     if unknown := case.view.dump.why_hidden(ADMISSION_CHECK):
-        return ExplainStep(
-            StepName.CHECKS, StepResult.UNKNOWN, f"whether an AdmissionCheck names it is {unknown}"
-        )
+        return StepName.CHECKS.unknown(f"whether an AdmissionCheck names it is {unknown}")
     message = f"no AdmissionCheck of ours names Placement {case.name}: Kueue is not updated"
-    return ExplainStep(StepName.CHECKS, StepResult.NOTE, message)
+    return StepName.CHECKS.note(message)
 
 
 # -- is it usable
@@ -80,12 +78,12 @@ def no_check_step(case: PlacementView) -> ExplainStep:
 def _order_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
     if row.score is None:
         message = f"how the controller ranks it is {case.view.dump.why_hidden(PLACEMENT_SCORE)}"
-        return ExplainStep(StepName.ORDER, StepResult.UNKNOWN, message, f"Placement {case.label}")
+        return StepName.ORDER.unknown(message, f"Placement {case.label}")
     selected = sum(one.rank is not None for one in case.rows.values())
     message = f"the controller ranks it {row.rank} of {selected}, by {_ranked_by(case)}"
     score = f": score {row.score}" if row.score else ""
     group = f", decision group {row.group}" if row.group else ""
-    return ExplainStep(StepName.ORDER, StepResult.PASSED, message + score + group, f"Placement {case.label}")
+    return StepName.ORDER.passed(message + score + group, f"Placement {case.label}")
 
 
 def _ranked_by(case: PlacementView) -> str:
@@ -109,13 +107,13 @@ def _usability_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainSt
         and why.why == left_out
     )
     if left_out and not no_way and not not_fit:
-        yield ExplainStep(StepName.NAME, StepResult.FAILED, left_out, "setting cluster-names")
+        yield StepName.NAME.failed(left_out, "setting cluster-names")
         return
     yield _name_step(case, row)
     yield _credential_step(case, row, left_out if no_way else "")
     if not_fit:
         message = f"{left_out}; only the controller knows the result of its probe"
-        yield ExplainStep(StepName.FITNESS, StepResult.UNKNOWN, message, "setting credentials-probe")
+        yield StepName.FITNESS.unknown(message, "setting credentials-probe")
     if not left_out:
         yield _slot_step(case, row)
 
@@ -123,29 +121,20 @@ def _usability_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainSt
 def _name_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
     entry = next((one for one in case.targets.usable if one.cluster == row.name), None)
     if entry and (problem := cluster_name_conflict(case.snapshot, entry)):
-        return ExplainStep(
-            StepName.NAME, StepResult.FAILED, problem, f"MultiKueueCluster {row.cluster_object}"
-        )
-    return ExplainStep(StepName.NAME, StepResult.PASSED, f"its MultiKueueCluster is {row.cluster_object}")
+        return StepName.NAME.failed(problem, f"MultiKueueCluster {row.cluster_object}")
+    return StepName.NAME.passed(f"its MultiKueueCluster is {row.cluster_object}")
 
 
 def _credential_step(case: PlacementView, row: ClusterRow, problem: str) -> ExplainStep:
     space, credential = case.view.settings.kueue_namespace, row.credential
     source = f"{credential.kind} {space}/{credential.name}" if credential.kind else ""
     if not case.view.credentials_known:
-        return ExplainStep(
-            StepName.CREDENTIAL,
-            StepResult.UNKNOWN,
-            f"whether it has credentials is {credential.problem}",
-            source,
-        )
+        return StepName.CREDENTIAL.unknown(f"whether it has credentials is {credential.problem}", source)
     if problem:
-        return ExplainStep(StepName.CREDENTIAL, StepResult.FAILED, problem, f"namespace {space}")
+        return StepName.CREDENTIAL.failed(problem, f"namespace {space}")
     origin = _CREDENTIAL_ORIGIN[case.view.cache.credential_method(row.name, case.view.now)]
     expires = f", and expires at {credential.expires.isoformat()}" if credential.expires else ""
-    return ExplainStep(
-        StepName.CREDENTIAL, StepResult.PASSED, f"its credentials are {source}, {origin}{expires}", source
-    )
+    return StepName.CREDENTIAL.passed(f"its credentials are {source}, {origin}{expires}", source)
 
 
 def _slot_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
@@ -155,12 +144,12 @@ def _slot_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
     )
     if row.name in course.over_limit:
         message = f"{usable}, and Kueue takes at most {most}: it is beyond them"
-        return ExplainStep(StepName.SLOT, StepResult.FAILED, message, "the schema of MultiKueueConfig")
+        return StepName.SLOT.failed(message, "the schema of MultiKueueConfig")
     if row.name in course.waiting_for_slot:
         staying = joined(one.cluster for one in course.drain.staying)
         message = f"it gets a slot as soon as one of these has drained: {staying}"
-        return ExplainStep(StepName.SLOT, StepResult.FAILED, message, f"MultiKueueConfig {case.name}")
-    return ExplainStep(StepName.SLOT, StepResult.PASSED, f"{usable}, and Kueue takes at most {most}")
+        return StepName.SLOT.failed(message, f"MultiKueueConfig {case.name}")
+    return StepName.SLOT.passed(f"{usable}, and Kueue takes at most {most}")
 
 
 # -- listed but not selected
@@ -168,7 +157,7 @@ def _slot_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
 
 def _held_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainStep]:
     message = f"it stays listed for now: {case.held_clusters[row.name]}"
-    yield ExplainStep(StepName.GUARD, StepResult.NOTE, message, "settings mass-loss-share, mass-loss-grace")
+    yield StepName.GUARD.note(message, "settings mass-loss-share, mass-loss-grace")
 
 
 def _draining_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainStep]:
@@ -178,7 +167,7 @@ def _draining_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainSte
     source = f"MultiKueueConfig {case.name}"
     if unknown := case.view.dump.why_hidden(WORKLOAD):
         message = f"it leaves the list; which Workloads run there is {unknown}"
-        yield ExplainStep(StepName.DRAINING, StepResult.UNKNOWN, message, source)
+        yield StepName.DRAINING.unknown(message, source)
         return
     jobs = case.targets.workloads
     parts = (
@@ -186,7 +175,7 @@ def _draining_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainSte
         *_workload_texts("wait there", jobs.waiting.get(one.name, ())),
     )
     message = f"it drains and stays listed for now: {one.message}" if one.stays else "it leaves the list now"
-    yield ExplainStep(StepName.DRAINING, StepResult.NOTE, "; ".join((message, *parts)), source)
+    yield StepName.DRAINING.note("; ".join((message, *parts)), source)
 
 
 def _workload_texts(what: str, workloads: Iterable[Workload]) -> Iterator[str]:
@@ -201,9 +190,7 @@ def _workload_texts(what: str, workloads: Iterable[Workload]) -> Iterator[str]:
 def _list_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
     source, config = f"MultiKueueConfig {case.name}", case.snapshot.objects.config
     if unknown := case.view.dump.why_unknown(MULTIKUEUE_CONFIG):
-        return ExplainStep(
-            StepName.LIST, StepResult.UNKNOWN, f"whether it is on Kueue's list is {unknown}", source
-        )
+        return StepName.LIST.unknown(f"whether it is on Kueue's list is {unknown}", source)
     now = config.listed if config else ()
     wanted = case.plan.config.clusters if case.plan.config else ()
     name = row.cluster_object
@@ -213,15 +200,15 @@ def _list_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
             message = f"{message} and will leave"
         elif name in wanted and wanted != now:
             message = f"{message}; it will be number {wanted.index(name) + 1} of {len(wanted)}"
-        return ExplainStep(StepName.LIST, StepResult.PASSED, message, source)
+        return StepName.LIST.passed(message, source)
     if name in wanted:
         message = (
             f"it is not on the list yet and will be number {wanted.index(name) + 1} of {len(wanted)}: "
             "the controller has not written it yet"
         )
-        return ExplainStep(StepName.LIST, StepResult.FAILED, message, source)
+        return StepName.LIST.failed(message, source)
     message = "it is not on the list" + _why_unchanged(case)
-    return ExplainStep(StepName.LIST, StepResult.FAILED, message, source)
+    return StepName.LIST.failed(message, source)
 
 
 def _why_unchanged(case: PlacementView) -> str:
@@ -235,17 +222,13 @@ def _why_unchanged(case: PlacementView) -> str:
 def _connection_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
     source = f"MultiKueueCluster {row.cluster_object}"
     if unknown := case.view.dump.why_unknown(MULTIKUEUE_CLUSTER):
-        return ExplainStep(
-            StepName.CONNECTED, StepResult.UNKNOWN, f"whether Kueue is connected is {unknown}", source
-        )
+        return StepName.CONNECTED.unknown(f"whether Kueue is connected is {unknown}", source)
     if row.connected == "True":
-        return ExplainStep(StepName.CONNECTED, StepResult.PASSED, "Kueue is connected to it", source)
+        return StepName.CONNECTED.passed("Kueue is connected to it", source)
     if row.connected_why and row.connected != "Unknown":
         message = f"Kueue is not connected to it: {row.connected_why}"
-        return ExplainStep(StepName.CONNECTED, StepResult.FAILED, message, source)
-    return ExplainStep(
-        StepName.CONNECTED, StepResult.NOTE, "Kueue has not reported yet whether it is connected", source
-    )
+        return StepName.CONNECTED.failed(message, source)
+    return StepName.CONNECTED.note("Kueue has not reported yet whether it is connected", source)
 
 
 def condition_steps(case: PlacementView, checks: Iterable[Check]) -> Iterator[ExplainStep]:
@@ -258,12 +241,7 @@ def condition_step(check: Check, verdict: Verdict | None) -> ExplainStep:
     """Quote the condition of a check; `verdict`: what the controller would set, None: unknown."""
     source, said = f"AdmissionCheck {check.meta.name}", check.active
     if said is None:
-        return ExplainStep(
-            StepName.CONDITION,
-            StepResult.NOTE,
-            "check that the controller runs: the check has no condition",
-            source,
-        )
+        return StepName.CONDITION.note("check that the controller runs: the check has no condition", source)
     outcome = {"True": StepResult.PASSED, "False": StepResult.FAILED}.get(said.status, StepResult.NOTE)
     message = f"{said.status}: {reason_and_message({'reason': said.reason, 'message': said.message})}"
     if verdict and (verdict.status, verdict.reason) != (said.status, said.reason):
@@ -286,13 +264,13 @@ def queue_steps(case: PlacementView) -> Iterator[ExplainStep]:
     if branch is None:
         return
     if unknown := case.view.dump.why_unknown(CLUSTER_QUEUE):
-        yield ExplainStep(StepName.QUEUE, StepResult.UNKNOWN, f"which queues use the list is {unknown}")
+        yield StepName.QUEUE.unknown(f"which queues use the list is {unknown}")
         return
     users = f", and Kueue's own {joined(branch.users)}" if branch.users else ""
     if not branch.queues:
         checks = joined(check.meta.name for check in case.checks)
         message = f"no ClusterQueue lists {checks}{users}: no job uses the list"
-        yield ExplainStep(StepName.QUEUE, StepResult.NOTE, message)
+        yield StepName.QUEUE.note(message)
     for queue in branch.queues:
         outcome = {"True": StepResult.PASSED, "False": StepResult.FAILED}.get(queue.active, StepResult.NOTE)
         state = {"True": "is active", "False": "is not active"}.get(

@@ -58,10 +58,10 @@ def ocm_steps(case: PlacementView, name: str) -> Iterator[ExplainStep]:
     there = _cluster_step(case, name, cluster)
     yield there
     if case.unknown_kinds:
-        yield ExplainStep(StepName.CLUSTER_SET, StepResult.UNKNOWN, unknown_kinds_text(case))
+        yield StepName.CLUSTER_SET.unknown(unknown_kinds_text(case))
     elif case.scheduling.hold:
         message = f"{case.scheduling.hold}: OCM leaves its decisions as they are"
-        yield ExplainStep(StepName.PLACEMENT, StepResult.NOTE, message, _placement(case))
+        yield StepName.PLACEMENT.note(message, _placement(case))
     elif cluster is not None and there.outcome is not StepResult.FAILED:
         yield from _scheduling_steps(case, name, cluster)
     yield _decision_step(case, name)
@@ -82,12 +82,12 @@ def _cluster_step(case: PlacementView, name: str, cluster: Obj | None) -> Explai
     source = f"ManagedCluster {name}"
     if cluster is None:
         if not case.view.dump.knows(MANAGED_CLUSTER):
-            return ExplainStep(StepName.CLUSTER, StepResult.UNKNOWN, "ManagedClusters are unknown")
-        return ExplainStep(StepName.CLUSTER, StepResult.FAILED, f"there is no ManagedCluster {name}")
+            return StepName.CLUSTER.unknown("ManagedClusters are unknown")
+        return StepName.CLUSTER.failed(f"there is no ManagedCluster {name}")
     if is_terminating(cluster):
         since = text(cluster, "metadata", "deletionTimestamp")
         message = f"it is being deleted, since {since}: OCM no longer selects it"
-        return ExplainStep(StepName.CLUSTER, StepResult.FAILED, message, source)
+        return StepName.CLUSTER.failed(message, source)
     conditions = [(word, condition_of(dict(cluster), kind)) for kind, word in _STATES]
     good = [word for word, one in conditions if one.get("status") == "True"]
     bad = [
@@ -96,20 +96,16 @@ def _cluster_step(case: PlacementView, name: str, cluster: Obj | None) -> Explai
         if word not in good
     ]
     if not bad:
-        return ExplainStep(
-            StepName.CLUSTER, StepResult.PASSED, "it is accepted, joined and available", source
-        )
+        return StepName.CLUSTER.passed("it is accepted, joined and available", source)
     message = f"it is {', '.join((*good, *bad))}; OCM drops a cluster only for the taint that follows"
-    return ExplainStep(StepName.CLUSTER, StepResult.NOTE, message, source)
+    return StepName.CLUSTER.note(message, source)
 
 
 def _scheduling_steps(case: PlacementView, name: str, cluster: Obj) -> Iterator[ExplainStep]:
     verdict = case.scheduling.clusters[name]
     dropped = verdict.dropped
     if dropped is Dropped.CLUSTER_SET:
-        yield ExplainStep(
-            StepName.CLUSTER_SET, StepResult.FAILED, _why_in_no_set(case, cluster), _placement(case)
-        )
+        yield StepName.CLUSTER_SET.failed(_why_in_no_set(case, cluster), _placement(case))
         return
     yield _cluster_set_step(case, cluster)
     if dropped in (Dropped.PREDICATE, Dropped.MISCONFIGURED):
@@ -118,7 +114,7 @@ def _scheduling_steps(case: PlacementView, name: str, cluster: Obj) -> Iterator[
         return
     yield _predicate_step(case, cluster)
     if dropped is Dropped.TAINT:
-        yield ExplainStep(StepName.TAINT, StepResult.FAILED, verdict.why, f"ManagedCluster {name}")
+        yield StepName.TAINT.failed(verdict.why, f"ManagedCluster {name}")
         return
     yield _taint_step(case, name, cluster)
     yield from _score_steps(case, name)
@@ -138,9 +134,7 @@ def _cluster_set_step(case: PlacementView, cluster: Obj) -> ExplainStep:
     message = (
         f"it is in ManagedClusterSet {joined(mine)}, which is bound in namespace {case.namespace}{asked}"
     )
-    return ExplainStep(
-        StepName.CLUSTER_SET, StepResult.PASSED, message, f"ManagedClusterSetBinding {joined(bindings)}"
-    )
+    return StepName.CLUSTER_SET.passed(message, f"ManagedClusterSetBinding {joined(bindings)}")
 
 
 def _why_in_no_set(case: PlacementView, cluster: Obj) -> str:
@@ -193,13 +187,9 @@ def _predicate_step(case: PlacementView, cluster: Obj) -> ExplainStep:
     numbered = enumerate(predicates, start=1)
     met = next(((at, one) for at, one in numbered if one.objection(cluster, fleet) is None), None)
     if met is None:
-        return ExplainStep(
-            StepName.PREDICATE, StepResult.PASSED, "there are no predicates: every cluster passes"
-        )
+        return StepName.PREDICATE.passed("there are no predicates: every cluster passes")
     which = f"predicate {met[0]} of {len(predicates)}" if len(predicates) > 1 else "the predicate"
-    return ExplainStep(
-        StepName.PREDICATE, StepResult.PASSED, f"{which} matches it: {met[1]}", _placement(case)
-    )
+    return StepName.PREDICATE.passed(f"{which} matches it: {met[1]}", _placement(case))
 
 
 def _taint_step(case: PlacementView, name: str, cluster: Obj) -> ExplainStep:
@@ -207,9 +197,9 @@ def _taint_step(case: PlacementView, name: str, cluster: Obj) -> ExplainStep:
         (taint, one) for taint, one in taint_tolerances(name, cluster, case.taint_context) if one is not None
     ]
     if not borne:
-        return ExplainStep(StepName.TAINT, StepResult.PASSED, "it has no taint")
+        return StepName.TAINT.passed("it has no taint")
     message = "; ".join(_toleration_text(taint, one) for taint, one in borne)
-    return ExplainStep(StepName.TAINT, StepResult.PASSED, message, f"ManagedCluster {name}")
+    return StepName.TAINT.passed(message, f"ManagedCluster {name}")
 
 
 def _toleration_text(taint: Obj, by: TaintTolerance) -> str:
@@ -232,17 +222,12 @@ def _toleration_text(taint: Obj, by: TaintTolerance) -> str:
 
 def _score_steps(case: PlacementView, name: str) -> Iterator[ExplainStep]:
     if not case.scheduling.prioritizers:
-        yield ExplainStep(
-            StepName.SCORE,
-            StepResult.NOTE,
-            "nothing scores: clusters are ordered by name",
-            _placement(case),
-        )
+        yield StepName.SCORE.note("nothing scores: clusters are ordered by name", _placement(case))
     for one in case.scheduling.prioritizers:
         score = one.scores.get(name, 0)
         why, source = _score_source(case, one, name)
         message = f"{one.name}: {one.weight} times {score} is {one.weight * score} ({why})"
-        yield ExplainStep(StepName.SCORE, StepResult.NOTE, message, source)
+        yield StepName.SCORE.note(message, source)
 
 
 def _score_source(case: PlacementView, scored: Scored, cluster: str) -> tuple[str, str]:
@@ -268,23 +253,18 @@ def _number_step(case: PlacementView, name: str, verdict: ClusterVerdict) -> Exp
     message = f"total score {verdict.score}, rank {rank} of {len(ranked)}"
     if number is None:
         message = f"{message}; numberOfClusters is not set: all clusters are selected"
-        return ExplainStep(StepName.NUMBER, StepResult.PASSED, message, _placement(case))
+        return StepName.NUMBER.passed(message, _placement(case))
     message = f"{message}; numberOfClusters is {number}"
     if verdict.dropped is None:
-        return ExplainStep(StepName.NUMBER, StepResult.PASSED, message, _placement(case))
+        return StepName.NUMBER.passed(message, _placement(case))
     if number <= 0:
-        return ExplainStep(StepName.NUMBER, StepResult.FAILED, message, _placement(case))
+        return StepName.NUMBER.failed(message, _placement(case))
     last = ranked[number - 1]
     score = case.scheduling.clusters[last].score
     behind = (
         f"has score {score} too and sorts first by name" if score == verdict.score else f"has score {score}"
     )
-    return ExplainStep(
-        StepName.NUMBER,
-        StepResult.FAILED,
-        f"{message}; {last}, the last one selected, {behind}",
-        _placement(case),
-    )
+    return StepName.NUMBER.failed(f"{message}; {last}, the last one selected, {behind}", _placement(case))
 
 
 def _group_steps(case: PlacementView, verdict: ClusterVerdict) -> Iterator[ExplainStep]:
@@ -296,13 +276,13 @@ def _group_steps(case: PlacementView, verdict: ClusterVerdict) -> Iterator[Expla
             if one.get("type") == "PlacementMisconfigured"
         ]
         message = f"correct the decision groups, they put it in no decision: {condition}"
-        yield ExplainStep(StepName.GROUP, StepResult.FAILED, message, _placement(case))
+        yield StepName.GROUP.failed(message, _placement(case))
     elif at(case.placement, "spec", "decisionStrategy") is not None:
         group = groups[verdict.group]
         name = text(group, "decisionGroupName") or "without a name"
         size = count_text(integer(group, "clusterCount") or 0, "cluster")
         message = f"decision group {verdict.group} ({name}), of {size}; there are {len(groups)}"
-        yield ExplainStep(StepName.GROUP, StepResult.PASSED, message, _placement(case))
+        yield StepName.GROUP.passed(message, _placement(case))
 
 
 # -- the decision
@@ -310,7 +290,7 @@ def _group_steps(case: PlacementView, verdict: ClusterVerdict) -> Iterator[Expla
 
 def _decision_step(case: PlacementView, name: str) -> ExplainStep:
     if case.view.dump.live and not case.view.dump.knows(PLACEMENT_DECISION):
-        return ExplainStep(StepName.DECISION, StepResult.UNKNOWN, "PlacementDecisions are unknown")
+        return StepName.DECISION.unknown("PlacementDecisions are unknown")
     wanted, now = case.predicts_selection(name), case.decisions
     if now is None:
         expected = {
@@ -326,12 +306,10 @@ def _decision_step(case: PlacementView, name: str) -> ExplainStep:
         score = f" with score {integer(entry, 'score')}" if integer(entry, "score") else ""
         message = f"OCM has selected it: it is in PlacementDecision {where}{score}"
         differs = "" if wanted is not False else f", although the steps above say otherwise: {_OUTDATED}"
-        return ExplainStep(
-            StepName.DECISION, StepResult.PASSED, message + differs, f"PlacementDecision {where}"
-        )
+        return StepName.DECISION.passed(message + differs, f"PlacementDecision {where}")
     differs = f", although the steps above say otherwise: {_OUTDATED}" if wanted else ""
     message = f"OCM has not selected it{differs}"
-    return ExplainStep(StepName.DECISION, StepResult.FAILED, message, _placement(case))
+    return StepName.DECISION.failed(message, _placement(case))
 
 
 _OUTDATED: Final = "OCM has not scheduled again yet, or it sees objects that are unknown here"

@@ -10,14 +10,14 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final
 
-from placement_ac.core.api.constants import MANAGED_CLUSTER, PLACEMENT_DECISION, PLACEMENT_SCORE, Kind
+from placement_ac.core.api.constants import MANAGED_CLUSTER, Kind
 from placement_ac.core.api.objects import Check
 from placement_ac.core.inputs.state import Plan, Snapshot
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.inspection.hub.dump import Object, key_of
-from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.hub.kinds import CLUSTER_SET, SET_BINDING
+from placement_ac.inspection.hub.hub_view import SCHEDULING_KINDS, HubView
+from placement_ac.inspection.hub.kinds import CLUSTER_SET
 from placement_ac.inspection.status.check_status import check_statuses
 from placement_ac.inspection.status.model import CheckStatus, ClusterRow
 from placement_ac.scheduling import SchedulingResult
@@ -26,6 +26,17 @@ from placement_ac.scheduling.objects import listed, own_decisions, section, text
 from placement_ac.scheduling.predicates import Predicate, predicates_of
 from placement_ac.scheduling.sets import Pool, pool_for
 from placement_ac.scheduling.tolerations import TaintContext, taint_context
+
+
+class StepResult(StrEnum):
+    """The result of a step."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOTE = "note"
+    """For information: it decides nothing."""
+    UNKNOWN = "unknown"
+    """The objects that it depends on are unknown."""
 
 
 class StepName(StrEnum):
@@ -55,16 +66,17 @@ class StepName(StrEnum):
     CONDITION = "Condition"
     QUEUE = "Queue"
 
+    def passed(self, sentence: str, source: str = "") -> "ExplainStep":
+        return ExplainStep(self, StepResult.PASSED, sentence, source)
 
-class StepResult(StrEnum):
-    """The result of a step."""
+    def failed(self, sentence: str, source: str = "") -> "ExplainStep":
+        return ExplainStep(self, StepResult.FAILED, sentence, source)
 
-    PASSED = "passed"
-    FAILED = "failed"
-    NOTE = "note"
-    """For information: it decides nothing."""
-    UNKNOWN = "unknown"
-    """The objects that it depends on are unknown."""
+    def note(self, sentence: str, source: str = "") -> "ExplainStep":
+        return ExplainStep(self, StepResult.NOTE, sentence, source)
+
+    def unknown(self, sentence: str, source: str = "") -> "ExplainStep":
+        return ExplainStep(self, StepResult.UNKNOWN, sentence, source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +89,6 @@ class ExplainStep:
     source: str = ""
 
 
-SCHEDULING_KINDS: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING, PLACEMENT_SCORE, PLACEMENT_DECISION)
-"""The kinds that OCM's scheduler reads."""
 _IN_EVERY_DUMP: Final = (MANAGED_CLUSTER, CLUSTER_SET)
 """Kinds that exist on every OCM hub: a dump without them is incomplete."""
 

@@ -10,9 +10,26 @@ from itertools import pairwise
 from typing import Final
 
 from placement_ac.core.api.text import joined
-from placement_ac.inspection.drawing.svg import FONT, Element, color_css, cut, element, picture, width_of
+from placement_ac.inspection.drawing.svg import (
+    FONT,
+    Element,
+    color_css,
+    cut,
+    detailed,
+    element,
+    picture,
+    width_of,
+)
 from placement_ac.inspection.graph.layout import GAP, HEIGHT, MARGIN, NodePlace, lay_out
-from placement_ac.inspection.graph.model import CLUSTER, Graph, GraphEdge, GraphNode, NodeStyle
+from placement_ac.inspection.graph.model import (
+    CLUSTER,
+    NODE_COLORS,
+    STATE_TEXTS,
+    Graph,
+    GraphEdge,
+    GraphNode,
+    NodeStyle,
+)
 
 PAD: Final = 10.0
 LEGEND: Final = 40.0
@@ -24,30 +41,15 @@ NARROWEST, WIDEST = 96.0, 230.0
 KIND_SIZE, NAME_SIZE, SAYS_SIZE = 11.0, 14.0, 12.0
 
 LEGEND_TEXTS: Final[Mapping[NodeStyle, str]] = {
-    "listed": "listed",
+    **STATE_TEXTS,
     "draining": "draining: listed until it has drained",
-    "selected": "will be listed",
-    "unusable": "unusable",
-    "beyond": "beyond the last slot",
-    "waiting": "waits for a slot",
     "good": "active",
     "bad": "not active",
     "missing": "does not exist",
 }
 
-_FILLS: Final[Mapping[NodeStyle, tuple[str, str, str]]] = {
-    "plain": ("plain", "line", ""),
-    "good": ("plain", "good-line", ""),
-    "bad": ("bad", "bad-line", "6 3"),
-    "missing": ("page", "bad-line", "2 4"),
-    "listed": ("good", "good-line", ""),
-    "draining": ("drain", "drain-line", "8 4"),
-    "selected": ("next", "next-line", ""),
-    "unusable": ("bad", "bad-line", ""),
-    "beyond": ("plain", "line", "2 3"),
-    "waiting": ("late", "late-line", "6 3"),
-}
-"""Fill, outline, and the dashes of the outline."""
+_DRAINING_DASHES: Final = "8 4"
+"""Longer than the usual ones: the box leans."""
 
 STYLE: Final = color_css(
     (
@@ -62,9 +64,9 @@ STYLE: Final = color_css(
         ".edge.taken{stroke:$path;stroke-width:4}",
         *(
             f".{look} .box{{fill:${fill};stroke:${line};stroke-width:1.6"
-            + (f";stroke-dasharray:{dashes}" if dashes else "")
+            + (f";stroke-dasharray:{_DRAINING_DASHES if look == 'draining' else dashes}" if dashes else "")
             + "}"
-            for look, (fill, line, dashes) in _FILLS.items()
+            for look, (fill, line, dashes) in NODE_COLORS.items()
         ),
     )
 )
@@ -118,20 +120,9 @@ def _titles(node: GraphNode) -> tuple[str, str]:
 
 def _node(node: GraphNode, at: NodePlace, *, alone: bool) -> Element:
     whole = "\n".join(part for part in (f"{node.kind} {node.name}", node.caption, node.why) if part)
-    parts = [_box(node.style, at), *_lines(node, at)]
-    if alone:
-        return element("g", element("title", text=whole), *parts, class_=f"node {node.style}")
-    return element(
-        "g",
-        *parts,
-        id=node.id,
-        class_=f"node {node.style}",
-        tabindex="0",
-        role="img",
-        aria_label=whole,
-        data_detail=whole,
-        data_find=" ".join((whole, *node.names)).lower(),
-    )
+    find = " ".join((whole, *node.names))
+    parts = (_box(node.style, at), *_lines(node, at))
+    return detailed(f"node {node.style}", "" if alone else node.id, whole, find, *parts)
 
 
 def _lines(node: GraphNode, at: NodePlace) -> Iterable[Element]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from placement_ac.inspection.drawing.svg import PALETTE, clean
-from placement_ac.inspection.graph.model import Graph, GraphNode, NodeStyle
+from placement_ac.inspection.graph.model import NODE_COLORS, Graph, NodeStyle
 
 SAFE: Final = frozenset(" -.,:/=+'()·…—")
 """Characters that need no escape in a label, beside letters and digits."""
@@ -24,18 +24,6 @@ SHAPES: Final[Mapping[NodeStyle, tuple[str, str]]] = {
     "waiting": ("(", ")"),
 }
 """Mermaid's brackets for a shape; the default is a rectangle."""
-_COLOURS: Final[Mapping[NodeStyle, tuple[str, str, str]]] = {
-    "listed": ("good", "good-line", ""),
-    "draining": ("drain", "drain-line", ",stroke-dasharray:6 3"),
-    "selected": ("next", "next-line", ""),
-    "unusable": ("bad", "bad-line", ""),
-    "beyond": ("plain", "line", ",stroke-dasharray:2 3"),
-    "waiting": ("late", "late-line", ",stroke-dasharray:6 3"),
-    "good": ("plain", "good-line", ""),
-    "bad": ("bad", "bad-line", ",stroke-dasharray:6 3"),
-    "missing": ("page", "bad-line", ",stroke-dasharray:2 4"),
-}
-"""Fill and outline; the text colour is fixed, so a box is readable on light and dark pages."""
 
 
 def mermaid(graph: Graph) -> str:
@@ -47,20 +35,18 @@ def _lines(graph: Graph) -> Iterator[str]:
     yield "flowchart LR"
     for node in graph.nodes:
         begin, end = SHAPES.get(node.style, ("[", "]"))
-        known = f":::{node.style}" if node.style in _COLOURS else ""
-        yield f"    {node.id}{begin}{_label(_texts(node))}{end}{known}"
+        known = "" if node.style == "plain" else f":::{node.style}"
+        texts = filter(None, (node.kind, node.name, node.caption))
+        yield f"    {node.id}{begin}{_label(texts)}{end}{known}"
     for edge in graph.edges:
         line = "==>" if edge.on_workload_path else "-->" if edge.in_use else "-.->"
         label = f"|{_label((edge.label,))}|" if edge.label else ""
         yield f"    {edge.source} {line}{label} {edge.target}"
-    for look in sorted({node.style for node in graph.nodes} & _COLOURS.keys()):
-        fill, stroke, dashes = _COLOURS[look]
+    for look in sorted({node.style for node in graph.nodes} - {"plain"}):
+        fill, stroke, dashes = NODE_COLORS[look]
+        # The text colour is fixed, so a box is readable on light and dark pages.
         colours = f"fill:{PALETTE[fill][0]},stroke:{PALETTE[stroke][0]},color:{PALETTE['ink'][0]}"
-        yield f"    classDef {look} {colours}{dashes}"
-
-
-def _texts(node: GraphNode) -> Iterable[str]:
-    return [text for text in (node.kind, node.name, node.caption) if text]
+        yield f"    classDef {look} {colours}" + (f",stroke-dasharray:{dashes}" if dashes else "")
 
 
 def _label(lines: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from placement_ac.core.api.constants import ACTIVE
 from placement_ac.core.api.text import count_text, joined
-from placement_ac.inspection.status.model import CheckStatus, ClusterRow, ClusterState, QueueRow, WorkloadRow
+from placement_ac.inspection.status.model import CheckStatus, ClusterRow, QueueRow, WorkloadRow
 
 CLUSTERS_SHOWN: Final = 40
 """Clusters of a check with a node each; beyond, one node counts the clusters of a state."""
@@ -37,7 +37,7 @@ NodeStyle = Literal[
     "plain", "good", "bad", "missing", "listed", "draining", "selected", "unusable", "beyond", "waiting"
 ]
 """The style of a node: a cluster's state, or whether a queue or check is active."""
-STATE_TEXTS: Final[Mapping[ClusterState, str]] = {
+STATE_TEXTS: Final[Mapping[NodeStyle, str]] = {
     "listed": "listed",
     "draining": "draining",
     "selected": "will be listed",
@@ -46,6 +46,19 @@ STATE_TEXTS: Final[Mapping[ClusterState, str]] = {
     "waiting": "waits for a slot",
 }
 """The caption of a cluster's state."""
+NODE_COLORS: Final[Mapping[NodeStyle, tuple[str, str, str]]] = {
+    "plain": ("plain", "line", ""),
+    "good": ("plain", "good-line", ""),
+    "bad": ("bad", "bad-line", "6 3"),
+    "missing": ("page", "bad-line", "2 4"),
+    "listed": ("good", "good-line", ""),
+    "draining": ("drain", "drain-line", "6 3"),
+    "selected": ("next", "next-line", ""),
+    "unusable": ("bad", "bad-line", ""),
+    "beyond": ("plain", "line", "2 3"),
+    "waiting": ("late", "late-line", "6 3"),
+}
+"""Fill and outline, as names of the palette, and the dashes of the outline."""
 _ACTIVE: Final[Mapping[str, NodeStyle]] = {"True": "good", "False": "bad"}
 
 

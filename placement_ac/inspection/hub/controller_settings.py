@@ -6,7 +6,7 @@ depend on them. They are in its Deployment (arguments, PLACEMENT_AC_… variable
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -45,7 +45,7 @@ def deployments(dump: Dump) -> list[Object]:
     return [
         one
         for one in dump.of(DEPLOYMENT)
-        if _labels(one).get(NAME_LABEL) == MANAGED_BY or _controller(one) is not None
+        if section(one, "metadata", "labels").get(NAME_LABEL) == MANAGED_BY or _controller(one) is not None
     ]
 
 
@@ -74,21 +74,14 @@ def _without_pod_settings(loaded: LoadedSettings) -> LoadedSettings:
     return replace(loaded, settings=loaded.settings.model_copy(update=defaults))
 
 
-def _labels(obj: Object) -> Mapping[str, str]:
-    return section(obj, "metadata", "labels")
-
-
-def _containers(deployment: Object) -> Iterable[Mapping[str, Any]]:
-    return listed(deployment, "spec", "template", "spec", "containers")
-
-
 def _controller(deployment: Object) -> Mapping[str, Any] | None:
     """Return the container that runs the controller."""
-    for container in _containers(deployment):
+    containers = listed(deployment, "spec", "template", "spec", "containers")
+    for container in containers:
         image = str(container.get("image", "")).partition("@")[0]
         if re.search(r"(^|/)placement-ac(:[^/]*)?$", image):
             return container
-    return next((one for one in _containers(deployment) if one.get("name") == "controller"), None)
+    return next((one for one in containers if one.get("name") == "controller"), None)
 
 
 def _arguments(deployment: Object) -> dict[str, str]:

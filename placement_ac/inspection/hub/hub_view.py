@@ -50,7 +50,6 @@ from placement_ac.core.inputs.state import (
     TimerKind,
 )
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
-from placement_ac.core.plan.diff import Phase, diff
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.targets import TargetClusters, select_targets
 from placement_ac.core.selection.mass_loss import hold_mass_loss
@@ -59,9 +58,9 @@ from placement_ac.inspection.hub.dump import Dump, MissingRight, Object
 from placement_ac.inspection.hub.dump import Key as DumpKey
 from placement_ac.inspection.hub.kinds import CLUSTER_SET, PROVISIONED_KINDS, SET_BINDING
 from placement_ac.scheduling import Fleet, SchedulingResult, schedule
-from placement_ac.scheduling.objects import listed, owned
+from placement_ac.scheduling.objects import listed
 
-_SCHEDULED_KINDS: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING, PLACEMENT_SCORE, PLACEMENT_DECISION)
+SCHEDULING_KINDS: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING, PLACEMENT_SCORE, PLACEMENT_DECISION)
 """The kinds that OCM's scheduler reads, in the order of `Fleet`."""
 _CREDENTIAL_KINDS: Final[Mapping[CredentialMethod, tuple[Kind, ...]]] = {
     "profile-secret": (SECRET, CLUSTER_PROFILE),
@@ -155,9 +154,8 @@ class HubView:
     @cached_property
     def fleet(self) -> Fleet:
         """The objects that OCM's scheduler reads."""
-        clusters, sets, bindings, scores, decisions = (self.dump.by_key(kind) for kind in _SCHEDULED_KINDS)
-        mine = owned(decisions.values())
-        return Fleet(clusters, sets, bindings, scores, decisions, memo={}, pools={}, owned=mine)
+        clusters, sets, bindings, scores, decisions = (self.dump.by_key(kind) for kind in SCHEDULING_KINDS)
+        return Fleet(clusters, sets, bindings, scores, decisions)
 
     # -- what there is
 
@@ -262,11 +260,6 @@ class HubView:
         """Return the controller's plan for a Placement."""
         return plan(self.snapshot(name))
 
-    def planned_writes(self, name: str) -> tuple[Phase, ...]:
-        """Return the writes that the controller would make for a Placement now."""
-        seen = self.snapshot(name)
-        return diff(seen, plan(seen))
-
     @cached_property
     def writes_scores(self) -> bool:
         """Whether this hub's OCM writes scores into decisions (proposed upstream)."""
@@ -304,10 +297,9 @@ class HubView:
                     touched |= world.remove(kind, there)
         fleet = {
             field: tables.get(kind, getattr(self.fleet, field))
-            for field, kind in zip(Fleet.__dataclass_fields__, _SCHEDULED_KINDS, strict=False)
+            for field, kind in zip(Fleet.__dataclass_fields__, SCHEDULING_KINDS, strict=False)
         }
-        mine = owned(fleet["decisions"].values())
-        after = Fleet(**fleet, memo=self.fleet.memo, pools={}, owned=mine)
+        after = Fleet(**fleet, memo=self.fleet.memo)
         # cached_property reads them from there.
         vars(turned).update({"cache": world, "fleet": after, "facts": self.facts})
         return turned, touched

@@ -7,7 +7,7 @@ last-applied annotation lists them. A status stays, except of scores, ClusterPro
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -26,6 +26,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.inspection.hub.dump import Dump, InvalidManifest, Key, Object, key_of
 from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, CLUSTER_SET, LOCAL_QUEUE, SET_BINDING
+from placement_ac.scheduling.objects import at
 
 PLANNED_KINDS: Final = (
     ADMISSION_CHECK,
@@ -204,21 +205,14 @@ def _problems(obj: Object, kind: Kind, version: str) -> Iterator[str]:
         best = kind.at(kind.versions[0]).api_version
         yield f"write apiVersion {best}: {obj['apiVersion']} is unknown"
     for path, what in _SHAPES.get(kind, {"spec": _OBJECT}).items():
-        found = _at(obj, path.split("."))
+        found = at(obj, *path.split("."))
         if found is not None and not what.holds(found):
             yield f"{what.fix}: {path} is not {what.description}"
     if kind in _PARSERS and (problem := _PARSERS[kind](obj)):
         yield f"see `kubectl explain {kind.plural}.{problem.split(':')[0]}`: {problem}"
     name = obj["metadata"]["name"]
-    if kind == SET_BINDING and _at(obj, ["spec", "clusterSet"]) != name:
+    if kind == SET_BINDING and at(obj, "spec", "clusterSet") != name:
         yield f"write spec.clusterSet {name}: OCM requires the binding's own name"
-
-
-def _at(obj: Any, path: Sequence[str]) -> Any:
-    """Return the value at the path; None if it is missing or its parent is no map."""
-    for step in path:
-        obj = obj.get(step) if isinstance(obj, dict) else None
-    return obj
 
 
 @dataclass(frozen=True, slots=True)

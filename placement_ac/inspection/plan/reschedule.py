@@ -103,15 +103,12 @@ def _reschedule_one(view: HubView, after: HubView, placement: Object, fleet: Fle
     if before is None or before.hold:
         return RescheduleResult(True, None, outcome, warnings)
     same = _comparable(before) == _comparable(outcome)
-    if not _is_decided(was or {}, there):
+    decided = "numberOfSelectedClusters" in section(was, "status") or any("status" in one for one in there)
+    if not decided:
         return RescheduleResult(not same, before, outcome, warnings)
     if not _matches(before, was or {}, there):
         warnings += (ALREADY_DIFFERENT,)
     return RescheduleResult(warnings=warnings) if same else RescheduleResult(True, None, outcome, warnings)
-
-
-def _is_decided(placement: Obj, there: list[Obj]) -> bool:
-    return "numberOfSelectedClusters" in section(placement, "status") or any("status" in one for one in there)
 
 
 def _matches(outcome: SchedulingResult, placement: Obj, there: Iterable[Obj]) -> bool:

@@ -23,8 +23,9 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import decision, placement, scores
 from placement_ac.core.api.objects import Decision
+from placement_ac.core.api.schemas import Condition
 from placement_ac.core.inputs.ranking import RankedCluster, rank
-from placement_ac.core.inputs.state import Plan, Snapshot
+from placement_ac.core.inputs.state import Plan, Snapshot, Verdict
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.conditions import is_taken
 from placement_ac.core.plan.plan import plan
@@ -68,22 +69,23 @@ def what_if(view: HubView, manifests: Iterable[Object]) -> PlanReport:
     """
     applied = apply_manifests(view.dump, manifests, view.settings.placement_namespace[0])
     changes = _relevant(view, applied)
+    named = {one.key for one in applied.changes if one.kind == PLACEMENT}
     after, touched = view.with_changes(_objects_of(changes))
-    found = reschedule(view, after, affected_placements(view, after, changes) | _named_placements(applied))
+    found = reschedule(view, after, affected_placements(view, after, changes) | named)
     before, _ = view.with_changes(
         decisions_as_changes(view, {key: one.before for key, one in found.items() if one.before})
     )
     after, more = after.with_changes(
         decisions_as_changes(after, {key: one.after for key, one in found.items() if one.after})
     )
-    keys = _named_placements(applied) | {key for key, one in found.items() if one.changed}
+    keys = named | {key for key, one in found.items() if one.changed}
     keys |= {_placement_key(after, key.name) for key in touched | more if key.kind == "placement"}
-    pairs = (
-        (_PlacementSide(before, key), _PlacementSide(after, key), found.get(key, RescheduleResult()))
+    every = (
+        _planned_placement(
+            _PlacementSide(before, key), _PlacementSide(after, key), found.get(key, RescheduleResult())
+        )
         for key in sorted(keys)
     )
-    named = _named_placements(applied)
-    every = (_planned_placement(*pair) for pair in pairs)
     entries = tuple(one for one in every if one.changed or (one.plan.namespace, one.plan.name) in named)
     return PlanReport(
         entries=entries,
@@ -105,10 +107,6 @@ def _objects_of(changes: Iterable[ManifestChange]) -> Changes:
     for one in changes:
         found.setdefault(one.kind, {})[one.key] = one.after
     return found
-
-
-def _named_placements(applied: ManifestChanges) -> set[Key]:
-    return {one.key for one in applied.changes if one.kind == PLACEMENT}
 
 
 def _placement_key(view: HubView, name: str) -> Key:
@@ -142,10 +140,6 @@ class _PlacementSide:
     @cached_property
     def placement(self) -> Object:
         return self.view.dump.find(PLACEMENT, self.key[1], self.key[0]) or {}
-
-    @property
-    def spec(self) -> object:
-        return self.placement.get("spec")
 
     @cached_property
     def decisions(self) -> tuple[Decision, ...]:
@@ -218,21 +212,12 @@ class _PlacementSide:
         reasons = (NO_CLUSTER_SELECTED, NO_CLUSTER_USABLE)
         return said is not None and said.status == "False" and said.reason not in reasons
 
-    @cached_property
-    def check_conditions(self) -> dict[str, CheckCondition]:
-        """The condition of each check."""
-        return {
-            name: CheckCondition(one.status, one.reason, one.message)
-            for name, one in self.plan.verdicts.items()
-        }
-
     def comparable(self) -> tuple[object, ...]:
         """Return everything whose change is reported."""
-        course = self.targets
-        leaving = course.drain.staying if course else ()
+        leaving = self.targets.drain.staying if self.targets else ()
         return (
             self.order,
-            self.check_conditions,
+            {name: _condition(one) for name, one in self.plan.verdicts.items()},
             self.plan.config,
             self.plan.clusters,
             [one.cluster for one in leaving],
@@ -250,7 +235,8 @@ def _number(one: Decision) -> int:
 def _planned_placement(
     before: _PlacementSide, after: _PlacementSide, decided: RescheduleResult
 ) -> PlannedPlacement:
-    was, order = (_kueue_list(side, before.snapshot or after.snapshot) for side in (before, after))
+    known = before.snapshot or after.snapshot
+    was, order = (side.order if side.snapshot or not known else side.foreign_list for side in (before, after))
     added = tuple(one for one in order if one not in was)
     removed = tuple(one for one in was if one not in order)
     changed = decided.changed or before.comparable() != after.comparable()
@@ -270,12 +256,24 @@ def _planned_placement(
             removed=removed,
             order=order,
             writes=preview.writes,
-            affected=tuple(_affected_workloads(after, removed)),
+            affected=tuple(
+                sorted(
+                    _workloads_on(after, removed),
+                    key=lambda one: (removed.index(one.cluster), one.namespace, one.name),
+                )
+            ),
             checks=tuple(_checks(after, preview.plan)),
             beyond=course.over_limit if course else (),
             unusable=dict(course.selection.left_out) if course else {},
             draining=tuple(_draining(after)),
-            warnings=(*decided.warnings, *(_delays(after, removed) if before.spec == after.spec else ())),
+            warnings=(
+                *decided.warnings,
+                *(
+                    _delays(after, removed)
+                    if before.placement.get("spec") == after.placement.get("spec")
+                    else ()
+                ),
+            ),
         ),
         changed=changed,
         listed=course is not None,
@@ -283,11 +281,6 @@ def _planned_placement(
         jobs_known=after.view.dump.knows(WORKLOAD),
         cluster_details=dict(_cluster_details(after)),
     )
-
-
-def _kueue_list(side: _PlacementSide, known: Snapshot | None) -> tuple[str, ...]:
-    """Return Kueue's list; `known`: the controller's inputs on either side."""
-    return side.order if side.snapshot or not known else side.foreign_list
 
 
 def _leaving_clusters(side: _PlacementSide) -> dict[str, str]:
@@ -313,12 +306,6 @@ def _workloads_on(side: _PlacementSide, removed: Sequence[str]) -> Iterator[Affe
                 yield AffectedWorkload(job.namespace, job.name, job.queue, cluster, job.state, job.gpus)
 
 
-def _affected_workloads(side: _PlacementSide, removed: Sequence[str]) -> list[AffectedWorkload]:
-    place = {cluster: at for at, cluster in enumerate(removed)}
-    found = _workloads_on(side, removed)
-    return sorted(found, key=lambda one: (place[one.cluster], one.namespace, one.name))
-
-
 def _draining(side: _PlacementSide) -> list[str]:
     """Return the clusters that leave but stay listed for now."""
     if side.snapshot is None or side.targets is None:
@@ -338,11 +325,12 @@ def _preview(side: _PlacementSide, changed: bool) -> Preview:
 
 def _checks(side: _PlacementSide, wanted: Plan) -> Iterator[CheckChange]:
     for check in side.snapshot.checks.ours if side.snapshot else ():
-        said, message = check.active, wanted.verdicts[check.meta.name]
-        before = CheckCondition(said.status, said.reason, said.message) if said else None
-        yield CheckChange(
-            check.meta.name, before, CheckCondition(message.status, message.reason, message.message)
-        )
+        before = _condition(check.active) if check.active else None
+        yield CheckChange(check.meta.name, before, _condition(wanted.verdicts[check.meta.name]))
+
+
+def _condition(one: Condition | Verdict) -> CheckCondition:
+    return CheckCondition(one.status, one.reason, one.message)
 
 
 def _delays(side: _PlacementSide, removed: Sequence[str]) -> Iterator[str]:

@@ -60,6 +60,16 @@ def check_statuses(view: HubView, names: Collection[str] = ()) -> tuple[CheckSta
 
 
 @dataclass(frozen=True)
+class _CheckCluster:
+    """A cluster of the check: its MultiKueueCluster and its place in the decisions."""
+
+    cluster: str
+    name: str
+    rank: int | None = None
+    ranked: RankedCluster | None = None
+
+
+@dataclass(frozen=True)
 class _CheckReader:
     """Reads the status of one check."""
 
@@ -117,19 +127,20 @@ class _CheckReader:
     def status(self) -> CheckStatus:
         check, seen = self.check, self.snapshot
         active = check.active
+        observed = active.observed_generation if active else None
         users = tuple(sorted(user.meta.name for user in seen.checks.multikueue))
         return CheckStatus(
             name=check.meta.name,
             active=condition_status(active),
             reason=active.reason if active else "",
             message=active.message if active else "",
-            stale=_is_stale(check),
+            stale=observed is not None and observed < check.meta.generation,
             placement="/".join(seen.decision.placement.meta.id)
             if seen.decision.placement
             else check.placement,
             placement_says=self._placement_says(),
             config=self._config,
-            clusters=tuple(_ClusterRows(self).rows()),
+            clusters=tuple(map(self._row, self._clusters())),
             queues=self.queues.of((check.meta.name, *users)),
             users=users,
             jobs=self.jobs,
@@ -156,40 +167,21 @@ class _CheckReader:
             else "it does not exist"
         )
 
-
-@dataclass(frozen=True)
-class _CheckCluster:
-    """A cluster of the check: its MultiKueueCluster and its place in the decisions."""
-
-    cluster: str
-    name: str
-    rank: int | None = None
-    ranked: RankedCluster | None = None
-
-
-@dataclass(frozen=True)
-class _ClusterRows:
-    """The clusters of a check."""
-
-    check: _CheckReader
-
-    def rows(self) -> Iterator[ClusterRow]:
-        return map(self._row, self._clusters())
+    # -- clusters
 
     @cached_property
     def _counted(self) -> Counter[tuple[str, str]]:
         """(cluster, state) → number of Workloads."""
-        jobs = self.check.jobs
         return Counter(
             (cluster, job.state)
-            for job in jobs
+            for job in self.jobs
             for cluster in ((job.cluster,) if job.cluster else job.nominated)
         )
 
     def _clusters(self) -> Iterator[_CheckCluster]:
         """Yield the selected clusters, best first; then those that are listed but not selected."""
-        seen, course = self.check.snapshot, self.check.targets
-        there = dict(self.check.listed)
+        seen, course = self.snapshot, self.targets
+        there = dict(self.listed)
         if course:
             there |= {one.name: one.cluster for one in course.drain.steps}
             for place, one in enumerate(ranking(seen), 1):
@@ -199,7 +191,7 @@ class _ClusterRows:
         yield from (_CheckCluster(cluster, name) for name, cluster in there.items())
 
     def _row(self, place: _CheckCluster) -> ClusterRow:
-        view, config = self.check.view, self.check.snapshot.objects.config
+        view, config = self.view, self.snapshot.objects.config
         state, why = self._state(place)
         raw = view.dump.find(MULTIKUEUE_CLUSTER, place.name)
         condition = active_of(raw) if raw else None
@@ -221,55 +213,51 @@ class _ClusterRows:
 
     def _missing_object(self, place: _CheckCluster, state: ClusterState) -> str:
         """Return that the MultiKueueCluster of a listed cluster does not exist; "" if it may exist."""
-        missed = state in ("listed", "draining") and self.check.view.dump.knows(MULTIKUEUE_CLUSTER)
+        missed = state in ("listed", "draining") and self.view.dump.knows(MULTIKUEUE_CLUSTER)
         return f"there is no MultiKueueCluster {place.name}" if missed else ""
 
     def _score(self, ranked: RankedCluster) -> int | None:
         """Return the score that ranks a cluster; None if it is unknown."""
-        placement = self.check.snapshot.decision.placement
+        placement = self.snapshot.decision.placement
         asks = placement is not None and placement.prioritizers and not ranked.score
-        return None if asks and self.check.view.dump.why_hidden(PLACEMENT_SCORE) else ranked.score
+        return None if asks and self.view.dump.why_hidden(PLACEMENT_SCORE) else ranked.score
 
     def _count(self, place: _CheckCluster, state: Literal["running", "waiting"]) -> int | None:
-        if not self.check.view.dump.knows(WORKLOAD):
+        if not self.view.dump.knows(WORKLOAD):
             return None
         return self._counted[place.cluster, state]
 
     def _state(self, place: _CheckCluster) -> tuple[ClusterState, str]:
-        course, cluster = self.check.targets, place.cluster
+        course, cluster = self.targets, place.cluster
         if course is None:
-            return "listed", self.check.unknown
-        is_listed = place.name in self.check.listed
-        if self.check.unchanged_reason and is_listed:
-            return "listed", self.check.unchanged_reason
+            return "listed", self.unknown
+        is_listed = place.name in self.listed
+        if self.unchanged_reason and is_listed:
+            return "listed", self.unchanged_reason
         if any(entry.name == place.name for entry in course.usable):
-            return ("listed", "") if is_listed else ("selected", self._not_listed())
+            not_listed = self.view.dump.why_unknown(MULTIKUEUE_CONFIG) or self.unchanged_reason or NOT_LISTED
+            return ("listed", "") if is_listed else ("selected", not_listed)
         if cluster in course.waiting_for_slot:
             return "waiting", NO_SLOT
         left_out = course.selection.left_out.get(cluster, "")
         state: ClusterState = "unusable" if left_out else "beyond"
-        why = left_out or f"beyond the {self.check.snapshot.hub.clusters_max} clusters that Kueue takes"
+        why = left_out or f"beyond the {self.snapshot.hub.clusters_max} clusters that Kueue takes"
         if place.rank is None:
-            why = CLUSTER_GONE if cluster in self.check.snapshot.fleet.deleted_clusters else NOT_SELECTED
+            why = CLUSTER_GONE if cluster in self.snapshot.fleet.deleted_clusters else NOT_SELECTED
         if not is_listed and place.rank is not None:
             return state, why
-        held = self.check.held.get(cluster, "")
+        held = self.held.get(cluster, "")
         return "draining", "; ".join(filter(None, (why, held, self._drain_reason(course, place.name))))
-
-    def _not_listed(self) -> str:
-        return (
-            self.check.view.dump.why_unknown(MULTIKUEUE_CONFIG) or self.check.unchanged_reason or NOT_LISTED
-        )
 
     def _drain_reason(self, course: TargetClusters, name: str) -> str:
         """Return why a draining cluster is still listed."""
-        if unknown := self.check.view.dump.why_unknown(WORKLOAD):
+        if unknown := self.view.dump.why_unknown(WORKLOAD):
             return unknown
         return next((one.message for one in course.drain.steps if one.name == name), "")
 
     def _credential(self, place: _CheckCluster) -> Credential:
-        seen, view = self.check.snapshot, self.check.view
-        obj = self.check.kueue_object(place.name)
+        seen, view = self.snapshot, self.view
+        obj = self.kueue_object(place.name)
         if not view.credentials_known:
             kind, name = obj.source if obj else ("", "")
             return Credential(_kind(kind), name, None, view.credentials_unknown)
@@ -277,11 +265,6 @@ class _ClusterRows:
         if isinstance(found, CredentialSource):
             return Credential(found.kind, found.name, found.expires)
         return Credential(problem=found.why if found else "")
-
-
-def _is_stale(check: Check) -> bool:
-    told_of = check.active.observed_generation if check.active else None
-    return told_of is not None and told_of < check.meta.generation
 
 
 def _kind(kind: str) -> Literal["Secret", "ClusterProfile", ""]:

@@ -23,22 +23,20 @@ def workload_rows(
     dump: Dump, workloads: Iterable[Workload], cluster_of: Callable[[str], str]
 ) -> tuple[WorkloadRow, ...]:
     """Return these Workloads as rows; `cluster_of` gives the managed cluster of a MultiKueueCluster."""
-    return tuple(_workload_row(dump, workload, cluster_of) for workload in workloads)
 
+    def row(workload: Workload) -> WorkloadRow:
+        raw = dump.by_key(WORKLOAD).get(workload.meta.id, {})
+        here = workload.cluster
+        return WorkloadRow(
+            *workload.meta.id,
+            queue=text(raw, "spec", "queueName"),
+            state="running" if here else "waiting" if workload.nominated else "pending",
+            cluster=cluster_of(here) if here else "",
+            nominated=() if here else tuple(map(cluster_of, workload.nominated)),
+            gpus=gpus_of(raw),
+        )
 
-def _workload_row(dump: Dump, workload: Workload, cluster_of: Callable[[str], str]) -> WorkloadRow:
-    namespace, name = workload.meta.id
-    raw = dump.find(WORKLOAD, name, namespace) or {}
-    here = workload.cluster
-    return WorkloadRow(
-        namespace=namespace,
-        name=name,
-        queue=text(raw, "spec", "queueName"),
-        state="running" if here else "waiting" if workload.nominated else "pending",
-        cluster=cluster_of(here) if here else "",
-        nominated=() if here else tuple(map(cluster_of, workload.nominated)),
-        gpus=gpus_of(raw),
-    )
+    return tuple(map(row, workloads))
 
 
 def gpus_of(workload: Object) -> int:

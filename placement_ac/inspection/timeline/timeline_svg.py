@@ -13,7 +13,16 @@ from math import ceil
 from typing import Final
 
 from placement_ac.core.api.text import count_text, joined
-from placement_ac.inspection.drawing.svg import FONT, Element, color_css, cut, element, picture, width_of
+from placement_ac.inspection.drawing.svg import (
+    FONT,
+    Element,
+    color_css,
+    cut,
+    detailed,
+    element,
+    picture,
+    width_of,
+)
 from placement_ac.inspection.timeline.model import Lane, Point, Span, Timeline, WorkloadRun
 
 WIDTH: Final = 1200.0
@@ -199,19 +208,7 @@ def _lane(lane: Lane, y: float, height: float, scale: _Scale, timeline: Timeline
         at += SCORE
     parts += _runs(lane.runs, at, scale)
     whole = describe_lane(lane, timeline.end)
-    if not page_id:
-        return element("g", element("title", text=whole), *parts, class_="lane")
-    return element(
-        "g",
-        *parts,
-        id=page_id,
-        class_="lane",
-        tabindex="0",
-        role="img",
-        aria_label=whole,
-        data_detail=whole,
-        data_find=whole.lower(),
-    )
+    return detailed("lane", page_id, whole, whole, *parts)
 
 
 def _bar(span: Span, y: float, scale: _Scale) -> Element:
