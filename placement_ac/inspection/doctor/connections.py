@@ -21,13 +21,20 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.decode import active_of, kueue_object
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.plan.expiry_warnings import expiry_warnings
-from placement_ac.inspection.doctor.finding import DoctorRule, RuleResult, fail, ok, warn
+from placement_ac.inspection.doctor.finding import RuleResult, fail, ok, warn
 from placement_ac.inspection.doctor.kueue_config import CLUSTER_PROFILE_GATE, enable_gate, kueue_config
-from placement_ac.inspection.doctor.setup import HubSetup, requires_kinds
+from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
 from placement_ac.inspection.status.queues import inactive_reason
 
 
-@requires_kinds(ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
+@hub_rule(
+    "connections",
+    "Kueue is connected to each listed cluster; the fix depends on Kueue's reason",
+    "kubectl describe multikueuecluster NAME",
+    ADMISSION_CHECK,
+    MULTIKUEUE_CONFIG,
+    MULTIKUEUE_CLUSTER,
+)
 def connections(setup: HubSetup) -> Iterator[RuleResult]:
     placements = {one.placement for one in setup.view.our_checks if one.placement}
     configs = (kueue_object(raw) for raw in setup.dump.of(MULTIKUEUE_CONFIG))
@@ -51,7 +58,12 @@ def connections(setup: HubSetup) -> Iterator[RuleResult]:
     yield ok(f"Kueue is connected to {connected} of {len(listed)} listed clusters")
 
 
-@requires_kinds(ADMISSION_CHECK)
+@hub_rule(
+    "credentials",
+    "each selected cluster has credentials that Kueue can use",
+    "kubectl create secret generic -n KUEUE multikueue-CLUSTER --from-file=kubeconfig=FILE",
+    ADMISSION_CHECK,
+)
 def credentials(setup: HubSetup) -> Iterator[RuleResult]:
     if unknown := _unknown(setup):
         yield from unknown
@@ -68,7 +80,12 @@ def credentials(setup: HubSetup) -> Iterator[RuleResult]:
     yield ok(f"{len(usable)} selected clusters have usable credentials")
 
 
-@requires_kinds(ADMISSION_CHECK)
+@hub_rule(
+    "credential-expiry",
+    "no credentials expire within `--credentials-warning`",
+    "kubectl create secret generic -n KUEUE SECRET --from-file=kubeconfig=FILE",
+    ADMISSION_CHECK,
+)
 def credential_expiry(setup: HubSetup) -> Iterator[RuleResult]:
     if unknown := _unknown(setup):
         yield from unknown
@@ -151,23 +168,4 @@ FIXES: Final[Mapping[str, Callable[[HubSetup, KueueObject], str]]] = {
 }
 """By the reason of a MultiKueueCluster's condition, as seen on real Kueue."""
 
-RULES: Final = (
-    DoctorRule(
-        "credentials",
-        "each selected cluster has credentials that Kueue can use",
-        "kubectl create secret generic -n KUEUE multikueue-CLUSTER --from-file=kubeconfig=FILE",
-        credentials,
-    ),
-    DoctorRule(
-        "credential-expiry",
-        "no credentials expire within `--credentials-warning`",
-        "kubectl create secret generic -n KUEUE SECRET --from-file=kubeconfig=FILE",
-        credential_expiry,
-    ),
-    DoctorRule(
-        "connections",
-        "Kueue is connected to each listed cluster; the fix depends on Kueue's reason",
-        "kubectl describe multikueuecluster NAME",
-        connections,
-    ),
-)
+RULES: Final = (credentials, credential_expiry, connections)
