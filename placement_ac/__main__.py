@@ -1,11 +1,9 @@
 """
 The command line's entries.
 
-No core is dumped if one crashes: there may be tokens in it. At the end nobody looks for garbage any more: of
-what `status` has read of a large hub that took 0.2 s, for a process that ends.
+No core is dumped if one crashes: there may be tokens in it.
 """
 
-import gc
 import resource
 import sys
 from importlib import import_module
@@ -14,20 +12,14 @@ from importlib import import_module
 def main() -> None:
     """Run the command that is asked for."""
     _dump_nothing()
-    try:
-        import_module("placement_ac.cli.main").main()
-    finally:
-        gc.freeze()
+    import_module("placement_ac.cli.main").main()
 
 
 def plugin() -> None:
     """Run the command that is asked of `kubectl placement`."""
     _dump_nothing()
     cli = import_module("placement_ac.cli.main")
-    try:
-        cli.plugin(prog_name=cli.PLUGIN)
-    finally:
-        gc.freeze()
+    cli.plugin(prog_name=cli.PLUGIN)
 
 
 def complete() -> None:

@@ -24,6 +24,7 @@ from placement_ac.core.plan.expiry_warnings import expiry_warnings
 from placement_ac.inspection.doctor.finding import RuleResult, fail, ok, warn
 from placement_ac.inspection.doctor.kueue_config import CLUSTER_PROFILE_GATE, enable_gate, kueue_config
 from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
+from placement_ac.inspection.doctor.worker_fixes import put_secret
 from placement_ac.inspection.status.queues import inactive_reason
 
 
@@ -96,7 +97,9 @@ def credential_expiry(setup: HubSetup) -> Iterator[RuleResult]:
         for cluster in setup.view.plan(placement).clusters:
             for notice in expiry_warnings(seen, [cluster]).events:
                 source = cluster.source.name if cluster.source else ""
-                message[source] = warn(notice.message, _make_secret(setup, source, cluster.cluster))
+                message[source] = warn(
+                    notice.message, put_secret(setup.kueue_namespace, source, cluster.cluster)
+                )
     yield from message.values()
     yield ok("no credentials expire soon")
 
@@ -120,19 +123,12 @@ def _cluster(one: KueueObject) -> str:
 def _provide_credentials(setup: HubSetup, cluster: str) -> str:
     """Return the command that creates credentials for a cluster, or shows those that OCM provisions."""
     if setup.settings.credentials_provision == "none":
-        return _make_secret(setup, f"multikueue-{cluster}", cluster)
+        return put_secret(setup.kueue_namespace, f"multikueue-{cluster}", cluster)
     return f"kubectl describe {ACCOUNT},{PERMISSION} -n {shlex.quote(cluster)}"
 
 
-def _make_secret(setup: HubSetup, name: str, cluster: str) -> str:
-    """Return the command that writes a kubeconfig file into a Secret."""
-    file = shlex.quote(f"kubeconfig={cluster}.kubeconfig")
-    secret = f"kubectl create secret generic -n {setup.kueue_namespace} {shlex.quote(name)}"
-    return f"{secret} --from-file={file} --dry-run=client -o yaml | kubectl apply -f -"
-
-
 def _renew_secret(setup: HubSetup, one: KueueObject) -> str:
-    return _make_secret(setup, one.source[1], _cluster(one))
+    return put_secret(setup.kueue_namespace, one.source[1], _cluster(one))
 
 
 def _try_kubeconfig(setup: HubSetup, one: KueueObject) -> str:
