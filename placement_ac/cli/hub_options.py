@@ -6,11 +6,10 @@ They write nothing. A missing right is reported on stderr, with the command that
 
 import asyncio
 import errno
-import gc
 import os
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Sequence
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -46,9 +45,6 @@ ALL_NAMESPACES_KINDS: Final = (PLACEMENT, PLACEMENT_DECISION)
 """Kinds read in all namespaces: OCM's Balance counts the decisions of all Placements."""
 FAILED: Final = 1
 """The exit code of every error, usage errors included: for some commands 2 has another meaning."""
-
-_OBJECTS_BETWEEN: Final = 500_000
-"""New Python objects between two garbage collections."""
 INTERRUPTED: Final = 130
 """The exit code after Ctrl-C, as in shells."""
 
@@ -68,8 +64,7 @@ class ReadCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with rare_garbage_collection():
-                return super().invoke(ctx)
+            return super().invoke(ctx)
         except PlacementAcError as error:
             message = "\n".join(map(without_controls, str(error).splitlines()))
             raise click.ClickException(message) from None
@@ -92,17 +87,6 @@ def _drop_unprintable_output() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
-
-
-@contextmanager
-def rare_garbage_collection() -> Iterator[None]:
-    """Collect garbage rarely: nearly all objects read from a hub are kept, and a collection takes long."""
-    usual = gc.get_threshold()
-    gc.set_threshold(_OBJECTS_BETWEEN)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,12 +23,12 @@ from placement_ac.core.api.decode import active_of, checks_listed
 from placement_ac.core.api.objects import Check
 from placement_ac.core.api.text import count_text, joined
 from placement_ac.core.plan.conditions import parameters_problem
-from placement_ac.inspection.doctor.finding import DoctorRule, RuleResult, fail, ok, warn
+from placement_ac.inspection.doctor.finding import RuleResult, fail, ok, warn
 from placement_ac.inspection.doctor.setup import (
     HubSetup,
     apply_command,
+    hub_rule,
     name_of,
-    requires_kinds,
     spec_of,
     yaml_of,
 )
@@ -37,7 +37,12 @@ from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, SET_BINDING
 from placement_ac.inspection.status.queues import inactive_reason
 
 
-@requires_kinds(ADMISSION_CHECK)
+@hub_rule(
+    "check-parameters",
+    "each AdmissionCheck of ours names a Placement that exists",
+    "kubectl patch admissioncheck CHECK --type=merge -p PARAMETERS",
+    ADMISSION_CHECK,
+)
 def check_parameters(setup: HubSetup) -> Iterator[RuleResult]:
     for one in setup.view.our_checks:
         name = one.meta.name
@@ -55,7 +60,12 @@ def check_parameters(setup: HubSetup) -> Iterator[RuleResult]:
     yield ok(f"the Placement of {joined(names)} exists" if names else "there is no check of ours")
 
 
-@requires_kinds(ADMISSION_CHECK)
+@hub_rule(
+    "check-condition",
+    "each AdmissionCheck of ours is Active",
+    "kubectl describe admissioncheck CHECK",
+    ADMISSION_CHECK,
+)
 def check_condition(setup: HubSetup) -> Iterator[RuleResult]:
     for one in setup.view.our_checks:
         name, active = one.meta.name, one.active
@@ -76,7 +86,13 @@ def check_condition(setup: HubSetup) -> Iterator[RuleResult]:
     yield ok(f"AdmissionCheck {joined(names)} is Active" if names else "there is no check of ours")
 
 
-@requires_kinds(ADMISSION_CHECK, MULTIKUEUE_CONFIG)
+@hub_rule(
+    "multikueue-checks",
+    "each multikueue check names a MultiKueueConfig that exists, or that a check of ours creates",
+    "kubectl patch admissioncheck CHECK --type=merge -p PARAMETERS",
+    ADMISSION_CHECK,
+    MULTIKUEUE_CONFIG,
+)
 def multikueue_checks(setup: HubSetup) -> Iterator[RuleResult]:
     found = [one for one in setup.view.checks if one.multikueue]
     there = {name_of(config) for config in setup.dump.of(MULTIKUEUE_CONFIG)}
@@ -93,7 +109,14 @@ def multikueue_checks(setup: HubSetup) -> Iterator[RuleResult]:
     yield ok(f"the list of {joined(names)} exists, or will exist" if names else "there are none")
 
 
-@requires_kinds(ADMISSION_CHECK, CLUSTER_QUEUE)
+@hub_rule(
+    "queue-checks",
+    "the checks that a ClusterQueue lists exist; if it lists a multikueue check with our list, it also "
+    "lists our check, which is the gate",
+    "kubectl patch clusterqueue QUEUE --type=json -p CHECK",
+    ADMISSION_CHECK,
+    CLUSTER_QUEUE,
+)
 def queue_checks(setup: HubSetup) -> Iterator[RuleResult]:
     queues = [queue for queue in setup.dump.of(CLUSTER_QUEUE) if checks_listed(queue)]
     for queue in queues:
@@ -167,7 +190,13 @@ def _checks_without_multikueue(setup: HubSetup, queue: Object) -> list[Check]:
     return [one for one in setup.view.our_checks if one.meta.name in listed and one.placement]
 
 
-@requires_kinds(ADMISSION_CHECK, CLUSTER_QUEUE)
+@hub_rule(
+    "cluster-queues",
+    "the ClusterQueues that list these checks are active",
+    "kubectl describe clusterqueue QUEUE",
+    ADMISSION_CHECK,
+    CLUSTER_QUEUE,
+)
 def cluster_queues(setup: HubSetup) -> Iterator[RuleResult]:
     mine = {one.meta.name for one in setup.view.checks if one.ours or one.config in _placements(setup)}
     queues = [one for one in setup.dump.of(CLUSTER_QUEUE) if mine & checks_listed(one)]
@@ -257,36 +286,4 @@ def _list_check(queue: Object, check: str) -> str:
     return f"kubectl patch clusterqueue {name_of(queue)} --type=json -p {shlex.quote(patch)}"
 
 
-RULES: Final = (
-    DoctorRule(
-        "check-parameters",
-        "each AdmissionCheck of ours names a Placement that exists",
-        "kubectl patch admissioncheck CHECK --type=merge -p PARAMETERS",
-        check_parameters,
-    ),
-    DoctorRule(
-        "check-condition",
-        "each AdmissionCheck of ours is Active",
-        "kubectl describe admissioncheck CHECK",
-        check_condition,
-    ),
-    DoctorRule(
-        "multikueue-checks",
-        "each multikueue check names a MultiKueueConfig that exists, or that a check of ours creates",
-        "kubectl patch admissioncheck CHECK --type=merge -p PARAMETERS",
-        multikueue_checks,
-    ),
-    DoctorRule(
-        "queue-checks",
-        "the checks that a ClusterQueue lists exist; if it lists a multikueue check with our list, it also "
-        "lists our check, which is the gate",
-        "kubectl patch clusterqueue QUEUE --type=json -p CHECK",
-        queue_checks,
-    ),
-    DoctorRule(
-        "cluster-queues",
-        "the ClusterQueues that list these checks are active",
-        "kubectl describe clusterqueue QUEUE",
-        cluster_queues,
-    ),
-)
+RULES: Final = (check_parameters, check_condition, multikueue_checks, queue_checks, cluster_queues)

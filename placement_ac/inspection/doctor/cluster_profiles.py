@@ -14,7 +14,7 @@ from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.rights import KueueRelease
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.inspection.doctor.crds import versions
-from placement_ac.inspection.doctor.finding import DoctorRule, RuleResult, fail, ok, warn
+from placement_ac.inspection.doctor.finding import RuleResult, fail, ok, warn
 from placement_ac.inspection.doctor.kueue_config import (
     CLUSTER_PROFILE_GATE,
     CONFIG_MAP_NAME,
@@ -30,6 +30,7 @@ from placement_ac.inspection.doctor.setup import (
     CONTAINER,
     HubSetup,
     containers_of,
+    hub_rule,
     image_command,
     list_deployments_command,
     pod_of,
@@ -74,6 +75,11 @@ def unknown_profiles(setup: HubSetup) -> tuple[RuleResult, ...]:
     return unknown or (profiles if setup.dump.live else ())
 
 
+@hub_rule(
+    "cluster-profile-gate",
+    f"if a worker uses a ClusterProfile's credentials: Kueue's gate {CLUSTER_PROFILE_GATE} is on",
+    f"kubectl edit configmap -n KUEUE {CONFIG_MAP_NAME}  # featureGates",
+)
 def cluster_profile_gate(setup: HubSetup) -> Iterator[RuleResult]:
     used, kueue = profiles_in_use(setup), kueue_config(setup)
     if not used:
@@ -90,6 +96,11 @@ def cluster_profile_gate(setup: HubSetup) -> Iterator[RuleResult]:
         )
 
 
+@hub_rule(
+    "inventory-crd",
+    f"with Kueue's gate {CLUSTER_PROFILE_GATE}: the CRD of ClusterProfiles exists",
+    f"kubectl apply -f {INVENTORY_CRD}",
+)
 def inventory_crd(setup: HubSetup) -> Iterator[RuleResult]:
     kueue = kueue_config(setup)
     there = versions(setup, CLUSTER_PROFILE)
@@ -107,6 +118,12 @@ def inventory_crd(setup: HubSetup) -> Iterator[RuleResult]:
         )
 
 
+@hub_rule(
+    "access-providers",
+    f"each ClusterProfile in use has a provider of Kueue's `multiKueue.clusterProfile.{ACCESS}` "
+    f"(before 0.19: `{CREDENTIALS}`)",
+    f"kubectl edit configmap -n KUEUE {CONFIG_MAP_NAME}  # multiKueue.clusterProfile.{ACCESS}",
+)
 def access_providers(setup: HubSetup) -> Iterator[RuleResult]:
     used, kueue = profiles_in_use(setup), kueue_config(setup)
     unknown = (
@@ -140,6 +157,11 @@ def access_providers(setup: HubSetup) -> Iterator[RuleResult]:
     )
 
 
+@hub_rule(
+    "access-provider-plugin",
+    "the plugin of each access provider is on a volume of Kueue's Pod",
+    f"kubectl patch -n KUEUE deployment/{KUEUE_MANAGER} -p PATCH",
+)
 def access_provider_plugin(setup: HubSetup) -> Iterator[RuleResult]:
     kueue = kueue_config(setup)
     wanted = providers(kueue)
@@ -286,30 +308,4 @@ def _add_plugin(setup: HubSetup, name: str, command: str) -> str:
     )
 
 
-RULES: Final = (
-    DoctorRule(
-        "cluster-profile-gate",
-        f"if a worker uses a ClusterProfile's credentials: Kueue's gate {CLUSTER_PROFILE_GATE} is on",
-        f"kubectl edit configmap -n KUEUE {CONFIG_MAP_NAME}  # featureGates",
-        cluster_profile_gate,
-    ),
-    DoctorRule(
-        "inventory-crd",
-        f"with Kueue's gate {CLUSTER_PROFILE_GATE}: the CRD of ClusterProfiles exists",
-        f"kubectl apply -f {INVENTORY_CRD}",
-        inventory_crd,
-    ),
-    DoctorRule(
-        "access-providers",
-        f"each ClusterProfile in use has a provider of Kueue's `multiKueue.clusterProfile.{ACCESS}` "
-        f"(before 0.19: `{CREDENTIALS}`)",
-        f"kubectl edit configmap -n KUEUE {CONFIG_MAP_NAME}  # multiKueue.clusterProfile.{ACCESS}",
-        access_providers,
-    ),
-    DoctorRule(
-        "access-provider-plugin",
-        "the plugin of each access provider is on a volume of Kueue's Pod",
-        f"kubectl patch -n KUEUE deployment/{KUEUE_MANAGER} -p PATCH",
-        access_provider_plugin,
-    ),
-)
+RULES: Final = (cluster_profile_gate, inventory_crd, access_providers, access_provider_plugin)

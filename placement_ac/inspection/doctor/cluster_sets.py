@@ -9,12 +9,12 @@ from typing import Final
 
 from placement_ac.core.api.constants import ADMISSION_CHECK
 from placement_ac.core.api.text import joined
-from placement_ac.inspection.doctor.finding import DoctorRule, RuleResult, fail, ok, warn
+from placement_ac.inspection.doctor.finding import RuleResult, fail, ok, warn
 from placement_ac.inspection.doctor.setup import (
     HubSetup,
     apply_command,
+    hub_rule,
     name_of,
-    requires_kinds,
     sequence,
     spec_of,
     yaml_of,
@@ -27,7 +27,13 @@ GLOBAL: Final = "global"
 """OCM's own set of all clusters."""
 
 
-@requires_kinds(ADMISSION_CHECK, SET_BINDING)
+@hub_rule(
+    "cluster-set-bindings",
+    "the cluster sets of each Placement that a check names are bound in its namespace",
+    "clusteradm clusterset bind SET --namespace NAMESPACE",
+    ADMISSION_CHECK,
+    SET_BINDING,
+)
 def cluster_set_bindings(setup: HubSetup) -> Iterator[RuleResult]:
     placements = placements_of(setup)
     for placement in placements:
@@ -38,7 +44,14 @@ def cluster_set_bindings(setup: HubSetup) -> Iterator[RuleResult]:
     )
 
 
-@requires_kinds(ADMISSION_CHECK, SET_BINDING, CLUSTER_SET)
+@hub_rule(
+    "cluster-sets",
+    "the bound cluster sets exist",
+    "clusteradm create clusterset SET",
+    ADMISSION_CHECK,
+    SET_BINDING,
+    CLUSTER_SET,
+)
 def cluster_sets(setup: HubSetup) -> Iterator[RuleResult]:
     there = {name_of(one) for one in setup.dump.of(CLUSTER_SET)}
     bound = {
@@ -122,14 +135,4 @@ def _bind(namespace: str, sets: list[str]) -> str:
     return apply_command("\n---\n".join(documents))
 
 
-RULES: Final = (
-    DoctorRule(
-        "cluster-set-bindings",
-        "the cluster sets of each Placement that a check names are bound in its namespace",
-        "clusteradm clusterset bind SET --namespace NAMESPACE",
-        cluster_set_bindings,
-    ),
-    DoctorRule(
-        "cluster-sets", "the bound cluster sets exist", "clusteradm create clusterset SET", cluster_sets
-    ),
-)
+RULES: Final = (cluster_set_bindings, cluster_sets)

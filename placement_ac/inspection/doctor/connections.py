@@ -21,13 +21,21 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.decode import active_of, kueue_object
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.plan.expiry_warnings import expiry_warnings
-from placement_ac.inspection.doctor.finding import DoctorRule, RuleResult, fail, ok, warn
+from placement_ac.inspection.doctor.finding import RuleResult, fail, ok, warn
 from placement_ac.inspection.doctor.kueue_config import CLUSTER_PROFILE_GATE, enable_gate, kueue_config
-from placement_ac.inspection.doctor.setup import HubSetup, requires_kinds
+from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
+from placement_ac.inspection.doctor.worker_fixes import put_secret
 from placement_ac.inspection.status.queues import inactive_reason
 
 
-@requires_kinds(ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
+@hub_rule(
+    "connections",
+    "Kueue is connected to each listed cluster; the fix depends on Kueue's reason",
+    "kubectl describe multikueuecluster NAME",
+    ADMISSION_CHECK,
+    MULTIKUEUE_CONFIG,
+    MULTIKUEUE_CLUSTER,
+)
 def connections(setup: HubSetup) -> Iterator[RuleResult]:
     placements = {one.placement for one in setup.view.our_checks if one.placement}
     configs = (kueue_object(raw) for raw in setup.dump.of(MULTIKUEUE_CONFIG))
@@ -51,7 +59,12 @@ def connections(setup: HubSetup) -> Iterator[RuleResult]:
     yield ok(f"Kueue is connected to {connected} of {len(listed)} listed clusters")
 
 
-@requires_kinds(ADMISSION_CHECK)
+@hub_rule(
+    "credentials",
+    "each selected cluster has credentials that Kueue can use",
+    "kubectl create secret generic -n KUEUE multikueue-CLUSTER --from-file=kubeconfig=FILE",
+    ADMISSION_CHECK,
+)
 def credentials(setup: HubSetup) -> Iterator[RuleResult]:
     if unknown := _unknown(setup):
         yield from unknown
@@ -68,7 +81,12 @@ def credentials(setup: HubSetup) -> Iterator[RuleResult]:
     yield ok(f"{len(usable)} selected clusters have usable credentials")
 
 
-@requires_kinds(ADMISSION_CHECK)
+@hub_rule(
+    "credential-expiry",
+    "no credentials expire within `--credentials-warning`",
+    "kubectl create secret generic -n KUEUE SECRET --from-file=kubeconfig=FILE",
+    ADMISSION_CHECK,
+)
 def credential_expiry(setup: HubSetup) -> Iterator[RuleResult]:
     if unknown := _unknown(setup):
         yield from unknown
@@ -79,7 +97,9 @@ def credential_expiry(setup: HubSetup) -> Iterator[RuleResult]:
         for cluster in setup.view.plan(placement).clusters:
             for notice in expiry_warnings(seen, [cluster]).events:
                 source = cluster.source.name if cluster.source else ""
-                message[source] = warn(notice.message, _make_secret(setup, source, cluster.cluster))
+                message[source] = warn(
+                    notice.message, put_secret(setup.kueue_namespace, source, cluster.cluster)
+                )
     yield from message.values()
     yield ok("no credentials expire soon")
 
@@ -103,19 +123,12 @@ def _cluster(one: KueueObject) -> str:
 def _provide_credentials(setup: HubSetup, cluster: str) -> str:
     """Return the command that creates credentials for a cluster, or shows those that OCM provisions."""
     if setup.settings.credentials_provision == "none":
-        return _make_secret(setup, f"multikueue-{cluster}", cluster)
+        return put_secret(setup.kueue_namespace, f"multikueue-{cluster}", cluster)
     return f"kubectl describe {ACCOUNT},{PERMISSION} -n {shlex.quote(cluster)}"
 
 
-def _make_secret(setup: HubSetup, name: str, cluster: str) -> str:
-    """Return the command that writes a kubeconfig file into a Secret."""
-    file = shlex.quote(f"kubeconfig={cluster}.kubeconfig")
-    secret = f"kubectl create secret generic -n {setup.kueue_namespace} {shlex.quote(name)}"
-    return f"{secret} --from-file={file} --dry-run=client -o yaml | kubectl apply -f -"
-
-
 def _renew_secret(setup: HubSetup, one: KueueObject) -> str:
-    return _make_secret(setup, one.source[1], _cluster(one))
+    return put_secret(setup.kueue_namespace, one.source[1], _cluster(one))
 
 
 def _try_kubeconfig(setup: HubSetup, one: KueueObject) -> str:
@@ -151,23 +164,4 @@ FIXES: Final[Mapping[str, Callable[[HubSetup, KueueObject], str]]] = {
 }
 """By the reason of a MultiKueueCluster's condition, as seen on real Kueue."""
 
-RULES: Final = (
-    DoctorRule(
-        "credentials",
-        "each selected cluster has credentials that Kueue can use",
-        "kubectl create secret generic -n KUEUE multikueue-CLUSTER --from-file=kubeconfig=FILE",
-        credentials,
-    ),
-    DoctorRule(
-        "credential-expiry",
-        "no credentials expire within `--credentials-warning`",
-        "kubectl create secret generic -n KUEUE SECRET --from-file=kubeconfig=FILE",
-        credential_expiry,
-    ),
-    DoctorRule(
-        "connections",
-        "Kueue is connected to each listed cluster; the fix depends on Kueue's reason",
-        "kubectl describe multikueuecluster NAME",
-        connections,
-    ),
-)
+RULES: Final = (credentials, credential_expiry, connections)

@@ -12,9 +12,9 @@ from placement_ac.core.api.constants import KUEUE, LEASE, MANAGED_BY
 from placement_ac.core.api.decode import checks_listed
 from placement_ac.core.api.schemas import as_mapping, parse_time
 from placement_ac.core.api.text import joined
-from placement_ac.inspection.doctor.finding import DoctorRule, RuleResult, fail, ok, warn
+from placement_ac.inspection.doctor.finding import RuleResult, fail, ok, warn
 from placement_ac.inspection.doctor.rbac import missing_permissions, rules_of
-from placement_ac.inspection.doctor.setup import HubSetup, name_of, pod_of, ready, sequence, spec_of
+from placement_ac.inspection.doctor.setup import HubSetup, hub_rule, name_of, pod_of, ready, sequence, spec_of
 from placement_ac.inspection.hub.controller_settings import deployments
 from placement_ac.inspection.hub.dump import Object, key_of
 from placement_ac.inspection.hub.kinds import (
@@ -39,6 +39,11 @@ SKEW: Final = timedelta(seconds=60)
 """Tolerated difference between the clocks of two machines."""
 
 
+@hub_rule(
+    "controller",
+    "the controller runs: its Deployment has a ready Pod, or its Lease is held",
+    f"{INSTALL} && kubectl rollout status -n CONTROLLER deployment/{MANAGED_BY}",
+)
 def controller(setup: HubSetup) -> Iterator[RuleResult]:
     running = [one for one in deployments(setup.dump) if ready(one)]
     holder = _holder(setup)
@@ -62,6 +67,11 @@ def controller(setup: HubSetup) -> Iterator[RuleResult]:
         yield warn("no controller runs", _start(setup))
 
 
+@hub_rule(
+    "controller-settings",
+    "the controller's settings can be read",
+    "kubectl auth can-i list configmaps -n CONTROLLER",
+)
 def controller_settings(setup: HubSetup) -> Iterator[RuleResult]:
     namespace = setup.controller.partition("/")[0]
     message = f"unknown, so the defaults are assumed: {setup.settings_problem}"
@@ -81,6 +91,11 @@ def controller_settings(setup: HubSetup) -> Iterator[RuleResult]:
         )
 
 
+@hub_rule(
+    "one-controller",
+    "one Deployment of the controller serves this Kueue",
+    "kubectl scale -n NAMESPACE deployment/NAME --replicas=0",
+)
 def one_controller(setup: HubSetup) -> Iterator[RuleResult]:
     running = sorted((one for one in deployments(setup.dump) if _wanted(one)), key=_order(setup))
     for one in running[1:]:
@@ -93,6 +108,11 @@ def one_controller(setup: HubSetup) -> Iterator[RuleResult]:
     yield ok(f"Deployment {_label(running[0])} alone" if running else "there is none")
 
 
+@hub_rule(
+    "controller-rights",
+    "ClusterRoles give the controller's ServiceAccount its rights",
+    f"kubectl create clusterrolebinding NAME --clusterrole={MANAGED_BY} --serviceaccount=ACCOUNT",
+)
 def controller_rights(setup: HubSetup) -> Iterator[RuleResult]:
     found = next(iter(deployments(setup.dump)), None)
     if found is None:
@@ -193,29 +213,4 @@ def _at(deployment: Object) -> str:
     return f"-n {namespace} deployment/{name}"
 
 
-RULES: Final = (
-    DoctorRule(
-        "controller",
-        "the controller runs: its Deployment has a ready Pod, or its Lease is held",
-        f"{INSTALL} && kubectl rollout status -n CONTROLLER deployment/{MANAGED_BY}",
-        controller,
-    ),
-    DoctorRule(
-        "controller-settings",
-        "the controller's settings can be read",
-        "kubectl auth can-i list configmaps -n CONTROLLER",
-        controller_settings,
-    ),
-    DoctorRule(
-        "one-controller",
-        "one Deployment of the controller serves this Kueue",
-        "kubectl scale -n NAMESPACE deployment/NAME --replicas=0",
-        one_controller,
-    ),
-    DoctorRule(
-        "controller-rights",
-        "ClusterRoles give the controller's ServiceAccount its rights",
-        f"kubectl create clusterrolebinding NAME --clusterrole={MANAGED_BY} --serviceaccount=ACCOUNT",
-        controller_rights,
-    ),
-)
+RULES: Final = (controller, controller_settings, one_controller, controller_rights)

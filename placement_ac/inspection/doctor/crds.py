@@ -10,8 +10,8 @@ from typing import Final
 from placement_ac.core.api.constants import KUEUE, OCM_CLUSTER, OPTIONAL_KINDS, REQUIRED_KINDS, Kind
 from placement_ac.core.api.schemas import as_mapping
 from placement_ac.core.api.text import joined
-from placement_ac.inspection.doctor.finding import DoctorRule, RuleResult, fail, ok, warn
-from placement_ac.inspection.doctor.setup import HubSetup, sequence, spec_of
+from placement_ac.inspection.doctor.finding import RuleResult, fail, ok, warn
+from placement_ac.inspection.doctor.setup import HubSetup, hub_rule, sequence, spec_of
 from placement_ac.inspection.hub.kinds import CRD
 
 KUEUE_KINDS: Final = tuple(kind for kind in REQUIRED_KINDS if kind.group == KUEUE)
@@ -36,10 +36,18 @@ def versions(setup: HubSetup, kind: Kind) -> tuple[str, ...] | None:
     return () if setup.dump.live or setup.knows(CRD) else None
 
 
+@hub_rule(
+    "kueue-crds",
+    "Kueue's kinds are served, in versions that the controller supports",
+    f"kubectl apply --server-side -f {KUEUE_MANIFESTS.format('RELEASE')}",
+)
 def kueue_crds(setup: HubSetup) -> Iterator[RuleResult]:
     yield from _served_results(setup, KUEUE_KINDS, INSTALL_KUEUE)
 
 
+@hub_rule(
+    "ocm-crds", "OCM's Placements and decisions are served; so are ManagedClusters and scores", INSTALL_OCM
+)
 def ocm_crds(setup: HubSetup) -> Iterator[RuleResult]:
     yield from _served_results(setup, OCM_KINDS, INSTALL_OCM)
     for kind in OCM_OPTIONAL:
@@ -68,17 +76,4 @@ def _common_version(setup: HubSetup, kind: Kind) -> str:
     return next((version for version in kind.versions if version in there), "")
 
 
-RULES: Final = (
-    DoctorRule(
-        "kueue-crds",
-        "Kueue's kinds are served, in versions that the controller supports",
-        f"kubectl apply --server-side -f {KUEUE_MANIFESTS.format('RELEASE')}",
-        kueue_crds,
-    ),
-    DoctorRule(
-        "ocm-crds",
-        "OCM's Placements and decisions are served; so are ManagedClusters and scores",
-        INSTALL_OCM,
-        ocm_crds,
-    ),
-)
+RULES: Final = (kueue_crds, ocm_crds)

@@ -10,7 +10,7 @@ from typing import Final
 from placement_ac.core.api.constants import KUEUE_MANAGER
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.rights import ExternalFramework, parse_external
-from placement_ac.inspection.doctor.finding import DoctorRule, RuleResult, fail, ok
+from placement_ac.inspection.doctor.finding import RuleResult, fail, ok
 from placement_ac.inspection.doctor.kueue_config import (
     CONFIG_MAP_NAME,
     CUSTOM_JOBS,
@@ -20,7 +20,7 @@ from placement_ac.inspection.doctor.kueue_config import (
     unread_results,
 )
 from placement_ac.inspection.doctor.rbac import PolicyRule, missing_permissions, rules_of
-from placement_ac.inspection.doctor.setup import HubSetup, apply_command, pod_of, yaml_of
+from placement_ac.inspection.doctor.setup import HubSetup, apply_command, hub_rule, pod_of, yaml_of
 from placement_ac.inspection.hub.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
 
 VERBS: Final = {"": ("get", "list", "watch", "patch", "update"), "/status": ("get", "patch", "update")}
@@ -28,6 +28,11 @@ VERBS: Final = {"": ("get", "list", "watch", "patch", "update"), "/status": ("ge
 ROLE: Final = "kueue-external-frameworks"
 
 
+@hub_rule(
+    "external-frameworks-gate",
+    f"with `multiKueue.externalFrameworks`: Kueue's gate {CUSTOM_JOBS} is on",
+    f"kubectl edit configmap -n KUEUE {CONFIG_MAP_NAME}  # featureGates",
+)
 def external_frameworks_gate(setup: HubSetup) -> Iterator[RuleResult]:
     kueue = kueue_config(setup)
     if unknown := unread_results(setup, kueue):
@@ -43,6 +48,11 @@ def external_frameworks_gate(setup: HubSetup) -> Iterator[RuleResult]:
         yield fail(f"the gate {CUSTOM_JOBS} is off: {joined(named)} are not sent", fix)
 
 
+@hub_rule(
+    "external-frameworks-rights",
+    "with `multiKueue.externalFrameworks`: a ClusterRole lets Kueue read and update them on the hub",
+    "kubectl apply -f -  # ClusterRole and ClusterRoleBinding",
+)
 def external_frameworks_rights(setup: HubSetup) -> Iterator[RuleResult]:
     kueue = kueue_config(setup)
     if unknown := unread_results(setup, kueue):
@@ -98,17 +108,4 @@ def _grant(setup: HubSetup, kind: ExternalFramework) -> str:
     )
 
 
-RULES: Final = (
-    DoctorRule(
-        "external-frameworks-gate",
-        f"with `multiKueue.externalFrameworks`: Kueue's gate {CUSTOM_JOBS} is on",
-        f"kubectl edit configmap -n KUEUE {CONFIG_MAP_NAME}  # featureGates",
-        external_frameworks_gate,
-    ),
-    DoctorRule(
-        "external-frameworks-rights",
-        "with `multiKueue.externalFrameworks`: a ClusterRole lets Kueue read and update them on the hub",
-        "kubectl apply -f -  # ClusterRole and ClusterRoleBinding",
-        external_frameworks_rights,
-    ),
-)
+RULES: Final = (external_frameworks_gate, external_frameworks_rights)

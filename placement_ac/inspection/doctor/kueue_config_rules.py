@@ -10,7 +10,7 @@ from typing import Final
 from placement_ac.core.api.constants import OUR_CONTROLLER
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.rights import FRAMEWORKS, default_frameworks
-from placement_ac.inspection.doctor.finding import DoctorRule, RuleResult, fail, ok, warn
+from placement_ac.inspection.doctor.finding import RuleResult, fail, ok, warn
 from placement_ac.inspection.doctor.kueue_config import (
     API_VERSIONS,
     CONFIG_MAP_NAME,
@@ -27,6 +27,7 @@ from placement_ac.inspection.doctor.kueue_config import (
 )
 from placement_ac.inspection.doctor.setup import (
     HubSetup,
+    hub_rule,
     list_deployments_command,
     sequence,
     set_setting_command,
@@ -42,8 +43,14 @@ INCREMENTAL: Final = "incrementalDispatcherConfig"
 """Kueue accepts it only with its own incremental dispatcher (pkg/config/validation.go)."""
 DEFAULT_FRAMEWORKS: Final = ("batch/job",)
 """Kueue's default (apis/config/v1beta2, defaults.go)."""
+_EDIT: Final = f"kubectl edit configmap -n KUEUE {CONFIG_MAP_NAME}"
 
 
+@hub_rule(
+    "kueue-configuration",
+    "Kueue's configuration is in its ConfigMap, can be read, and sets feature gates in one place only",
+    _EDIT,
+)
 def kueue_configuration(setup: HubSetup) -> Iterator[RuleResult]:
     if not setup.knows(CONFIG_MAP, setup.kueue_namespace):
         yield from setup.unknown_results(CONFIG_MAP, namespaces=[setup.kueue_namespace])
@@ -65,6 +72,7 @@ def kueue_configuration(setup: HubSetup) -> Iterator[RuleResult]:
         yield ok(f"{where} is read as {kueue.body.get('apiVersion')}")
 
 
+@hub_rule("multikueue-gate", f"Kueue's gate {MULTIKUEUE} is on", f"{_EDIT}  # featureGates")
 def multikueue_gate(setup: HubSetup) -> Iterator[RuleResult]:
     kueue = kueue_config(setup)
     if unknown := unread_results(setup, kueue):
@@ -78,6 +86,11 @@ def multikueue_gate(setup: HubSetup) -> Iterator[RuleResult]:
         )
 
 
+@hub_rule(
+    "dispatcher-name",
+    "Kueue's `multiKueue.dispatcherName` and our `--dispatcher` agree on who nominates",
+    "kubectl set env -n CONTROLLER deployment/NAME PLACEMENT_AC_DISPATCHER=true",
+)
 def dispatcher_name(setup: HubSetup) -> Iterator[RuleResult]:
     kueue = kueue_config(setup)
     if unknown := unread_results(setup, kueue):
@@ -113,6 +126,11 @@ def _nominate(setup: HubSetup, kueue: KueueConfig, dispatcher: str) -> str:
     return f"{change}  # multiKueue: dispatcherName: {dispatcher}, and no {INCREMENTAL}"
 
 
+@hub_rule(
+    "frameworks",
+    "if credentials are provisioned or probed: `--frameworks` and `--external-frameworks` match Kueue",
+    "kubectl set env -n CONTROLLER deployment/NAME PLACEMENT_AC_FRAMEWORKS=NAMES",
+)
 def frameworks(setup: HubSetup) -> Iterator[RuleResult]:
     settings = setup.settings
     if settings.credentials_provision == "none" and not settings.credentials_probe:
@@ -146,28 +164,4 @@ def _compared(setup: HubSetup, setting: str, kueues: set[str], ours: set[str]) -
     yield ok(f"--{setting} has what Kueue sends: {joined(sorted(kueues)) or 'none'}")
 
 
-_EDIT: Final = f"kubectl edit configmap -n KUEUE {CONFIG_MAP_NAME}"
-
-RULES: Final = (
-    DoctorRule(
-        "kueue-configuration",
-        "Kueue's configuration is in its ConfigMap, can be read, and sets feature gates in one place only",
-        _EDIT,
-        kueue_configuration,
-    ),
-    DoctorRule(
-        "multikueue-gate", f"Kueue's gate {MULTIKUEUE} is on", f"{_EDIT}  # featureGates", multikueue_gate
-    ),
-    DoctorRule(
-        "dispatcher-name",
-        "Kueue's `multiKueue.dispatcherName` and our `--dispatcher` agree on who nominates",
-        "kubectl set env -n CONTROLLER deployment/NAME PLACEMENT_AC_DISPATCHER=true",
-        dispatcher_name,
-    ),
-    DoctorRule(
-        "frameworks",
-        "if credentials are provisioned or probed: `--frameworks` and `--external-frameworks` match Kueue",
-        "kubectl set env -n CONTROLLER deployment/NAME PLACEMENT_AC_FRAMEWORKS=NAMES",
-        frameworks,
-    ),
-)
+RULES: Final = (kueue_configuration, multikueue_gate, dispatcher_name, frameworks)

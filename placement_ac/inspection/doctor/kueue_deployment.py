@@ -11,10 +11,11 @@ from placement_ac.core.api.constants import KUEUE_MANAGER
 from placement_ac.core.inputs.rights import VersionRange
 from placement_ac.inspection.doctor.cluster_profiles import providers
 from placement_ac.inspection.doctor.crds import INSTALL_KUEUE, KUEUE_MANIFESTS, KUEUE_TO_INSTALL
-from placement_ac.inspection.doctor.finding import DoctorRule, RuleResult, fail, ok, warn
+from placement_ac.inspection.doctor.finding import RuleResult, fail, ok, warn
 from placement_ac.inspection.doctor.kueue_config import keep_config, kueue_config
 from placement_ac.inspection.doctor.setup import (
     HubSetup,
+    hub_rule,
     image_command,
     list_deployments_command,
     ready,
@@ -30,6 +31,11 @@ KEEPS_ORDER: Final = VersionRange("0.19")
 """Releases whose Incremental dispatcher follows the order of the list; earlier ones sort by name."""
 
 
+@hub_rule(
+    "kueue-deployment",
+    f"the Deployment {KUEUE_MANAGER} is in Kueue's namespace and has a ready Pod",
+    f"kubectl rollout restart -n KUEUE deployment/{KUEUE_MANAGER}",
+)
 def kueue_deployment(setup: HubSetup) -> Iterator[RuleResult]:
     where = f"{setup.kueue_namespace}/{KUEUE_MANAGER}"
     deployment = setup.kueue
@@ -60,6 +66,12 @@ def kueue_deployment(setup: HubSetup) -> Iterator[RuleResult]:
         yield ok(f"Deployment {where} has {ready(deployment)} ready")
 
 
+@hub_rule(
+    "kueue-release",
+    "its release does not evict healthy jobs (from 0.17.8, 0.18.4 on) and follows the order of the list "
+    "(from 0.19 on)",
+    f"kubectl apply --server-side -f {KUEUE_MANIFESTS.format('RELEASE')}",
+)
 def kueue_release(setup: HubSetup) -> Iterator[RuleResult]:
     found = setup.kueue_release
     upgrade = _upgrade(setup)
@@ -96,18 +108,4 @@ def _upgrade(setup: HubSetup) -> str:
     return keep_config(setup, kueue, f"kubectl apply {release}")
 
 
-RULES: Final = (
-    DoctorRule(
-        "kueue-deployment",
-        f"the Deployment {KUEUE_MANAGER} is in Kueue's namespace and has a ready Pod",
-        f"kubectl rollout restart -n KUEUE deployment/{KUEUE_MANAGER}",
-        kueue_deployment,
-    ),
-    DoctorRule(
-        "kueue-release",
-        "its release does not evict healthy jobs (from 0.17.8, 0.18.4 on) and follows the order of the list "
-        "(from 0.19 on)",
-        f"kubectl apply --server-side -f {KUEUE_MANIFESTS.format('RELEASE')}",
-        kueue_release,
-    ),
-)
+RULES: Final = (kueue_deployment, kueue_release)

@@ -23,11 +23,11 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.schemas import as_mapping
 from placement_ac.core.api.text import joined
 from placement_ac.core.plan.conditions import is_taken
-from placement_ac.inspection.doctor.finding import DoctorRule, RuleResult, fail, ok, warn
+from placement_ac.inspection.doctor.finding import RuleResult, fail, ok, warn
 from placement_ac.inspection.doctor.setup import (
     HubSetup,
+    hub_rule,
     labels_of,
-    requires_kinds,
     sequence,
     spec_of,
     status_of,
@@ -38,6 +38,11 @@ from placement_ac.inspection.hub.kinds import DEPLOYMENT
 ADOPT_COMMAND: Final = "placement-ac adopt"
 
 
+@hub_rule(
+    "kueue-addon",
+    "the Go kueue-addon does not run",
+    f"kubectl scale deployment -n NAMESPACE {ADDON_CONTROLLER} --replicas=0",
+)
 def kueue_addon(setup: HubSetup) -> Iterator[RuleResult]:
     for one in setup.dump.of(DEPLOYMENT):
         namespace, name = key_of(one)
@@ -54,7 +59,12 @@ def kueue_addon(setup: HubSetup) -> Iterator[RuleResult]:
     yield ok("the Go kueue-addon does not run")
 
 
-@requires_kinds(ADMISSION_CHECK)
+@hub_rule(
+    "kueue-addon-objects",
+    "the objects of the Go kueue-addon have been handed over",
+    "placement-ac adopt",
+    ADMISSION_CHECK,
+)
 def kueue_addon_objects(setup: HubSetup) -> Iterator[RuleResult]:
     accounts = [
         one for one in setup.dump.of(ACCOUNT) if key_of(one)[1] == ADDON_ACCOUNT and _is_not_adopted(one)
@@ -73,7 +83,14 @@ def kueue_addon_objects(setup: HubSetup) -> Iterator[RuleResult]:
     yield ok("no objects of the Go kueue-addon are left to hand over")
 
 
-@requires_kinds(ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
+@hub_rule(
+    "name-taken",
+    "no MultiKueueConfig or MultiKueueCluster that someone else owns has a name that we need",
+    f"kubectl annotate multikueueclusters.kueue.x-k8s.io NAME {ANNOTATION_ADOPT}=true",
+    ADMISSION_CHECK,
+    MULTIKUEUE_CONFIG,
+    MULTIKUEUE_CLUSTER,
+)
 def name_taken(setup: HubSetup) -> Iterator[RuleResult]:
     found: dict[tuple[Kind, str], RuleResult] = {}
     for placement in sorted({one.placement for one in setup.view.our_checks if one.placement}):
@@ -107,23 +124,4 @@ def _has_finalizer(check: Object) -> bool:
     return ADDON_FINALIZER in sequence(as_mapping(check.get("metadata")).get("finalizers"))
 
 
-RULES: Final = (
-    DoctorRule(
-        "kueue-addon",
-        "the Go kueue-addon does not run",
-        f"kubectl scale deployment -n NAMESPACE {ADDON_CONTROLLER} --replicas=0",
-        kueue_addon,
-    ),
-    DoctorRule(
-        "kueue-addon-objects",
-        "the objects of the Go kueue-addon have been handed over",
-        "placement-ac adopt",
-        kueue_addon_objects,
-    ),
-    DoctorRule(
-        "name-taken",
-        "no MultiKueueConfig or MultiKueueCluster that someone else owns has a name that we need",
-        f"kubectl annotate multikueueclusters.kueue.x-k8s.io NAME {ANNOTATION_ADOPT}=true",
-        name_taken,
-    ),
-)
+RULES: Final = (kueue_addon, kueue_addon_objects, name_taken)

@@ -9,7 +9,7 @@ import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cached_property
 from typing import Any, Final
 
 from placement_ac.config.load import PREFIX
@@ -18,7 +18,7 @@ from placement_ac.core.api.constants import KUEUE_MANAGER, LABEL_RELEASE, MANAGE
 from placement_ac.core.api.schemas import as_mapping
 from placement_ac.core.inputs.fitness import release_of
 from placement_ac.core.inputs.rights import KueueRelease, parse_release
-from placement_ac.inspection.doctor.finding import RuleResult, fail, warn
+from placement_ac.inspection.doctor.finding import DoctorRule, RuleResult, fail, warn
 from placement_ac.inspection.hub.dump import Dump, MissingRight, Object, key_of
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import DEPLOYMENT
@@ -126,21 +126,15 @@ class HubSetup:
         return parse_release(self.settings.kueue_version or release_of(self.manager.get("image"), label))
 
 
-Judge = Callable[[HubSetup], Iterator[RuleResult]]
+HubRule = DoctorRule[HubSetup]
+Evaluate = Callable[[HubSetup], Iterator[RuleResult]]
 
 
-def requires_kinds(*kinds: Kind) -> Callable[[Judge], Judge]:
-    """Evaluate a rule only if these kinds are known; else warn which are not."""
-
-    def wrapped(judge: Judge) -> Judge:
-        @wraps(judge)
-        def judged(setup: HubSetup) -> Iterator[RuleResult]:
-            unknown = setup.unknown_results(*kinds)
-            yield from unknown or judge(setup)
-
-        return judged
-
-    return wrapped
+def hub_rule(check: str, looks_at: str, fix: str, *required: Kind) -> Callable[[Evaluate], HubRule]:
+    """Make a rule of a function; if a required kind is unknown, the rule warns instead."""
+    return lambda evaluate: DoctorRule(
+        check, looks_at, fix, lambda setup: setup.unknown_results(*required) or evaluate(setup)
+    )
 
 
 def sequence(value: object) -> list[Any]:
