@@ -80,7 +80,7 @@ class Lease:
     async def sought(self) -> AsyncIterator[None]:
         """Take part while the `with` lasts, then give the lead up: every write has to be done by then."""
         # Half of the time that is left to renew it: a request that hangs leaves room for another.
-        async with Client(self._login, timeout=self._pace.renew / 2, answered=self._answered) as client:
+        async with Client(self._login, timeout=self._pace.renew / 2, on_request_end=self._answered) as client:
             tasks = [asyncio.create_task(part) for part in (self._elect(client), self._listen(client))]
             try:
                 yield
