@@ -29,7 +29,7 @@ class ProbeLimiter:
 
     @asynccontextmanager
     async def slot(self, worker: Hashable) -> AsyncIterator[None]:
-        """Wait for a slot for one question to `worker`; WorkerTimeout in it means that there was no answer."""
+        """Wait for a slot for one question to `worker`; WorkerTimeout inside means that it did not answer."""
         slots = self._slow_slots if worker in self.slow else self._slots
         await slots.acquire()
         leaving = ExitStack()
