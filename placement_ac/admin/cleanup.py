@@ -30,7 +30,7 @@ from placement_ac.core.api.decode import workload
 from placement_ac.core.api.errors import ApiError, Conflict, NotFound, PlacementAcError
 from placement_ac.core.api.schemas import parse_time
 from placement_ac.core.api.text import joined
-from placement_ac.kube.client import PAGE, Client, Object
+from placement_ac.kube.client import PAGE_SIZE, Client, Object
 
 KINDS: Final = (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER, PERMISSION, ACCOUNT, SECRET, LEASE)
 """The kinds to delete, in order: lists before their clusters, clusters before their credentials."""
@@ -130,7 +130,7 @@ async def remove(client: Client, things: Iterable[OwnedObject]) -> AsyncIterator
 
 async def _ours(client: Client, resource: Resource, namespace: str | None) -> AsyncIterator[Object]:
     """Yield our objects: by label, or the Lease by its name."""
-    query = {"limit": str(PAGE)}
+    query = {"limit": str(PAGE_SIZE)}
     if resource.of is not LEASE:
         query["labelSelector"] = f"{LABEL_MANAGED_BY}={MANAGED_BY}"
     while True:
@@ -228,7 +228,7 @@ async def _jobs(client: Client, served: Served, clusters: Collection[str]) -> As
     """Say which unfinished Workloads run on a cluster or wait there."""
     if WORKLOAD not in served:
         return
-    async for page in client.pages(served[WORKLOAD], limit=PAGE):
+    async for page in client.pages(served[WORKLOAD], limit=PAGE_SIZE):
         for one in map(workload, page.items):
             if one.finished:
                 continue

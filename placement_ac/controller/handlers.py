@@ -196,7 +196,7 @@ class Handlers:
     async def _request_ended(self, _: object, __: object, request: aiohttp.TraceRequestEndParams) -> None:
         if self._session is None:
             return
-        self._session.reachability.back()
+        self._session.reachability.answered()
         verb, status = _verb(request.url), request.response.status
         if status >= 400:
             self._request_observer(verb, status, None)
@@ -210,7 +210,7 @@ class Handlers:
         if self._session is None or not isinstance(error, (OSError, aiohttp.ClientError)):
             return  # the process stops
         self._request_observer(_verb(request.url), 0, None)
-        self._session.reachability.lost(redacted(error))
+        self._session.reachability.unanswered(redacted(error))
 
 
 class _Backoffs:
@@ -235,7 +235,7 @@ def _configure(settings: kopf.OperatorSettings) -> None:
     settings.networking.request_timeout = client.TIMEOUT_SECONDS
     # kopf's own are "whenever the server ends it" and 70 seconds: a stuck watch is to begin within 60.
     settings.watching.server_timeout = client.WATCH_SECONDS
-    settings.watching.inactivity_timeout = client.SILENCE_SECONDS
+    settings.watching.inactivity_timeout = client.WATCH_IDLE_SECONDS
 
 
 def silence_kopf() -> None:

@@ -59,23 +59,23 @@ class HubDiscovery:
     async def wait_for_kinds(self, client: Client) -> Resources:
         """Return what the hub serves, once every required kind is served."""
         while True:
-            self._health.asked()
+            self._health.request_sent()
             try:
                 resources = await client.discover(self._kinds)
             except ApiError as error:
-                self._health.failed(error)
-                self._health.waits(f"the API server does not answer: {error.message}")
+                self._health.request_failed(error)
+                self._health.no_session(f"the API server does not answer: {error.message}")
                 level = self._logged.level("kinds", type(error).__name__)
                 log.log(level, "the API server does not answer; waiting", error=error.message)
             else:
-                self._health.answered()
+                self._health.request_answered()
                 wanted = (*REQUIRED_KINDS, *self._recently_served(resources))
                 missing = [str(kind) for kind in wanted if kind not in resources]
                 if not missing:
                     if self._logged.ended("kinds"):
                         self._logged.ended("hub")
                     return resources
-                self._health.waits(f"waiting for CRDs that are not installed: {', '.join(missing)}")
+                self._health.no_session(f"waiting for CRDs that are not installed: {', '.join(missing)}")
                 level = self._logged.level("kinds", str(missing))
                 log.log(level, "waiting for CRDs that are not installed", kinds=missing)
             await asyncio.sleep(DISCOVERY_SECONDS)

@@ -81,7 +81,7 @@ class Lease:
         """Take part in the election, and release the Lease at the end: all writes must be done by then."""
         # Half of the renew deadline, so that a request that hangs leaves time for another.
         async with Client(
-            self._login, timeout=self._durations.renew / 2, answered=self._request_observer
+            self._login, timeout=self._durations.renew / 2, on_request_end=self._request_observer
         ) as client:
             tasks = [
                 asyncio.create_task(part) for part in (self._renew_forever(client), self._watch_lease(client))

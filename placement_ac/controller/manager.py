@@ -72,14 +72,14 @@ class Manager:
         pages = serve_pages(self._settings, self._metrics.registry, self._health)
         lead = self._lease.run_election() if self._lease else contextlib.nullcontext()
         gate = self._lease.write_timeout if self._lease else None
-        connected = Client(self._login, answered=self._metrics.answered, gate=gate)
+        connected = Client(self._login, on_request_end=self._metrics.request_ended, write_fence=gate)
         # The Lease is released after the last write.
         async with watch_event_loop(self._health), pages, lead, connected as client:
             failures = 0
             while not stop.is_set():
                 began = time.monotonic()
                 await self._run_session(client, stop)
-                self._health.waits("the session has ended and begins anew")
+                self._health.no_session("the session has ended and begins anew")
                 failures += 1
                 if time.monotonic() - began > HEALTHY_SECONDS:
                     failures = 1
@@ -93,7 +93,7 @@ class Manager:
             self._login,
             main_namespaces=self._settings.placement_namespace,
             stop_flag=ended,
-            request_observer=self._metrics.answered,
+            request_observer=self._metrics.request_ended,
         )
         stopping = asyncio.create_task(_when_set(stop, ended.set))
         try:
@@ -129,7 +129,7 @@ class Manager:
             namespace=settings.leader_elect_resource_namespace or settings.kueue_namespace,
             name=settings.leader_elect_resource_name,
             on_change=self._leading_changed,
-            request_observer=self._metrics.answered,
+            request_observer=self._metrics.request_ended,
         )
 
     def _leading_changed(self, leading: bool) -> None:

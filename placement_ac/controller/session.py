@@ -125,7 +125,7 @@ class Session:
             self.cache,
             Writer(client, resources, self._wrote, self._metrics),
             Recorder(client, resources, _now),
-            read_copies=workers.ask,
+            read_copies=workers.read,
             probe=_cluster_probe(inputs, workers),
             clock=_now,
             monotonic=time.monotonic,
@@ -140,7 +140,9 @@ class Session:
                 self._listers[scope] = Lister(self._cache_list(scope))
             else:
                 informer = Informer(
-                    self._cache_list(scope), back=self.queue.retry_failed, reachability=self.reachability
+                    self._cache_list(scope),
+                    on_recovery=self.queue.retry_failed,
+                    reachability=self.reachability,
                 )
                 self._informers.append(informer)
         self._tasks: list[asyncio.Task[None]] = []
@@ -166,8 +168,8 @@ class Session:
                 log.info("not served by this hub; going on without", kind=str(kind))
                 self.cache.replace(kind, (), "")
         parts = (
-            *(part for lister in self._listers.values() for part in lister.parts()),
-            *(part for informer in self._informers for part in informer.parts()),
+            *(part for lister in self._listers.values() for part in lister.tasks()),
+            *(part for informer in self._informers for part in informer.tasks()),
             self._rediscover(),
             self._log_when_stalled(),
             watch_clock(_now, self._enqueue_all),
@@ -204,7 +206,7 @@ class Session:
         kind = resource.of
         namespace = (obj.get("metadata") or {}).get("namespace") or EVERYWHERE
         if watch := self._watches.get((kind, namespace)) or self._watches.get((kind, EVERYWHERE)):
-            watch.heard()
+            watch.received()
         keys = (self.cache.remove if change == "DELETED" else self.cache.put)(kind, obj)
         (self._enqueue_soon if kind in WRITTEN_KINDS else self._enqueue)(keys)
 
@@ -260,11 +262,11 @@ class Session:
     async def _rediscover(self) -> None:
         while True:
             await asyncio.sleep(REDISCOVERY_SECONDS)
-            self._health.asked()
+            self._health.request_sent()
             with contextlib.suppress(ApiError):  # the watches deal with outages
                 served = await self._client.discover(self._kinds)
-                self._health.answered()
-                if lost := self._health.lost():
+                self._health.request_answered()
+                if lost := self._health.lost_watches():
                     log.warning("no word on a watch for too long; beginning anew", watches=lost)
                 elif served != self._resources:
                     log.info("the hub serves other kinds or versions than before; beginning anew")
@@ -313,17 +315,17 @@ def _cluster_probe(inputs: SessionInputs, workers: CopyReader) -> ProbeCluster |
         return None
     queues = HubLocalQueues(inputs.client)
     version = inputs.resources[WORKLOAD].version
-    probe = Probe(workers.entrance, worker_requirements(settings, version, inputs.facts.kueue))
+    probe = Probe(workers.connector, worker_requirements(settings, version, inputs.facts.kueue))
 
     async def examine(source: CredentialSource, checks: Collection[str]) -> Fitness:
-        return await probe.ask(source, await queues.of(checks))
+        return await probe.ask(source, await queues.for_checks(checks))
 
     return examine
 
 
 def _watch_health(health: Health, scopes: Collection[Scope]) -> dict[Scope, WatchHealth]:
     names = [_watch_name(kind, namespace) for kind, namespace in scopes]
-    found = health.begin(names)
+    found = health.begin_session(names)
     return {scope: found[name] for scope, name in zip(scopes, names, strict=True)}
 
 

@@ -8,7 +8,6 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Self, TypeVar
 from urllib.parse import urlencode
 
@@ -19,7 +18,7 @@ from placement_ac.core.api.constants import FIELD_MANAGER, Kind, Resource
 from placement_ac.core.api.errors import ApiError, Gone, NotFound, NotLeading, Refused, Unavailable
 from placement_ac.kube.login import Login
 from placement_ac.kube.responses import event_of, object_of
-from placement_ac.kube.write_fence import READ, WriteGate, fenced_request_class
+from placement_ac.kube.write_fence import READ, WriteFence, fenced_request_class
 from placement_ac.observability.logs import redacted
 
 T = TypeVar("T")
@@ -32,18 +31,18 @@ RequestObserver = Callable[[str, int | None, float | None], None]
 """Told of each request: its verb, the HTTP code of its failure (0: no answer; None: it went well), and the
 seconds that it took (None: it is a watch, which lasts)."""
 
-PAGE = 500
+PAGE_SIZE = 500
 """Objects asked for at once, as kubectl does."""
 TIMEOUT_SECONDS = 30.0
 WATCH_SECONDS = 40
 """The server is asked to end a watch after this time: not every server sends bookmarks while all is quiet."""
-SILENCE_SECONDS = 50.0
+WATCH_IDLE_SECONDS = 50.0
 """A watch on which nothing has come for this long, not even its end, has been cut on the way.
 
 With what it takes to begin anew, less than a minute is lost.
 """
 CONNECT_SECONDS = 10.0
-CONNECTIONS = 32
+MAX_CONNECTIONS = 32
 """Requests under way at once: a burst of changes must not become one of connections, which take memory."""
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
@@ -70,7 +69,7 @@ class Page:
 class Client:
     """One API server. Every method raises ApiError's children, nothing else.
 
-    With a `gate`, what writes is asked there as late as can be, right before it goes out.
+    With a `write_fence`, what writes is asked there as late as can be, right before it goes out.
     """
 
     def __init__(
@@ -79,35 +78,37 @@ class Client:
         *,
         field_manager: str = FIELD_MANAGER,
         timeout: float = TIMEOUT_SECONDS,
-        answered: RequestObserver = lambda *_: None,
-        gate: WriteGate | None = None,
+        on_request_end: RequestObserver = lambda *_: None,
+        write_fence: WriteFence | None = None,
     ) -> None:
         self._login = login
-        self._manager = field_manager
-        self._answered = answered
+        self._field_manager = field_manager
+        self._on_request_end = on_request_end
         self._timeout = timeout
-        self._gate = gate
+        self._write_fence = write_fence
         self._session: aiohttp.ClientSession | None = None
-        self._watches: aiohttp.ClientSession | None = None
+        self._watch_session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        headers = {"User-Agent": self._manager, "Accept": JSON}
+        headers = {"User-Agent": self._field_manager, "Accept": JSON}
         self._session = self._login.session(
-            connections=CONNECTIONS,
+            connections=MAX_CONNECTIONS,
             timeout=aiohttp.ClientTimeout(total=None),  # each request has its own
             headers=headers,
-            request_class=fenced_request_class(self._gate) if self._gate else aiohttp.ClientRequest,
+            request_class=fenced_request_class(self._write_fence)
+            if self._write_fence
+            else aiohttp.ClientRequest,
         )
         # A watch lasts: it must not take a connection from the writes.
         lasting = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
-        self._watches = self._login.session(timeout=lasting, headers=headers)
+        self._watch_session = self._login.session(timeout=lasting, headers=headers)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for session in (self._session, self._watches):
+        for session in (self._session, self._watch_session):
             if session:
                 await session.close()
-        self._session = self._watches = None
+        self._session = self._watch_session = None
 
     async def discover(self, kinds: Iterable[Kind]) -> dict[Kind, Resource]:
         """Return those of `kinds` that the hub serves, each in the newest version that both know."""
@@ -128,7 +129,7 @@ class Client:
                 resource = kind.at(version)
                 root = resource.path().rsplit("/", 1)[0]
                 if root not in lists:
-                    lists[root] = await self._plurals(root)
+                    lists[root] = await self._resource_names(root)
                 if kind.plural in lists[root]:
                     found[kind] = resource
                     break
@@ -143,7 +144,7 @@ class Client:
             return set()
         return {entry["version"] for entry in answer.get("versions") or ()}
 
-    async def _plurals(self, root: str) -> set[str]:
+    async def _resource_names(self, root: str) -> set[str]:
         try:
             answer = await self.request("GET", root)
         except NotFound:
@@ -166,7 +167,7 @@ class Client:
         """Return all objects, page by page; begins again when a page has expired."""
         items: list[Object] = []
         version = ""
-        async for page in self.pages(resource, namespace, limit=PAGE):
+        async for page in self.pages(resource, namespace, limit=PAGE_SIZE):
             if page.first:
                 items.clear()
             items += page.items
@@ -201,7 +202,7 @@ class Client:
         resource: Resource,
         resource_version: str,
         namespace: str | None = None,
-        opened: Callable[[], None] = lambda: None,
+        on_open: Callable[[], None] = lambda: None,
     ) -> AsyncGenerator[WatchEvent]:
         """Yield what happens after `resource_version`, bookmarks too, until the server ends the watch.
 
@@ -218,8 +219,8 @@ class Client:
             "timeoutSeconds": str(WATCH_SECONDS),
         } | resource.selector
         try:
-            async with await self._opened(path, query) as answer:
-                opened()
+            async with await self._open_watch(path, query) as answer:
+                on_open()
                 rest = b""  # whole lines of any length; aiohttp's own readline stops at 64 KiB
                 while chunk := await _next_chunk(answer):
                     *lines, rest = (rest + chunk).split(b"\n")
@@ -228,12 +229,12 @@ class Client:
         except (ApiError, *_LOST_REQUEST_ERRORS) as error:
             raise self._failed(request, error, "watch", None) from None
 
-    async def _opened(self, path: str, query: Mapping[str, str]) -> aiohttp.ClientResponse:
+    async def _open_watch(self, path: str, query: Mapping[str, str]) -> aiohttp.ClientResponse:
         """Return the answer to a watch that the server has agreed to."""
-        if self._watches is None:
+        if self._watch_session is None:
             raise Unavailable("the client is closed")
-        async with asyncio.timeout(SILENCE_SECONDS):
-            answer = await self._watches.get(self._login.server + path, params=query)
+        async with asyncio.timeout(WATCH_IDLE_SECONDS):
+            answer = await self._watch_session.get(self._login.server + path, params=query)
             if answer.status >= 400:
                 async with answer:
                     await _read(answer, f"WATCH {path}")
@@ -245,7 +246,7 @@ class Client:
     async def create(self, resource: Resource, body: Object) -> Object:
         metadata = body["metadata"]
         path = resource.path(metadata.get("namespace"))
-        return await self.request("POST", path, body, query={"fieldManager": self._manager})
+        return await self.request("POST", path, body, query={"fieldManager": self._field_manager})
 
     async def put(self, resource: Resource, body: Object) -> Object:
         """Put `body` in the place of the version that it has; create it if it has none."""
@@ -253,7 +254,7 @@ class Client:
         if not metadata.get("resourceVersion"):
             return await self.create(resource, body)
         path = resource.path(metadata.get("namespace"), metadata["name"])
-        return await self.request("PUT", path, body, query={"fieldManager": self._manager})
+        return await self.request("PUT", path, body, query={"fieldManager": self._field_manager})
 
     async def apply(
         self,
@@ -270,7 +271,7 @@ class Client:
         """
         metadata = body["metadata"]
         path = resource.path(metadata.get("namespace"), metadata["name"], subresource)
-        query = {"fieldManager": manager or self._manager} | ({"force": "true"} if force else {})
+        query = {"fieldManager": manager or self._field_manager} | ({"force": "true"} if force else {})
         whole = {"apiVersion": resource.api_version, "kind": resource.of.kind} | body
         return await self.request("PATCH", path, whole, query=query, content_type=APPLY)
 
@@ -286,7 +287,7 @@ class Client:
         """JSON merge patch."""
         path = resource.path(namespace, name, subresource)
         return await self.request(
-            "PATCH", path, patch, query={"fieldManager": self._manager}, content_type=MERGE
+            "PATCH", path, patch, query={"fieldManager": self._field_manager}, content_type=MERGE
         )
 
     async def delete(
@@ -323,11 +324,11 @@ class Client:
             raise Unavailable("the client is closed")
         verb = "list" if method == "GET" and query and "limit" in query else _VERBS[method]
         data = None if body is None else orjson.dumps(body)
-        address = self._login.server + path + (_text_of(*query.items()) if query else "")
+        address = self._login.server + path + (f"?{urlencode(query)}" if query else "")
         headers = {} if body is None else {"Content-Type": content_type}
         timeout = self._timeout
-        if self._gate and method != READ:
-            timeout = min(self._gate(), timeout)
+        if self._write_fence and method != READ:
+            timeout = min(self._write_fence(), timeout)
         began = time.perf_counter()
         try:
             async with asyncio.timeout(timeout):
@@ -335,20 +336,20 @@ class Client:
                     found = await _read(answer, f"{method} {path}")
         except (ApiError, *_LOST_REQUEST_ERRORS) as error:
             raise self._failed(f"{method} {path}", error, verb, time.perf_counter() - began) from None
-        self._answered(verb, None, time.perf_counter() - began)
+        self._on_request_end(verb, None, time.perf_counter() - began)
         return found
 
     def _failed(self, request: str, error: BaseException, verb: str, seconds: float | None) -> BaseException:
         """Tell of a request that failed, and return what is to be raised."""
         failure = error if isinstance(error, ApiError) else _lost_request_error(request, error)
         if isinstance(failure, ApiError) and not isinstance(failure, NotLeading):  # then nothing was asked
-            self._answered(verb, failure.status, seconds)
+            self._on_request_end(verb, failure.status, seconds)
         return failure
 
 
-async def gather_all(asked: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+async def gather_all(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Return what all of them give; raises the first error, when all have ended: none goes on alone."""
-    answers = await asyncio.gather(*asked, return_exceptions=True)
+    answers = await asyncio.gather(*coroutines, return_exceptions=True)
     for answer in answers:
         if isinstance(answer, BaseException):
             raise answer
@@ -362,12 +363,6 @@ _VERBS: Mapping[str, str] = {
     "PATCH": "patch",
     "DELETE": "delete",
 }
-
-
-@lru_cache
-def _text_of(*query: tuple[str, str]) -> str:
-    """Return a query as it stands in a URL; there are few, and aiohttp would write each one anew."""
-    return f"?{urlencode(query)}"
 
 
 _LOST_REQUEST_ERRORS = (aiohttp.ClientError, TimeoutError, OSError, asyncio.CancelledError)
@@ -394,5 +389,5 @@ async def _read(answer: aiohttp.ClientResponse, request: str) -> Object:
 
 async def _next_chunk(answer: aiohttp.ClientResponse) -> bytes:
     """Return what comes next over a watch; b"": the server has ended it. Raises TimeoutError."""
-    async with asyncio.timeout(SILENCE_SECONDS):
+    async with asyncio.timeout(WATCH_IDLE_SECONDS):
         return await answer.content.readany()

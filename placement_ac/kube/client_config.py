@@ -37,7 +37,7 @@ class ClientConfig:
     """The address of an API server, and the way in. Its repr tells no secret."""
 
     server: str
-    trust: ssl.SSLContext = field(repr=False)
+    ssl_context: ssl.SSLContext = field(repr=False)
     """What verifies the server, and shows it our certificate."""
     headers: Callable[[], Headers] = field(repr=False)
     """Gives the headers that let in; may read files and run programs, and raises what comes of it."""
@@ -51,7 +51,7 @@ def worker_client_config(access: ClusterAccess) -> ClientConfig:
     headers = {"Authorization": f"Bearer {access.token}"} if access.token else {}
     return ClientConfig(
         access.server.rstrip("/"),
-        _trust(access),
+        _worker_ssl_context(access),
         lambda: headers,
         access.proxy or None,
         access.server_name or None,
@@ -62,7 +62,7 @@ def load_client_config(kubeconfig: Path | None, context: str | None) -> ClientCo
     """Return what kubectl would use, or the Pod's account in a Pod. Raises LoginFailed."""
     configuration = client.Configuration()
     in_pod = kubeconfig is None and context is None and IN_CLUSTER in os.environ
-    where = "the Pod's account" if in_pod else str(kubeconfig or os.environ.get(KUBECONFIG) or HOME)
+    source = "the Pod's account" if in_pod else str(kubeconfig or os.environ.get(KUBECONFIG) or HOME)
     if kubeconfig and not kubeconfig.is_file():
         raise LoginFailed(f"cannot log in: there is no kubeconfig {kubeconfig}")
     try:
@@ -74,21 +74,21 @@ def load_client_config(kubeconfig: Path | None, context: str | None) -> ClientCo
                 context=context,
                 client_configuration=configuration,
             )
-        trust = _verified(configuration)
+        ssl_context = _hub_ssl_context(configuration)
     except (config.ConfigException, OSError, ValueError, yaml.YAMLError) as error:
         raise LoginFailed(
-            f"cannot log in with {where}: {type(error).__name__}: {first_line(error)}"
+            f"cannot log in with {source}: {type(error).__name__}: {first_line(error)}"
         ) from None
     return ClientConfig(
         configuration.host.rstrip("/"),
-        trust,
-        partial(_authorization, configuration),
+        ssl_context,
+        partial(_authorization_headers, configuration),
         getattr(configuration, "proxy", None),
         getattr(configuration, "tls_server_name", None) or None,
     )
 
 
-def _trust(access: ClusterAccess) -> ssl.SSLContext:
+def _worker_ssl_context(access: ClusterAccess) -> ssl.SSLContext:
     """Return what verifies that server, and shows it our certificate. Raises LoginFailed."""
     try:
         context = ssl.create_default_context(cadata=access.authority or None)
@@ -96,21 +96,21 @@ def _trust(access: ClusterAccess) -> ssl.SSLContext:
         raise LoginFailed("has certificate-authority-data that is no certificate") from None
     if access.certificate:
         try:
-            _show(context, access.certificate, access.key)
+            _load_client_certificate(context, access.certificate, access.key)
         except ssl.SSLError:
             raise LoginFailed("has a client certificate or key that is none, or they do not match") from None
     return context
 
 
-def _show(context: ssl.SSLContext, certificate: str, key: str) -> None:
+def _load_client_certificate(context: ssl.SSLContext, certificate: str, key: str) -> None:
     """OpenSSL takes them from a file only: one that nobody else can read, gone when this returns."""
-    with _open_file() as (file, path):
+    with _private_file() as (file, path):
         file.write(f"{certificate}\n{key}\n".encode())
         context.load_cert_chain(path, password="")  # or it asks for one at the terminal
 
 
 @contextlib.contextmanager
-def _open_file() -> Iterator[tuple[io.FileIO, Path]]:
+def _private_file() -> Iterator[tuple[io.FileIO, Path]]:
     """Yield a file without a buffer, and its name; on Linux in memory, and so gone after a crash as well."""
     if sys.platform == "linux":
         with os.fdopen(os.memfd_create("client.pem"), "wb", buffering=0) as file:
@@ -127,7 +127,7 @@ def first_line(error: Exception) -> str:
     return (str(error).splitlines() or [""])[0][:300]
 
 
-def _verified(configuration: client.Configuration) -> ssl.SSLContext:
+def _hub_ssl_context(configuration: client.Configuration) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=configuration.ssl_ca_cert or None)
     if not configuration.verify_ssl:
         context.check_hostname = False
@@ -137,7 +137,7 @@ def _verified(configuration: client.Configuration) -> ssl.SSLContext:
     return context
 
 
-def _authorization(configuration: client.Configuration) -> Headers:
+def _authorization_headers(configuration: client.Configuration) -> Headers:
     token = configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
     if token:
         return {"Authorization": token}

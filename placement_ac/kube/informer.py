@@ -30,13 +30,13 @@ from placement_ac.observability.logs import LogDeduplicator
 
 log = structlog.get_logger(__name__)
 
-PAGE: Final = 200
+PAGE_SIZE: Final = 200
 """Objects asked for at once: a page is parsed in one go, and a Workload may have 20 KB."""
 RELIST_SECONDS: Final = 600.0
 """How often everything is listed again although the watch goes on."""
 PAUSE_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
 """Pauses after a request that was refused; the last one is repeated."""
-AWAY_SECONDS: Final = 0.5
+UNREACHABLE_PAUSE_SECONDS: Final = 0.5
 """The longest pause while the API server does not answer: asking in vain costs little."""
 
 
@@ -73,9 +73,9 @@ class CacheList:
             kind = self.resource.of
             present: set[Id] = set()
             version = ""
-            async with aclosing(self.client.pages(self.resource, self.namespace, limit=PAGE)) as pages:
+            async with aclosing(self.client.pages(self.resource, self.namespace, limit=PAGE_SIZE)) as pages:
                 async for page in pages:
-                    self.health.heard()
+                    self.health.received()
                     version = page.resource_version
                     if page.first:
                         present.clear()
@@ -83,7 +83,7 @@ class CacheList:
                     present |= self._put(page.items)
                     await asyncio.sleep(0)
             self._complete(present, version, everything=everything)
-            self.health.listed()
+            self.health.list_completed()
             return version
 
     def _complete(self, present: set[Id], version: str, *, everything: bool) -> None:
@@ -124,14 +124,14 @@ class Lister:
         if verb == "list":
             self._requested.set()
         elif status < 400:
-            self._log_that_it_works()
+            self._log_recovery()
         else:
             path = self._target.resource.path(self._target.namespace or None)
             error = error_of(status, None, f"WATCH {path}")
-            self._target.health.failed(error)
+            self._target.health.request_failed(error)
             _log_failure(error, self._logged, self._target.log_keys)
 
-    def parts(self) -> list[Coroutine[object, object, None]]:
+    def tasks(self) -> list[Coroutine[object, object, None]]:
         """Return what is to be run, each as a task of its own; they end only when cancelled."""
         return [self._list_when_requested()]
 
@@ -152,16 +152,16 @@ class Lister:
             try:
                 await self._target.list(everything=everything)
             except ApiError as error:
-                self._target.health.failed(error)
+                self._target.health.request_failed(error)
                 _log_failure(error, self._logged, self._target.log_keys)
                 pause = error.retry_after or PAUSE_SECONDS[min(failures, len(PAUSE_SECONDS) - 1)]
                 failures += 1
-                await asyncio.sleep(pause if error.status else min(pause, AWAY_SECONDS))
+                await asyncio.sleep(pause if error.status else min(pause, UNREACHABLE_PAUSE_SECONDS))
             else:
-                self._log_that_it_works()
+                self._log_recovery()
                 return
 
-    def _log_that_it_works(self) -> None:
+    def _log_recovery(self) -> None:
         if self._logged.ended("failure"):
             log.info("follows again", **self._target.log_keys)
 
@@ -173,97 +173,99 @@ class Informer:
         self,
         target: CacheList,
         *,
-        back: Callable[[], None] = lambda: None,
+        on_recovery: Callable[[], None] = lambda: None,
         reachability: Reachability | None = None,
     ) -> None:
         self._target = target
         self._health = target.health
-        self._back = back
+        self._on_recovery = on_recovery
         self._reachability = reachability or Reachability()
         self._logged = LogDeduplicator()
-        self._version = ""
+        self._resource_version = ""
         """The last version seen, to go on from; "": only a list can give one."""
         self._failures = 0
-        self._answered = True
+        self._was_answered = True
         """Whether the API server answered the last request that failed."""
         self._interrupted = False
 
-    def parts(self) -> list[Coroutine[object, object, None]]:
+    def tasks(self) -> list[Coroutine[object, object, None]]:
         """Return what is to be run, each as a task of its own; they end only when cancelled."""
         return [self._follow(), self._relist()]
 
     async def _follow(self) -> None:
         while True:
             try:
-                if not self._version:
-                    self._version = await self._target.list(everything=False)
+                if not self._resource_version:
+                    self._resource_version = await self._target.list(everything=False)
                 pause = await self._watch()
             except ApiError as error:
-                pause = self._failed(error)
+                pause = self._handle_failure(error)
             await asyncio.sleep(pause)
 
     async def _relist(self) -> None:
         while True:
             await asyncio.sleep(RELIST_SECONDS)
             try:
-                self._version = await self._target.list(everything=True)
+                self._resource_version = await self._target.list(everything=True)
             except ApiError as error:
-                self._health.failed(error)
+                self._health.request_failed(error)
                 log.debug("cannot list again yet", **self._target.log_keys, error=error.message)
-                self._version = ""
+                self._resource_version = ""
 
     async def _watch(self) -> float:
         """Return how long to wait before going on: a server that ends watches at once is not flooded."""
         began, target = asyncio.get_running_loop().time(), self._target
-        watch = target.client.watch(target.resource, self._version, target.namespace, self._reachability.back)
+        watch = target.client.watch(
+            target.resource, self._resource_version, target.namespace, self._reachability.answered
+        )
         async with aclosing(watch) as events:
             async for change, item in events:
-                self._health.heard()
-                self._take(change, item)
-                self._works()
-        self._health.heard()  # a server that sends nothing but ends the watch in time is there
-        self._works()
+                self._health.received()
+                self._update_cache(change, item)
+                self._recovered()
+        self._health.received()  # a server that sends nothing but ends the watch in time is there
+        self._recovered()
         return max(0.0, began + PAUSE_SECONDS[0] - asyncio.get_running_loop().time())
 
-    def _take(self, change: str, item: Object) -> None:
+    def _update_cache(self, change: str, item: Object) -> None:
         if change != "BOOKMARK":
             cache = self._target.cache
             take = cache.remove if change == "DELETED" else cache.put
             self._target.touched(take(self._target.resource.of, item))
-        self._version = version_of(item).resource_version or self._version
+        self._resource_version = version_of(item).resource_version or self._resource_version
 
-    def _failed(self, error: ApiError) -> float:
+    def _handle_failure(self, error: ApiError) -> float:
         """Return how long to wait before going on; `error` decides whether with a new list."""
-        self._health.failed(error)
+        self._health.request_failed(error)
         if error.status:
-            self._health.heard()
-            if not self._answered:
+            self._health.received()
+            if not self._was_answered:
                 self._failures = 0  # a hub that is back is asked soon
-        self._answered = bool(error.status)
+        self._was_answered = bool(error.status)
         if isinstance(error, Gone | Garbled):
-            self._version = ""
+            self._resource_version = ""
         self._interrupted |= not isinstance(error, Gone)
-        self._log(error)
+        self._log_failure(error)
         pause = error.retry_after or PAUSE_SECONDS[min(self._failures, len(PAUSE_SECONDS) - 1)]
         self._failures += 1
-        return pause if error.status else min(pause, AWAY_SECONDS)
+        return pause if error.status else min(pause, UNREACHABLE_PAUSE_SECONDS)
 
-    def _works(self) -> None:
+    def _recovered(self) -> None:
         self._failures = 0
         if self._interrupted:
             self._interrupted = False
             level = logging.INFO if self._logged.ended("failure") else logging.DEBUG
             log.log(level, "follows again", **self._target.log_keys)
-            self._back()
+            self._on_recovery()
 
-    def _log(self, error: ApiError) -> None:
+    def _log_failure(self, error: ApiError) -> None:
         """Log trouble once; once more when it turns out that a person has to do something about it."""
         if isinstance(error, Gone):  # it happens to every watch that was away for long
             log.debug("forgotten by the hub; listing again", **self._target.log_keys)
             return
         if not error.status and isinstance(error, Unavailable) and self._failures:
             # A watch that was cut off does not matter as long as the next one is answered.
-            self._reachability.lost(error.message)
+            self._reachability.unanswered(error.message)
         _log_failure(error, self._logged, self._target.log_keys)
 
 

@@ -1,5 +1,5 @@
 """
-Who we are to an API server: sessions that let every request in, by one of the `doors`.
+Who we are to an API server: sessions that let every request in, with its `ClientConfig`.
 
 A token that was renewed (on disk, or by a plugin) is picked up without a restart. Never logs a header.
 """
@@ -20,9 +20,9 @@ from placement_ac.observability.logs import LogDeduplicator
 
 log = structlog.get_logger(__name__)
 
-KEPT_SECONDS = 15.0
+KEEPALIVE_SECONDS = 15.0
 """How long a connection is kept that nobody uses: asyncio holds 256 KiB for each that is encrypted."""
-TOKEN_SECONDS = 30.0
+HEADERS_SECONDS = 30.0
 """How long a header is used before it is asked for again (which reads files anew)."""
 
 
@@ -40,30 +40,30 @@ class Login:
         *,
         access: ClusterAccess | None = None,
     ) -> None:
-        self._again = (
+        self._load_config = (
             partial(worker_client_config, access)
             if access
             else partial(load_client_config, kubeconfig, context)
         )
-        self._door = self._again()
-        self.server = self._door.server
-        self.ssl = self._door.trust
-        self._headers = self._door.headers() if access else {}
+        self._config = self._load_config()
+        self.server = self._config.server
+        self.ssl = self._config.ssl_context
+        self._headers = self._config.headers() if access else {}
         self._valid_until = math.inf if access else 0.0
-        self._refused = False
+        self._was_refused = False
         self._renewing = asyncio.Lock()
-        self._told = LogDeduplicator()
+        self._logged = LogDeduplicator()
 
     def session(self, *, connections: int = 0, **options: object) -> aiohttp.ClientSession:
         """Return a new session; who asked for it closes it.
 
         It opens at most so many `connections` (0: any number). Options go to aiohttp.ClientSession.
         """
-        connector = aiohttp.TCPConnector(ssl=self.ssl, limit=connections, keepalive_timeout=KEPT_SECONDS)
+        connector = aiohttp.TCPConnector(ssl=self.ssl, limit=connections, keepalive_timeout=KEEPALIVE_SECONDS)
         return aiohttp.ClientSession(
             connector=connector,
             middlewares=(self._authenticate,),
-            proxy=self._door.proxy,
+            proxy=self._config.proxy,
             trust_env=False,
             **options,  # type: ignore[arg-type]  # whatever aiohttp takes
         )
@@ -75,10 +75,10 @@ class Login:
             raise aiohttp.ClientConnectionError("it leads elsewhere: a token is for its own server only")
         request.headers.update(await self._current_headers())
         # aiohttp takes it from each request only, and goes by the host behind a proxy.
-        request.server_hostname = self._door.server_name
+        request.server_hostname = self._config.server_name
         answer = await send(request)
         if answer.status == 401:
-            self._valid_until, self._refused = 0.0, True
+            self._valid_until, self._was_refused = 0.0, True
         return answer
 
     async def _current_headers(self) -> dict[str, str]:
@@ -88,21 +88,21 @@ class Login:
             if time.monotonic() >= self._valid_until:
                 # An exec plugin is a process and a token file is a disk: neither may block the loop.
                 self._headers = await asyncio.to_thread(self._renew)
-                self._valid_until = time.monotonic() + TOKEN_SECONDS
+                self._valid_until = time.monotonic() + HEADERS_SECONDS
         return self._headers
 
     def _renew(self) -> dict[str, str]:
         """Return the header of now; what cannot be read (it may be half written) leaves the one of before."""
-        refused, self._refused = self._refused, False
+        was_refused, self._was_refused = self._was_refused, False
         try:
-            if refused:  # some keep a token that has no expiry for ever, wherever it is from
-                self._door = self._again()
-            headers = self._door.headers()
+            if was_refused:  # some keep a token that has no expiry for ever, wherever it is from
+                self._config = self._load_config()
+            headers = self._config.headers()
         except Exception as error:  # a plugin, or the package that runs it, may raise whatever it likes
-            why = f"{type(error).__name__}: {first_line(error)}"
-            log.log(self._told.level(self, why), "cannot renew the login", error=why)
-            self._refused = refused
+            problem = f"{type(error).__name__}: {first_line(error)}"
+            log.log(self._logged.level(self, problem), "cannot renew the login", error=problem)
+            self._was_refused = was_refused
             return self._headers
-        if self._told.ended(self):
+        if self._logged.ended(self):
             log.info("the login is renewed again")
         return headers

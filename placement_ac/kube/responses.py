@@ -12,7 +12,7 @@ from placement_ac.core.api.errors import ApiError, Conflict, Garbled, Gone, NotF
 
 Body = dict[str, Any]
 
-RETRY_AFTER_MOST_SECONDS = 60.0
+MAX_RETRY_AFTER_SECONDS = 60.0
 """The most that `Retry-After` may ask for: an answer "in an hour" must not outlive what it was about."""
 
 
@@ -47,28 +47,28 @@ def event_of(line: bytes, request: str) -> tuple[str, Body]:
 
 def error_of(status: int, value: object, request: str, retry_after: str | None = None) -> ApiError:
     """Return the error for an answer: `value` is the Status object, if it was one."""
-    told = value if isinstance(value, dict) else {}
-    message = str(told.get("message") or f"{request}: HTTP {status}")
-    reason = str(told.get("reason") or "")
+    status_object = value if isinstance(value, dict) else {}
+    message = str(status_object.get("message") or f"{request}: HTTP {status}")
+    reason = str(status_object.get("reason") or "")
     wait = _seconds(retry_after)
-    kind = _KINDS.get(status) or (Unavailable if status >= 500 else Refused)
-    if _is_another_one(told):
+    kind = _ERROR_CLASSES.get(status) or (Unavailable if status >= 500 else Refused)
+    if _was_recreated(status_object):
         kind = Conflict
     return kind(message, status=status, reason=reason, retry_after=wait)
 
 
-def _is_another_one(told: dict[Any, Any]) -> bool:
+def _was_recreated(status_object: dict[Any, Any]) -> bool:
     """Whether the object that was to be written is another one by now.
 
     A kube-apiserver (seen: 1.36) answers 422 then, `metadata.uid: field is immutable`; 409 if there is none.
     """
-    details = told.get("details")
+    details = status_object.get("details")
     causes = details.get("causes") if isinstance(details, dict) else None
     found = causes if isinstance(causes, list) else []
     return any(isinstance(cause, dict) and cause.get("field") == "metadata.uid" for cause in found)
 
 
-_KINDS: dict[int, type[ApiError]] = {
+_ERROR_CLASSES: dict[int, type[ApiError]] = {
     401: Unavailable,
     404: NotFound,
     408: Unavailable,
@@ -80,6 +80,6 @@ _KINDS: dict[int, type[ApiError]] = {
 
 def _seconds(retry_after: str | None) -> float | None:
     try:
-        return min(max(0.0, float(retry_after)), RETRY_AFTER_MOST_SECONDS) if retry_after else None
+        return min(max(0.0, float(retry_after)), MAX_RETRY_AFTER_SECONDS) if retry_after else None
     except ValueError:
         return None

@@ -15,20 +15,20 @@ from placement_ac.core.api.errors import NotLeading
 
 READ: Final = "GET"
 """The method of every request that changes nothing."""
-WriteGate = Callable[[], float]
+WriteFence = Callable[[], float]
 """Tells for how many seconds from now a write may go on; raises NotLeading when none may go out."""
 
 
-def fenced_request_class(gate: WriteGate) -> type[aiohttp.ClientRequest]:
-    """Return requests that ask `gate`; for aiohttp.ClientSession.
+def fenced_request_class(write_fence: WriteFence) -> type[aiohttp.ClientRequest]:
+    """Return requests that ask `write_fence`; for aiohttp.ClientSession.
 
     aiohttp sends what has no body in `send`, else head and body together in `write_bytes`.
     """
 
-    class Fenced(aiohttp.ClientRequest):
+    class FencedRequest(aiohttp.ClientRequest):
         async def send(self, conn: Connection) -> aiohttp.ClientResponse:
             if self.method != READ:
-                gate()
+                write_fence()
             return await super().send(conn)
 
         async def write_bytes(
@@ -36,11 +36,11 @@ def fenced_request_class(gate: WriteGate) -> type[aiohttp.ClientRequest]:
         ) -> None:
             try:
                 if self.method != READ:
-                    gate()
+                    write_fence()
             except NotLeading as refused:
                 if conn.protocol is not None:
                     conn.protocol.set_exception(refused)  # to whom waits for the answer
                 return
             await super().write_bytes(writer, conn, content_length)
 
-    return Fenced
+    return FencedRequest

@@ -15,22 +15,22 @@ import structlog
 
 log = structlog.get_logger(__name__)
 
-LOOK_SECONDS: Final = 1.0
+CHECK_INTERVAL_SECONDS: Final = 1.0
 JUMP_SECONDS: Final = 2.0
 """A clock that goes wrong by less is left to itself: credentials are given up half a minute early."""
 
 
-async def watch_clock(clock: Callable[[], datetime], jumped: Callable[[], None]) -> None:
+async def watch_clock(clock: Callable[[], datetime], on_jump: Callable[[], None]) -> None:
     """Call `jumped` whenever `clock` was set; ends only when cancelled."""
-    ahead = _ahead(clock)
+    offset = _offset(clock)
     while True:
-        await asyncio.sleep(LOOK_SECONDS)
-        now = _ahead(clock)
-        if abs(now - ahead) > JUMP_SECONDS:
-            log.warning("the clock was set; looking at everything again", seconds=round(now - ahead))
-            ahead = now
-            jumped()
+        await asyncio.sleep(CHECK_INTERVAL_SECONDS)
+        now = _offset(clock)
+        if abs(now - offset) > JUMP_SECONDS:
+            log.warning("the clock was set; looking at everything again", seconds=round(now - offset))
+            offset = now
+            on_jump()
 
 
-def _ahead(clock: Callable[[], datetime]) -> float:
+def _offset(clock: Callable[[], datetime]) -> float:
     return clock().timestamp() - time.monotonic()

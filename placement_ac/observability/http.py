@@ -22,7 +22,7 @@ from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.observability.health import Health, HealthCheck
 
 Page = Callable[[web.Request], Awaitable[web.Response]]
-Checks = Callable[[], Collection[HealthCheck]]
+HealthChecks = Callable[[], Collection[HealthCheck]]
 
 FAILED: Final = 500
 """What Kubernetes' own pages of health answer, and controller-runtime's."""
@@ -33,9 +33,9 @@ class CannotListen(PlacementAcError):
 
 
 @asynccontextmanager
-async def serve_pages(settings: Settings, metrics: CollectorRegistry, vitals: Health) -> AsyncIterator[None]:
+async def serve_pages(settings: Settings, metrics: CollectorRegistry, health: Health) -> AsyncIterator[None]:
     """Serve the pages where the settings want them, as long as the `with` lasts. Raises CannotListen."""
-    healthy = partial(_health, "healthz", vitals.live)
+    healthy = partial(_health, "healthz", health.liveness)
     wanted: tuple[tuple[str, str, dict[str, Page]], ...] = (
         ("metrics-bind-address", settings.metrics_bind_address, {"/metrics": partial(_metrics, metrics)}),
         (
@@ -43,20 +43,20 @@ async def serve_pages(settings: Settings, metrics: CollectorRegistry, vitals: He
             settings.health_probe_bind_address,
             {
                 "/healthz": healthy,
-                "/livez": partial(_health, "livez", vitals.live),
-                "/readyz": partial(_health, "readyz", vitals.ready),
+                "/livez": partial(_health, "livez", health.liveness),
+                "/readyz": partial(_health, "readyz", health.readiness),
             },
         ),
     )
     pages: dict[str, dict[str, Page]] = {}
     named: dict[str, str] = {}
-    for setting, address, some in wanted:
+    for setting, address, handlers in wanted:
         if address:
-            pages.setdefault(address, {}).update(some)
+            pages.setdefault(address, {}).update(handlers)
             named.setdefault(address, setting)
     async with AsyncExitStack() as stack:
-        for address, there in pages.items():
-            await stack.enter_async_context(_server(named[address], address, there))
+        for address, handlers in pages.items():
+            await stack.enter_async_context(_server(named[address], address, handlers))
         yield
 
 
@@ -78,15 +78,15 @@ async def _server(setting: str, address: str, pages: Mapping[str, Page]) -> Asyn
         await runner.cleanup()
 
 
-async def _health(name: str, checks: Checks, request: web.Request) -> web.Response:
+async def _health(name: str, checks: HealthChecks, request: web.Request) -> web.Response:
     """Answer as Kubernetes does: `ok`, or each check when one fails or `?verbose` asks for it."""
     found = checks()
     good = not any(check.problem for check in found)
     if good and "verbose" not in request.query:
-        return _last(web.Response(text="ok"))
+        return _with_connection_close(web.Response(text="ok"))
     lines = [_line(check) for check in found]
     lines.append(f"{name} check {'passed' if good else 'failed'}")
-    return _last(web.Response(text="\n".join(lines) + "\n", status=200 if good else FAILED))
+    return _with_connection_close(web.Response(text="\n".join(lines) + "\n", status=200 if good else FAILED))
 
 
 def _line(check: HealthCheck) -> str:
@@ -95,7 +95,7 @@ def _line(check: HealthCheck) -> str:
     return f"[+]{check.name} ok{f': {check.note}' if check.note else ''}"
 
 
-class _Collected(Collector):
+class _CollectedMetrics(Collector):
     """What was collected a moment ago."""
 
     def __init__(self, families: Iterable[Metric]) -> None:
@@ -107,12 +107,12 @@ class _Collected(Collector):
 
 async def _metrics(metrics: CollectorRegistry, _: web.Request) -> web.Response:
     """Collect in the loop, whose data it is; write the text, which takes longer, in a thread."""
-    collected = _Collected(metrics.collect())
+    collected = _CollectedMetrics(metrics.collect())
     body = await asyncio.to_thread(generate_latest, collected)
-    return _last(web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST}))
+    return _with_connection_close(web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST}))
 
 
-def _last(answer: web.Response) -> web.Response:
+def _with_connection_close(answer: web.Response) -> web.Response:
     """Close the connection after it: kopf waits, when it ends, for the task that aiohttp has for each."""
     answer.force_close()
     return answer

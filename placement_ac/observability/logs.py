@@ -1,8 +1,8 @@
 """
 How log lines look: constant messages with keys, as text for people or JSON for programs.
 
-A state that lasts is told once: see `Told`. What libraries log is not ours to show, for it may quote
-anything; of their failures, the place is told.
+A state that lasts is logged once: see `LogDeduplicator`. Messages of libraries are not shown, as they may
+quote secrets; of their failures, only the place in the code is logged.
 """
 
 import logging
@@ -20,7 +20,7 @@ from placement_ac.config.log_levels import LEVELS, parse_log_levels
 
 log = structlog.get_logger(__name__)
 
-REMEMBERED: Final = 10_000
+MAX_REMEMBERED: Final = 10_000
 _PACKAGE: Final = "placement_ac."
 
 
@@ -34,24 +34,27 @@ def configure(form: Literal["text", "json"] = "text", *levels: str) -> None:
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
-            _from_level(least),
+            _level_filter(least),
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(min(least.values())),
-        logger_factory=partial(_Lines, sys.stderr),
+        logger_factory=partial(_ModuleLogger, sys.stderr),
         cache_logger_on_first_use=False,
     )
     root = logging.getLogger()
-    root.handlers = [*(handler for handler in root.handlers if type(handler) is not _Failures), _Failures()]
+    root.handlers = [
+        *(handler for handler in root.handlers if type(handler) is not _LibraryErrorHandler),
+        _LibraryErrorHandler(),
+    ]
 
 
 class LogDeduplicator:
     """Remembers what was said of whom, so that what lasts is told once and its end as well."""
 
     def __init__(self) -> None:
-        self._said: LRUCache[Hashable, str] = LRUCache(REMEMBERED)
+        self._said: LRUCache[Hashable, str] = LRUCache(MAX_REMEMBERED)
 
     def level(self, about: Hashable, what: str, first: int = logging.WARNING) -> int:
         """Return the level at which to say `what` now: `first`, or debug if it was said last."""
@@ -75,7 +78,7 @@ def redacted(error: BaseException) -> str:
     return f"{type(error).__name__}: {re.sub(r'//.*@', '//…@', str(error))}"
 
 
-class _Lines(structlog.PrintLogger):
+class _ModuleLogger(structlog.PrintLogger):
     """Prints the lines of one module."""
 
     def __init__(self, file: TextIO, name: str = "") -> None:
@@ -83,7 +86,7 @@ class _Lines(structlog.PrintLogger):
         self.name = name.removeprefix(_PACKAGE)
 
 
-class _Failures(logging.Handler):
+class _LibraryErrorHandler(logging.Handler):
     """Tells where a library says that it failed; without a handler, Python prints what libraries say."""
 
     def __init__(self) -> None:
@@ -95,7 +98,7 @@ class _Failures(logging.Handler):
         log.error("a library failed", library=record.name, error=told)
 
 
-def _from_level(least: Mapping[str, int]) -> structlog.typing.Processor:
+def _level_filter(least: Mapping[str, int]) -> structlog.typing.Processor:
     """Return what drops the lines below their module's level, and puts first what each line has."""
     of = cache(_level_of(least))
 

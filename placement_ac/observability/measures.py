@@ -36,82 +36,82 @@ class MetricDefinition(NamedTuple):
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
-def _counts(name: str, labels: tuple[str, ...], help_text: str) -> MetricDefinition:
+def _counter(name: str, labels: tuple[str, ...], help_text: str) -> MetricDefinition:
     return MetricDefinition(PREFIX + name, "counter", labels, help_text)
 
 
-def _is(name: str, labels: tuple[str, ...], help_text: str) -> MetricDefinition:
+def _gauge(name: str, labels: tuple[str, ...], help_text: str) -> MetricDefinition:
     return MetricDefinition(PREFIX + name, "gauge", labels, help_text)
 
 
-def _takes(name: str, labels: tuple[str, ...], help_text: str) -> MetricDefinition:
+def _histogram(name: str, labels: tuple[str, ...], help_text: str) -> MetricDefinition:
     return MetricDefinition(PREFIX + name, "histogram", labels, help_text, SECONDS)
 
 
-RECONCILES: Final = _counts(
+RECONCILES: Final = _counter(
     "reconciles_total", ("controller", "result"), "Reconciles of a Placement, check or cluster."
 )
-RECONCILE_SECONDS: Final = _takes(
+RECONCILE_SECONDS: Final = _histogram(
     "reconcile_duration_seconds", ("controller", "result"), "Duration of one reconcile, with its writes."
 )
-LATENCY: Final = _takes(
+LATENCY: Final = _histogram(
     "event_to_applied_seconds",
     ("controller",),
     "Time from the event of a change until its last write was answered, without intended waits.",
 )
-DECISION_CHANGES: Final = _counts(
+DECISION_CHANGES: Final = _counter(
     "decision_changes_total",
     ("placement", "change"),
     "Changes of OCM's decisions: of the clusters, or of their order.",
 )
-WRITES: Final = _counts(
+WRITES: Final = _counter(
     "writes_total",
     ("kind", "verb", "result"),
     "Writes to the hub, by kind of object and result.",
 )
-API_SECONDS: Final = _takes(
+API_SECONDS: Final = _histogram(
     "api_request_duration_seconds",
     ("verb",),
     "Time until the hub's API server answered a request, without watches.",
 )
-API_ERRORS: Final = _counts(
+API_ERRORS: Final = _counter(
     "api_errors_total",
     ("code", "verb"),
     "Failed requests to the hub's API server, by HTTP code; `none`: no answer.",
 )
-QUEUE_DEPTH: Final = _is("workqueue_depth", (), "Keys that wait in the queue.")
-QUEUE_AGE: Final = _is(
+QUEUE_DEPTH: Final = _gauge("workqueue_depth", (), "Keys that wait in the queue.")
+QUEUE_AGE: Final = _gauge(
     "workqueue_oldest_waiting_seconds", (), "How long the oldest key has waited in the queue."
 )
-QUEUE_RUNNING: Final = _is(
+QUEUE_RUNNING: Final = _gauge(
     "workqueue_longest_running_seconds", (), "How long the longest reconcile has been running."
 )
-QUEUE_RETRYING: Final = _is("workqueue_retrying", (), "Keys that failed and will be retried.")
-CHECK_ACTIVE: Final = _is(
+QUEUE_RETRYING: Final = _gauge("workqueue_retrying", (), "Keys that failed and will be retried.")
+CHECK_ACTIVE: Final = _gauge(
     "check_active",
     ("check", "placement", "reason"),
     "1 for each AdmissionCheck whose condition `Active` is True, else 0.",
 )
-CLUSTERS: Final = _is(
+CLUSTERS: Final = _gauge(
     "clusters",
     ("check", "state"),
     "Clusters of an AdmissionCheck: `selected` by OCM; `listed` in the MultiKueueConfig; "
     "`draining`, which are "
     "listed too; `unusable`, which are selected but left out because of their credentials or a probe.",
 )
-DRAIN_START: Final = _is(
+DRAIN_START: Final = _gauge(
     "oldest_drain_start_timestamp_seconds",
     ("check",),
     "When the longest drain began, in seconds since 1970; none if no cluster drains.",
 )
-EXPIRATION: Final = _is(
+EXPIRATION: Final = _gauge(
     "credential_expiration_timestamp_seconds",
     ("cluster",),
     "When the credentials of a listed or selected cluster expire, in seconds since 1970; none if they never"
     " expire or the time is unknown.",
 )
-LEADER: Final = _is("leader", (), "1 for the replica that leads, 0 for a standby.")
-BUILD_INFO: Final = _is("build_info", ("version", "python_version"), "1, with the version as a label.")
+LEADER: Final = _gauge("leader", (), "1 for the replica that leads, 0 for a standby.")
+BUILD_INFO: Final = _gauge("build_info", ("version", "python_version"), "1, with the version as a label.")
 
 MEASURES: Final = (
     RECONCILES,

@@ -13,13 +13,13 @@ from typing import Final
 
 SETTLE_SECONDS: Final = 5.0
 """How long after the first complete world: by then the first writes are done."""
-LOOK_SECONDS: Final = 0.5
+CHECK_INTERVAL_SECONDS: Final = 0.5
 
 
 async def freeze_when_complete(complete: Callable[[], bool]) -> None:
     """Freeze what there is once everything has been listed; what earlier sessions left is collected first."""
     while not complete():  # noqa: ASYNC110  # a few times in a life
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(CHECK_INTERVAL_SECONDS)
     await asyncio.sleep(SETTLE_SECONDS)
     gc.unfreeze()
     gc.collect()

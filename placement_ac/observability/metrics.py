@@ -43,7 +43,7 @@ class GaugeSources:
 
     expiries: Callable[[], Mapping[str, datetime]] = dict
     """Cluster → when its credentials end; a cluster whose credentials do not end is not in it."""
-    load: Callable[[], QueueLoad] = QueueLoad
+    queue_load: Callable[[], QueueLoad] = QueueLoad
     leading: Callable[[], bool] = bool
 
 
@@ -65,7 +65,7 @@ class Metrics:
     """Counts what one controller does. It belongs to one event loop."""
 
     def __init__(self, sources: GaugeSources | None = None) -> None:
-        self.registry: CollectorRegistry = _Registry()
+        self.registry: CollectorRegistry = _RegistryWithoutCreated()
         self._reconciles = _Series(_counter(measures.RECONCILES, self.registry))
         self._reconcile_seconds = _Series(_histogram(measures.RECONCILE_SECONDS, self.registry))
         self._latency = _Series(_histogram(measures.LATENCY, self.registry))
@@ -76,7 +76,7 @@ class Metrics:
         self.waiting: dict[Hashable, float] = {}
         """Keys → since when an event waits for what follows from it."""
         self.stats: dict[Hashable, PlacementStats] = {}
-        self.registry.register(_Present(sources or GaugeSources(), self.stats))
+        self.registry.register(_CurrentGauges(sources or GaugeSources(), self.stats))
         ProcessCollector(registry=self.registry)
         for controller in measures.CONTROLLERS:  # a rate needs to know that there was nothing before
             self._latency.of(controller)
@@ -121,16 +121,16 @@ class Metrics:
         """Count a write to the hub."""
         self._writes.of(kind, verb, result_of(error)).inc()
 
-    def answered(self, verb: str, status: int | None, seconds: float | None) -> None:
-        """Count a request to the hub's API server: `kube.Answered`."""
+    def request_ended(self, verb: str, status: int | None, seconds: float | None) -> None:
+        """Count a request to the hub's API server: a `RequestObserver`."""
         if seconds is not None:
             self._api_seconds.of(verb).observe(seconds)
         if status is not None:
             self._api_errors.of(str(status or measures.NO_ANSWER), verb).inc()
 
-    # -- for Run alone
+    # -- for ReconcileRun alone
 
-    def ended(self, run: "ReconcileRun", error: BaseException | None) -> None:
+    def reconcile_ended(self, run: "ReconcileRun", error: BaseException | None) -> None:
         """Count a look that has ended. After a failure the event still waits."""
         if error is not None and not isinstance(error, Exception):
             return
@@ -165,41 +165,41 @@ class ReconcileRun:
     def __exit__(
         self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
     ) -> None:
-        self._metrics.ended(self, error)
+        self._metrics.reconcile_ended(self, error)
 
     def applied(self) -> None:
         """Take in that all has been written that had to be, and that there was something."""
         self.applied_at = time.perf_counter()
 
 
-class _Present(Collector):
+class _CurrentGauges(Collector):
     """How things are at the moment."""
 
-    def __init__(self, sources: GaugeSources, standings: Mapping[Hashable, PlacementStats]) -> None:
+    def __init__(self, sources: GaugeSources, stats: Mapping[Hashable, PlacementStats]) -> None:
         self._sources = sources
-        self._standings = standings
+        self._stats = stats
 
     def describe(self) -> Iterable[Metric]:
         """Spare the registry a look at what is not there yet."""
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        yield from self._of_queue()
-        yield from self._of_checks()
+        yield from self._queue_gauges()
+        yield from self._check_gauges()
         expiries = sorted(self._sources.expiries().items())
         yield _gauge(measures.EXPIRATION, (((cluster,), end.timestamp()) for cluster, end in expiries))
         yield _gauge(measures.LEADER, [((), float(self._sources.leading()))])
         yield _gauge(measures.BUILD_INFO, [(_BUILD, 1.0)])
 
-    def _of_queue(self) -> Iterable[Metric]:
-        load = self._sources.load()
+    def _queue_gauges(self) -> Iterable[Metric]:
+        load = self._sources.queue_load()
         yield _gauge(measures.QUEUE_DEPTH, [((), load.waiting)])
         yield _gauge(measures.QUEUE_AGE, [((), load.oldest)])
         yield _gauge(measures.QUEUE_RUNNING, [((), load.longest)])
         yield _gauge(measures.QUEUE_RETRYING, [((), load.retrying)])
 
-    def _of_checks(self) -> Iterable[Metric]:
-        standings = self._standings.values() if self._sources.leading() else ()
+    def _check_gauges(self) -> Iterable[Metric]:
+        standings = self._stats.values() if self._sources.leading() else ()
         known = [(check, one) for one in standings for check in one.checks]
         yield _gauge(
             measures.CHECK_ACTIVE,
@@ -207,7 +207,7 @@ class _Present(Collector):
         )
         yield _gauge(
             measures.CLUSTERS,
-            (((name, state), n) for (name, _, _), one in known for state, n in _states(one)),
+            (((name, state), n) for (name, _, _), one in known for state, n in _cluster_counts(one)),
         )
         yield _gauge(
             measures.DRAIN_START,
@@ -218,7 +218,7 @@ class _Present(Collector):
 _BUILD: Final = (version("placement-ac"), platform.python_version())
 
 
-def _states(one: PlacementStats) -> tuple[tuple[str, int], ...]:
+def _cluster_counts(one: PlacementStats) -> tuple[tuple[str, int], ...]:
     return (
         ("selected", len(one.selected)),
         ("listed", one.listed),
@@ -242,7 +242,7 @@ def _gauge(of: MetricDefinition, values: Iterable[tuple[tuple[str, ...], float]]
     return family
 
 
-class _Registry(CollectorRegistry):
+class _RegistryWithoutCreated(CollectorRegistry):
     """Leaves out when each counter began: nobody asks, and there would be half as many series again."""
 
     def collect(self) -> Iterable[Metric]:

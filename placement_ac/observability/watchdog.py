@@ -1,5 +1,5 @@
 """
-Sees that the event loop turns: notes it in `Vitals`, and says in the log where the loop is stuck.
+Sees that the event loop turns: notes it in `Health`, and says in the log where the loop is stuck.
 
 A loop that is blocked cannot speak for itself, so the log line comes from a thread. Ending the
 process is left to the kubelet, whose probes a blocked loop does not answer.
@@ -34,12 +34,12 @@ class _Loop:
 
 
 @asynccontextmanager
-async def watch_event_loop(vitals: Health) -> AsyncIterator[None]:
+async def watch_event_loop(health: Health) -> AsyncIterator[None]:
     """Watch the loop that runs this for as long as the `with` lasts."""
     loop, end = _Loop(), threading.Event()
-    guard = threading.Thread(target=_guard, args=(loop, end), name="watchdog", daemon=True)
+    guard = threading.Thread(target=_report_blocked_loop, args=(loop, end), name="watchdog", daemon=True)
     guard.start()
-    turning = asyncio.create_task(_turn(vitals, loop))
+    turning = asyncio.create_task(_note_turns(health, loop))
     try:
         yield
     finally:
@@ -48,24 +48,24 @@ async def watch_event_loop(vitals: Health) -> AsyncIterator[None]:
         await asyncio.gather(turning, asyncio.to_thread(guard.join), return_exceptions=True)
 
 
-async def _turn(vitals: Health, loop: _Loop) -> None:
+async def _note_turns(health: Health, loop: _Loop) -> None:
     while True:
-        vitals.turns()
+        health.note_loop_turn()
         loop.turned = time.monotonic()
         await asyncio.sleep(TURN_SECONDS)
 
 
-def _guard(loop: _Loop, end: threading.Event) -> None:
+def _report_blocked_loop(loop: _Loop, end: threading.Event) -> None:
     """Tell once of each time that the loop does not turn."""
     told = 0.0
     while not end.wait(BLOCKED_SECONDS / 4):
         turned = loop.turned
         if turned != told and time.monotonic() - turned > BLOCKED_SECONDS:
             told = turned
-            log.error("the event loop is blocked", where=_place(loop.thread))
+            log.error("the event loop is blocked", where=_thread_stack(loop.thread))
 
 
-def _place(thread: int) -> str:
+def _thread_stack(thread: int) -> str:
     """Return what a thread is doing, as places in the code, innermost last; no values."""
     stack = traceback.extract_stack(sys._current_frames().get(thread))  # noqa: SLF001  # nothing else tells
     return " > ".join(f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in stack[-4:])

@@ -37,7 +37,7 @@ CREDENTIALS_SECONDS: Final = 300.0
 """How long a plugin's credentials are used at most, if they do not expire before."""
 EXPIRY_SECONDS: Final = 30.0
 """How long before their end credentials are no longer used."""
-CACHED: Final = 1000
+MAX_CACHED: Final = 1000
 FORBIDDEN: Final = 403
 
 
@@ -77,7 +77,7 @@ class WorkerLogin:
 
 
 class WorkerConnector:
-    """Finds the ways into workers. Every method raises CannotAsk, TooSlow when `timeout` is over.
+    """Finds the ways into workers. Every method raises WorkerError, WorkerTimeout when `timeout` is over.
 
     `client`, `secret_resource` and `profile_resource` are the hub's; `profile_resource` is None when it
     has no ClusterProfiles. `providers` are the plugins that may be run for ClusterProfiles. A `deadline`
@@ -102,79 +102,83 @@ class WorkerConnector:
         self._providers = providers
         # Its own: in the loop's one stand those who wait for a name server.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="workers")
-        self._credentials: TLRUCache[Version, ExecCredentials] = TLRUCache(CACHED, _used_until)
+        self._credentials: TLRUCache[Version, ExecCredentials] = TLRUCache(MAX_CACHED, _valid_until)
 
     def deadline(self) -> float:
         """Return when a question that begins now must have its answer."""
         return asyncio.get_running_loop().time() + self.timeout
 
     async def within(self, deadline: float, work: Awaitable[T], late: str) -> T:
-        """Return what `work` gives, or raise TooSlow, which begins with `late`."""
+        """Return what `work` gives, or raise WorkerTimeout, which begins with `late`."""
         try:
             async with asyncio.timeout_at(deadline):
                 return await work
         except TimeoutError:
             raise WorkerTimeout(f"{late} within {self.timeout:g} s") from None
 
-    async def find(self, source: CredentialSource, deadline: float) -> CredentialObject:
+    async def get_credential(self, source: CredentialSource, deadline: float) -> CredentialObject:
         """Return what `source` names, as it is on the hub now."""
-        told = f"{source.kind} {self._namespace}/{source.name}"
+        described_as = f"{source.kind} {self._namespace}/{source.name}"
         if source.kind == "Secret":
-            return await self._from_hub(self._secrets, source, told, deadline)
+            return await self._get(self._secrets, source, described_as, deadline)
         if self._profiles is None:
-            raise WorkerError(f"{told} cannot be read: the hub has no ClusterProfiles")
+            raise WorkerError(f"{described_as} cannot be read: the hub has no ClusterProfiles")
         if self._providers is None:
-            raise WorkerError(f"{told} needs an access provider, and none is configured")
-        return await self._from_hub(self._profiles, source, told, deadline)
+            raise WorkerError(f"{described_as} needs an access provider, and none is configured")
+        return await self._get(self._profiles, source, described_as, deadline)
 
-    async def login(self, door: CredentialObject, deadline: float) -> WorkerLogin:
+    async def login(self, credential: CredentialObject, deadline: float) -> WorkerLogin:
         """Return the way in through `door`; a ClusterProfile's plugin is run for it, if need be."""
-        return await (self._by_secret if door.kind == "Secret" else self._by_profile)(door, deadline)
+        return await (self._login_by_secret if credential.kind == "Secret" else self._login_by_profile)(
+            credential, deadline
+        )
 
-    def refused(self, way: WorkerLogin) -> None:
+    def drop_credentials(self, login: WorkerLogin) -> None:
         """Believe no longer in credentials that the worker did not accept."""
-        self._credentials.pop(way.version, None)
+        self._credentials.pop(login.version, None)
 
-    async def _from_hub(
-        self, resource: Resource, source: CredentialSource, told: str, deadline: float
+    async def _get(
+        self, resource: Resource, source: CredentialSource, described_as: str, deadline: float
     ) -> CredentialObject:
-        late = f"{told}: the hub did not give it"
+        late = f"{described_as}: the hub did not give it"
         try:
             got = await self.within(deadline, self._hub.get(resource, source.name, self._namespace), late)
         except NotFound:
-            raise WorkerError(f"{told} does not exist") from None
+            raise WorkerError(f"{described_as} does not exist") from None
         except ApiError as error:
             refusal = HubForbidden if error.status == FORBIDDEN else WorkerError
-            raise refusal(f"{told} cannot be read: {error.message}") from None
-        return CredentialObject(got, source.kind, told)
+            raise refusal(f"{described_as} cannot be read: {error.message}") from None
+        return CredentialObject(got, source.kind, described_as)
 
-    async def _by_secret(self, door: CredentialObject, deadline: float) -> WorkerLogin:
+    async def _login_by_secret(self, secret: CredentialObject, deadline: float) -> WorkerLogin:
         try:
-            encoded = (door.content.get("data") or {}).get(KUBECONFIG_KEY)
+            encoded = (secret.content.get("data") or {}).get(KUBECONFIG_KEY)
             text = base64.b64decode(encoded or "", validate=True)
         except ValueError:
             text = b""
         if not text:
-            raise WorkerError(f"{door.described_as} has no key {KUBECONFIG_KEY!r} with a kubeconfig in it")
-        return await self._way(lambda: read_kubeconfig(text), door.version, door.described_as, deadline)
+            raise WorkerError(f"{secret.described_as} has no key {KUBECONFIG_KEY!r} with a kubeconfig in it")
+        return await self._worker_login(
+            lambda: read_kubeconfig(text), secret.version, secret.described_as, deadline
+        )
 
-    async def _by_profile(self, door: CredentialObject, deadline: float) -> WorkerLogin:
-        offers, problem = validate(OfferedProviders, door.content, "status")
+    async def _login_by_profile(self, profile: CredentialObject, deadline: float) -> WorkerLogin:
+        offers, problem = validate(OfferedProviders, profile.content, "status")
         if offers is None:
-            raise WorkerError(f"{door.described_as} cannot be read: {problem}")
+            raise WorkerError(f"{profile.described_as} cannot be read: {problem}")
         chosen = self._providers and self._providers.choose(offers)
         if not chosen:
-            raise WorkerError(f"{door.described_as} has none of the access providers that are configured")
+            raise WorkerError(f"{profile.described_as} has none of the access providers that are configured")
         provider, offer = chosen
-        got = await self._given(provider.exec_config, offer.cluster, door.version, deadline)
-        return await self._way(
+        got = await self._run_plugin(provider.exec_config, offer.cluster, profile.version, deadline)
+        return await self._worker_login(
             lambda: read_profile(offer.cluster, got.token, got.certificate, got.key),
-            door.version,
-            f"{door.described_as} with provider {provider.name}",
+            profile.version,
+            f"{profile.described_as} with provider {provider.name}",
             deadline,
         )
 
-    async def _given(
+    async def _run_plugin(
         self, command: ExecConfig, cluster: Mapping[str, Any], version: Version, deadline: float
     ) -> ExecCredentials:
         known = self._credentials.get(version)
@@ -187,18 +191,22 @@ class WorkerConnector:
         self._credentials[version] = got
         return got
 
-    async def _way(
-        self, access: Callable[[], ClusterAccess | Unusable], version: Version, told: str, deadline: float
+    async def _worker_login(
+        self,
+        access: Callable[[], ClusterAccess | Unusable],
+        version: Version,
+        described_as: str,
+        deadline: float,
     ) -> WorkerLogin:
         # A megabyte of YAML and a store of certificates take their time: not the loop's.
-        opening = asyncio.get_running_loop().run_in_executor(self._threads, _opened, access)
-        login = await self.within(deadline, opening, f"{told} was not read")
+        opening = asyncio.get_running_loop().run_in_executor(self._threads, _new_login, access)
+        login = await self.within(deadline, opening, f"{described_as} was not read")
         if isinstance(login, Unusable):
-            raise WorkerError(f"in {told}, {login.why}")
-        return WorkerLogin(login, version, told)
+            raise WorkerError(f"in {described_as}, {login.why}")
+        return WorkerLogin(login, version, described_as)
 
 
-def _opened(read_access: Callable[[], ClusterAccess | Unusable]) -> Login | Unusable:
+def _new_login(read_access: Callable[[], ClusterAccess | Unusable]) -> Login | Unusable:
     access = read_access()
     try:
         return access if isinstance(access, Unusable) else Login(access=access)
@@ -206,31 +214,31 @@ def _opened(read_access: Callable[[], ClusterAccess | Unusable]) -> Login | Unus
         return Unusable(str(error))
 
 
-def _used_until(_: Version, credentials: ExecCredentials, now: float) -> float:
+def _valid_until(_: Version, credentials: ExecCredentials, now: float) -> float:
     if credentials.expires is None:
         return now + CREDENTIALS_SECONDS
     left = (credentials.expires - datetime.now(UTC)).total_seconds() - EXPIRY_SECONDS
     return now + min(left, CREDENTIALS_SECONDS)
 
 
-def worker_error_text(error: ApiError, told: str, wish: str) -> str:
+def worker_error_text(error: ApiError, account: str, permission: str) -> str:
     """Tell what to do about an error of a worker, in our own words; `wish`: what it was asked to allow."""
     if error.status == 401:
-        return f"the worker does not accept the credentials of {told}"
+        return f"the worker does not accept the credentials of {account}"
     if error.status == 403:
-        return f"the worker does not let the account of {told} {wish}"
+        return f"the worker does not let the account of {account} {permission}"
     if error.status >= 400:
         return f"the worker answered with HTTP {error.status}"
     if error.status:
         return "what the worker answered is no JSON object"
-    return f"the worker of {told} cannot be reached: {_connection_problem(error.__context__)}"
+    return f"the worker of {account} cannot be reached: {_connection_problem(error.__context__)}"
 
 
 def _connection_problem(cause: BaseException | None) -> str:
     """Tell why there was no answer: kinds of errors only, as their text may quote the address."""
     if isinstance(cause, aiohttp.ClientConnectorCertificateError):
-        told = cause.certificate_error
-        return f"its certificate is not trusted ({getattr(told, 'verify_message', '') or 'unverified'})"
+        problem = getattr(cause.certificate_error, "verify_message", "") or "unverified"
+        return f"its certificate is not trusted ({problem})"
     if isinstance(cause, (aiohttp.ClientConnectorSSLError, ssl.SSLError)):
         return "no TLS with it"
     if isinstance(cause, aiohttp.ClientConnectorDNSError):

@@ -18,10 +18,10 @@ from placement_ac.core.api.errors import ApiError, Gone
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.state import WorkerCopies
 from placement_ac.core.kubeconfig.source import CredentialSource
-from placement_ac.kube.client import PAGE, Client
+from placement_ac.kube.client import PAGE_SIZE, Client
 from placement_ac.observability.logs import LogDeduplicator, error_place
 from placement_ac.workers.connector import (
-    CACHED,
+    MAX_CACHED,
     Version,
     WorkerConnector,
     WorkerError,
@@ -40,7 +40,7 @@ DISCOVERY_SECONDS: Final = 600.0
 
 
 class CopyReader:
-    """Asks workers, each within `timeout` seconds and `parallel` at once; the rest is Entrance's."""
+    """Asks workers, each within `timeout` seconds and `parallel` at once; the connector does the rest."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class CopyReader:
         providers: AccessProviders | None = None,
         profile_resource: Resource | None = None,
     ) -> None:
-        self.entrance = WorkerConnector(
+        self.connector = WorkerConnector(
             client,
             secret_resource,
             kueue_namespace,
@@ -61,61 +61,64 @@ class CopyReader:
             providers=providers,
             profile_resource=profile_resource,
         )
-        self._lanes = ProbeLimiter(parallel)
-        self._told = LogDeduplicator()
-        self._served: TTLCache[Version, Resource] = TTLCache(CACHED, DISCOVERY_SECONDS)
+        self.limiter = ProbeLimiter(parallel)
+        self._logged = LogDeduplicator()
+        self._workload_resources: TTLCache[Version, Resource] = TTLCache(MAX_CACHED, DISCOVERY_SECONDS)
 
-    async def ask(self, cluster: KueueObject) -> WorkerCopies:
+    async def read(self, cluster: KueueObject) -> WorkerCopies:
         """Return what the worker of a MultiKueueCluster said. Raises nothing but CancelledError."""
         name = cluster.meta.name
         try:
-            async with self._lanes.place(name):
-                said = WorkerCopies(await self._copies(cluster))
+            async with self.limiter.slot(name):
+                copies = WorkerCopies(await self._copies(cluster))
         except WorkerError as why:
             return WorkerCopies(problem=f"MultiKueueCluster {name}: {why}")
         except Exception as error:  # a worker may answer anything, and must not stop the others by it
             place = error_place(error)
             log.log(
-                self._told.level(name, place, logging.ERROR), "asking a worker failed", name=name, error=place
+                self._logged.level(name, place, logging.ERROR),
+                "asking a worker failed",
+                name=name,
+                error=place,
             )
             return WorkerCopies(problem=f"MultiKueueCluster {name}: unexpected {type(error).__name__}")
-        self._told.ended(name)
-        return said
+        self._logged.ended(name)
+        return copies
 
     async def _copies(self, cluster: KueueObject) -> Mapping[Id, bool]:
-        deadline = self.entrance.deadline()
-        door = await self.entrance.find(source_of(cluster.spec), deadline)
-        way = await self.entrance.login(door, deadline)
-        return await self.entrance.within(deadline, self._list(way), "the worker did not answer")
+        deadline = self.connector.deadline()
+        credential = await self.connector.get_credential(source_of(cluster.spec), deadline)
+        login = await self.connector.login(credential, deadline)
+        return await self.connector.within(deadline, self._list(login), "the worker did not answer")
 
-    async def _list(self, way: WorkerLogin) -> Mapping[Id, bool]:
+    async def _list(self, login: WorkerLogin) -> Mapping[Id, bool]:
         try:
-            async with Client(way.login, timeout=2 * self.entrance.timeout) as client:
-                resource = await self._resource(client, way)
+            async with Client(login.login, timeout=2 * self.connector.timeout) as client:
+                resource = await self._workload_resource(client, login)
                 try:
-                    return await _copies_on(client, resource)
+                    return await _list_copies(client, resource)
                 except Gone:
-                    return await _copies_on(client, resource)
+                    return await _list_copies(client, resource)
         except ApiError as error:
-            self._forget(way, error)
+            self._forget(login, error)
             wish = f"list workloads.{WORKLOAD.group} in all namespaces"
-            raise WorkerError(worker_error_text(error, way.described_as, wish)) from None
+            raise WorkerError(worker_error_text(error, login.described_as, wish)) from None
 
-    async def _resource(self, client: Client, way: WorkerLogin) -> Resource:
-        resource = self._served.get(way.version)
+    async def _workload_resource(self, client: Client, login: WorkerLogin) -> Resource:
+        resource = self._workload_resources.get(login.version)
         if resource is None:
             resource = (await client.discover([WORKLOAD])).get(WORKLOAD)
             if resource is None:
                 raise WorkerError("the worker serves no Workloads: is Kueue installed there?")
-            self._served[way.version] = resource
+            self._workload_resources[login.version] = resource
         return resource
 
-    def _forget(self, way: WorkerLogin, error: ApiError) -> None:
+    def _forget(self, login: WorkerLogin, error: ApiError) -> None:
         """Believe no longer what may have led to this error."""
         if error.status == 401:
-            self.entrance.refused(way)
+            self.connector.drop_credentials(login)
         if error.status == 404:
-            self._served.pop(way.version, None)
+            self._workload_resources.pop(login.version, None)
 
 
 def source_of(spec: Mapping[str, Any]) -> CredentialSource:
@@ -131,9 +134,9 @@ def source_of(spec: Mapping[str, Any]) -> CredentialSource:
     raise WorkerError("it names neither a Secret nor a ClusterProfile")
 
 
-async def _copies_on(client: Client, resource: Resource) -> Mapping[Id, bool]:
+async def _list_copies(client: Client, resource: Resource) -> Mapping[Id, bool]:
     copies: dict[Id, bool] = {}
-    query = {"limit": str(PAGE), "labelSelector": LABEL_ORIGIN}
+    query = {"limit": str(PAGE_SIZE), "labelSelector": LABEL_ORIGIN}
     while True:
         answer = await client.request("GET", resource.path(), query=query)
         if answer.get("kind") != f"{WORKLOAD.kind}List":  # whoever it is, it knows of no copies

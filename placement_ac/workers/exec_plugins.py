@@ -24,27 +24,27 @@ from placement_ac.config.settings import BadSettings
 from placement_ac.core.api.schemas import ApiModel, ListOf
 from placement_ac.core.kubeconfig.source import Unusable
 
-_CONFIG: Final = "client.authentication.k8s.io/exec"
+_CONFIG_EXTENSION: Final = "client.authentication.k8s.io/exec"
 """Kubernetes: the name of the cluster's extension that a plugin gets as its `config`."""
-_TOLD: Final = ("server", "tls-server-name", "certificate-authority-data", "proxy-url")
+_CLUSTER_FIELDS: Final = ("server", "tls-server-name", "certificate-authority-data", "proxy-url")
 """What of the cluster a plugin is told."""
-_KILLED_SECONDS: Final = 1.0
+_KILL_SECONDS: Final = 1.0
 
 
-class _Shape(BaseModel):
+class _FileModel(BaseModel):
     """A part of the admin's file: what nobody knows is a typing error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
 
-class EnvVar(_Shape):
+class EnvVar(_FileModel):
     """An environment variable of a plugin."""
 
     name: str = Field(min_length=1)
     value: str = Field(default="", repr=False)
 
 
-class ExecConfig(_Shape):
+class ExecConfig(_FileModel):
     """`execConfig`: how a plugin is run."""
 
     api_version: Literal["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"]
@@ -56,7 +56,7 @@ class ExecConfig(_Shape):
     install_hint: str = ""
 
 
-class ExecProvider(_Shape):
+class ExecProvider(_FileModel):
     """A kind of access that ClusterProfiles may offer, and the plugin for it."""
 
     name: str = Field(min_length=1)
@@ -81,7 +81,7 @@ class OfferedProviders(ApiModel):
     credential_providers: ListOf[OfferedProvider] = ()
 
 
-class AccessProviders(_Shape):
+class AccessProviders(_FileModel):
     """The file: `providers`, as cluster-inventory-api has it, or `accessProviders`, as Kueue has it."""
 
     providers: tuple[ExecProvider, ...] = Field(validation_alias=AliasChoices("providers", "accessProviders"))
@@ -97,8 +97,8 @@ class AccessProviders(_Shape):
             raise BadSettings(f"{path} is neither JSON nor YAML") from None
         except ValidationError as error:
             details = error.errors(include_url=False, include_input=False, include_context=False)
-            told = "; ".join(f"{'.'.join(map(str, d['loc'])) or 'the file'}: {d['msg']}" for d in details)
-            raise BadSettings(f"{path}: {told}") from None
+            problems = "; ".join(f"{'.'.join(map(str, d['loc'])) or 'the file'}: {d['msg']}" for d in details)
+            raise BadSettings(f"{path}: {problems}") from None
 
     @property
     def supported(self) -> frozenset[str]:
@@ -152,27 +152,29 @@ async def run(command: ExecConfig, cluster: Mapping[str, Any]) -> ExecCredential
     try:
         output, _ = await process.communicate()
     finally:
-        await _end(process)
+        await _kill(process)
     if process.returncode:
         return Unusable(
             f"plugin {command.command} ended with code {process.returncode}: run it by hand to see why"
         )
-    return _read(output, command)
+    return _parse_credential(output, command)
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _kill(process: asyncio.subprocess.Process) -> None:
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), _KILLED_SECONDS)
+            await asyncio.wait_for(process.wait(), _KILL_SECONDS)
 
 
 def _environment(command: ExecConfig, cluster: Mapping[str, Any]) -> dict[str, str]:
     """As kubectl: our own environment, what the admin adds, and what is asked for."""
     spec: dict[str, Any] = {"interactive": False}
     if command.provide_cluster_info:
-        spec["cluster"] = {key: cluster[key] for key in _TOLD if cluster.get(key)} | _config(cluster)
+        spec["cluster"] = {key: cluster[key] for key in _CLUSTER_FIELDS if cluster.get(key)} | _config(
+            cluster
+        )
     request = {"apiVersion": command.api_version, "kind": "ExecCredential", "spec": spec}
     added = {variable.name: variable.value for variable in command.env}
     return {**os.environ, **added, "KUBERNETES_EXEC_INFO": orjson.dumps(request).decode()}
@@ -181,22 +183,22 @@ def _environment(command: ExecConfig, cluster: Mapping[str, Any]) -> dict[str, s
 def _config(cluster: Mapping[str, Any]) -> dict[str, Any]:
     extensions = cluster.get("extensions")
     for entry in extensions if isinstance(extensions, list) else ():
-        if isinstance(entry, dict) and entry.get("name") == _CONFIG:
+        if isinstance(entry, dict) and entry.get("name") == _CONFIG_EXTENSION:
             return {"config": entry.get("extension")}
     return {}
 
 
-def _read(output: bytes, command: ExecConfig) -> ExecCredentials | Unusable:
+def _parse_credential(output: bytes, command: ExecConfig) -> ExecCredentials | Unusable:
     try:
-        told = _Credential.model_validate(orjson.loads(output))
+        credential = _Credential.model_validate(orjson.loads(output))
     except orjson.JSONDecodeError:
         return Unusable(f"plugin {command.command} gave no JSON")
     except ValidationError as error:
         where = ".".join(map(str, error.errors(include_input=False)[0]["loc"])) or "the whole"
         return Unusable(f"plugin {command.command} gave no ExecCredential that can be read: {where}")
-    if told.api_version != command.api_version:
+    if credential.api_version != command.api_version:
         return Unusable(f"plugin {command.command} does not speak {command.api_version}")
-    status = told.status
+    status = credential.status
     return ExecCredentials(
         status.token, status.client_certificate_data, status.client_key_data, status.expiration_timestamp
     )

@@ -9,7 +9,7 @@ from typing import Final
 
 from placement_ac.workers.connector import WorkerTimeout
 
-SLOW_AT_ONCE: Final = 4
+MAX_SLOW: Final = 4
 """How many of those that did not answer last time are asked at once, beside the others."""
 
 
@@ -20,29 +20,31 @@ class ProbeLimiter:
     worker that has just died keeps nobody waiting. So at most `parallel` are begun in that time.
     """
 
-    def __init__(self, parallel: int, *, patience: float | None = None) -> None:
-        self._patience = patience
-        self._lane = asyncio.Semaphore(parallel)
-        self._slow_lane = asyncio.Semaphore(SLOW_AT_ONCE)
+    def __init__(self, parallel: int, *, slot_seconds: float | None = None) -> None:
+        self._slot_seconds = slot_seconds
+        self._slots = asyncio.Semaphore(parallel)
+        self._slow_slots = asyncio.Semaphore(MAX_SLOW)
         self.slow: set[Hashable] = set()
-        """Whose last question ended with TooSlow."""
+        """Whose last question ended with WorkerTimeout."""
 
     @asynccontextmanager
-    async def place(self, who: Hashable) -> AsyncIterator[None]:
-        """Wait for a place. It is one question to `who`, and tells by TooSlow that there was no answer."""
-        lane = self._slow_lane if who in self.slow else self._lane
-        await lane.acquire()
+    async def slot(self, worker: Hashable) -> AsyncIterator[None]:
+        """Wait for a slot for one question to `worker`; WorkerTimeout inside means that it did not answer."""
+        slots = self._slow_slots if worker in self.slow else self._slots
+        await slots.acquire()
         leaving = ExitStack()
-        leaving.callback(lane.release)
-        timer = self._patience and asyncio.get_running_loop().call_later(self._patience, leaving.close)
+        leaving.callback(slots.release)
+        timer = self._slot_seconds and asyncio.get_running_loop().call_later(
+            self._slot_seconds, leaving.close
+        )
         try:
             yield
-            self.slow.discard(who)
+            self.slow.discard(worker)
         except WorkerTimeout:
-            self.slow.add(who)
+            self.slow.add(worker)
             raise
         except Exception:  # any other end is an answer; it goes on to who asked
-            self.slow.discard(who)
+            self.slow.discard(worker)
             raise
         finally:
             if timer:

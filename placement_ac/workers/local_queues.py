@@ -21,7 +21,7 @@ log = structlog.get_logger(__name__)
 
 CLUSTER_QUEUE: Final = Kind(KUEUE, "ClusterQueue", "clusterqueues", False, KUEUE_VERSIONS)
 LOCAL_QUEUE: Final = Kind(KUEUE, "LocalQueue", "localqueues", True, KUEUE_VERSIONS)
-BELIEVED_SECONDS: Final = 60.0
+CACHE_SECONDS: Final = 60.0
 
 
 class HubLocalQueues:
@@ -29,11 +29,11 @@ class HubLocalQueues:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._known: TTLCache[str, tuple[list[Object], list[Object]]] = TTLCache(1, BELIEVED_SECONDS)
+        self._cached: TTLCache[str, tuple[list[Object], list[Object]]] = TTLCache(1, CACHE_SECONDS)
         self._reading = asyncio.Lock()
-        self._told = LogDeduplicator()
+        self._logged = LogDeduplicator()
 
-    async def of(self, checks: Collection[str]) -> Mapping[str, frozenset[str]]:
+    async def for_checks(self, checks: Collection[str]) -> Mapping[str, frozenset[str]]:
         """Return namespace → LocalQueues behind ClusterQueues that list one of `checks`.
 
         Empty if that cannot be read: a worker is asked for nothing then.
@@ -42,10 +42,10 @@ class HubLocalQueues:
             cluster_queues, local_queues = await self._read()
         except ApiError as error:
             log.log(
-                self._told.level(self, error.message), "cannot read the hub's queues", error=error.message
+                self._logged.level(self, error.message), "cannot read the hub's queues", error=error.message
             )
             return {}
-        if self._told.ended(self):
+        if self._logged.ended(self):
             log.info("the hub's queues can be read again")
         using = {
             item["metadata"]["name"] for item in cluster_queues if not checks_listed(item).isdisjoint(checks)
@@ -58,12 +58,12 @@ class HubLocalQueues:
 
     async def _read(self) -> tuple[list[Object], list[Object]]:
         async with self._reading:  # who comes meanwhile waits for the same answer
-            known = self._known.get("")
+            known = self._cached.get("")
             if known is None:
                 served = await self._client.discover((CLUSTER_QUEUE, LOCAL_QUEUE))
                 lists = [
                     list((await self._client.list(served[kind])).items) if kind in served else []
                     for kind in (CLUSTER_QUEUE, LOCAL_QUEUE)
                 ]
-                known = self._known[""] = lists[0], lists[1]
+                known = self._cached[""] = lists[0], lists[1]
         return known

@@ -35,15 +35,17 @@ from placement_ac.workers.connector import WorkerError, worker_error_text
 K = TypeVar("K")
 T = TypeVar("T")
 
-AT_ONCE: Final = 8
+MAX_REQUESTS: Final = 8
 """Requests to one worker at the same time."""
 DEPLOYMENT: Final = Kind("apps", "Deployment", "deployments", True, ("v1",)).at("v1")
 NAMESPACE: Final = Kind("", "Namespace", "namespaces", False, ("v1",)).at("v1")
 LOCAL_QUEUE: Final = Kind(KUEUE, "LocalQueue", "localqueues", True, KUEUE_VERSIONS)
-REVIEW: Final = Kind(
+ACCESS_REVIEW: Final = Kind(
     "authorization.k8s.io", "SelfSubjectAccessReview", "selfsubjectaccessreviews", False, ("v1",)
 ).at("v1")
-WHO: Final = Kind("authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews", False, ("v1",)).at("v1")
+SELF_SUBJECT_REVIEW: Final = Kind(
+    "authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews", False, ("v1",)
+).at("v1")
 
 
 async def kueue_release(client: Client, namespace: str) -> str:
@@ -75,22 +77,22 @@ class WorkerQueries:
     def __init__(self, client: Client, account: str) -> None:
         self._client = client
         self._account = account
-        self._few = asyncio.Semaphore(AT_ONCE)
+        self._slots = asyncio.Semaphore(MAX_REQUESTS)
 
-    async def findings(self, needs: WorkerRequirements, kueue_namespace: str) -> WorkerFindings:
-        """Ask for all but namespaces and LocalQueues. Raises CannotAsk when Kueue's kinds are not told."""
-        kueue = await self._served(KUEUE)
+    async def findings(self, requirements: WorkerRequirements, kueue_namespace: str) -> WorkerFindings:
+        """Ask for all but namespaces and LocalQueues. Raises WorkerError when Kueue's kinds are not told."""
+        kueue = await self._served_kinds(KUEUE)
         if isinstance(kueue, Unknown):
             raise WorkerError(kueue.why)
         groups, rights, release = await asyncio.gather(
-            _each(needs.groups, self._served),
-            _each(needs.rights, self._may),
+            _for_each(requirements.groups, self._served_kinds),
+            _for_each(requirements.rights, self._is_allowed),
             self._kueue_release(kueue_namespace),
         )
-        told = (answer for answer in groups.values() if not isinstance(answer, Unknown))
+        answered = (answer for answer in groups.values() if not isinstance(answer, Unknown))
         return WorkerFindings(
             account=self._account,
-            served=kueue.union(*told),
+            served=kueue.union(*answered),
             unknown_groups={group: answer for group, answer in groups.items() if isinstance(answer, Unknown)},
             rights=rights,
             kueue_version=release,
@@ -108,37 +110,45 @@ class WorkerQueries:
     async def objects(self, kinds: Collection[Kind]) -> dict[Kind, tuple[Object, ...] | Unknown]:
         """Return all objects of each kind; none of one that the worker does not serve."""
         served = await self._client.discover(kinds)
-        found = await _each(served, lambda kind: self._all(served[kind]))
+        found = await _for_each(served, lambda kind: self._list(served[kind]))
         return {kind: found.get(kind, ()) for kind in kinds}
 
     async def user(self) -> str:
         """Return who one is on the worker, in the worker's own words; "" when it does not tell."""
-        body = {"apiVersion": WHO.api_version, "kind": WHO.of.kind, "metadata": {}}
-        answer = await self._try("ask who it is", partial(self._client.request, "POST", WHO.path(), body))
+        body = {
+            "apiVersion": SELF_SUBJECT_REVIEW.api_version,
+            "kind": SELF_SUBJECT_REVIEW.of.kind,
+            "metadata": {},
+        }
+        answer = await self._request(
+            "ask who it is", partial(self._client.request, "POST", SELF_SUBJECT_REVIEW.path(), body)
+        )
         return "" if isinstance(answer, Unknown) else str(answer["status"]["userInfo"]["username"])
 
-    async def _served(self, group: str) -> frozenset[ServedKind] | Unknown:
+    async def _served_kinds(self, group: str) -> frozenset[ServedKind] | Unknown:
         """Return what is served of an API group, in all its versions."""
         if not group:
-            return await self._served_at("", "v1")
+            return await self._served_kinds_in("", "v1")
         path = f"/apis/{group}"
-        answer = await self._try(f"read {path}", partial(self._client.request, "GET", path))
+        answer = await self._request(f"read {path}", partial(self._client.request, "GET", path))
         if isinstance(answer, Unknown):
             return frozenset() if answer.status == 404 else answer
         versions = {str(entry["version"]) for entry in answer["versions"]}
-        found = await _each(filter(API_VERSION.fullmatch, versions), partial(self._served_at, group))
+        found = await _for_each(
+            filter(API_VERSION.fullmatch, versions), partial(self._served_kinds_in, group)
+        )
         if silent := [one for one in found.values() if isinstance(one, Unknown)]:
             return silent[0]
         return frozenset[ServedKind]().union(*(one for one in found.values() if not isinstance(one, Unknown)))
 
-    async def _served_at(self, group: str, version: str) -> frozenset[ServedKind] | Unknown:
+    async def _served_kinds_in(self, group: str, version: str) -> frozenset[ServedKind] | Unknown:
         path = f"/apis/{group}/{version}" if group else f"/api/{version}"
-        answer = await self._try(f"read {path}", partial(self._client.request, "GET", path))
+        answer = await self._request(f"read {path}", partial(self._client.request, "GET", path))
         if isinstance(answer, Unknown):
             return frozenset() if answer.status == 404 else answer
         return frozenset(ServedKind(group, version, str(entry["name"])) for entry in answer["resources"])
 
-    async def _may(self, right: Right) -> bool | Unknown:
+    async def _is_allowed(self, right: Right) -> bool | Unknown:
         wish = {
             "group": right.group,
             "resource": right.resource,
@@ -146,17 +156,17 @@ class WorkerQueries:
             "verb": right.verb,
         }
         body = {
-            "apiVersion": REVIEW.api_version,
-            "kind": REVIEW.of.kind,
+            "apiVersion": ACCESS_REVIEW.api_version,
+            "kind": ACCESS_REVIEW.of.kind,
             "metadata": {},
             "spec": {"resourceAttributes": wish},
         }
-        ask = partial(self._client.request, "POST", REVIEW.path(), body)
-        answer = await self._try("ask for its own rights", ask)
+        ask = partial(self._client.request, "POST", ACCESS_REVIEW.path(), body)
+        answer = await self._request("ask for its own rights", ask)
         return answer if isinstance(answer, Unknown) else answer["status"]["allowed"] is True
 
     async def _kueue_release(self, namespace: str) -> str | Unknown:
-        answer = await self._try(
+        answer = await self._request(
             f"get the Deployment {namespace}/{KUEUE_MANAGER}",
             partial(kueue_release, self._client, namespace),
         )
@@ -164,28 +174,30 @@ class WorkerQueries:
 
     async def _names(self, resource: Resource) -> frozenset[tuple[str, str]] | Unknown:
         """Return namespace and name of all objects."""
-        answer = await self._all(resource)
+        answer = await self._list(resource)
         if isinstance(answer, Unknown):
             return answer
         found = (item["metadata"] for item in answer)
         return frozenset((str(one.get("namespace", "")), str(one["name"])) for one in found)
 
-    async def _all(self, resource: Resource) -> tuple[Object, ...] | Unknown:
-        wish = f"list {resource.of} in all namespaces" if resource.of.namespaced else f"list {resource.of}"
-        answer = await self._try(wish, partial(self._client.list, resource))
+    async def _list(self, resource: Resource) -> tuple[Object, ...] | Unknown:
+        permission = (
+            f"list {resource.of} in all namespaces" if resource.of.namespaced else f"list {resource.of}"
+        )
+        answer = await self._request(permission, partial(self._client.list, resource))
         return answer if isinstance(answer, Unknown) else answer.items
 
-    async def _try(self, wish: str, ask: Callable[[], Awaitable[T]]) -> T | Unknown:
-        async with self._few:
+    async def _request(self, permission: str, ask: Callable[[], Awaitable[T]]) -> T | Unknown:
+        async with self._slots:
             try:
                 return await ask()
             except ApiError as error:
                 if error.status in (0, 401):
                     raise
-                return Unknown(worker_error_text(error, self._account, wish), error.status)
+                return Unknown(worker_error_text(error, self._account, permission), error.status)
 
 
-async def _each(keys: Iterable[K], ask: Callable[[K], Awaitable[T]]) -> dict[K, T]:
+async def _for_each(keys: Iterable[K], ask: Callable[[K], Awaitable[T]]) -> dict[K, T]:
     """Ask for each key, all at once, and raise the first error when all have ended."""
     keys = tuple(keys)
     answers = await asyncio.gather(*map(ask, keys), return_exceptions=True)

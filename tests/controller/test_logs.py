@@ -15,7 +15,7 @@ from tests.support.driver import NS, Controllers, Driver, eventually
 from tests.support.jobs import has_quota
 from tests.support.stage import shorten
 
-OFTEN = {"RELIST_SECONDS": 0.3, "REDISCOVERY_SECONDS": 0.3, "TOKEN_SECONDS": 0.1}
+OFTEN = {"RELIST_SECONDS": 0.3, "REDISCOVERY_SECONDS": 0.3, "HEADERS_SECONDS": 0.1}
 """What goes on while nothing happens, more often than it does."""
 SECRETS = f"/api/v1/namespaces/{NS}/secrets"
 

@@ -121,7 +121,7 @@ def test_credentials_are_judged_anew_when_the_clock_was_set(
     admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing else happens: no event comes that would be a reason to look."""
-    shorten(monkeypatch, SETTLE_SECONDS=0.1, LOOK_SECONDS=0.2)
+    shorten(monkeypatch, SETTLE_SECONDS=0.1, CHECK_INTERVAL_SECONDS=0.2)
     ahead = [timedelta()]
     monkeypatch.setattr("placement_ac.controller.session._now", lambda: datetime.now(UTC) + ahead[0])
     good_for_an_hour = kubeconfig(jwt(issued=datetime.now(UTC), hours=1), server="https://127.0.0.1:1")

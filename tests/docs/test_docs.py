@@ -200,15 +200,15 @@ def test_times() -> None:
         workqueue.MAX_BACKOFF_SECONDS,
         probe_schedule.GOOD_SECONDS,
         probe_schedule.BAD_SECONDS,
-        local_queues.BELIEVED_SECONDS,
+        local_queues.CACHE_SECONDS,
         connector.CREDENTIALS_SECONDS,
         connector.EXPIRY_SECONDS,
         client.TIMEOUT_SECONDS,
         client.WATCH_SECONDS,
-        client.SILENCE_SECONDS,
+        client.WATCH_IDLE_SECONDS,
         health.REVIVE_SECONDS,
         health.DEAD_SECONDS,
-        health.AWAY_SECONDS,
+        health.UNREACHABLE_SECONDS,
         health.LATE_SECONDS,
     ]
 

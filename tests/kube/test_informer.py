@@ -21,7 +21,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.errors import Garbled, Gone, Unavailable
 from placement_ac.core.inputs.state import Key
 from placement_ac.kube.client import Client
-from placement_ac.kube.informer import AWAY_SECONDS, PAUSE_SECONDS, CacheList, Informer
+from placement_ac.kube.informer import PAUSE_SECONDS, UNREACHABLE_PAUSE_SECONDS, CacheList, Informer
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 from placement_ac.observability.health import Health
@@ -87,7 +87,7 @@ class Rig:
             if kind is not WORKLOAD:
                 self.world.replace(kind, checks, "1")
         self.touched: list[set[Key]] = []
-        health = Health().begin(["workloads"])["workloads"]
+        health = Health().begin_session(["workloads"])["workloads"]
         target = CacheList(client, RESOURCE, self.world, self._touch, self._touch, health)
         self.feed = Informer(target)
 
@@ -112,7 +112,7 @@ async def until(reached: Callable[[], bool]) -> None:
 async def following(kubeconfig: Path) -> AsyncIterator[Rig]:
     async with Client(Login(kubeconfig)) as client:
         rig = Rig(client)
-        parts = [asyncio.create_task(part) for part in rig.feed.parts()]
+        parts = [asyncio.create_task(part) for part in rig.feed.tasks()]
         try:
             yield rig
         finally:
@@ -172,7 +172,7 @@ def test_workloads_come_change_and_go(workloads: Workloads, follow: Callable[[St
 def test_only_unfinished_workloads_with_checks_are_kept(
     workloads: Workloads, follow: Callable[[Story], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("placement_ac.kube.informer.PAGE", 2)
+    monkeypatch.setattr("placement_ac.kube.informer.PAGE_SIZE", 2)
 
     async def story(rig: Rig) -> None:
         await until(lambda: rig.world.has_synced)
@@ -228,7 +228,7 @@ def test_a_workload_that_loses_its_checks_and_gets_them_again_is_seen(
 def test_nothing_is_complete_before_the_list_is_and_then_all_is_looked_at(
     hub: Hub, workloads: Workloads, follow: Callable[[Story], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("placement_ac.kube.informer.PAGE", 1)
+    monkeypatch.setattr("placement_ac.kube.informer.PAGE_SIZE", 1)
 
     async def story(rig: Rig) -> None:
         await until(lambda: rig.holds("a"))
@@ -246,7 +246,7 @@ def test_nothing_is_complete_before_the_list_is_and_then_all_is_looked_at(
 def test_a_page_that_expired_makes_what_came_before_forgotten(
     hub: Hub, workloads: Workloads, follow: Callable[[Story], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("placement_ac.kube.informer.PAGE", 2)
+    monkeypatch.setattr("placement_ac.kube.informer.PAGE_SIZE", 2)
 
     async def story(rig: Rig) -> None:
         await until(lambda: rig.holds("a", "b"))
@@ -375,7 +375,7 @@ def test_what_vanished_in_a_gap_is_noticed(
 def test_a_watch_that_hangs_is_noticed_and_continued(
     hub: Hub, workloads: Workloads, follow: Callable[[Story], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("placement_ac.kube.client.SILENCE_SECONDS", 0.5)
+    monkeypatch.setattr("placement_ac.kube.client.WATCH_IDLE_SECONDS", 0.5)
 
     async def story(rig: Rig) -> None:
         await until(lambda: rig.world.has_synced and _watched(hub))
@@ -526,8 +526,8 @@ class Tokens:
 def test_a_hub_that_is_back_is_asked_soon_but_not_hammered(follow: Callable[[Story], None]) -> None:
     async def story(rig: Rig) -> None:
         away, gone = Unavailable("no answer"), Gone("too old", status=410)
-        pauses = [rig.feed._failed(error) for error in (*[away] * 6, *[gone] * 6)]
-        assert pauses == [0.2, *[AWAY_SECONDS] * 5, *PAUSE_SECONDS, PAUSE_SECONDS[-1]]
+        pauses = [rig.feed._handle_failure(error) for error in (*[away] * 6, *[gone] * 6)]
+        assert pauses == [0.2, *[UNREACHABLE_PAUSE_SECONDS] * 5, *PAUSE_SECONDS, PAUSE_SECONDS[-1]]
 
     follow(story)
 
@@ -542,7 +542,7 @@ class TokenRig:
             if kind != TOKENS:
                 self.world.replace(kind, raws.get(kind, []), "1")
         self.touched: list[set[Key]] = []
-        health = Health().begin(["tokens"])["tokens"]
+        health = Health().begin_session(["tokens"])["tokens"]
         target = CacheList(client, TOKENS.at("v1"), self.world, self._touch, self._touch, health)
         self.feed = Informer(target)
 
@@ -564,7 +564,7 @@ def test_tokens_come_change_and_go_and_no_other_secret_is_asked_for(
     async def story() -> None:
         async with Client(Login(tmp_path / "kubeconfig")) as client:
             rig = TokenRig(client)
-            parts = [asyncio.create_task(part) for part in rig.feed.parts()]
+            parts = [asyncio.create_task(part) for part in rig.feed.tasks()]
             try:
                 await until(lambda: rig.world.has_synced)
                 assert rig.tokens() == {"a": "one"}

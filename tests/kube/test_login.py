@@ -91,7 +91,7 @@ def test_the_account_of_a_pod_and_its_token_renewed_on_disk(
     ca.write_bytes(base64.b64decode(hub.kubeconfig()["clusters"][0]["cluster"]["certificate-authority-data"]))
     in_a_pod(monkeypatch, tmp_path)
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(hub.port))
-    monkeypatch.setattr("placement_ac.kube.login.TOKEN_SECONDS", 0.0)
+    monkeypatch.setattr("placement_ac.kube.login.HEADERS_SECONDS", 0.0)
 
     async def ask() -> None:
         async with Client(Login()) as client:
@@ -204,7 +204,7 @@ def client(hub: Hub, tmp_path: Path) -> Client:
 def test_a_list_is_read_page_by_page_and_begun_again_when_a_page_has_expired(
     hub: Hub, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("placement_ac.kube.client.PAGE", 2)
+    monkeypatch.setattr("placement_ac.kube.client.PAGE_SIZE", 2)
 
     async def ask() -> list[str]:
         async with client:

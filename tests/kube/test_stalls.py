@@ -53,13 +53,13 @@ def given_up(words: bytes, ask: Ask) -> str:
 
 @pytest.mark.parametrize("words", [b"", REFUSED], ids=["no head", "an error's body"])
 def test_a_watch_that_does_not_begin(words: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr(client, "WATCH_IDLE_SECONDS", 0.2)
     assert given_up(words, follow).endswith("no answer in time")
 
 
 @pytest.mark.parametrize("words", [BEGUN, BEGUN + b'5\r\n{"typ\r\n'], ids=["nothing", "half a line"])
 def test_a_watch_on_which_nothing_comes(words: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr(client, "WATCH_IDLE_SECONDS", 0.2)
     assert given_up(words, follow).endswith("no answer in time")
 
 

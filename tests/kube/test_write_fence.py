@@ -53,7 +53,7 @@ def written(hub: Hub) -> list[str]:
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 def test_a_closed_gate_lets_nothing_out(hub: Hub, way_in: Login, write: Write) -> None:
     async def ask() -> None:
-        async with Client(way_in, gate=Gate(None)) as client:
+        async with Client(way_in, write_fence=Gate(None)) as client:
             await client.list(CONFIG)
             with pytest.raises(NotLeading):
                 await write(client)
@@ -71,7 +71,7 @@ def test_a_write_that_waits_for_a_connection_is_asked_when_it_has_one(
 
     async def ask() -> None:
         gate = Gate()
-        async with Client(way_in, gate=gate) as client:
+        async with Client(way_in, write_fence=gate) as client:
             reading = asyncio.create_task(client.list(CONFIG))
             await asyncio.sleep(0.1)
             writing = asyncio.ensure_future(write(client))
@@ -101,7 +101,7 @@ def test_a_write_that_waits_for_its_login_is_asked_afterwards(
     monkeypatch.setattr(login.Login, "_renew", lose_it)
 
     async def ask() -> None:
-        async with Client(way_in, gate=gate) as client:
+        async with Client(way_in, write_fence=gate) as client:
             with pytest.raises(NotLeading):
                 await WRITES["apply"](client)
 
@@ -122,7 +122,7 @@ def test_the_body_is_the_last_to_be_asked(hub: Hub, way_in: Login, write: Write)
         return 30.0
 
     async def ask() -> None:
-        async with Client(way_in, gate=gate) as client:
+        async with Client(way_in, write_fence=gate) as client:
             with pytest.raises(NotLeading):
                 await write(client)
 
@@ -134,7 +134,7 @@ def test_nobody_waits_for_an_answer_past_the_end_of_the_lease(hub: Hub, way_in: 
     hub.faults.add("PATCH", "multikueueconfigs", delay=30)
 
     async def ask() -> None:
-        async with Client(way_in, gate=Gate(0.2)) as client:
+        async with Client(way_in, write_fence=Gate(0.2)) as client:
             with pytest.raises(Unavailable, match="no answer in time"):
                 await WRITES["merge"](client)
 
@@ -143,7 +143,7 @@ def test_nobody_waits_for_an_answer_past_the_end_of_the_lease(hub: Hub, way_in: 
 
 def test_reading_asks_nobody(way_in: Login) -> None:
     async def ask() -> None:
-        async with Client(way_in, gate=Gate(None)) as client:
+        async with Client(way_in, write_fence=Gate(None)) as client:
             assert (await client.list(CONFIG)).items == ()
 
     asyncio.run(ask())

@@ -10,7 +10,7 @@ from placement_ac.observability.clock import watch_clock
 
 @pytest.mark.parametrize(("seconds", "noticed"), [(0, 0), (1, 0), (3600, 1), (-3600, 1)])
 def test_a_clock_that_is_set(monkeypatch: pytest.MonkeyPatch, seconds: int, noticed: int) -> None:
-    monkeypatch.setattr("placement_ac.observability.clock.LOOK_SECONDS", 0.02)
+    monkeypatch.setattr("placement_ac.observability.clock.CHECK_INTERVAL_SECONDS", 0.02)
     ahead, jumps = [timedelta()], []
 
     async def play() -> None:

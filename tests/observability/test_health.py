@@ -29,22 +29,22 @@ class Life:
     def __init__(self) -> None:
         self.clock = Clock()
         self.vitals = Health(self.clock)
-        self.signs = self.vitals.begin(["a", "b"])
+        self.signs = self.vitals.begin_session(["a", "b"])
 
     def passes(self, seconds: float, *heard: str, server: bool = True) -> None:
         """Let time pass, the loop turning; so often as it does in life, `heard` hear something."""
         for _ in range(round(seconds / 10)):
             for _ in range(10):
                 self.clock.now += 1
-                self.vitals.turns()
-            self.vitals.asked()
+                self.vitals.note_loop_turn()
+            self.vitals.request_sent()
             if server:
-                self.vitals.answered()
+                self.vitals.request_answered()
             for name in heard:
-                self.signs[name].heard()
+                self.signs[name].received()
 
     def problems(self) -> dict[str, str]:
-        return {check.name: check.problem for check in self.vitals.live() if check.problem}
+        return {check.name: check.problem for check in self.vitals.liveness() if check.problem}
 
 
 @pytest.fixture
@@ -54,83 +54,83 @@ def life() -> Life:
 
 def test_watches_that_hear_something_are_alive(life: Life) -> None:
     life.passes(1000, "a", "b")
-    assert life.vitals.live() == [
+    assert life.vitals.liveness() == [
         HealthCheck("loop"),
         HealthCheck("session"),
         HealthCheck("watch a"),
         HealthCheck("watch b"),
     ]
-    assert life.vitals.lost() == []
+    assert life.vitals.lost_watches() == []
 
 
 def test_a_watch_that_alone_hears_nothing_is_first_begun_anew_and_then_told(life: Life) -> None:
     life.passes(constants.REVIVE_SECONDS, "a")
-    assert (life.vitals.lost(), life.problems()) == ([], {})
+    assert (life.vitals.lost_watches(), life.problems()) == ([], {})
     life.passes(10, "a")
-    assert (life.vitals.lost(), life.problems()) == (["b"], {})
-    life.signs = life.vitals.begin(["a", "b"])
-    assert life.vitals.lost() == []
+    assert (life.vitals.lost_watches(), life.problems()) == (["b"], {})
+    life.signs = life.vitals.begin_session(["a", "b"])
+    assert life.vitals.lost_watches() == []
     life.passes(constants.DEAD_SECONDS - constants.REVIVE_SECONDS, "a")
     assert life.problems() == {"watch b": "no word for 430s"}
-    life.signs["b"].heard()
-    assert (life.vitals.lost(), life.problems()) == ([], {})
+    life.signs["b"].received()
+    assert (life.vitals.lost_watches(), life.problems()) == ([], {})
 
 
 def test_an_api_server_that_is_away_is_no_reason_for_a_restart(life: Life) -> None:
     life.passes(1000, "a", "b")
     life.passes(1000, server=False)
-    assert (life.vitals.lost(), life.problems()) == ([], {})
+    assert (life.vitals.lost_watches(), life.problems()) == ([], {})
     note = "the API server has not answered for 1000s; a restart would not help"
-    assert life.vitals.live()[-1] == HealthCheck("watch b", note=note)
+    assert life.vitals.liveness()[-1] == HealthCheck("watch b", note=note)
 
 
 def test_after_an_outage_each_watch_has_its_time_again(life: Life) -> None:
     life.passes(1000, server=False)
     life.passes(constants.REVIVE_SECONDS - 10, "a")
-    assert life.vitals.lost() == []
+    assert life.vitals.lost_watches() == []
     life.passes(30, "a")
-    assert life.vitals.lost() == ["b"]
+    assert life.vitals.lost_watches() == ["b"]
 
 
 def test_a_watch_that_the_next_session_lacks_is_forgotten(life: Life) -> None:
     life.passes(500, "a")
-    life.vitals.begin(["a"])
+    life.vitals.begin_session(["a"])
     assert life.problems() == {}
 
 
 def test_a_controller_that_asks_nothing_any_more_is_told(life: Life) -> None:
-    life.clock.now += constants.MUTE_SECONDS + 1
-    life.vitals.turns()
+    life.clock.now += constants.NO_REQUEST_SECONDS + 1
+    life.vitals.note_loop_turn()
     assert life.problems()["session"] == "nothing has been asked of the API server for 151s"
-    life.vitals.failed(Unavailable("no connection"))
+    life.vitals.request_failed(Unavailable("no connection"))
     assert "session" not in life.problems()
 
 
 def test_a_loop_that_does_not_turn_is_told_and_for_a_moment_after(life: Life) -> None:
     life.clock.now += 40
     assert life.problems() == {"loop": "has not turned for 40s"}
-    life.vitals.turns()
+    life.vitals.note_loop_turn()
     assert life.problems() == {"loop": "turned 39s late"}
     life.passes(20)
     assert life.problems() == {}
 
 
 def test_ready_is_who_has_listed_everything_in_this_session(life: Life) -> None:
-    assert Health().ready() == [HealthCheck("session", "the hub has not been asked yet")]
-    life.signs["a"].listed()
-    life.signs["b"].failed(Refused("b is forbidden", status=403))
-    assert life.vitals.ready() == [
+    assert Health().readiness() == [HealthCheck("session", "the hub has not been asked yet")]
+    life.signs["a"].list_completed()
+    life.signs["b"].request_failed(Refused("b is forbidden", status=403))
+    assert life.vitals.readiness() == [
         HealthCheck("session"),
         HealthCheck("list a"),
         HealthCheck("list b", "not listed yet: b is forbidden"),
     ]
-    life.signs["b"].listed()
+    life.signs["b"].list_completed()
     life.passes(1000, server=False)
-    assert not any(check.problem for check in life.vitals.ready())
-    life.vitals.waits("the session has ended")
-    assert life.vitals.ready() == [HealthCheck("session", "the session has ended")]
-    life.vitals.begin(["a"])
-    assert life.vitals.ready() == [HealthCheck("session"), HealthCheck("list a", "not listed yet")]
+    assert not any(check.problem for check in life.vitals.readiness())
+    life.vitals.no_session("the session has ended")
+    assert life.vitals.readiness() == [HealthCheck("session", "the session has ended")]
+    life.vitals.begin_session(["a"])
+    assert life.vitals.readiness() == [HealthCheck("session"), HealthCheck("list a", "not listed yet")]
 
 
 async def _block(vitals: Health) -> None:

@@ -17,7 +17,7 @@ class Ring:
 
 
 def test_what_stays_is_frozen_when_the_world_is_complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("LOOK_SECONDS", "SETTLE_SECONDS"):
+    for name in ("CHECK_INTERVAL_SECONDS", "SETTLE_SECONDS"):
         monkeypatch.setattr(f"placement_ac.observability.memory.{name}", 0.01)
     complete: list[bool] = []
 

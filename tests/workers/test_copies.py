@@ -115,7 +115,7 @@ def with_workers(admin: Driver, asking: Asking, **options: Any) -> Any:
 
 
 def ask(admin: Driver, cluster: KueueObject | None = None, **options: Any) -> WorkerCopies:
-    answer = with_workers(admin, lambda workers: workers.ask(cluster or by_secret()), **options)
+    answer = with_workers(admin, lambda workers: workers.read(cluster or by_secret()), **options)
     assert TOKEN not in repr(answer)
     return answer
 
@@ -151,7 +151,7 @@ def test_a_condition_that_is_false_is_no_quota(admin: Driver, worker: Driver) ->
 def test_page_by_page_and_again_when_a_page_has_expired(
     admin: Driver, worker: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("placement_ac.workers.copies.PAGE", 2)
+    monkeypatch.setattr("placement_ac.workers.copies.PAGE_SIZE", 2)
     put_secret(admin, "s", kubeconfig(worker))
     for number in range(5):
         copy_of(worker, f"w{number}")
@@ -181,9 +181,9 @@ def test_what_a_worker_serves_is_looked_up_once_until_it_is_not_found(admin: Dri
     put_secret(admin, "s", kubeconfig(worker))
 
     async def four_times(workers: CopyReader) -> list[str]:
-        first = [(await workers.ask(by_secret())).problem for _ in range(2)]
+        first = [(await workers.read(by_secret())).problem for _ in range(2)]
         worker.hub.faults.add("GET", "v1beta2/workloads", status=404)
-        return first + [(await workers.ask(by_secret())).problem for _ in range(2)]
+        return first + [(await workers.read(by_secret())).problem for _ in range(2)]
 
     not_found = problem("the worker answered with HTTP 404").problem
     assert with_workers(admin, four_times) == ["", "", not_found, ""]
@@ -249,9 +249,9 @@ def test_a_renewed_secret_is_used_at_once(admin: Driver, worker: Driver) -> None
     put_secret(admin, "s", kubeconfig(worker, {"token": "of-yesterday"}))
 
     async def twice(workers: CopyReader) -> list[WorkerCopies]:
-        first = await workers.ask(by_secret())
+        first = await workers.read(by_secret())
         put_secret(admin, "s", kubeconfig(worker))
-        return [first, await workers.ask(by_secret())]
+        return [first, await workers.read(by_secret())]
 
     refused = problem(f"the worker does not accept the credentials of Secret {NS}/s")
     assert with_workers(admin, twice) == [refused, WorkerCopies()]
@@ -456,10 +456,10 @@ def test_those_that_never_answer_keep_no_other_waiting(admin: Driver, worker: Dr
     dead = [by_secret("dead", f"dead-{number}") for number in range(6)]
 
     async def story(workers: CopyReader) -> tuple[WorkerCopies, bool]:
-        await asyncio.gather(*map(workers.ask, dead))  # now they are known
-        again = [asyncio.create_task(workers.ask(cluster)) for cluster in dead]
+        await asyncio.gather(*map(workers.read, dead))  # now they are known
+        again = [asyncio.create_task(workers.read(cluster)) for cluster in dead]
         await asyncio.sleep(0.05)
-        answer = await workers.ask(by_secret())
+        answer = await workers.read(by_secret())
         waited = any(task.done() for task in again)
         await asyncio.gather(*again)
         return answer, waited
@@ -473,11 +473,11 @@ def test_one_that_answers_again_is_asked_like_the_others(admin: Driver, worker: 
     put_secret(admin, "s", kubeconfig(worker, server=silent))
 
     async def story(workers: CopyReader) -> list[set[str]]:
-        await workers.ask(by_secret())
-        slow = [set(workers._lanes.slow)]
+        await workers.read(by_secret())
+        slow = [set(workers.limiter.slow)]
         put_secret(admin, "s", kubeconfig(worker))
-        await workers.ask(by_secret())
-        return [*slow, set(workers._lanes.slow)]
+        await workers.read(by_secret())
+        return [*slow, set(workers.limiter.slow)]
 
     assert with_workers(admin, story, timeout=2) == [{"p-w"}, set()]
 
@@ -488,7 +488,7 @@ def test_no_more_than_so_many_are_asked_at_once(admin: Driver, worker: Driver) -
 
     async def six(workers: CopyReader) -> float:
         began = time.monotonic()
-        answers = await asyncio.gather(*(workers.ask(by_secret(cluster=f"c{n}")) for n in range(6)))
+        answers = await asyncio.gather(*(workers.read(by_secret(cluster=f"c{n}")) for n in range(6)))
         assert set(map(repr, answers)) == {repr(WorkerCopies())}
         return time.monotonic() - began
 
@@ -499,7 +499,7 @@ def test_being_cancelled_is_no_answer(admin: Driver, worker: Driver, silent: str
     put_secret(admin, "s", kubeconfig(worker, server=silent))
 
     async def cancelled(workers: CopyReader) -> bool:
-        asking = asyncio.create_task(workers.ask(by_secret()))
+        asking = asyncio.create_task(workers.read(by_secret()))
         await asyncio.sleep(0.2)
         asking.cancel()
         (result,) = await asyncio.gather(asking, return_exceptions=True)
@@ -563,7 +563,7 @@ def test_credentials_are_used_until_they_expire(
     plugin = make_plugin(tmp_path, f"echo x >> {tmp_path}/runs; {gives(**expires)}")
 
     async def twice(workers: CopyReader) -> list[WorkerCopies]:
-        return [await workers.ask(by_profile()) for _ in range(2)]
+        return [await workers.read(by_profile()) for _ in range(2)]
 
     options = {"providers": providers(plugin), "profile_resource": PROFILES}
     assert with_workers(admin, twice, **options) == [WorkerCopies(), WorkerCopies()]
@@ -578,7 +578,7 @@ def test_credentials_that_are_not_accepted_are_asked_for_again(
     plugin = make_plugin(tmp_path, f"test -f {tmp_path}/ran && {gives()} || {old}; touch {tmp_path}/ran")
 
     async def twice(workers: CopyReader) -> list[WorkerCopies]:
-        return [await workers.ask(by_profile()) for _ in range(2)]
+        return [await workers.read(by_profile()) for _ in range(2)]
 
     options = {"providers": providers(plugin), "profile_resource": PROFILES}
     told = f"the worker does not accept the credentials of ClusterProfile {NS}/w with provider ocm"

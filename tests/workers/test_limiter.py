@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from placement_ac.workers.connector import WorkerError, WorkerTimeout
-from placement_ac.workers.limiter import SLOW_AT_ONCE, ProbeLimiter
+from placement_ac.workers.limiter import MAX_SLOW, ProbeLimiter
 
 
 def run(story: Callable[[], Awaitable[None]]) -> None:
@@ -28,7 +28,7 @@ class Questions:
         self.end = asyncio.Event()
 
     async def ask(self, who: str, ends_with: Exception | None = None) -> None:
-        async with self.lanes.place(who):
+        async with self.lanes.slot(who):
             self.begun.append(who)
             await self.end.wait()
             if ends_with:
@@ -42,7 +42,7 @@ def test_so_many_at_once_and_the_slow_ones_beside_them() -> None:
         names = [f"slow-{n}" for n in range(9)] + ["a", "b", "c"]
         tasks = [asyncio.create_task(questions.ask(name)) for name in names]
         await settle()
-        assert questions.begun == [f"slow-{n}" for n in range(SLOW_AT_ONCE)] + ["a", "b"]
+        assert questions.begun == [f"slow-{n}" for n in range(MAX_SLOW)] + ["a", "b"]
         questions.end.set()
         await asyncio.gather(*tasks)
         assert sorted(questions.begun) == sorted(names)
@@ -74,7 +74,7 @@ def test_who_counts_as_slow(error: Exception, slow: set[str]) -> None:
 
 def test_with_patience_a_place_is_free_before_the_end_and_only_once() -> None:
     async def story() -> None:
-        lanes = ProbeLimiter(1, patience=0.01)
+        lanes = ProbeLimiter(1, slot_seconds=0.01)
         hangs, quick, held = Questions(lanes), Questions(lanes), Questions(lanes)
         first = asyncio.create_task(hangs.ask("hangs"))
         await settle()
@@ -83,7 +83,7 @@ def test_with_patience_a_place_is_free_before_the_end_and_only_once() -> None:
         assert not first.done()
         hangs.end.set()
         await first
-        lanes._patience = None
+        lanes._slot_seconds = None
         tasks = [asyncio.create_task(held.ask(name)) for name in ("b", "c")]
         await settle()
         assert held.begun == ["b"]

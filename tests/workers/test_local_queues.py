@@ -13,10 +13,10 @@ def test_questions_at_the_same_time_share_one_answer(admin: Driver) -> None:
         async with Client(login_to(admin.hub)) as client:
             queues = HubLocalQueues(client)
             since = len(admin.hub.journal)
-            await queues.of(["p"])
+            await queues.for_checks(["p"])
             once = [request.path for request in admin.hub.journal[since:]]
             since, again = len(admin.hub.journal), HubLocalQueues(client)
-            await asyncio.gather(*(again.of(["p"]) for _ in range(100)))
+            await asyncio.gather(*(again.for_checks(["p"]) for _ in range(100)))
             assert sorted(request.path for request in admin.hub.journal[since:]) == sorted(once)
 
     asyncio.run(run())

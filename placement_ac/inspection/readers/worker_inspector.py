@@ -83,7 +83,7 @@ class WorkerInspector:
         """Log in to the worker and inspect it. Raises HubForbidden or WorkerError."""
         deadline = self._connector.deadline()
         try:
-            config = await self._connector.find(source, deadline)
+            config = await self._connector.get_credential(source, deadline)
             login = await self._connector.login(config, deadline)
         except (HubForbidden, WorkerTimeout):
             raise

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.long
 @pytest.fixture
 def scene(play: Play, admin: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
     """The stage before the fault, times shortened; the controller runs."""
-    shorten(monkeypatch, WATCH_SECONDS=1, SILENCE_SECONDS=2.0)
+    shorten(monkeypatch, WATCH_SECONDS=1, WATCH_IDLE_SECONDS=2.0)
     there = play(*CLUSTERS)
     scene = prepare(there, tmp_path)
     monkeypatch.setattr("placement_ac.controller.session._now", scene.clock)
