@@ -50,6 +50,8 @@ def ask_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
 def shorten(monkeypatch: pytest.MonkeyPatch, **constants: float) -> None:
     """Let what waits wait for so many seconds only, whichever modules do."""
     for name, seconds in constants.items():
-        for module in [m for path, m in sys.modules.items() if path.startswith("placement_ac.")]:
-            if hasattr(module, name):
-                monkeypatch.setattr(module, name, seconds)
+        ours = [module for path, module in sys.modules.items() if path.startswith("placement_ac.")]
+        found = [module for module in ours if hasattr(module, name)]
+        assert found, f"no module of placement_ac has {name}"
+        for module in found:
+            monkeypatch.setattr(module, name, seconds)

@@ -24,7 +24,7 @@ from placement_ac.core.selection.selection import soonest
 
 
 def advance_drain(context: DrainContext, step: DrainStep) -> DrainStep:
-    """Take the next of steps 1 to 3 of DESIGN.md, “The gate”; in step 4 no cluster closes it any more."""
+    """Take the next step of docs/draining.md, “The gate”, up to the removal from the list."""
     workloads = context.workloads
     if not all(map(workloads.gated, workloads.waiting.get(step.name, []))):
         return step._replace(state=DrainState.WITHOUT_OUR_CHECK)

@@ -59,9 +59,11 @@ def generated(seen: Snapshot, targets: TargetClusters) -> Verdict:
 def usable_message(targets: TargetClusters) -> str:
     """Return how many of the selected clusters are usable, and which; "" if none is."""
     usable = [entry.cluster for entry in targets.usable]
-    others = (*targets.selection.left_out, *targets.over_limit, *targets.waiting_for_slot)
     if not usable:
         return ""
+    selection = targets.selection
+    left_out = (cluster for cluster in selection.left_out if cluster in selection.ranked)
+    others = (*left_out, *targets.over_limit, *targets.waiting_for_slot)
     return f"{len(usable)} of {len(usable) + len(others)} selected clusters usable: {joined(usable)}"
 
 

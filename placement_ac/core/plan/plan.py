@@ -1,11 +1,11 @@
 """
 Decide what Kueue should see for one Placement.
 
-Pure functions of a `Snapshot`: no clock, no I/O, no logging. Refusing is an
-answer like any other; it reaches the user as a condition, not an exception.
-A refusal leaves the objects as they are. The two that say "there is no cluster"
-do not: then each cluster leaves as soon as this hurts no job, and the config
-leaves with the last one, as Kueue takes none that is empty.
+Pure functions of a `Snapshot`: no clock, no I/O, no logging. If a check cannot be
+served, its verdict says why, and it reaches the user as a condition; nothing is
+raised. The objects then stay as they are. The two reasons that mean "there is no
+cluster" are the exception: each cluster leaves as soon as that hurts no job, and the
+MultiKueueConfig is deleted with the last one, because Kueue accepts no empty list.
 """
 
 from collections.abc import Callable
@@ -55,10 +55,10 @@ def plan(seen: Snapshot, targets: TargetClusters | None = None) -> Plan:
     """
     if seen.checks.ours:
         return _plan_checks(seen, targets or select_targets(seen))
-    if owners_of(seen):
+    if owners_of(seen):  # Only checks that are being deleted use it: nothing changes.
         objects = unchanged_objects(seen)
         return Plan(config=objects.config, clusters=objects.clusters)
-    objects = objects_of_others(seen)
+    objects = objects_of_others(seen)  # No check uses it: everything else of ours goes.
     retained = retained_clusters(seen, objects)
     return Plan(
         clusters=objects.clusters,

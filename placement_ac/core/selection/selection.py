@@ -48,7 +48,7 @@ class Selection(NamedTuple):
     """The clusters that a Placement's decisions select, usable or not."""
 
     is_conclusive: bool
-    """False: OCM has not said anything that could be acted on."""
+    """False: there is no decision that could be acted on, so nothing changes."""
     ranked: tuple[str, ...] = ()
     """Every cluster that is decided on, best first."""
     listable: tuple[ListableCluster, ...] = ()
@@ -61,7 +61,7 @@ class Selection(NamedTuple):
 
 
 def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
-    """Return the selection by the decisions in `seen`; clusters that only stay for now come last.
+    """Return the selection by the decisions in `seen`; listed clusters that only stay for now come last.
 
     `listed`: the result of `listed_clusters`.
     """

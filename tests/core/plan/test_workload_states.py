@@ -68,6 +68,12 @@ def test_the_message_counts_what_is_selected_and_names_what_is_usable() -> None:
     assert told(answer) == [("job", "Ready", "3 of 5 selected clusters usable: a, b, c")]
 
 
+def test_an_unreadable_entry_of_a_decision_is_not_counted_as_a_cluster() -> None:
+    objects = [check(), multikueue_check(), placement(), decision("a", ""), *secrets("a"), workload("job")]
+    answer = plan(snapshot(world([*objects, *made("a", owners=["check", "mk"])])))
+    assert told(answer) == [("job", "Ready", "1 of 1 selected clusters usable: a")]
+
+
 @pytest.mark.parametrize(
     ("selected", "why"),
     [
