@@ -61,7 +61,7 @@ class Handlers:
     """Runs kopf for one session.
 
     `begin` gives the session when the hub serves what it needs. `stop_flag`: setting it ends the
-    session, and it is set when the session has ended. `main_namespaces`: those of the operator that begins and
+    session, and is set when the session has ended. `main_namespaces`: of the operator that begins and
     ends the session. Not to be run in the main thread: there kopf takes SIGINT and SIGTERM for itself.
     """
 
