@@ -194,7 +194,7 @@ def test_times() -> None:
         recorder.COUNT_MOST_SECONDS,
         manager.DISCOVERY_SECONDS,
         session.REDISCOVERY_SECONDS,
-        manager.PATIENCE_SECONDS,
+        manager.MISSING_GRACE_SECONDS,
         sync.RELIST_SECONDS,
         workqueue.FIRST_BACKOFF_SECONDS,
         workqueue.MAX_BACKOFF_SECONDS,
