@@ -26,8 +26,8 @@ JITTER: Final = 0.2
 """Each wait is made longer or shorter by up to this share, so that retries spread out."""
 IMMEDIATE_TRIES: Final = 3
 CHANGED_KEY_DELAY_SECONDS: Final = 0.5
-"""After PROMPT_TRIES failures in a row a key that changes again waits this long: somebody who keeps writing
-to the objects that we write to must not make us as busy as they are."""
+"""After IMMEDIATE_TRIES failures in a row a key that changes again waits this long, so that another writer of
+the same objects does not keep us busy."""
 
 
 class Retry(Exception):  # it asks for something, it is not an error

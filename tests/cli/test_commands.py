@@ -177,17 +177,3 @@ def test_a_port_in_use_is_an_error(hub: Hub) -> None:
     run = CliRunner().invoke(hub_command, ["--listen", address])
     assert run.exit_code == 1
     assert f"cannot listen on {address}: " in run.output
-
-
-@pytest.mark.parametrize("entry", ["main", "plugin"])
-def test_when_it_ends_no_garbage_is_looked_for(entry: str) -> None:
-    """What `status` has read of a large hub takes 0.2 s to look through."""
-    code = f"""
-import atexit, gc, sys
-from placement_ac.__main__ import {entry}
-atexit.register(lambda: print(len(gc.get_objects()) < 1_000))
-sys.argv = ["it", "--version"]
-{entry}()
-"""
-    run = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
-    assert run.stdout.splitlines()[-1] == "True"

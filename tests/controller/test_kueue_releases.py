@@ -27,7 +27,7 @@ Play = Callable[[], Stage]
 @pytest.fixture
 def play(admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
     """Sets the stage with the worker a, which is selected; the hub has Deployments."""
-    shorten(monkeypatch, REDISCOVERY_SECONDS=0.3, PATIENCE_SECONDS=0.0)
+    shorten(monkeypatch, REDISCOVERY_SECONDS=0.3, MISSING_GRACE_SECONDS=0.0)
     admin.namespace(NS)
     if admin.get(DEPLOYMENTS) is None:  # a real API server has the kind
         admin.ask("POST", CRDS, crd("Deployment", ANYTHING, group="apps"))

@@ -194,7 +194,7 @@ def test_times() -> None:
         recorder.COUNT_MOST_SECONDS,
         hub_discovery.DISCOVERY_SECONDS,
         session.REDISCOVERY_SECONDS,
-        hub_discovery.PATIENCE_SECONDS,
+        hub_discovery.MISSING_GRACE_SECONDS,
         informer.RELIST_SECONDS,
         workqueue.FIRST_BACKOFF_SECONDS,
         workqueue.MAX_BACKOFF_SECONDS,
