@@ -66,7 +66,7 @@ def test_a_closed_gate_lets_nothing_out(hub: Hub, way_in: Login, write: Write) -
 def test_a_write_that_waits_for_a_connection_is_asked_when_it_has_one(
     hub: Hub, way_in: Login, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shorten(monkeypatch, CONNECTIONS=1)
+    shorten(monkeypatch, MAX_CONNECTIONS=1)
     hub.faults.add("GET", "multikueueconfigs", delay=0.3)
 
     async def ask() -> None:
