@@ -26,7 +26,7 @@ from placement_ac.inspection.readers.hub_reader import read_kinds
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.demo.environment import DemoEnvironment
-from placement_ac.lab.demo.runner import JobResult, StepResult, run_scenario
+from placement_ac.lab.demo.runner import DemoStepResult, JobResult, run_scenario
 from placement_ac.lab.demo.steps import StoryStep
 from placement_ac.lab.demo.stories import scenario
 from placement_ac.lab.demo.story3 import DEMO2
@@ -60,13 +60,13 @@ class Painter:
             time.sleep(PAUSE_SECONDS / 2)
         click.echo(f"{number}. {step.title}")
 
-    def step_finished(self, result: StepResult) -> None:
+    def step_finished(self, result: DemoStepResult) -> None:
         if result.number == DRAINS:
             with ThreadPoolExecutor(1) as aside:  # the story has a loop of its own
                 aside.submit(asyncio.run, dump(self._kubeconfig)).result()
         time.sleep(PAUSE_SECONDS)
 
-    def demo_finished(self, _: Sequence[StepResult], __: JobResult | None = None) -> None:
+    def demo_finished(self, _: Sequence[DemoStepResult], __: JobResult | None = None) -> None:
         if self._recorder is None:
             return
         self._recorder.send_signal(signal.SIGINT)

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from datetime import datetime
 
 from placement_ac.cache.store import Cache
+from placement_ac.controller.background_queries import BackgroundQueries, ProbeCluster, ReadCopies
 from placement_ac.controller.error_log import ErrorLog
 from placement_ac.controller.key_memory import KeyMemories
 from placement_ac.controller.reconcile_credentials import CredentialsReconciler
 from placement_ac.controller.reconcile_placement import PlacementReconciler
 from placement_ac.controller.recorder import Recorder
-from placement_ac.controller.worker_queries import ProbeCluster, ReadCopies, WorkerQueries
 from placement_ac.controller.writer import Writer
 from placement_ac.core.inputs.state import Key
 from placement_ac.observability.metrics import Metrics, ReconcileRun
@@ -43,7 +43,7 @@ class Reconciler:
         self._recorder = recorder
         self._metrics = metrics or Metrics()
         self._memories = KeyMemories(monotonic)
-        self._queries = WorkerQueries(self._memories, read_copies, probe, add_after)
+        self._queries = BackgroundQueries(self._memories, read_copies, probe, add_after)
         errors = ErrorLog()
         self._credentials = CredentialsReconciler(
             cache, writer, self._memories, errors, clock=clock, add_after=add_after

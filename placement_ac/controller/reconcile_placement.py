@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from placement_ac.cache.store import Cache
+from placement_ac.controller.background_queries import BackgroundQueries
 from placement_ac.controller.error_log import ErrorLog
 from placement_ac.controller.key_memory import KeyMemories
 from placement_ac.controller.recorder import Recorder
-from placement_ac.controller.worker_queries import WorkerQueries
 from placement_ac.controller.workqueue import Retry
 from placement_ac.controller.writer import Writer
 from placement_ac.core.api.constants import APPLY_FAILED, MULTIKUEUE_CONFIG, RETRY
@@ -60,7 +60,7 @@ class PlacementReconciler:
         writer: Writer,
         recorder: Recorder,
         memories: KeyMemories,
-        worker_queries: WorkerQueries,
+        worker_queries: BackgroundQueries,
         errors: ErrorLog,
         *,
         clock: Callable[[], datetime],

@@ -25,10 +25,10 @@ from placement_ac.config.policy import (
     worker_requirements,
 )
 from placement_ac.config.settings import Settings
+from placement_ac.controller.background_queries import ProbeCluster
 from placement_ac.controller.handlers import Namespaces
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
-from placement_ac.controller.worker_queries import ProbeCluster
 from placement_ac.controller.workqueue import Workqueue
 from placement_ac.controller.writer import Writer
 from placement_ac.core.api.constants import (

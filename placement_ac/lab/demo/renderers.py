@@ -17,7 +17,7 @@ from rich.text import Text
 from placement_ac.core.api.constants import LABEL_MANAGED_BY, LABEL_PLACEMENT, MANAGED_BY
 from placement_ac.kube.client import Object
 from placement_ac.lab.demo.credentials import ProvisionedCredentials, created_by_controller
-from placement_ac.lab.demo.runner import JobResult, StepResult
+from placement_ac.lab.demo.runner import DemoStepResult, JobResult
 from placement_ac.lab.demo.steps import StoryStep
 from placement_ac.lab.demo.viewer import JobStatus
 
@@ -53,16 +53,16 @@ class JsonRenderer:
     def step_started(self, number: int, step: StoryStep) -> None:
         """Print nothing: the document follows when the step is finished."""
 
-    def step_finished(self, result: StepResult) -> None:
+    def step_finished(self, result: DemoStepResult) -> None:
         click.echo(json.dumps(document(result)))
 
-    def demo_finished(self, results: Sequence[StepResult], job_result: JobResult | None = None) -> None:
+    def demo_finished(self, results: Sequence[DemoStepResult], job_result: JobResult | None = None) -> None:
         """Print the job's result, if there is a job."""
         if job_result:
             click.echo(json.dumps(last_document(results, job_result)))
 
 
-def document(result: StepResult) -> dict[str, Any]:
+def document(result: DemoStepResult) -> dict[str, Any]:
     """Return the JSON document of a step: step, objects, condition, elapsed milliseconds."""
     credentials = {"credentials": _credentials_document(result.credentials)} if result.credentials else {}
     return {
@@ -87,7 +87,7 @@ def _credentials_document(credentials: ProvisionedCredentials) -> dict[str, list
     }
 
 
-def last_document(results: Sequence[StepResult], job_result: JobResult) -> dict[str, Any]:
+def last_document(results: Sequence[DemoStepResult], job_result: JobResult) -> dict[str, Any]:
     """Return the last JSON document: the workers' counts of each job, and whether all steps succeeded."""
     return {
         "jobs": {job_result.job.name: job_result.job.counts},
@@ -104,18 +104,18 @@ class TextRenderer:
         for line in step.commands:
             click.echo(f"  $ {line}" if line.startswith(("kubectl", "sed")) else f"  # {line}")
 
-    def step_finished(self, result: StepResult) -> None:
+    def step_finished(self, result: DemoStepResult) -> None:
         for line in result_lines(result):
             click.echo(f"  {line}")
         click.echo(f"  {step_summary(result)}\n")
 
-    def demo_finished(self, results: Sequence[StepResult], job_result: JobResult | None = None) -> None:
+    def demo_finished(self, results: Sequence[DemoStepResult], job_result: JobResult | None = None) -> None:
         if job_result:
             click.echo(job_summary(job_result))
         click.echo(summary(results))
 
 
-def result_lines(result: StepResult) -> Iterable[str]:
+def result_lines(result: DemoStepResult) -> Iterable[str]:
     """Yield the objects after a step, in the format of kubectl."""
     name = result.step.placement
     config, clusters = _split(result.objects)
@@ -196,7 +196,7 @@ def _compact(value: object) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def step_summary(result: StepResult) -> str:
+def step_summary(result: DemoStepResult) -> str:
     """Return whether the step succeeded and how long it took."""
     took = f"{result.elapsed_ms:.0f} ms"
     if result.reaction_ms is not None:
@@ -225,7 +225,7 @@ def _expected(step: StoryStep) -> str:
     return ", ".join(parts)
 
 
-def summary(results: Sequence[StepResult]) -> str:
+def summary(results: Sequence[DemoStepResult]) -> str:
     """Return how many steps succeeded, and the total time."""
     succeeded = sum(result.succeeded for result in results)
     seconds = sum(result.elapsed_ms for result in results) / 1000
@@ -303,11 +303,11 @@ class TerminalRenderer:
     def step_started(self, number: int, step: StoryStep) -> None:
         self._live.update(Group(self._title(number, step), Spinner("dots", text="…"), fit=True))
 
-    def step_finished(self, result: StepResult) -> None:
+    def step_finished(self, result: DemoStepResult) -> None:
         self._live.console.print(self._panel(result))
         self._live.update(Text(""))
 
-    def demo_finished(self, results: Sequence[StepResult], job_result: JobResult | None = None) -> None:
+    def demo_finished(self, results: Sequence[DemoStepResult], job_result: JobResult | None = None) -> None:
         if job_result:
             style = "green" if job_result.succeeded else "bold red"
             self._live.console.print(Text(job_summary(job_result), style=style))
@@ -317,7 +317,7 @@ class TerminalRenderer:
     def _title(self, number: int, step: StoryStep) -> Text:
         return Text(f"Story {step.story}, step {number}: {step.title}", style="bold")
 
-    def _panel(self, result: StepResult) -> RenderableType:
+    def _panel(self, result: DemoStepResult) -> RenderableType:
         config, clusters = _split(result.objects)
         done = Text("\n".join(result.step.commands), style="dim")
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)

@@ -26,7 +26,7 @@ STEP_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class StepResult:
+class DemoStepResult:
     """The result of one step.
 
     `reaction_ms`: from OCM's decision to the MultiKueueConfig. `job` is set if the step expects a job,
@@ -62,9 +62,9 @@ class Renderer(Protocol):
 
     def step_started(self, number: int, step: StoryStep) -> None: ...
 
-    def step_finished(self, result: StepResult) -> None: ...
+    def step_finished(self, result: DemoStepResult) -> None: ...
 
-    def demo_finished(self, results: Sequence[StepResult], job_result: JobResult | None) -> None: ...
+    def demo_finished(self, results: Sequence[DemoStepResult], job_result: JobResult | None) -> None: ...
 
 
 async def run_scenario(
@@ -86,7 +86,7 @@ async def run_scenario(
 
 async def _run_step(
     number: int, step: StoryStep, client: Client, environment: StepEnvironment, viewer: Viewer
-) -> StepResult:
+) -> DemoStepResult:
     began = time.monotonic()
     if viewer.credentials:
         viewer.credentials.begin_step()
@@ -105,7 +105,7 @@ async def _run_step(
         *(job.objects if job else ()),
         *(credentials.objects if credentials else ()),
     )
-    return StepResult(
+    return DemoStepResult(
         number=number,
         step=step,
         succeeded=succeeded,

@@ -23,7 +23,7 @@ from placement_ac.core.api.constants import DRAIN, IMMEDIATE
 from placement_ac.kube.client import Client
 from placement_ac.lab.demo import environment, steps, story3
 from placement_ac.lab.demo.renderers import TerminalRenderer, TextRenderer
-from placement_ac.lab.demo.runner import JobResult, StepResult
+from placement_ac.lab.demo.runner import DemoStepResult, JobResult
 from placement_ac.lab.demo.steps import ExpectedResult, Scenario, StepEnvironment, StoryStep
 from placement_ac.lab.demo.stories import scenario
 from placement_ac.lab.demo.story3 import UNSAFE
@@ -339,7 +339,7 @@ def test_a_kept_hub_serves_kubectl(story: str, kept: list[str]) -> None:
         demo.communicate()
 
 
-def _outcome(*, right: bool) -> StepResult:
+def _outcome(*, right: bool) -> DemoStepResult:
     step = scenario(2).steps[0]
     config = {"kind": "MultiKueueConfig", "metadata": {"name": "p"}, "spec": {"clusters": ["p-a"]}}
     cluster = {
@@ -348,10 +348,10 @@ def _outcome(*, right: bool) -> StepResult:
         "spec": {"clusterSource": {"clusterProfileRef": {"name": "a"}}},
     }
     condition = {"status": "True", "reason": "Active", "message": GENERATED}
-    return StepResult(1, step, right, 42.0, 7.0, ("a",), (config, cluster), condition)
+    return DemoStepResult(1, step, right, 42.0, 7.0, ("a",), (config, cluster), condition)
 
 
-def _of_step(number: int, step: StoryStep) -> StepResult:
+def _of_step(number: int, step: StoryStep) -> DemoStepResult:
     """What a step comes to when each cluster's way in is the longest name of the samples."""
     secret = {"kubeConfig": {"location": SECRETS["placement-demo2-cluster2"], "locationType": "Secret"}}
     clusters = [
@@ -372,7 +372,7 @@ def _of_step(number: int, step: StoryStep) -> StepResult:
     condition = {"status": "True", "reason": "Active", "message": message}
     job = JobStatus("train", ("cluster2", "cluster3"), COUNTED[UNSAFE]) if step.job else None
     decided = step.clusters or ()
-    return StepResult(number, step, True, 42.0, 7.0, decided, (config, *clusters), condition, job)
+    return DemoStepResult(number, step, True, 42.0, 7.0, decided, (config, *clusters), condition, job)
 
 
 def _finale(*, right: bool) -> JobResult:
@@ -414,7 +414,7 @@ def _programme(way: story3.Story3Mode) -> Scenario:
 
 
 def test_missing_objects_are_shown_as_kubectl_does(capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = StepResult(1, scenario(1).steps[0], False, 1.0, None, (), (), {})
+    outcome = DemoStepResult(1, scenario(1).steps[0], False, 1.0, None, (), (), {})
     TextRenderer().step_finished(outcome)
     shown = capsys.readouterr().out
     assert "Error from server (NotFound)" in shown

@@ -20,7 +20,7 @@ ProbeCluster = Callable[[CredentialSource, Collection[str]], Awaitable[Fitness]]
 """Probes whether the cluster of a CredentialSource is fit for the jobs of these checks; raises nothing."""
 
 
-class WorkerQueries:
+class BackgroundQueries:
     """The running queries.
 
     `probe` None: no cluster is probed. `add_after(key, seconds)` requeues a key.
