@@ -43,7 +43,7 @@ from placement_ac.inspection.status.model import (
 )
 from placement_ac.kube import client, informer
 from placement_ac.lab.demo.renderers import TextRenderer, document
-from placement_ac.lab.demo.runner import StepResult
+from placement_ac.lab.demo.runner import DemoStepResult
 from placement_ac.lab.demo.stories import STEPS
 from placement_ac.observability import health
 from placement_ac.observability.measures import MEASURES
@@ -438,7 +438,7 @@ def test_the_step_in_the_stories_is_shown_like_that(capsys: pytest.CaptureFixtur
     assert printed.strip() == capsys.readouterr().out.strip()
 
 
-def outcome() -> StepResult:
+def outcome() -> DemoStepResult:
     """Return the outcome of the demo's second step."""
     step = STEPS[1]
     secrets = dict(
@@ -451,7 +451,7 @@ def outcome() -> StepResult:
         "message": constants.GENERATED,
     }
     config = {"kind": "MultiKueueConfig", "spec": {"clusters": step.expected_clusters}}
-    return StepResult(
+    return DemoStepResult(
         number=2,
         step=step,
         succeeded=True,

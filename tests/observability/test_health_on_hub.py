@@ -92,7 +92,6 @@ def test_who_was_ready_stays_ready_while_the_hub_is_away(
 ) -> None:
     shorten(
         monkeypatch,
-        AWAY_SECONDS=0.2,
         UNREACHABLE_SECONDS=0.2,
         UNREACHABLE_PAUSE_SECONDS=0.2,
         DEAD_SECONDS=0.4,
