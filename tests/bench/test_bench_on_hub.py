@@ -157,7 +157,7 @@ def test_the_quick_bench_writes_every_figure(tmp_path: Path) -> None:
     assert found["requestsPerChange"] == 1.0
     assert found["requestsPerChangeByKind"] == {"patch multikueueconfigs": 1.0}
     assert found["restart"]["controller"]["writes"] == 0
-    assert found["restart"]["controller"]["listsPerKind"]["placementdecisions"] == 1
+    assert found["restart"]["controller"]["listsPerKind"]["placementdecisions"] == 2
     assert found["coldStart"]["controller"]["requests"]["patch multikueueclusters"] == 20
     assert found["machine"]["hubsHaveOwnProcessor"] is (len(usable()) > 1)
     assert found["rssMb"] > 10
