@@ -12,7 +12,7 @@ All operators of a session share its stop flag.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 import aiohttp
@@ -222,12 +222,28 @@ class _Backoffs:
             yield 0.5
 
 
+class _NoLastState(kopf.DiffBaseStorage):
+    """Keeps no last-seen state: on.event handlers compare nothing, so kopf need not copy every object."""
+
+    def build(self, *, body: kopf.Body, extra_fields: Iterable[Any] | None = None) -> kopf.BodyEssence:
+        del body, extra_fields
+        return kopf.BodyEssence()
+
+    def fetch(self, *, body: kopf.Body) -> kopf.BodyEssence | None:
+        del body
+        return None
+
+    def store(self, *, body: kopf.Body, patch: kopf.Patch, essence: kopf.BodyEssence) -> None:
+        """Store nothing."""
+
+
 async def _configured(settings: kopf.OperatorSettings, **_: Any) -> None:
     _configure(settings)
 
 
 def _configure(settings: kopf.OperatorSettings) -> None:
     settings.posting.enabled = False
+    settings.persistence.diffbase_storage = _NoLastState()
     settings.scanning.disabled = True
     settings.process.ultimate_exiting_timeout = None
     settings.networking.error_backoffs = _Backoffs()
