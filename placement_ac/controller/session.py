@@ -71,7 +71,7 @@ CLOSE_SECONDS: Final = 1.5
 """How long writes that are under way may take when the session ends; then they are cancelled."""
 WRITTEN_KINDS: Final = (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
 """Kinds that hardly anyone else writes: an event of theirs is mostly the echo of a write of ours."""
-ECHO_SECONDS: Final = 0.2
+ECHO_SECONDS: Final = 0.05
 """How long a key waits after a write of ours."""
 
 Resources = Mapping[Kind, Resource]
