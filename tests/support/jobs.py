@@ -109,7 +109,7 @@ class Stage:
 
     def kueue_looks_late(self, seconds: float) -> None:
         """From now on Kueue looks so late at what happens on a worker, if nothing happens on the hub."""
-        self.kueue._settings = replace(self.kueue._settings, events_batch_seconds=seconds)
+        self.kueue.settings = replace(self.kueue.settings, events_batch_seconds=seconds)
 
     def delay_next_write(self, job: str, seconds: float) -> None:
         """Let the next write of the Workload's status, whoever's, come late."""

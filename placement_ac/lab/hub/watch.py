@@ -140,7 +140,7 @@ class WatchStream:
         end = time.monotonic() + self.timeout if self.timeout else NEVER
         mark = time.monotonic() + BOOKMARK_EVERY if self.bookmarks else NEVER
         while True:
-            await self._flush(send)
+            await self.flush(send)
             if self.ended or time.monotonic() >= end:
                 return
             if time.monotonic() >= mark:
@@ -154,7 +154,7 @@ class WatchStream:
         """Stop receiving changes from the store."""
         self.shelf.watchers.pop(self.notify, None)
 
-    async def _flush(self, send: Callable[[bytes], Awaitable[None]]) -> None:
+    async def flush(self, send: Callable[[bytes], Awaitable[None]]) -> None:
         while self.lines:
             lines, self.lines = self.lines, []
             await send(b"".join(lines))

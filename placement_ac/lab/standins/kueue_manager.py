@@ -114,7 +114,7 @@ class Kueue(MultiKueue):
         """MultiKueue skips the time between a Retry and the next quota reservation, so old copies stay on the
         workers: inputs in 1 of 8 tries (gate.txt). May be set from any thread."""
         self._speed = speed
-        self._settings = _scaled(settings or KueueSettings(), speed)
+        self.settings = _scaled(settings or KueueSettings(), speed)
         self._slots = slots
         self._remotes: dict[str, tuple[RemoteClient, asyncio.Task[None]]] = {}
         self._last_seen: dict[Name, Object] = {}
@@ -123,7 +123,7 @@ class Kueue(MultiKueue):
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as self._tasks:
-            self.enqueue(_GARBAGE_COLLECTION, after=self._settings.gc_seconds)
+            self.enqueue(_GARBAGE_COLLECTION, after=self.settings.gc_seconds)
             await super().run()
 
     # -- from changes to keys
@@ -162,13 +162,13 @@ class Kueue(MultiKueue):
             keys = [(namespace, prebuilt_workload(found))] if found else self._workloads_of((namespace, name))
         for key in keys:
             if key in self._last_seen:
-                self.enqueue(("workload", *key), after=self._settings.events_batch_seconds)
+                self.enqueue(("workload", *key), after=self.settings.events_batch_seconds)
 
     def _on_connection_change(self, cluster: str) -> None:
         """Enqueue the cluster and all Workloads after a connection was opened, lost or failed."""
         self.enqueue((MULTIKUEUE_CLUSTER.kind, "", cluster))
         for key in self._last_seen:
-            self.enqueue(("workload", *key), after=self._settings.events_batch_seconds)
+            self.enqueue(("workload", *key), after=self.settings.events_batch_seconds)
 
     async def reconcile(self, key: Key) -> None:
         where = (key[1], key[2])
@@ -228,11 +228,11 @@ class Kueue(MultiKueue):
 
     async def _collect_garbage(self) -> None:
         """Delete copies on the workers whose Workload on the hub no longer exists."""
-        self.enqueue(_GARBAGE_COLLECTION, after=self._settings.gc_seconds)
+        self.enqueue(_GARBAGE_COLLECTION, after=self.settings.gc_seconds)
         alive = [key for key, item in self.objects(WORKLOAD).items() if not is_deleted(item)]
         for remote, _ in tuple(self._remotes.values()):
             copies = tuple(remote.objects(WORKLOAD).values())
-            for key in orphans(copies, alive, self._settings.origin):
+            for key in orphans(copies, alive, self.settings.origin):
                 await remote.delete_job(key)
                 await remote.delete(WORKLOAD, key)
 
@@ -303,7 +303,7 @@ class Kueue(MultiKueue):
             now=now,
             workers=self._workers_of(where),
             queue=queue,
-            settings=self._settings,
+            settings=self.settings,
             round_started=self._rounds.get(where),
         )
 

@@ -138,13 +138,13 @@ def test_an_idle_watch_does_no_work(
     client: Client, monkeypatch: pytest.MonkeyPatch, bookmarks: str, hangs: bool
 ) -> None:
     looks: list[float] = []
-    flush = watch.WatchStream._flush
+    flush = watch.WatchStream.flush
 
     async def counted(self: watch.WatchStream, send: Callable[[bytes], Awaitable[None]]) -> None:
         looks.append(time.monotonic())
         await flush(self, send)
 
-    monkeypatch.setattr(watch.WatchStream, "_flush", counted)
+    monkeypatch.setattr(watch.WatchStream, "flush", counted)
     monkeypatch.setattr(watch, "BOOKMARK_EVERY", 0.1)
     with Watching(client, CONFIGS, allowWatchBookmarks=bookmarks, resourceVersion=client.version(CONFIGS)):
         if hangs:
