@@ -79,7 +79,7 @@ def command(where: HubSource, round_: WorkerOptions | None, only_list: bool, for
     count = Counter(one.level for one in findings)
     document = _Document(findings, {level.lower(): count[level] for level in Level})
     emit(form, document, lambda _: _table(findings))
-    if any(one.cure for one in findings) and (where.kubeconfig or where.context or where.dump_files):
+    if any(one.fix for one in findings) and (where.kubeconfig or where.context or where.dump_files):
         click.echo("switch your current context to this hub before you paste the fixes", err=True)
     if count[Level.FAIL]:
         click.get_current_context().exit(FAILED_EXIT)
@@ -130,7 +130,7 @@ def _both(one: Dump, other: Dump) -> Dump:
 
 
 def _rule_document(rule: DoctorRule[Any]) -> dict[str, str]:
-    return {"check": rule.check, "looksAt": rule.looks_at, "cure": rule.fix}
+    return {"check": rule.check, "looksAt": rule.looks_at, "fix": rule.fix}
 
 
 def _line_of(rule: DoctorRule[Any]) -> Text:
@@ -141,8 +141,8 @@ def _table(findings: Sequence[Finding]) -> Iterable[RenderableType]:
     wide = max((len(one.check) for one in findings), default=0)
     for one in findings:
         yield Text.assemble((f"{one.level:<4}", _COLOURS[one.level]), f"  {one.check:<{wide}}  {one.message}")
-        if one.cure:
-            yield Text(_prompt(one.cure), style="cyan")
+        if one.fix:
+            yield Text(_prompt(one.fix), style="cyan")
 
 
 def _prompt(fix: str) -> str:

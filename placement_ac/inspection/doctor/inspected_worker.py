@@ -1,10 +1,10 @@
 """
-One inspected worker, and the helpers that several rules share.
+One inspected worker, and the decorator of its rules.
 
 Pure.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -14,9 +14,11 @@ from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import KUEUE, KUEUE_VERSIONS, WORKLOAD, Kind
 from placement_ac.core.inputs.fitness import Unknown, WorkerFindings, WorkerRequirements
 from placement_ac.core.inputs.rights import FRAMEWORKS, KueueRelease, parse_release
-from placement_ac.inspection.doctor.kueue_config import kueue_config
-from placement_ac.inspection.doctor.kueue_config_rules import DEFAULT_FRAMEWORKS
-from placement_ac.inspection.doctor.setup import HubSetup, sequence, spec_of
+from placement_ac.core.kubeconfig.source import CredentialSource
+from placement_ac.inspection.doctor.commands import Kubectl, manifest
+from placement_ac.inspection.doctor.finding import DoctorRule, Finding
+from placement_ac.inspection.doctor.kueue import DEFAULT_FRAMEWORKS
+from placement_ac.inspection.doctor.setup import HubSetup
 from placement_ac.inspection.doctor.worker_inspection import (
     INSPECTED_KINDS,
     ExpectedQueue,
@@ -26,36 +28,33 @@ from placement_ac.inspection.doctor.worker_inspection import (
 )
 from placement_ac.inspection.hub.dump import Key, Object, key_of
 from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY
+from placement_ac.scheduling.objects import Obj, section, text
 
 FROM_HUB: Final = (CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR)
 """The hub's kinds that define which queues a worker should have."""
-
-
-Rules = tuple[Mapping[str, Any], ...]
-"""PolicyRules."""
+_NOTHING: Final = WorkerFindings("", frozenset())
 
 
 def worker_needs(setup: HubSetup) -> WorkerRequirements:
     """Return the requirements of the hub's Kueue on a worker."""
     served = setup.dump.served.get(WORKLOAD)
-    return worker_requirements(
-        _kinds(setup), served.version if served else KUEUE_VERSIONS[0], setup.kueue_release
-    )
+    version = served.version if served else KUEUE_VERSIONS[0]
+    return worker_requirements(_with_job_kinds(setup), version, setup.kueue.release)
 
 
-def worker_policy(setup: HubSetup) -> Rules:
-    """Return the rights that the hub's Kueue needs on a worker."""
-    return worker_policy_rules(_kinds(setup), setup.kueue_release)
+def worker_policy(setup: HubSetup) -> tuple[Mapping[str, Any], ...]:
+    """Return the PolicyRules that the hub's Kueue needs on a worker."""
+    return worker_policy_rules(_with_job_kinds(setup), setup.kueue.release)
 
 
-def _kinds(setup: HubSetup) -> Settings:
+def _with_job_kinds(setup: HubSetup) -> Settings:
     """Return the settings, with the job kinds of Kueue's configuration if that is known."""
-    kueue = kueue_config(setup)
-    if kueue.problem:
+    kueue = setup.kueue
+    if kueue.config_problem:
         return setup.settings
-    named = sequence(kueue.integrations.get("frameworks")) or DEFAULT_FRAMEWORKS
+    names = kueue.frameworks or DEFAULT_FRAMEWORKS
     kinds = {
-        "frameworks": tuple(name for name in map(str, named) if name in FRAMEWORKS),
+        "frameworks": tuple(name for name in names if name in FRAMEWORKS),
         "external_frameworks": kueue.external_frameworks,
     }
     return setup.settings.model_copy(update=kinds)
@@ -63,12 +62,12 @@ def _kinds(setup: HubSetup) -> Settings:
 
 @dataclass(frozen=True)
 class InspectedWorker:
-    """An inspected worker. `requirements` and `rules`: of the hub's Kueue."""
+    """A worker, inspected or not. `requirements` and `policy`: of the hub's Kueue."""
 
     setup: HubSetup
     inspection: WorkerInspection
     requirements: WorkerRequirements
-    rules: Rules
+    policy: tuple[Mapping[str, Any], ...]
 
     @property
     def target(self) -> WorkerTarget:
@@ -79,15 +78,26 @@ class InspectedWorker:
         return self.target.cluster
 
     @property
-    def found(self) -> WorkerFindings | None:
-        """None: it was not inspected."""
-        return self.inspection.found
+    def kubectl(self) -> Kubectl:
+        return Kubectl(self.cluster)
+
+    @property
+    def source(self) -> CredentialSource:
+        """Its credentials on the hub, or the Secret that should hold some."""
+        source = self.target.credential
+        default = CredentialSource("Secret", f"multikueue-{self.cluster}")
+        return source if isinstance(source, CredentialSource) else default
+
+    @property
+    def found(self) -> WorkerFindings:
+        """Empty if it was not inspected."""
+        return self.inspection.found or _NOTHING
 
     @cached_property
     def release(self) -> KueueRelease | None:
         """The release of its Kueue."""
-        message = self.found.kueue_version if self.found else ""
-        return None if isinstance(message, Unknown) else parse_release(message)
+        release = self.found.kueue_version
+        return None if isinstance(release, Unknown) else parse_release(release)
 
     @cached_property
     def unknown(self) -> Mapping[Kind, Unknown]:
@@ -96,9 +106,10 @@ class InspectedWorker:
         return {kind: answer for kind, answer in found if isinstance(answer, Unknown)}
 
     def knows(self, *kinds: Kind) -> bool:
-        """Whether the present and the expected objects of these kinds are known."""
-        message = self.found is not None and not any(kind in self.unknown for kind in kinds)
-        return message and all(map(self.setup.knows, FROM_HUB))
+        """Whether the present and the expected objects of these kinds are known; of none: if inspected."""
+        if self.inspection.found is None or self.unknown.keys() & kinds:
+            return False
+        return not kinds or all(map(self.setup.knows, FROM_HUB))
 
     def objects_of(self, kind: Kind) -> Mapping[Key, Object]:
         """Return the objects of a kind by (namespace, name); none if they are unknown."""
@@ -106,19 +117,25 @@ class InspectedWorker:
 
     @cached_property
     def _objects(self) -> Mapping[Kind, Mapping[Key, Object]]:
-        message = {kind: self.inspection.objects.get(kind, ()) for kind in INSPECTED_KINDS}
+        answers = {kind: self.inspection.objects.get(kind, ()) for kind in INSPECTED_KINDS}
         return {
             kind: {} if isinstance(answer, Unknown) else {key_of(one): one for one in answer}
-            for kind, answer in message.items()
+            for kind, answer in answers.items()
         }
 
-    def version(self, kind: Kind) -> str:
-        """Return the version of a Kueue kind to write: the hub's, else the newest served one."""
-        served = self.found.served if self.found else frozenset()
-        there = {one.version for one in served if (one.group, one.plural) == (KUEUE, kind.plural)}
+    def manifest(self, kind: Kind, name: str, spec: Mapping[str, Any], namespace: str = "") -> Object:
+        """Return an object of a Kueue kind, in the version of the hub, else the newest served one."""
+        versions = {
+            one.version for one in self.found.served if (one.group, one.plural) == (KUEUE, kind.plural)
+        }
         hub = self.setup.dump.served.get(kind)
-        wanted: tuple[str, ...] = (*([hub.version] if hub else ()), *KUEUE_VERSIONS)
-        return next((version for version in wanted if version in there), wanted[0])
+        wanted = (*([hub.version] if hub else ()), *KUEUE_VERSIONS)
+        version = next((version for version in wanted if version in versions), wanted[0])
+        return manifest(kind, name, spec, namespace=namespace, version=version)
+
+    def hub_spec(self, kind: Kind, name: str) -> Obj:
+        """Return the spec of an object on the hub; empty if there is none."""
+        return section(self.setup.dump.find(kind, name), "spec")
 
     # -- its queues
 
@@ -128,29 +145,41 @@ class InspectedWorker:
         queues = self.objects_of(LOCAL_QUEUE)
         found: dict[str, ExpectedQueue] = {}
         for wanted in self.target.queues:
-            name = str(spec_of(queues.get((wanted.namespace, wanted.name))).get("clusterQueue") or "")
+            name = text(queues.get((wanted.namespace, wanted.name)), "spec", "clusterQueue")
             if is_valid_name(name) and (name not in found or (wanted.flavor and not found[name].flavor)):
                 found[name] = wanted
         return found
 
     def cluster_queues(self) -> Iterator[tuple[str, Object, ExpectedQueue]]:
         """Yield the ClusterQueues in use that exist."""
-        there = self.objects_of(CLUSTER_QUEUE)
+        existing = self.objects_of(CLUSTER_QUEUE)
         for name, wanted in self.in_use.items():
-            if queue := there.get(("", name)):
+            if queue := existing.get(("", name)):
                 yield name, queue, wanted
 
     def cluster_queue_for(self, wanted: ExpectedQueue) -> str:
         """Return the ClusterQueue that a missing LocalQueue should use."""
-        there = [name for _, name in self.objects_of(CLUSTER_QUEUE)]
-        return there[0] if len(there) == 1 else wanted.cluster_queue
+        names = [name for _, name in self.objects_of(CLUSTER_QUEUE)]
+        return names[0] if len(names) == 1 else wanted.cluster_queue
 
     def flavor(self, name: str) -> Object | None:
         return self.objects_of(RESOURCE_FLAVOR).get(("", name))
 
     def topology_of(self, flavor: str) -> str:
         """Return the Topology that a ResourceFlavor names."""
-        return str(spec_of(self.flavor(flavor)).get("topologyName") or "")
+        return text(self.flavor(flavor), "spec", "topologyName")
 
     def has_topology(self, name: str) -> bool:
         return ("", name) in self.objects_of(TOPOLOGY)
+
+
+Evaluate = Callable[[InspectedWorker], Iterator[Finding]]
+
+
+def worker_rule(
+    check: str, looks_at: str, fix: str, *known: Kind
+) -> Callable[[Evaluate], DoctorRule[InspectedWorker]]:
+    """Make a rule of a function; it finds nothing on a worker without the `known` kinds."""
+    return lambda evaluate: DoctorRule(
+        check, looks_at, fix, lambda worker: evaluate(worker) if worker.knows(*known) else ()
+    )

@@ -11,10 +11,9 @@ from enum import Enum, auto
 from typing import Final
 
 from placement_ac.core.api.constants import Kind
-from placement_ac.core.api.schemas import as_mapping
 from placement_ac.core.inputs.fitness import Unknown, WorkerFindings, WorkerQueues
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
-from placement_ac.inspection.doctor.setup import HubSetup, sequence, spec_of
+from placement_ac.inspection.doctor.setup import HubSetup
 from placement_ac.inspection.hub.dump import Object, key_of
 from placement_ac.inspection.hub.kinds import (
     CLUSTER_QUEUE,
@@ -25,6 +24,7 @@ from placement_ac.inspection.hub.kinds import (
 )
 from placement_ac.inspection.status.check_status import check_statuses
 from placement_ac.inspection.status.model import CheckStatus, ClusterRow
+from placement_ac.scheduling.objects import at, listed, name_of, text
 
 INSPECTED_KINDS: Final = (NAMESPACE, LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR, TOPOLOGY)
 """The kinds that are listed on a worker."""
@@ -57,6 +57,10 @@ class ExpectedQueue:
     """The hub's."""
     flavor: str = ""
     """The ResourceFlavor of that ClusterQueue that names a Topology, which the worker then assigns."""
+
+    @property
+    def label(self) -> str:
+        return f"{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +97,11 @@ class WorkerInspection:
     @property
     def present_queues(self) -> WorkerQueues:
         """Its namespaces and LocalQueues."""
-        named, queues = (_names(self.objects.get(kind, ())) for kind in (NAMESPACE, LOCAL_QUEUE))
-        spaces = named if isinstance(named, Unknown) else frozenset(name for _, name in named)
-        return WorkerQueues(spaces, queues)
+        namespaces, queues = (self.objects.get(kind, ()) for kind in (NAMESPACE, LOCAL_QUEUE))
+        return WorkerQueues(
+            namespaces if isinstance(namespaces, Unknown) else frozenset(map(name_of, namespaces)),
+            queues if isinstance(queues, Unknown) else frozenset(map(key_of, queues)),
+        )
 
 
 def worker_targets(setup: HubSetup) -> tuple[WorkerTarget, ...]:
@@ -134,27 +140,21 @@ def _expected_queues(setup: HubSetup, branch: CheckStatus) -> Iterator[ExpectedQ
 
 
 def _flavor_with_topology(setup: HubSetup, cluster_queue: str) -> str:
-    found = setup.dump.find(CLUSTER_QUEUE, cluster_queue)
-    for name in flavors_of(found):
-        if spec_of(setup.dump.find(RESOURCE_FLAVOR, name)).get("topologyName"):
-            return name
-    return ""
+    flavors = flavors_of(setup.dump.find(CLUSTER_QUEUE, cluster_queue))
+    found = ((name, setup.dump.find(RESOURCE_FLAVOR, name)) for name in flavors)
+    return next((name for name, flavor in found if at(flavor, "spec", "topologyName")), "")
 
 
 def flavors_of(cluster_queue: Object | None) -> tuple[str, ...]:
     """Return the ResourceFlavors that a ClusterQueue names."""
-    groups = map(as_mapping, sequence(spec_of(cluster_queue).get("resourceGroups")))
-    flavors = (as_mapping(one) for group in groups for one in sequence(group.get("flavors")))
-    return tuple(dict.fromkeys(str(one["name"]) for one in flavors if one.get("name")))
-
-
-def _names(answer: Answer) -> frozenset[tuple[str, str]] | Unknown:
-    return answer if isinstance(answer, Unknown) else frozenset(map(key_of, answer))
+    groups = listed(cluster_queue, "spec", "resourceGroups")
+    names = (text(flavor, "name") for group in groups for flavor in listed(group, "flavors"))
+    return tuple(dict.fromkeys(filter(None, names)))
 
 
 def with_valid_names(objects: tuple[Object, ...]) -> tuple[Object, ...]:
     """Return the objects with a valid name: a worker may answer anything."""
-    return tuple(one for one in objects if is_valid_name(as_mapping(one.get("metadata")).get("name")))
+    return tuple(one for one in objects if is_valid_name(at(one, "metadata", "name")))
 
 
 def is_valid_name(text: object) -> bool:
