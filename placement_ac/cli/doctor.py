@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import click
@@ -48,12 +48,6 @@ KINDS: Final = tuple(kind for kind in ALL_KINDS if kind not in _PASSED_OVER)
 _COLOURS: Final = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Document:
-    findings: tuple[Finding, ...]
-    summary: dict[str, int]
-
-
 @click.command(
     "doctor",
     cls=ReadCommand,
@@ -73,12 +67,13 @@ def command(where: HubSource, round_: WorkerOptions | None, only_list: bool, for
     """
     if only_list:
         rules: tuple[DoctorRule[Any], ...] = (*RULES, *WORKER_RULES)
-        emit(form, [_rule_document(rule) for rule in rules], lambda _: map(_line_of, rules))
+        document = [{"check": one.check, "looksAt": one.looks_at, "fix": one.fix} for one in rules]
+        emit(form, document, lambda _: map(_line_of, rules))
         return
     findings = _examined(where, round_)
     count = Counter(one.level for one in findings)
-    document = _Document(findings, {level.lower(): count[level] for level in Level})
-    emit(form, document, lambda _: _table(findings))
+    summary = {level.lower(): count[level] for level in Level}
+    emit(form, {"findings": findings, "summary": summary}, lambda _: _table(findings))
     if any(one.fix for one in findings) and (where.kubeconfig or where.context or where.dump_files):
         click.echo("switch your current context to this hub before you paste the fixes", err=True)
     if count[Level.FAIL]:
@@ -127,10 +122,6 @@ async def _read(client: Client, where: HubSource, kinds: Sequence[Kind]) -> HubR
 def _both(one: Dump, other: Dump) -> Dump:
     """Return the first dump with the objects of the second."""
     return replace(one, objects={**one.objects, **other.objects}, missing=(*one.missing, *other.missing))
-
-
-def _rule_document(rule: DoctorRule[Any]) -> dict[str, str]:
-    return {"check": rule.check, "looksAt": rule.looks_at, "fix": rule.fix}
 
 
 def _line_of(rule: DoctorRule[Any]) -> Text:

@@ -6,7 +6,7 @@ Pure.
 
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from placement_ac.core.api.constants import (
@@ -112,16 +112,19 @@ def multikueue_checks(setup: HubSetup) -> Iterator[Finding]:
 def queue_checks(setup: HubSetup) -> Iterator[Finding]:
     queues = [queue for queue in setup.dump.of(CLUSTER_QUEUE) if checks_listed(queue)]
     for queue in queues:
-        yield from _without_check(setup, queue)
+        missing = checks_listed(queue) - {one.meta.name for one in setup.view.checks}
+        unsent = _checks_without_multikueue(setup, queue)
+        yield from _without_check(setup, queue, missing, unsent)
         yield from _without_gate(setup, queue)
-        yield from _without_multikueue(setup, queue)
+        yield from () if missing else _without_multikueue(setup, queue, unsent)
     yield ok(f"{count_text(len(queues), 'ClusterQueue')} with checks")
 
 
-def _without_check(setup: HubSetup, queue: Object) -> Iterator[Finding]:
+def _without_check(
+    setup: HubSetup, queue: Object, missing: Collection[str], unsent: list[Check]
+) -> Iterator[Finding]:
     """Yield the listed checks that do not exist: a check of ours, or Kueue's, may have been deleted."""
-    unsent = _checks_without_multikueue(setup, queue)
-    for name in sorted(_missing(setup, queue)):
+    for name in sorted(missing):
         fix = f"kubectl describe clusterqueue {name_of(queue)}"
         if setup.view.placement(name):
             fix = _create_check(setup, name, OUR_CONTROLLER, PLACEMENT, name)
@@ -129,11 +132,6 @@ def _without_check(setup: HubSetup, queue: Object) -> Iterator[Finding]:
             fix = _create_check(setup, name, MULTIKUEUE_CONTROLLER, MULTIKUEUE_CONFIG, unsent[0].placement)
         message = f"ClusterQueue {name_of(queue)} lists AdmissionCheck {name}, which does not exist"
         yield fail(f"{message}: it admits nothing", fix)
-
-
-def _missing(setup: HubSetup, queue: Object) -> frozenset[str]:
-    """Return the checks that a queue lists but that do not exist."""
-    return checks_listed(queue) - {one.meta.name for one in setup.view.checks}
 
 
 def _without_gate(setup: HubSetup, queue: Object) -> Iterator[Finding]:
@@ -149,11 +147,9 @@ def _without_gate(setup: HubSetup, queue: Object) -> Iterator[Finding]:
             )
 
 
-def _without_multikueue(setup: HubSetup, queue: Object) -> Iterator[Finding]:
+def _without_multikueue(setup: HubSetup, queue: Object, unsent: list[Check]) -> Iterator[Finding]:
     """Yield the queues that list a check of ours but no multikueue check."""
-    if _missing(setup, queue):
-        return
-    for one in _checks_without_multikueue(setup, queue):
+    for one in unsent:
         yield warn(
             f"ClusterQueue {name_of(queue)} lists our check {one.meta.name}, but no multikueue check: "
             "no job is sent",

@@ -5,7 +5,7 @@ Pure.
 """
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from placement_ac.core.api.constants import (
@@ -51,7 +51,7 @@ def connections(setup: HubSetup) -> Iterator[Finding]:
             message = f"MultiKueueCluster {name} has no condition yet"
             yield warn(message, f"kubectl describe multikueuecluster {name}")
         elif active.status != "True":
-            fix = FIXES.get(active.reason, _describe)(setup, kueue_object(raw))
+            fix = _reconnect(setup, kueue_object(raw), active.reason)
             yield fail(f"Kueue is not connected to MultiKueueCluster {name}: {inactive_reason(active)}", fix)
         else:
             connected += 1
@@ -106,10 +106,6 @@ def credential_expiry(setup: HubSetup) -> Iterator[Finding]:
     yield ok("no credentials expire soon")
 
 
-def _cluster(one: KueueObject) -> str:
-    return one.cluster or one.meta.name
-
-
 def _provide_credentials(setup: HubSetup, cluster: str) -> str:
     """Return the command that creates credentials for a cluster, or shows those that OCM provisions."""
     if setup.settings.credentials_provision == "none":
@@ -117,41 +113,27 @@ def _provide_credentials(setup: HubSetup, cluster: str) -> str:
     return f"kubectl describe {ACCOUNT},{PERMISSION} -n {shlex.quote(cluster)}"
 
 
-def _renew_secret(setup: HubSetup, one: KueueObject) -> str:
-    return put_secret(setup.kueue_namespace, one.source[1], _cluster(one))
+def _reconnect(setup: HubSetup, one: KueueObject, reason: str) -> str:
+    """Return the command for a reason of a MultiKueueCluster's condition, as seen on real Kueue."""
+    namespace, (kind, name), cluster = setup.kueue_namespace, one.source, one.cluster or one.meta.name
+    match reason:
+        case "BadKubeConfig" | "InsecureKubeConfig":
+            return put_secret(namespace, name, cluster)
+        case "ClientConnectionFailed" if kind == SECRET.kind:
+            return _try_kubeconfig(namespace, name, shlex.quote(f"{cluster}.kubeconfig"))
+        case "ClientConnectionFailed" | "BadClusterProfile":
+            return f"kubectl get clusterprofile -n {namespace} {shlex.quote(name)} -o yaml"
+        case "MultiKueueClusterProfileFeatureDisabled":
+            return setup.kueue.enable_gate(CLUSTER_PROFILE_GATE)
+        case _:
+            return f"kubectl describe multikueuecluster {one.meta.name}"
 
 
-def _try_kubeconfig(setup: HubSetup, one: KueueObject) -> str:
+def _try_kubeconfig(namespace: str, secret: str, file: str) -> str:
     """Return the command that tests the kubeconfig like Kueue: may it watch Workloads?"""
-    kind, name = one.source
-    if kind != SECRET.kind:
-        return _show_profile(setup, one)
-    file = shlex.quote(f"{_cluster(one)}.kubeconfig")
-    secret = f"secret -n {setup.kueue_namespace} {shlex.quote(name)}"
-    read = f"kubectl get {secret} -o jsonpath='{{.data.kubeconfig}}'"
+    read = f"kubectl get secret -n {namespace} {shlex.quote(secret)} -o jsonpath='{{.data.kubeconfig}}'"
     ask = f"kubectl --kubeconfig {file} auth can-i watch workloads.kueue.x-k8s.io -A"
     return f"(umask 077; {read} | base64 -d > {file}) && {ask}"
 
-
-def _enable_profiles(setup: HubSetup, _: KueueObject) -> str:
-    return setup.kueue.enable_gate(CLUSTER_PROFILE_GATE)
-
-
-def _show_profile(setup: HubSetup, one: KueueObject) -> str:
-    return f"kubectl get clusterprofile -n {setup.kueue_namespace} {shlex.quote(one.source[1])} -o yaml"
-
-
-def _describe(_: HubSetup, one: KueueObject) -> str:
-    return f"kubectl describe multikueuecluster {one.meta.name}"
-
-
-FIXES: Final[Mapping[str, Callable[[HubSetup, KueueObject], str]]] = {
-    "BadKubeConfig": _renew_secret,
-    "InsecureKubeConfig": _renew_secret,
-    "ClientConnectionFailed": _try_kubeconfig,
-    "MultiKueueClusterProfileFeatureDisabled": _enable_profiles,
-    "BadClusterProfile": _show_profile,
-}
-"""By the reason of a MultiKueueCluster's condition, as seen on real Kueue."""
 
 RULES: Final = (credentials, credential_expiry, connections)

@@ -9,15 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from placement_ac.config.policy import worker_policy_rules, worker_requirements
-from placement_ac.config.settings import Settings
-from placement_ac.core.api.constants import KUEUE, KUEUE_VERSIONS, WORKLOAD, Kind
-from placement_ac.core.inputs.fitness import Unknown, WorkerFindings, WorkerRequirements
-from placement_ac.core.inputs.rights import FRAMEWORKS, KueueRelease, parse_release
+from placement_ac.core.api.constants import KUEUE, KUEUE_VERSIONS, Kind
+from placement_ac.core.inputs.fitness import Unknown, WorkerFindings
+from placement_ac.core.inputs.rights import KueueRelease, parse_release
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.inspection.doctor.commands import Kubectl, manifest
 from placement_ac.inspection.doctor.finding import DoctorRule, Finding
-from placement_ac.inspection.doctor.kueue import DEFAULT_FRAMEWORKS
 from placement_ac.inspection.doctor.setup import HubSetup
 from placement_ac.inspection.doctor.worker_inspection import (
     INSPECTED_KINDS,
@@ -35,39 +32,12 @@ FROM_HUB: Final = (CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR)
 _NOTHING: Final = WorkerFindings("", frozenset())
 
 
-def worker_needs(setup: HubSetup) -> WorkerRequirements:
-    """Return the requirements of the hub's Kueue on a worker."""
-    served = setup.dump.served.get(WORKLOAD)
-    version = served.version if served else KUEUE_VERSIONS[0]
-    return worker_requirements(_with_job_kinds(setup), version, setup.kueue.release)
-
-
-def worker_policy(setup: HubSetup) -> tuple[Mapping[str, Any], ...]:
-    """Return the PolicyRules that the hub's Kueue needs on a worker."""
-    return worker_policy_rules(_with_job_kinds(setup), setup.kueue.release)
-
-
-def _with_job_kinds(setup: HubSetup) -> Settings:
-    """Return the settings, with the job kinds of Kueue's configuration if that is known."""
-    kueue = setup.kueue
-    if kueue.config_problem:
-        return setup.settings
-    names = kueue.frameworks or DEFAULT_FRAMEWORKS
-    kinds = {
-        "frameworks": tuple(name for name in names if name in FRAMEWORKS),
-        "external_frameworks": kueue.external_frameworks,
-    }
-    return setup.settings.model_copy(update=kinds)
-
-
 @dataclass(frozen=True)
 class InspectedWorker:
-    """A worker, inspected or not. `requirements` and `policy`: of the hub's Kueue."""
+    """A worker of the hub, inspected or not."""
 
     setup: HubSetup
     inspection: WorkerInspection
-    requirements: WorkerRequirements
-    policy: tuple[Mapping[str, Any], ...]
 
     @property
     def target(self) -> WorkerTarget:
@@ -111,12 +81,9 @@ class InspectedWorker:
             return False
         return not kinds or all(map(self.setup.knows, FROM_HUB))
 
-    def objects_of(self, kind: Kind) -> Mapping[Key, Object]:
-        """Return the objects of a kind by (namespace, name); none if they are unknown."""
-        return self._objects[kind]
-
     @cached_property
-    def _objects(self) -> Mapping[Kind, Mapping[Key, Object]]:
+    def objects(self) -> Mapping[Kind, Mapping[Key, Object]]:
+        """The objects of INSPECTED_KINDS by (namespace, name); none of a kind that is unknown."""
         answers = {kind: self.inspection.objects.get(kind, ()) for kind in INSPECTED_KINDS}
         return {
             kind: {} if isinstance(answer, Unknown) else {key_of(one): one for one in answer}
@@ -142,7 +109,7 @@ class InspectedWorker:
     @cached_property
     def in_use(self) -> Mapping[str, ExpectedQueue]:
         """ClusterQueue of the worker → a LocalQueue that uses it, if possible one with a flavor."""
-        queues = self.objects_of(LOCAL_QUEUE)
+        queues = self.objects[LOCAL_QUEUE]
         found: dict[str, ExpectedQueue] = {}
         for wanted in self.target.queues:
             name = text(queues.get((wanted.namespace, wanted.name)), "spec", "clusterQueue")
@@ -152,25 +119,25 @@ class InspectedWorker:
 
     def cluster_queues(self) -> Iterator[tuple[str, Object, ExpectedQueue]]:
         """Yield the ClusterQueues in use that exist."""
-        existing = self.objects_of(CLUSTER_QUEUE)
+        existing = self.objects[CLUSTER_QUEUE]
         for name, wanted in self.in_use.items():
             if queue := existing.get(("", name)):
                 yield name, queue, wanted
 
     def cluster_queue_for(self, wanted: ExpectedQueue) -> str:
         """Return the ClusterQueue that a missing LocalQueue should use."""
-        names = [name for _, name in self.objects_of(CLUSTER_QUEUE)]
+        names = [name for _, name in self.objects[CLUSTER_QUEUE]]
         return names[0] if len(names) == 1 else wanted.cluster_queue
 
     def flavor(self, name: str) -> Object | None:
-        return self.objects_of(RESOURCE_FLAVOR).get(("", name))
+        return self.objects[RESOURCE_FLAVOR].get(("", name))
 
     def topology_of(self, flavor: str) -> str:
         """Return the Topology that a ResourceFlavor names."""
         return text(self.flavor(flavor), "spec", "topologyName")
 
     def has_topology(self, name: str) -> bool:
-        return ("", name) in self.objects_of(TOPOLOGY)
+        return ("", name) in self.objects[TOPOLOGY]
 
 
 Evaluate = Callable[[InspectedWorker], Iterator[Finding]]

@@ -5,16 +5,20 @@ Pure.
 """
 
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from placement_ac.config.load import PREFIX
+from placement_ac.config.policy import worker_policy_rules, worker_requirements
 from placement_ac.config.settings import Settings
-from placement_ac.core.api.constants import MANAGED_BY, Kind
+from placement_ac.core.api.constants import KUEUE_VERSIONS, MANAGED_BY, WORKLOAD, Kind
+from placement_ac.core.inputs.fitness import WorkerRequirements
+from placement_ac.core.inputs.rights import FRAMEWORKS
 from placement_ac.inspection.doctor.commands import patch_pods, without_flag
 from placement_ac.inspection.doctor.finding import DoctorRule, Finding, fail, warn
-from placement_ac.inspection.doctor.kueue import Kueue
+from placement_ac.inspection.doctor.kueue import DEFAULT_FRAMEWORKS, Kueue
 from placement_ac.inspection.hub.dump import Dump, MissingRight, key_of
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import CONFIG_MAP, CRD, DEPLOYMENT
@@ -108,19 +112,37 @@ class HubSetup:
         see = f"kubectl get {self.kueue.config_words} -o yaml"
         return (warn("unknown: see kueue-configuration", see),) if self.kueue.config_problem else ()
 
-    # -- the controller's settings
+    # -- the requirements of Kueue on a worker
+
+    @cached_property
+    def worker_requirements(self) -> WorkerRequirements:
+        served = self.dump.served.get(WORKLOAD)
+        version = served.version if served else KUEUE_VERSIONS[0]
+        return worker_requirements(self._with_job_kinds, version, self.kueue.release)
+
+    @cached_property
+    def worker_policy_rules(self) -> tuple[Mapping[str, Any], ...]:
+        """The rights that it needs."""
+        return worker_policy_rules(self._with_job_kinds, self.kueue.release)
 
     @property
-    def settings_assumed(self) -> bool:
-        """Whether the settings are unknown, so that the defaults are assumed."""
-        if self.given:
-            return False
-        unseen = not self.controller and not self.knows(DEPLOYMENT, self.controller_namespace)
-        return unseen or bool(self.settings_problem)
+    def _with_job_kinds(self) -> Settings:
+        """The settings, with the job kinds of Kueue's configuration if that is known."""
+        if self.kueue.config_problem:
+            return self.settings
+        names = self.kueue.frameworks or DEFAULT_FRAMEWORKS
+        kinds = {
+            "frameworks": tuple(name for name in names if name in FRAMEWORKS),
+            "external_frameworks": self.kueue.external_frameworks,
+        }
+        return self.settings.model_copy(update=kinds)
+
+    # -- the controller's settings
 
     def settings_failure(self, message: str, fix: str) -> Finding:
-        """Return a failure that depends on the controller's settings: a warning if they are assumed."""
-        if self.settings_assumed:
+        """Return a failure that depends on the controller's settings: a warning if they are unknown."""
+        unseen = not self.controller and not self.knows(DEPLOYMENT, self.controller_namespace)
+        if not self.given and (unseen or self.settings_problem):
             return warn(f"{message}, if the controller uses the defaults: see controller-settings", fix)
         return fail(message, fix)
 

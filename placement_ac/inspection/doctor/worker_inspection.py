@@ -112,9 +112,7 @@ def worker_targets(setup: HubSetup) -> tuple[WorkerTarget, ...]:
         wanted = {(one.namespace, one.name): one for one in _expected_queues(setup, branch)}
         for row in branch.clusters:
             if not isinstance(credentials.get(row.name), CredentialSource):
-                credentials[row.name] = (
-                    _credential(row) if setup.view.credentials_known else _known_credential(row)
-                )
+                credentials[row.name] = _credential(row, known=setup.view.credentials_known)
             queues.setdefault(row.name, {}).update(wanted)
     return tuple(
         WorkerTarget(name, credentials[name], tuple(found[key] for key in sorted(found)))
@@ -122,13 +120,11 @@ def worker_targets(setup: HubSetup) -> tuple[WorkerTarget, ...]:
     )
 
 
-def _credential(row: ClusterRow) -> CredentialSource | Unusable:
-    return _known_credential(row) or Unusable(row.credential.problem or row.why or "none are known")
-
-
-def _known_credential(row: ClusterRow) -> CredentialSource | None:
+def _credential(row: ClusterRow, *, known: bool) -> CredentialSource | Unusable | None:
     credential = row.credential
-    return None if credential.kind == "" else CredentialSource(credential.kind, credential.name)
+    if credential.kind:
+        return CredentialSource(credential.kind, credential.name)
+    return Unusable(credential.problem or row.why or "none are known") if known else None
 
 
 def _expected_queues(setup: HubSetup, branch: CheckStatus) -> Iterator[ExpectedQueue]:

@@ -16,13 +16,7 @@ from placement_ac.core.api.text import joined
 from placement_ac.core.inputs import fitness
 from placement_ac.inspection.doctor import commands
 from placement_ac.inspection.doctor.finding import DoctorRule, Finding, fail, ok, warn
-from placement_ac.inspection.doctor.inspected_worker import (
-    FROM_HUB,
-    InspectedWorker,
-    worker_needs,
-    worker_policy,
-    worker_rule,
-)
+from placement_ac.inspection.doctor.inspected_worker import FROM_HUB, InspectedWorker, worker_rule
 from placement_ac.inspection.doctor.setup import HubSetup
 from placement_ac.inspection.doctor.worker_inspection import (
     AccessProblem,
@@ -114,13 +108,13 @@ def _run_again(worker: InspectedWorker) -> str:
 def kueue(worker: InspectedWorker) -> Iterator[Finding]:
     hub, release = worker.setup.kueue.release, worker.release
     install = worker.kubectl.install_kueue(hub)
-    problems = tuple(fitness.workload_problems(worker.found, worker.requirements))
+    problems = tuple(fitness.workload_problems(worker.found, worker.setup.worker_requirements))
     for problem in problems:
         yield fail(problem, install)
     if not problems and release and hub and release[:2] < hub[:2]:
         yield warn(f"Kueue {release} there is older than {hub} on the hub", install)
     label = release or "of an unknown release"
-    yield ok(f"Kueue {label} runs, with Workloads {worker.requirements.version}")
+    yield ok(f"Kueue {label} runs, with Workloads {worker.setup.worker_requirements.version}")
 
 
 @worker_rule(
@@ -129,7 +123,7 @@ def kueue(worker: InspectedWorker) -> Iterator[Finding]:
     "kubectl --context CLUSTER create -f CRD",
 )
 def jobs(worker: InspectedWorker) -> Iterator[Finding]:
-    kinds = worker.requirements.kinds
+    kinds = worker.setup.worker_requirements.kinds
     crds = [f"{kind.plural}.{kind.group}" for kind in fitness.missing_kinds(worker.found, kinds)]
     for problem in fitness.kind_problems(worker.found, kinds):
         yield fail(
@@ -141,8 +135,11 @@ def jobs(worker: InspectedWorker) -> Iterator[Finding]:
 
 @worker_rule("worker-rights", "the account has the rights that MultiKueue needs", _APPLY)
 def rights(worker: InspectedWorker) -> Iterator[Finding]:
-    for problem in fitness.rights_problems(worker.found, worker.requirements.rights):
-        yield fail(problem, worker.kubectl.grant(commands.SENDER, worker.inspection.user, worker.policy))
+    for problem in fitness.rights_problems(worker.found, worker.setup.worker_requirements.rights):
+        yield fail(
+            problem,
+            worker.kubectl.grant(commands.SENDER, worker.inspection.user, worker.setup.worker_policy_rules),
+        )
     yield ok("the account has the rights that MultiKueue needs")
 
 
@@ -200,7 +197,7 @@ def _local_queue(worker: InspectedWorker, wanted: ExpectedQueue) -> Object:
 )
 def cluster_queues(worker: InspectedWorker) -> Iterator[Finding]:
     for name, wanted in worker.in_use.items():
-        if ("", name) not in worker.objects_of(CLUSTER_QUEUE):
+        if ("", name) not in worker.objects[CLUSTER_QUEUE]:
             on_hub = worker.hub_spec(CLUSTER_QUEUE, wanted.cluster_queue)
             hub_only = ("admissionChecks", "admissionChecksStrategy")
             spec = {field: value for field, value in on_hub.items() if field not in hub_only}
@@ -309,8 +306,7 @@ def examine_workers(setup: HubSetup, inspections: Iterable[WorkerInspection]) ->
 
     The first findings say what is unknown of the hub, and so of every worker.
     """
-    needs, policy = worker_needs(setup), worker_policy(setup)
-    workers = [InspectedWorker(setup, one, needs, policy) for one in inspections]
+    workers = [InspectedWorker(setup, one) for one in inspections]
     of_hub = setup.unknown(*FROM_HUB) if workers else ()
     return (
         *(replace(finding, check=queues.check) for finding in of_hub),

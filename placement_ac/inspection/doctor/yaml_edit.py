@@ -45,7 +45,8 @@ def _change(text: str, path: tuple[str, ...], value: object, pairs: list[tuple[A
     if not rest and not isinstance(node, yaml.CollectionNode):
         if isinstance(value, dict | list):
             return None
-        line = f"{' ' * key.start_mark.column}{path[-1]}: {_scalar(value)}"
+        scalar = yaml.safe_dump(value).removesuffix("...\n").strip()
+        line = f"{' ' * key.start_mark.column}{path[-1]}: {scalar}"
         return _rule(text, key, f"{{$0={_quoted(line)}}}", before=True)
     if not rest and isinstance(node, yaml.MappingNode) and not isinstance(value, dict):
         return None
@@ -83,10 +84,6 @@ def _lines(rest: tuple[str, ...], value: object, column: int, *, entry: bool) ->
         nested = {step: nested}
     dumped = yaml.safe_dump(nested, default_flow_style=False, sort_keys=False)
     return "\n".join(" " * column + line for line in dumped.splitlines())
-
-
-def _scalar(value: object) -> str:
-    return yaml.safe_dump(value).removesuffix("...\n").strip()
 
 
 def _quoted(text: str) -> str:
