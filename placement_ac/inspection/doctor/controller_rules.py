@@ -15,15 +15,9 @@ from placement_ac.core.api.text import joined
 from placement_ac.inspection.doctor.finding import Finding, fail, ok, warn
 from placement_ac.inspection.doctor.rbac import missing_permissions, rules_of
 from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
+from placement_ac.inspection.hub import kinds
 from placement_ac.inspection.hub.controller_settings import deployments
 from placement_ac.inspection.hub.dump import Key, Object, key_of
-from placement_ac.inspection.hub.kinds import (
-    CLUSTER_QUEUE,
-    CLUSTER_ROLE,
-    CLUSTER_ROLE_BINDING,
-    CONFIG_MAP,
-    DEPLOYMENT,
-)
 from placement_ac.scheduling.objects import Obj, integer, listed, name_of, section, text
 
 INSTALL: Final = "kubectl apply -k config/default"
@@ -76,12 +70,12 @@ def controller_settings(setup: HubSetup) -> Iterator[Finding]:
     if setup.given:
         yield ok("the settings given on the command line")
     elif not setup.controller:
-        yield from setup.unknown(DEPLOYMENT, namespaces=[setup.controller_namespace])
+        yield from setup.unknown(kinds.DEPLOYMENT, namespaces=[setup.controller_namespace])
         yield ok("there is no Deployment of the controller: the defaults are assumed")
     elif not setup.settings_problem:
         yield ok(f"the settings of Deployment {setup.controller}")
     else:
-        right = setup.missing_right(CONFIG_MAP, namespace)
+        right = setup.missing_right(kinds.CONFIG_MAP, namespace)
         read = f"kubectl get configmap -n {namespace} {MANAGED_BY} -o yaml"
         yield warn(
             f"unknown, so the defaults are assumed: {setup.settings_problem}",
@@ -103,7 +97,7 @@ def one_controller(setup: HubSetup) -> Iterator[Finding]:
             f"Deployment {_label(one)} also runs the controller, beside {_label(running[0])}: keep one",
             f"kubectl scale {_words(one)} --replicas=0",
         )
-    yield from setup.unknown(DEPLOYMENT)
+    yield from setup.unknown(kinds.DEPLOYMENT)
     yield ok(f"Deployment {_label(running[0])} alone" if running else "there is none")
 
 
@@ -117,7 +111,7 @@ def controller_rights(setup: HubSetup) -> Iterator[Finding]:
     if found is None:
         yield ok("there is no Deployment of the controller")
         return
-    if unknown := setup.unknown(CLUSTER_ROLE, CLUSTER_ROLE_BINDING):
+    if unknown := setup.unknown(kinds.CLUSTER_ROLE, kinds.CLUSTER_ROLE_BINDING):
         yield from unknown
         return
     namespace, _ = key_of(found)
@@ -132,11 +126,11 @@ def controller_rights(setup: HubSetup) -> Iterator[Finding]:
 
 def _bind(setup: HubSetup, namespace: str, account: str) -> str:
     """Return the command that binds our ClusterRole to the account, or installs a complete ClusterRole."""
-    role = setup.dump.find(CLUSTER_ROLE, MANAGED_BY)
+    role = setup.dump.find(kinds.CLUSTER_ROLE, MANAGED_BY)
     if missing_permissions(listed(role, "rules"), KUEUE, NEEDED):
         return INSTALL
     name = MANAGED_BY
-    while setup.dump.find(CLUSTER_ROLE_BINDING, name):
+    while setup.dump.find(kinds.CLUSTER_ROLE_BINDING, name):
         name += f"-{namespace}"
     return (
         f"kubectl create clusterrolebinding {name} --clusterrole={MANAGED_BY} "
@@ -149,7 +143,7 @@ def _unknown(setup: HubSetup) -> tuple[Finding, ...]:
     if deployments(setup.dump):
         return ()
     spaces = [_lease(setup)[0]] if setup.dump.live else []
-    pods = setup.unknown(DEPLOYMENT, namespaces=[setup.controller_namespace])
+    pods = setup.unknown(kinds.DEPLOYMENT, namespaces=[setup.controller_namespace])
     return pods or setup.unknown(LEASE, namespaces=spaces)
 
 
@@ -167,7 +161,7 @@ def _start(setup: HubSetup) -> str:
 def _listing(setup: HubSetup) -> list[str]:
     """Return the ClusterQueues that list a check of ours."""
     ours = {one.meta.name for one in setup.view.our_checks}
-    return sorted(name_of(one) for one in setup.dump.of(CLUSTER_QUEUE) if ours & checks_listed(one))
+    return sorted(name_of(one) for one in setup.dump.of(kinds.CLUSTER_QUEUE) if ours & checks_listed(one))
 
 
 def _lease(setup: HubSetup) -> Key:

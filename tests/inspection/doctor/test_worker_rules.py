@@ -61,14 +61,14 @@ def setup(*objects: object, settings: Settings | None = None) -> HubSetup:
             WorkerInspection(
                 WorkerTarget("c1", Unusable("no credentials")),
                 AccessProblem.NO_CREDENTIALS,
-                "there is no usable way in",
+                "there are no usable credentials",
             ),
             (
                 Level.FAIL,
-                "c1: there is no usable way in",
+                "c1: there are no usable credentials",
                 PUT_SECRET,
             ),
-            id="nothing to go in with",
+            id="no credentials",
         ),
         pytest.param(
             WorkerInspection(TARGET, AccessProblem.NO_RIGHT, "Secret kueue-system/s cannot be read"),
