@@ -40,7 +40,9 @@ def check_parameters(setup: HubSetup) -> Iterator[Finding]:
     for one in setup.view.our_checks:
         name = one.meta.name
         if not one.placement:
-            yield fail(f"AdmissionCheck {name}: {parameters_problem(one)}", _name_placement(setup, one))
+            placements = sorted({name_of(obj) for obj in setup.dump.of(PLACEMENT)})
+            fix = _set_parameters(one, PLACEMENT, placements or [name])
+            yield fail(f"AdmissionCheck {name}: {parameters_problem(one)}", fix)
         elif setup.view.placement(one.placement) is None:
             spaces = setup.settings.placement_namespace
             if unknown := setup.unknown(PLACEMENT, namespaces=setup.placement_namespaces):
@@ -209,12 +211,6 @@ def _placements_beside(setup: HubSetup, sender: Check) -> list[str]:
     return sorted(
         {one.placement for one in setup.view.our_checks if one.meta.name in listed and one.placement}
     )
-
-
-def _name_placement(setup: HubSetup, one: Check) -> str:
-    """Return the command that sets the Placement of a check of ours; if there is none, one of its name."""
-    names = sorted({name_of(obj) for obj in setup.dump.of(PLACEMENT)})
-    return _set_parameters(one, PLACEMENT, names or [one.meta.name])
 
 
 def _set_parameters(one: Check, kind: Kind, candidates: list[str]) -> str:

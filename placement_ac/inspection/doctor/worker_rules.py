@@ -16,14 +16,16 @@ from placement_ac.core.api.text import joined
 from placement_ac.core.inputs import fitness
 from placement_ac.inspection.doctor import commands
 from placement_ac.inspection.doctor.finding import DoctorRule, Finding, fail, ok, warn
-from placement_ac.inspection.doctor.inspected_worker import FROM_HUB, InspectedWorker, worker_rule
 from placement_ac.inspection.doctor.setup import HubSetup
 from placement_ac.inspection.doctor.worker_inspection import (
+    FROM_HUB,
     AccessProblem,
     ExpectedQueue,
+    InspectedWorker,
     WorkerInspection,
     flavors_of,
     is_valid_name,
+    worker_rule,
 )
 from placement_ac.inspection.hub.dump import MissingRight, Object
 from placement_ac.inspection.hub.kinds import (
@@ -162,29 +164,27 @@ def reads(worker: InspectedWorker) -> Iterator[Finding]:
 
 @worker_rule("worker-namespaces", "the namespaces of the hub's LocalQueues exist", _APPLY, NAMESPACE)
 def namespaces(worker: InspectedWorker) -> Iterator[Finding]:
-    expected = worker.target.expected_queues
-    missing, _ = fitness.missing_queues(worker.inspection.present_queues, expected)
-    if missing:
+    expected = sorted({one.namespace for one in worker.target.queues})
+    if missing := [name for name in expected if not worker.has_namespace(name)]:
         created = [commands.manifest(NAMESPACE, name) for name in missing]
         queues = [_local_queue(worker, one) for one in worker.target.queues if one.namespace in missing]
         yield fail(
             f"namespaces {joined(missing)} are missing: their jobs cannot run there",
             worker.kubectl.apply(*created, *queues),
         )
-    yield ok(f"namespaces {joined(sorted(expected)) or '(none needed)'}")
+    yield ok(f"namespaces {joined(expected) or '(none needed)'}")
 
 
 @worker_rule("worker-queues", "the hub's LocalQueues exist", _APPLY, LOCAL_QUEUE)
 def queues(worker: InspectedWorker) -> Iterator[Finding]:
-    target = worker.target
-    _, missing = fitness.missing_queues(worker.inspection.present_queues, target.expected_queues)
-    if missing:
-        created = [_local_queue(worker, one) for one in target.queues if (one.namespace, one.name) in missing]
+    expected = worker.target.queues
+    reachable = (one for one in expected if worker.has_namespace(one.namespace))
+    if missing := [one for one in reachable if one.key not in worker.objects[LOCAL_QUEUE]]:
         yield fail(
-            f"LocalQueues {joined(map('/'.join, missing))} are missing: their jobs cannot run there",
-            worker.kubectl.apply(*created),
+            f"LocalQueues {joined(one.label for one in missing)} are missing: their jobs cannot run there",
+            worker.kubectl.apply(*(_local_queue(worker, one) for one in missing)),
         )
-    yield ok(f"LocalQueues {joined(one.label for one in target.queues) or '(none needed)'}")
+    yield ok(f"LocalQueues {joined(one.label for one in expected) or '(none needed)'}")
 
 
 def _local_queue(worker: InspectedWorker, wanted: ExpectedQueue) -> Object:

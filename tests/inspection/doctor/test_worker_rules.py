@@ -11,9 +11,9 @@ from placement_ac.core.inputs.fitness import ServedKind, Unknown, WorkerFindings
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from placement_ac.inspection.doctor.commands import Kubectl
 from placement_ac.inspection.doctor.finding import Finding, Level
-from placement_ac.inspection.doctor.inspected_worker import FROM_HUB
 from placement_ac.inspection.doctor.setup import HubSetup
 from placement_ac.inspection.doctor.worker_inspection import (
+    FROM_HUB,
     INSPECTED_KINDS,
     AccessProblem,
     ExpectedQueue,
