@@ -37,6 +37,7 @@ class Kubectl:
     context: str = ""
 
     def run(self, *words: str) -> str:
+        """Return the command with these words, quoted where necessary."""
         return shlex.join(("kubectl", *(("--context", self.context) if self.context else ()), *words))
 
     def apply_text(self, text: str) -> str:
@@ -53,6 +54,7 @@ class Kubectl:
         return self.run("patch", kind, name, "--type=merge", "-p", merged)
 
     def install_kueue(self, release: KueueRelease | None = None) -> str:
+        """Return the command that installs a release of Kueue; None: KUEUE_TO_INSTALL."""
         manifests = KUEUE_MANIFESTS.format(release or KUEUE_TO_INSTALL)
         return self.run("apply", "--server-side", "-f", manifests)
 
@@ -77,6 +79,7 @@ def put_secret(namespace: str, name: str, cluster: str) -> str:
 
 
 def as_yaml(*objects: Object) -> str:
+    """Return the manifest of these objects."""
     return yaml.safe_dump_all(objects, sort_keys=False, width=1000, default_flow_style=None)
 
 
@@ -108,7 +111,7 @@ def cluster_role(
 
 
 def patch_pods(deployment: str, pods: Mapping[str, Any]) -> str:
-    """Return the command that merges `pods` into the Pods of a Deployment, in kubectl's words."""
+    """Return the command that merges `pods` into the Pods of a Deployment (-n NAMESPACE deployment/NAME)."""
     patch = json.dumps({"spec": {"template": {"spec": pods}}})
     return f"kubectl patch {deployment} -p {shlex.quote(patch)}"
 

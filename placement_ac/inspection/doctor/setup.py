@@ -116,13 +116,14 @@ class HubSetup:
 
     @cached_property
     def worker_requirements(self) -> WorkerRequirements:
+        """What the hub's Kueue needs on a worker."""
         served = self.dump.served.get(WORKLOAD)
         version = served.version if served else KUEUE_VERSIONS[0]
         return worker_requirements(self._with_job_kinds, version, self.kueue.release)
 
     @cached_property
     def worker_policy_rules(self) -> tuple[Mapping[str, Any], ...]:
-        """The rights that it needs."""
+        """The rights that the hub's Kueue needs on a worker, as PolicyRules."""
         return worker_policy_rules(self._with_job_kinds, self.kueue.release)
 
     @property
@@ -176,7 +177,10 @@ Unknown = Callable[[HubSetup], Iterable[Finding]]
 def hub_rule(
     check: str, looks_at: str, fix: str, *required: Kind, unknown: Unknown = HubSetup.unknown
 ) -> Callable[[Evaluate], HubRule]:
-    """Make a rule of a function; if a required kind is unknown, or by `unknown`, the rule warns instead."""
+    """Make a rule of a function, for setups in which the required kinds are known.
+
+    `unknown` returns more warnings of missing knowledge, which replace the rule's findings.
+    """
     return lambda evaluate: DoctorRule(
         check, looks_at, fix, lambda setup: setup.unknown(*required) or unknown(setup) or evaluate(setup)
     )

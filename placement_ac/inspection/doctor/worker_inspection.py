@@ -271,7 +271,7 @@ Evaluate = Callable[[InspectedWorker], Iterator[Finding]]
 def worker_rule(
     check: str, looks_at: str, fix: str, *known: Kind
 ) -> Callable[[Evaluate], DoctorRule[InspectedWorker]]:
-    """Make a rule of a function; it finds nothing on a worker without the `known` kinds."""
+    """Make a rule of a function; it has findings only if these kinds are known."""
     return lambda evaluate: DoctorRule(
         check, looks_at, fix, lambda worker: evaluate(worker) if worker.knows(*known) else ()
     )

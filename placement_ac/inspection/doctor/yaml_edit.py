@@ -71,10 +71,9 @@ def _rule(text: str, key: yaml.Node, action: str, *, before: bool) -> str | None
 def _column(key: yaml.Node | None, node: Any) -> int:
     """Return the column of the values below a key."""
     if isinstance(node, yaml.CollectionNode) and node.value:
-        first = node.value[0]
-        child = first[0] if isinstance(first, tuple) else first
         # An entry of a list begins at its dash: the start of the list's node.
-        return int((child if isinstance(first, tuple) else node).start_mark.column)
+        first = node.value[0][0] if isinstance(node, yaml.MappingNode) else node
+        return int(first.start_mark.column)
     return key.start_mark.column + _INDENT if key else 0
 
 
