@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import click
@@ -26,32 +26,16 @@ from placement_ac.inspection.doctor.hub_rules import RULES, examine_hub
 from placement_ac.inspection.doctor.setup import HubSetup
 from placement_ac.inspection.doctor.worker_rules import RULES as WORKER_RULES
 from placement_ac.inspection.doctor.worker_rules import examine_workers
-from placement_ac.inspection.hub.dump import Dump
-from placement_ac.inspection.hub.kinds import (
-    ADDON,
-    ALL_KINDS,
-    CONFIG_MAP,
-    CONTROLLER_KINDS,
-    DEPLOYMENT,
-    LOCAL_QUEUE,
-    NAMESPACE,
-    RESOURCE_FLAVOR,
-    TOPOLOGY,
-)
+from placement_ac.inspection.hub import kinds
 from placement_ac.inspection.readers.hub_reader import read_kinds
 from placement_ac.kube.client import Client
 
 FAILED_EXIT: Final = 2
 """The exit code if a line is FAIL."""
-_PASSED_OVER: Final = (EVENT, WORKLOAD, NAMESPACE, LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY, ADDON)
-KINDS: Final = tuple(kind for kind in ALL_KINDS if kind not in _PASSED_OVER)
+_UNUSED: Final = {EVENT, WORKLOAD, kinds.NAMESPACE, kinds.ADDON, *WORKER_QUEUE_KINDS}
+KINDS: Final = tuple(kind for kind in kinds.ALL_KINDS if kind not in _UNUSED)
+"""The kinds that the rules for the hub read."""
 _COLOURS: Final = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Document:
-    findings: tuple[Finding, ...]
-    summary: dict[str, int]
 
 
 @click.command(
@@ -73,13 +57,14 @@ def command(where: HubSource, round_: WorkerOptions | None, only_list: bool, for
     """
     if only_list:
         rules: tuple[DoctorRule[Any], ...] = (*RULES, *WORKER_RULES)
-        emit(form, [_rule_document(rule) for rule in rules], lambda _: map(_line_of, rules))
+        document = [{"check": one.check, "looksAt": one.looks_at, "fix": one.fix} for one in rules]
+        emit(form, document, lambda _: map(_line_of, rules))
         return
     findings = _examined(where, round_)
     count = Counter(one.level for one in findings)
-    document = _Document(findings, {level.lower(): count[level] for level in Level})
-    emit(form, document, lambda _: _table(findings))
-    if any(one.cure for one in findings) and (where.kubeconfig or where.context or where.dump_files):
+    summary = {level.lower(): count[level] for level in Level}
+    emit(form, {"findings": findings, "summary": summary}, lambda _: _table(findings))
+    if any(one.fix for one in findings) and (where.kubeconfig or where.context or where.dump_files):
         click.echo("switch your current context to this hub before you paste the fixes", err=True)
     if count[Level.FAIL]:
         click.get_current_context().exit(FAILED_EXIT)
@@ -99,38 +84,28 @@ def _setup(where: HubSource, found: HubReading) -> HubSetup:
 
 
 async def _on_hub(client: Client, where: HubSource, round_: WorkerOptions | None) -> tuple[Finding, ...]:
-    kinds = (*KINDS, *WORKER_QUEUE_KINDS) if round_ else KINDS
-    setup = _setup(where, await _read(client, where, kinds))
-    visits = await inspect_workers(client, setup, round_) if round_ else ()
-    return (*examine_hub(setup), *examine_workers(setup, visits))
+    setup = _setup(where, await _read(client, where, (*KINDS, *WORKER_QUEUE_KINDS) if round_ else KINDS))
+    inspections = await inspect_workers(client, setup, round_) if round_ else ()
+    return (*examine_hub(setup), *examine_workers(setup, inspections))
 
 
-async def _read(client: Client, where: HubSource, kinds: Sequence[Kind]) -> HubReading:
+async def _read(client: Client, where: HubSource, wanted: Sequence[Kind]) -> HubReading:
     """Read the hub, with the Deployments of all namespaces: another controller may be in any of them."""
-    looked = await read_hub(client, where, kinds)
-    settings = looked.view.settings
+    found = await read_hub(client, where, wanted)
+    settings = found.view.settings
     namespaces = tuple(dict.fromkeys((where.controller_namespace, settings.kueue_namespace)))
     lease = settings.leader_elect_resource_namespace or settings.kueue_namespace
-    dump = await read_kinds(
-        client,
-        CONTROLLER_KINDS,
-        {DEPLOYMENT: (), CONFIG_MAP: namespaces, LEASE: (lease,)},
+    scopes = {kinds.DEPLOYMENT: (), kinds.CONFIG_MAP: namespaces, LEASE: (lease,)}
+    dumps = [found.dump, await read_kinds(client, kinds.CONTROLLER_KINDS, scopes)]
+    if any(right.kind == kinds.DEPLOYMENT for right in dumps[-1].missing):
+        dumps.append(await read_kinds(client, (kinds.DEPLOYMENT,), {kinds.DEPLOYMENT: namespaces}))
+    whole = replace(
+        found.dump,
+        objects={kind: objects for dump in dumps for kind, objects in dump.objects.items()},
+        served={**found.dump.served, **dumps[1].served, **await client.discover((WORKLOAD,))},
+        missing=tuple(right for dump in dumps for right in dump.missing),
     )
-    if any(right.kind == DEPLOYMENT for right in dump.missing):
-        some = await read_kinds(client, (DEPLOYMENT,), {DEPLOYMENT: namespaces})
-        dump = _both(dump, some)
-    served = await client.discover((WORKLOAD,))
-    whole = replace(_both(looked.dump, dump), served={**looked.dump.served, **dump.served, **served})
-    return HubReading(replace(looked.view, dump=whole), looked.controller)
-
-
-def _both(one: Dump, other: Dump) -> Dump:
-    """Return the first dump with the objects of the second."""
-    return replace(one, objects={**one.objects, **other.objects}, missing=(*one.missing, *other.missing))
-
-
-def _rule_document(rule: DoctorRule[Any]) -> dict[str, str]:
-    return {"check": rule.check, "looksAt": rule.looks_at, "cure": rule.fix}
+    return HubReading(replace(found.view, dump=whole), found.controller)
 
 
 def _line_of(rule: DoctorRule[Any]) -> Text:
@@ -141,8 +116,8 @@ def _table(findings: Sequence[Finding]) -> Iterable[RenderableType]:
     wide = max((len(one.check) for one in findings), default=0)
     for one in findings:
         yield Text.assemble((f"{one.level:<4}", _COLOURS[one.level]), f"  {one.check:<{wide}}  {one.message}")
-        if one.cure:
-            yield Text(_prompt(one.cure), style="cyan")
+        if one.fix:
+            yield Text(_prompt(one.fix), style="cyan")
 
 
 def _prompt(fix: str) -> str:

@@ -11,7 +11,6 @@ from pydantic import TypeAdapter, ValidationError
 from placement_ac.config.settings import Seconds
 from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET
 from placement_ac.core.api.text import joined
-from placement_ac.inspection.doctor.inspected_worker import worker_needs
 from placement_ac.inspection.doctor.setup import HubSetup
 from placement_ac.inspection.doctor.worker_inspection import WorkerInspection, WorkerTarget, worker_targets
 from placement_ac.inspection.hub.kinds import LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY
@@ -93,7 +92,7 @@ async def inspect_workers(
         providers=providers,
         profile_resource=setup.dump.served.get(CLUSTER_PROFILE),
     )
-    visits = WorkerInspector(connector, worker_needs(setup), namespace, plugins=providers is not None)
+    visits = WorkerInspector(connector, setup.worker_requirements, namespace, plugins=providers is not None)
     return await visits.inspect(chosen)
 
 

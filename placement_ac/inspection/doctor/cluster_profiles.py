@@ -4,75 +4,60 @@ Rules for ClusterProfiles as credentials of workers: the gate, the CRD, access p
 Pure.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 from placement_ac.core.api.constants import CLUSTER_PROFILE, KUEUE_MANAGER, MULTIKUEUE_CLUSTER
 from placement_ac.core.api.decode import cluster_profile
-from placement_ac.core.api.schemas import as_mapping
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.rights import KueueRelease
 from placement_ac.core.kubeconfig.source import CredentialSource
-from placement_ac.inspection.doctor.crds import versions
-from placement_ac.inspection.doctor.finding import RuleResult, fail, ok, warn
-from placement_ac.inspection.doctor.kueue_config import (
+from placement_ac.inspection.doctor.commands import for_comment
+from placement_ac.inspection.doctor.finding import Finding, fail, ok, warn
+from placement_ac.inspection.doctor.kueue import (
+    ACCESS,
     CLUSTER_PROFILE_GATE,
     CONFIG_MAP_NAME,
-    KueueConfig,
-    edit_config,
-    enable_gate,
-    is_on,
-    kueue_config,
-    patch_pods,
-    unread_results,
-)
-from placement_ac.inspection.doctor.setup import (
     CONTAINER,
-    HubSetup,
-    containers_of,
-    hub_rule,
-    image_command,
-    list_deployments_command,
-    pod_of,
-    sequence,
-    yaml_of,
+    CREDENTIALS,
+    NOT_FOUND,
+    Kueue,
 )
+from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
+from placement_ac.scheduling.objects import Obj, listed, section, text
 
 INVENTORY_CRD: Final = (
     "https://raw.githubusercontent.com/kubernetes-sigs/cluster-inventory-api/main/"
     "config/crd/bases/multicluster.x-k8s.io_clusterprofiles.yaml"
 )
-ACCESS: Final = "accessProviders"
-CREDENTIALS: Final = "credentialsProviders"
-"""Its name before 0.19; only one of the two may have entries (pkg/config/validation.go)."""
 RENAMED: Final = KueueRelease(0, 19, 0)
 OCM_PROVIDER: Final = "open-cluster-management"
 PLUGIN: Final = "/plugins/cp-creds"
 KUEUE_IMAGES: Final = "registry.k8s.io/kueue/"
 """The registry of Kueue's releases, which contain no plugin; a custom image may contain one."""
 PLUGIN_IMAGE: Final = "quay.io/open-cluster-management/cp-creds:latest"
+_NOT_USED: Final = ok("no worker uses a ClusterProfile's credentials")
 
 
 def profiles_in_use(setup: HubSetup) -> tuple[str, ...]:
     """Return the ClusterProfiles whose credentials Kueue uses for workers, or will use."""
-    listed = (obj.source for obj in setup.view.cluster_objects.values())
-    names = {name for kind, name in listed if kind == CLUSTER_PROFILE.kind}
-    for one in setup.view.our_checks:
-        if one.placement:
-            credentials = setup.view.snapshot(one.placement).credentials.selected.values()
-            names |= {
-                credential.name
-                for credential in credentials
-                if isinstance(credential, CredentialSource) and credential.kind == CLUSTER_PROFILE.kind
-            }
+    listed_sources = (obj.source for obj in setup.view.cluster_objects.values())
+    names = {name for kind, name in listed_sources if kind == CLUSTER_PROFILE.kind}
+    for placement in setup.checks_by_placement:
+        for credential in setup.view.snapshot(placement).credentials.selected.values():
+            if isinstance(credential, CredentialSource) and credential.kind == CLUSTER_PROFILE.kind:
+                names.add(credential.name)
     return tuple(sorted(names))
 
 
-def unknown_profiles(setup: HubSetup) -> tuple[RuleResult, ...]:
+def _unknown_profiles(setup: HubSetup) -> tuple[Finding, ...]:
+    """Return a warning if the ClusterProfiles are unknown."""
+    return setup.unknown(CLUSTER_PROFILE, namespaces=[setup.kueue_namespace])
+
+
+def _unknown_use(setup: HubSetup) -> tuple[Finding, ...]:
     """Return a warning if it is unknown which ClusterProfiles are in use."""
-    unknown = setup.unknown_results(MULTIKUEUE_CLUSTER)
-    profiles = setup.unknown_results(CLUSTER_PROFILE, namespaces=[setup.kueue_namespace])
-    return unknown or (profiles if setup.dump.live else ())
+    return setup.unknown(MULTIKUEUE_CLUSTER) or (_unknown_profiles(setup) if setup.dump.live else ())
 
 
 @hub_rule(
@@ -80,20 +65,16 @@ def unknown_profiles(setup: HubSetup) -> tuple[RuleResult, ...]:
     f"if a worker uses a ClusterProfile's credentials: Kueue's gate {CLUSTER_PROFILE_GATE} is on",
     f"kubectl edit configmap -n KUEUE {CONFIG_MAP_NAME}  # featureGates",
 )
-def cluster_profile_gate(setup: HubSetup) -> Iterator[RuleResult]:
-    used, kueue = profiles_in_use(setup), kueue_config(setup)
+def cluster_profile_gate(setup: HubSetup) -> Iterator[Finding]:
+    used = profiles_in_use(setup)
     if not used:
-        yield from unknown_profiles(setup)
-        yield ok("no worker uses a ClusterProfile's credentials")
-    elif silent := unread_results(setup, kueue):
-        yield from silent
-    elif is_on(setup, kueue, CLUSTER_PROFILE_GATE):
-        yield ok(f"the gate {CLUSTER_PROFILE_GATE} is on, for ClusterProfile {joined(used)}")
+        yield from _unknown_use(setup)
+        yield _NOT_USED
+    elif unknown := setup.unknown_config():
+        yield from unknown
     else:
-        yield fail(
-            f"the gate {CLUSTER_PROFILE_GATE} is off: Kueue cannot use ClusterProfile {joined(used)}",
-            enable_gate(setup, kueue, CLUSTER_PROFILE_GATE),
-        )
+        label = f"ClusterProfile {joined(used)}"
+        yield setup.kueue.gate_finding(CLUSTER_PROFILE_GATE, f", for {label}", f"Kueue cannot use {label}")
 
 
 @hub_rule(
@@ -101,15 +82,16 @@ def cluster_profile_gate(setup: HubSetup) -> Iterator[RuleResult]:
     f"with Kueue's gate {CLUSTER_PROFILE_GATE}: the CRD of ClusterProfiles exists",
     f"kubectl apply -f {INVENTORY_CRD}",
 )
-def inventory_crd(setup: HubSetup) -> Iterator[RuleResult]:
-    kueue = kueue_config(setup)
-    there = versions(setup, CLUSTER_PROFILE)
-    if not there and (silent := unread_results(setup, kueue)):
-        yield from silent
-    elif there or not is_on(setup, kueue, CLUSTER_PROFILE_GATE):
-        yield ok(f"{CLUSTER_PROFILE} are {'served' if there else 'not needed'}")
-    elif there is None:
-        yield from setup.unknown_results(CLUSTER_PROFILE, namespaces=[setup.kueue_namespace])
+def inventory_crd(setup: HubSetup) -> Iterator[Finding]:
+    versions = setup.served_versions(CLUSTER_PROFILE)
+    if versions:
+        yield ok(f"{CLUSTER_PROFILE} are served")
+    elif unknown := setup.unknown_config():
+        yield from unknown
+    elif not setup.kueue.is_on(CLUSTER_PROFILE_GATE):
+        yield ok(f"{CLUSTER_PROFILE} are not needed")
+    elif versions is None:
+        yield from _unknown_profiles(setup)
     else:
         yield fail(
             f"{CLUSTER_PROFILE} are not served, and the gate {CLUSTER_PROFILE_GATE} is on: "
@@ -124,105 +106,84 @@ def inventory_crd(setup: HubSetup) -> Iterator[RuleResult]:
     f"(before 0.19: `{CREDENTIALS}`)",
     f"kubectl edit configmap -n KUEUE {CONFIG_MAP_NAME}  # multiKueue.clusterProfile.{ACCESS}",
 )
-def access_providers(setup: HubSetup) -> Iterator[RuleResult]:
-    used, kueue = profiles_in_use(setup), kueue_config(setup)
-    unknown = (
-        setup.unknown_results(CLUSTER_PROFILE, namespaces=[setup.kueue_namespace])
-        if used
-        else unknown_profiles(setup)
-    )
-    if silent := unknown or (unread_results(setup, kueue) if used else ()):
-        yield from silent
+def access_providers(setup: HubSetup) -> Iterator[Finding]:
+    used, kueue = profiles_in_use(setup), setup.kueue
+    unknown = _unknown_profiles(setup) or setup.unknown_config() if used else _unknown_use(setup)
+    if unknown:
+        yield from unknown
         return
-    yield from _list_is_wrong(setup, kueue)
-    names = {str(one.get("name")) for one in providers(kueue)}
+    yield from _list_is_wrong(kueue)
+    names = sorted({str(one.get("name")) for one in kueue.access_providers})
+    has = f"Kueue has {joined(names) or 'none'}"
     for name in used:
-        raw = setup.dump.find(CLUSTER_PROFILE, name, setup.kueue_namespace)
-        offered = cluster_profile(raw).providers if raw else ()
+        label = f"ClusterProfile {kueue.namespace}/{name}"
+        raw = setup.dump.find(CLUSTER_PROFILE, name, kueue.namespace)
         if raw is None:
-            where = f"{setup.kueue_namespace}/{name}"
+            yield fail(f"{label} is used, but does not exist", "kubectl get clusterprofiles -A")
+            continue
+        offered = cluster_profile(raw).providers
+        if not set(names) & set(offered):
             yield fail(
-                f"ClusterProfile {where} is used, but does not exist", "kubectl get clusterprofiles -A"
+                f"{label} has access providers {joined(offered) or '(none)'}, {has}: none of them match",
+                _add_provider(setup, offered),
             )
-        elif not names & set(offered):
-            yield fail(
-                f"ClusterProfile {setup.kueue_namespace}/{name} has access providers "
-                f"{joined(offered) or '(none)'}, Kueue has {joined(sorted(names)) or 'none'}: "
-                "none of them match",
-                _add_provider(setup, kueue, offered),
-            )
-    has = joined(sorted(names)) or "none"
-    yield ok(
-        f"Kueue has {has}, for {joined(used)}" if used else "no worker uses a ClusterProfile's credentials"
-    )
+    yield ok(f"{has}, for {joined(used)}") if used else _NOT_USED
 
 
 @hub_rule(
     "access-provider-plugin",
     "the plugin of each access provider is on a volume of Kueue's Pod",
     f"kubectl patch -n KUEUE deployment/{KUEUE_MANAGER} -p PATCH",
+    unknown=HubSetup.unknown_config,
 )
-def access_provider_plugin(setup: HubSetup) -> Iterator[RuleResult]:
-    kueue = kueue_config(setup)
-    wanted = providers(kueue)
-    if silent := unread_results(setup, kueue):
-        yield from silent
-        return
-    if not wanted:
+def access_provider_plugin(setup: HubSetup) -> Iterator[Finding]:
+    kueue = setup.kueue
+    if not kueue.access_providers:
         yield ok("Kueue has no access provider")
-        return
-    if setup.kueue is None:
-        yield warn("unknown: Kueue's Deployment was not found", list_deployments_command())
-        return
-    for one in wanted:
-        command = str(as_mapping(one.get("execConfig")).get("command") or "")
-        name = str(one.get("name"))
-        message = f"plugin {command} of access provider {name}"
-        image = str(setup.manager.get("image"))
-        if problem := _missing_volume(setup, command):
-            if image.startswith(KUEUE_IMAGES):
-                yield fail(
-                    f"{message}: {problem}, and Kueue's image has no plugin",
-                    _add_plugin(setup, name, command),
-                )
-            else:
-                yield warn(f"{message}: {problem}; is it in the image {image}?", image_command(setup))
-        elif problem := _unusable_volume(setup, command):
-            yield fail(f"{message}: {problem}", _add_plugin(setup, name, command))
-        else:
-            yield ok(f"plugin {command} comes with a volume of Deployment {KUEUE_MANAGER}")
+    elif kueue.deployment is None:
+        yield NOT_FOUND
+    else:
+        yield from (_plugin_finding(kueue, provider) for provider in kueue.access_providers)
 
 
-def providers(kueue: KueueConfig) -> list[Mapping[str, Any]]:
-    """Return the access providers in Kueue's configuration, under either name of the list."""
-    message = as_mapping(kueue.multikueue.get("clusterProfile"))
-    return [as_mapping(one) for key in (ACCESS, CREDENTIALS) for one in sequence(message.get(key))]
+def _plugin_finding(kueue: Kueue, provider: Obj) -> Finding:
+    name, command = str(provider.get("name")), text(provider, "execConfig", "command")
+    label, image = f"plugin {command} of access provider {name}", str(kueue.manager.get("image"))
+    if problem := _missing_volume(kueue, command):
+        if not image.startswith(KUEUE_IMAGES):
+            return warn(f"{label}: {problem}; is it in the image {image}?", kueue.show_image)
+        problem = f"{problem}, and Kueue's image has no plugin"
+    else:
+        problem = _unusable_volume(kueue, command)
+    if problem:
+        return fail(f"{label}: {problem}", _add_plugin(kueue, name, command))
+    return ok(f"plugin {command} comes with a volume of Deployment {KUEUE_MANAGER}")
 
 
-def _list_is_wrong(setup: HubSetup, kueue: KueueConfig) -> Iterator[RuleResult]:
-    message = as_mapping(kueue.multikueue.get("clusterProfile"))
-    change = f"kubectl edit {kueue.where(setup.kueue_namespace)}"
-    if message.get(ACCESS) and message.get(CREDENTIALS):
+def _list_is_wrong(kueue: Kueue) -> Iterator[Finding]:
+    profile = section(kueue.multikueue, "clusterProfile")
+    if profile.get(ACCESS) and profile.get(CREDENTIALS):
         yield fail(
             f"Kueue's configuration has both {ACCESS} and {CREDENTIALS}: Kueue does not start with both",
-            f"{change}  # move all under {ACCESS}",
+            kueue.open_config(f"move all under {ACCESS}"),
         )
-    elif ACCESS in message and setup.kueue_release and setup.kueue_release < RENAMED:
+    elif ACCESS in profile and kueue.release and kueue.release < RENAMED:
         yield fail(
-            f"Kueue {setup.kueue_release} does not know {ACCESS}: they are called {CREDENTIALS} there",
-            f"{change}  # {ACCESS} -> {CREDENTIALS}",
+            f"Kueue {kueue.release} does not know {ACCESS}: they are called {CREDENTIALS} there",
+            kueue.open_config(f"{ACCESS} -> {CREDENTIALS}"),
         )
 
 
-def _add_provider(setup: HubSetup, kueue: KueueConfig, offered: tuple[str, ...]) -> str:
+def _add_provider(setup: HubSetup, offered: tuple[str, ...]) -> str:
     if not offered:
         return "clusteradm install hub-addon --names cluster-proxy  # its gate clusterProfileAccessProvider"
-    message = as_mapping(kueue.multikueue.get("clusterProfile"))
-    old = CREDENTIALS in message or (setup.kueue_release and setup.kueue_release < RENAMED)
+    kueue = setup.kueue
+    profile = section(kueue.multikueue, "clusterProfile")
+    old = CREDENTIALS in profile or (kueue.release and kueue.release < RENAMED)
     path = ("multiKueue", "clusterProfile", CREDENTIALS if old else ACCESS)
     if OCM_PROVIDER not in offered:
-        change = f"kubectl edit {kueue.where(setup.kueue_namespace)}"
-        return f"{change}  # {'.'.join(path)}: add {yaml_of(offered[0])}, with the command of its plugin"
+        name = for_comment(offered[0])
+        return kueue.open_config(f"{'.'.join(path)}: add {name}, with the command of its plugin")
     run: dict[str, Any] = {
         "apiVersion": "client.authentication.k8s.io/v1",
         "command": PLUGIN,
@@ -231,27 +192,27 @@ def _add_provider(setup: HubSetup, kueue: KueueConfig, offered: tuple[str, ...])
         "args": [f"--managed-serviceaccount={setup.settings.credentials_account}"],
     }
     entry = {"name": OCM_PROVIDER, "execConfig": run}
-    return edit_config(setup, kueue, path, entry if message.get(path[-1]) else [entry])
+    return kueue.edit_config(path, entry if profile.get(path[-1]) else [entry])
 
 
-def _missing_volume(setup: HubSetup, command: str) -> str:
+def _missing_volume(kueue: Kueue, command: str) -> str:
     """Return why a command is on no volume, so that the image must contain it; "" if it is."""
     if "/" not in command:
         return "it has no folder"
-    if _volumes_at(setup, command):
+    if _volumes_at(kueue, command):
         return ""
-    there = joined(sorted(path for path, _ in _mounts(setup.manager))) or "nothing"
-    return f"no volume is mounted at {_folder(command)} (mounted: {there})"
+    mounted = joined(sorted(path for path, _ in _mounts(kueue.manager))) or "nothing"
+    return f"no volume is mounted at {_folder(command)} (mounted: {mounted})"
 
 
-def _unusable_volume(setup: HubSetup, command: str) -> str:
+def _unusable_volume(kueue: Kueue, command: str) -> str:
     """Return why the volumes of a command cannot contain it; "" if they can."""
-    pod = pod_of(setup.kueue or {})
-    volumes = {str(one.get("name")): as_mapping(one) for one in map(as_mapping, sequence(pod.get("volumes")))}
-    for name in _volumes_at(setup, command):
+    volumes = {text(one, "name"): one for one in listed(kueue.pod, "volumes")}
+    filled = {name for one in listed(kueue.pod, "initContainers") for _, name in _mounts(one)}
+    for name in _volumes_at(kueue, command):
         if name not in volumes:
             return f"volume {name} is not defined"
-        if "emptyDir" in volumes[name] and not _filled(setup, name):
+        if "emptyDir" in volumes[name] and name not in filled:
             return f"volume {name} is empty: no init container mounts it"
     return ""
 
@@ -260,51 +221,42 @@ def _folder(command: str) -> str:
     return command.rpartition("/")[0] or "/"
 
 
-def _volumes_at(setup: HubSetup, command: str) -> list[str]:
+def _volumes_at(kueue: Kueue, command: str) -> list[str]:
     """Return the volumes mounted at the path of a command."""
     folder = _folder(command)
-    return [name for path, name in _mounts(setup.manager) if _under(folder, path) or command == path]
+    return [
+        name
+        for path, name in _mounts(kueue.manager)
+        if path in (folder, command) or folder.startswith(f"{path}/")
+    ]
 
 
-def _filled(setup: HubSetup, volume: str) -> bool:
-    starting = containers_of(setup.kueue or {}, "initContainers")
-    return any(name == volume for container in starting for _, name in _mounts(container))
-
-
-def _mounts(container: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _mounts(container: Obj) -> list[tuple[str, str]]:
     """Return the mount paths of a container, each with its volume."""
-    found = map(as_mapping, sequence(container.get("volumeMounts")))
-    return [(str(one.get("mountPath", "")).rstrip("/") or "/", str(one.get("name"))) for one in found]
+    mounts = listed(container, "volumeMounts")
+    return [(text(one, "mountPath").rstrip("/") or "/", text(one, "name")) for one in mounts]
 
 
-def _under(folder: str, path: str) -> bool:
-    return folder == path or folder.startswith(f"{path}/")
-
-
-def _add_plugin(setup: HubSetup, name: str, command: str) -> str:
+def _add_plugin(kueue: Kueue, name: str, command: str) -> str:
     """Return the command that adds OCM's plugin, as OCM documents it; for others, a hint for the editor."""
     if name != OCM_PROVIDER:
-        where = f"deployment -n {setup.kueue_namespace} {KUEUE_MANAGER}"
-        return f"kubectl edit {where}  # mount a volume with the plugin of {yaml_of(name)}"
+        where = f"deployment -n {kueue.namespace} {KUEUE_MANAGER}"
+        return f"kubectl edit {where}  # mount a volume with the plugin of {for_comment(name)}"
     if "/" not in command:
-        where = kueue_config(setup).where(setup.kueue_namespace)
-        return f"kubectl edit {where}  # command: {PLUGIN}\n{_add_plugin(setup, name, PLUGIN)}"
-    folder, _, file = command.rpartition("/")
-    mount = {"name": "plugins", "mountPath": folder}
-    return patch_pods(
-        setup,
+        return f"{kueue.open_config(f'command: {PLUGIN}')}\n{_add_plugin(kueue, name, PLUGIN)}"
+    mount = {"name": "plugins", "mountPath": command.rpartition("/")[0]}
+    plugin = {
+        "name": "cp-creds",
+        "image": PLUGIN_IMAGE,
+        "command": ["cp", "/cp-creds", command],
+        "volumeMounts": [mount],
+    }
+    return kueue.patch_pods(
         {
-            "initContainers": [
-                {
-                    "name": "cp-creds",
-                    "image": PLUGIN_IMAGE,
-                    "command": ["cp", "/cp-creds", f"{folder}/{file}"],
-                    "volumeMounts": [mount],
-                }
-            ],
+            "initContainers": [plugin],
             "containers": [{"name": CONTAINER, "volumeMounts": [mount]}],
             "volumes": [{"name": "plugins", "emptyDir": {}}],
-        },
+        }
     )
 
 

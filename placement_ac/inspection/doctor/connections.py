@@ -5,7 +5,7 @@ Pure.
 """
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from placement_ac.core.api.constants import (
@@ -21,10 +21,10 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.decode import active_of, kueue_object
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.plan.expiry_warnings import expiry_warnings
-from placement_ac.inspection.doctor.finding import RuleResult, fail, ok, warn
-from placement_ac.inspection.doctor.kueue_config import CLUSTER_PROFILE_GATE, enable_gate, kueue_config
+from placement_ac.inspection.doctor.commands import put_secret
+from placement_ac.inspection.doctor.finding import Finding, fail, ok, warn
+from placement_ac.inspection.doctor.kueue import CLUSTER_PROFILE_GATE
 from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
-from placement_ac.inspection.doctor.worker_fixes import put_secret
 from placement_ac.inspection.status.queues import inactive_reason
 
 
@@ -36,27 +36,34 @@ from placement_ac.inspection.status.queues import inactive_reason
     MULTIKUEUE_CONFIG,
     MULTIKUEUE_CLUSTER,
 )
-def connections(setup: HubSetup) -> Iterator[RuleResult]:
-    placements = {one.placement for one in setup.view.our_checks if one.placement}
+def connections(setup: HubSetup) -> Iterator[Finding]:
     configs = (kueue_object(raw) for raw in setup.dump.of(MULTIKUEUE_CONFIG))
-    listed = {name for config in configs if config.meta.name in placements for name in config.listed}
+    used = (config for config in configs if config.meta.name in setup.checks_by_placement)
+    listed = {name for config in used for name in config.listed}
     connected = 0
     for name in sorted(listed):
         raw = setup.dump.find(MULTIKUEUE_CLUSTER, name)
         active = active_of(raw) if raw else None
         if raw is None:
-            logs = "kubectl get multikueueclusters"
-            yield fail(f"MultiKueueCluster {name} is listed, but does not exist", logs)
+            message = f"MultiKueueCluster {name} is listed, but does not exist"
+            yield fail(message, "kubectl get multikueueclusters")
         elif active is None:
             message = f"MultiKueueCluster {name} has no condition yet"
             yield warn(message, f"kubectl describe multikueuecluster {name}")
         elif active.status != "True":
-            found = kueue_object(raw)
-            fix = FIXES.get(active.reason, _describe)(setup, found)
+            fix = _reconnect(setup, kueue_object(raw), active.reason)
             yield fail(f"Kueue is not connected to MultiKueueCluster {name}: {inactive_reason(active)}", fix)
         else:
             connected += 1
     yield ok(f"Kueue is connected to {connected} of {len(listed)} listed clusters")
+
+
+def _unknown(setup: HubSetup) -> tuple[Finding, ...]:
+    """Return a warning if it is unknown which clusters are selected or have credentials."""
+    decisions = setup.unknown(PLACEMENT_DECISION, namespaces=setup.placement_namespaces)
+    if decisions or setup.view.credentials_known:
+        return decisions
+    return setup.unknown(SECRET, CLUSTER_PROFILE, namespaces=[setup.kueue_namespace])
 
 
 @hub_rule(
@@ -64,13 +71,11 @@ def connections(setup: HubSetup) -> Iterator[RuleResult]:
     "each selected cluster has credentials that Kueue can use",
     "kubectl create secret generic -n KUEUE multikueue-CLUSTER --from-file=kubeconfig=FILE",
     ADMISSION_CHECK,
+    unknown=_unknown,
 )
-def credentials(setup: HubSetup) -> Iterator[RuleResult]:
-    if unknown := _unknown(setup):
-        yield from unknown
-        return
+def credentials(setup: HubSetup) -> Iterator[Finding]:
     usable: set[str] = set()
-    for placement in _placements(setup):
+    for placement in setup.checks_by_placement:
         selection = setup.view.targets(placement).selection
         usable |= {entry.cluster for entry in selection.listable}
         for cluster, why in selection.left_out.items():
@@ -86,38 +91,19 @@ def credentials(setup: HubSetup) -> Iterator[RuleResult]:
     "no credentials expire within `--credentials-warning`",
     "kubectl create secret generic -n KUEUE SECRET --from-file=kubeconfig=FILE",
     ADMISSION_CHECK,
+    unknown=_unknown,
 )
-def credential_expiry(setup: HubSetup) -> Iterator[RuleResult]:
-    if unknown := _unknown(setup):
-        yield from unknown
-        return
-    message: dict[str, RuleResult] = {}
-    for placement in _placements(setup):
-        seen = setup.view.snapshot(placement)
+def credential_expiry(setup: HubSetup) -> Iterator[Finding]:
+    warnings: dict[str, Finding] = {}
+    for placement in setup.checks_by_placement:
+        snapshot = setup.view.snapshot(placement)
         for cluster in setup.view.plan(placement).clusters:
-            for notice in expiry_warnings(seen, [cluster]).events:
+            for event in expiry_warnings(snapshot, [cluster]).events:
                 source = cluster.source.name if cluster.source else ""
-                message[source] = warn(
-                    notice.message, put_secret(setup.kueue_namespace, source, cluster.cluster)
-                )
-    yield from message.values()
+                fix = put_secret(setup.kueue_namespace, source, cluster.cluster)
+                warnings[source] = warn(event.message, fix)
+    yield from warnings.values()
     yield ok("no credentials expire soon")
-
-
-def _unknown(setup: HubSetup) -> tuple[RuleResult, ...]:
-    """Return a warning if it is unknown which clusters are selected or have credentials."""
-    decisions = setup.unknown_results(PLACEMENT_DECISION, namespaces=setup.placement_namespaces)
-    if decisions or setup.view.credentials_known:
-        return decisions
-    return setup.unknown_results(SECRET, CLUSTER_PROFILE, namespaces=[setup.kueue_namespace])
-
-
-def _placements(setup: HubSetup) -> list[str]:
-    return sorted({one.placement for one in setup.view.our_checks if one.placement})
-
-
-def _cluster(one: KueueObject) -> str:
-    return one.cluster or one.meta.name
 
 
 def _provide_credentials(setup: HubSetup, cluster: str) -> str:
@@ -127,41 +113,27 @@ def _provide_credentials(setup: HubSetup, cluster: str) -> str:
     return f"kubectl describe {ACCOUNT},{PERMISSION} -n {shlex.quote(cluster)}"
 
 
-def _renew_secret(setup: HubSetup, one: KueueObject) -> str:
-    return put_secret(setup.kueue_namespace, one.source[1], _cluster(one))
+def _reconnect(setup: HubSetup, one: KueueObject, reason: str) -> str:
+    """Return the command for a reason of a MultiKueueCluster's condition, as seen on real Kueue."""
+    namespace, (kind, name), cluster = setup.kueue_namespace, one.source, one.cluster or one.meta.name
+    match reason:
+        case "BadKubeConfig" | "InsecureKubeConfig":
+            return put_secret(namespace, name, cluster)
+        case "ClientConnectionFailed" if kind == SECRET.kind:
+            return _try_kubeconfig(namespace, name, shlex.quote(f"{cluster}.kubeconfig"))
+        case "ClientConnectionFailed" | "BadClusterProfile":
+            return f"kubectl get clusterprofile -n {namespace} {shlex.quote(name)} -o yaml"
+        case "MultiKueueClusterProfileFeatureDisabled":
+            return setup.kueue.enable_gate(CLUSTER_PROFILE_GATE)
+        case _:
+            return f"kubectl describe multikueuecluster {one.meta.name}"
 
 
-def _try_kubeconfig(setup: HubSetup, one: KueueObject) -> str:
+def _try_kubeconfig(namespace: str, secret: str, file: str) -> str:
     """Return the command that tests the kubeconfig like Kueue: may it watch Workloads?"""
-    kind, name = one.source
-    if kind != SECRET.kind:
-        return _show_profile(setup, one)
-    file = shlex.quote(f"{_cluster(one)}.kubeconfig")
-    secret = f"secret -n {setup.kueue_namespace} {shlex.quote(name)}"
-    read = f"kubectl get {secret} -o jsonpath='{{.data.kubeconfig}}'"
+    read = f"kubectl get secret -n {namespace} {shlex.quote(secret)} -o jsonpath='{{.data.kubeconfig}}'"
     ask = f"kubectl --kubeconfig {file} auth can-i watch workloads.kueue.x-k8s.io -A"
     return f"(umask 077; {read} | base64 -d > {file}) && {ask}"
 
-
-def _enable_profiles(setup: HubSetup, _: KueueObject) -> str:
-    return enable_gate(setup, kueue_config(setup), CLUSTER_PROFILE_GATE)
-
-
-def _show_profile(setup: HubSetup, one: KueueObject) -> str:
-    return f"kubectl get clusterprofile -n {setup.kueue_namespace} {shlex.quote(one.source[1])} -o yaml"
-
-
-def _describe(_: HubSetup, one: KueueObject) -> str:
-    return f"kubectl describe multikueuecluster {one.meta.name}"
-
-
-FIXES: Final[Mapping[str, Callable[[HubSetup, KueueObject], str]]] = {
-    "BadKubeConfig": _renew_secret,
-    "InsecureKubeConfig": _renew_secret,
-    "ClientConnectionFailed": _try_kubeconfig,
-    "MultiKueueClusterProfileFeatureDisabled": _enable_profiles,
-    "BadClusterProfile": _show_profile,
-}
-"""By the reason of a MultiKueueCluster's condition, as seen on real Kueue."""
 
 RULES: Final = (credentials, credential_expiry, connections)

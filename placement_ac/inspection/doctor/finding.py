@@ -3,7 +3,7 @@ Rules, and their findings with the command that fixes each. Plain data.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Generic, TypeVar
 
@@ -23,20 +23,23 @@ class Finding:
     """One line of `doctor`."""
 
     check: str
-    """The rule's id, in kebab-case."""
-    level: Level
-    message: str
-    cure: str = ""
-    """The commands that fix it, ready to paste into a shell; "" if nothing is wrong. The JSON key."""
-
-
-@dataclass(frozen=True, slots=True)
-class RuleResult:
-    """The result of a rule, without the rule's id."""
-
+    """The rule's id, in kebab-case; `DoctorRule` sets it."""
     level: Level
     message: str
     fix: str = ""
+    """The commands that fix it, ready to paste into a shell; "" if nothing is wrong."""
+
+
+def ok(message: str) -> Finding:
+    return Finding("", Level.OK, message)
+
+
+def warn(message: str, fix: str = "") -> Finding:
+    return Finding("", Level.WARN, message, fix)
+
+
+def fail(message: str, fix: str) -> Finding:
+    return Finding("", Level.FAIL, message, fix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +51,11 @@ class DoctorRule(Generic[S]):
     """For the docs: the requirement."""
     fix: str
     """For the docs: the fix, with placeholders in capitals."""
-    evaluate: Callable[[S], Iterable[RuleResult]]
+    evaluate: Callable[[S], Iterable[Finding]]
 
     def findings(self, setup: S) -> Iterator[Finding]:
-        """Yield the problems; if there are none, the OK results."""
-        results = tuple(self.evaluate(setup))
-        wrong = tuple(one for one in results if one.level is not Level.OK)
-        for one in wrong or results:
-            yield Finding(self.check, one.level, one.message, one.fix)
-
-
-def ok(message: str) -> RuleResult:
-    return RuleResult(Level.OK, message)
-
-
-def warn(message: str, fix: str = "") -> RuleResult:
-    return RuleResult(Level.WARN, message, fix)
-
-
-def fail(message: str, fix: str) -> RuleResult:
-    return RuleResult(Level.FAIL, message, fix)
+        """Yield the problems; if there are none, the OK findings."""
+        found = tuple(self.evaluate(setup))
+        problems = tuple(one for one in found if one.level is not Level.OK)
+        for one in problems or found:
+            yield replace(one, check=self.check)

@@ -12,18 +12,16 @@ from placement_ac.inspection.doctor import (
     cluster_sets,
     connections,
     controller_rules,
-    crds,
     external_frameworks,
+    installation,
     kueue_config_rules,
-    kueue_deployment,
     ownership,
 )
-from placement_ac.inspection.doctor.finding import DoctorRule, Finding
-from placement_ac.inspection.doctor.setup import HubSetup
+from placement_ac.inspection.doctor.finding import Finding
+from placement_ac.inspection.doctor.setup import HubRule, HubSetup
 
-RULES: Final[tuple[DoctorRule[HubSetup], ...]] = (
-    *crds.RULES,
-    *kueue_deployment.RULES,
+RULES: Final[tuple[HubRule, ...]] = (
+    *installation.RULES,
     *kueue_config_rules.RULES,
     *cluster_profiles.RULES,
     *external_frameworks.RULES,
@@ -35,6 +33,6 @@ RULES: Final[tuple[DoctorRule[HubSetup], ...]] = (
 )
 
 
-def examine_hub(setup: HubSetup, rules: tuple[DoctorRule[HubSetup], ...] = RULES) -> tuple[Finding, ...]:
+def examine_hub(setup: HubSetup) -> tuple[Finding, ...]:
     """Return the findings of each rule, in order."""
-    return tuple(finding for rule in rules for finding in rule.findings(setup))
+    return tuple(finding for rule in RULES for finding in rule.findings(setup))

@@ -1,21 +1,24 @@
 """
-The workers to inspect, the queues expected on each, and the result of an inspection.
+The workers of a hub: which to inspect, the result of an inspection, and the decorator of their rules.
 
 Pure: plain data. `inspection.readers.worker_inspector` does the inspection.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Final
+from functools import cached_property
+from typing import Any, Final
 
-from placement_ac.core.api.constants import Kind
-from placement_ac.core.api.schemas import as_mapping
-from placement_ac.core.inputs.fitness import Unknown, WorkerFindings, WorkerQueues
+from placement_ac.core.api.constants import KUEUE, KUEUE_VERSIONS, Kind
+from placement_ac.core.inputs.fitness import Unknown, WorkerFindings
+from placement_ac.core.inputs.rights import KueueRelease, parse_release
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
-from placement_ac.inspection.doctor.setup import HubSetup, sequence, spec_of
-from placement_ac.inspection.hub.dump import Object, key_of
+from placement_ac.inspection.doctor.commands import Kubectl, manifest
+from placement_ac.inspection.doctor.finding import DoctorRule, Finding
+from placement_ac.inspection.doctor.setup import HubSetup
+from placement_ac.inspection.hub.dump import Key, Object, key_of
 from placement_ac.inspection.hub.kinds import (
     CLUSTER_QUEUE,
     LOCAL_QUEUE,
@@ -25,10 +28,14 @@ from placement_ac.inspection.hub.kinds import (
 )
 from placement_ac.inspection.status.check_status import check_statuses
 from placement_ac.inspection.status.model import CheckStatus, ClusterRow
+from placement_ac.scheduling.objects import Obj, at, listed, section, text
 
 INSPECTED_KINDS: Final = (NAMESPACE, LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR, TOPOLOGY)
 """The kinds that are listed on a worker."""
+FROM_HUB: Final = (CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR)
+"""The hub's kinds that define which queues a worker should have."""
 Answer = tuple[Object, ...] | Unknown
+_NOTHING: Final = WorkerFindings("", frozenset())
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
@@ -58,6 +65,14 @@ class ExpectedQueue:
     flavor: str = ""
     """The ResourceFlavor of that ClusterQueue that names a Topology, which the worker then assigns."""
 
+    @property
+    def key(self) -> Key:
+        return self.namespace, self.name
+
+    @property
+    def label(self) -> str:
+        return "/".join(self.key)
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerTarget:
@@ -67,14 +82,7 @@ class WorkerTarget:
     credential: CredentialSource | Unusable | None
     """None: the caller may not read it."""
     queues: tuple[ExpectedQueue, ...] = ()
-
-    @property
-    def expected_queues(self) -> Mapping[str, frozenset[str]]:
-        """Namespace → LocalQueues."""
-        found: dict[str, set[str]] = {}
-        for one in self.queues:
-            found.setdefault(one.namespace, set()).add(one.name)
-        return {namespace: frozenset(names) for namespace, names in found.items()}
+    """By namespace and name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,25 +98,16 @@ class WorkerInspection:
     user: str = ""
     """The user name on the worker, as the worker reports it; "": unknown."""
 
-    @property
-    def present_queues(self) -> WorkerQueues:
-        """Its namespaces and LocalQueues."""
-        named, queues = (_names(self.objects.get(kind, ())) for kind in (NAMESPACE, LOCAL_QUEUE))
-        spaces = named if isinstance(named, Unknown) else frozenset(name for _, name in named)
-        return WorkerQueues(spaces, queues)
-
 
 def worker_targets(setup: HubSetup) -> tuple[WorkerTarget, ...]:
     """Return the workers of all checks of ours by name, each with all queues that send jobs there."""
     credentials: dict[str, CredentialSource | Unusable | None] = {}
     queues: dict[str, dict[tuple[str, str], ExpectedQueue]] = {}
     for branch in check_statuses(setup.view):
-        wanted = {(one.namespace, one.name): one for one in _expected_queues(setup, branch)}
+        wanted = {one.key: one for one in _expected_queues(setup, branch)}
         for row in branch.clusters:
             if not isinstance(credentials.get(row.name), CredentialSource):
-                credentials[row.name] = (
-                    _credential(row) if setup.view.credentials_known else _known_credential(row)
-                )
+                credentials[row.name] = _credential(row, known=setup.view.credentials_known)
             queues.setdefault(row.name, {}).update(wanted)
     return tuple(
         WorkerTarget(name, credentials[name], tuple(found[key] for key in sorted(found)))
@@ -116,13 +115,11 @@ def worker_targets(setup: HubSetup) -> tuple[WorkerTarget, ...]:
     )
 
 
-def _credential(row: ClusterRow) -> CredentialSource | Unusable:
-    return _known_credential(row) or Unusable(row.credential.problem or row.why or "none are known")
-
-
-def _known_credential(row: ClusterRow) -> CredentialSource | None:
+def _credential(row: ClusterRow, *, known: bool) -> CredentialSource | Unusable | None:
     credential = row.credential
-    return None if credential.kind == "" else CredentialSource(credential.kind, credential.name)
+    if credential.kind:
+        return CredentialSource(credential.kind, credential.name)
+    return Unusable(credential.problem or row.why or "none are known") if known else None
 
 
 def _expected_queues(setup: HubSetup, branch: CheckStatus) -> Iterator[ExpectedQueue]:
@@ -134,29 +131,147 @@ def _expected_queues(setup: HubSetup, branch: CheckStatus) -> Iterator[ExpectedQ
 
 
 def _flavor_with_topology(setup: HubSetup, cluster_queue: str) -> str:
-    found = setup.dump.find(CLUSTER_QUEUE, cluster_queue)
-    for name in flavors_of(found):
-        if spec_of(setup.dump.find(RESOURCE_FLAVOR, name)).get("topologyName"):
-            return name
-    return ""
+    flavors = flavors_of(setup.dump.find(CLUSTER_QUEUE, cluster_queue))
+    found = ((name, setup.dump.find(RESOURCE_FLAVOR, name)) for name in flavors)
+    return next((name for name, flavor in found if at(flavor, "spec", "topologyName")), "")
 
 
 def flavors_of(cluster_queue: Object | None) -> tuple[str, ...]:
     """Return the ResourceFlavors that a ClusterQueue names."""
-    groups = map(as_mapping, sequence(spec_of(cluster_queue).get("resourceGroups")))
-    flavors = (as_mapping(one) for group in groups for one in sequence(group.get("flavors")))
-    return tuple(dict.fromkeys(str(one["name"]) for one in flavors if one.get("name")))
-
-
-def _names(answer: Answer) -> frozenset[tuple[str, str]] | Unknown:
-    return answer if isinstance(answer, Unknown) else frozenset(map(key_of, answer))
+    groups = listed(cluster_queue, "spec", "resourceGroups")
+    names = (text(flavor, "name") for group in groups for flavor in listed(group, "flavors"))
+    return tuple(dict.fromkeys(filter(None, names)))
 
 
 def with_valid_names(objects: tuple[Object, ...]) -> tuple[Object, ...]:
     """Return the objects with a valid name: a worker may answer anything."""
-    return tuple(one for one in objects if is_valid_name(as_mapping(one.get("metadata")).get("name")))
+    return tuple(one for one in objects if is_valid_name(at(one, "metadata", "name")))
 
 
 def is_valid_name(text: object) -> bool:
     """Whether Kubernetes accepts it as the name of an object."""
     return isinstance(text, str) and _NAME.fullmatch(text) is not None
+
+
+@dataclass(frozen=True)
+class InspectedWorker:
+    """A worker of the hub, inspected or not."""
+
+    setup: HubSetup
+    inspection: WorkerInspection
+
+    @property
+    def target(self) -> WorkerTarget:
+        return self.inspection.target
+
+    @property
+    def cluster(self) -> str:
+        return self.target.cluster
+
+    @property
+    def kubectl(self) -> Kubectl:
+        return Kubectl(self.cluster)
+
+    @property
+    def source(self) -> CredentialSource:
+        """Its credentials on the hub, or the Secret that should hold some."""
+        source = self.target.credential
+        default = CredentialSource("Secret", f"multikueue-{self.cluster}")
+        return source if isinstance(source, CredentialSource) else default
+
+    @property
+    def found(self) -> WorkerFindings:
+        """Empty if it was not inspected."""
+        return self.inspection.found or _NOTHING
+
+    @cached_property
+    def release(self) -> KueueRelease | None:
+        """The release of its Kueue."""
+        release = self.found.kueue_version
+        return None if isinstance(release, Unknown) else parse_release(release)
+
+    @cached_property
+    def unknown(self) -> Mapping[Kind, Unknown]:
+        """The kinds of INSPECTED_KINDS that could not be listed."""
+        found = ((kind, self.inspection.objects.get(kind)) for kind in INSPECTED_KINDS)
+        return {kind: answer for kind, answer in found if isinstance(answer, Unknown)}
+
+    def knows(self, *kinds: Kind) -> bool:
+        """Whether the present and the expected objects of these kinds are known; of none: if inspected."""
+        if self.inspection.found is None or self.unknown.keys() & kinds:
+            return False
+        return not kinds or all(map(self.setup.knows, FROM_HUB))
+
+    @cached_property
+    def objects(self) -> Mapping[Kind, Mapping[Key, Object]]:
+        """The objects of INSPECTED_KINDS by (namespace, name); none of a kind that is unknown."""
+        answers = {kind: self.inspection.objects.get(kind, ()) for kind in INSPECTED_KINDS}
+        return {
+            kind: {} if isinstance(answer, Unknown) else {key_of(one): one for one in answer}
+            for kind, answer in answers.items()
+        }
+
+    def manifest(self, kind: Kind, name: str, spec: Mapping[str, Any], namespace: str = "") -> Object:
+        """Return an object of a Kueue kind, in the version of the hub, else the newest served one."""
+        versions = {
+            one.version for one in self.found.served if (one.group, one.plural) == (KUEUE, kind.plural)
+        }
+        hub = self.setup.dump.served.get(kind)
+        wanted = (*([hub.version] if hub else ()), *KUEUE_VERSIONS)
+        version = next((version for version in wanted if version in versions), wanted[0])
+        return manifest(kind, name, spec, namespace=namespace, version=version)
+
+    def hub_spec(self, kind: Kind, name: str) -> Obj:
+        """Return the spec of an object on the hub; empty if there is none."""
+        return section(self.setup.dump.find(kind, name), "spec")
+
+    # -- its queues
+
+    @cached_property
+    def in_use(self) -> Mapping[str, ExpectedQueue]:
+        """ClusterQueue of the worker → a LocalQueue that uses it, if possible one with a flavor."""
+        queues = self.objects[LOCAL_QUEUE]
+        found: dict[str, ExpectedQueue] = {}
+        for wanted in self.target.queues:
+            name = text(queues.get(wanted.key), "spec", "clusterQueue")
+            if is_valid_name(name) and (name not in found or (wanted.flavor and not found[name].flavor)):
+                found[name] = wanted
+        return found
+
+    def cluster_queues(self) -> Iterator[tuple[str, Object, ExpectedQueue]]:
+        """Yield the ClusterQueues in use that exist."""
+        existing = self.objects[CLUSTER_QUEUE]
+        for name, wanted in self.in_use.items():
+            if queue := existing.get(("", name)):
+                yield name, queue, wanted
+
+    def cluster_queue_for(self, wanted: ExpectedQueue) -> str:
+        """Return the ClusterQueue that a missing LocalQueue should use."""
+        names = [name for _, name in self.objects[CLUSTER_QUEUE]]
+        return names[0] if len(names) == 1 else wanted.cluster_queue
+
+    def has_namespace(self, name: str) -> bool:
+        """Whether it has a namespace; also if that is unknown."""
+        return NAMESPACE in self.unknown or ("", name) in self.objects[NAMESPACE]
+
+    def flavor(self, name: str) -> Object | None:
+        return self.objects[RESOURCE_FLAVOR].get(("", name))
+
+    def topology_of(self, flavor: str) -> str:
+        """Return the Topology that a ResourceFlavor names."""
+        return text(self.flavor(flavor), "spec", "topologyName")
+
+    def has_topology(self, name: str) -> bool:
+        return ("", name) in self.objects[TOPOLOGY]
+
+
+Evaluate = Callable[[InspectedWorker], Iterator[Finding]]
+
+
+def worker_rule(
+    check: str, looks_at: str, fix: str, *known: Kind
+) -> Callable[[Evaluate], DoctorRule[InspectedWorker]]:
+    """Make a rule of a function; it has findings only if these kinds are known."""
+    return lambda evaluate: DoctorRule(
+        check, looks_at, fix, lambda worker: evaluate(worker) if worker.knows(*known) else ()
+    )

@@ -10,33 +10,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from placement_ac.core.api.constants import (
-    CLUSTER_PROFILE,
-    CONDITION_ACTIVE,
-    LABEL_MANAGED_BY,
-    MANAGED_BY,
-    SECRET,
-)
+from placement_ac.core.api.constants import CLUSTER_PROFILE, LABEL_MANAGED_BY, MANAGED_BY, SECRET
+from placement_ac.core.api.decode import active_of
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs import fitness
-from placement_ac.core.inputs.fitness import Unknown, missing_kinds, missing_queues
-from placement_ac.core.kubeconfig.source import CredentialSource
-from placement_ac.inspection.doctor import worker_fixes as fixes
-from placement_ac.inspection.doctor.crds import KUEUE_MANIFESTS
-from placement_ac.inspection.doctor.finding import DoctorRule, Finding, RuleResult, fail, ok, warn
-from placement_ac.inspection.doctor.inspected_worker import (
-    FROM_HUB,
-    InspectedWorker,
-    worker_needs,
-    worker_policy,
-)
-from placement_ac.inspection.doctor.setup import HubSetup, condition_of, labels_of, spec_of
+from placement_ac.inspection.doctor import commands
+from placement_ac.inspection.doctor.finding import DoctorRule, Finding, fail, ok, warn
+from placement_ac.inspection.doctor.setup import HubSetup
 from placement_ac.inspection.doctor.worker_inspection import (
+    FROM_HUB,
     AccessProblem,
     ExpectedQueue,
+    InspectedWorker,
     WorkerInspection,
     flavors_of,
     is_valid_name,
+    worker_rule,
 )
 from placement_ac.inspection.hub.dump import MissingRight, Object
 from placement_ac.inspection.hub.kinds import (
@@ -46,6 +35,7 @@ from placement_ac.inspection.hub.kinds import (
     RESOURCE_FLAVOR,
     TOPOLOGY,
 )
+from placement_ac.scheduling.objects import labels_of, section
 
 FORBIDDEN: Final = 403
 READS: Final = (
@@ -58,196 +48,181 @@ READS: Final = (
     {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get"]},
 )
 """The rights that an inspection needs beside those of MultiKueue."""
-_REASON: Final = re.compile(r"[A-Za-z]{1,64}")
 STOPPED: Final = "Stopped"
 """Kueue: the reason of a ClusterQueue with a stopPolicy."""
+_REASON: Final = re.compile(r"[A-Za-z]{1,64}")
+_APPLY: Final = "kubectl --context CLUSTER apply -f - <<'EOF' …"
 
 
-def access(worker: InspectedWorker) -> Iterator[RuleResult]:
-    visit, target = worker.inspection, worker.target
-    if visit.access_problem is None:
-        yield ok(f"it answers, with the credentials of {_credential_label(worker)}")
-    elif visit.access_problem is AccessProblem.NO_RIGHT:
-        kind = CLUSTER_PROFILE if _source(worker).kind == "ClusterProfile" else SECRET
-        right = MissingRight("get", kind, worker.setup.kueue_namespace)
+def _access(worker: InspectedWorker) -> Iterator[Finding]:
+    inspection, source, namespace = worker.inspection, worker.source, worker.setup.kueue_namespace
+    if inspection.access_problem is None:
+        yield ok(f"it answers, with the credentials of {source.kind} {namespace}/{source.name}")
+    elif inspection.access_problem is AccessProblem.NO_RIGHT:
+        kind = CLUSTER_PROFILE if source.kind == CLUSTER_PROFILE.kind else SECRET
+        right = MissingRight("get", kind, namespace)
         yield warn(f"not inspected: the right to {right} is missing", right.check_command)
-    elif visit.access_problem is AccessProblem.NO_PLUGIN:
+    elif inspection.access_problem is AccessProblem.NO_PLUGIN:
         yield warn(
-            f"not inspected: no plugin is configured here for ClusterProfile {_source(worker).name}",
+            f"not inspected: no plugin is configured here for ClusterProfile {source.name}",
             f"{_run_again(worker)} --access-providers FILE",
         )
-    elif visit.access_problem is AccessProblem.UNREACHABLE:
+    elif inspection.access_problem is AccessProblem.UNREACHABLE:
         yield fail(
-            f"{visit.problem}: if it answers you, the address in the hub's credentials or the network between"
-            " Kueue and it is wrong",
-            fixes.kubectl(target.cluster, "get", "--raw", "/readyz"),
+            f"{inspection.problem}: if it answers you, the address in the hub's credentials or the network"
+            " between Kueue and it is wrong",
+            worker.kubectl.run("get", "--raw", "/readyz"),
         )
     else:
-        yield fail(visit.problem, _renew_credentials(worker))
+        yield fail(inspection.problem, _renew_credentials(worker))
+
+
+access: Final = DoctorRule(
+    "worker-access",
+    "the worker answers, with the credentials that Kueue uses",
+    "kubectl create secret generic -n KUEUE SECRET --from-file=kubeconfig=CLUSTER.kubeconfig",
+    _access,
+)
 
 
 def _renew_credentials(worker: InspectedWorker) -> str:
     """Return the command that renews the credentials, or that shows why they are not renewed."""
-    namespace, cluster, credential = worker.setup.kueue_namespace, worker.cluster, _source(worker)
-    if credential.kind == "ClusterProfile":
-        return shlex.join(
-            ("kubectl", "get", "clusterprofile", "-n", namespace, credential.name, "-o", "yaml")
-        )
-    if (
-        labels_of(worker.setup.dump.find(SECRET, credential.name, namespace)).get(LABEL_MANAGED_BY)
-        == MANAGED_BY
-    ):
-        account = worker.setup.settings.credentials_account
-        return shlex.join(("kubectl", "describe", "managedserviceaccount", "-n", cluster, account))
-    return fixes.put_secret(namespace, credential.name, cluster)
+    setup, source = worker.setup, worker.source
+    namespace = setup.kueue_namespace
+    if source.kind == CLUSTER_PROFILE.kind:
+        return commands.HUB.run("get", "clusterprofile", "-n", namespace, source.name, "-o", "yaml")
+    secret = setup.dump.find(SECRET, source.name, namespace)
+    if secret and labels_of(secret).get(LABEL_MANAGED_BY) == MANAGED_BY:
+        account = setup.settings.credentials_account
+        return commands.HUB.run("describe", "managedserviceaccount", "-n", worker.cluster, account)
+    return commands.put_secret(namespace, source.name, worker.cluster)
 
 
 def _run_again(worker: InspectedWorker) -> str:
     return shlex.join(("placement-ac", "doctor", "--workers", "--cluster", worker.cluster))
 
 
-def _source(worker: InspectedWorker) -> CredentialSource:
-    credential = worker.target.credential
-    return (
-        credential
-        if isinstance(credential, CredentialSource)
-        else CredentialSource("Secret", f"multikueue-{worker.cluster}")
-    )
-
-
-def _credential_label(worker: InspectedWorker) -> str:
-    source = _source(worker)
-    return f"{source.kind} {worker.setup.kueue_namespace}/{source.name}"
-
-
-def kueue(worker: InspectedWorker) -> Iterator[RuleResult]:
-    if worker.found is None:
-        return
-    hub = worker.setup.kueue_release
-    problems = tuple(fitness.workload_problems(worker.found, worker.requirements))
+@worker_rule(
+    "worker-kueue",
+    "Kueue runs, serves Workloads in the hub's version, and is not older than the hub's",
+    f"kubectl --context CLUSTER apply --server-side -f {commands.KUEUE_MANIFESTS.format('RELEASE')}",
+)
+def kueue(worker: InspectedWorker) -> Iterator[Finding]:
+    hub, release = worker.setup.kueue.release, worker.release
+    install = worker.kubectl.install_kueue(hub)
+    problems = tuple(fitness.workload_problems(worker.found, worker.setup.worker_requirements))
     for problem in problems:
-        yield fail(problem, fixes.install_kueue(worker.cluster, hub))
-    here = worker.release
-    if not problems and here and hub and here[:2] < hub[:2]:
-        yield warn(
-            f"Kueue {here} there is older than {hub} on the hub", fixes.install_kueue(worker.cluster, hub)
-        )
-    release = here or "of an unknown release"
-    yield ok(f"Kueue {release} runs, with Workloads {worker.requirements.version}")
+        yield fail(problem, install)
+    if not problems and release and hub and release[:2] < hub[:2]:
+        yield warn(f"Kueue {release} there is older than {hub} on the hub", install)
+    label = release or "of an unknown release"
+    yield ok(f"Kueue {label} runs, with Workloads {worker.setup.worker_requirements.version}")
 
 
-def jobs(worker: InspectedWorker) -> Iterator[RuleResult]:
-    if worker.found is None:
-        return
-    names = [f"{kind.plural}.{kind.group}" for kind in missing_kinds(worker.found, worker.requirements.kinds)]
-    for problem in fitness.kind_problems(worker.found, worker.requirements.kinds):
+@worker_rule(
+    "worker-jobs",
+    "it serves the job kinds that the hub's Kueue has enabled",
+    "kubectl --context CLUSTER create -f CRD",
+)
+def jobs(worker: InspectedWorker) -> Iterator[Finding]:
+    kinds = worker.setup.worker_requirements.kinds
+    crds = [f"{kind.plural}.{kind.group}" for kind in fitness.missing_kinds(worker.found, kinds)]
+    for problem in fitness.kind_problems(worker.found, kinds):
         yield fail(
             f"{problem}; the CRD lets Kueue connect, and the controller of the kind runs the jobs",
-            fixes.copy_crds(worker.cluster, names),
+            worker.kubectl.copy_crds(crds),
         )
     yield ok("it serves the job kinds that the hub's Kueue sends")
 
 
-def rights(worker: InspectedWorker) -> Iterator[RuleResult]:
-    if worker.found is None:
-        return
-    for problem in fitness.rights_problems(worker.found, worker.requirements.rights):
-        yield fail(problem, fixes.grant(worker.cluster, fixes.SENDER, worker.inspection.user, worker.rules))
+@worker_rule("worker-rights", "the account has the rights that MultiKueue needs", _APPLY)
+def rights(worker: InspectedWorker) -> Iterator[Finding]:
+    for problem in fitness.rights_problems(worker.found, worker.setup.worker_requirements.rights):
+        yield fail(
+            problem,
+            worker.kubectl.grant(commands.SENDER, worker.inspection.user, worker.setup.worker_policy_rules),
+        )
     yield ok("the account has the rights that MultiKueue needs")
 
 
-def reads(worker: InspectedWorker) -> Iterator[RuleResult]:
-    if worker.found is None:
-        return
-    message = [kind.plural for kind, answer in worker.unknown.items() if answer.status == FORBIDDEN]
-    release = worker.found.kueue_version
-    if isinstance(release, Unknown) and release.status == FORBIDDEN:
-        message.append("the release of Kueue")
-    if message:
+@worker_rule("worker-reads", "the account may read the objects of the checks below", _APPLY)
+def reads(worker: InspectedWorker) -> Iterator[Finding]:
+    answers = {kind.plural: answer for kind, answer in worker.unknown.items()}
+    if isinstance(worker.found.kueue_version, fitness.Unknown):
+        answers["the release of Kueue"] = worker.found.kueue_version
+    if denied := [name for name, answer in answers.items() if answer.status == FORBIDDEN]:
         yield warn(
-            f"unknown, because the account of {worker.found.account} may not read it: {', '.join(message)}",
-            fixes.grant(worker.cluster, fixes.READER, worker.inspection.user, READS),
+            f"unknown, because the account of {worker.found.account} may not read it: {', '.join(denied)}",
+            worker.kubectl.grant(commands.READER, worker.inspection.user, READS),
         )
     others = [answer.why for answer in worker.unknown.values() if answer.status != FORBIDDEN]
-    others += [*fitness.unknowns(replace(worker.found, kueue_version=""))]
+    others += fitness.unknowns(replace(worker.found, kueue_version=""))
     for why in dict.fromkeys(others):
         yield warn(f"unknown: {why}", _run_again(worker))
     yield ok("everything could be read")
 
 
-def namespaces(worker: InspectedWorker) -> Iterator[RuleResult]:
-    if not worker.knows(NAMESPACE):
-        return
-    away, _ = missing_queues(worker.inspection.present_queues, worker.target.expected_queues)
-    if away:
-        made = [fixes.manifest(NAMESPACE, "v1", name, {}) for name in away]
-        queues = [_local_queue(worker, one) for one in worker.target.queues if one.namespace in away]
+@worker_rule("worker-namespaces", "the namespaces of the hub's LocalQueues exist", _APPLY, NAMESPACE)
+def namespaces(worker: InspectedWorker) -> Iterator[Finding]:
+    expected = sorted({one.namespace for one in worker.target.queues})
+    if missing := [name for name in expected if not worker.has_namespace(name)]:
+        created = [commands.manifest(NAMESPACE, name) for name in missing]
+        queues = [_local_queue(worker, one) for one in worker.target.queues if one.namespace in missing]
         yield fail(
-            f"namespaces {joined(away)} are missing: their jobs cannot run there",
-            fixes.apply(worker.cluster, *made, *queues),
+            f"namespaces {joined(missing)} are missing: their jobs cannot run there",
+            worker.kubectl.apply(*created, *queues),
         )
-    yield ok(f"namespaces {joined(sorted(worker.target.expected_queues)) or '(none needed)'}")
+    yield ok(f"namespaces {joined(expected) or '(none needed)'}")
 
 
-def queues(worker: InspectedWorker) -> Iterator[RuleResult]:
-    if not worker.knows(LOCAL_QUEUE):
-        return
-    _, missing = missing_queues(worker.inspection.present_queues, worker.target.expected_queues)
-    if missing:
-        made = [
-            _local_queue(worker, one) for one in worker.target.queues if (one.namespace, one.name) in missing
-        ]
-        message = joined(f"{namespace}/{name}" for namespace, name in missing)
+@worker_rule("worker-queues", "the hub's LocalQueues exist", _APPLY, LOCAL_QUEUE)
+def queues(worker: InspectedWorker) -> Iterator[Finding]:
+    expected = worker.target.queues
+    reachable = (one for one in expected if worker.has_namespace(one.namespace))
+    if missing := [one for one in reachable if one.key not in worker.objects[LOCAL_QUEUE]]:
         yield fail(
-            f"LocalQueues {message} are missing: their jobs cannot run there",
-            fixes.apply(worker.cluster, *made),
+            f"LocalQueues {joined(one.label for one in missing)} are missing: their jobs cannot run there",
+            worker.kubectl.apply(*(_local_queue(worker, one) for one in missing)),
         )
-    names = (f"{one.namespace}/{one.name}" for one in worker.target.queues)
-    yield ok(f"LocalQueues {joined(names) or '(none needed)'}")
+    yield ok(f"LocalQueues {joined(one.label for one in expected) or '(none needed)'}")
 
 
 def _local_queue(worker: InspectedWorker, wanted: ExpectedQueue) -> Object:
     spec = {"clusterQueue": worker.cluster_queue_for(wanted)}
-    return fixes.manifest(LOCAL_QUEUE, worker.version(LOCAL_QUEUE), wanted.name, spec, wanted.namespace)
+    return worker.manifest(LOCAL_QUEUE, wanted.name, spec, wanted.namespace)
 
 
-def cluster_queues(worker: InspectedWorker) -> Iterator[RuleResult]:
-    if not worker.knows(LOCAL_QUEUE, CLUSTER_QUEUE):
-        return
-    there = worker.objects_of(CLUSTER_QUEUE)
+@worker_rule(
+    "worker-cluster-queues", "their ClusterQueues exist and are active", _APPLY, LOCAL_QUEUE, CLUSTER_QUEUE
+)
+def cluster_queues(worker: InspectedWorker) -> Iterator[Finding]:
     for name, wanted in worker.in_use.items():
-        if ("", name) not in there:
-            local = f"{wanted.namespace}/{wanted.name}"
+        if ("", name) not in worker.objects[CLUSTER_QUEUE]:
+            on_hub = worker.hub_spec(CLUSTER_QUEUE, wanted.cluster_queue)
+            hub_only = ("admissionChecks", "admissionChecksStrategy")
+            spec = {field: value for field, value in on_hub.items() if field not in hub_only}
             yield fail(
-                f"LocalQueue {local} uses ClusterQueue {name}, which does not exist",
-                _make_queue(worker, name, wanted),
+                f"LocalQueue {wanted.label} uses ClusterQueue {name}, which does not exist",
+                worker.kubectl.apply(worker.manifest(CLUSTER_QUEUE, name, spec)),
             )
     for name, queue, _ in worker.cluster_queues():
-        yield from _activity(worker, name, queue)
+        yield from _inactive(worker, name, queue)
     yield ok(f"ClusterQueues {joined(worker.in_use) or '(none needed)'} are active")
 
 
-def _make_queue(worker: InspectedWorker, name: str, wanted: ExpectedQueue) -> str:
-    hub = worker.setup.dump.find(CLUSTER_QUEUE, wanted.cluster_queue) or {}
-    version = worker.version(CLUSTER_QUEUE)
-    return fixes.apply(
-        worker.cluster, fixes.manifest(CLUSTER_QUEUE, version, name, fixes.without_checks(hub))
-    )
-
-
-def _activity(worker: InspectedWorker, name: str, queue: Object) -> Iterator[RuleResult]:
-    condition = condition_of(queue, CONDITION_ACTIVE)
-    if condition.get("status") == "True" or _lacks(worker, queue):
+def _inactive(worker: InspectedWorker, name: str, queue: Object) -> Iterator[Finding]:
+    condition = active_of(queue)
+    describe = worker.kubectl.run("describe", "clusterqueue", name)
+    if (condition and condition.status == "True") or _lacks(worker, queue):
         return
-    reason = str(condition.get("reason") or "")
-    if not condition:
-        yield warn(f"Kueue has not reconciled ClusterQueue {name} yet", _describe(worker, name))
-    elif reason == STOPPED:
-        patch = fixes.patch(worker.cluster, "clusterqueue", name, {"stopPolicy": "None"})
-        yield fail(f"ClusterQueue {name} is stopped", patch)
+    if condition is None:
+        yield warn(f"Kueue has not reconciled ClusterQueue {name} yet", describe)
+    elif condition.reason == STOPPED:
+        resume = worker.kubectl.patch("clusterqueue", name, {"stopPolicy": "None"})
+        yield fail(f"ClusterQueue {name} is stopped", resume)
     else:
-        message = f" ({reason})" if _REASON.fullmatch(reason) else ""
-        yield fail(f"ClusterQueue {name} is not active{message}", _describe(worker, name))
+        reason = f" ({condition.reason})" if _REASON.fullmatch(condition.reason) else ""
+        yield fail(f"ClusterQueue {name} is not active{reason}", describe)
 
 
 def _lacks(worker: InspectedWorker, queue: Object) -> bool:
@@ -255,117 +230,86 @@ def _lacks(worker: InspectedWorker, queue: Object) -> bool:
     if not worker.knows(RESOURCE_FLAVOR, TOPOLOGY):
         return False
     flavors = flavors_of(queue)
-    named = {worker.topology_of(name) for name in flavors} - {""}
-    return not all(map(worker.flavor, flavors)) or not all(map(worker.has_topology, named))
+    topologies = {worker.topology_of(name) for name in flavors} - {""}
+    return not all(map(worker.flavor, flavors)) or not all(map(worker.has_topology, topologies))
 
 
-def _describe(worker: InspectedWorker, name: str) -> str:
-    return fixes.kubectl(worker.cluster, "describe", "clusterqueue", name)
-
-
-def flavors(worker: InspectedWorker) -> Iterator[RuleResult]:
-    if not worker.knows(LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR):
-        return
-    named = {name: queue for queue, obj, _ in worker.cluster_queues() for name in flavors_of(obj)}
-    for name, queue in named.items():
-        if is_valid_name(name) and worker.flavor(name) is None:
-            hub = spec_of(worker.setup.dump.find(RESOURCE_FLAVOR, name))
-            made = fixes.manifest(RESOURCE_FLAVOR, worker.version(RESOURCE_FLAVOR), name, hub)
+@worker_rule(
+    "worker-flavors",
+    "the ResourceFlavors that these name exist",
+    _APPLY,
+    *(LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR),
+)
+def flavors(worker: InspectedWorker) -> Iterator[Finding]:
+    used = {name: queue for queue, obj, _ in worker.cluster_queues() for name in flavors_of(obj)}
+    names = [name for name in used if is_valid_name(name)]
+    for name in names:
+        if worker.flavor(name) is None:
+            created = worker.manifest(RESOURCE_FLAVOR, name, worker.hub_spec(RESOURCE_FLAVOR, name))
             yield fail(
-                f"ClusterQueue {queue} names ResourceFlavor {name}, which does not exist",
-                fixes.apply(worker.cluster, made),
+                f"ClusterQueue {used[name]} names ResourceFlavor {name}, which does not exist",
+                worker.kubectl.apply(created),
             )
-    yield ok(f"ResourceFlavors {joined(filter(is_valid_name, named)) or '(none needed)'}")
+    yield ok(f"ResourceFlavors {joined(names) or '(none needed)'}")
 
 
-def topologies(worker: InspectedWorker) -> Iterator[RuleResult]:
-    if not worker.knows(LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR, TOPOLOGY):
-        return
+@worker_rule(
+    "worker-topology",
+    "if the hub's queue leaves topology requests to the worker, a ResourceFlavor names a Topology that "
+    "exists",
+    _APPLY,
+    *(LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR, TOPOLOGY),
+)
+def topologies(worker: InspectedWorker) -> Iterator[Finding]:
     delayed = [one for one in worker.cluster_queues() if one[2].flavor]
     for name, queue, wanted in delayed:
-        yield from _topology(worker, name, queue, wanted)
-    yield ok(
-        f"Topologies for {joined(name for name, _, _ in delayed)}" if delayed else "no Topologies are needed"
-    )
+        yield from _without_topology(worker, name, queue, wanted)
+    names = joined(name for name, _, _ in delayed)
+    yield ok(f"Topologies for {names}" if names else "no Topologies are needed")
 
 
-def _topology(
+def _without_topology(
     worker: InspectedWorker, name: str, queue: Object, wanted: ExpectedQueue
-) -> Iterator[RuleResult]:
+) -> Iterator[Finding]:
     known = [flavor for flavor in flavors_of(queue) if worker.flavor(flavor)]
     with_topology = [flavor for flavor in known if worker.topology_of(flavor)]
     left = f"the hub's ClusterQueue {wanted.cluster_queue} leaves topology requests to the worker"
-    hub = spec_of(worker.setup.dump.find(RESOURCE_FLAVOR, wanted.flavor))
+    hub = worker.hub_spec(RESOURCE_FLAVOR, wanted.flavor)
     if known and not with_topology:
-        there = spec_of(worker.flavor(known[0]))
-        spec = {one: hub[one] for one in ("nodeLabels", "topologyName") if one in hub and not there.get(one)}
+        present = section(worker.flavor(known[0]), "spec")
+        spec = {
+            one: hub[one] for one in ("nodeLabels", "topologyName") if one in hub and not present.get(one)
+        }
         yield fail(
             f"{left}, and no ResourceFlavor of ClusterQueue {name} names a Topology",
-            fixes.patch(worker.cluster, "resourceflavor", known[0], spec),
+            worker.kubectl.patch("resourceflavor", known[0], spec),
         )
-    for flavor_name in with_topology:
-        topology = worker.topology_of(flavor_name)
+    for flavor in with_topology:
+        topology = worker.topology_of(flavor)
         if is_valid_name(topology) and not worker.has_topology(topology):
+            default = {"levels": [{"nodeLabel": "kubernetes.io/hostname"}]}
+            on_hub = worker.hub_spec(TOPOLOGY, str(hub.get("topologyName")))
             yield fail(
-                f"{left}, and ResourceFlavor {flavor_name} names Topology {topology}, which does not exist",
-                _make_topology(worker, topology, str(hub.get("topologyName"))),
+                f"{left}, and ResourceFlavor {flavor} names Topology {topology}, which does not exist",
+                worker.kubectl.apply(worker.manifest(TOPOLOGY, topology, on_hub or default)),
             )
 
 
-def _make_topology(worker: InspectedWorker, name: str, on_hub: str) -> str:
-    spec = spec_of(worker.setup.dump.find(TOPOLOGY, on_hub)) or {
-        "levels": [{"nodeLabel": "kubernetes.io/hostname"}]
-    }
-    return fixes.apply(worker.cluster, fixes.manifest(TOPOLOGY, worker.version(TOPOLOGY), name, spec))
-
-
-_MADE: Final = "kubectl --context CLUSTER apply -f - <<'EOF' …"
-
 RULES: Final[tuple[DoctorRule[InspectedWorker], ...]] = (
-    DoctorRule(
-        "worker-access",
-        "the worker answers, with the credentials that Kueue uses",
-        "kubectl create secret generic -n KUEUE SECRET --from-file=kubeconfig=CLUSTER.kubeconfig",
-        access,
-    ),
-    DoctorRule(
-        "worker-kueue",
-        "Kueue runs, serves Workloads in the hub's version, and is not older than the hub's",
-        f"kubectl --context CLUSTER apply --server-side -f {KUEUE_MANIFESTS.format('RELEASE')}",
-        kueue,
-    ),
-    DoctorRule(
-        "worker-jobs",
-        "it serves the job kinds that the hub's Kueue has enabled",
-        "kubectl --context CLUSTER create -f CRD",
-        jobs,
-    ),
-    DoctorRule("worker-rights", "the account has the rights that MultiKueue needs", _MADE, rights),
-    DoctorRule("worker-reads", "the account may read the objects of the checks below", _MADE, reads),
-    DoctorRule("worker-namespaces", "the namespaces of the hub's LocalQueues exist", _MADE, namespaces),
-    DoctorRule("worker-queues", "the hub's LocalQueues exist", _MADE, queues),
-    DoctorRule("worker-cluster-queues", "their ClusterQueues exist and are active", _MADE, cluster_queues),
-    DoctorRule("worker-flavors", "the ResourceFlavors that these name exist", _MADE, flavors),
-    DoctorRule(
-        "worker-topology",
-        "if the hub's queue leaves topology requests to the worker, a ResourceFlavor names a Topology that "
-        "exists",
-        _MADE,
-        topologies,
-    ),
+    *(access, kueue, jobs, rights, reads),
+    *(namespaces, queues, cluster_queues, flavors, topologies),
 )
 
 
-def examine_workers(setup: HubSetup, visits: Iterable[WorkerInspection]) -> tuple[Finding, ...]:
+def examine_workers(setup: HubSetup, inspections: Iterable[WorkerInspection]) -> tuple[Finding, ...]:
     """Return the findings of each rule on each worker; each message begins with the cluster's name.
 
     The first findings say what is unknown of the hub, and so of every worker.
     """
-    needed, allowed = worker_needs(setup), worker_policy(setup)
-    workers = [InspectedWorker(setup, visit, needed, allowed) for visit in visits]
-    of_hub = setup.unknown_results(*FROM_HUB) if workers else ()
+    workers = [InspectedWorker(setup, one) for one in inspections]
+    of_hub = setup.unknown(*FROM_HUB) if workers else ()
     return (
-        *(Finding("worker-queues", message.level, message.message, message.fix) for message in of_hub),
+        *(replace(finding, check=queues.check) for finding in of_hub),
         *(
             replace(finding, message=f"{worker.cluster}: {finding.message}")
             for worker in workers

@@ -45,7 +45,8 @@ def _change(text: str, path: tuple[str, ...], value: object, pairs: list[tuple[A
     if not rest and not isinstance(node, yaml.CollectionNode):
         if isinstance(value, dict | list):
             return None
-        line = f"{' ' * key.start_mark.column}{path[-1]}: {_scalar(value)}"
+        scalar = yaml.safe_dump(value).removesuffix("...\n").strip()
+        line = f"{' ' * key.start_mark.column}{path[-1]}: {scalar}"
         return _rule(text, key, f"{{$0={_quoted(line)}}}", before=True)
     if not rest and isinstance(node, yaml.MappingNode) and not isinstance(value, dict):
         return None
@@ -70,10 +71,9 @@ def _rule(text: str, key: yaml.Node, action: str, *, before: bool) -> str | None
 def _column(key: yaml.Node | None, node: Any) -> int:
     """Return the column of the values below a key."""
     if isinstance(node, yaml.CollectionNode) and node.value:
-        first = node.value[0]
-        child = first[0] if isinstance(first, tuple) else first
         # An entry of a list begins at its dash: the start of the list's node.
-        return int((child if isinstance(first, tuple) else node).start_mark.column)
+        first = node.value[0][0] if isinstance(node, yaml.MappingNode) else node
+        return int(first.start_mark.column)
     return key.start_mark.column + _INDENT if key else 0
 
 
@@ -83,10 +83,6 @@ def _lines(rest: tuple[str, ...], value: object, column: int, *, entry: bool) ->
         nested = {step: nested}
     dumped = yaml.safe_dump(nested, default_flow_style=False, sort_keys=False)
     return "\n".join(" " * column + line for line in dumped.splitlines())
-
-
-def _scalar(value: object) -> str:
-    return yaml.safe_dump(value).removesuffix("...\n").strip()
 
 
 def _quoted(text: str) -> str:

@@ -169,7 +169,8 @@ CHECKS: Final = (
             "apiVersion: cluster.open-cluster-management.io/v1beta1",
             "kind: Placement",
             f"metadata: {{name: placement-demo1, namespace: {NS}}}",
-            "spec: {clusterSets: [spoke]}",
+            "spec:",
+            "  clusterSets: [spoke]",
         ),
         runs=True,
     ),
@@ -344,9 +345,9 @@ WORKERS: Final = (
             "connections",
             FAIL,
             f"Kueue is not connected to MultiKueueCluster placement-demo1-{cluster}: {reason}: because",
-            cure,
+            fix,
         )
-        for reason, cluster, cure in (
+        for reason, cluster, fix in (
             ("BadKubeConfig", "cluster2", recreated("kueue-admin-cluster2-kubeconfig", "cluster2")),
             ("InsecureKubeConfig", "cluster3", recreated("multikueue-cluster3", "cluster3")),
             (

@@ -1,4 +1,4 @@
-"""How a row is written of what is broken on a healthy hub, what `doctor` says of it, and the cure."""
+"""How a row is written of what is broken on a healthy hub, what `doctor` says of it, and the fix."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ QUEUE: Final[Key] = ("ClusterQueue", "", "cluster-queue-demo1")
 
 @dataclass(frozen=True)
 class Break:
-    """`runs`: whether `test_doctor_on_hub` runs the cure in a shell, on the embedded hub."""
+    """`runs`: whether `test_doctor_on_hub` runs the fix in a shell, on the embedded hub."""
 
     id: str
     how: How
     check: str
     level: Level
     message: str
-    cure: str
+    fix: str
     runs: bool = False
     unknown: tuple[str, ...] = ()
     """Checks whose result is unknown then."""
@@ -129,7 +129,7 @@ def worker(cluster: str) -> Key:
     return "MultiKueueCluster", "", f"placement-demo1-{cluster}"
 
 
-# -- cures that many have in common
+# -- fixes that many have in common
 
 KUBE_CONFIG: Final = f"configmap -n {NS} kueue-manager-config"
 DEPLOYED: Final = "-n placement-ac-system deployment/placement-ac"

@@ -82,7 +82,7 @@ def levels(findings: tuple[Finding, ...]) -> dict[str, Level]:
 
 
 def test_on_a_hub_that_is_set_up_right_every_line_is_ok() -> None:
-    assert [one for one in of_the_healthy_hub() if one.level is not Level.OK or one.cure] == []
+    assert [one for one in of_the_healthy_hub() if one.level is not Level.OK or one.fix] == []
     assert [one.check for one in of_the_healthy_hub()] == [rule.check for rule in RULES]
 
 
@@ -98,7 +98,7 @@ def test_each_problem_is_the_only_finding_and_has_its_fix(broken: Break) -> None
     others = dict.fromkeys(broken.unknown, Level.WARN) | {broken.check: broken.level}
     assert levels(findings) == levels(of_the_healthy_hub()) | others
     output = [one for one in findings if one.check == broken.check]
-    assert output == [Finding(broken.check, broken.level, broken.message, broken.cure)]
+    assert output == [Finding(broken.check, broken.level, broken.message, broken.fix)]
     assert [one for one in findings if one.check in broken.unknown and "unknown" not in one.message] == []
 
 
@@ -153,7 +153,7 @@ def second_check(objects: Objects) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "cure"),
+    ("how", "fix"),
     [
         pytest.param(both(), "kubectl patch admissioncheck multikueue-demo1 ", id="ours is listed beside it"),
         pytest.param(
@@ -163,12 +163,12 @@ def second_check(objects: Objects) -> None:
         ),
     ],
 )
-def test_a_fix_names_existing_objects_and_leaves_choices_to_the_admin(how: How, cure: str) -> None:
+def test_a_fix_names_existing_objects_and_leaves_choices_to_the_admin(how: How, fix: str) -> None:
     objects = stored()
     both(second_check, put(SENDER, "spec", "parameters", "name", "other"), how)(objects)
     [output] = [one for one in examined(read(objects)) if one.check == "multikueue-checks"]
-    assert output.cure.startswith(cure)
-    assert ('"name":"placement-demo1"' in output.cure) == ("patch" in cure)
+    assert output.fix.startswith(fix)
+    assert ('"name":"placement-demo1"' in output.fix) == ("patch" in fix)
 
 
 def test_provisioned_credentials_are_not_fixed_by_hand() -> None:
@@ -179,7 +179,7 @@ def test_provisioned_credentials_are_not_fixed_by_hand() -> None:
     accounts = "managedserviceaccounts.authentication.open-cluster-management.io"
     permissions = "clusterpermissions.rbac.open-cluster-management.io"
     assert output.message.startswith("cluster cluster3 of Placement placement-demo1 is left out: ")
-    assert output.cure == f"kubectl describe {accounts},{permissions} -n cluster3"
+    assert output.fix == f"kubectl describe {accounts},{permissions} -n cluster3"
 
 
 # -- what cannot be read, and what cannot be
@@ -192,7 +192,7 @@ def test_unreadable_kinds_are_warnings_never_failures() -> None:
     findings = examined(replace(nothing, served={kind: kind.at(kind.versions[0]) for kind in ALL_KINDS}))
     assert [one for one in findings if one.level is Level.FAIL] == []
     unknown = [one for one in findings if one.level is Level.WARN]
-    assert [one for one in unknown if "unknown" not in one.message or "kubectl" not in one.cure] == []
+    assert [one for one in unknown if "unknown" not in one.message or "kubectl" not in one.fix] == []
     output = {rule.check for rule in RULES} - {one.check for one in unknown}
     assert output == {
         *("kueue-crds", "ocm-crds", "inventory-crd"),  # by discovery
@@ -266,10 +266,10 @@ def test_settings_that_are_given_count(tmp_path: Path) -> None:
 def test_a_dump_of_kueues_namespace_says_nothing_of_the_controller() -> None:
     kueues = [obj for key, obj in stored().items() if key[1] != OURS and key != LEASE]
     wrong = [one for one in examined(dump_of(kueues)) if one.level is not Level.OK]
-    cure = f"kubectl get deployments.apps -n {OURS} -o yaml > deployments.yaml"
+    fix = f"kubectl get deployments.apps -n {OURS} -o yaml > deployments.yaml"
     output = f"unknown: the dump has no deployments of namespace {OURS}"
     assert wrong == [
-        Finding(check, Level.WARN, output, cure) for check in ("controller", "controller-settings")
+        Finding(check, Level.WARN, output, fix) for check in ("controller", "controller-settings")
     ]
 
 
@@ -342,13 +342,13 @@ HOSTILE = "x'\nEOF\n$(touch pwned) `touch pwned`; touch pwned #"
 def test_a_fix_runs_no_text_from_the_hub(how: How, tmp_path: Path) -> None:
     objects = stored()
     how(objects)
-    cures = [one.cure for one in examined(read(objects)) if one.cure]
-    assert cures != []
+    fixes = [one.fix for one in examined(read(objects)) if one.fix]
+    assert fixes != []
     nowhere = {"PATH": "/nowhere", "HOME": str(tmp_path)}
     touching = "touch() { : > pwned; }; export -f touch\n"
-    for cure in cures:
+    for fix in fixes:
         subprocess.run(
-            ["/bin/bash", "-c", touching + cure],
+            ["/bin/bash", "-c", touching + fix],
             cwd=tmp_path,
             env=nowhere,
             capture_output=True,

@@ -31,7 +31,7 @@ from tests.support.rights import ACCOUNTS, allow, rule, token_of
 from tests.support.shared import published_crds
 
 KINDS = {(kind.group, kind.kind): kind for kind in ALL_KINDS}
-CURED = [broken for broken in BREAKS if broken.runs]
+FIXED = [broken for broken in BREAKS if broken.runs]
 
 pytestmark = pytest.mark.embedded("it knows of objects that no controller has made")
 
@@ -73,7 +73,7 @@ class Bench:
 
     @contextmanager
     def broken(self, how: Break) -> Iterator[None]:
-        """Make the hub so, and in the end as it was: also what the cure has changed."""
+        """Make the hub so, and in the end as it was: also what the fix has changed."""
         right, wrong = fresh(), fresh()
         how.how(wrong)
         touched = [key for key in {**right, **wrong} if right.get(key) != wrong.get(key)]
@@ -97,10 +97,10 @@ class Bench:
         return result.exit_code, json.loads(result.stdout)
 
     def line(self, check: str) -> list[tuple[str, str, str]]:
-        """What it says of one check: level, message, cure."""
+        """What it says of one check: level, message, fix."""
         _, document = self.doctor()
         return [
-            (one["level"], one["message"], one["cure"])
+            (one["level"], one["message"], one["fix"])
             for one in document["findings"]
             if one["check"] == check
         ]
@@ -111,7 +111,7 @@ MENDED: list[Key] = [
     ("ConfigMap", healthy.NS, "kueue-manager-config"),
     ("Deployment", healthy.OURS, "placement-ac"),
 ]
-"""What cures change beside what was broken."""
+"""What fixes change beside what was broken."""
 
 
 def fresh() -> Objects:
@@ -147,13 +147,13 @@ def test_missing_rights_are_reported_as_unknown(bench: Bench, tmp_path: Path) ->
         "check": "kueue-addon",
         "level": "WARN",
         "message": "unknown: the right to list deployments.apps is missing",
-        "cure": "kubectl auth can-i list deployments.apps -A",
+        "fix": "kubectl auth can-i list deployments.apps -A",
     }
     assert unsure["credentials"] == {
         "check": "credentials",
         "level": "WARN",
         "message": "unknown: the right to list secrets in namespace kueue-system is missing",
-        "cure": "kubectl auth can-i list secrets -n kueue-system",
+        "fix": "kubectl auth can-i list secrets -n kueue-system",
     }
     known = {one.check for one in RULES} - unsure.keys()
     assert known >= {"kueue-crds", "cluster-set-bindings", "check-condition", "cluster-queues", "connections"}
@@ -179,46 +179,46 @@ def test_a_warning_if_the_current_context_may_be_another_hub(bench: Bench, tmp_p
     )
 
 
-def paste(bench: Bench, cure: str, folder: Path) -> None:
+def paste(bench: Bench, fix: str, folder: Path) -> None:
     path = (
-        f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # a cure may be one of our commands
+        f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # a fix may be one of our commands
     )
     environment = os.environ | {"KUBECONFIG": str(bench.kubeconfig), "PATH": path}
     pasted = subprocess.run(
-        ["bash", "-c", cure], env=environment, cwd=folder, capture_output=True, text=True, check=False
+        ["bash", "-c", fix], env=environment, cwd=folder, capture_output=True, text=True, check=False
     )
     assert pasted.returncode == 0, pasted.stderr
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("broken", CURED, ids=lambda broken: broken.id)
+@pytest.mark.parametrize("broken", FIXED, ids=lambda broken: broken.id)
 def test_the_fix_repairs_it(bench: Bench, broken: Break, tmp_path: Path) -> None:
     (tmp_path / "cluster3.kubeconfig").write_bytes(KUBECONFIG)
     with bench.broken(broken):
-        [(level, message, cure)] = bench.line(broken.check)
-        assert (level, message, cure) == (broken.level, broken.message, broken.cure)
-        paste(bench, cure, tmp_path)
+        [(level, message, fix)] = bench.line(broken.check)
+        assert (level, message, fix) == (broken.level, broken.message, broken.fix)
+        paste(bench, fix, tmp_path)
         assert {output for output, _, _ in bench.line(broken.check)} == {"OK"}
 
 
 def test_a_fix_keeps_fields_that_kubectl_has_applied(bench: Bench, tmp_path: Path) -> None:
-    [broken] = [one for one in CURED if one.id == "Kueue has no access provider"]
+    [broken] = [one for one in FIXED if one.id == "Kueue has no access provider"]
     path = "/api/v1/namespaces/kueue-system/configmaps/kueue-manager-config"
     with bench.broken(broken):
         there = bench.admin.ask("GET", path)
         more = {"metadata": {"name": there["metadata"]["name"], "labels": {"a": "b"}}, "data": {"c": "d"}}
         body = {"apiVersion": "v1", "kind": "ConfigMap"} | more
         bench.admin.ask("PATCH", path, body, "apply", fieldManager="kubectl", force="true")
-        paste(bench, broken.cure, tmp_path)
-        cured = bench.admin.ask("GET", path)
-    assert (cured["metadata"]["labels"], cured["data"]["c"]) == ({"a": "b"}, "d")
-    assert cured["data"].keys() == {"c", FILE}
+        paste(bench, broken.fix, tmp_path)
+        fixed = bench.admin.ask("GET", path)
+    assert (fixed["metadata"]["labels"], fixed["data"]["c"]) == ({"a": "b"}, "d")
+    assert fixed["data"].keys() == {"c", FILE}
 
 
 def test_a_newer_kueue_has_the_configuration_of_the_old_one(bench: Bench, tmp_path: Path) -> None:
     path = "/api/v1/namespaces/kueue-system/configmaps/kueue-manager-config"
     release = tmp_path / "manifests.yaml"
-    with bench.broken(replace(CURED[0], how=both(image("0.18.4"), without_providers))):
+    with bench.broken(replace(FIXED[0], how=both(image("0.18.4"), without_providers))):
         there = bench.admin.ask("GET", path)
         metadata = {"name": there["metadata"]["name"], "namespace": healthy.NS}
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
@@ -228,9 +228,9 @@ def test_a_newer_kueue_has_the_configuration_of_the_old_one(bench: Bench, tmp_pa
         replaced = body | {"data": {FILE: "kind: Configuration"}}
         refused = {"apiVersion": "v1", "kind": "NoSuchKind", "metadata": {"name": "a"}}
         release.write_text(f"{json.dumps(replaced)}\n---\n{json.dumps(refused)}")
-        [(_, _, cure)] = bench.line("kueue-release")
-        address = next(word for word in cure.split() if word.startswith("https://"))
-        paste(bench, cure.replace(address, str(release)), tmp_path)
+        [(_, _, fix)] = bench.line("kueue-release")
+        address = next(word for word in fix.split() if word.startswith("https://"))
+        paste(bench, fix.replace(address, str(release)), tmp_path)
         assert bench.admin.ask("GET", path)["data"] == {FILE: there["data"][FILE].removesuffix("\n")}
 
 

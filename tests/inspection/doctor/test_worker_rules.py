@@ -9,11 +9,11 @@ from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import SECRET
 from placement_ac.core.inputs.fitness import ServedKind, Unknown, WorkerFindings
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
+from placement_ac.inspection.doctor.commands import Kubectl
 from placement_ac.inspection.doctor.finding import Finding, Level
-from placement_ac.inspection.doctor.inspected_worker import FROM_HUB
 from placement_ac.inspection.doctor.setup import HubSetup
-from placement_ac.inspection.doctor.worker_fixes import grant
 from placement_ac.inspection.doctor.worker_inspection import (
+    FROM_HUB,
     INSPECTED_KINDS,
     AccessProblem,
     ExpectedQueue,
@@ -61,14 +61,14 @@ def setup(*objects: object, settings: Settings | None = None) -> HubSetup:
             WorkerInspection(
                 WorkerTarget("c1", Unusable("no credentials")),
                 AccessProblem.NO_CREDENTIALS,
-                "there is no usable way in",
+                "there are no usable credentials",
             ),
             (
                 Level.FAIL,
-                "c1: there is no usable way in",
+                "c1: there are no usable credentials",
                 PUT_SECRET,
             ),
-            id="nothing to go in with",
+            id="no credentials",
         ),
         pytest.param(
             WorkerInspection(TARGET, AccessProblem.NO_RIGHT, "Secret kueue-system/s cannot be read"),
@@ -101,7 +101,7 @@ def test_credentials_that_were_made_are_not_replaced_by_hand() -> None:
     metadata = {"name": "s", "namespace": NS, "labels": labels}
     visit = WorkerInspection(TARGET, AccessProblem.REJECTED, "the worker does not accept the credentials")
     [output] = examine_workers(setup({"apiVersion": "v1", "kind": "Secret", "metadata": metadata}), [visit])
-    assert output.cure == "kubectl describe managedserviceaccount -n c1 placement-ac"
+    assert output.fix == "kubectl describe managedserviceaccount -n c1 placement-ac"
 
 
 FOUND = WorkerFindings(
@@ -179,22 +179,22 @@ def test_a_worker_whose_kueue_speaks_another_version() -> None:
 @pytest.mark.parametrize(
     ("user", "subject"),
     [
-        ("system:serviceaccount:ns:sa", "- kind: ServiceAccount\n  namespace: ns\n  name: sa\n"),
+        ("system:serviceaccount:ns:sa", "{kind: ServiceAccount, namespace: ns, name: sa}"),
         (
             "jane@example.com",
-            "- apiGroup: rbac.authorization.k8s.io\n  kind: User\n  name: jane@example.com\n",
+            "{apiGroup: rbac.authorization.k8s.io, kind: User, name: jane@example.com}",
         ),
-        ("$(id)", "- apiGroup: rbac.authorization.k8s.io\n  kind: User\n  name: USER\n"),
-        ("x\nEOF\nid", "- apiGroup: rbac.authorization.k8s.io\n  kind: User\n  name: USER\n"),
+        ("$(id)", "{apiGroup: rbac.authorization.k8s.io, kind: User, name: USER}"),
+        ("x\nEOF\nid", "{apiGroup: rbac.authorization.k8s.io, kind: User, name: USER}"),
     ],
 )
 def test_only_valid_names_from_a_worker_become_part_of_commands(user: str, subject: str) -> None:
-    assert grant("c1", "r", user, ()).endswith(f"subjects:\n{subject}EOF")
+    assert Kubectl("c1").grant("r", user, ()).endswith(f"subjects:\n- {subject}\nEOF")
 
 
 def test_a_fix_keeps_the_rights_of_the_account_of_another_hub() -> None:
-    one, other, again = (grant("c1", "r", user, ()) for user in ("a", "b", "a"))
-    names = [set(re.findall("name: (r-.*)", text)) for text in (one, other)]
+    one, other, again = (Kubectl("c1").grant("r", user, ()) for user in ("a", "b", "a"))
+    names = [set(re.findall("name: (r-[0-9a-f]*)", text)) for text in (one, other)]
     assert (one, [len(found) for found in names], names[0] & names[1]) == (again, [1, 1], set())
 
 

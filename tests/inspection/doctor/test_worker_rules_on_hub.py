@@ -100,11 +100,11 @@ class Pair:
     def levels(self) -> list[tuple[str, str]]:
         return [(one["check"], one["level"]) for one in self.doctor()]
 
-    def paste(self, cure: str) -> None:
-        """Run a cure in a shell, as an admin of both."""
+    def paste(self, fix: str) -> None:
+        """Run a fix in a shell, as an admin of both."""
         files = f"{self.folder / 'hub.kubeconfig'}:{self.folder / 'worker.kubeconfig'}"
         done = subprocess.run(
-            ["/bin/bash", "-c", cure],
+            ["/bin/bash", "-c", fix],
             env={"PATH": os.environ["PATH"], "KUBECONFIG": files, "HOME": str(self.folder)},
             cwd=self.folder,
             capture_output=True,
@@ -174,14 +174,14 @@ def broken_pair(pair: Pair) -> Iterator[Pair]:
 
 @dataclass(frozen=True)
 class Break:
-    """`mends`: for a cure that cannot be run here, or not alone."""
+    """`mends`: for a fix that cannot be run here, or not alone."""
 
     id: str
     how: Callable[[Pair], Any]
     check: str
     level: str
     message: str
-    cure: str
+    fix: str
     mends: Callable[[Pair], Any] | None = None
 
 
@@ -386,11 +386,11 @@ def test_each_problem_is_reported_and_its_fix_repairs_it(broken_pair: Pair, brok
     [wrong] = [one for one in broken_pair.doctor() if one["level"] != "OK"]
     assert (wrong["check"], wrong["level"]) == (broken.check, broken.level)
     assert wrong["message"].startswith(f"{CLUSTER}: {broken.message}")
-    assert wrong["cure"].startswith(broken.cure)
+    assert wrong["fix"].startswith(broken.fix)
     if broken.mends:
         broken.mends(broken_pair)
     else:
-        broken_pair.paste(wrong["cure"])
+        broken_pair.paste(wrong["fix"])
         broken_pair.kueue_looks()
     assert broken_pair.levels() == ALL_OK
 
@@ -398,7 +398,7 @@ def test_each_problem_is_reported_and_its_fix_repairs_it(broken_pair: Pair, brok
 def test_a_fix_keeps_the_fields_of_a_flavor(broken_pair: Pair) -> None:
     plain_flavor({"pool": "a"})(broken_pair)
     [wrong] = [one for one in broken_pair.doctor() if one["level"] != "OK"]
-    broken_pair.paste(wrong["cure"])
+    broken_pair.paste(wrong["fix"])
     spec = broken_pair.worker.ask("GET", f"{KUEUE}/resourceflavors/plain")["spec"]
     assert spec == {"nodeLabels": {"pool": "a"}, "tolerations": [TOLERATION], "topologyName": "topology-tas"}
 
@@ -439,7 +439,7 @@ def test_a_worker_behind_a_clusterprofile(broken_pair: Pair, tmp_path: Path) -> 
     (tmp_path / "plugin").write_text("#!/bin/sh\nexit 3\n")
     [wrong] = pair.doctor(f"--access-providers={tmp_path / 'providers'}")
     assert wrong["message"].startswith(f"{CLUSTER}: plugin {tmp_path / 'plugin'} ended with code 3")
-    assert wrong["cure"] == f"kubectl get clusterprofile -n {NS} {CLUSTER} -o yaml"
+    assert wrong["fix"] == f"kubectl get clusterprofile -n {NS} {CLUSTER} -o yaml"
     pair.hub.ask("DELETE", f"{PROFILES}/{CLUSTER}")
 
 

@@ -1,0 +1,139 @@
+"""
+Rules for what must be installed: the kinds of Kueue and OCM, and Kueue's Deployment in a suitable release.
+
+Pure.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from placement_ac.core.api.constants import (
+    KUEUE,
+    KUEUE_MANAGER,
+    OCM_CLUSTER,
+    OPTIONAL_KINDS,
+    REQUIRED_KINDS,
+    Kind,
+)
+from placement_ac.core.api.text import joined
+from placement_ac.core.inputs.rights import VersionRange
+from placement_ac.inspection.doctor.commands import HUB, KUEUE_MANIFESTS, KUEUE_TO_INSTALL
+from placement_ac.inspection.doctor.finding import Finding, fail, ok, warn
+from placement_ac.inspection.doctor.kueue import NOT_FOUND
+from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
+from placement_ac.inspection.hub.dump import key_of
+from placement_ac.inspection.hub.kinds import CRD, DEPLOYMENT
+from placement_ac.scheduling.objects import integer, section
+
+INSTALL_OCM: Final = "clusteradm init --wait"
+UPGRADE: Final = f"kubectl apply --server-side -f {KUEUE_MANIFESTS.format('RELEASE')}"
+KEEPS_JOBS: Final = VersionRange("0.17.8, 0.18.4")
+"""Releases that do not evict healthy jobs when a watch of a worker restarts."""
+KEEPS_ORDER: Final = VersionRange("0.19")
+"""Releases whose Incremental dispatcher follows the order of the list; earlier ones sort by name."""
+
+
+@hub_rule("kueue-crds", "Kueue's kinds are served, in versions that the controller supports", UPGRADE)
+def kueue_crds(setup: HubSetup) -> Iterator[Finding]:
+    yield from _served(setup, KUEUE, HUB.install_kueue())
+
+
+@hub_rule(
+    "ocm-crds", "OCM's Placements and decisions are served; so are ManagedClusters and scores", INSTALL_OCM
+)
+def ocm_crds(setup: HubSetup) -> Iterator[Finding]:
+    yield from _served(setup, OCM_CLUSTER, INSTALL_OCM)
+    for kind in OPTIONAL_KINDS:
+        if kind.group == OCM_CLUSTER and setup.served_versions(kind) == ():
+            yield warn(f"{kind} are not served, so they are not used", INSTALL_OCM)
+
+
+def _served(setup: HubSetup, group: str, fix: str) -> Iterator[Finding]:
+    """Yield the findings on the required kinds of a group."""
+    served = {kind: setup.served_versions(kind) for kind in REQUIRED_KINDS if kind.group == group}
+    if None in served.values():
+        yield from setup.unknown(CRD)
+    for kind, versions in served.items():
+        if versions == ():
+            yield fail(f"{kind} are not served", fix)
+        elif versions and not set(versions) & set(kind.versions):
+            needed = joined(kind.versions)
+            yield fail(f"{kind} are served as {joined(versions)}, but the controller needs {needed}", fix)
+    yield ok(joined(f"{kind.plural} {_newest(kind, there)}".strip() for kind, there in served.items()))
+
+
+def _newest(kind: Kind, served: tuple[str, ...] | None) -> str:
+    return next((version for version in kind.versions if version in (served or ())), "")
+
+
+@hub_rule(
+    "kueue-deployment",
+    f"the Deployment {KUEUE_MANAGER} is in Kueue's namespace and has a ready Pod",
+    f"kubectl rollout restart -n KUEUE deployment/{KUEUE_MANAGER}",
+)
+def kueue_deployment(setup: HubSetup) -> Iterator[Finding]:
+    namespace, deployment = setup.kueue_namespace, setup.kueue.deployment
+    label = f"Deployment {namespace}/{KUEUE_MANAGER}"
+    if deployment is None:
+        if unknown := setup.unknown(DEPLOYMENT, namespaces=[namespace]):
+            yield from unknown
+            return
+        message, fix = f"there is no {label}", HUB.install_kueue()
+        spaces = (key_of(one)[0] for one in setup.dump.of(DEPLOYMENT) if key_of(one)[1] == KUEUE_MANAGER)
+        if other := next(spaces, None):
+            message, fix = f"{message}; Kueue is in {other}", setup.set_setting("kueue_namespace", other)
+        yield setup.settings_failure(message, fix)
+    elif not section(deployment, "spec").get("replicas", 1):
+        yield fail(
+            f"{label} is scaled to 0",
+            f"kubectl scale deployment -n {namespace} {KUEUE_MANAGER} --replicas=1",
+        )
+    elif not (ready := integer(deployment, "status", "readyReplicas")):
+        where = f"-n {namespace} deployment/{KUEUE_MANAGER}"
+        yield fail(
+            f"no Pod of {label} is ready",
+            f"kubectl rollout restart {where} && kubectl rollout status {where}",
+        )
+    else:
+        yield ok(f"{label} has {ready} ready")
+
+
+@hub_rule(
+    "kueue-release",
+    "its release does not evict healthy jobs (from 0.17.8, 0.18.4 on) and follows the order of the list "
+    "(from 0.19 on)",
+    UPGRADE,
+)
+def kueue_release(setup: HubSetup) -> Iterator[Finding]:
+    kueue, release = setup.kueue, setup.kueue.release
+    if kueue.deployment is None and release is None:
+        yield NOT_FOUND
+    elif release is None:
+        yield warn("unknown: neither image nor label of Kueue's Deployment names a release", kueue.show_image)
+    elif not KEEPS_JOBS.has(release):
+        yield fail(
+            f"Kueue {release} evicts healthy jobs when a watch of a worker restarts: "
+            "fixed in 0.17.8, 0.18.4 and 0.19.0",
+            _upgrade(setup),
+        )
+    elif not KEEPS_ORDER.has(release):
+        yield warn(
+            f"Kueue {release} nominates clusters by name, not in the Placement's order: fixed in 0.19.0",
+            _upgrade(setup),
+        )
+    else:
+        yield ok(f"Kueue {release}")
+
+
+def _upgrade(setup: HubSetup) -> str:
+    """Return the command that installs a newer release and keeps the configuration.
+
+    kubectl removes fields that the release lacks: if that may be a plugin, the command only shows the diff.
+    """
+    if setup.kueue.access_providers:
+        release = f"--server-side -f {KUEUE_MANIFESTS.format(KUEUE_TO_INSTALL)}"
+        return f"kubectl diff {release}  # apply it with the plugins of your access providers"
+    return setup.kueue.keep_config(HUB.install_kueue())
+
+
+RULES: Final = (kueue_crds, ocm_crds, kueue_deployment, kueue_release)
