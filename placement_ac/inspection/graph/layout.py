@@ -10,11 +10,11 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Final
 
+from placement_ac.inspection.drawing.svg import MARGIN
 from placement_ac.inspection.graph.model import CLUSTER, COLUMNS, Graph, GraphNode
 
 HEIGHT: Final = 60.0
 STEP: Final = 74.0
-MARGIN: Final = 20.0
 GAP: Final = 34.0
 """Space between columns; labels of edges widen it."""
 
