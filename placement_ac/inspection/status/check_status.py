@@ -29,7 +29,6 @@ from placement_ac.core.plan.plan import keeps_objects
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import cluster_of, ranking
 from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.status.jobs import workload_rows
 from placement_ac.inspection.status.model import (
     CheckStatus,
     ClusterRow,
@@ -37,7 +36,7 @@ from placement_ac.inspection.status.model import (
     Credential,
     WorkloadRow,
 )
-from placement_ac.inspection.status.queues import QueueIndex, condition_status, inactive_reason
+from placement_ac.inspection.status.queues import QueueIndex, condition_status, inactive_reason, workload_rows
 
 NEEDED: Final = (PLACEMENT, PLACEMENT_DECISION)
 """Without these kinds it is unknown which clusters are selected."""
@@ -120,13 +119,12 @@ class _CheckReader:
     def cluster_of(self, name: str) -> str:
         """Return the managed cluster of a MultiKueueCluster."""
         obj = self.kueue_object(name)
-        return (
-            cluster_of(self.snapshot, obj) if obj else self.snapshot.hub.cluster_of(self.snapshot.name, name)
-        )
+        seen = self.snapshot
+        return cluster_of(seen, obj) if obj else seen.hub.cluster_of(seen.name, name)
 
     def status(self) -> CheckStatus:
         check, seen = self.check, self.snapshot
-        active = check.active
+        active, placement = check.active, seen.decision.placement
         observed = active.observed_generation if active else None
         users = tuple(sorted(user.meta.name for user in seen.checks.multikueue))
         return CheckStatus(
@@ -135,9 +133,7 @@ class _CheckReader:
             reason=active.reason if active else "",
             message=active.message if active else "",
             stale=observed is not None and observed < check.meta.generation,
-            placement="/".join(seen.decision.placement.meta.id)
-            if seen.decision.placement
-            else check.placement,
+            placement="/".join(placement.meta.id) if placement else check.placement,
             placement_says=self._placement_says(),
             config=self._config,
             clusters=tuple(map(self._row, self._clusters())),
@@ -159,13 +155,8 @@ class _CheckReader:
     def _placement_says(self) -> str:
         if not self.check.placement:
             return ""
-        if self.unknown:
-            return self.unknown
-        return (
-            placement_problems(self.snapshot.decision.placement)
-            if self.snapshot.decision.placement
-            else "it does not exist"
-        )
+        placement = self.snapshot.decision.placement
+        return self.unknown or (placement_problems(placement) if placement else "it does not exist")
 
     # -- clusters
 
@@ -180,15 +171,14 @@ class _CheckReader:
 
     def _clusters(self) -> Iterator[_CheckCluster]:
         """Yield the selected clusters, best first; then those that are listed but not selected."""
-        seen, course = self.snapshot, self.targets
-        there = dict(self.listed)
-        if course:
-            there |= {one.name: one.cluster for one in course.drain.steps}
+        seen, others = self.snapshot, dict(self.listed)
+        if self.targets:
+            others |= {one.name: one.cluster for one in self.targets.drain.steps}
             for place, one in enumerate(ranking(seen), 1):
                 name = seen.hub.multikueue_cluster_name(seen.name, one.cluster)
-                there.pop(name, None)
+                others.pop(name, None)
                 yield _CheckCluster(one.cluster, name, place, one)
-        yield from (_CheckCluster(cluster, name) for name, cluster in there.items())
+        yield from (_CheckCluster(cluster, name) for name, cluster in others.items())
 
     def _row(self, place: _CheckCluster) -> ClusterRow:
         view, config = self.view, self.snapshot.objects.config
@@ -228,18 +218,18 @@ class _CheckReader:
         return self._counted[place.cluster, state]
 
     def _state(self, place: _CheckCluster) -> tuple[ClusterState, str]:
-        course, cluster = self.targets, place.cluster
-        if course is None:
+        targets, cluster = self.targets, place.cluster
+        if targets is None:
             return "listed", self.unknown
         is_listed = place.name in self.listed
         if self.unchanged_reason and is_listed:
             return "listed", self.unchanged_reason
-        if any(entry.name == place.name for entry in course.usable):
+        if any(entry.name == place.name for entry in targets.usable):
             not_listed = self.view.dump.why_unknown(MULTIKUEUE_CONFIG) or self.unchanged_reason or NOT_LISTED
             return ("listed", "") if is_listed else ("selected", not_listed)
-        if cluster in course.waiting_for_slot:
+        if cluster in targets.waiting_for_slot:
             return "waiting", NO_SLOT
-        left_out = course.selection.left_out.get(cluster, "")
+        left_out = targets.selection.left_out.get(cluster, "")
         state: ClusterState = "unusable" if left_out else "beyond"
         why = left_out or f"beyond the {self.snapshot.hub.clusters_max} clusters that Kueue takes"
         if place.rank is None:
@@ -247,13 +237,13 @@ class _CheckReader:
         if not is_listed and place.rank is not None:
             return state, why
         held = self.held.get(cluster, "")
-        return "draining", "; ".join(filter(None, (why, held, self._drain_reason(course, place.name))))
+        return "draining", "; ".join(filter(None, (why, held, self._drain_reason(targets, place.name))))
 
-    def _drain_reason(self, course: TargetClusters, name: str) -> str:
+    def _drain_reason(self, targets: TargetClusters, name: str) -> str:
         """Return why a draining cluster is still listed."""
         if unknown := self.view.dump.why_unknown(WORKLOAD):
             return unknown
-        return next((one.message for one in course.drain.steps if one.name == name), "")
+        return next((one.message for one in targets.drain.steps if one.name == name), "")
 
     def _credential(self, place: _CheckCluster) -> Credential:
         seen, view = self.snapshot, self.view
