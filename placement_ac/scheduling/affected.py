@@ -9,18 +9,9 @@ name it, not those whose CEL expressions read it.
 
 from collections.abc import Mapping
 
+from placement_ac.scheduling import objects
 from placement_ac.scheduling.errors import BrokenSetError
-from placement_ac.scheduling.objects import (
-    PLACEMENT_LABEL,
-    Fleet,
-    Key,
-    Obj,
-    at,
-    labels_of,
-    listed,
-    text,
-    words,
-)
+from placement_ac.scheduling.objects import PLACEMENT_LABEL, Fleet, Key, Obj
 from placement_ac.scheduling.sets import member_selector
 
 Placements = Mapping[Key, Obj]
@@ -35,7 +26,7 @@ class AffectedPlacements:
 
     def of_decision(self, key: Key, fleet: Fleet) -> set[Key]:
         """Return the present and the former Placement of the decision."""
-        label = at(fleet.decisions.get(key), "metadata", "labels", PLACEMENT_LABEL)
+        label = objects.at(fleet.decisions.get(key), "metadata", "labels", PLACEMENT_LABEL)
         now = label if isinstance(label, str) else ""
         before = self._placement_of.pop(key, "")
         if now:
@@ -83,18 +74,18 @@ def _holds(cluster_set: Obj, cluster: Obj) -> bool:
         selector = member_selector(cluster_set)
     except BrokenSetError:
         return False
-    return selector is not None and selector.matches(labels_of(cluster))
+    return selector is not None and selector.matches(objects.labels_of(cluster))
 
 
 def _may_use(placement: Obj, cluster_set: str) -> bool:
-    asked = words(placement, "spec", "clusterSets")
+    asked = objects.words(placement, "spec", "clusterSets")
     return not asked or cluster_set in asked
 
 
 def _prioritizes(placement: Obj, score: str) -> bool:
-    configs = listed(placement, "spec", "prioritizerPolicy", "configurations")
+    configs = objects.listed(placement, "spec", "prioritizerPolicy", "configurations")
     return any(
-        text(one, "scoreCoordinate", "type") == "AddOn"
-        and text(one, "scoreCoordinate", "addOn", "resourceName") == score
+        objects.text(one, "scoreCoordinate", "type") == "AddOn"
+        and objects.text(one, "scoreCoordinate", "addOn", "resourceName") == score
         for one in configs
     )

@@ -11,23 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from placement_ac.scheduling import conditions
+from placement_ac.scheduling import conditions, objects
 from placement_ac.scheduling.errors import BrokenSetError, MisconfiguredError
 from placement_ac.scheduling.groups import Grouping, decisions_for, group_statuses, grouped
-from placement_ac.scheduling.objects import (
-    GROUP,
-    Fleet,
-    Obj,
-    at,
-    integer,
-    is_terminating,
-    listed,
-    name_of,
-    own_decisions,
-    section,
-    text,
-    words,
-)
+from placement_ac.scheduling.objects import GROUP, Fleet, Obj
 from placement_ac.scheduling.outcome import ClusterVerdict, FilterStep, SchedulingResult
 from placement_ac.scheduling.predicates import passing, predicate_objections
 from placement_ac.scheduling.prioritizers import (
@@ -87,13 +74,17 @@ def schedule(placement: Obj, fleet: Fleet, now: datetime, *, write_scores: bool 
     except BrokenSetError as error:
         return SchedulingResult(hold=str(error))
     outcome = _decide(placement, fleet, pool, now, write_scores)
-    return _limited(placement, own_decisions(placement, fleet), outcome, now) if write_scores else outcome
+    return (
+        _limited(placement, objects.own_decisions(placement, fleet), outcome, now)
+        if write_scores
+        else outcome
+    )
 
 
 def _decide(placement: Obj, fleet: Fleet, pool: Pool, now: datetime, write_scores: bool) -> SchedulingResult:
     sieve = _FilterState(dict(pool.members))
     ranking = _rank(placement, pool, sieve, fleet, now)
-    number = integer(placement, "spec", "numberOfClusters")
+    number = objects.integer(placement, "spec", "numberOfClusters")
     chosen = ranking.ranked if number is None else ranking.ranked[: max(number, 0)]
     grouping = grouped(placement, _ordered(placement, chosen, pool, write_scores))
     made = list(decisions_for(placement, grouping.groups, _entries(chosen, ranking, write_scores)))
@@ -103,7 +94,7 @@ def _decide(placement: Obj, fleet: Fleet, pool: Pool, now: datetime, write_score
         prioritizers=ranking.scored,
         decisions=tuple(decision for group in made for decision in group),
         status={
-            **section(placement, "status"),
+            **objects.section(placement, "status"),
             "numberOfSelectedClusters": len(chosen),
             "decisionGroups": group_statuses(grouping.groups, made),
             "conditions": _conditions(placement, pool, ranking, grouping, chosen, now),
@@ -116,9 +107,9 @@ def _decide(placement: Obj, fleet: Fleet, pool: Pool, now: datetime, write_score
 
 
 def _hold(placement: Obj) -> str:
-    if is_terminating(placement):
+    if objects.is_terminating(placement):
         return "the Placement is being deleted"
-    if at(placement, "metadata", "annotations", DISABLE_ANNOTATION) == "true":
+    if objects.at(placement, "metadata", "annotations", DISABLE_ANNOTATION) == "true":
         return f"the Placement is annotated {DISABLE_ANNOTATION}"
     return ""
 
@@ -141,7 +132,7 @@ def _rank(placement: Obj, pool: Pool, sieve: _FilterState, fleet: Fleet, now: da
 
 def _ordered(placement: Obj, chosen: Sequence[str], pool: Pool, write_scores: bool) -> list[Obj]:
     """Return the chosen clusters in the order of the decisions: by name, unless OCM writes scores."""
-    by_score = write_scores and text(placement, "spec", "sortBy") == "Score"
+    by_score = write_scores and objects.text(placement, "spec", "sortBy") == "Score"
     names = chosen if by_score else sorted(chosen)
     return [pool.members[name] for name in names]
 
@@ -160,14 +151,14 @@ def _entries(chosen: Sequence[str], ranking: _Ranking, write_scores: bool) -> di
 def _conditions(
     placement: Obj, pool: Pool, ranking: _Ranking, grouping: Grouping, chosen: Sequence[str], now: datetime
 ) -> list[Obj]:
-    number = integer(placement, "spec", "numberOfClusters")
+    number = objects.integer(placement, "spec", "numberOfClusters")
     # After an objection nothing counts as unscheduled.
     unscheduled = 0 if number is None or ranking.objection else number - len(chosen)
     wanted = [
         conditions.misconfigured(grouping.objection or ranking.objection),
-        conditions.satisfied(words(placement, "spec", "clusterSets"), pool, len(chosen), unscheduled),
+        conditions.satisfied(objects.words(placement, "spec", "clusterSets"), pool, len(chosen), unscheduled),
     ]
-    return conditions.merged(listed(placement, "status", "conditions"), wanted, now)
+    return conditions.merged(objects.listed(placement, "status", "conditions"), wanted, now)
 
 
 def _verdicts(
@@ -203,10 +194,10 @@ def _limited(
     """Delay changes of scores alone, and set the time when scores are written."""
     until = held_until(placement, existing, outcome.decisions, now)
     if until is not None:
-        kept = {name_of(one): one for one in existing}
+        kept = {objects.name_of(one): one for one in existing}
         ends = [one for one in (until, outcome.reschedule_at) if one is not None]
         decisions = tuple(
-            {**one, "status": kept[name_of(one)].get("status", {})} for one in outcome.decisions
+            {**one, "status": kept[objects.name_of(one)].get("status", {})} for one in outcome.decisions
         )
         return replace(outcome, decisions=decisions, reschedule_at=min(ends))
     if not scores_change(existing, outcome.decisions):

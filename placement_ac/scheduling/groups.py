@@ -11,19 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, isfinite
 
+from placement_ac.scheduling import objects
 from placement_ac.scheduling.errors import MisconfiguredError
-from placement_ac.scheduling.objects import (
-    GROUP,
-    PLACEMENT_LABEL,
-    Fleet,
-    Obj,
-    at,
-    listed,
-    name_of,
-    namespace_of,
-    section,
-    text,
-)
+from placement_ac.scheduling.objects import GROUP, PLACEMENT_LABEL, Fleet, Obj
 from placement_ac.scheduling.predicates import parse_predicate
 from placement_ac.scheduling.selectors import SelectorError
 
@@ -54,13 +44,13 @@ class Grouping:
 def grouped(placement: Obj, chosen: Sequence[Obj]) -> Grouping:
     """Put `chosen`, the selected clusters in the order wanted within a group, into groups."""
     groups: list[Group] = []
-    left = {name_of(cluster): cluster for cluster in chosen}
-    strategy = section(placement, "spec", "decisionStrategy", "groupStrategy")
+    left = {objects.name_of(cluster): cluster for cluster in chosen}
+    strategy = objects.section(placement, "spec", "decisionStrategy", "groupStrategy")
     try:
-        length = group_length(at(strategy, "clustersPerDecisionGroup"), len(left))
-        for group in listed(strategy, "decisionGroups"):
-            taken = _taken(section(group, "groupClusterSelector"), left)
-            groups += (Group(text(group, "groupName"), part) for part in _parts(taken, length))
+        length = group_length(objects.at(strategy, "clustersPerDecisionGroup"), len(left))
+        for group in objects.listed(strategy, "decisionGroups"):
+            taken = _taken(objects.section(group, "groupClusterSelector"), left)
+            groups += (Group(objects.text(group, "groupName"), part) for part in _parts(taken, length))
             for name in taken:
                 del left[name]
     except MisconfiguredError as objection:
@@ -119,7 +109,7 @@ def decisions_for(placement: Obj, groups: Sequence[Group], entries: dict[str, Ob
             labels = {
                 GROUP_INDEX_LABEL: str(index),
                 GROUP_NAME_LABEL: group.name,
-                PLACEMENT_LABEL: name_of(placement),
+                PLACEMENT_LABEL: objects.name_of(placement),
             }
             made.append(_decision(placement, number + offset, labels, [entries[name] for name in part]))
         yield made
@@ -130,8 +120,8 @@ def _decision(placement: Obj, number: int, labels: Obj, entries: list[Obj]) -> O
     owner = {
         "apiVersion": f"{GROUP}/v1beta1",
         "kind": "Placement",
-        "name": name_of(placement),
-        "uid": text(placement, "metadata", "uid"),
+        "name": objects.name_of(placement),
+        "uid": objects.text(placement, "metadata", "uid"),
         "controller": True,
         "blockOwnerDeletion": True,
     }
@@ -139,8 +129,8 @@ def _decision(placement: Obj, number: int, labels: Obj, entries: list[Obj]) -> O
         "apiVersion": f"{GROUP}/v1beta1",
         "kind": "PlacementDecision",
         "metadata": {
-            "name": f"{name_of(placement)}-decision-{number}",
-            "namespace": namespace_of(placement),
+            "name": f"{objects.name_of(placement)}-decision-{number}",
+            "namespace": objects.namespace_of(placement),
             "labels": labels,
             "ownerReferences": [owner],
         },
@@ -154,7 +144,7 @@ def group_statuses(groups: Sequence[Group], made: Sequence[list[Obj]]) -> list[O
         {
             "decisionGroupIndex": index,
             "decisionGroupName": group.name,
-            "decisions": [name_of(decision) for decision in decisions],
+            "decisions": [objects.name_of(decision) for decision in decisions],
             "clusterCount": len(group.clusters),
         }
         for index, (group, decisions) in enumerate(zip(groups, made, strict=True))

@@ -10,18 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from placement_ac.scheduling import objects
 from placement_ac.scheduling.errors import MisconfiguredError
-from placement_ac.scheduling.objects import (
-    EMPTY,
-    Fleet,
-    Obj,
-    at,
-    claims_of,
-    labels_of,
-    listed,
-    section,
-    words,
-)
+from placement_ac.scheduling.objects import EMPTY, Fleet, Obj
 from placement_ac.scheduling.selectors import Selector, SelectorError, parse_selector
 from placement_ac.scheduling.sets import Pool
 
@@ -41,15 +32,15 @@ class Predicate:
 
     def matches(self, cluster: Obj, fleet: Fleet) -> bool:
         """Whether the cluster matches."""
-        if self.labels.requirements and not self.labels.matches(labels_of(cluster)):
+        if self.labels.requirements and not self.labels.matches(objects.labels_of(cluster)):
             return False
-        if self.claims.requirements and not self.claims.matches(claims_of(cluster)):
+        if self.claims.requirements and not self.claims.matches(objects.claims_of(cluster)):
             return False
         return all(one.is_true(cluster, fleet) for one in self.expressions)
 
     def objection(self, cluster: Obj, fleet: Fleet) -> str | None:
         """Return what `cluster` lacks; None if it matches."""
-        labels, claims = labels_of(cluster), claims_of(cluster)
+        labels, claims = objects.labels_of(cluster), objects.claims_of(cluster)
         if unmet := self.labels.first_unmet(labels):
             return f"label {unmet.lack(labels, 'the predicate')}"
         if unmet := self.claims.first_unmet(claims):
@@ -68,11 +59,11 @@ class Predicate:
 
 def parse_predicate(selector: Obj) -> Predicate:
     """Read a ClusterSelector; raise SelectorError. Claims have no `matchLabels`."""
-    claims = {**section(selector, "claimSelector"), "matchLabels": EMPTY}
+    claims = {**objects.section(selector, "claimSelector"), "matchLabels": EMPTY}
     return Predicate(
-        parse_selector(section(selector, "labelSelector")),
+        parse_selector(objects.section(selector, "labelSelector")),
         parse_selector(claims),
-        _compiled(words(selector, "celSelector", "celExpressions")),
+        _compiled(objects.words(selector, "celSelector", "celExpressions")),
     )
 
 
@@ -86,9 +77,9 @@ def _compiled(texts: Sequence[str]) -> tuple["Expression", ...]:
 
 def predicates_of(placement: Obj) -> list[Predicate]:
     """Read all predicates of `placement`; raise MisconfiguredError."""
-    wanted = listed(placement, "spec", "predicates")
+    wanted = objects.listed(placement, "spec", "predicates")
     try:
-        return [parse_predicate(section(one, "requiredClusterSelector")) for one in wanted]
+        return [parse_predicate(objects.section(one, "requiredClusterSelector")) for one in wanted]
     except SelectorError as error:
         raise MisconfiguredError(PLUGIN, str(error)) from error
 
@@ -106,7 +97,7 @@ def passing(placement: Obj, pool: Pool, fleet: Fleet) -> dict[str, Obj]:
             if not predicates or any(one.matches(cluster, fleet) for one in predicates)
         }
 
-    key = (pool.bound, pool.eligible, repr(at(placement, "spec", "predicates")))
+    key = (pool.bound, pool.eligible, repr(objects.at(placement, "spec", "predicates")))
     return dict(fleet.cached(key, matching))
 
 

@@ -12,19 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from math import trunc
 
+from placement_ac.scheduling import objects
 from placement_ac.scheduling.errors import MisconfiguredError
-from placement_ac.scheduling.objects import (
-    Fleet,
-    Obj,
-    at,
-    decided_names,
-    instant,
-    integer,
-    listed,
-    own_decisions,
-    section,
-    text,
-)
+from placement_ac.scheduling.objects import Fleet, Obj
 from placement_ac.scheduling.quantities import QuantityError, parse_quantity
 
 HIGHEST = 100
@@ -66,21 +56,21 @@ def prioritizers_for(placement: Obj) -> list[Prioritizer]:
     A built-in one given again replaces the former weight, an add-on's adds to
     it, as OCM's map of pointers does.
     """
-    policy = section(placement, "spec", "prioritizerPolicy")
-    mode = text(policy, "mode")
+    policy = objects.section(placement, "spec", "prioritizerPolicy")
+    mode = objects.text(policy, "mode")
     if mode not in ("", "Additive", "Exact"):
         raise MisconfiguredError("", f"incorrect prioritizer policy mode: {mode}")
     weights = {} if mode == "Exact" else dict(DEFAULT_WEIGHTS)
     addons = []
-    for config in listed(policy, "configurations"):
-        if at(config, "scoreCoordinate") is None:
+    for config in objects.listed(policy, "configurations"):
+        if objects.at(config, "scoreCoordinate") is None:
             raise MisconfiguredError("", "scoreCoordinate field is required")
-        weight = integer(config, "weight")
+        weight = objects.integer(config, "weight")
         weight = 1 if weight is None else weight
-        if text(config, "scoreCoordinate", "type") in ("", "BuiltIn"):
-            weights[text(config, "scoreCoordinate", "builtIn")] = weight
+        if objects.text(config, "scoreCoordinate", "type") in ("", "BuiltIn"):
+            weights[objects.text(config, "scoreCoordinate", "builtIn")] = weight
         elif weight:
-            addons.append(_addon(section(config, "scoreCoordinate"), weight))
+            addons.append(_addon(objects.section(config, "scoreCoordinate"), weight))
     return [_built_in(name, weight) for name, weight in weights.items() if weight] + addons
 
 
@@ -91,9 +81,12 @@ def _built_in(name: str, weight: int) -> Prioritizer:
 
 
 def _addon(coordinate: Obj, weight: int) -> Prioritizer:
-    if at(coordinate, "addOn") is None:
+    if objects.at(coordinate, "addOn") is None:
         raise MisconfiguredError("", "addOn should not be empty")
-    resource, score = text(coordinate, "addOn", "resourceName"), text(coordinate, "addOn", "scoreName")
+    resource, score = (
+        objects.text(coordinate, "addOn", "resourceName"),
+        objects.text(coordinate, "addOn", "scoreName"),
+    )
     return Prioritizer(f"AddOn/{resource}/{score}", weight, (resource, score))
 
 
@@ -118,7 +111,7 @@ def balance(view: PrioritizerInput) -> dict[str, int]:
     """Score low who is in many decisions of the other Placements on the hub, 100 who is in none."""
     decisions = view.fleet.decisions.values()
     count = Counter(view.fleet.cached("decisions per cluster", lambda: Counter(_clusters_in(decisions))))
-    count.subtract(_clusters_in(own_decisions(view.placement, view.fleet)))
+    count.subtract(_clusters_in(objects.own_decisions(view.placement, view.fleet)))
     most = max(count.values(), default=0)
     # The factor 2 is outside of the truncation, so that scores are even: OCM's formula, in floats.
     return {
@@ -128,12 +121,16 @@ def balance(view: PrioritizerInput) -> dict[str, int]:
 
 
 def _clusters_in(decisions: Iterable[Obj]) -> Iterator[str]:
-    return (text(entry, "clusterName") for one in decisions for entry in listed(one, "status", "decisions"))
+    return (
+        objects.text(entry, "clusterName")
+        for one in decisions
+        for entry in objects.listed(one, "status", "decisions")
+    )
 
 
 def steady(view: PrioritizerInput) -> dict[str, int]:
     """Return 100 for the clusters that are already selected, 0 for the others."""
-    decided = decided_names(own_decisions(view.placement, view.fleet))
+    decided = objects.decided_names(objects.own_decisions(view.placement, view.fleet))
     return dict.fromkeys(view.clusters, 0) | dict.fromkeys(decided & view.clusters.keys(), HIGHEST)
 
 
@@ -162,8 +159,8 @@ def allocatable(resource: str) -> Callable[[PrioritizerInput], dict[str, int]]:
 def _amount(cluster: Obj, resource: str) -> float | None:
     """Return the allocatable amount; OCM also requires the capacity."""
     try:
-        parse_quantity(at(cluster, "status", "capacity", resource))
-        return float(parse_quantity(at(cluster, "status", "allocatable", resource)))
+        parse_quantity(objects.at(cluster, "status", "capacity", resource))
+        return float(parse_quantity(objects.at(cluster, "status", "allocatable", resource)))
     except (QuantityError, OverflowError):
         return None
 
@@ -175,13 +172,13 @@ def addon_scores(addon: tuple[str, str], view: PrioritizerInput) -> tuple[dict[s
     expired = []
     for name in view.clusters:
         found = view.fleet.scores.get((name, resource), {})
-        valid_until = instant(found, "status", "validUntil")
+        valid_until = objects.instant(found, "status", "validUntil")
         if valid_until is not None and view.now > valid_until:
             expired.append(name)
             continue
-        for item in listed(found, "status", "scores"):
-            if text(item, "name") == wanted:
-                scores[name] = integer(item, "value") or 0
+        for item in objects.listed(found, "status", "scores"):
+            if objects.text(item, "name") == wanted:
+                scores[name] = objects.integer(item, "value") or 0
     return scores, tuple(expired)
 
 

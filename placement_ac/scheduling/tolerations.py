@@ -10,17 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from placement_ac.scheduling import objects
 from placement_ac.scheduling.errors import MisconfiguredError
-from placement_ac.scheduling.objects import (
-    Fleet,
-    Obj,
-    decided_names,
-    instant,
-    integer,
-    listed,
-    own_decisions,
-    text,
-)
+from placement_ac.scheduling.objects import Fleet, Obj
 from placement_ac.scheduling.sets import Pool
 
 PLUGIN = "TaintToleration"
@@ -73,22 +65,24 @@ def tolerated_until(placement: Obj, fleet: Fleet, now: datetime) -> datetime | N
 
 
 def taint_context(placement: Obj, fleet: Fleet, now: datetime) -> TaintContext:
-    decided = frozenset(decided_names(own_decisions(placement, fleet)))
-    return TaintContext(tuple(listed(placement, "spec", "tolerations")), decided, now)
+    decided = frozenset(objects.decided_names(objects.own_decisions(placement, fleet)))
+    return TaintContext(tuple(objects.listed(placement, "spec", "tolerations")), decided, now)
 
 
 def taint_tolerances(
     name: str, cluster: Obj, bearing: TaintContext
 ) -> list[tuple[Obj, TaintTolerance | None]]:
     """Return each taint of the cluster `name` with its tolerance, None if it is not tolerated."""
-    return [(taint, _taint_tolerance(name, taint, bearing)) for taint in listed(cluster, "spec", "taints")]
+    return [
+        (taint, _taint_tolerance(name, taint, bearing)) for taint in objects.listed(cluster, "spec", "taints")
+    ]
 
 
 def _check(toleration: Obj) -> None:
-    operator = text(toleration, "operator")
-    if not text(toleration, "key") and operator != "Exists":
+    operator = objects.text(toleration, "operator")
+    if not objects.text(toleration, "key") and operator != "Exists":
         raise MisconfiguredError(PLUGIN, "If the key is empty, operator must be Exists.")
-    if operator == "Exists" and text(toleration, "value"):
+    if operator == "Exists" and objects.text(toleration, "value"):
         raise MisconfiguredError(PLUGIN, "If the operator is Exists, the value should be empty.")
 
 
@@ -97,7 +91,7 @@ def _untolerated(name: str, cluster: Obj, bearing: TaintContext) -> Obj | None:
 
 
 def _taint_tolerance(cluster: str, taint: Obj, bearing: TaintContext) -> TaintTolerance | None:
-    effect = text(taint, "effect")
+    effect = objects.text(taint, "effect")
     if effect == "PreferNoSelect" or (effect == "NoSelectIfNew" and cluster in bearing.decided):
         return TaintTolerance()
     borne = (_tolerance(taint, toleration, bearing.now) for toleration in bearing.tolerations)
@@ -107,7 +101,7 @@ def _taint_tolerance(cluster: str, taint: Obj, bearing: TaintContext) -> TaintTo
 def _tolerance(taint: Obj, toleration: Obj, now: datetime) -> TaintTolerance | None:
     if not _matches(toleration, taint):
         return None
-    seconds = integer(toleration, "tolerationSeconds")
+    seconds = objects.integer(toleration, "tolerationSeconds")
     if seconds is None:
         return TaintTolerance(by=toleration)
     until = _end(taint, seconds)
@@ -115,18 +109,18 @@ def _tolerance(taint: Obj, toleration: Obj, now: datetime) -> TaintTolerance | N
 
 
 def _end(taint: Obj, seconds: int) -> datetime | None:
-    added = instant(taint, "timeAdded")
+    added = objects.instant(taint, "timeAdded")
     return None if added is None else added + timedelta(seconds=seconds)
 
 
 def _matches(toleration: Obj, taint: Obj) -> bool:
-    if text(toleration, "effect") not in ("", text(taint, "effect")):
+    if objects.text(toleration, "effect") not in ("", objects.text(taint, "effect")):
         return False
-    if text(toleration, "key") not in ("", text(taint, "key")):
+    if objects.text(toleration, "key") not in ("", objects.text(taint, "key")):
         return False
-    match text(toleration, "operator"):
+    match objects.text(toleration, "operator"):
         case "" | "Equal":
-            return text(toleration, "value") == text(taint, "value")
+            return objects.text(toleration, "value") == objects.text(taint, "value")
         case operator:
             return operator == "Exists"
 
@@ -136,7 +130,7 @@ def _objection(taint: Obj, bearing: TaintContext) -> str:
     ended = [one for one in bearing.tolerations if _matches(one, taint)]
     if not ended:
         return f"taint {taint_text(taint)} is not tolerated"
-    seconds = max(integer(one, "tolerationSeconds") or 0 for one in ended)
+    seconds = max(objects.integer(one, "tolerationSeconds") or 0 for one in ended)
     until = _end(taint, seconds)
     since = f"since {until.isoformat()}" if until else "because it has no timeAdded"
     return f"taint {taint_text(taint)} is no longer tolerated, {since} (tolerationSeconds {seconds})"
@@ -144,5 +138,5 @@ def _objection(taint: Obj, bearing: TaintContext) -> str:
 
 def taint_text(taint: Obj) -> str:
     """Return a taint as `key=value:effect`."""
-    value = f"={text(taint, 'value')}" if text(taint, "value") else ""
-    return f"{text(taint, 'key')}{value}:{text(taint, 'effect')}"
+    value = f"={objects.text(taint, 'value')}" if objects.text(taint, "value") else ""
+    return f"{objects.text(taint, 'key')}{value}:{objects.text(taint, 'effect')}"
