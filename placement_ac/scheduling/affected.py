@@ -10,9 +10,8 @@ name it, not those whose CEL expressions read it.
 from collections.abc import Mapping
 
 from placement_ac.scheduling import objects
-from placement_ac.scheduling.errors import BrokenSetError
 from placement_ac.scheduling.objects import PLACEMENT_LABEL, Fleet, Key, Obj
-from placement_ac.scheduling.sets import member_selector
+from placement_ac.scheduling.sets import BrokenSetError, member_selector
 
 Placements = Mapping[Key, Obj]
 

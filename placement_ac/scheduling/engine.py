@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from placement_ac.scheduling import conditions, objects
-from placement_ac.scheduling.errors import BrokenSetError, MisconfiguredError
 from placement_ac.scheduling.groups import Grouping, decisions_for, group_statuses, grouped
 from placement_ac.scheduling.objects import GROUP, Fleet, Obj
 from placement_ac.scheduling.outcome import ClusterVerdict, FilterStep, SchedulingResult
@@ -25,7 +24,7 @@ from placement_ac.scheduling.prioritizers import (
     totals,
 )
 from placement_ac.scheduling.score_limit import held_until, scores_change
-from placement_ac.scheduling.sets import Pool, pool_for
+from placement_ac.scheduling.sets import BrokenSetError, Pool, pool_for
 from placement_ac.scheduling.tolerations import taint_objections, tolerated_until
 
 DISABLE_ANNOTATION = f"{GROUP}/experimental-scheduling-disable"
@@ -58,7 +57,7 @@ class _Ranking:
     ranked: tuple[str, ...] = ()
     score: Mapping[str, int] = field(default_factory=dict)
     scored: tuple[Scored, ...] = ()
-    objection: MisconfiguredError | None = None
+    objection: conditions.MisconfiguredError | None = None
 
 
 def schedule(placement: Obj, fleet: Fleet, now: datetime, *, write_scores: bool = False) -> SchedulingResult:
@@ -120,7 +119,7 @@ def _rank(placement: Obj, pool: Pool, sieve: _FilterState, fleet: Fleet, now: da
         sieve.keep(passing(placement, pool, fleet))
         sieve.drop(FilterStep.TAINT, taint_objections(placement, pool, sieve.left, fleet, now))
         prioritizers = prioritizers_for(placement)
-    except MisconfiguredError as objection:
+    except conditions.MisconfiguredError as objection:
         sieve.drop(FilterStep.MISCONFIGURED, dict.fromkeys(sieve.left, str(objection)))
         return _Ranking(objection=objection)
     view = PrioritizerInput(placement, sieve.left, fleet, now)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import ceil, isfinite
 
 from placement_ac.scheduling import objects
-from placement_ac.scheduling.errors import MisconfiguredError
+from placement_ac.scheduling.conditions import MisconfiguredError
 from placement_ac.scheduling.objects import GROUP, PLACEMENT_LABEL, Fleet, Obj
 from placement_ac.scheduling.predicates import parse_predicate
 from placement_ac.scheduling.selectors import SelectorError

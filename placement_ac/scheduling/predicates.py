@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from placement_ac.scheduling import objects
-from placement_ac.scheduling.errors import MisconfiguredError
+from placement_ac.scheduling.conditions import MisconfiguredError
 from placement_ac.scheduling.objects import EMPTY, Fleet, Obj
 from placement_ac.scheduling.selectors import Selector, SelectorError, parse_selector
 from placement_ac.scheduling.sets import Pool

@@ -13,7 +13,7 @@ from datetime import datetime
 from math import trunc
 
 from placement_ac.scheduling import objects
-from placement_ac.scheduling.errors import MisconfiguredError
+from placement_ac.scheduling.conditions import MisconfiguredError
 from placement_ac.scheduling.objects import Fleet, Obj
 from placement_ac.scheduling.quantities import QuantityError, parse_quantity
 

@@ -9,11 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from placement_ac.scheduling import objects
-from placement_ac.scheduling.errors import BrokenSetError
 from placement_ac.scheduling.objects import GROUP, Fleet, Obj
 from placement_ac.scheduling.selectors import Requirement, Selector, SelectorError, parse_selector
 
 SET_LABEL = f"{GROUP}/clusterset"
+
+
+class BrokenSetError(ValueError):
+    """A ManagedClusterSet cannot be read: OCM then writes nothing for the Placement and tries again."""
 
 
 @dataclass(frozen=True, slots=True)

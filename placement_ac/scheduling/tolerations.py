@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from placement_ac.scheduling import objects
-from placement_ac.scheduling.errors import MisconfiguredError
+from placement_ac.scheduling.conditions import MisconfiguredError
 from placement_ac.scheduling.objects import Fleet, Obj
 from placement_ac.scheduling.sets import Pool
 
