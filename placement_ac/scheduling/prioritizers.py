@@ -7,7 +7,7 @@ times score. Defaults of mode Additive: Balance 1, Steady 1; mode Exact has none
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from math import trunc
@@ -110,8 +110,10 @@ def totals(view: PrioritizerInput, scored: list[Scored]) -> dict[str, int]:
 def balance(view: PrioritizerInput) -> dict[str, int]:
     """Score low who is in many decisions of the other Placements on the hub, 100 who is in none."""
     decisions = view.fleet.decisions.values()
-    count = Counter(view.fleet.cached("decisions per cluster", lambda: Counter(_clusters_in(decisions))))
-    count.subtract(_clusters_in(objects.own_decisions(view.placement, view.fleet)))
+    count = Counter(
+        view.fleet.cached("decisions per cluster", lambda: Counter(objects.decided_names(decisions)))
+    )
+    count.subtract(_own_clusters(view))
     most = max(count.values(), default=0)
     # The factor 2 is outside of the truncation, so that scores are even: OCM's formula, in floats.
     return {
@@ -120,18 +122,14 @@ def balance(view: PrioritizerInput) -> dict[str, int]:
     }
 
 
-def _clusters_in(decisions: Iterable[Obj]) -> Iterator[str]:
-    return (
-        objects.text(entry, "clusterName")
-        for one in decisions
-        for entry in objects.listed(one, "status", "decisions")
-    )
-
-
 def steady(view: PrioritizerInput) -> dict[str, int]:
     """Return 100 for the clusters that are already selected, 0 for the others."""
-    decided = objects.decided_names(objects.own_decisions(view.placement, view.fleet))
-    return dict.fromkeys(view.clusters, 0) | dict.fromkeys(decided & view.clusters.keys(), HIGHEST)
+    decided = frozenset(_own_clusters(view))
+    return {name: HIGHEST if name in decided else 0 for name in view.clusters}
+
+
+def _own_clusters(view: PrioritizerInput) -> list[str]:
+    return objects.decided_names(objects.own_decisions(view.placement, view.fleet))
 
 
 def allocatable(resource: str) -> Callable[[PrioritizerInput], dict[str, int]]:
