@@ -55,9 +55,8 @@ class AffectedPlacements:
 
         With a namespace the set need not be bound there (any more).
         """
-        spaces = (
-            {space for space, bound in fleet.bindings if bound == name} if namespace is None else {namespace}
-        )
+        bound_in = {space for space, bound in fleet.bindings if bound == name}
+        spaces = bound_in if namespace is None else {namespace}
         return {key for key, one in placements.items() if key[0] in spaces and _may_use(one, name)}
 
 

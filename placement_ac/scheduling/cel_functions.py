@@ -26,7 +26,7 @@ from placement_ac.scheduling.quantities import parse_quantity
 Function: TypeAlias = Callable[..., Any]
 """From CEL values to a CEL value; celpy itself types them no closer."""
 
-# Source: semver.org 2.0.0; `semverlib.go` for what `normalize` accepts: a leading `v`, zeros, missing numbers.
+# Sources: semver.org 2.0.0; `semverlib.go` for `normalize`: a leading `v`, leading zeros, missing numbers.
 _NUMBER = r"(0|[1-9]\d*)"
 _TAIL = r"(?:-(?P<pre>[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
 _STRICT = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}{_TAIL}")

@@ -88,7 +88,7 @@ def _taken(selector: Obj, left: dict[str, Obj]) -> list[str]:
         predicate = parse_predicate(labels_and_claims)
     except SelectorError as error:
         raise MisconfiguredError("", str(error)) from error
-    return [name for name, cluster in left.items() if predicate.objection(cluster, EMPTY_FLEET) is None]
+    return [name for name, cluster in left.items() if predicate.matches(cluster, EMPTY_FLEET)]
 
 
 def _parts(clusters: Sequence[str], length: int) -> Iterator[tuple[str, ...]]:
@@ -101,26 +101,22 @@ def decisions_for(placement: Obj, groups: Sequence[Group], entries: dict[str, Ob
     They are numbered through all groups from 1. `entries`: the entry in
     `status.decisions` of each cluster.
     """
-    number = 1
+    number = 0
     for index, group in enumerate(groups):
-        parts = list(_parts(group.clusters, MOST_PER_DECISION)) or [()]
+        labels = {GROUP_INDEX_LABEL: str(index), GROUP_NAME_LABEL: group.name}
         made = []
-        for offset, part in enumerate(parts):
-            labels = {
-                GROUP_INDEX_LABEL: str(index),
-                GROUP_NAME_LABEL: group.name,
-                PLACEMENT_LABEL: objects.name_of(placement),
-            }
-            made.append(_decision(placement, number + offset, labels, [entries[name] for name in part]))
+        for part in list(_parts(group.clusters, MOST_PER_DECISION)) or [()]:
+            number += 1
+            made.append(_decision(placement, number, labels, [entries[name] for name in part]))
         yield made
-        number += len(parts)
 
 
 def _decision(placement: Obj, number: int, labels: Obj, entries: list[Obj]) -> Obj:
+    name, namespace = objects.name_of(placement), objects.namespace_of(placement)
     owner = {
         "apiVersion": f"{GROUP}/v1beta1",
         "kind": "Placement",
-        "name": objects.name_of(placement),
+        "name": name,
         "uid": objects.text(placement, "metadata", "uid"),
         "controller": True,
         "blockOwnerDeletion": True,
@@ -129,9 +125,9 @@ def _decision(placement: Obj, number: int, labels: Obj, entries: list[Obj]) -> O
         "apiVersion": f"{GROUP}/v1beta1",
         "kind": "PlacementDecision",
         "metadata": {
-            "name": f"{objects.name_of(placement)}-decision-{number}",
-            "namespace": objects.namespace_of(placement),
-            "labels": labels,
+            "name": f"{name}-decision-{number}",
+            "namespace": namespace,
+            "labels": {**labels, PLACEMENT_LABEL: name},
             "ownerReferences": [owner],
         },
         "status": {"decisions": entries},

@@ -66,7 +66,3 @@ class SchedulingResult:
     def clusters(self) -> Mapping[str, ClusterVerdict]:
         """The verdict on every cluster of the hub."""
         return self.make_verdicts()
-
-    @property
-    def selected(self) -> tuple[str, ...]:
-        return tuple(name for name in self.ranked if self.clusters[name].dropped is None)

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 from placement_ac.scheduling import objects
 from placement_ac.scheduling.conditions import MisconfiguredError
 from placement_ac.scheduling.objects import EMPTY, Fleet, Obj
+from placement_ac.scheduling.outcome import FilterStep
 from placement_ac.scheduling.selectors import Selector, SelectorError, parse_selector
 from placement_ac.scheduling.sets import Pool
 
 if TYPE_CHECKING:
     from placement_ac.scheduling.cel import Expression
-
-PLUGIN = "Predicate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ def predicates_of(placement: Obj) -> list[Predicate]:
     try:
         return [parse_predicate(objects.section(one, "requiredClusterSelector")) for one in wanted]
     except SelectorError as error:
-        raise MisconfiguredError(PLUGIN, str(error)) from error
+        raise MisconfiguredError(FilterStep.PREDICATE, str(error)) from error
 
 
 def passing(placement: Obj, pool: Pool, fleet: Fleet) -> dict[str, Obj]:
@@ -103,20 +102,12 @@ def passing(placement: Obj, pool: Pool, fleet: Fleet) -> dict[str, Obj]:
 
 def predicate_objections(placement: Obj, clusters: Mapping[str, Obj], fleet: Fleet) -> dict[str, str]:
     """Return the reason for each cluster that does not pass; raise MisconfiguredError."""
-    if not clusters:
-        return {}
-    predicates = predicates_of(placement)
-    found = {name: _objection(predicates, cluster, fleet) for name, cluster in clusters.items()}
-    return {name: objection for name, objection in found.items() if objection is not None}
-
-
-def _objection(predicates: Sequence[Predicate], cluster: Obj, fleet: Fleet) -> str | None:
-    objections = []
-    for predicate in predicates:
-        objection = predicate.objection(cluster, fleet)
-        if objection is None:
-            return None
-        objections.append(objection)
-    if len(objections) > 1:
-        return "; ".join(f"predicate {number}: {why}" for number, why in enumerate(objections, start=1))
-    return "".join(objections) or None
+    predicates = predicates_of(placement) if clusters else []
+    found: dict[str, str] = {}
+    for name, cluster in clusters.items():
+        objections = [one.objection(cluster, fleet) for one in predicates]
+        if len(objections) > 1 and None not in objections:
+            found[name] = "; ".join(f"predicate {n}: {why}" for n, why in enumerate(objections, start=1))
+        elif len(objections) == 1 and objections[0] is not None:
+            found[name] = objections[0]
+    return found

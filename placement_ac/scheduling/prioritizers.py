@@ -83,36 +83,29 @@ def _built_in(name: str, weight: int) -> Prioritizer:
 def _addon(coordinate: Obj, weight: int) -> Prioritizer:
     if objects.at(coordinate, "addOn") is None:
         raise MisconfiguredError("", "addOn should not be empty")
-    resource, score = (
-        objects.text(coordinate, "addOn", "resourceName"),
-        objects.text(coordinate, "addOn", "scoreName"),
-    )
-    return Prioritizer(f"AddOn/{resource}/{score}", weight, (resource, score))
+    addon = objects.text(coordinate, "addOn", "resourceName"), objects.text(coordinate, "addOn", "scoreName")
+    return Prioritizer(f"AddOn/{'/'.join(addon)}", weight, addon)
 
 
 def run_prioritizer(prioritizer: Prioritizer, view: PrioritizerInput) -> Scored:
-    if prioritizer.addon is not None:
-        scores, expired = addon_scores(prioritizer.addon, view)
-        return Scored(prioritizer.name, prioritizer.weight, scores, expired)
-    return Scored(prioritizer.name, prioritizer.weight, BUILT_IN[prioritizer.name](view))
+    """Return its scores."""
+    name, addon = prioritizer.name, prioritizer.addon
+    scores, expired = addon_scores(addon, view) if addon else (BUILT_IN[name](view), ())
+    return Scored(name, prioritizer.weight, scores, expired)
 
 
 def totals(view: PrioritizerInput, scored: list[Scored]) -> dict[str, int]:
     """Return the score of each cluster."""
-    total = dict.fromkeys(view.clusters, 0)
-    for one in scored:
-        for name, score in one.scores.items():
-            if score:
-                total[name] += one.weight * score
-    return total
+    return {name: sum(one.weight * one.scores.get(name, 0) for one in scored) for name in view.clusters}
 
 
 def balance(view: PrioritizerInput) -> dict[str, int]:
     """Score low who is in many decisions of the other Placements on the hub, 100 who is in none."""
-    decisions = view.fleet.decisions.values()
-    count = Counter(
-        view.fleet.cached("decisions per cluster", lambda: Counter(objects.decided_names(decisions)))
-    )
+
+    def on_the_hub() -> Counter[str]:
+        return Counter(objects.decided_names(view.fleet.decisions.values()))
+
+    count = Counter(view.fleet.cached("decisions per cluster", on_the_hub))
     count.subtract(_own_clusters(view))
     most = max(count.values(), default=0)
     # The factor 2 is outside of the truncation, so that scores are even: OCM's formula, in floats.
@@ -136,14 +129,9 @@ def allocatable(resource: str) -> Callable[[PrioritizerInput], dict[str, int]]:
     """Return the prioritizer that scores from -100 for the least to 100 for the most allocatable."""
 
     def scores(view: PrioritizerInput) -> dict[str, int]:
-        amounts = {
-            name: amount
-            for name, cluster in view.clusters.items()
-            if (amount := _amount(cluster, resource)) is not None
-        }
-        if not amounts:
-            return {}
-        least, most = min(amounts.values()), max(amounts.values())
+        found = {name: _amount(cluster, resource) for name, cluster in view.clusters.items()}
+        amounts = {name: amount for name, amount in found.items() if amount is not None}
+        least, most = min(amounts.values(), default=0), max(amounts.values(), default=0)
         if least == most:
             return dict.fromkeys(amounts, HIGHEST)
         return {

@@ -39,25 +39,25 @@ class Pool:
 
 def pool_for(placement: Obj, fleet: Fleet) -> Pool:
     """Return the pool of `placement`; raise BrokenSetError if an eligible set cannot be read."""
-    bound = bound_sets(objects.namespace_of(placement), fleet)
+    names = (name for where, name in fleet.bindings if where == objects.namespace_of(placement))
+    bound = tuple(sorted(name for name in names if ("", name) in fleet.cluster_sets))
     asked = objects.words(placement, "spec", "clusterSets")
     eligible = tuple(name for name in bound if not asked or name in asked)
     return fleet.cached((bound, eligible), lambda: _pool(bound, eligible, fleet))
 
 
 def _pool(bound: tuple[str, ...], eligible: tuple[str, ...], fleet: Fleet) -> Pool:
-    selectors = [member_selector(fleet.cluster_sets["", name]) for name in eligible]
-    members = {name: one for (_, name), one in fleet.clusters.items() if _is_member(one, selectors)}
+    found = [member_selector(fleet.cluster_sets["", name]) for name in eligible]
+    selectors = [one for one in found if one is not None]
+    members = {
+        name: cluster
+        for (_, name), cluster in fleet.clusters.items()
+        if any(one.matches(objects.labels_of(cluster)) for one in selectors)
+    }
     leaving = frozenset(name for name, one in members.items() if objects.is_terminating(one))
     staying = {name: members[name] for name in sorted(members.keys() - leaving)}
     tainted = tuple(name for name, one in staying.items() if objects.section(one, "spec").get("taints"))
     return Pool(bound, eligible, staying, tainted, leaving)
-
-
-def bound_sets(namespace: str, fleet: Fleet) -> tuple[str, ...]:
-    """Return the names of the existing ManagedClusterSets bound in `namespace`, sorted."""
-    names = (name for where, name in fleet.bindings if where == namespace)
-    return tuple(sorted(name for name in names if ("", name) in fleet.cluster_sets))
 
 
 def member_selector(cluster_set: Obj) -> Selector | None:
@@ -76,8 +76,3 @@ def member_selector(cluster_set: Obj) -> Selector | None:
         return parse_selector(objects.section(cluster_set, *where))
     except SelectorError as error:
         raise BrokenSetError(f"ManagedClusterSet {objects.name_of(cluster_set)}: {error}") from error
-
-
-def _is_member(cluster: Obj, selectors: list[Selector | None]) -> bool:
-    labels = objects.labels_of(cluster)
-    return any(selector is not None and selector.matches(labels) for selector in selectors)
