@@ -8,22 +8,12 @@ ran there. Exact scores are a line, others are dots. All scores share one scale;
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from math import ceil
 from typing import Final
 
 from placement_ac.core.api.text import count_text, joined
 from placement_ac.inspection.drawing import svg
-from placement_ac.inspection.drawing.svg import (
-    MARGIN,
-    NAME_SIZE,
-    SMALL_SIZE,
-    TEXT_SIZE,
-    Element,
-    cut,
-    element,
-    width_of,
-)
+from placement_ac.inspection.drawing.svg import NAME_SIZE, SMALL_SIZE, TEXT_SIZE, Element, element
 from placement_ac.inspection.timeline.model import Lane, Point, Span, Timeline, WorkloadRun
 
 WIDTH: Final = 1200.0
@@ -103,7 +93,7 @@ def draw(timeline: Timeline, *, alone: bool = True) -> Element:
     bottom = y - PAD
     for note in (*timeline.notes, *_not_drawn(others)):
         y += 16
-        parts.append(svg.line("small", MARGIN, y, cut(note, WIDTH - 40, SMALL_SIZE)))
+        parts.append(svg.line("small", svg.MARGIN, y, svg.cut(note, WIDTH - 40, SMALL_SIZE)))
     legend, _ = svg.legend(_legend_marks(timeline), y + PAD + 8, 20)
     return svg.picture(
         WIDTH,
@@ -112,7 +102,7 @@ def draw(timeline: Timeline, *, alone: bool = True) -> Element:
         " ".join(describe_lane(lane, timeline.end) for lane in lanes) or "No cluster was listed.",
         STYLE if alone else "",
         element("defs", _hatch()),
-        svg.line("title", MARGIN, 26, cut(title, WIDTH - 320, NAME_SIZE + 2, bold=True)),
+        svg.line("title", svg.MARGIN, 26, svg.cut(title, WIDTH - 320, NAME_SIZE + 2, bold=True)),
         svg.line("small", WIDTH - RIGHT, 26, _day(timeline), text_anchor="end"),
         *_ticks(scales[False], bottom),
         *parts,
@@ -176,14 +166,14 @@ def _ticks(scale: _Scale, bottom: float) -> Iterator[Element]:
 
 def _lane(lane: Lane, y: float, scale: _Scale, timeline: Timeline, page_id: str) -> tuple[Element, float]:
     """Return the lane, and where it ends."""
-    parts = [svg.line("name", MARGIN, y + 24, cut(lane.name, LEFT - 40, NAME_SIZE, bold=True))]
+    parts = [svg.line("name", svg.MARGIN, y + 24, svg.cut(lane.name, LEFT - 40, NAME_SIZE, bold=True))]
     at = y + PAD
     if not lane.measure:
         parts += [_bar(span, at, scale) for span in lane.spans]
         at += BAR + PAD
     if lane.scores:
         text, down = ("how many", 44) if lane.measure else ("score", 46)
-        parts.append(svg.line("small", MARGIN, y + down, text))
+        parts.append(svg.line("small", svg.MARGIN, y + down, text))
         parts += _scores(lane, at + SCORE - 6, scale, timeline)
         at += SCORE
     parts += _runs(lane.runs, at, scale)
@@ -205,7 +195,7 @@ def _bar(span: Span, y: float, scale: _Scale) -> Element:
     begins = "" if span.begin_known else " since before"
     ends = "" if span.end_known else " until ?"
     texts = (f"{span.state}{begins}{ends}", f"{span.state}{ends}")
-    if text := next((one for one in texts if width_of(one, TEXT_SIZE) + 12 <= width), ""):
+    if text := next((one for one in texts if svg.width_of(one, TEXT_SIZE) + 12 <= width), ""):
         parts.append(svg.line(f"says{halo}", x + 6, y + BAR / 2 + 4, text))
     return element("g", *parts, class_=f"inside {span.state}")
 
@@ -214,50 +204,39 @@ def _scores(lane: Lane, bottom: float, scale: _Scale, timeline: Timeline) -> Ite
     zero = bottom - scale.height(0)
     yield element("line", class_="zero", x1=LEFT, x2=WIDTH - RIGHT, y1=zero, y2=zero)
     if timeline.exact or lane.measure:
-        for points in _unbroken(lane.scores):
-            yield element("path", class_="score", d=_steps(points, bottom, scale, timeline.end))
+        line = _score_line(lane.scores, bottom, scale, timeline.end)
+        yield element("path", class_="score", d=line)
     else:
         for point in lane.scores:
             y = bottom - scale.height(point.value or 0)
             yield element("circle", class_="dot", cx=scale.x(point.at), cy=y, r=3.5)
     free = 0.0
     for point in lane.scores:
-        x = min(scale.x(point.at) + 3, WIDTH - RIGHT - width_of(str(point.value), SMALL_SIZE, bold=True))
+        width = svg.width_of(str(point.value), SMALL_SIZE, bold=True)
+        x = min(scale.x(point.at) + 3, WIDTH - RIGHT - width)
         if point.value is not None and x >= free:
-            y = bottom - scale.height(point.value) - 5
-            yield svg.line("value", x, y, str(point.value))
-            free = x + width_of(str(point.value), SMALL_SIZE, bold=True) + 4
+            yield svg.line("value", x, bottom - scale.height(point.value) - 5, str(point.value))
+            free = x + width + 4
 
 
-def _unbroken(points: Sequence[Point]) -> Iterator[list[Point]]:
-    """Yield the points between two gaps; each part but the last includes the point that ends it."""
-    found: list[Point] = []
-    for point in points:
-        if point.value is None:
-            if found:
-                yield [*found, Point(point.at, found[-1].value)]
-            found = []
-        else:
-            found.append(point)
-    if found:
-        yield found
-
-
-def _steps(points: Sequence[Point], bottom: float, scale: _Scale, end: datetime) -> str:
-    """Return a line that keeps its height until the next point; the last one until the end."""
-    ended = len(points) > 1 and points[-1].value == points[-2].value
-    path = [f"M{scale.x(points[0].at):.1f} {bottom - scale.height(points[0].value or 0):.1f}"]
-    for _, point in pairwise(points):
-        path.append(f"H{scale.x(point.at):.1f}V{bottom - scale.height(point.value or 0):.1f}")
-    return "".join([*path, "" if ended else f"H{scale.x(end):.1f}"])
+def _score_line(points: Sequence[Point], bottom: float, scale: _Scale, end: datetime) -> str:
+    """Return the path of a line that keeps its height until the next point, the last one until `end`."""
+    path, connected = "", False
+    for point, following in zip(points, [*points[1:], Point(end, None)], strict=True):
+        if point.value is not None:
+            y = bottom - scale.height(point.value)
+            path += f"V{y:.1f}" if connected else f"M{scale.x(point.at):.1f} {y:.1f}"
+            path += f"H{scale.x(following.at):.1f}"
+        connected = point.value is not None
+    return path
 
 
 def _runs(runs: Sequence[WorkloadRun], y: float, scale: _Scale) -> Iterator[Element]:
     for place, run in enumerate(runs[:RUNS_SHOWN]):
         x, top = scale.x(run.begin), y + place * RUN
         width = max(scale.x(run.end) - x, 2.0)
-        text = cut(_describe_run(run), 400, SMALL_SIZE)
-        long = width_of(text, SMALL_SIZE)
+        text = svg.cut(_describe_run(run), 400, SMALL_SIZE)
+        long = svg.width_of(text, SMALL_SIZE)
         bar = element("rect", class_="bar", x=x, y=top, width=width, height=RUN - 3, rx=2)
         if long + 12 <= width:
             inside = svg.line("says", x + 6, top + 11.5, text, font_size=SMALL_SIZE)
