@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from math import trunc
 
 from placement_ac.scheduling import objects
@@ -125,21 +126,17 @@ def _own_clusters(view: PrioritizerInput) -> list[str]:
     return objects.decided_names(objects.own_decisions(view.placement, view.fleet))
 
 
-def allocatable(resource: str) -> Callable[[PrioritizerInput], dict[str, int]]:
-    """Return the prioritizer that scores from -100 for the least to 100 for the most allocatable."""
-
-    def scores(view: PrioritizerInput) -> dict[str, int]:
-        found = {name: _amount(cluster, resource) for name, cluster in view.clusters.items()}
-        amounts = {name: amount for name, amount in found.items() if amount is not None}
-        least, most = min(amounts.values(), default=0), max(amounts.values(), default=0)
-        if least == most:
-            return dict.fromkeys(amounts, HIGHEST)
-        return {
-            name: trunc(((amount - least) / (most - least) - 0.5) * 2.0 * 100.0)
-            for name, amount in amounts.items()
-        }
-
-    return scores
+def allocatable(resource: str, view: PrioritizerInput) -> dict[str, int]:
+    """Score from -100 for the least to 100 for the most allocatable."""
+    found = {name: _amount(cluster, resource) for name, cluster in view.clusters.items()}
+    amounts = {name: amount for name, amount in found.items() if amount is not None}
+    least, most = min(amounts.values(), default=0), max(amounts.values(), default=0)
+    if least == most:
+        return dict.fromkeys(amounts, HIGHEST)
+    return {
+        name: trunc(((amount - least) / (most - least) - 0.5) * 2.0 * 100.0)
+        for name, amount in amounts.items()
+    }
 
 
 def _amount(cluster: Obj, resource: str) -> float | None:
@@ -171,6 +168,6 @@ def addon_scores(addon: tuple[str, str], view: PrioritizerInput) -> tuple[dict[s
 BUILT_IN: dict[str, Callable[[PrioritizerInput], dict[str, int]]] = {
     "Balance": balance,
     "Steady": steady,
-    "ResourceAllocatableCPU": allocatable("cpu"),
-    "ResourceAllocatableMemory": allocatable("memory"),
+    "ResourceAllocatableCPU": partial(allocatable, "cpu"),
+    "ResourceAllocatableMemory": partial(allocatable, "memory"),
 }

@@ -112,10 +112,9 @@ def _end(taint: Obj, seconds: int) -> datetime | None:
 
 
 def _matches(toleration: Obj, taint: Obj) -> bool:
-    if objects.text(toleration, "effect") not in ("", objects.text(taint, "effect")):
-        return False
-    if objects.text(toleration, "key") not in ("", objects.text(taint, "key")):
-        return False
+    for part in ("effect", "key"):
+        if objects.text(toleration, part) not in ("", objects.text(taint, part)):
+            return False
     match objects.text(toleration, "operator"):
         case "" | "Equal":
             return objects.text(toleration, "value") == objects.text(taint, "value")

@@ -139,7 +139,6 @@ def _label(edge: GraphEdge, target: NodePlace) -> Element:
 
 
 def _legend_marks(graph: Graph) -> Iterator[tuple[str, Element, float]]:
-    """Yield the styles in use."""
     seen = {node.style for node in graph.nodes}
     place = NodePlace(0, -HEIGHT / 2, SWATCH * 1.6)
     for style, look in LOOKS.items():

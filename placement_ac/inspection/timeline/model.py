@@ -131,8 +131,6 @@ def _periods(
 
 
 def _runs_of(workload: str, states: Sequence[RecordedState]) -> Iterator[tuple[str, WorkloadRun]]:
-    """Yield each run of a Workload with its cluster."""
-
     def cluster(state: RecordedState) -> str | None:
         return state.running[workload].cluster if workload in state.running else None
 

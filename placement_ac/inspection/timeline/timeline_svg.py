@@ -284,7 +284,6 @@ def _until(at: datetime, end: datetime) -> str:
 
 
 def _legend_marks(timeline: Timeline) -> Iterator[tuple[str, Element, float]]:
-    """Yield what the lanes show."""
     width = 30
     states = {span.state for lane in timeline.lanes for span in lane.spans}
     bar = element("rect", class_="bar", width=width, height=16, y=-8, rx=3)
