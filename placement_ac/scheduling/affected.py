@@ -8,6 +8,7 @@ name it, not those whose CEL expressions read it.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from placement_ac.scheduling import objects
 from placement_ac.scheduling.objects import PLACEMENT_LABEL, Fleet, Key, Obj
@@ -64,15 +65,13 @@ def sets_holding(cluster: Obj | None, fleet: Fleet) -> frozenset[str]:
     """Return the names of the sets that the cluster is in; a set that cannot be read has no members."""
     if cluster is None:
         return frozenset()
-    return frozenset(name for (_, name), one in fleet.cluster_sets.items() if _holds(one, cluster))
-
-
-def _holds(cluster_set: Obj, cluster: Obj) -> bool:
-    try:
-        selector = member_selector(cluster_set)
-    except BrokenSetError:
-        return False
-    return selector is not None and selector.matches(objects.labels_of(cluster))
+    found: set[str] = set()
+    for (_, name), one in fleet.cluster_sets.items():
+        with suppress(BrokenSetError):
+            selector = member_selector(one)
+            if selector is not None and selector.matches(objects.labels_of(cluster)):
+                found.add(name)
+    return frozenset(found)
 
 
 def _may_use(placement: Obj, cluster_set: str) -> bool:

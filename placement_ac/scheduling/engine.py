@@ -65,7 +65,9 @@ def _decide(placement: Obj, fleet: Fleet, pool: Pool, now: datetime, write_score
     ranking = _rank(placement, pool, fleet, now)
     number = objects.integer(placement, "spec", "numberOfClusters")
     chosen = ranking.ranked if number is None else ranking.ranked[: max(number, 0)]
-    grouping = grouped(placement, _ordered(placement, chosen, pool, write_scores))
+    by_score = write_scores and objects.text(placement, "spec", "sortBy") == "Score"
+    ordered = chosen if by_score else sorted(chosen)
+    grouping = grouped(placement, [pool.members[name] for name in ordered])
     made = list(decisions_for(placement, grouping.groups, _entries(chosen, ranking, write_scores)))
     # After an objection nothing counts as unscheduled.
     unscheduled = 0 if number is None or ranking.objection else number - len(chosen)
@@ -118,13 +120,6 @@ def _rank(placement: Obj, pool: Pool, fleet: Fleet, now: datetime) -> _Ranking:
     score = totals(view, scored)
     ranked = sorted(score, key=score.__getitem__, reverse=True)  # ties are broken by name
     return _Ranking(unfit, dropped, tuple(ranked), score, tuple(scored))
-
-
-def _ordered(placement: Obj, chosen: Sequence[str], pool: Pool, write_scores: bool) -> list[Obj]:
-    """Return the chosen clusters in the order of the decisions: by name, unless OCM writes scores."""
-    by_score = write_scores and objects.text(placement, "spec", "sortBy") == "Score"
-    names = chosen if by_score else sorted(chosen)
-    return [pool.members[name] for name in names]
 
 
 def _entries(chosen: Sequence[str], ranking: _Ranking, write_scores: bool) -> dict[str, Obj]:

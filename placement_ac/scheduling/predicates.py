@@ -6,7 +6,7 @@ every cluster passes. With no cluster to judge nothing is compiled, so that a
 wrong expression goes unnoticed then, as in OCM.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,33 +45,27 @@ class Predicate:
         if unmet := self.claims.first_unmet(claims):
             return f"claim {unmet.lack(claims, 'the predicate')}"
         untrue = next((one for one in self.expressions if not one.is_true(cluster, fleet)), None)
-        return None if untrue is None else f"the CEL expression {untrue} is not true"
+        return None if untrue is None else f"the CEL expression {untrue.text} is not true"
 
     def __str__(self) -> str:
         parts = (
             *(f"label {one}" for one in self.labels.requirements),
             *(f"claim {one}" for one in self.claims.requirements),
-            *(f"CEL {one}" for one in self.expressions),
+            *(f"CEL {one.text}" for one in self.expressions),
         )
         return ", ".join(parts) or "nothing in particular"
 
 
 def parse_predicate(selector: Obj) -> Predicate:
     """Read a ClusterSelector; raise SelectorError. Claims have no `matchLabels`."""
-    claims = {**objects.section(selector, "claimSelector"), "matchLabels": EMPTY}
-    return Predicate(
-        parse_selector(objects.section(selector, "labelSelector")),
-        parse_selector(claims),
-        _compiled(objects.words(selector, "celSelector", "celExpressions")),
-    )
-
-
-def _compiled(texts: Sequence[str]) -> tuple["Expression", ...]:
+    labels = parse_selector(objects.section(selector, "labelSelector"))
+    claims = parse_selector({**objects.section(selector, "claimSelector"), "matchLabels": EMPTY})
+    texts = objects.words(selector, "celSelector", "celExpressions")
     if not texts:
-        return ()
+        return Predicate(labels, claims)
     from placement_ac.scheduling.cel import compile_expression  # noqa: PLC0415  # 70 ms to load, and few need it
 
-    return tuple(map(compile_expression, texts))
+    return Predicate(labels, claims, tuple(map(compile_expression, texts)))
 
 
 def predicates_of(placement: Obj) -> list[Predicate]:

@@ -94,6 +94,8 @@ def draw(timeline: Timeline, *, alone: bool = True) -> Element:
     for note in (*timeline.notes, *_not_drawn(others)):
         y += 16
         parts.append(svg.line("small", svg.MARGIN, y, svg.cut(note, WIDTH - 40, SMALL_SIZE)))
+    hatch = element("path", class_="hatch", d="M0 8L8 0")
+    pattern = element("pattern", hatch, id="hatch", width=8, height=8, patternUnits="userSpaceOnUse")
     legend, _ = svg.legend(_legend_marks(timeline), y + PAD + 8, 20)
     return svg.picture(
         WIDTH,
@@ -101,18 +103,13 @@ def draw(timeline: Timeline, *, alone: bool = True) -> Element:
         title,
         " ".join(describe_lane(lane, timeline.end) for lane in lanes) or "No cluster was listed.",
         STYLE if alone else "",
-        element("defs", _hatch()),
+        element("defs", pattern),
         svg.line("title", svg.MARGIN, 26, svg.cut(title, WIDTH - 320, NAME_SIZE + 2, bold=True)),
         svg.line("small", WIDTH - RIGHT, 26, _day(timeline), text_anchor="end"),
         *_ticks(scales[False], bottom),
         *parts,
         legend,
     )
-
-
-def _hatch() -> Element:
-    line = element("path", class_="hatch", d="M0 8L8 0")
-    return element("pattern", line, id="hatch", width=8, height=8, patternUnits="userSpaceOnUse")
 
 
 def _drawn_lanes(timeline: Timeline) -> tuple[Sequence[Lane], Sequence[Lane]]:
