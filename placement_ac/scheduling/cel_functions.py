@@ -1,11 +1,11 @@
 """
 The functions OCM adds to CEL, less `scores`, which needs the fleet.
 
-Pure. Sources: open-cluster-management.io/sdk-go `pkg/cel` names the libraries,
+Pure. Sources: open-cluster-management.io/sdk-go `pkg/cel` for the libraries;
 cel-go `ext.Strings` and k8s.io/apiserver `pkg/cel/library` (lists, regex,
-quantity, semver) what they do. A function given what it does not take raises
-ValueError or TypeError, which CEL turns into an error of the expression. Not
-here: optionals, URLs, IP, CIDR and format; see `ABSENT`.
+quantity, semver) for the functions. Wrong arguments raise ValueError or
+TypeError, which CEL turns into an error of the expression. Not here:
+optionals, URLs, IP, CIDR and format; see `ABSENT`.
 """
 
 import json
@@ -204,4 +204,4 @@ ABSENT = frozenset(
         *("format", "validate", "quote", "of", "none", "orValue", "hasValue", "optMap", "optFlatMap"),
     )
 )
-"""What OCM's environment has and this one lacks; named so that the message can say so."""
+"""Functions of OCM's environment that are missing here; the message says so."""

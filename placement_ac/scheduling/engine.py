@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from placement_ac.scheduling import conditions, objects
-from placement_ac.scheduling.groups import Grouping, decisions_for, group_statuses, grouped
+from placement_ac.scheduling.groups import Grouping, group_decisions, grouped
 from placement_ac.scheduling.objects import GROUP, Fleet, Obj
 from placement_ac.scheduling.outcome import ClusterVerdict, FilterStep, SchedulingResult
 from placement_ac.scheduling.predicates import passing, predicate_objections
@@ -68,7 +68,8 @@ def _decide(placement: Obj, fleet: Fleet, pool: Pool, now: datetime, write_score
     by_score = write_scores and objects.text(placement, "spec", "sortBy") == "Score"
     ordered = chosen if by_score else sorted(chosen)
     grouping = grouped(placement, [pool.members[name] for name in ordered])
-    made = list(decisions_for(placement, grouping.groups, _entries(chosen, ranking, write_scores)))
+    entries = _entries(chosen, ranking, write_scores)
+    decisions, groups = group_decisions(placement, grouping.groups, entries)
     # After an objection nothing counts as unscheduled.
     unscheduled = 0 if number is None or ranking.objection else number - len(chosen)
     wanted = [
@@ -79,11 +80,11 @@ def _decide(placement: Obj, fleet: Fleet, pool: Pool, now: datetime, write_score
         make_verdicts=lambda: _verdicts(placement, fleet, pool, ranking, chosen, grouping),
         ranked=ranking.ranked,
         prioritizers=ranking.scored,
-        decisions=tuple(decision for group in made for decision in group),
+        decisions=decisions,
         status={
             **objects.section(placement, "status"),
             "numberOfSelectedClusters": len(chosen),
-            "decisionGroups": group_statuses(grouping.groups, made),
+            "decisionGroups": groups,
             "conditions": conditions.merged(objects.listed(placement, "status", "conditions"), wanted, now),
         },
         warnings=tuple(

@@ -7,7 +7,7 @@ group of more than 100 clusters needs several decisions. Without clusters there
 is one empty group, so that one decision always exists.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, isfinite
 
@@ -95,20 +95,29 @@ def _parts(clusters: Sequence[str], length: int) -> Iterator[tuple[str, ...]]:
     return (tuple(clusters[start : start + length]) for start in range(0, len(clusters), max(length, 1)))
 
 
-def decisions_for(placement: Obj, groups: Sequence[Group], entries: dict[str, Obj]) -> Iterator[list[Obj]]:
-    """Yield, for each group, its PlacementDecisions.
+def group_decisions(
+    placement: Obj, groups: Sequence[Group], entries: Mapping[str, Obj]
+) -> tuple[tuple[Obj, ...], list[Obj]]:
+    """Return the PlacementDecisions, numbered from 1, and `Placement.status.decisionGroups`.
 
-    They are numbered through all groups from 1. `entries`: the entry in
-    `status.decisions` of each cluster.
+    `entries`: the entry in `status.decisions` of each cluster.
     """
-    number = 0
+    decisions: list[Obj] = []
+    statuses: list[Obj] = []
     for index, group in enumerate(groups):
         labels = {GROUP_INDEX_LABEL: str(index), GROUP_NAME_LABEL: group.name}
-        made = []
+        begin = len(decisions)
         for part in list(_parts(group.clusters, MOST_PER_DECISION)) or [()]:
-            number += 1
-            made.append(_decision(placement, number, labels, [entries[name] for name in part]))
-        yield made
+            listed = [entries[name] for name in part]
+            decisions.append(_decision(placement, len(decisions) + 1, labels, listed))
+        status = {
+            "decisionGroupIndex": index,
+            "decisionGroupName": group.name,
+            "decisions": [objects.name_of(decision) for decision in decisions[begin:]],
+            "clusterCount": len(group.clusters),
+        }
+        statuses.append(status)
+    return tuple(decisions), statuses
 
 
 def _decision(placement: Obj, number: int, labels: Obj, entries: list[Obj]) -> Obj:
@@ -132,16 +141,3 @@ def _decision(placement: Obj, number: int, labels: Obj, entries: list[Obj]) -> O
         },
         "status": {"decisions": entries},
     }
-
-
-def group_statuses(groups: Sequence[Group], made: Sequence[list[Obj]]) -> list[Obj]:
-    """Return `Placement.status.decisionGroups`."""
-    return [
-        {
-            "decisionGroupIndex": index,
-            "decisionGroupName": group.name,
-            "decisions": [objects.name_of(decision) for decision in decisions],
-            "clusterCount": len(group.clusters),
-        }
-        for index, (group, decisions) in enumerate(zip(groups, made, strict=True))
-    ]

@@ -101,7 +101,7 @@ def totals(view: PrioritizerInput, scored: list[Scored]) -> dict[str, int]:
 
 
 def balance(view: PrioritizerInput) -> dict[str, int]:
-    """Score low who is in many decisions of the other Placements on the hub, 100 who is in none."""
+    """Return low scores for clusters in many decisions of other Placements, 100 for clusters in none."""
 
     def on_the_hub() -> Counter[str]:
         return Counter(objects.decided_names(view.fleet.decisions.values()))

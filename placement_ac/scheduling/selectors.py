@@ -42,7 +42,7 @@ class Requirement:
                 return not has
 
     def lack(self, labels: Mapping[str, str], who: str) -> str:
-        """Say how `labels`, which do not meet it, are not as `who` wants: `region is us, and … wants eu`."""
+        """Return how `labels` differ from what `who` wants: `region is us, and the predicate wants eu`."""
         has = f"is {labels[self.key] or 'empty'}" if self.key in labels else "is missing"
         wants = {
             "In": " or ".join(value or "an empty one" for value in self.values),
@@ -70,7 +70,7 @@ class Selector:
 
 
 def parse_selector(selector: Obj) -> Selector:
-    """Read `{matchLabels, matchExpressions}`; raise SelectorError with what Kubernetes objects to."""
+    """Read `{matchLabels, matchExpressions}`; raise SelectorError with the message of Kubernetes."""
     equal = [
         Requirement(key, "In", (_word(value),)) for key, value in section(selector, "matchLabels").items()
     ]

@@ -71,7 +71,7 @@ class Timeline:
     source: str
     """The source of the data, as text."""
     notes: tuple[str, ...] = ()
-    """What is unknown."""
+    """The unknown facts, as text."""
 
 
 def sort_lanes(lanes: Iterable[Lane]) -> tuple[Lane, ...]:
