@@ -68,7 +68,7 @@ def _decide(placement: Obj, fleet: Fleet, pool: Pool, now: datetime, write_score
     by_score = write_scores and objects.text(placement, "spec", "sortBy") == "Score"
     ordered = chosen if by_score else sorted(chosen)
     grouping = grouped(placement, [pool.members[name] for name in ordered])
-    entries = _entries(chosen, ranking, write_scores)
+    entries = {name: _entry(name, ranking.score[name] if write_scores else 0) for name in chosen}
     decisions, groups = group_decisions(placement, grouping.groups, entries)
     # After an objection nothing counts as unscheduled.
     unscheduled = 0 if number is None or ranking.objection else number - len(chosen)
@@ -123,21 +123,13 @@ def _rank(placement: Obj, pool: Pool, fleet: Fleet, now: datetime) -> _Ranking:
     return _Ranking(unfit, dropped, tuple(ranked), score, tuple(scored))
 
 
-def _entries(chosen: Sequence[str], ranking: _Ranking, write_scores: bool) -> dict[str, Obj]:
-    entries: dict[str, Obj] = {name: {"clusterName": name, "reason": ""} for name in chosen}
-    if write_scores:
-        scored = (name for name in chosen if ranking.score[name])  # Go leaves a zero out (`omitempty`)
-        entries |= {name: {**entries[name], "score": ranking.score[name]} for name in scored}
-    return entries
+def _entry(name: str, score: int) -> Obj:
+    entry = {"clusterName": name, "reason": ""}
+    return {**entry, "score": score} if score else entry  # Go leaves a zero out (`omitempty`)
 
 
 def _verdicts(
-    placement: Obj,
-    fleet: Fleet,
-    pool: Pool,
-    ranking: _Ranking,
-    chosen: Sequence[str],
-    grouping: Grouping,
+    placement: Obj, fleet: Fleet, pool: Pool, ranking: _Ranking, chosen: Sequence[str], grouping: Grouping
 ) -> dict[str, ClusterVerdict]:
     groups = {name: index for index, group in enumerate(grouping.groups) for name in group.clusters}
     outside = ClusterVerdict(FilterStep.CLUSTER_SET, f"in none of the sets [{', '.join(pool.eligible)}]")
