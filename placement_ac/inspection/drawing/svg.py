@@ -56,18 +56,18 @@ def detailed(class_: str, id_: str, message: str, find: str, *parts: Element) ->
     )
 
 
-def line(class_: str, x: float, y: float, text: str, **attributes: object) -> Element:
+def text(class_: str, x: float, y: float, content: str, **attributes: object) -> Element:
     """Return a line of text; `x` and `y`: where its baseline begins."""
-    return element("text", class_=class_, x=x, y=y, text=text, **attributes)
+    return element("text", class_=class_, x=x, y=y, text=content, **attributes)
 
 
 def legend(marks: Iterable[tuple[str, Element, float]], y: float, gap: float) -> tuple[Element, float]:
     """Return marks in a row, and where the row ends. A mark: its text, an element around y = 0, its width."""
     x, parts = MARGIN, []
-    for text, mark, width in marks:
-        beside = line("says", x + width + 8, y + 4, text)
+    for caption, mark, width in marks:
+        beside = text("says", x + width + 8, y + 4, caption)
         parts += [element("g", mark, transform=f"translate({x:.1f} {y:.1f})"), beside]
-        x += width + 8 + width_of(text, TEXT_SIZE) + gap
+        x += width + 8 + width_of(caption, TEXT_SIZE) + gap
     return element("g", *parts, class_="legend"), x
 
 

@@ -97,7 +97,7 @@ def _lines(node: GraphNode, at: NodePlace) -> Iterable[Element]:
         lines.append(("says", svg.cut(node.caption, room, TEXT_SIZE)))
     y = at.middle - LINE * (len(lines) - 1) / 2 + LINE / 4
     for place, (class_, text) in enumerate(lines):
-        yield svg.line(class_, at.x + at.width / 2, y + place * LINE, text, text_anchor="middle")
+        yield svg.text(class_, at.x + at.width / 2, y + place * LINE, text, text_anchor="middle")
 
 
 def _box(style: NodeStyle, at: NodePlace, height: float = HEIGHT) -> Element:
@@ -135,7 +135,7 @@ def _edge(edge: GraphEdge, route: Sequence[NodePlace]) -> Element:
 
 def _label(edge: GraphEdge, target: NodePlace) -> Element:
     ends = {"data_from": edge.source, "data_to": edge.target}
-    return svg.line("small", target.x - 6, target.middle - 6, edge.label, text_anchor="end", **ends)
+    return svg.text("small", target.x - 6, target.middle - 6, edge.label, text_anchor="end", **ends)
 
 
 def _legend_marks(graph: Graph) -> Iterator[tuple[str, Element, float]]:

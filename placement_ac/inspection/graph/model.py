@@ -174,7 +174,7 @@ def _placement(graph: _GraphBuilder, branch: CheckStatus) -> str:
         branch.placement or "none is named",
         key=branch.placement or f"of {branch.name}",
         style="plain" if exists else "missing",
-        caption="" if exists or not branch.placement else "is not there",
+        caption="" if exists or not branch.placement else "does not exist",
         why=branch.placement_says,
     )
 

@@ -59,7 +59,7 @@ def _is_ours(event: Object, check: str) -> bool:
 
 
 def _occurrences(event: Object) -> Iterator[tuple[tuple[datetime, int, int], ClusterEvent]]:
-    """Yield each time that is known, with what it is to be ordered by: within a second, as it was written."""
+    """Yield each known time with its sort key: within a second, events are in the order of writing."""
     first = instant(event, "firstTimestamp") or instant(event, "eventTime")
     last = instant(event, "series", "lastObservedTime") or instant(event, "lastTimestamp") or first
     again = (integer(event, "series", "count") or integer(event, "count") or 1) != 1

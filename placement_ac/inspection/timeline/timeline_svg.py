@@ -93,7 +93,7 @@ def draw(timeline: Timeline, *, alone: bool = True) -> Element:
     bottom = y - PAD
     for note in (*timeline.notes, *_not_drawn(others)):
         y += 16
-        parts.append(svg.line("small", svg.MARGIN, y, svg.cut(note, WIDTH - 40, SMALL_SIZE)))
+        parts.append(svg.text("small", svg.MARGIN, y, svg.cut(note, WIDTH - 40, SMALL_SIZE)))
     hatch = element("path", class_="hatch", d="M0 8L8 0")
     pattern = element("pattern", hatch, id="hatch", width=8, height=8, patternUnits="userSpaceOnUse")
     legend, _ = svg.legend(_legend_marks(timeline), y + PAD + 8, 20)
@@ -104,8 +104,8 @@ def draw(timeline: Timeline, *, alone: bool = True) -> Element:
         " ".join(describe_lane(lane, timeline.end) for lane in lanes) or "No cluster was listed.",
         STYLE if alone else "",
         element("defs", pattern),
-        svg.line("title", svg.MARGIN, 26, svg.cut(title, WIDTH - 320, NAME_SIZE + 2, bold=True)),
-        svg.line("small", WIDTH - RIGHT, 26, _day(timeline), text_anchor="end"),
+        svg.text("title", svg.MARGIN, 26, svg.cut(title, WIDTH - 320, NAME_SIZE + 2, bold=True)),
+        svg.text("small", WIDTH - RIGHT, 26, _day(timeline), text_anchor="end"),
         *_ticks(scales[False], bottom),
         *parts,
         legend,
@@ -155,7 +155,7 @@ def _ticks(scale: _Scale, bottom: float) -> Iterator[Element]:
             x = scale.x(at)
             text = f"{at:%m-%d}" if at.hour == at.minute == at.second == 0 else at.strftime(form)
             yield element("line", class_="tick", x1=x, x2=x, y1=TOP - PAD, y2=bottom)
-            yield svg.line("small", x, TOP - PAD - 4, text, text_anchor="middle")
+            yield svg.text("small", x, TOP - PAD - 4, text, text_anchor="middle")
 
 
 # -- a lane
@@ -163,14 +163,14 @@ def _ticks(scale: _Scale, bottom: float) -> Iterator[Element]:
 
 def _lane(lane: Lane, y: float, scale: _Scale, timeline: Timeline, page_id: str) -> tuple[Element, float]:
     """Return the lane, and where it ends."""
-    parts = [svg.line("name", svg.MARGIN, y + 24, svg.cut(lane.name, LEFT - 40, NAME_SIZE, bold=True))]
+    parts = [svg.text("name", svg.MARGIN, y + 24, svg.cut(lane.name, LEFT - 40, NAME_SIZE, bold=True))]
     at = y + PAD
     if not lane.measure:
         parts += [_bar(span, at, scale) for span in lane.spans]
         at += BAR + PAD
     if lane.scores:
         text, down = ("how many", 44) if lane.measure else ("score", 46)
-        parts.append(svg.line("small", svg.MARGIN, y + down, text))
+        parts.append(svg.text("small", svg.MARGIN, y + down, text))
         parts += _scores(lane, at + SCORE - 6, scale, timeline)
         at += SCORE
     parts += _runs(lane.runs, at, scale)
@@ -193,7 +193,7 @@ def _bar(span: Span, y: float, scale: _Scale) -> Element:
     ends = "" if span.end_known else " until ?"
     texts = (f"{span.state}{begins}{ends}", f"{span.state}{ends}")
     if text := next((one for one in texts if svg.width_of(one, TEXT_SIZE) + 12 <= width), ""):
-        parts.append(svg.line(f"says{halo}", x + 6, y + BAR / 2 + 4, text))
+        parts.append(svg.text(f"says{halo}", x + 6, y + BAR / 2 + 4, text))
     return element("g", *parts, class_=f"inside {span.state}")
 
 
@@ -212,7 +212,7 @@ def _scores(lane: Lane, bottom: float, scale: _Scale, timeline: Timeline) -> Ite
         width = svg.width_of(str(point.value), SMALL_SIZE, bold=True)
         x = min(scale.x(point.at) + 3, WIDTH - RIGHT - width)
         if point.value is not None and x >= free:
-            yield svg.line("value", x, bottom - scale.height(point.value) - 5, str(point.value))
+            yield svg.text("value", x, bottom - scale.height(point.value) - 5, str(point.value))
             free = x + width + 4
 
 
@@ -236,17 +236,17 @@ def _runs(runs: Sequence[WorkloadRun], y: float, scale: _Scale) -> Iterator[Elem
         long = svg.width_of(text, SMALL_SIZE)
         bar = element("rect", class_="bar", x=x, y=top, width=width, height=RUN - 3, rx=2)
         if long + 12 <= width:
-            inside = svg.line("says", x + 6, top + 11.5, text, font_size=SMALL_SIZE)
+            inside = svg.text("says", x + 6, top + 11.5, text, font_size=SMALL_SIZE)
             yield element("g", bar, inside, class_="inside run")
             continue
         after = x + width + 6
         left = after + long > WIDTH - RIGHT
         beside, anchor = (x - 6, "end") if left else (after, "start")
         yield element("g", bar, class_="run")
-        yield svg.line("small", beside, top + 11.5, text, text_anchor=anchor)
+        yield svg.text("small", beside, top + 11.5, text, text_anchor=anchor)
     if len(runs) > RUNS_SHOWN:
         more = f"and {count_text(len(runs) - RUNS_SHOWN, 'Workload')} more"
-        yield svg.line("small", LEFT, y + RUNS_SHOWN * RUN + 11.5, more)
+        yield svg.text("small", LEFT, y + RUNS_SHOWN * RUN + 11.5, more)
 
 
 # -- as text
