@@ -26,8 +26,7 @@ class AffectedPlacements:
 
     def of_decision(self, key: Key, fleet: Fleet) -> set[Key]:
         """Return the present and the former Placement of the decision."""
-        label = objects.at(fleet.decisions.get(key), "metadata", "labels", PLACEMENT_LABEL)
-        now = label if isinstance(label, str) else ""
+        now = objects.text(fleet.decisions.get(key), "metadata", "labels", PLACEMENT_LABEL)
         before = self._placement_of.pop(key, "")
         if now:
             self._placement_of[key] = now

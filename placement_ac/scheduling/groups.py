@@ -108,8 +108,8 @@ def group_decisions(
         labels = {GROUP_INDEX_LABEL: str(index), GROUP_NAME_LABEL: group.name}
         begin = len(decisions)
         for part in list(_parts(group.clusters, MOST_PER_DECISION)) or [()]:
-            listed = [entries[name] for name in part]
-            decisions.append(_decision(placement, len(decisions) + 1, labels, listed))
+            of_part = [entries[name] for name in part]
+            decisions.append(_decision(placement, len(decisions) + 1, labels, of_part))
         status = {
             "decisionGroupIndex": index,
             "decisionGroupName": group.name,
@@ -121,7 +121,7 @@ def group_decisions(
 
 
 def _decision(placement: Obj, number: int, labels: Obj, entries: list[Obj]) -> Obj:
-    name, namespace = objects.name_of(placement), objects.namespace_of(placement)
+    name = objects.name_of(placement)
     owner = {
         "apiVersion": f"{GROUP}/v1beta1",
         "kind": "Placement",
@@ -135,7 +135,7 @@ def _decision(placement: Obj, number: int, labels: Obj, entries: list[Obj]) -> O
         "kind": "PlacementDecision",
         "metadata": {
             "name": f"{name}-decision-{number}",
-            "namespace": namespace,
+            "namespace": objects.namespace_of(placement),
             "labels": {**labels, PLACEMENT_LABEL: name},
             "ownerReferences": [owner],
         },
